@@ -1,0 +1,11 @@
+//! drivebench: a workbench for the drives of a small server.
+//!
+//! One way through the house: inventory -> plan -> run -> record -> analyse -> report.
+//! `docs/architecture.md` shows the rooms and which room may use which.
+
+pub mod analyse;
+pub mod engine;
+pub mod findings;
+pub mod inventory;
+pub mod tools;
+pub mod units;

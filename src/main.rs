@@ -1,0 +1,3 @@
+//! The command line's door; see `drivebench::cli`.
+
+fn main() {}

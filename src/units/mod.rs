@@ -1,0 +1,11 @@
+//! Values every room may use: sizes, loads, windows, latency histograms, and how they are written for people.
+
+mod histogram;
+mod load;
+mod size;
+mod window;
+
+pub use histogram::Histogram;
+pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern};
+pub use size::{KIB, MIB, SizeError, count, decimal_bytes, duration, parse_size, percent, rate, size};
+pub use window::{SlowOp, Window};

@@ -1,0 +1,49 @@
+//! A window: one slice of a running load.
+
+use serde::{Deserialize, Serialize};
+
+use super::Histogram;
+
+/// An operation among the slowest of its load so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowOp(
+    /// The operation's number within its load, from 0, in the order of completion.
+    pub u64,
+    /// How long it took, ns.
+    pub u64,
+);
+
+/// A slice of a running load, from the end of the slice before it to the completion of its last operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// When it began, ns since the load's start.
+    pub from_ns: u64,
+    /// When it ended, ns since the load's start.
+    pub to_ns: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Operations completed.
+    pub ops: u64,
+    /// Operations that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errors: u64,
+    /// Latencies of all operations.
+    pub latency: Histogram,
+    /// Latencies of the reads alone, in a mixed load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Histogram>,
+    /// Operations slower than 99.5 % of those before them, in order: what tail clustering is judged by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slow: Vec<SlowOp>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Window {
+    /// How long it lasted, s.
+    pub fn seconds(&self) -> f64 {
+        self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+}
