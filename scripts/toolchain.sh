@@ -105,6 +105,10 @@ install() {
 
 # Brings what a build needs and finds the toolchain; says what and why before anything is installed.
 prepare_build() {
+    # Debian's cargo looks at the first only, rustup's at both.
+    if [ -r "${SSL_CERT_FILE-}" ]; then
+        export CARGO_HTTP_CAINFO="${CARGO_HTTP_CAINFO:-$SSL_CERT_FILE}"
+    fi
     if ! find_toolchain; then
         why="drivebench is built from source once, with Rust 1.$wanted or newer (here: ${found:-none})"
         command -v apt-get >/dev/null || fail "$why. Install it from https://rustup.rs or your distribution, then call again"
@@ -114,8 +118,12 @@ prepare_build() {
         fi
         packages=$(toolchain_packages) ||
             fail "$why, and apt has none. Install it from https://rustup.rs, then call again"
+        # Someone's own list of authorities is left as it is.
+        if ! [ -e "${CARGO_HTTP_CAINFO:-/etc/ssl/certs/ca-certificates.crt}" ]; then
+            packages="$packages ca-certificates"
+        fi
         # shellcheck disable=SC2086 # a list
-        install "$why" $packages gcc libc6-dev ca-certificates
+        install "$why" $packages gcc libc6-dev
         find_toolchain || fail "Rust was installed, but no fitting cargo and rustc is on PATH: $PATH"
     elif ! can_link && command -v apt-get >/dev/null; then
         install "linking needs a C compiler and the C library" gcc libc6-dev
