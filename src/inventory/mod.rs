@@ -7,6 +7,8 @@ mod mounts;
 mod place;
 mod sysroot;
 #[cfg(test)]
+mod tests;
+#[cfg(test)]
 mod trees;
 mod under;
 
