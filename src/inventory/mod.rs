@@ -1,16 +1,48 @@
 //! What is here: machine, buses, bays, drives, filesystems. Reads a *sysroot* (`/` or a captured tree).
 
+mod blocks;
+mod identity;
+mod machine;
+mod mounts;
+mod place;
+mod sysroot;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod trees;
+mod under;
+
 use serde::{Deserialize, Serialize};
+
+pub use sysroot::Sysroot;
+pub use under::{Block, Under};
 
 /// What is here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
     /// The computer.
     pub machine: Machine,
-    /// Drives in the order of their bays.
+    /// Drives in the order of their buses and bays.
     pub drives: Vec<Drive>,
-    /// Mounted filesystems.
+    /// What is built on drives: md arrays, encrypted and logical volumes, btrfs over several drives.
+    pub layers: Vec<Layer>,
+    /// Mounted filesystems in the order they were mounted.
     pub mounts: Vec<Mount>,
+    /// Paths of the partitions and files that are swapped to.
+    pub swaps: Vec<String>,
+}
+
+impl Inventory {
+    /// Reads what is here. What can't be read is left out.
+    pub fn read(root: &Sysroot) -> Self {
+        let (mut drives, mut layers) = blocks::read(root);
+        let mounts = mounts::parse_mountinfo(&root.long_text("/proc/self/mountinfo").unwrap_or_default());
+        let swaps = mounts::parse_swaps(&root.text("/proc/swaps").unwrap_or_default());
+        blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
+        identity::mark_shared_serials(&mut drives);
+        place::sort(&mut drives);
+        Self { machine: machine::read(root), drives, layers, mounts, swaps }
+    }
 }
 
 /// The computer.
@@ -47,14 +79,20 @@ pub struct Drive {
     pub vendor: Option<String>,
     /// Model, where told.
     pub model: Option<String>,
-    /// Serial number (SD: the CID), where told.
+    /// Serial number, where told.
     pub serial: Option<String>,
-    /// World-wide name, where told.
+    /// Another drive here has the same serial.
+    pub shared_serial: bool,
+    /// World-wide name (SD and eMMC: the CID), where told.
     pub wwid: Option<String>,
-    /// The physical port: USB port path `1.3`, `SD slot`, PCI address.
+    /// The physical port: USB port path `1.3`, `SD slot`, `ata-2`, PCI address.
     pub bay: Option<String>,
     /// What links it: `usb`, `mmc`, `nvme`, `ata`, `virtio`, `scsi`.
     pub bus: Option<String>,
+    /// The one bus among its kind, by an address that outlives a boot: `3f980000.usb-usbv2`, `0000:00:17.0`.
+    pub controller: Option<String>,
+    /// What all drives of the bus share, Mb/s (10^6 bits), where told.
+    pub bus_mbps: Option<f64>,
     /// Negotiated link speed in Mb/s (10^6 bits), where told.
     pub link_mbps: Option<f64>,
     /// Kernel driver: `uas`, `usb-storage`, `mmcblk`, `nvme`, `virtio_blk`.
@@ -71,9 +109,12 @@ pub struct Drive {
     pub removable: bool,
     /// Write-protected.
     pub read_only: bool,
+    /// What stands on the whole drive, where it has no partitions.
+    #[serde(flatten)]
+    pub content: Content,
     /// Partitions in the order of their start.
     pub partitions: Vec<Partition>,
-    /// What uses the whole drive or a partition: `md0`, `dm-1`, swap, mount points.
+    /// What the kernel has built on the whole drive or a partition: `md0`, `dm-1`.
     pub holders: Vec<String>,
 }
 
@@ -88,10 +129,42 @@ pub struct Partition {
     pub start: u64,
     /// Size in sectors of 512 bytes.
     pub sectors: u64,
-    /// Filesystem or other signature with its label, where told without root (udev's database or a mount).
+    /// What stands on it.
+    #[serde(flatten)]
+    pub content: Content,
+}
+
+/// What stands on a block device, as far as udev's database or a mount tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// Filesystem or other signature: `ext4`, `swap`, `crypto_LUKS`, `linux_raid_member`.
     pub filesystem: Option<String>,
-    /// Label, where told.
+    /// Its label.
     pub label: Option<String>,
+    /// Its UUID.
+    pub uuid: Option<String>,
+}
+
+/// A block device made of others.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Layer {
+    /// The kernel's name of today: `md0`, `dm-1`; the UUID where btrfs spans several drives.
+    pub name: String,
+    /// Its name among people, where it has one: `vg-home`, `cryptroot`.
+    pub alias: Option<String>,
+    /// Device number (major, minor); btrfs has none: (0, 0).
+    pub device: (u32, u32),
+    /// `raid1` and so on, `crypt`, `lvm`, `dm`, `bcache`, `btrfs`, `partition`.
+    pub kind: String,
+    /// The kernel's names of what it is made of: drives, partitions or other layers.
+    pub members: Vec<String>,
+    /// Size in sectors of 512 bytes.
+    pub sectors: u64,
+    /// Smallest unit that can be addressed, bytes.
+    pub logical_block: u32,
+    /// What stands on it.
+    #[serde(flatten)]
+    pub content: Content,
 }
 
 /// A mounted filesystem.
@@ -99,6 +172,8 @@ pub struct Partition {
 pub struct Mount {
     /// Where it is mounted.
     pub path: String,
+    /// Which directory of the filesystem is mounted there; `/` but for bind mounts and subvolumes.
+    pub root: String,
     /// What is mounted, such as `/dev/sda1`.
     pub source: String,
     /// Filesystem type.
@@ -107,4 +182,18 @@ pub struct Mount {
     pub options: Vec<String>,
     /// Device number (major, minor) that `stat` reports for files on it; btrfs and overlays have numbers of their own.
     pub device: (u32, u32),
+}
+
+impl Drive {
+    /// Size, bytes.
+    pub fn bytes(&self) -> u64 {
+        self.sectors.saturating_mul(512)
+    }
+}
+
+impl Mount {
+    /// Whether it was mounted read-only, or its filesystem was.
+    pub fn read_only(&self) -> bool {
+        self.options.iter().any(|option| option == "ro")
+    }
 }

@@ -1,0 +1,234 @@
+//! Block devices: which are drives, which are built on others, and what stands on them.
+
+use std::collections::HashMap;
+
+use super::{Content, Drive, Layer, Mount, Partition, Sysroot, identity, mounts::parse_device, place};
+
+/// Block devices without a drive of their own: memory, files, optical and floppy drives, boot areas of eMMC.
+fn is_no_drive(name: &str) -> bool {
+    let prefixes = ["loop", "ram", "zram", "zd", "md", "dm-", "sr", "fd", "mtdblock"];
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+        || name.starts_with("mmcblk") && (name.contains("boot") || name.contains("rpmb"))
+}
+
+pub(super) fn read(root: &Sysroot) -> (Vec<Drive>, Vec<Layer>) {
+    let (mut drives, mut layers) = (Vec::new(), Vec::new());
+    for name in root.list("/sys/block") {
+        // The path without links, so that a captured tree is not walked from its top for every file.
+        let Some(dir) = root.real(&format!("/sys/block/{name}")) else { continue };
+        let members = root.list(&format!("{dir}/slaves"));
+        let Some(sectors) = root.number(&format!("{dir}/size")).filter(|&size: &u64| size > 0) else {
+            continue;
+        };
+        if !members.is_empty() {
+            read_layer(root, &dir, name, members, sectors, &mut layers);
+        } else if !is_no_drive(&name) && root.number::<u8>(&format!("{dir}/hidden")) != Some(1) {
+            drives.push(read_drive(root, &dir, name, sectors));
+        }
+    }
+    layers.extend(read_btrfs(root));
+    (drives, layers)
+}
+
+fn read_drive(root: &Sysroot, dir: &str, name: String, sectors: u64) -> Drive {
+    let (device, udev) = read_udev(root, dir);
+    let flag = |file: &str| root.number::<u8>(&format!("{dir}/{file}")) == Some(1);
+    let mut holders = root.list(&format!("{dir}/holders"));
+    let partitions = read_partitions(root, dir, &name, &mut holders);
+    let mut drive = Drive {
+        device,
+        sectors,
+        logical_block: block_size(root, dir, "logical"),
+        physical_block: block_size(root, dir, "physical"),
+        rotational: flag("queue/rotational"),
+        removable: flag("removable"),
+        read_only: flag("ro"),
+        content: content(&udev),
+        partitions,
+        holders,
+        name,
+        ..Drive::default()
+    };
+    let usb = place::read(root, dir, &mut drive);
+    identity::read(root, dir, usb.as_deref(), &udev, &mut drive);
+    drive
+}
+
+fn block_size(root: &Sysroot, dir: &str, which: &str) -> u32 {
+    let size: u32 = root.number(&format!("{dir}/queue/{which}_block_size")).unwrap_or(512);
+    if size.is_power_of_two() && (512..=1 << 20).contains(&size) { size } else { 512 }
+}
+
+/// Partitions in the order of their start; their holders are added to `holders`.
+fn read_partitions(root: &Sysroot, dir: &str, name: &str, holders: &mut Vec<String>) -> Vec<Partition> {
+    let mut partitions = Vec::new();
+    for part in root.list(dir).into_iter().filter(|part| part.starts_with(name)) {
+        let dir = format!("{dir}/{part}");
+        let Some(start) = root.number(&format!("{dir}/start")) else { continue };
+        let (device, udev) = read_udev(root, &dir);
+        let sectors = root.number(&format!("{dir}/size")).unwrap_or(0);
+        holders.extend(root.list(&format!("{dir}/holders")));
+        partitions.push(Partition { name: part, device, start, sectors, content: content(&udev) });
+    }
+    partitions.sort_by_key(|partition| partition.start);
+    partitions
+}
+
+fn read_layer(
+    root: &Sysroot,
+    dir: &str,
+    name: String,
+    members: Vec<String>,
+    sectors: u64,
+    layers: &mut Vec<Layer>,
+) {
+    let (device, udev) = read_udev(root, dir);
+    let logical_block = block_size(root, dir, "logical");
+    for part in read_partitions(root, dir, &name, &mut Vec::new()) {
+        layers.push(Layer {
+            name: part.name,
+            alias: None,
+            device: part.device,
+            kind: "partition".to_owned(),
+            members: vec![name.clone()],
+            sectors: part.sectors,
+            logical_block,
+            content: part.content,
+        });
+    }
+    layers.push(Layer {
+        alias: root.word(&format!("{dir}/dm/name")),
+        device,
+        kind: layer_kind(root, dir, &name),
+        members,
+        sectors,
+        logical_block,
+        content: content(&udev),
+        name,
+    });
+}
+
+fn layer_kind(root: &Sysroot, dir: &str, name: &str) -> String {
+    if let Some(level) = root.word(&format!("{dir}/md/level")) {
+        return level;
+    }
+    let uuid = root.word(&format!("{dir}/dm/uuid")).unwrap_or_default();
+    match uuid.split('-').next() {
+        Some("CRYPT") => "crypt",
+        Some("LVM") => "lvm",
+        Some("mpath") => "multipath",
+        _ if name.starts_with("bcache") => "bcache",
+        _ if name.starts_with("md") => "md",
+        _ => "dm",
+    }
+    .to_owned()
+}
+
+/// A btrfs over several drives shows one of them as its mount's source; the kernel lists the others here.
+fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
+    let mut layers = Vec::new();
+    for uuid in root.list("/sys/fs/btrfs") {
+        let members = root.list(&format!("/sys/fs/btrfs/{uuid}/devices"));
+        if members.len() < 2 {
+            continue;
+        }
+        let content = Content {
+            filesystem: Some("btrfs".to_owned()),
+            label: root.word(&format!("/sys/fs/btrfs/{uuid}/label")),
+            uuid: Some(uuid.clone()),
+        };
+        let kind = "btrfs".to_owned();
+        layers.push(Layer { name: uuid, kind, members, logical_block: 4096, content, ..Layer::default() });
+    }
+    layers
+}
+
+/// A block device's number and what udev's database keeps under it, readable without root.
+fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), HashMap<String, String>) {
+    let device = root.word(&format!("{dir}/dev")).and_then(|text| parse_device(&text));
+    let Some((major, minor)) = device else { return ((0, 0), HashMap::new()) };
+    let text = root.long_text(&format!("/run/udev/data/b{major}:{minor}")).unwrap_or_default();
+    let properties = text.lines().filter_map(|line| line.strip_prefix("E:")?.split_once('='));
+    ((major, minor), properties.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+}
+
+fn content(udev: &HashMap<String, String>) -> Content {
+    let get = |key: &str| udev.get(key).filter(|text| !text.is_empty()).cloned();
+    Content {
+        filesystem: get("ID_FS_TYPE"),
+        label: get("ID_FS_LABEL_ENC").map(|text| decode_hex(&text)).or_else(|| get("ID_FS_LABEL")),
+        uuid: get("ID_FS_UUID"),
+    }
+}
+
+/// udev writes what might hurt as `\x20`.
+fn decode_hex(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = |digit: u8| char::from(digit).to_digit(16);
+        match (first, tail) {
+            (b'\\', [b'x', a, b, tail @ ..]) if hex(*a).is_some() && hex(*b).is_some() => {
+                bytes.push((hex(*a).unwrap_or(0) * 16 + hex(*b).unwrap_or(0)) as u8);
+                rest = tail;
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    super::sysroot::printable(&bytes)
+}
+
+/// Where udev tells no filesystem, a mount does.
+pub(super) fn fill_from_mounts(drives: &mut [Drive], layers: &mut [Layer], mounts: &[Mount]) {
+    let parts = drives.iter_mut().flat_map(|drive| {
+        let parts = drive.partitions.iter_mut().map(|part| (part.device, &part.name, &mut part.content));
+        parts.chain([(drive.device, &drive.name, &mut drive.content)])
+    });
+    let layers = layers.iter_mut().map(|layer| (layer.device, &layer.name, &mut layer.content));
+    for (device, name, content) in parts.chain(layers) {
+        if content.filesystem.is_some() || device == (0, 0) {
+            continue;
+        }
+        let is_on =
+            |mount: &&Mount| mount.device == device || mount.source.strip_prefix("/dev/") == Some(name);
+        content.filesystem = mounts.iter().find(is_on).map(|mount| mount.filesystem.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::trees::Tree;
+
+    #[test]
+    fn only_drives_are_drives() {
+        let mut tree = Tree::new();
+        for name in ["loop0", "ram1", "zram0", "sr0", "mmcblk0boot0", "mtdblock0", "zd16"] {
+            tree.disk("virtual/x", name, "7:0", 4096);
+        }
+        tree.disk("virtual/nbd", "nbd0", "43:0", 0).disk("virtual/nbd", "nbd1", "43:32", 2048);
+        tree.disk("pci/usb/reader", "sdc", "8:32", 0);
+        tree.disk("pci/nvme/nvme0", "nvme0c0n1", "259:1", 4096).file("sys/block/nvme0c0n1/hidden", "1\n");
+        let names: Vec<String> = tree.inventory().drives.into_iter().map(|drive| drive.name).collect();
+        assert_eq!(names, ["nbd1"]);
+    }
+
+    #[test]
+    fn decodes_what_udev_escapes() {
+        assert_eq!(decode_hex(r"my\x20photos"), "my photos");
+        assert_eq!(decode_hex(r"\x1b[31m\xc3\xa4\x"), "[31mä\\x");
+        assert_eq!(decode_hex(r"a\xzz\"), r"a\xzz\");
+    }
+
+    #[test]
+    fn absurd_block_sizes_are_not_believed() {
+        let mut tree = Tree::new();
+        tree.disk("pci/x", "sda", "8:0", 4096).file("sys/block/sda/queue/logical_block_size", "0\n");
+        tree.file("sys/block/sda/queue/physical_block_size", "4096\n");
+        let drive = &tree.inventory().drives[0];
+        assert_eq!((drive.logical_block, drive.physical_block), (512, 4096));
+    }
+}

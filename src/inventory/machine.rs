@@ -1,0 +1,172 @@
+//! The computer: board, kernel, processors, memory, and what holds its processors back.
+
+use super::{Machine, Sysroot};
+
+/// What makers leave in the product name of boards they didn't name.
+const PLACEHOLDERS: [&str; 5] = [
+    "To Be Filled By O.E.M.",
+    "System Product Name",
+    "System manufacturer",
+    "Default string",
+    "Not Specified",
+];
+
+pub(super) fn read(root: &Sysroot) -> Machine {
+    Machine {
+        board: board(root),
+        kernel: root.word("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        arch: arch(root),
+        system: system(root),
+        cpus: cpus(root),
+        memory: memory(root, "MemTotal").unwrap_or(0),
+        governor: governor(root),
+        temperature: temperature(root),
+        throttled: throttled(root),
+    }
+}
+
+fn board(root: &Sysroot) -> Option<String> {
+    if let Some(model) = root.word("/proc/device-tree/model") {
+        return Some(model);
+    }
+    let dmi = |file: &str| {
+        root.word(&format!("/sys/class/dmi/id/{file}")).filter(|text| !PLACEHOLDERS.contains(&text.as_str()))
+    };
+    let product = dmi("product_name")?;
+    Some(match dmi("sys_vendor") {
+        Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
+        _ => product,
+    })
+}
+
+fn arch(root: &Sysroot) -> String {
+    // The file is new in Linux 6.1.
+    root.word("/proc/sys/kernel/arch")
+        .or_else(|| root.is_live().then(|| rustix::system::uname().machine().to_string_lossy().into_owned()))
+        .unwrap_or_default()
+}
+
+fn system(root: &Sysroot) -> Option<String> {
+    let text = root.text("/etc/os-release").or_else(|| root.text("/usr/lib/os-release"))?;
+    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(name.trim_matches(['"', '\'']).to_owned())
+}
+
+fn cpus(root: &Sysroot) -> u32 {
+    root.word("/sys/devices/system/cpu/online").map_or(0, |list| count_list(&list))
+}
+
+/// How many numbers a kernel list such as `0-3,6` names.
+fn count_list(list: &str) -> u32 {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    list.split(',').filter_map(|part| range(part.trim())).fold(0, u32::saturating_add)
+}
+
+/// A line of `/proc/meminfo`, bytes.
+pub(super) fn memory(root: &Sysroot, key: &str) -> Option<u64> {
+    let text = root.text("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The governors of all processors, each named once.
+pub(super) fn governor(root: &Sysroot) -> Option<String> {
+    let policies = "/sys/devices/system/cpu/cpufreq";
+    let mut governors: Vec<String> = root
+        .list(policies)
+        .iter()
+        .filter_map(|policy| root.word(&format!("{policies}/{policy}/scaling_governor")))
+        .collect();
+    governors.sort();
+    governors.dedup();
+    (!governors.is_empty()).then(|| governors.join(", "))
+}
+
+/// The hottest thermal zone, degrees Celsius. Sensors that aren't there read as absurd values.
+pub(super) fn temperature(root: &Sysroot) -> Option<f64> {
+    let zones = "/sys/class/thermal";
+    root.list(zones)
+        .iter()
+        .filter(|zone| zone.starts_with("thermal_zone"))
+        .filter_map(|zone| root.number::<i32>(&format!("{zones}/{zone}/temp")))
+        .filter(|milli| (-50_000..200_000).contains(milli))
+        .max()
+        .map(|milli| f64::from(milli) / 1000.0)
+}
+
+/// The Raspberry Pi firmware's `get_throttled`, hexadecimal. Its node has another path on each board,
+/// the driver's link to it has not.
+pub(super) fn throttled(root: &Sysroot) -> Option<u32> {
+    let driver = "/sys/bus/platform/drivers/raspberrypi-firmware";
+    let mut nodes: Vec<String> = root.list(driver).iter().map(|node| format!("{driver}/{node}")).collect();
+    nodes.push("/sys/devices/platform/soc/soc:firmware".to_owned());
+    let text = nodes.iter().find_map(|node| root.word(&format!("{node}/get_throttled")))?;
+    u32::from_str_radix(text.trim_start_matches("0x"), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::trees::Tree;
+
+    #[test]
+    fn counts_cpu_lists() {
+        assert_eq!(count_list("0-3"), 4);
+        assert_eq!(count_list("0"), 1);
+        assert_eq!(count_list("0-1,4,6-7"), 5);
+        assert_eq!(count_list("3-1,x,"), 0);
+        assert_eq!(count_list("0-4294967295,0-4294967294"), u32::MAX);
+    }
+
+    #[test]
+    fn names_a_pc_by_its_maker_once() {
+        let mut tree = Tree::new();
+        tree.files("sys/class/dmi/id", &[("product_name", "HP ProLiant\n"), ("sys_vendor", "HP\n")]);
+        assert_eq!(board(&tree.sysroot()).as_deref(), Some("HP ProLiant"));
+        tree.files(
+            "sys/class/dmi/id",
+            &[("product_name", "NUC7i5BNH\n"), ("sys_vendor", "Intel Corporation\n")],
+        );
+        assert_eq!(board(&tree.sysroot()).as_deref(), Some("Intel Corporation NUC7i5BNH"));
+        tree.file("sys/class/dmi/id/product_name", "To Be Filled By O.E.M.\n");
+        assert_eq!(board(&tree.sysroot()), None);
+        tree.bytes("proc/device-tree/model", b"Raspberry Pi 4 Model B Rev 1.4\0");
+        assert_eq!(board(&tree.sysroot()).as_deref(), Some("Raspberry Pi 4 Model B Rev 1.4"));
+    }
+
+    #[test]
+    fn leaves_out_what_no_sensor_says() {
+        let mut tree = Tree::new();
+        assert_eq!(temperature(&tree.sysroot()), None);
+        tree.files(
+            "sys/class/thermal",
+            &[
+                ("thermal_zone0/temp", "48312\n"),
+                ("thermal_zone1/temp", "51000\n"),
+                ("thermal_zone2/temp", "-274000\n"),
+                ("thermal_zone3/temp", "2147483647\n"),
+                ("cooling_device0/temp", "99000\n"),
+            ],
+        );
+        assert_eq!(temperature(&tree.sysroot()), Some(51.0));
+    }
+
+    #[test]
+    fn unequal_governors_are_all_named() {
+        let mut tree = Tree::new();
+        assert_eq!(governor(&tree.sysroot()), None);
+        tree.files(
+            "sys/devices/system/cpu/cpufreq",
+            &[
+                ("policy0/scaling_governor", "ondemand\n"),
+                ("policy4/scaling_governor", "performance\n"),
+                ("policy5/scaling_governor", "ondemand\n"),
+            ],
+        );
+        assert_eq!(governor(&tree.sysroot()).as_deref(), Some("ondemand, performance"));
+    }
+}

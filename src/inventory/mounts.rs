@@ -1,0 +1,104 @@
+//! Mounted filesystems and swap, as procfs tells them.
+
+use super::{Mount, sysroot::printable};
+
+/// Reads `/proc/self/mountinfo`; lines that can't be read are left out.
+pub(super) fn parse_mountinfo(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_line).collect()
+}
+
+/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`, see proc(5).
+fn parse_line(line: &str) -> Option<Mount> {
+    let (mount, superblock) = line.split_once(" - ")?;
+    let mut mount = mount.split(' ').skip(2);
+    let device = parse_device(mount.next()?)?;
+    let root = unescape(mount.next()?);
+    let path = unescape(mount.next()?);
+    let mut options: Vec<String> = mount.next()?.split(',').map(unescape).collect();
+    let mut superblock = superblock.split(' ');
+    let filesystem = unescape(superblock.next()?);
+    let source = unescape(superblock.next()?);
+    for option in superblock.next().unwrap_or_default().split(',').filter(|option| !option.is_empty()) {
+        let option = unescape(option);
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    Some(Mount { path, root, source, filesystem, options, device })
+}
+
+/// `8:1` as (major, minor).
+pub(super) fn parse_device(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The kernel writes space, tab, line end, backslash and `#` as `\040`, three octal digits.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        match (first, tail) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
+                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                rest = tail;
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    printable(&bytes)
+}
+
+/// Reads `/proc/swaps`: the paths of partitions and files that are swapped to.
+pub(super) fn parse_swaps(text: &str) -> Vec<String> {
+    text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From a virtual machine with Linux 6.18, shortened, and a Raspberry Pi with Linux 6.6.
+    const MOUNTINFO: &str = "\
+22 27 0:21 / /proc rw,relatime - proc proc rw
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard,resv_strict,resuid=65534,resgid=65534
+28 27 0:25 / /mnt/python ro,nosuid,nodev,relatime - tmpfs none ro,size=4k,mode=755
+96 26 179:1 / /boot/firmware rw,relatime shared:47 - vfat /dev/mmcblk0p1 rw,fmask=0022,errors=remount-ro
+112 26 8:1 /photos /mnt/a\\040b\\134c ro,relatime shared:60 master:2 - ext4 /dev/sda1 rw
+31 23 0:28 / /sys/fs/cgroup
+x 1 a:b / / rw - ext4 /dev/vda rw
+";
+
+    #[test]
+    fn reads_mountinfo() {
+        let mounts = parse_mountinfo(MOUNTINFO);
+        assert_eq!(mounts.len(), 5);
+        assert_eq!(mounts[1].device, (254, 0));
+        assert_eq!((mounts[1].path.as_str(), mounts[1].source.as_str()), ("/", "/dev/vda"));
+        assert_eq!(
+            mounts[1].options,
+            ["rw", "relatime", "discard", "resv_strict", "resuid=65534", "resgid=65534"]
+        );
+        assert!(mounts[2].read_only() && !mounts[3].read_only());
+        assert_eq!((mounts[4].path.as_str(), mounts[4].root.as_str()), ("/mnt/a b\\c", "/photos"));
+        assert!(mounts[4].read_only(), "the mount is read-only though the filesystem isn't");
+    }
+
+    #[test]
+    fn escapes_never_hide_control_characters() {
+        assert_eq!(unescape("a\\033[31m\\012\\9\\40"), "a[31m\n\\9\\40");
+        assert_eq!(unescape("\\377"), "\u{fffd}");
+    }
+
+    #[test]
+    fn reads_swaps() {
+        let text = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+            /var/swap                               file\t\t524284\t\t0\t\t-2\n\
+            /dev/sda2                               partition\t2097148\t0\t-3\n";
+        assert_eq!(parse_swaps(text), ["/var/swap", "/dev/sda2"]);
+        assert!(parse_swaps("").is_empty());
+    }
+}

@@ -1,0 +1,204 @@
+//! The tree that everything is read from: `/`, or a captured copy of another machine's.
+
+use std::{
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+/// Files in sysfs hold a page at most; procfs and os-release are small too.
+const SHORT: u64 = 64 << 10;
+/// mountinfo on a machine with many containers, a udev record with many links.
+const LONG: u64 = 4 << 20;
+/// As many symbolic links as the kernel follows in one path.
+const LINKS: u32 = 40;
+
+/// Reads below a root and never outside it: `..` and absolute links are taken from the root, as in a chroot.
+///
+/// Nothing here fails: what is missing, unreadable, looping or no plain file is `None` or empty.
+#[derive(Debug, Clone)]
+pub struct Sysroot {
+    root: PathBuf,
+}
+
+impl Sysroot {
+    /// This machine.
+    pub fn live() -> Self {
+        Self::at("/")
+    }
+
+    /// A captured tree.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Whether this is the machine we run on.
+    pub fn is_live(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// A file's text without control characters other than line ends and tabs; what isn't UTF-8 becomes U+FFFD.
+    pub fn text(&self, path: &str) -> Option<String> {
+        self.read(path, SHORT).map(|bytes| printable(&bytes))
+    }
+
+    /// As [`Sysroot::text`], for the few files that may be long.
+    pub fn long_text(&self, path: &str) -> Option<String> {
+        self.read(path, LONG).map(|bytes| printable(&bytes))
+    }
+
+    /// A file's bytes, 64 KiB at most.
+    pub fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        self.read(path, SHORT)
+    }
+
+    /// A file's text on one line, runs of white space made one space; `None` where nothing is left.
+    pub fn word(&self, path: &str) -> Option<String> {
+        let text = self.text(path)?.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A number alone in its file.
+    pub fn number<T: FromStr>(&self, path: &str) -> Option<T> {
+        self.text(path)?.trim().parse().ok()
+    }
+
+    /// Names in a directory, sorted; empty where there is none. Names that aren't UTF-8 are left out.
+    pub fn list(&self, path: &str) -> Vec<String> {
+        let Some(entries) = self.on_disk(path).and_then(|path| fs::read_dir(path).ok()) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The last name in what a link points at: `usb-storage` for a `driver` link.
+    pub fn link_name(&self, path: &str) -> Option<String> {
+        let (parent, name) = path.rsplit_once('/')?;
+        let target = fs::read_link(self.on_disk(parent)?.join(name)).ok()?;
+        Some(target.file_name()?.to_str()?.to_owned())
+    }
+
+    /// A path with all links followed, as seen from the root; `None` where it doesn't exist.
+    pub fn real(&self, path: &str) -> Option<String> {
+        self.follow(path)?.to_str().map(str::to_owned)
+    }
+
+    fn read(&self, path: &str, limit: u64) -> Option<Vec<u8>> {
+        let path = self.on_disk(path)?;
+        // A fifo would block and a device may do anything when opened.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        fs::File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Where a path really is. On the live machine the kernel follows links as well as we could, and faster.
+    fn on_disk(&self, path: &str) -> Option<PathBuf> {
+        if self.is_live() {
+            return Some(Path::new("/").join(path));
+        }
+        self.follow(path).map(|inside| self.outside(&inside))
+    }
+
+    fn outside(&self, inside: &Path) -> PathBuf {
+        self.root.join(inside.strip_prefix("/").unwrap_or(inside))
+    }
+
+    /// Follows all links in a path without leaving the root. The answer is absolute, seen from the root.
+    fn follow(&self, path: &str) -> Option<PathBuf> {
+        let parts = |path: &Path| -> Vec<_> { path.iter().rev().map(|part| part.to_owned()).collect() };
+        let mut waiting = parts(Path::new(path));
+        let mut at = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(part) = waiting.pop() {
+            if part == "/" {
+                at = PathBuf::from("/");
+            } else if part == ".." {
+                at.pop();
+            } else if part != "." {
+                let next = at.join(&part);
+                let outside = self.outside(&next);
+                if fs::symlink_metadata(&outside).ok()?.is_symlink() {
+                    links += 1;
+                    if links > LINKS {
+                        return None;
+                    }
+                    waiting.extend(parts(&fs::read_link(outside).ok()?));
+                } else {
+                    at = next;
+                }
+            }
+        }
+        Some(at)
+    }
+}
+
+/// Text that is safe to show: no control characters but line ends and tabs.
+pub(super) fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().filter(|&c| !c.is_control() || c == '\n' || c == '\t').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::inventory::trees::Tree;
+
+    #[test]
+    fn links_stay_inside() {
+        let mut tree = Tree::new();
+        tree.file("etc/passwd", "inside\n").file("a/b/c", " two  words \n");
+        tree.link("a/absolute", "/etc/passwd").link("a/up", "../../../../../../etc/passwd");
+        tree.link("a/loop", "loop").link("a/dir", "/a/b").link("a/out", "/proc/self/status");
+        let root = tree.sysroot();
+        assert_eq!(root.word("etc/passwd").as_deref(), Some("inside"));
+        assert_eq!(root.word("/a/absolute").as_deref(), Some("inside"));
+        assert_eq!(root.word("a/up").as_deref(), Some("inside"));
+        assert_eq!(root.word("../../etc/passwd").as_deref(), Some("inside"));
+        assert_eq!(root.word("a/dir/c").as_deref(), Some("two words"));
+        assert_eq!(root.real("a/dir/c").as_deref(), Some("/a/b/c"));
+        assert_eq!(root.real("a/dir/../b").as_deref(), Some("/a/b"));
+        assert_eq!(root.link_name("a/dir").as_deref(), Some("b"));
+        assert_eq!(root.text("a/loop"), None);
+        assert_eq!(root.text("a/out"), None, "a link led out of the root");
+        assert_eq!(root.text("a/b"), None);
+        assert_eq!(root.list("a/dir"), ["c"]);
+        assert!(root.list("missing").is_empty());
+    }
+
+    #[test]
+    fn garbage_is_bounded_and_printable() {
+        let mut tree = Tree::new();
+        tree.bytes("noise", &[0xff, 0x1b, b'[', b'3', b'1', b'm', 0, b'x', b'\n']);
+        tree.bytes("long", &vec![b'y'; 200_000]);
+        let root = tree.sysroot();
+        assert_eq!(root.text("noise").as_deref(), Some("\u{fffd}[31mx\n"));
+        assert_eq!(root.text("long").map(|t| t.len()), Some(65_536));
+        assert_eq!(root.long_text("long").map(|t| t.len()), Some(200_000));
+        assert_eq!(root.number::<u64>("noise"), None);
+    }
+
+    #[test]
+    fn a_fifo_is_not_opened() {
+        let dir = tempfile::tempdir().expect("a directory");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            dir.path().join("fifo"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .expect("a fifo");
+        symlink("fifo", dir.path().join("link")).expect("a link");
+        let root = Sysroot::at(dir.path());
+        assert_eq!(root.text("fifo"), None);
+        assert_eq!(root.text("link"), None);
+    }
+}

@@ -1,0 +1,249 @@
+//! Whole machines, read from trees.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use proptest::prelude::*;
+
+use super::{Block, Drive, Inventory, trees};
+
+fn drive<'a>(inventory: &'a Inventory, name: &str) -> &'a Drive {
+    inventory.drives.iter().find(|drive| drive.name == name).expect("the drive")
+}
+
+fn names<'a>(drives: &[&'a Drive]) -> Vec<&'a str> {
+    drives.iter().map(|drive| drive.name.as_str()).collect()
+}
+
+fn under(inventory: &Inventory, path: &str) -> (Vec<String>, Vec<String>) {
+    let under = inventory.under_mount(inventory.mount_of(path).expect("a mount"));
+    let layers = under.layers.iter().map(|layer| layer.name.clone()).collect();
+    (under.drives.iter().map(|drive| drive.name.clone()).collect(), layers)
+}
+
+#[test]
+fn a_virtual_machine_with_a_filesystem_on_the_whole_drive() {
+    let inventory = trees::virtual_machine().inventory();
+    assert_eq!(inventory.drives.len(), 1);
+    let vda = drive(&inventory, "vda");
+    assert_eq!(vda.label(), "virtio drive vda (no serial)");
+    assert_eq!(vda.identity(), "unnamed+536870912@0000:00:02.0");
+    assert_eq!(vda.content.filesystem.as_deref(), Some("ext4"));
+    assert_eq!((vda.driver.as_deref(), vda.vendor.as_deref()), (Some("virtio_blk"), None));
+    assert_eq!(names(&inventory.drives_under((254, 0))), ["vda"]);
+    assert_eq!(under(&inventory, "/home/me").0, ["vda"]);
+    assert_eq!(under(&inventory, "/var/lib/docker/overlay2/m/merged/etc").0, ["vda"], "through the overlay");
+    assert!(under(&inventory, "/dev/shm").0.is_empty());
+    assert_eq!(inventory.machine.memory, 24_682_416 * 1024);
+    assert_eq!(inventory.machine.cpus, 2);
+}
+
+#[test]
+fn a_pi_zero_with_four_sticks() {
+    let inventory = trees::pi_zero().inventory();
+    let bays: Vec<_> = inventory.drives.iter().map(|drive| drive.bay.as_deref().unwrap_or("?")).collect();
+    assert_eq!(bays, ["SD slot", "1.1", "1.2", "1.3", "1.4"]);
+    let sda = drive(&inventory, "sda");
+    assert_eq!(sda.label(), "Cruzer Blade 4C530001 in bay 1.1");
+    assert_eq!(sda.identity(), "4C530001+121077760");
+    assert_eq!(sda.controller.as_deref(), Some("3f980000.usb-usbv2"));
+    assert_eq!((sda.link_mbps, sda.bus_mbps), (Some(480.0), Some(480.0)));
+    assert_eq!((sda.driver.as_deref(), sda.vendor.as_deref()), (Some("usb-storage"), Some("SanDisk")));
+    assert_eq!(sda.partitions[0].content.label.as_deref(), Some("media 1"));
+    assert_eq!(drive(&inventory, "mmcblk0").label(), "SC32G 0x1f3a5b22 in the SD slot");
+    assert_eq!(drive(&inventory, "mmcblk0").driver.as_deref(), Some("mmcblk"));
+    assert_eq!(names(&inventory.swap_drives()), ["mmcblk0"], "swap in a file");
+    assert_eq!(inventory.machine.throttled, Some(0x50005));
+    assert_eq!(inventory.machine.system.as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
+}
+
+#[test]
+fn a_pi_4_with_btrfs_on_a_usb_ssd() {
+    let inventory = trees::pi_4().inventory();
+    let sda = drive(&inventory, "sda");
+    assert_eq!((sda.driver.as_deref(), sda.bay.as_deref()), (Some("uas"), Some("1")));
+    assert_eq!((sda.link_mbps, sda.physical_block), (Some(5000.0), 4096));
+    assert_eq!(sda.controller.as_deref(), Some("0000:01:00.0-usbv3"));
+    assert_eq!(under(&inventory, "/srv/data/x").0, ["sda"], "btrfs has a device number of its own");
+    assert!(under(&inventory, "/mnt/nas").0.is_empty());
+    assert_eq!(inventory.machine.temperature, Some(81.303));
+}
+
+#[test]
+fn a_pc_with_raid_encryption_and_volumes() {
+    let inventory = trees::pc().inventory();
+    let nvme = drive(&inventory, "nvme0n1");
+    assert_eq!(nvme.label(), "Samsung SSD 970 EVO Plus 500GB S4EVNF0M512345B");
+    assert_eq!((nvme.bay.as_deref(), nvme.driver.as_deref()), (Some("0000:03:00.0"), Some("nvme")));
+    assert_eq!((nvme.link_mbps, nvme.holders.as_slice()), (Some(31508.0), &["dm-0".to_owned()][..]));
+    assert_eq!(nvme.wwid.as_deref(), Some("eui.0025385a91b0c7e1"));
+    let sdb = drive(&inventory, "sdb");
+    assert_eq!(
+        (sdb.bus.as_deref(), sdb.bay.as_deref(), sdb.link_mbps),
+        (Some("ata"), Some("ata-2"), Some(6000.0))
+    );
+    assert_eq!((sdb.serial.as_deref(), sdb.vendor.as_deref()), (Some("WD-WCC7K7654321"), None));
+    assert_eq!(sdb.driver.as_deref(), Some("ahci"));
+    assert_eq!(
+        under(&inventory, "/"),
+        (vec!["nvme0n1".to_owned()], vec!["dm-1".to_owned(), "dm-0".to_owned()])
+    );
+    assert_eq!(
+        under(&inventory, "/srv/x"),
+        (vec!["sda".to_owned(), "sdb".to_owned()], vec!["md0".to_owned()])
+    );
+    let kinds: Vec<_> = inventory.layers.iter().map(|layer| layer.kind.as_str()).collect();
+    assert_eq!(kinds, ["crypt", "lvm", "lvm", "raid1"]);
+    assert_eq!(names(&inventory.swap_drives()), ["nvme0n1"], "swap through lvm and encryption");
+    for path in ["/dev/mapper/pc--vg-root", "/dev/pc-vg/root", "/dev/dm-1"] {
+        assert!(
+            matches!(inventory.block_at_path(path), Some(Block::Layer(layer)) if layer.name == "dm-1"),
+            "{path}"
+        );
+    }
+    assert_eq!(inventory.machine.board.as_deref(), Some("ASUS PRIME B450M-A"));
+}
+
+#[test]
+fn twins_are_told_apart_by_bay() {
+    let inventory = trees::twins().inventory();
+    let [a, b, c] = [drive(&inventory, "sda"), drive(&inventory, "sdb"), drive(&inventory, "sdc")];
+    assert!(a.shared_serial && b.shared_serial && !c.shared_serial);
+    assert_eq!(a.identity(), "0123456789ABCDEF+15728640@0000:00:14.0-usbv2-3");
+    assert_eq!(c.identity(), "unnamed+31457280@0000:00:14.0-usbv3-3");
+    assert_eq!((a.bay.as_deref(), c.bay.as_deref()), (Some("3"), Some("3")));
+    assert_eq!(
+        names(&inventory.drives.iter().collect::<Vec<_>>()),
+        ["sda", "sdb", "sdc"],
+        "bay 3 before bay 10"
+    );
+    assert!(b.read_only);
+}
+
+#[test]
+fn a_btrfs_over_two_drives_has_both() {
+    let mut tree = trees::twins();
+    for name in ["sda", "sdc"] {
+        tree.file(&format!("sys/fs/btrfs/0a1b-2c/devices/{name}/size"), "1\n");
+    }
+    tree.file("sys/fs/btrfs/0a1b-2c/label", "pool\n").file("sys/fs/btrfs/features/raid1c34", "0\n");
+    tree.file("proc/self/mountinfo", "47 24 0:49 / /pool rw - btrfs /dev/sdc rw,subvol=/\n");
+    assert_eq!(under(&tree.inventory(), "/pool").0, ["sda", "sdc"]);
+}
+
+#[test]
+fn layers_in_a_ring_end() {
+    let mut tree = trees::pc();
+    tree.file("sys/block/dm-0/slaves/dm-1/size", "1\n");
+    assert_eq!(names(&tree.inventory().drives_under((253, 1))), ["nvme0n1"]);
+}
+
+#[test]
+fn an_inventory_survives_json() {
+    for tree in [trees::virtual_machine(), trees::pi_zero(), trees::pi_4(), trees::pc(), trees::twins()] {
+        let inventory = tree.inventory();
+        let text = serde_json::to_string(&inventory).expect("JSON");
+        assert_eq!(serde_json::from_str::<Inventory>(&text).expect("an inventory"), inventory);
+    }
+}
+
+/// Prints what reading 24 drives costs; run by hand with `--nocapture`. What is asserted holds on any machine.
+#[test]
+fn twenty_four_drives() {
+    let mut tree = trees::twins();
+    for n in 0..21 {
+        let port = format!("pci0000:00/0000:00:14.0/usb1/1-1/1-1.{n}/1-1.{n}:1.0/host0/target0:0:0/0:0:0:0");
+        let name = format!("sd{}", char::from(b'd' + n));
+        tree.disk(&port, &name, &format!("8:{}", 48 + 16 * u32::from(n)), 31_457_280);
+    }
+    let started = Instant::now();
+    let inventory = tree.inventory();
+    println!("24 drives read in {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
+    assert_eq!(inventory.drives.len(), 24);
+}
+
+/// What happens to one file, link or directory of a tree.
+#[derive(Debug, Clone)]
+enum Harm {
+    Noise(Vec<u8>),
+    Text(String),
+    Link(&'static str),
+    Gone,
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let targets = [
+        "SECRET",
+        "../../../../../../../../../../../../SECRET",
+        "..",
+        "/",
+        "/sys/block",
+        "../../../../proc/self/mountinfo",
+        "loop",
+    ];
+    prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..200).prop_map(Harm::Noise),
+        "[0-9:,.\\\\x -]{0,40}|99999999999999999999|-1|[a-z]{0,20}\n".prop_map(Harm::Text),
+        proptest::sample::select(targets.to_vec()).prop_map(Harm::Link),
+        Just(Harm::Gone),
+    ]
+}
+
+fn entries(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).expect("a directory").flatten() {
+        if entry.file_type().expect("a type").is_dir() {
+            entries(&entry.path(), found);
+        }
+        found.push(entry.path());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_damaged_tree_neither_panics_nor_leaks(
+        which in 0usize..5,
+        harms in proptest::collection::vec((any::<proptest::sample::Index>(), harm()), 1..40),
+    ) {
+        let trees =
+            [trees::virtual_machine, trees::pi_zero, trees::pi_4, trees::pc, trees::twins];
+        let tree = trees[which]();
+        let secret = tree.outside().join("SECRET");
+        fs::write(&secret, "LEAKED\n")?;
+        let mut found = Vec::new();
+        entries(tree.root(), &mut found);
+        found.sort();
+        for (index, harm) in harms {
+            let path = index.get(&found);
+            if fs::symlink_metadata(path).is_ok_and(|data| data.is_dir()) {
+                fs::remove_dir_all(path)?;
+            } else if fs::remove_file(path).is_err() {
+                continue;
+            }
+            match harm {
+                Harm::Noise(bytes) => fs::write(path, bytes)?,
+                Harm::Text(text) => fs::write(path, text)?,
+                Harm::Link("SECRET") => symlink(&secret, path)?,
+                Harm::Link(target) => symlink(target, path)?,
+                Harm::Gone => {}
+            }
+        }
+        let inventory = tree.inventory();
+        let json = serde_json::to_string(&inventory)?;
+        prop_assert!(!json.contains("LEAKED"));
+        prop_assert!(!json.chars().any(char::is_control));
+        for mount in &inventory.mounts {
+            inventory.under_mount(mount);
+        }
+        for drive in &inventory.drives {
+            prop_assert!(!drive.label().is_empty() && !drive.identity().is_empty());
+        }
+        inventory.swap_drives();
+        prop_assert_eq!(&serde_json::from_str::<Inventory>(&json)?, &inventory);
+    }
+}
