@@ -2,16 +2,22 @@
 
 mod buffers;
 mod cursor;
+mod open;
 mod psync;
 mod session;
 mod stamp;
 mod target;
 #[cfg(test)]
 mod testing;
+#[cfg(not(target_arch = "arm"))]
+mod uring;
 mod windows;
 
+pub use open::{open, uring_available};
 pub use psync::Psync;
 pub use target::FileTarget;
+#[cfg(not(target_arch = "arm"))]
+pub use uring::Uring;
 
 use std::{
     io,
