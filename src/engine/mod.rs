@@ -1,5 +1,24 @@
 //! Engines move bytes and time them. One trait, one conformance suite that all of them pass.
 
+mod buffers;
+mod cursor;
+mod open;
+mod psync;
+mod session;
+mod stamp;
+mod target;
+#[cfg(test)]
+mod testing;
+#[cfg(not(target_arch = "arm"))]
+mod uring;
+mod windows;
+
+pub use open::{open, uring_available};
+pub use psync::Psync;
+pub use target::FileTarget;
+#[cfg(not(target_arch = "arm"))]
+pub use uring::Uring;
+
 use std::{
     io,
     sync::{
@@ -103,6 +122,14 @@ pub struct Outcome {
     pub seconds: f64,
     /// The part of `seconds` that the final `fsync` took.
     pub fsync_seconds: f64,
+}
+
+impl Outcome {
+    /// Of a job that was cancelled before it began.
+    pub fn cancelled() -> Self {
+        let ended = Ended::Cancelled;
+        Self { ended, bytes_read: 0, bytes_written: 0, ops: 0, seconds: 0.0, fsync_seconds: 0.0 }
+    }
 }
 
 /// Why an engine can't do what is asked; nothing was moved.

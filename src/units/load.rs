@@ -141,6 +141,11 @@ impl Load {
         !matches!(self.direction, Direction::Read | Direction::Mixed { read_percent: 100 })
     }
 
+    /// Whether any operation reads.
+    pub fn reads(&self) -> bool {
+        !matches!(self.direction, Direction::Write | Direction::Mixed { read_percent: 0 })
+    }
+
     /// The load in fio's words, such as `sequential write, 4 KiB, direct, depth 1`.
     pub fn describe(&self) -> String {
         let direction = match self.direction {

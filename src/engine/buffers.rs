@@ -1,0 +1,178 @@
+//! Memory that moves: aligned for direct I/O, its content built before the load starts.
+#![allow(unsafe_code)]
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    ops::{Deref, DerefMut},
+    ptr::NonNull,
+};
+
+use crate::units::{Content, Load};
+
+use super::cursor::Rng;
+
+/// What every drive and filesystem accepts as the alignment of memory, bytes.
+pub(super) const ALIGN: usize = 4096;
+
+/// Content repeats after this many bytes: past the windows of zlib, LZ4 and zstd's usual levels. A prime number of
+/// pages, so that blocks of any size reach all of it before one comes again.
+const PERIOD: usize = 1031 * ALIGN;
+
+/// Zeroed memory that begins on a page.
+pub(super) struct Aligned {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: it owns its memory alone, as a Vec<u8> does.
+unsafe impl Send for Aligned {}
+// SAFETY: shared references only read.
+unsafe impl Sync for Aligned {}
+
+impl Aligned {
+    pub(super) fn new(len: usize) -> Self {
+        let layout =
+            Layout::from_size_align(len.max(1), ALIGN).expect("buffers are bounded by Load::MAX_BUFFERS");
+        // SAFETY: the layout isn't empty.
+        match NonNull::new(unsafe { alloc_zeroed(layout) }) {
+            Some(start) => Self { start, layout },
+            None => handle_alloc_error(layout),
+        }
+    }
+
+    /// Writes to every page, so that no load meets a page fault.
+    pub(super) fn touched(len: usize) -> Self {
+        let mut memory = Self::new(len);
+        memory.iter_mut().step_by(ALIGN).for_each(|byte| *byte = 1);
+        memory
+    }
+}
+
+impl Deref for Aligned {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the memory is ours, initialised, and as long as its layout says.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
+    }
+}
+
+impl DerefMut for Aligned {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` makes it ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
+    }
+}
+
+impl Drop for Aligned {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and freed once.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+/// What a load writes: one pool for all its operations, each taking the next piece.
+pub(super) struct Pool {
+    memory: Aligned,
+    block: usize,
+    period: usize,
+}
+
+impl Pool {
+    /// The content of `load`, ready to be written; `None` where it only reads.
+    pub(super) fn new(load: &Load) -> Option<Self> {
+        if !load.writes() {
+            return None;
+        }
+        let block = load.block as usize;
+        let period = match load.content {
+            Content::Random => PERIOD,
+            Content::Zeros => 0,
+        };
+        let mut memory = Aligned::touched(period + block);
+        if load.content == Content::Zeros {
+            memory.fill(0);
+        } else {
+            // Another stream than the one offsets come from.
+            let mut rng = Rng::new(load.seed ^ 0x6472_6976_6562_656e);
+            for word in memory.chunks_mut(8) {
+                word.copy_from_slice(&rng.next().to_le_bytes()[..word.len()]);
+            }
+        }
+        Some(Self { memory, block, period })
+    }
+
+    /// Where in the pool the bytes of operation `number` begin.
+    pub(super) fn start(&self, number: u64) -> usize {
+        if self.period == 0 {
+            return 0;
+        }
+        (u128::from(number) * self.block as u128 % self.period as u128) as usize
+    }
+
+    /// The bytes that operation `number` writes.
+    pub(super) fn block(&self, number: u64) -> &[u8] {
+        let start = self.start(number);
+        &self.memory[start..start + self.block]
+    }
+
+    /// All of it.
+    pub(super) fn memory(&self) -> &[u8] {
+        &self.memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::job;
+
+    #[test]
+    fn memory_is_aligned_and_zero() {
+        for len in [64, 512, 4097, 1 << 20] {
+            let memory = Aligned::new(len);
+            assert_eq!((memory.as_ptr() as usize % ALIGN, memory.len()), (0, len));
+            assert!(memory.iter().all(|&byte| byte == 0));
+        }
+    }
+
+    #[test]
+    fn content_does_not_come_again_within_four_mebibytes() {
+        for block in [64, 4096, 128 << 10, 1 << 20, 3 << 20] {
+            let load = job(block, block).load;
+            let pool = Pool::new(&load).expect("it writes");
+            let mut lasts: Vec<(u64, [u8; 16])> = Vec::new();
+            let blocks = (4 << 20) / block + 1;
+            for number in 0..blocks.min(5000) {
+                let head: [u8; 16] = pool.block(number)[..16].try_into().expect("16 bytes");
+                assert!(
+                    lasts.iter().rev().take(3).all(|(_, last)| *last != head),
+                    "block {number} of {block} B"
+                );
+                lasts.push((number, head));
+            }
+            lasts.sort_by_key(|(_, head)| *head);
+            assert!(lasts.windows(2).all(|pair| pair[0].1 != pair[1].1), "blocks of {block} B repeat");
+        }
+    }
+
+    #[test]
+    fn direct_loads_stay_aligned_and_large_blocks_never_repeat_at_once() {
+        let load = job(16 << 20, 1).load;
+        let pool = Pool::new(&load).expect("it writes");
+        for number in [0, 1, 2, 1_000_003] {
+            assert_eq!(pool.start(number) % ALIGN, 0);
+            assert_ne!(pool.block(number)[..4096], pool.block(number + 1)[..4096]);
+        }
+    }
+
+    #[test]
+    fn zeros_are_zeros_and_readers_have_no_pool() {
+        let mut load = job(4096, 4096).load;
+        load.content = Content::Zeros;
+        let pool = Pool::new(&load).expect("it writes");
+        assert!(pool.block(17).iter().all(|&byte| byte == 0));
+        load.direction = crate::units::Direction::Read;
+        assert!(Pool::new(&load).is_none());
+    }
+}

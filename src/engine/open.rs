@@ -1,0 +1,46 @@
+//! Which engine moves the bytes.
+
+use crate::units::Load;
+
+use super::{Engine, EngineError, FileTarget, Psync};
+
+/// The engine named `choice` over these targets, or without a name the best one for `load`: `psync` at depth 1, above
+/// it `uring` where the kernel has it, else `psync` with threads.
+pub fn open(
+    choice: Option<&str>,
+    load: &Load,
+    targets: Vec<FileTarget>,
+) -> Result<Box<dyn Engine>, EngineError> {
+    match choice {
+        Some("psync") => Ok(Box::new(Psync::new(targets))),
+        Some("uring") => uring(targets),
+        Some(other) => {
+            Err(EngineError::Job(format!("there is no engine '{other}'; there are psync, uring and fio")))
+        }
+        None if load.depth > 1 && uring_available().is_ok() => uring(targets),
+        None => Ok(Box::new(Psync::new(targets))),
+    }
+}
+
+/// Whether the `uring` engine can be used here; if not, why.
+#[cfg(not(target_arch = "arm"))]
+pub fn uring_available() -> Result<(), String> {
+    super::uring::available()
+}
+
+#[cfg(not(target_arch = "arm"))]
+fn uring(targets: Vec<FileTarget>) -> Result<Box<dyn Engine>, EngineError> {
+    Ok(Box::new(super::Uring::new(targets)?))
+}
+
+/// Whether the `uring` engine can be used here; if not, why.
+#[cfg(target_arch = "arm")]
+pub fn uring_available() -> Result<(), String> {
+    Err("this build for 32-bit Arm has no io_uring".to_owned())
+}
+
+#[cfg(target_arch = "arm")]
+fn uring(_: Vec<FileTarget>) -> Result<Box<dyn Engine>, EngineError> {
+    let why = "this build for 32-bit Arm has no io_uring".to_owned();
+    Err(EngineError::Unavailable { engine: "uring", why })
+}

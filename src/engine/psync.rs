@@ -1,0 +1,138 @@
+//! `psync`: pread and pwrite, one at a time per thread; the common baseline on every board.
+
+use std::{
+    fs::File,
+    io::{self, ErrorKind},
+    os::unix::fs::FileExt,
+    sync::Arc,
+};
+
+use crate::units::Load;
+
+use super::{
+    Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcome, Watch,
+    buffers::{Aligned, Pool},
+    cursor::Op,
+    session::{self, Clock, Lane, Worker},
+    stamp,
+};
+
+/// Moves bytes by pread and pwrite; depth above 1 by as many threads.
+#[derive(Debug)]
+pub struct Psync {
+    targets: Vec<FileTarget>,
+}
+
+impl Psync {
+    /// An engine over these targets.
+    pub fn new(targets: Vec<FileTarget>) -> Self {
+        Self { targets }
+    }
+}
+
+impl Engine for Psync {
+    fn info(&self) -> EngineInfo {
+        EngineInfo { name: "psync".to_owned(), detail: None, modelled: false }
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[Job],
+        cancel: &Cancel,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Outcome>, EngineError> {
+        session::run(jobs, &self.targets, cancel, watch, |job| {
+            let pool = Pool::new(&job.load).map(Arc::new);
+            (0..job.load.depth)
+                .map(|_| {
+                    let pool = pool.clone();
+                    let memory = Memory { own: Aligned::touched(own_bytes(&job.load)), pool };
+                    Box::new(move |lane: &Lane| work(lane, memory)) as Worker
+                })
+                .collect()
+        })
+    }
+}
+
+/// What a thread needs for itself: room to read into, or to stamp in.
+fn own_bytes(load: &Load) -> usize {
+    if load.reads() || load.verify { load.block as usize } else { 0 }
+}
+
+/// A thread's buffers.
+struct Memory {
+    own: Aligned,
+    pool: Option<Arc<Pool>>,
+}
+
+fn work(lane: &Lane, mut memory: Memory) -> Option<Clock> {
+    let clock = lane.ready()?;
+    // Alone, the end of one operation is the start of the next; several wait for each other in between.
+    let alone = lane.load.depth == 1;
+    let mut before = clock.now();
+    lane.progress().begin(before);
+    let mut next = lane.progress().next();
+    while let Some(op) = next {
+        if lane.load.verify && !op.read {
+            memory.stamp(op, &lane.load);
+            before = clock.now();
+        }
+        let moved = memory.transfer(&lane.file, op, &lane.load);
+        let now = clock.now();
+        let checked = match moved {
+            Ok(()) if lane.load.verify && op.read => stamp::check(&memory.own, op.offset, lane.load.seed)
+                .map_err(|why| ("verify", io::Error::other(why))),
+            Ok(()) => Ok(()),
+            Err(e) => Err((if op.read { "read" } else { "write" }, e)),
+        };
+        let mut turn = lane.progress();
+        let delayed = match checked {
+            Ok(()) => turn.done(op, now - before, now),
+            Err((what, e)) => {
+                turn.failed(what, op.offset, &e, now);
+                break;
+            }
+        };
+        next = turn.next();
+        drop(turn);
+        before = if alone && !delayed && !lane.load.verify { now } else { clock.now() };
+    }
+    Some(clock)
+}
+
+impl Memory {
+    fn stamp(&mut self, op: Op, load: &Load) {
+        if let Some(pool) = &self.pool {
+            self.own.copy_from_slice(pool.block(op.number));
+            stamp::stamp(&mut self.own, op.offset, load.seed);
+        }
+    }
+
+    /// Moves the whole block: short transfers are continued.
+    fn transfer(&mut self, file: &File, op: Op, load: &Load) -> io::Result<()> {
+        let mut done = 0;
+        while done < load.block as usize {
+            let at = op.offset + done as u64;
+            let moved = match (&self.pool, op.read) {
+                (Some(pool), false) if !load.verify => file.write_at(&pool.block(op.number)[done..], at),
+                (_, false) => file.write_at(&self.own[done..], at),
+                (_, true) => file.read_at(&mut self.own[done..], at),
+            };
+            match moved {
+                Ok(0) => return Err(nothing_moved(op)),
+                Ok(n) => done += n,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error of a transfer that moved no byte.
+pub(super) fn nothing_moved(op: Op) -> io::Error {
+    match op.read {
+        true => io::Error::new(ErrorKind::UnexpectedEof, "the target ended early"),
+        false => io::Error::new(ErrorKind::WriteZero, "the target took no byte"),
+    }
+}

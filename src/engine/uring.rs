@@ -1,0 +1,330 @@
+//! `uring`: io_uring with registered buffers and files, one issuer, batches in and out.
+#![allow(unsafe_code)]
+
+use std::{
+    io,
+    mem::ManuallyDrop,
+    os::fd::{AsRawFd, RawFd},
+    sync::Arc,
+};
+
+use io_uring::{IoUring, Probe, opcode, squeue, types};
+
+use crate::units::Load;
+
+use super::{
+    Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcome, Watch,
+    buffers::{ALIGN, Aligned, Pool},
+    cursor::Op,
+    psync::nothing_moved,
+    session::{self, Clock, Lane, Turn, Worker},
+    stamp,
+};
+
+/// Moves bytes by io_uring, one thread and one ring a job.
+#[derive(Debug)]
+pub struct Uring {
+    targets: Vec<FileTarget>,
+}
+
+/// Whether this kernel lets us use io_uring; if not, why.
+pub(super) fn available() -> Result<(), String> {
+    let ring = IoUring::new(2).map_err(|e| match e.raw_os_error() {
+        Some(libc::ENOSYS) => "this kernel has no io_uring (Linux 5.6 or newer has)".to_owned(),
+        Some(libc::EPERM) => {
+            "io_uring is switched off, by the sysctl kernel.io_uring_disabled or by a container's rules"
+                .to_owned()
+        }
+        Some(libc::ENOMEM) => "io_uring may lock too little memory here (ulimit -l)".to_owned(),
+        _ => format!("io_uring refuses to start: {e}"),
+    })?;
+    let mut probe = Probe::new();
+    let known = ring.submitter().register_probe(&mut probe).is_ok()
+        && [opcode::Read::CODE, opcode::Write::CODE].into_iter().all(|code| probe.is_supported(code));
+    if known {
+        Ok(())
+    } else {
+        Err("this kernel's io_uring is too old (Linux 5.6 or newer is needed)".to_owned())
+    }
+}
+
+impl Uring {
+    /// An engine over these targets, where the kernel allows it.
+    pub fn new(targets: Vec<FileTarget>) -> Result<Self, EngineError> {
+        available().map_err(|why| EngineError::Unavailable { engine: "uring", why })?;
+        Ok(Self { targets })
+    }
+}
+
+impl Engine for Uring {
+    fn info(&self) -> EngineInfo {
+        EngineInfo { name: "uring".to_owned(), detail: None, modelled: false }
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[Job],
+        cancel: &Cancel,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Outcome>, EngineError> {
+        session::run(jobs, &self.targets, cancel, watch, |job| {
+            let memory = Memory::new(&job.load);
+            vec![Box::new(move |lane: &Lane| work(lane, memory)) as Worker]
+        })
+    }
+}
+
+fn work(lane: &Lane, memory: Memory) -> Option<Clock> {
+    let mut ring = match Ring::new(lane, memory) {
+        Ok(ring) => ring,
+        Err(source) => {
+            lane.refuse(EngineError::System { what: "setting up io_uring".to_owned(), source });
+            return None;
+        }
+    };
+    let clock = lane.ready()?;
+    ring.work(lane, clock);
+    Some(clock)
+}
+
+/// All memory of a job's operations.
+struct Memory {
+    /// A piece for each operation in flight, to read into or to stamp in; empty where the pool suffices.
+    own: Option<Aligned>,
+    stride: usize,
+    pool: Option<Arc<Pool>>,
+}
+
+impl Memory {
+    fn new(load: &Load) -> Self {
+        let stride = (load.block as usize).next_multiple_of(ALIGN);
+        let own = (load.reads() || load.verify).then(|| Aligned::touched(stride * load.depth as usize));
+        Self { own, stride, pool: Pool::new(load).map(Arc::new) }
+    }
+
+    fn iovecs(&self) -> Vec<libc::iovec> {
+        let own = self.own.as_deref();
+        let pool = self.pool.as_ref().map(|pool| pool.memory());
+        own.into_iter()
+            .chain(pool)
+            .map(|memory| libc::iovec { iov_base: memory.as_ptr().cast_mut().cast(), iov_len: memory.len() })
+            .collect()
+    }
+}
+
+/// An operation in flight.
+#[derive(Clone, Copy)]
+struct Slot {
+    op: Op,
+    started: u64,
+    /// Bytes that short transfers moved so far.
+    moved: u32,
+    /// Where its memory begins.
+    memory: *mut u8,
+    /// Which registered buffer holds that.
+    buffer: u16,
+}
+
+struct Ring {
+    ring: IoUring,
+    /// Freed only when the kernel is done with all of it.
+    memory: ManuallyDrop<Memory>,
+    file: RawFd,
+    block: u32,
+    fixed_file: bool,
+    fixed_buffers: bool,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Slots to be submitted, new or continued.
+    pending: Vec<u32>,
+    in_flight: usize,
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        if self.in_flight == 0 {
+            // SAFETY: no operation uses the memory any more, and it is dropped only here.
+            unsafe { ManuallyDrop::drop(&mut self.memory) };
+        }
+    }
+}
+
+/// The best ring that this kernel has: DEFER_TASKRUN came with Linux 6.1, SINGLE_ISSUER with 6.0.
+fn ring(depth: u32) -> io::Result<IoUring> {
+    let entries = depth.next_power_of_two();
+    let ring = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .build(entries)
+        .or_else(|_| IoUring::builder().setup_coop_taskrun().build(entries))
+        .or_else(|_| IoUring::new(entries))?;
+    // Spares each call a look-up of the ring's file; not to be had before Linux 5.18.
+    let _ = ring.submitter().register_ring_fd();
+    Ok(ring)
+}
+
+impl Ring {
+    fn new(lane: &Lane, memory: Memory) -> io::Result<Self> {
+        let depth = lane.load.depth;
+        let ring = ring(depth)?;
+        let file = lane.file.as_raw_fd();
+        let fixed_file = ring.submitter().register_files(&[file]).is_ok();
+        // SAFETY: the memory outlives the ring's use of it, see Drop. Where too little may be locked, it goes without.
+        let fixed_buffers = unsafe { ring.submitter().register_buffers(&memory.iovecs()) }.is_ok();
+        let nothing = Op { number: 0, offset: 0, read: true };
+        let slot = Slot { op: nothing, started: 0, moved: 0, memory: std::ptr::null_mut(), buffer: 0 };
+        Ok(Self {
+            ring,
+            memory: ManuallyDrop::new(memory),
+            file,
+            block: lane.load.block as u32,
+            fixed_file,
+            fixed_buffers,
+            slots: vec![slot; depth as usize],
+            free: (0..depth).collect(),
+            pending: Vec::with_capacity(depth as usize),
+            in_flight: 0,
+        })
+    }
+
+    fn work(&mut self, lane: &Lane, clock: Clock) {
+        let mut turn = lane.progress();
+        turn.begin(clock.now());
+        loop {
+            self.take(&mut turn, &lane.load);
+            drop(turn);
+            if self.pending.is_empty() && self.in_flight == 0 {
+                return;
+            }
+            self.submit(clock.now());
+            let waited = self.ring.submit_and_wait(1);
+            let now = clock.now();
+            turn = lane.progress();
+            if let Err(e) = waited {
+                // EBUSY and EAGAIN: completions must be taken first.
+                if !matches!(e.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) {
+                    turn.failed("io_uring", 0, &e, now);
+                    return;
+                }
+            }
+            self.reap(&mut turn, lane, now);
+        }
+    }
+
+    /// Gives every free slot the next operation.
+    fn take(&mut self, turn: &mut Turn<'_>, load: &Load) {
+        while let Some(&index) = self.free.last() {
+            let Some(op) = turn.next() else { return };
+            self.free.pop();
+            let (memory, buffer) = self.place(index, op, load);
+            self.slots[index as usize] = Slot { op, started: 0, moved: 0, memory, buffer };
+            self.pending.push(index);
+        }
+    }
+
+    /// The memory for an operation, ready to be moved: (start, registered buffer).
+    fn place(&mut self, index: u32, op: Op, load: &Load) -> (*mut u8, u16) {
+        let Memory { own, stride, pool } = &mut *self.memory;
+        let written = pool.as_ref().filter(|_| !op.read);
+        match (own, written) {
+            (Some(own), written) if op.read || load.verify => {
+                let piece = &mut own[index as usize * *stride..][..load.block as usize];
+                if let Some(pool) = written {
+                    piece.copy_from_slice(pool.block(op.number));
+                    stamp::stamp(piece, op.offset, load.seed);
+                }
+                (piece.as_mut_ptr(), 0)
+            }
+            (own, Some(pool)) => (pool.block(op.number).as_ptr().cast_mut(), u16::from(own.is_some())),
+            (_, None) => unreachable!("reads have memory of their own"),
+        }
+    }
+
+    /// Queues all pending operations, started `now`.
+    fn submit(&mut self, now: u64) {
+        for at in 0..self.pending.len() {
+            let index = self.pending[at];
+            let slot = &mut self.slots[index as usize];
+            if slot.moved == 0 && slot.started == 0 {
+                slot.started = now;
+            }
+            let entry = self.entry(index);
+            // SAFETY: the memory stays until the completion came, see Drop; the queue has room for every slot.
+            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
+                self.in_flight += 1;
+            }
+        }
+        self.pending.clear();
+    }
+
+    fn entry(&self, index: u32) -> squeue::Entry {
+        let slot = &self.slots[index as usize];
+        let memory = slot.memory.wrapping_add(slot.moved as usize);
+        let len = self.block - slot.moved;
+        let offset = slot.op.offset + u64::from(slot.moved);
+        macro_rules! build {
+            ($file:expr) => {
+                match (slot.op.read, self.fixed_buffers) {
+                    (true, true) => {
+                        opcode::ReadFixed::new($file, memory, len, slot.buffer).offset(offset).build()
+                    }
+                    (false, true) => {
+                        opcode::WriteFixed::new($file, memory, len, slot.buffer).offset(offset).build()
+                    }
+                    (true, false) => opcode::Read::new($file, memory, len).offset(offset).build(),
+                    (false, false) => opcode::Write::new($file, memory, len).offset(offset).build(),
+                }
+            };
+        }
+        let entry = if self.fixed_file { build!(types::Fixed(0)) } else { build!(types::Fd(self.file)) };
+        entry.user_data(u64::from(index))
+    }
+
+    /// Records what completed by `now`.
+    fn reap(&mut self, turn: &mut Turn<'_>, lane: &Lane, now: u64) {
+        let completions: Vec<(u64, i32)> =
+            self.ring.completion().map(|entry| (entry.user_data(), entry.result())).collect();
+        for (index, result) in completions {
+            self.in_flight -= 1;
+            let index = index as u32;
+            let slot = &mut self.slots[index as usize];
+            let op = slot.op;
+            let error = match result {
+                n if n > 0 => {
+                    slot.moved += n as u32;
+                    if slot.moved < self.block {
+                        self.pending.push(index);
+                        continue;
+                    }
+                    None
+                }
+                0 => Some(nothing_moved(op)),
+                n if matches!(-n, libc::EINTR | libc::EAGAIN) && !lane.stopping() => {
+                    self.pending.push(index);
+                    continue;
+                }
+                n => Some(io::Error::from_raw_os_error(-n)),
+            };
+            let started = slot.started;
+            self.free.push(index);
+            match (error, self.verify(index, &lane.load)) {
+                (None, Ok(())) => {
+                    turn.done(op, now - started, now);
+                }
+                (None, Err(why)) => turn.failed("verify", op.offset, &io::Error::other(why), now),
+                (Some(e), _) => turn.failed(if op.read { "read" } else { "write" }, op.offset, &e, now),
+            }
+        }
+    }
+
+    fn verify(&self, index: u32, load: &Load) -> Result<(), String> {
+        let slot = &self.slots[index as usize];
+        match &self.memory.own {
+            Some(own) if load.verify && slot.op.read && slot.moved == self.block => {
+                let piece = &own[index as usize * self.memory.stride..][..self.block as usize];
+                stamp::check(piece, slot.op.offset, load.seed)
+            }
+            _ => Ok(()),
+        }
+    }
+}

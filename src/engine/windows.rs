@@ -1,0 +1,278 @@
+//! The recorder that engines share: operations in, windows out, in flat memory.
+//!
+//! It has two halves. A [`Recorder`] stands beside the I/O and only notes latencies; a [`Collector`] turns what it
+//! noted into windows on the watcher's thread, so that sorting and counting delay no operation.
+
+use crate::units::{Direction, Histogram, SlowOp, Window};
+
+use super::{Job, WINDOW_PILOT, WINDOW_SECONDS, cursor};
+
+/// Latencies are passed on in pieces of at most this many.
+const BATCH: usize = 2048;
+/// No window keeps more slow operations than this.
+const SLOW: usize = 64;
+/// Windows grow at most by this factor; it divides [`WINDOW_PILOT`].
+const GROWTH: u64 = 64;
+/// Marks the latency of a read in a mixed load.
+const READ: u64 = 1 << 63;
+
+/// Latencies of some operations in the order of completion, and the window they close, if they do.
+#[derive(Debug)]
+pub(super) struct Batch {
+    latencies: Vec<u64>,
+    closes: Option<Bounds>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bounds {
+    from_ns: u64,
+    to_ns: u64,
+    bytes: u64,
+    ops: u64,
+    errors: u64,
+}
+
+/// What a job did so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) bytes_read: u64,
+    pub(super) bytes_written: u64,
+    pub(super) ops: u64,
+    /// Time from the first submission to the last completion, ns.
+    pub(super) ns: u64,
+}
+
+/// Notes completed operations. All times are ns since the start that all jobs share.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    latencies: Vec<u64>,
+    capacity: usize,
+    open: Bounds,
+    totals: Totals,
+    first_ns: Option<u64>,
+    expected: u64,
+    window: u64,
+    windows: u64,
+    pilot: Vec<u64>,
+}
+
+impl Recorder {
+    pub(super) fn new(job: &Job) -> Self {
+        let capacity = (job.window.div_ceil(job.load.block).max(1)).min(BATCH as u64) as usize;
+        Self {
+            latencies: Vec::with_capacity(capacity),
+            capacity,
+            open: Bounds::default(),
+            totals: Totals::default(),
+            first_ns: None,
+            expected: cursor::ops(job),
+            window: job.window.max(1),
+            windows: 0,
+            pilot: Vec::with_capacity(WINDOW_PILOT as usize),
+        }
+    }
+
+    /// The first operation is being submitted; later calls change nothing.
+    pub(super) fn begin(&mut self, now: u64) {
+        if self.first_ns.is_none() {
+            self.first_ns = Some(now);
+            self.open.from_ns = now;
+            self.open.to_ns = now;
+        }
+    }
+
+    /// An operation of `bytes` completed at `now`. What comes back must be sent to the collector.
+    pub(super) fn done(&mut self, now: u64, latency: u64, bytes: u64, read: bool) -> Option<Batch> {
+        self.latencies.push(latency.min(READ - 1) | if read { READ } else { 0 });
+        self.open.to_ns = self.open.to_ns.max(now);
+        self.open.bytes += bytes;
+        self.open.ops += 1;
+        self.totals.ops += 1;
+        if read {
+            self.totals.bytes_read += bytes;
+        } else {
+            self.totals.bytes_written += bytes;
+        }
+        // The last operation's window stays open: an fsync may belong to it.
+        if self.open.bytes >= self.window && self.totals.ops < self.expected {
+            return Some(self.close());
+        }
+        (self.latencies.len() >= self.capacity).then(|| self.hand_over(None))
+    }
+
+    /// An operation failed.
+    pub(super) fn failed(&mut self, now: u64) {
+        self.open.to_ns = self.open.to_ns.max(now);
+        self.open.errors += 1;
+    }
+
+    /// No more operations come; `now` is the end of what belongs to the last window, where that is later than its
+    /// last completion.
+    pub(super) fn finish(&mut self, now: Option<u64>) -> Option<Batch> {
+        self.open.to_ns = self.open.to_ns.max(now.unwrap_or(0));
+        (self.open.ops > 0).then(|| self.close())
+    }
+
+    /// What was done so far.
+    pub(super) fn totals(&self) -> Totals {
+        Totals { ns: self.open.to_ns - self.first_ns.unwrap_or(self.open.to_ns), ..self.totals }
+    }
+
+    /// How many operations the job has in all.
+    pub(super) fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    fn close(&mut self) -> Batch {
+        let closed = self.open;
+        self.open = Bounds { from_ns: closed.to_ns, to_ns: closed.to_ns, ..Bounds::default() };
+        self.windows += 1;
+        if self.windows <= WINDOW_PILOT {
+            self.pilot.push(closed.to_ns - closed.from_ns);
+        }
+        if self.windows == WINDOW_PILOT {
+            self.settle();
+        }
+        self.hand_over(Some(closed))
+    }
+
+    /// Settles the size of all later windows: the median of the pilot's, so that one stall doesn't decide it.
+    fn settle(&mut self) {
+        self.pilot.sort_unstable();
+        let median = self.pilot[self.pilot.len() / 2].max(1);
+        let mut growth = 1;
+        while growth < GROWTH && ((median * growth) as f64) < WINDOW_SECONDS * 1e9 {
+            growth *= 2;
+        }
+        self.window *= growth;
+        self.capacity = self.capacity.saturating_mul(growth as usize).min(BATCH);
+        self.pilot = Vec::new();
+    }
+
+    fn hand_over(&mut self, closes: Option<Bounds>) -> Batch {
+        let latencies = std::mem::replace(&mut self.latencies, Vec::with_capacity(self.capacity));
+        Batch { latencies, closes }
+    }
+}
+
+/// Makes windows of a recorder's batches.
+#[derive(Debug)]
+pub(super) struct Collector {
+    mixed: bool,
+    latency: Histogram,
+    reads: Histogram,
+    slow: Vec<SlowOp>,
+    seen: u64,
+    tail: Tail,
+}
+
+impl Collector {
+    pub(super) fn new(job: &Job) -> Self {
+        Self {
+            mixed: matches!(job.load.direction, Direction::Mixed { .. }),
+            latency: Histogram::default(),
+            reads: Histogram::default(),
+            slow: Vec::new(),
+            seen: 0,
+            tail: Tail::default(),
+        }
+    }
+
+    /// Takes a batch and gives the window it closes.
+    pub(super) fn take(&mut self, mut batch: Batch) -> Option<Window> {
+        for (latency, number) in batch.latencies.iter().zip(self.seen..) {
+            let ns = latency & !READ;
+            if ns > self.tail.threshold {
+                self.slow.push(SlowOp(number, ns));
+            }
+            self.tail.count(ns);
+        }
+        self.seen += batch.latencies.len() as u64;
+        keep_slowest(&mut self.slow, SLOW);
+        if self.mixed {
+            let mut reads: Vec<u64> =
+                batch.latencies.iter().filter(|&ns| ns & READ != 0).map(|ns| ns & !READ).collect();
+            self.reads.merge(&Histogram::of(&mut reads));
+        }
+        batch.latencies.iter_mut().for_each(|ns| *ns &= !READ);
+        self.latency.merge(&Histogram::of(&mut batch.latencies));
+
+        let bounds = batch.closes?;
+        if self.tail.threshold == 0 {
+            keep_slowest(&mut self.slow, (bounds.ops.div_ceil(100) as usize).min(SLOW));
+        }
+        self.tail.settle();
+        Some(Window {
+            from_ns: bounds.from_ns,
+            to_ns: bounds.to_ns,
+            bytes: bounds.bytes,
+            ops: bounds.ops,
+            errors: bounds.errors,
+            latency: std::mem::take(&mut self.latency),
+            reads: self.mixed.then(|| std::mem::take(&mut self.reads)),
+            slow: std::mem::take(&mut self.slow),
+        })
+    }
+}
+
+/// Keeps the `n` slowest, in the order of their numbers.
+fn keep_slowest(slow: &mut Vec<SlowOp>, n: usize) {
+    if slow.len() > n {
+        slow.sort_unstable_by_key(|op| std::cmp::Reverse(op.1));
+        slow.truncate(n);
+        slow.sort_unstable_by_key(|op| op.0);
+    }
+}
+
+/// The latency that 99.5 % of all operations so far did not exceed, in buckets of 1.6 %.
+#[derive(Debug)]
+struct Tail {
+    counts: Vec<u32>,
+    total: u64,
+    threshold: u64,
+}
+
+/// Steps per power of two, as a power of two.
+const TAIL_BITS: u32 = 6;
+/// So few operations say nothing about a 99.5th centile.
+const TAIL_MIN: u64 = 200;
+
+impl Default for Tail {
+    fn default() -> Self {
+        Self { counts: vec![0; 64 << TAIL_BITS], total: 0, threshold: 0 }
+    }
+}
+
+impl Tail {
+    fn bucket(ns: u64) -> usize {
+        let shift = (64 - TAIL_BITS).saturating_sub((ns | 1).leading_zeros() + 1);
+        ((shift as usize) << TAIL_BITS) + (ns >> shift) as usize
+    }
+
+    fn count(&mut self, ns: u64) {
+        let n = &mut self.counts[Self::bucket(ns)];
+        *n = n.saturating_add(1);
+        self.total += 1;
+    }
+
+    /// Sets the threshold to the upper end of the bucket where the slowest 0.5 % begin.
+    fn settle(&mut self) {
+        if self.total < TAIL_MIN {
+            return;
+        }
+        let mut above = self.total / 200;
+        for (bucket, &n) in self.counts.iter().enumerate().rev() {
+            let n = u64::from(n);
+            if n > above {
+                let shift = (bucket >> TAIL_BITS).saturating_sub(1) as u32;
+                let in_octave = (bucket - ((shift as usize) << TAIL_BITS)) as u64;
+                self.threshold = (((in_octave + 1) << shift) - 1).max(1);
+                return;
+            }
+            above -= n;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
