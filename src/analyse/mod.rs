@@ -1,39 +1,32 @@
 //! Numbers with intervals. Knows windows and histograms, no drives and no files.
+//!
+//! Everything here is a pure function of windows: fed with the windows of a stored record it gives the same numbers
+//! again. [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for disks that rotate,
+//! [`Tail`] gives percentiles, [`waiting`] what an open stream of requests would have waited, [`compare`] and
+//! [`repeat`] put several results side by side.
 
-use serde::{Deserialize, Serialize};
+mod adaptive;
+mod cliff;
+pub mod compare;
+mod estimate;
+mod interval;
+mod judge;
+pub mod repeat;
+mod rules;
+mod series;
+mod stalls;
+mod steady;
+mod tail;
+mod throughput;
+pub mod waiting;
+mod zones;
 
-/// A number with its interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// The value; throughput in bytes per second, latency and time in seconds.
-    pub value: f64,
-    /// Lower end of the 95 % interval.
-    pub low: f64,
-    /// Upper end of the 95 % interval; infinite where nothing bounds it.
-    #[serde(with = "unbounded")]
-    pub high: f64,
-    /// How the interval was got, such as `batch means` or `t, 3 runs`.
-    pub how: String,
-    /// Whether the precision asked for was reached.
-    pub converged: bool,
-}
+#[cfg(test)]
+mod tests;
 
-impl Estimate {
-    /// Half the interval's width as a share of the value.
-    pub fn half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0 / self.value
-    }
-}
-
-/// JSON has no infinity: an upper end without bound is `null`.
-mod unbounded {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(x: &f64, s: S) -> Result<S::Ok, S::Error> {
-        if x.is_finite() { s.serialize_some(x) } else { s.serialize_none() }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
-        Ok(Option::<f64>::deserialize(d)?.unwrap_or(f64::INFINITY))
-    }
-}
+pub use adaptive::{Adaptive, Decision};
+pub use estimate::Estimate;
+pub use rules::Rules;
+pub use tail::{Percentile, Tail};
+pub use throughput::{Cliff, End, Reason, Stall, Stalls, Throughput, Unseen};
+pub use zones::{Place, Position, Zoned, Zones};

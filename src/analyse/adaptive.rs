@@ -1,0 +1,248 @@
+//! The sequential rule: measure until the number is good enough, and no longer.
+
+use super::{
+    Cliff, End, Estimate, Reason, Rules, Stall, Stalls, Throughput, Unseen,
+    interval::{deviation, spacings},
+    judge::{Judged, judge},
+    series::Series,
+};
+use crate::units::{MIB, Window};
+
+/// Looking many times and stopping at a good moment makes intervals too short; those of early stops get wider by this.
+const WIDEN: f64 = 1.2;
+/// A cliff this many chunks before a failed look was what made it fail.
+const FORGIVE: usize = 64;
+
+/// What the rule says after a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on.
+    Continue,
+    /// The precision is reached.
+    Converged,
+    /// It would take far more than the budget.
+    GaveUp,
+    /// The budget is used up.
+    Budget,
+}
+
+impl Decision {
+    /// Whether it means to stop.
+    pub fn stops(self) -> bool {
+        self != Self::Continue
+    }
+}
+
+/// Watches the windows of one load. The same windows always give the same result.
+#[derive(Debug, Clone)]
+pub struct Adaptive {
+    rules: Rules,
+    looks: Vec<usize>,
+    series: Series,
+    /// The last look with enough data that did not agree with itself, chunks; 0 for none.
+    failed: usize,
+    latest: Option<Judged>,
+    decision: Decision,
+}
+
+impl Adaptive {
+    /// Starts with nothing seen.
+    pub fn new(rules: &Rules) -> Self {
+        let mut looks = rules.looks();
+        looks.reverse();
+        Self {
+            rules: rules.clone(),
+            looks,
+            series: Series::default(),
+            failed: 0,
+            latest: None,
+            decision: Decision::Continue,
+        }
+    }
+
+    /// Takes the next window. After a decision to stop nothing more is taken, and the decision stays.
+    pub fn push(&mut self, window: &Window) -> Decision {
+        if self.decision.stops() {
+            return self.decision;
+        }
+        self.series.push(window);
+        if self.looks.last().is_some_and(|&look| self.series.len() >= look) {
+            while self.looks.last().is_some_and(|&look| self.series.len() >= look) {
+                self.looks.pop();
+            }
+            self.decision = self.look();
+        }
+        self.decision
+    }
+
+    fn look(&mut self) -> Decision {
+        let rules = &self.rules;
+        let last = self.looks.is_empty();
+        self.latest = judge(&self.series.x, self.series.chunk_mib());
+        let Some(judged) = &self.latest else {
+            return if last { Decision::Budget } else { Decision::Continue };
+        };
+        let (seen, agreed) = (judged.seen, judged.steady.agreed);
+        if judged.after_cliff() + FORGIVE > self.failed {
+            self.failed = 0;
+        }
+        if !agreed && judged.used() >= rules.retain {
+            self.failed = seen;
+        }
+        let half = judged.half_width();
+        let deep = seen >= rules.w_min || !judged.cliffs.is_empty();
+        let good = WIDEN * half <= rules.precision && agreed && judged.used() >= rules.retain;
+        let needed = seen as f64 * (half / rules.precision).powi(2);
+        if deep && good && seen >= 2 * self.failed {
+            Decision::Converged
+        } else if last {
+            Decision::Budget
+        } else if agreed
+            && seen >= rules.w_min
+            && rules.give_up.is_some_and(|times| needed > times * rules.budget as f64)
+        {
+            Decision::GaveUp
+        } else {
+            Decision::Continue
+        }
+    }
+
+    /// What is known so far: the latest look's estimate; before the first look the plain rate, unbounded.
+    pub fn progress(&self) -> Option<Estimate> {
+        match &self.latest {
+            Some(judged) => Some(self.estimate(judged)),
+            None => self.plain_rate().map(|rate| Estimate::unbounded(rate, "plain rate so far")),
+        }
+    }
+
+    /// Bytes in a chunk, as far as is known; 0 before the first window.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.series.chunk_bytes()
+    }
+
+    /// Chunks seen so far.
+    pub fn chunks(&self) -> usize {
+        self.series.len()
+    }
+
+    /// What the load is worth, at any time: after the rule's decision, or with what there is.
+    pub fn finish(&self, end: End) -> Throughput {
+        let series = &self.series;
+        let fresh;
+        let judged = match &self.latest {
+            Some(judged) if judged.seen == series.len() => Some(judged),
+            _ => {
+                fresh = judge(&series.x, series.chunk_mib());
+                fresh.as_ref()
+            }
+        };
+        let chunk = series.chunk_bytes();
+        let mut throughput = Throughput {
+            estimate: Estimate::unbounded(self.plain_rate().unwrap_or(0.0), "too short for an interval"),
+            reason: Some(Reason::TooShort),
+            gave_up: self.decision == Decision::GaveUp,
+            bytes: series.total_bytes,
+            seconds: series.total_seconds,
+            discarded: 0,
+            used: series.bytes_before(series.len()),
+            chunk,
+            bytes_needed: None,
+            stalls: Stalls::default(),
+            cliffs: Vec::new(),
+            unseen: None,
+        };
+        if let Some(judged) = judged {
+            throughput.estimate = self.estimate(judged);
+            throughput.reason = self.reason(judged, end);
+            throughput.discarded = series.bytes_before(judged.cut);
+            throughput.used -= throughput.discarded;
+            throughput.bytes_needed = self.bytes_needed(judged);
+            throughput.stalls = self.stalls(judged);
+            throughput.cliffs = judged
+                .cliffs
+                .iter()
+                .map(|c| Cliff {
+                    at_bytes: series.bytes_before(c.at),
+                    before: MIB as f64 / c.before,
+                    after: MIB as f64 / c.after,
+                })
+                .collect();
+            throughput.unseen = Some(self.unseen(judged));
+        }
+        throughput
+    }
+
+    fn plain_rate(&self) -> Option<f64> {
+        let (bytes, seconds) = (self.series.total_bytes, self.series.total_seconds);
+        (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
+    }
+
+    fn estimate(&self, judged: &Judged) -> Estimate {
+        let converged = self.decision == Decision::Converged;
+        let (low, high) = judged.widened(if converged { WIDEN } else { 1.0 });
+        Estimate {
+            value: MIB as f64 / judged.mean,
+            low: MIB as f64 / high,
+            high: if low > 0.0 { MIB as f64 / low } else { f64::INFINITY },
+            how: match judged.events.len() {
+                0 => "batch means",
+                1..=5 => "batch means + rare stalls",
+                _ => "batch means + stall cycles",
+            }
+            .to_owned(),
+            converged,
+        }
+    }
+
+    fn reason(&self, judged: &Judged, end: End) -> Option<Reason> {
+        let stalls = judged.share.below.max(judged.share.above);
+        match end {
+            _ if self.decision == Decision::Converged => None,
+            End::Interrupted => Some(Reason::Interrupted),
+            End::Failed => Some(Reason::Failed),
+            End::Complete if !judged.steady.agreed => Some(Reason::Drifting),
+            End::Complete if WIDEN * judged.half_width() <= self.rules.precision => Some(Reason::Budget),
+            End::Complete if stalls > judged.base_half => Some(Reason::IrregularStalls),
+            End::Complete => Some(Reason::Noisy),
+        }
+    }
+
+    /// Half-widths shrink with the square root of the bytes, down to the part that more bytes of one run can't shrink.
+    fn bytes_needed(&self, judged: &Judged) -> Option<u64> {
+        let times = (WIDEN * judged.half_width() / self.rules.precision).powi(2);
+        let bytes = self.series.chunk_bytes() as f64 * (judged.cut as f64 + judged.used() as f64 * times);
+        (judged.steady.agreed && bytes < u64::MAX as f64).then_some(bytes as u64)
+    }
+
+    fn stalls(&self, judged: &Judged) -> Stalls {
+        let series = &self.series;
+        let each: Vec<Stall> = judged
+            .earlier
+            .iter()
+            .chain(&judged.events)
+            .map(|e| Stall {
+                at_seconds: series.seconds_before(e.first),
+                at_bytes: series.bytes_before(e.first),
+                seconds: e.excess * series.chunk_mib(),
+                longest: series.longest(e.first, e.last),
+                discarded: e.first < judged.cut,
+            })
+            .collect();
+        let lengths = spacings(&judged.events);
+        let mean = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
+        Stalls {
+            mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
+            spacing: (!lengths.is_empty()).then(|| mean * series.chunk_bytes() as f64),
+            variation: (lengths.len() >= 2).then(|| deviation(&lengths) / mean),
+            time_share: judged.share.mean / judged.mean,
+            each,
+        }
+    }
+
+    fn unseen(&self, judged: &Judged) -> Unseen {
+        let series = &self.series;
+        let clean_bytes = series.bytes_before(judged.seen) - series.bytes_before(judged.after_cliff());
+        let per_mib = 3.0 * Unseen::STALL_SECONDS / (clean_bytes as f64 / MIB as f64);
+        Unseen { clean_bytes, rarer_than: clean_bytes / 3, cost_share: per_mib / (judged.mean + per_mib) }
+    }
+}

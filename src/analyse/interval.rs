@@ -1,0 +1,129 @@
+//! Intervals of means: batch means, stall cycles, rare events.
+
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+
+use super::stalls::Event;
+
+/// The two-sided 95 % quantile of Student's t; infinite without a degree of freedom.
+pub(crate) fn student(degrees: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+}
+
+/// Garwood's 95 % limits of a Poisson mean of which `k` events were seen; `k` need not be whole.
+pub(crate) fn garwood(k: f64) -> (f64, f64) {
+    let chi2 = |p, degrees| ChiSquared::new(degrees).map_or(0.0, |c: ChiSquared| c.inverse_cdf(p));
+    (if k > 0.0 { chi2(0.025, 2.0 * k) / 2.0 } else { 0.0 }, chi2(0.975, 2.0 * k + 2.0) / 2.0)
+}
+
+/// The half-width of the mean of `x` from `batches` means of consecutive batches.
+fn batch_half_width(x: &[f64], batches: usize) -> Option<f64> {
+    let length = x.len() / batches;
+    if length < 2 {
+        return None;
+    }
+    let means: Vec<f64> = x[x.len() - batches * length..]
+        .chunks_exact(length)
+        .map(|batch| batch.iter().sum::<f64>() / length as f64)
+        .collect();
+    Some(student(batches - 1) * deviation(&means) / (batches as f64).sqrt())
+}
+
+/// The largest half-width that 4, 8, 16 or 32 batches give: few batches see slow changes, many see fast ones.
+pub(crate) fn base_half_width(x: &[f64]) -> f64 {
+    [4, 8, 16, 32].into_iter().filter_map(|b| batch_half_width(x, b)).fold(0.0, f64::max)
+}
+
+/// What stalls add to the mean, and how far that may be off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct StallShare {
+    /// Mean over all chunks.
+    pub mean: f64,
+    /// The true mean may be this much lower.
+    pub below: f64,
+    /// The true mean may be this much higher.
+    pub above: f64,
+}
+
+/// Fewer events than this are rare.
+const CYCLES: usize = 6;
+
+/// The share of `events` in the mean of `n` chunks.
+pub(crate) fn stall_share(events: &[Event], n: usize) -> StallShare {
+    let n = n as f64;
+    let total: f64 = events.iter().map(|e| e.excess).sum();
+    let mean = total / n;
+    match events.len() {
+        0 => StallShare { mean: 0.0, below: 0.0, above: 0.0 },
+        k if k < CYCLES => {
+            // Unequal stalls count as fewer: the effective count of a compound Poisson sum.
+            let squares: f64 = events.iter().map(|e| e.excess * e.excess).sum();
+            let effective = total * total / squares;
+            let (low, high) = garwood(effective);
+            let each = total / effective / n;
+            StallShare { mean, below: mean - low * each, above: high * each - mean }
+        }
+        k => {
+            // From stall to stall is a cycle; the ratio of stall time to cycle length, and the part of a cycle at
+            // either end that was seen or not by chance.
+            let lengths = spacings(events);
+            let sum: f64 = lengths.iter().sum();
+            let ratio = events[1..].iter().map(|e| e.excess).sum::<f64>() / sum;
+            let errors: Vec<f64> =
+                events[1..].iter().zip(&lengths).map(|(e, length)| e.excess - ratio * length).collect();
+            let cycle = sum / lengths.len() as f64;
+            let variance = deviation(&errors).powi(2) / (lengths.len() as f64 * cycle * cycle);
+            let edge = (total / k as f64 / n).powi(2) / 6.0;
+            let half = student(k - 2) * (variance + edge).sqrt();
+            StallShare { mean, below: half, above: half }
+        }
+    }
+}
+
+/// Chunks from each event's beginning to the next one's.
+pub(crate) fn spacings(events: &[Event]) -> Vec<f64> {
+    events.windows(2).map(|w| (w[1].first - w[0].first) as f64).collect()
+}
+
+/// The standard deviation of a sample; 0 of fewer than two.
+pub(crate) fn deviation(x: &[f64]) -> f64 {
+    let n = x.len() as f64;
+    let mean = x.iter().sum::<f64>() / n;
+    if x.len() < 2 { 0.0 } else { (x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-6 * b.abs().max(1e-3), "{a} is not {b}");
+    }
+
+    #[test]
+    fn quantiles_match_scipy() {
+        // scipy.stats.t.ppf(.975, df)
+        for (degrees, t) in [
+            (1, 12.706204736432095),
+            (2, 4.302652729911275),
+            (3, 3.182446305284263),
+            (7, 2.364624251592785),
+            (15, 2.131449545559323),
+            (31, 2.0395134463964077),
+            (200, 1.971896224153202),
+        ] {
+            close(student(degrees), t);
+        }
+        assert_eq!(student(0), f64::INFINITY);
+        // scipy.stats.chi2.ppf(.025, 2k)/2, chi2.ppf(.975, 2k+2)/2
+        for (k, low, high) in [
+            (0.0, 0.0, 3.6888794541139363),
+            (1.0, 0.02531780798428899, 5.571643390938898),
+            (2.37, 0.3673486077691494, 7.805340768308826),
+            (5.0, 1.6234863901184193, 11.668332079322667),
+        ] {
+            let (l, h) = garwood(k);
+            close(l, low);
+            close(h, high);
+        }
+    }
+}

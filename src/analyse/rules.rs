@@ -1,0 +1,79 @@
+//! When to look and when to stop.
+
+use serde::{Deserialize, Serialize};
+
+/// When to look and when to stop, in chunks: one chunk is one window of the load, usually 1 MiB, more on drives so
+/// fast that 1 MiB takes less than 4 ms. Stored in the plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// The half-width aimed at, as a share of the value.
+    pub precision: f64,
+    /// The first look, chunks.
+    pub first: usize,
+    /// The least that is measured before stopping, chunks; a clean cliff waives it.
+    pub w_min: usize,
+    /// The most that is measured, chunks.
+    pub budget: usize,
+    /// The least that must be left after what was discarded, chunks.
+    pub retain: usize,
+    /// From one look to the next.
+    pub growth: f64,
+    /// Stop past `w_min` when the precision would need more than this many budgets; `None` never gives up.
+    pub give_up: Option<f64>,
+}
+
+impl Rules {
+    /// 5 %, at least 1 GiB, at most 3 GiB.
+    pub fn standard() -> Self {
+        Self {
+            precision: 0.05,
+            first: 256,
+            w_min: 1024,
+            budget: 3072,
+            retain: 128,
+            growth: 1.25,
+            give_up: Some(2.0),
+        }
+    }
+
+    /// 10 %, at least 512 MiB, at most 1.5 GiB.
+    pub fn quick() -> Self {
+        Self { precision: 0.10, w_min: 512, budget: 1536, ..Self::standard() }
+    }
+
+    /// 3 %, at least 2 GiB, at most 12 GiB.
+    pub fn thorough() -> Self {
+        Self { precision: 0.03, w_min: 2048, budget: 12288, ..Self::standard() }
+    }
+
+    /// All looks in ascending order; the last one is the budget.
+    pub(crate) fn looks(&self) -> Vec<usize> {
+        let growth = if self.growth.is_finite() { self.growth.max(1.05) } else { 1.25 };
+        let mut looks: Vec<usize> =
+            std::iter::successors(Some(self.first.max(1) as f64), |w| Some(w * growth))
+                .take_while(|&w| w < self.budget as f64)
+                .map(|w| w as usize)
+                .chain([self.w_min, self.budget])
+                .filter(|&w| w <= self.budget)
+                .collect();
+        looks.sort_unstable();
+        looks.dedup();
+        looks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_grow_and_include_the_minimum_and_the_budget() {
+        assert_eq!(
+            Rules::standard().looks(),
+            [256, 320, 400, 500, 625, 781, 976, 1024, 1220, 1525, 1907, 2384, 2980, 3072]
+        );
+        assert_eq!(Rules { budget: 100, ..Rules::standard() }.looks(), [100]);
+        let odd = Rules { growth: 0.0, first: 0, budget: 0, ..Rules::standard() };
+        assert_eq!(odd.looks(), [0]);
+    }
+}

@@ -1,0 +1,139 @@
+//! Windows of several sizes become chunks of one size.
+
+use crate::units::{MIB, Window};
+
+/// Nothing moves a MiB in less time (s); keeps logarithms and quotients finite.
+const LEAST: f64 = 1e-12;
+
+/// Chunks of one size, in the order of time, without gaps. The chunk is as large as the large windows of the load;
+/// smaller ones are put together. What is left at the end counts in the totals only.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Series {
+    /// Seconds per MiB.
+    pub x: Vec<f64>,
+    bytes: Vec<u64>,
+    longest_ns: Vec<u64>,
+    chunk: u64,
+    open: Open,
+    /// Bytes of all windows.
+    pub total_bytes: u64,
+    /// Seconds of all windows.
+    pub total_seconds: f64,
+}
+
+/// The chunk that is being put together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Open {
+    bytes: u64,
+    seconds: f64,
+    longest_ns: u64,
+}
+
+impl Series {
+    pub fn push(&mut self, w: &Window) {
+        self.total_bytes = self.total_bytes.saturating_add(w.bytes);
+        self.total_seconds += w.seconds();
+        if w.bytes >= self.chunk.saturating_mul(2).max(1) {
+            self.grow(w.bytes);
+        }
+        self.add(Open { bytes: w.bytes, seconds: w.seconds(), longest_ns: w.latency.max().unwrap_or(0) });
+    }
+
+    fn add(&mut self, part: Open) {
+        self.open.bytes = self.open.bytes.saturating_add(part.bytes);
+        self.open.seconds += part.seconds;
+        self.open.longest_ns = self.open.longest_ns.max(part.longest_ns);
+        if self.chunk > 0 && self.open.bytes >= self.chunk {
+            let full = std::mem::take(&mut self.open);
+            self.x.push((full.seconds / mib(full.bytes)).max(LEAST));
+            self.bytes.push(full.bytes);
+            self.longest_ns.push(full.longest_ns);
+        }
+    }
+
+    /// Makes chunks larger: at least doubles, so that doing so again and again stays cheap.
+    fn grow(&mut self, chunk: u64) {
+        let open = std::mem::take(&mut self.open);
+        let old = std::mem::replace(self, Self { chunk, ..Self::default() });
+        (self.total_bytes, self.total_seconds) = (old.total_bytes, old.total_seconds);
+        for ((x, &bytes), &longest_ns) in old.x.iter().zip(&old.bytes).zip(&old.longest_ns) {
+            self.add(Open { bytes, seconds: x * mib(bytes), longest_ns });
+        }
+        self.add(open);
+    }
+
+    pub fn len(&self) -> usize {
+        self.x.len()
+    }
+
+    /// Bytes in a chunk; 0 before the first window.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.chunk
+    }
+
+    /// MiB in a chunk.
+    pub fn chunk_mib(&self) -> f64 {
+        mib(self.chunk)
+    }
+
+    /// Bytes in the first `n` chunks.
+    pub fn bytes_before(&self, n: usize) -> u64 {
+        self.bytes.iter().take(n).fold(0, |sum, &b| sum.saturating_add(b))
+    }
+
+    /// Seconds in the first `n` chunks.
+    pub fn seconds_before(&self, n: usize) -> f64 {
+        self.x.iter().zip(&self.bytes).take(n).map(|(x, &b)| x * mib(b)).sum()
+    }
+
+    /// The longest operation in chunks `first` to `last`, s.
+    pub fn longest(&self, first: usize, last: usize) -> f64 {
+        self.longest_ns.get(first..=last).into_iter().flatten().max().map_or(0.0, |&ns| ns as f64 / 1e9)
+    }
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / MIB as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(from: u64, bytes: u64, ns: u64) -> Window {
+        Window { from_ns: from, to_ns: from + ns, bytes, ops: 1, ..Window::default() }
+    }
+
+    #[test]
+    fn small_windows_become_chunks_of_the_later_size() {
+        let mut s = Series::default();
+        let mut at = 0;
+        for i in 0..80 {
+            let (bytes, ns) = if i < 64 { (MIB, 1_000_000) } else { (16 * MIB, 17_000_000) };
+            s.push(&window(at, bytes, ns));
+            at += ns;
+        }
+        assert_eq!((s.len(), s.chunk_bytes()), (4 + 16, 16 * MIB));
+        assert!((s.x[0] - 0.001).abs() < 1e-12 && (s.x[19] - 0.017 / 16.0).abs() < 1e-12, "{:?}", s.x);
+        assert!((s.seconds_before(20) - s.total_seconds).abs() < 1e-9);
+        assert_eq!(s.bytes_before(20), s.total_bytes);
+    }
+
+    #[test]
+    fn a_partial_end_counts_in_totals_only() {
+        let mut s = Series::default();
+        for (i, bytes) in [MIB, MIB, MIB / 2].into_iter().enumerate() {
+            s.push(&window(i as u64 * 10, bytes, 10));
+        }
+        assert_eq!((s.len(), s.total_bytes), (2, 5 * MIB / 2));
+    }
+
+    #[test]
+    fn empty_and_instant_windows_are_borne() {
+        let mut s = Series::default();
+        s.push(&window(0, 0, 50_000_000));
+        s.push(&window(50_000_000, MIB, 0));
+        s.push(&window(50_000_000, MIB, 0));
+        assert_eq!(s.x, [0.05, LEAST], "time in which nothing moved belongs to what moved next");
+    }
+}

@@ -1,0 +1,105 @@
+//! Stalls: chunks that took far longer than their neighbours.
+
+/// Chunks whose median is a chunk's neighbourhood.
+const NEIGHBOURS: usize = 32;
+/// Stalls at most this many chunks apart are one event.
+const JOIN: usize = 8;
+/// A stall lasts at least this much longer than its neighbourhood, s.
+const LEAST_SECONDS: f64 = 0.1;
+
+/// One or more stalled chunks close together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Event {
+    /// The first stalled chunk.
+    pub first: usize,
+    /// The last stalled chunk.
+    pub last: usize,
+    /// Time beyond the neighbourhood's median, in the series' unit (s per MiB, summed over chunks).
+    pub excess: f64,
+}
+
+/// A series taken apart.
+pub(crate) struct Split {
+    /// The series with stalled chunks replaced by their neighbourhood's median.
+    pub base: Vec<f64>,
+    /// What was taken out.
+    pub events: Vec<Event>,
+}
+
+/// Takes stalls out of `x` (s per MiB), whose chunks are `chunk_mib` large.
+pub(crate) fn split(x: &[f64], chunk_mib: f64) -> Split {
+    let n = x.len();
+    let mut scratch = Vec::with_capacity(n);
+    let mut local = Vec::with_capacity(n);
+    let blocks = (n / NEIGHBOURS).max(1);
+    let (size, larger) = (n / blocks, n % blocks);
+    let mut rest = x;
+    for block in 0..blocks {
+        let (head, tail) = rest.split_at(size + usize::from(block < larger));
+        local.extend(std::iter::repeat_n(median(head, &mut scratch), head.len()));
+        rest = tail;
+    }
+    let away: Vec<f64> = x.iter().zip(&local).map(|(x, m)| (x - m).abs()).collect();
+    let least = (LEAST_SECONDS / chunk_mib).max(8.0 * 1.4826 * median(&away, &mut scratch));
+
+    let mut base = x.to_vec();
+    let mut events: Vec<Event> = Vec::new();
+    for (i, (b, &m)) in base.iter_mut().zip(&local).enumerate() {
+        let excess = *b - m;
+        if excess > least.max(0.5 * m) {
+            *b = m;
+            match events.last_mut() {
+                Some(e) if i - e.last <= JOIN => {
+                    e.last = i;
+                    e.excess += excess;
+                }
+                _ => events.push(Event { first: i, last: i, excess }),
+            }
+        }
+    }
+    Split { base, events }
+}
+
+/// The median; 0 of nothing.
+pub(crate) fn median(x: &[f64], scratch: &mut Vec<f64>) -> f64 {
+    scratch.clear();
+    scratch.extend_from_slice(x);
+    let half = scratch.len() / 2;
+    if scratch.is_empty() {
+        return 0.0;
+    }
+    let (below, &mut middle, _) = scratch.select_nth_unstable_by(half, f64::total_cmp);
+    if x.len() % 2 == 1 { middle } else { (below.iter().copied().fold(f64::MIN, f64::max) + middle) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        let mut scratch = Vec::new();
+        assert_eq!(median(&[3.0, 1.0, 2.0], &mut scratch), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0], &mut scratch), 2.5);
+        assert_eq!(median(&[], &mut scratch), 0.0);
+    }
+
+    #[test]
+    fn close_stalls_are_one_event() {
+        let mut x = vec![0.04; 200];
+        (x[50], x[57], x[150]) = (0.5, 0.3, 2.64);
+        let s = split(&x, 1.0);
+        assert_eq!(s.events.len(), 2);
+        assert_eq!((s.events[0].first, s.events[0].last, s.events[1].first), (50, 57, 150));
+        assert!((s.events[0].excess - 0.72).abs() < 1e-12 && (s.events[1].excess - 2.6).abs() < 1e-12);
+        assert_eq!(s.base, vec![0.04; 200]);
+    }
+
+    #[test]
+    fn small_delays_and_gradual_changes_are_no_stalls() {
+        let mut x: Vec<f64> = (0..400).map(|i| 0.04 + 0.0001 * f64::from(i)).collect();
+        x[77] += 0.09;
+        assert_eq!(split(&x, 1.0).events, []);
+        assert_eq!(split(&x, 4.0).events.len(), 1, "0.09 s per MiB over 4 MiB are 0.36 s");
+    }
+}

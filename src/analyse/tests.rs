@@ -1,0 +1,1 @@
+//! The whole method against known truth.

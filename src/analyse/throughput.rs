@@ -1,0 +1,123 @@
+//! What a measured load is worth.
+
+use serde::{Deserialize, Serialize};
+
+use super::Estimate;
+
+/// How measuring ended, told by whoever ran the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// As the rules said, or because all bytes or all time that was granted had been used.
+    Complete,
+    /// Someone asked to stop.
+    Interrupted,
+    /// An operation failed.
+    Failed,
+}
+
+/// Why the precision asked for was not reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Too few windows for any interval.
+    TooShort,
+    /// Someone asked to stop.
+    Interrupted,
+    /// An operation failed.
+    Failed,
+    /// Parts of the load differ from each other by more than noise.
+    Drifting,
+    /// Stalls are so rare, or so unlike each other, that more of them must be seen.
+    IrregularStalls,
+    /// The noise between stalls is too large.
+    Noisy,
+    /// All was well, but bytes or time ran out before the least that must be measured.
+    Budget,
+}
+
+/// Sustained throughput, with all that was seen on the way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Sustained throughput, bytes per second.
+    pub estimate: Estimate,
+    /// Why it did not converge; `None` where it did.
+    pub reason: Option<Reason>,
+    /// Stopped early because the precision would have cost far more than the budget.
+    pub gave_up: bool,
+    /// Bytes of all windows.
+    pub bytes: u64,
+    /// Seconds of all windows.
+    pub seconds: f64,
+    /// Bytes at the beginning that the estimate leaves out: fast cache, warming up.
+    pub discarded: u64,
+    /// Bytes that the estimate stands on.
+    pub used: u64,
+    /// Bytes in a chunk.
+    pub chunk: u64,
+    /// Bytes that the precision asked for would need in all, where that can be told.
+    pub bytes_needed: Option<u64>,
+    /// Stalls.
+    pub stalls: Stalls,
+    /// Steps down, in order.
+    pub cliffs: Vec<Cliff>,
+    /// What so short a load can't have seen; `None` where it was too short even for that.
+    pub unseen: Option<Unseen>,
+}
+
+/// All stalls of a load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// Each of them, in order of time.
+    pub each: Vec<Stall>,
+    /// Mean length, s.
+    pub mean_seconds: f64,
+    /// Mean distance between their beginnings, bytes; `None` of fewer than two.
+    pub spacing: Option<f64>,
+    /// Standard deviation of that distance as a share of its mean; `None` of fewer than three.
+    pub variation: Option<f64>,
+    /// Share of the used time that they took.
+    pub time_share: f64,
+}
+
+/// A stall.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stall {
+    /// When its window began, s since the load's start.
+    pub at_seconds: f64,
+    /// Bytes moved before its window.
+    pub at_bytes: u64,
+    /// How much longer than usual it took, s.
+    pub seconds: f64,
+    /// The longest operation in it, s; 0 where latencies are unknown.
+    pub longest: f64,
+    /// It belongs to the part that the estimate leaves out.
+    pub discarded: bool,
+}
+
+/// The speed fell once and stayed low.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cliff {
+    /// Bytes moved before it.
+    pub at_bytes: u64,
+    /// Typical throughput before, bytes per second.
+    pub before: f64,
+    /// Typical throughput after, bytes per second.
+    pub after: f64,
+}
+
+/// What a load can't have seen, by the rule of three.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// Bytes since the last cliff, or since the beginning: no cliff in them.
+    pub clean_bytes: u64,
+    /// Stalls rarer than one in so many bytes can't be excluded.
+    pub rarer_than: u64,
+    /// Such stalls of [`Unseen::STALL_SECONDS`] each would cost up to this share of the throughput.
+    pub cost_share: f64,
+}
+
+impl Unseen {
+    /// The length of the stalls that are reckoned with: the longest that cheap flash is known for, s.
+    pub const STALL_SECONDS: f64 = 2.6;
+}

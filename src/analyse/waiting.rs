@@ -1,0 +1,128 @@
+//! What requests would have waited, had they come at their own pace.
+//!
+//! A benchmark sends the next operation when the last one is done, so a stall delays one operation. Real requests go
+//! on arriving and queue behind it. Lindley's recursion replays the measured service times against an even stream of
+//! arrivals; it costs no bytes. It is a model: arrivals are even, service times don't depend on the queue.
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Histogram, Window};
+
+/// More operations in one window than this are not replayed.
+const MOST: u64 = 1 << 24;
+
+/// Modelled responses: waiting and service together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Arrivals as a share of what the drive can sustain.
+    pub load: f64,
+    /// Response times.
+    pub response: Histogram,
+    /// Share of requests that took longer than 0.1 s.
+    pub over_100ms: f64,
+}
+
+/// Replays a load measured at depth 1 with arrivals at `load` (above 0, below 1) of the sustained rate. Within a window
+/// the order of ordinary operations is drawn by `seed`; slow ones stand where they stood. `None` without operations
+/// or time.
+pub fn replay(windows: &[Window], load: f64, seed: u64) -> Option<Waiting> {
+    if !(load > 0.0 && load < 1.0) || windows.iter().any(|w| w.latency.count() > MOST) {
+        return None;
+    }
+    let count: u64 = windows.iter().map(|w| w.latency.count()).sum();
+    let total: f64 = windows.iter().flat_map(|w| w.latency.iter()).map(|(ns, n)| ns as f64 * n as f64).sum();
+    if count == 0 || total <= 0.0 {
+        return None;
+    }
+    let between = total / count as f64 / load;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (mut response, mut over, mut first, mut wait) = (Histogram::default(), 0u64, 0u64, 0.0f64);
+    for window in windows {
+        let mut times = order(window, first, &mut rng);
+        first += times.len() as u64;
+        for time in &mut times {
+            let took = wait + *time as f64;
+            wait = (took - between).max(0.0);
+            *time = took as u64;
+            over += u64::from(took > 1e8);
+        }
+        response.merge(&Histogram::of(&mut times));
+    }
+    Some(Waiting { load, response, over_100ms: over as f64 / count as f64 })
+}
+
+/// A window's service times (ns) in the order in which they may have come; `first` is the number of its first operation.
+fn order(window: &Window, first: u64, rng: &mut Xoshiro256PlusPlus) -> Vec<u64> {
+    let mut counts: Vec<(u64, u64)> = window.latency.iter().collect();
+    let mut placed = Vec::new();
+    for op in &window.slow {
+        let bucket = Histogram::of(&mut [op.1]).max();
+        let held = counts.iter_mut().find(|(ns, n)| Some(*ns) == bucket && *n > 0);
+        if let (Some(held), Some(index)) = (held, op.0.checked_sub(first)) {
+            held.1 -= 1;
+            placed.push((index, op.1));
+        }
+    }
+    let mut times: Vec<u64> =
+        counts.iter().flat_map(|&(ns, n)| std::iter::repeat_n(ns, n as usize)).collect();
+    times.shuffle(rng);
+    placed.sort_unstable();
+    for (index, ns) in placed {
+        times.insert((index as usize).min(times.len()), ns);
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::SlowOp;
+
+    fn window(times: &[u64], slow: &[(u64, u64)]) -> Window {
+        Window {
+            ops: times.len() as u64,
+            latency: Histogram::of(&mut times.to_vec()),
+            slow: slow.iter().map(|&(i, ns)| SlowOp(i, ns)).collect(),
+            ..Window::default()
+        }
+    }
+
+    #[test]
+    fn even_service_never_waits() {
+        let w = replay(&[window(&[1000; 500], &[])], 0.8, 1).expect("operations");
+        assert_eq!((w.response.max(), w.over_100ms), (Some(1000), 0.0));
+    }
+
+    #[test]
+    fn requests_queue_behind_a_stall() {
+        // 999 operations of 1 ms and one of 400 ms at number 500: sustained 1.399 ms each. At half that rate one
+        // request comes every 2.798 ms, so the queue shrinks by 1.798 ms a request and (400 - 100) / 1.798 = 167
+        // take longer than 0.1 s.
+        let mut times = vec![1_000_000; 999];
+        times.push(400_000_000);
+        let w = replay(&[window(&times, &[(500, 400_000_000)])], 0.5, 1).expect("operations");
+        assert!((w.over_100ms - 0.167).abs() < 0.002, "{}", w.over_100ms);
+        assert_eq!(replay(&[window(&times, &[(500, 400_000_000)])], 0.5, 1), Some(w), "the same seed");
+    }
+
+    #[test]
+    fn slow_operations_stand_where_they_stood() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let times = order(&window(&[5, 5, 5, 90, 70], &[(103, 90), (101, 70)]), 100, &mut rng);
+        assert_eq!(times, [5, 70, 5, 90, 5]);
+        let lost = order(&window(&[5, 5], &[(7, 90), (999, 5)]), 3, &mut rng);
+        assert_eq!(lost, [5, 5], "a slow operation that the histogram doesn't hold is ignored");
+    }
+
+    #[test]
+    fn nothing_gives_nothing() {
+        assert_eq!(replay(&[], 0.5, 1), None);
+        assert_eq!(replay(&[window(&[0, 0], &[])], 0.5, 1), None);
+        assert_eq!(replay(&[window(&[5], &[])], 1.0, 1), None);
+        let mut huge = Histogram::default();
+        huge.add(5, 1 << 40);
+        assert_eq!(replay(&[Window { latency: huge, ..Window::default() }], 0.5, 1), None);
+    }
+}
