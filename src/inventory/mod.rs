@@ -4,8 +4,10 @@ mod blocks;
 mod identity;
 mod machine;
 mod mounts;
+mod names;
 mod place;
 mod sysroot;
+mod target;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -15,6 +17,7 @@ mod under;
 use serde::{Deserialize, Serialize};
 
 pub use sysroot::Sysroot;
+pub use target::{Kind, Target, TargetError};
 pub use under::{Block, Under};
 
 /// What is here.

@@ -1,6 +1,6 @@
 //! From a filesystem or block device down to the drives that carry it.
 
-use super::{Drive, Inventory, Layer, Mount, Partition};
+use super::{Content, Drive, Inventory, Layer, Mount, Partition};
 
 /// A block device of the inventory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,29 +49,31 @@ impl Inventory {
 
     /// The drives that carry a mounted filesystem, and the layers between.
     pub fn under_mount(&self, mount: &Mount) -> Under<'_> {
-        self.under_mount_at(mount, 0)
+        self.under(self.blocks_of(mount))
     }
 
-    fn under_mount_at(&self, mount: &Mount, depth: u32) -> Under<'_> {
+    /// The block devices a mounted filesystem stands on: one, but for btrfs and bcachefs over several.
+    pub fn blocks_of(&self, mount: &Mount) -> Vec<Block<'_>> {
+        self.blocks_of_at(mount, 0)
+    }
+
+    fn blocks_of_at(&self, mount: &Mount, depth: u32) -> Vec<Block<'_>> {
         if let Some(block) = self.block(mount.device) {
-            return self.under(Some(block));
+            return vec![block];
         }
         // btrfs and overlays have device numbers of their own; their source or upper directory tells more.
         let upper = mount.options.iter().find_map(|option| option.strip_prefix("upperdir="));
         if let Some(upper) = upper.filter(|_| depth < 4) {
             let below = self.mount_of(upper).filter(|below| below.path != mount.path);
-            return below.map(|below| self.under_mount_at(below, depth + 1)).unwrap_or_default();
+            return below.map(|below| self.blocks_of_at(below, depth + 1)).unwrap_or_default();
         }
         let sources: Vec<Block<'_>> =
             mount.source.split(':').filter_map(|path| self.block_at_path(path)).collect();
         let spanning = self.layers.iter().find(|layer| {
             layer.kind == "btrfs"
-                && sources.iter().any(|source| layer.members.iter().any(|m| m == source.name()))
+                && sources.iter().any(|source| layer.members.iter().any(|member| member == source.name()))
         });
-        match spanning {
-            Some(layer) => self.under([Block::Layer(layer)]),
-            None => self.under(sources),
-        }
+        spanning.map_or(sources, |layer| vec![Block::Layer(layer)])
     }
 
     /// What carries these block devices.
@@ -103,6 +105,15 @@ impl Inventory {
         let path = std::path::Path::new(path);
         let over = self.mounts.iter().filter(|mount| path.starts_with(&mount.path));
         over.max_by_key(|mount| std::path::Path::new(&mount.path).components().count())
+    }
+
+    /// The mount that a path lies on whose files have this device number. A path alone can mislead where one mount
+    /// hides another; a number alone where btrfs gives each subvolume its own.
+    pub fn mount_at(&self, path: &str, device: (u32, u32)) -> Option<&Mount> {
+        let over = |mount: &&Mount| std::path::Path::new(path).starts_with(&mount.path);
+        let same = self.mounts.iter().filter(|mount| mount.device == device);
+        let deepest = same.filter(over).max_by_key(|mount| mount.path.len());
+        deepest.or_else(|| self.mount_of(path))
     }
 
     /// The block device a path in /dev names, by the kernel's name or the device mapper's.
@@ -154,6 +165,15 @@ impl<'a> Block<'a> {
             Self::Drive(drive) => drive.device,
             Self::Partition(_, part) => part.device,
             Self::Layer(layer) => layer.device,
+        }
+    }
+
+    /// What stands on it.
+    pub fn content(&self) -> &'a Content {
+        match self {
+            Self::Drive(drive) => &drive.content,
+            Self::Partition(_, part) => &part.content,
+            Self::Layer(layer) => &layer.content,
         }
     }
 
