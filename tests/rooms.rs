@@ -1,0 +1,263 @@
+//! The house's walls: which room may use which, how long a file may be, where `unsafe` may stand.
+//! docs/architecture.md says why the rooms are cut this way.
+
+use std::{fmt, fs, path::Path};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// Each room, and the rooms it may use: only such as stand above it, so there are no circles.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("inventory", &["units"]),
+    ("tools", &["units"]),
+    // One engine is another program: fio.
+    ("engine", &["units", "tools"]),
+    ("analyse", &["units"]),
+    // A plan holds the rules by which its loads stop.
+    ("plan", &["units", "inventory", "analyse"]),
+    ("record", &["units", "inventory", "plan"]),
+    ("findings", &["units", "analyse"]),
+    ("danger", &["units", "inventory", "tools"]),
+    ("experiments", &["units", "inventory", "analyse", "plan", "record", "findings"]),
+    ("run", &["units", "inventory", "tools", "engine", "analyse", "plan", "record", "danger", "experiments"]),
+    ("report", &["units", "analyse", "findings"]),
+    (
+        "cli",
+        &[
+            "units",
+            "inventory",
+            "tools",
+            "engine",
+            "analyse",
+            "plan",
+            "record",
+            "findings",
+            "danger",
+            "experiments",
+            "run",
+            "report",
+        ],
+    ),
+];
+
+/// Lines of a source file without its tests.
+const LONGEST: usize = 500;
+
+/// A place in a source file, and what is wrong with it.
+#[derive(Debug, PartialEq)]
+struct Complaint {
+    file: String,
+    line: usize,
+    what: String,
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.what)
+    }
+}
+
+/// Walks the tokens of one file. Comments and strings are no tokens, so only code counts.
+struct Walk<'a> {
+    file: &'a str,
+    room: &'a str,
+    complaints: Vec<Complaint>,
+}
+
+/// Everything that is wrong with the file at `file`, a path below `src` such as `engine/psync.rs`.
+fn complaints(file: &str, text: &str) -> Vec<Complaint> {
+    let mut module: Vec<String> = file.trim_end_matches(".rs").split('/').map(String::from).collect();
+    if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
+        module.pop();
+    }
+    let room = module.first().cloned().unwrap_or_default();
+    let mut walk = Walk { file, room: &room, complaints: Vec::new() };
+    match text.parse::<TokenStream>() {
+        Ok(tokens) => walk.tokens(tokens, &module),
+        Err(e) => walk.complain(e.span().start().line, format!("can't be read: {e}")),
+    }
+    let lines = text.lines().take_while(|l| l.trim() != "#[cfg(test)]").count();
+    if lines > LONGEST && !file.ends_with("tests.rs") {
+        walk.complain(lines, format!("{lines} lines; {LONGEST} are the most"));
+    }
+    walk.complaints
+}
+
+impl Walk<'_> {
+    fn complain(&mut self, line: usize, what: String) {
+        self.complaints.push(Complaint { file: self.file.into(), line, what });
+    }
+
+    /// Reads tokens that stand in `module`, its path from the crate's root.
+    fn tokens(&mut self, tokens: TokenStream, module: &[String]) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut i = 0;
+        while i < tokens.len() {
+            match &tokens[i] {
+                TokenTree::Ident(word) if word == "unsafe" && self.room != "engine" => {
+                    self.complain(word.span().start().line, "unsafe is for src/engine only".into());
+                }
+                TokenTree::Ident(word) if word == "crate" || word == "super" || word == "self" => {
+                    // What follows is part of the path: `super::super::x` must not be read again from its middle.
+                    i = self.path(&tokens, i, module);
+                    continue;
+                }
+                TokenTree::Group(group) => match &tokens[..i] {
+                    [.., TokenTree::Ident(word), TokenTree::Ident(name)]
+                        if word == "mod" && group.delimiter() == Delimiter::Brace =>
+                    {
+                        self.tokens(group.stream(), &[module, &[name.to_string()]].concat());
+                    }
+                    _ => self.tokens(group.stream(), module),
+                },
+                _ => {}
+            }
+            i += 1;
+        }
+    }
+
+    /// Follows a path, or a tree of paths in braces, that starts at `tokens[i]` in `from`; returns where it ends.
+    fn path(&mut self, tokens: &[TokenTree], mut i: usize, from: &[String]) -> usize {
+        let mut at = from.to_vec();
+        loop {
+            match tokens.get(i) {
+                Some(TokenTree::Ident(word)) if word == "crate" => at.clear(),
+                Some(TokenTree::Ident(word)) if word == "super" => drop(at.pop()),
+                Some(TokenTree::Ident(word)) if word == "self" => {}
+                Some(TokenTree::Ident(word)) => {
+                    self.uses(&word.to_string(), word.span().start().line, &at);
+                    at.push(word.to_string());
+                }
+                Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
+                    let branches: Vec<TokenTree> = group.stream().into_iter().collect();
+                    for branch in branches.split(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == ',')) {
+                        self.path(branch, 0, &at);
+                    }
+                    return i + 1;
+                }
+                Some(TokenTree::Punct(star)) if star.as_char() == '*' => {
+                    self.uses("*", star.span().start().line, &at);
+                    return i + 1;
+                }
+                _ => return i,
+            }
+            i += 1;
+            let colon = |t: Option<&TokenTree>| matches!(t, Some(TokenTree::Punct(p)) if p.as_char() == ':');
+            if !(colon(tokens.get(i)) && colon(tokens.get(i + 1))) {
+                return i;
+            }
+            i += 2;
+        }
+    }
+
+    /// Judges the use of `name` in the module `at`: only what stands at the crate's root leads to another room.
+    fn uses(&mut self, name: &str, line: usize, at: &[String]) {
+        let room = self.room;
+        if !at.is_empty() || room.is_empty() || name == room {
+            return;
+        }
+        if !ROOMS.iter().any(|(r, _)| *r == name) {
+            self.complain(line, format!("`{name}` is no room; name the room it comes from"));
+        } else if !ROOMS.iter().any(|(r, may)| *r == room && may.contains(&name)) {
+            self.complain(line, format!("{room} may not use {name}"));
+        }
+    }
+}
+
+/// Every source file: its path below `src`, and its text.
+fn sources(dir: &Path, below: &str, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(dir).expect("src can be listed") {
+        let entry = entry.expect("src can be listed");
+        let name = format!("{below}{}", entry.file_name().to_str().expect("names are UTF-8"));
+        if entry.path().is_dir() {
+            sources(&entry.path(), &format!("{name}/"), found);
+        } else if name.ends_with(".rs") {
+            found.push((name, fs::read_to_string(entry.path()).expect("sources can be read")));
+        }
+    }
+}
+
+#[test]
+fn the_house_stands_as_drawn() {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
+    assert!(files.iter().any(|(name, _)| name == "lib.rs"), "no sources were found");
+    let wrong: Vec<String> =
+        files.iter().flat_map(|(name, text)| complaints(name, text)).map(|c| format!("src/{c}")).collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_room_is_in_the_table() {
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).expect("src can be listed") {
+        let name = entry.expect("src can be listed").file_name().into_string().expect("names are UTF-8");
+        let name = name.trim_end_matches(".rs");
+        let known = ROOMS.iter().any(|(room, _)| *room == name);
+        assert!(known || name == "lib" || name == "main", "src/{name} has no line in the table");
+    }
+}
+
+#[test]
+fn rooms_use_only_rooms_above_them() {
+    for (i, (room, may)) in ROOMS.iter().enumerate() {
+        for used in *may {
+            assert!(ROOMS[..i].iter().any(|(r, _)| r == used), "{room} uses {used}, which isn't above it");
+        }
+    }
+}
+
+/// What is said of `text` when it stands in `file`, with the lines.
+fn said(file: &str, text: &str) -> Vec<(usize, String)> {
+    complaints(file, text).into_iter().map(|c| (c.line, c.what)).collect()
+}
+
+#[test]
+fn forbidden_edges_are_found_however_they_are_written() {
+    let engine = |line| vec![(line, String::from("plan may not use engine"))];
+    for (file, text, line) in [
+        ("plan/mod.rs", "use crate::engine::Job;", 1),
+        ("plan/mod.rs", "\npub use crate::engine as e;", 2),
+        ("plan/steps.rs", "use crate::{\n units::{Load, Window},\n engine::{self, Job},\n};", 3),
+        ("plan/steps.rs", "use crate::units::Load;\nfn f() -> crate::engine::Job { g() }", 2),
+        ("plan/mod.rs", "use super::engine;", 1),
+        ("plan/steps.rs", "use super::super::engine::Job;", 1),
+        ("plan/steps.rs", "use super::{self, super::{engine::Job, units}};", 1),
+        ("plan/mod.rs", "mod tests {\n use super::super::engine::Job;\n}", 2),
+        ("plan/mod.rs", "use self::super::engine::Job;", 1),
+        ("plan.rs", "fn f() { assert!(g(\n crate::engine::WINDOW_PILOT)) }", 2),
+        ("plan/mod.rs", "macro_rules! m { () => { $crate::engine::Job } }", 1),
+    ] {
+        assert_eq!(said(file, text), engine(line), "{file}: {text}");
+    }
+}
+
+#[test]
+fn allowed_edges_pass() {
+    for (file, text) in [
+        ("plan/mod.rs", "use crate::{units::{Load, size}, analyse};"),
+        ("plan/mod.rs", "// crate::engine\n/// [`crate::engine::Job`]\nfn f() { g(\"crate::engine\") }"),
+        ("plan/mod.rs", "use crate::plan::engine; mod a { use super::engine; }"),
+        ("plan/mod.rs", "pub(crate) fn f(&self) { self.engine(); } pub(in crate::plan) fn g() {}"),
+        ("plan/a/b.rs", "use super::super::engine;"),
+        ("lib.rs", "pub use crate::engine::Job;"),
+        ("cli/run.rs", "use crate::{report, run, danger};"),
+    ] {
+        assert_eq!(said(file, text), [], "{file}: {text}");
+    }
+}
+
+#[test]
+fn what_hides_its_room_is_refused() {
+    assert_eq!(said("plan/mod.rs", "use crate::*;")[0].1, "`*` is no room; name the room it comes from");
+    assert_eq!(said("plan/mod.rs", "use super::Job;")[0].1, "`Job` is no room; name the room it comes from");
+}
+
+#[test]
+fn unsafe_and_long_files_are_found() {
+    assert_eq!(said("plan/mod.rs", "\nunsafe fn f() {}"), [(2, "unsafe is for src/engine only".into())]);
+    assert_eq!(said("engine/uring.rs", "fn f() { unsafe { g() } }"), []);
+    let long = "\n".repeat(LONGEST + 1);
+    assert_eq!(said("plan/mod.rs", &long).len(), 1);
+    assert_eq!(said("plan/tests.rs", &long), []);
+    assert_eq!(said("plan/mod.rs", &format!("#[cfg(test)]\nmod tests {{{long}}}")), []);
+}
