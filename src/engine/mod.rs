@@ -2,6 +2,7 @@
 
 mod buffers;
 mod cursor;
+mod fio;
 mod open;
 mod psync;
 mod session;
@@ -13,6 +14,7 @@ mod testing;
 mod uring;
 mod windows;
 
+pub use fio::{Fio, command_line as fio_command_line};
 pub use open::{open, uring_available};
 pub use psync::Psync;
 pub use target::FileTarget;

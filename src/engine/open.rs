@@ -1,8 +1,8 @@
 //! Which engine moves the bytes.
 
-use crate::units::Load;
+use crate::{tools::System, units::Load};
 
-use super::{Engine, EngineError, FileTarget, Psync};
+use super::{Engine, EngineError, FileTarget, Fio, Psync};
 
 /// The engine named `choice` over these targets, or without a name the best one for `load`: `psync` at depth 1, above
 /// it `uring` where the kernel has it, else `psync` with threads.
@@ -14,6 +14,7 @@ pub fn open(
     match choice {
         Some("psync") => Ok(Box::new(Psync::new(targets))),
         Some("uring") => uring(targets),
+        Some("fio") => Ok(Box::new(Fio::new(Box::new(System::default()), targets)?)),
         Some(other) => {
             Err(EngineError::Job(format!("there is no engine '{other}'; there are psync, uring and fio")))
         }

@@ -278,7 +278,7 @@ pub(super) fn run(
 }
 
 /// Checks the jobs against their targets. The work that comes back moves bytes to find out, and gives the jobs' files.
-fn prepare(
+pub(super) fn prepare(
     jobs: &[Job],
     targets: &[FileTarget],
 ) -> Result<impl FnOnce() -> Result<Vec<Arc<File>>, EngineError> + Send + 'static, EngineError> {
@@ -297,7 +297,10 @@ fn prepare(
 }
 
 /// Does `work` on a thread that is left behind when someone asks to stop: then `None`.
-fn within_reason<T: Send + 'static>(cancel: &Cancel, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(super) fn within_reason<T: Send + 'static>(
+    cancel: &Cancel,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let (done, wait) = sync_channel(1);
     thread::spawn(move || done.send(work()));
     loop {

@@ -1,0 +1,137 @@
+//! A load in fio's own words.
+
+use std::path::Path;
+
+use crate::units::{Caching, Content, Direction, Extent, Load, Pattern};
+
+/// How often fio tells where it is, ms.
+const STATUS_MS: u32 = 250;
+
+/// What stands before all jobs.
+pub(super) fn global(read_only: bool) -> Vec<String> {
+    let mut args = vec![
+        "--output-format=json+".to_owned(),
+        format!("--status-interval={STATUS_MS}ms"),
+        "--eta=never".to_owned(),
+        "--thread".to_owned(),
+        "--lat_percentiles=1".to_owned(),
+        "--clat_percentiles=0".to_owned(),
+    ];
+    if read_only {
+        args.push("--readonly".to_owned());
+    }
+    args
+}
+
+/// One job's section.
+pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, bytes: u64) -> Vec<String> {
+    let mut args = vec![
+        format!("--name={name}"),
+        format!("--filename={}", escape(path)),
+        format!("--rw={}", rw(load)),
+        format!("--bs={}", load.block),
+        format!("--size={}", extent.length / load.block * load.block),
+        format!("--io_size={}", bytes.next_multiple_of(load.block)),
+        format!("--ioengine={}", if load.depth == 1 { "psync" } else { parallel_engine() }),
+        format!("--iodepth={}", load.depth),
+        format!("--direct={}", u8::from(load.caching == Caching::Direct)),
+        format!("--randseed={}", load.seed),
+        "--fallocate=none".to_owned(),
+        "--invalidate=0".to_owned(),
+    ];
+    if extent.offset > 0 {
+        args.push(format!("--offset={}", extent.offset));
+    }
+    if let Direction::Mixed { read_percent } = load.direction {
+        args.push(format!("--rwmixread={read_percent}"));
+    }
+    if load.pattern == Pattern::Random {
+        args.push("--norandommap=1".to_owned());
+    }
+    if load.caching == Caching::BufferedFsync && load.writes() {
+        args.push("--end_fsync=1".to_owned());
+    }
+    if load.content == Content::Zeros && load.writes() {
+        args.push("--zero_buffers=1".to_owned());
+    }
+    if load.verify {
+        args.extend(["--verify=crc32c".to_owned(), "--verify_fatal=1".to_owned()]);
+        if load.writes() {
+            args.push("--do_verify=0".to_owned());
+        }
+    }
+    args
+}
+
+/// The command by which a person repeats `load` over the first `size` bytes of the file at `path` with fio.
+pub fn command_line(load: &Load, path: &Path, size: u64) -> String {
+    let section = section("drivebench", load, path, Extent { offset: 0, length: size }, size);
+    let query = crate::tools::Query::new(crate::tools::FIO, section);
+    query.to_string()
+}
+
+fn rw(load: &Load) -> &'static str {
+    match (load.pattern, load.direction) {
+        (Pattern::Sequential, Direction::Read) => "read",
+        (Pattern::Sequential, Direction::Write) => "write",
+        (Pattern::Sequential, Direction::Mixed { .. }) => "rw",
+        (Pattern::Random, Direction::Read) => "randread",
+        (Pattern::Random, Direction::Write) => "randwrite",
+        (Pattern::Random, Direction::Mixed { .. }) => "randrw",
+    }
+}
+
+fn parallel_engine() -> &'static str {
+    if crate::engine::uring_available().is_ok() { "io_uring" } else { "libaio" }
+}
+
+/// fio takes `:` as the end of a file name.
+fn escape(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::job;
+
+    #[test]
+    fn the_posts_command() {
+        let load = Load { caching: Caching::Direct, ..job(4096, 0).load };
+        assert_eq!(
+            command_line(&load, Path::new("/mnt/a b/x:y"), 1 << 30),
+            "fio --name=drivebench '--filename=/mnt/a b/x\\:y' --rw=write --bs=4096 --size=1073741824 \
+             --io_size=1073741824 --ioengine=psync --iodepth=1 --direct=1 --randseed=1 --fallocate=none --invalidate=0"
+        );
+    }
+
+    #[test]
+    fn every_property_of_a_load_is_an_argument() {
+        let load = Load {
+            direction: Direction::Mixed { read_percent: 70 },
+            pattern: Pattern::Random,
+            caching: Caching::BufferedFsync,
+            content: Content::Zeros,
+            depth: 32,
+            verify: true,
+            ..job(1000, 0).load
+        };
+        let args = section("j", &load, Path::new("/x"), Extent { offset: 4096, length: 9_999 }, 12_345);
+        for arg in [
+            "--rw=randrw",
+            "--rwmixread=70",
+            "--bs=1000",
+            "--size=9000",
+            "--io_size=13000",
+            "--offset=4096",
+            "--iodepth=32",
+            "--direct=0",
+            "--norandommap=1",
+            "--end_fsync=1",
+            "--zero_buffers=1",
+            "--verify=crc32c",
+        ] {
+            assert!(args.iter().any(|a| a == arg), "{arg} is missing from {args:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `fio`: the field's reference, run as a program.
+//!
+//! Its windows are what it tells every quarter of a second, its latencies are in its own buckets of 1.6 %, its clock
+//! counts in ms, and it can't stop one job of several: a job that was told to stop shows nothing more and ends with the
+//! others. Its `verify` stamps are its own. What it writes is random within a block, and much the same from block to block.
+
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    io::{self, Seek},
+    time::Duration,
+};
+
+use rustix::fs::ftruncate;
+
+use crate::{
+    tools::{FIO, Output, Query, Runner, ToolError},
+    units::{Caching, Direction, Histogram, Window},
+};
+
+use super::{
+    Cancel, Ended, Engine, EngineError, EngineInfo, FileTarget, Flow, Job, Outcome, Watch, cursor, session,
+};
+
+mod args;
+mod status;
+
+pub use args::command_line;
+use status::{JobStatus, Splitter, Status, Way, failure};
+
+/// Runs load for as long as it takes; no load takes longer than this.
+const LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Has fio move bytes and time them.
+pub struct Fio {
+    runner: Box<dyn Runner>,
+    targets: Vec<FileTarget>,
+    version: String,
+}
+
+impl Fio {
+    /// An engine over these targets, where there is fio 3 or newer.
+    pub fn new(runner: Box<dyn Runner>, targets: Vec<FileTarget>) -> Result<Self, EngineError> {
+        let unavailable = |why: String| EngineError::Unavailable { engine: "fio", why };
+        let said = runner.ask(&Query::new(FIO, ["--version"])).map_err(|e| unavailable(e.to_string()))?;
+        let version = said.stdout.trim().to_owned();
+        let major = version.strip_prefix("fio-").and_then(|v| v.split('.').next()?.parse::<u32>().ok());
+        if major.is_none_or(|major| major < 3) {
+            return Err(unavailable(format!("it needs fio 3 or newer, and this is '{version}'")));
+        }
+        Ok(Self { runner, targets, version })
+    }
+
+    /// Refuses what fio would answer by changing the file: it fills files that are too short to be read.
+    fn check(&self, job: &Job) -> Result<(), EngineError> {
+        let Some(target) = self.targets.get(job.target) else { return Ok(()) };
+        if job.bytes == 0 {
+            return Err(EngineError::Job("fio can't run a load of 0 bytes".to_owned()));
+        }
+        let system =
+            |source: io::Error| EngineError::System { what: format!("measuring {}", target.name), source };
+        let length = (&*target.file).seek(io::SeekFrom::End(0)).map_err(system)?;
+        let end = job.extent.offset + job.extent.length / job.load.block * job.load.block;
+        if length >= end {
+            return Ok(());
+        }
+        if job.load.reads() {
+            let name = &target.name;
+            return Err(EngineError::Job(format!(
+                "{name} ends early: at {length} B, before the load's {end} B"
+            )));
+        }
+        ftruncate(&target.file, end).map_err(|e| system(e.into()))
+    }
+
+    fn query(&self, jobs: &[Job]) -> Query {
+        let mut all = args::global(!jobs.iter().any(|job| job.load.writes()));
+        for (index, job) in jobs.iter().enumerate() {
+            let path = &self.targets[job.target].path_for_programs;
+            all.extend(args::section(&format!("job{index}"), &job.load, path, job.extent, job.bytes));
+        }
+        Query::new(FIO, all).within(LIMIT)
+    }
+}
+
+impl Engine for Fio {
+    fn info(&self) -> EngineInfo {
+        EngineInfo { name: "fio".to_owned(), detail: Some(self.version.clone()), modelled: false }
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[Job],
+        cancel: &Cancel,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Outcome>, EngineError> {
+        match session::within_reason(cancel, session::prepare(jobs, &self.targets)?) {
+            None => return Ok(jobs.iter().map(|_| Outcome::cancelled()).collect()),
+            Some(checked) => checked?,
+        };
+        jobs.iter().try_for_each(|job| self.check(job))?;
+
+        let mut splitter = Splitter::default();
+        let mut tracks: Vec<Track> = jobs.iter().map(Track::new).collect();
+        let stopped = Cell::new(false);
+        let mut garbled = None;
+        let output =
+            self.runner.stream(&self.query(jobs), &|| stopped.get() || cancel.is_set(), &mut |line| {
+                match splitter.line(line) {
+                    Some(Ok(status)) => {
+                        if !cancel.is_set() {
+                            show(&mut tracks, &status, false, watch);
+                        }
+                        tracks.iter_mut().zip(status.jobs).for_each(|(track, job)| track.last = job);
+                        stopped.set(tracks.iter().all(|track| track.deaf));
+                    }
+                    Some(Err(e)) => garbled = Some(e),
+                    None => {}
+                }
+            });
+        let output =
+            output.map_err(|e: ToolError| EngineError::Unavailable { engine: "fio", why: e.to_string() })?;
+        if let Some(e) = garbled {
+            let source = io::Error::new(io::ErrorKind::InvalidData, e);
+            return Err(EngineError::System {
+                what: format!("reading what {} prints", self.version),
+                source,
+            });
+        }
+        if tracks.iter().all(|track| track.last.ns() == 0 && track.last.error == 0)
+            && output.code != Some(0)
+            && !cancel.is_set()
+        {
+            let source = io::Error::other(output.complaint());
+            return Err(EngineError::System { what: "running fio".to_owned(), source });
+        }
+        if !cancel.is_set() {
+            let last = Status { jobs: tracks.iter().map(|track| track.last.clone()).collect() };
+            show(&mut tracks, &last, true, watch);
+        }
+        let paths = jobs.iter().map(|job| self.targets[job.target].path_for_programs.to_string_lossy());
+        Ok(tracks
+            .iter()
+            .zip(paths)
+            .map(|(track, path)| track.outcome(&path, &output, &splitter, cancel))
+            .collect())
+    }
+}
+
+/// Shows the windows that a status brings.
+fn show(tracks: &mut [Track], status: &Status, last: bool, watch: &mut Watch<'_>) {
+    for (index, (track, now)) in tracks.iter_mut().zip(&status.jobs).enumerate() {
+        if track.deaf {
+            continue;
+        }
+        if let Some(window) = track.window(now, last) {
+            track.deaf = watch(index, &window) == Flow::Stop;
+        }
+    }
+}
+
+/// A job as its statuses tell it.
+struct Track {
+    block: u64,
+    ops: u64,
+    mixed: bool,
+    /// An fsync at the end belongs to the last window.
+    hold: bool,
+    deaf: bool,
+    last: JobStatus,
+    shown: Window,
+    reads: BTreeMap<u64, u64>,
+    writes: BTreeMap<u64, u64>,
+}
+
+impl Track {
+    fn new(job: &Job) -> Self {
+        Self {
+            block: job.load.block,
+            ops: cursor::ops(job),
+            mixed: matches!(job.load.direction, Direction::Mixed { .. }),
+            hold: job.load.caching == Caching::BufferedFsync,
+            deaf: false,
+            last: JobStatus::default(),
+            shown: Window::default(),
+            reads: BTreeMap::new(),
+            writes: BTreeMap::new(),
+        }
+    }
+
+    /// What came since the window before. Bytes are those of operations with a known latency, until the last window
+    /// makes the sum exact.
+    fn window(&mut self, now: &JobStatus, last: bool) -> Option<Window> {
+        let ops = now.read.completed() + now.write.completed();
+        let complete = ops >= self.ops || last;
+        if ops <= self.shown.ops || (complete && self.hold && !last) {
+            return None;
+        }
+        let bytes = if complete { now.read.io_bytes + now.write.io_bytes } else { ops * self.block };
+        let reads = newer(now.read.bins(), &mut self.reads);
+        let mut latency = newer(now.write.bins(), &mut self.writes);
+        latency.merge(&reads);
+        let window = Window {
+            from_ns: self.shown.to_ns,
+            to_ns: now.ns().max(self.shown.to_ns),
+            bytes: bytes.saturating_sub(self.shown.bytes),
+            ops: ops - self.shown.ops,
+            latency,
+            reads: self.mixed.then_some(reads),
+            ..Window::default()
+        };
+        self.shown = Window { to_ns: window.to_ns, bytes, ops, ..Window::default() };
+        Some(window)
+    }
+
+    fn outcome(&self, path: &str, output: &Output, splitter: &Splitter, cancel: &Cancel) -> Outcome {
+        let JobStatus { error, read, write } = &self.last;
+        let ops = read.total_ios + write.total_ios;
+        let talk = || output.stderr.lines().chain(splitter.talk.iter().map(String::as_str));
+        let ended = if *error != 0 {
+            let what = |way: &Way| if way.total_ios > 0 { "read" } else { "write" };
+            let (what, offset, message) = failure(talk(), path).unwrap_or_else(|| {
+                (what(read).to_owned(), 0, io::Error::from_raw_os_error(*error).to_string())
+            });
+            Ended::Failed { errno: (what != "verify").then_some(*error), what, offset, message }
+        } else if read.io_bytes + write.io_bytes >= self.ops * self.block {
+            Ended::Finished
+        } else if cancel.is_set() {
+            Ended::Cancelled
+        } else if self.deaf {
+            Ended::Stopped
+        } else {
+            Ended::Failed { what: "fio".to_owned(), offset: 0, errno: None, message: output.complaint() }
+        };
+        Outcome {
+            ended,
+            bytes_read: read.io_bytes,
+            bytes_written: write.io_bytes,
+            ops,
+            seconds: self.last.ns() as f64 / 1e9,
+            fsync_seconds: 0.0,
+        }
+    }
+}
+
+/// The latencies in `now` that weren't in `before`, which becomes `now`.
+fn newer(now: &BTreeMap<u64, u64>, before: &mut BTreeMap<u64, u64>) -> Histogram {
+    let mut histogram = Histogram::default();
+    for (&ns, &n) in now {
+        histogram.add(ns, n.saturating_sub(before.get(&ns).copied().unwrap_or(0)));
+    }
+    before.clone_from(now);
+    histogram
+}

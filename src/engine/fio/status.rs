@@ -1,0 +1,121 @@
+//! What fio prints: one JSON document after another, each telling all that was done so far.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// Cuts fio's output into documents: it begins each with a line `{` and ends it with a line `}`; what stands between
+/// documents is talk.
+#[derive(Debug, Default)]
+pub(super) struct Splitter {
+    text: String,
+    inside: bool,
+    /// Lines outside documents.
+    pub(super) talk: Vec<String>,
+}
+
+impl Splitter {
+    /// Takes a line and gives the document it ends.
+    pub(super) fn line(&mut self, line: &str) -> Option<Result<Status, serde_json::Error>> {
+        if line == "{" {
+            self.inside = true;
+            self.text.clear();
+        }
+        if !self.inside {
+            self.talk.push(line.to_owned());
+            return None;
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        if line != "}" {
+            return None;
+        }
+        self.inside = false;
+        Some(serde_json::from_str(&self.text))
+    }
+}
+
+/// One document.
+#[derive(Debug, Deserialize)]
+pub(super) struct Status {
+    /// In the order of the command line.
+    pub(super) jobs: Vec<JobStatus>,
+}
+
+/// What a job did so far.
+#[derive(Debug, Default, Clone, Deserialize)]
+pub(super) struct JobStatus {
+    /// An error number, or 0.
+    #[serde(default)]
+    pub(super) error: i32,
+    #[serde(default)]
+    pub(super) read: Way,
+    #[serde(default)]
+    pub(super) write: Way,
+}
+
+/// One direction of a job.
+#[derive(Debug, Default, Clone, Deserialize)]
+pub(super) struct Way {
+    #[serde(default)]
+    pub(super) io_bytes: u64,
+    #[serde(default)]
+    pub(super) total_ios: u64,
+    /// ms.
+    #[serde(default)]
+    pub(super) runtime: u64,
+    #[serde(default)]
+    lat_ns: Latency,
+    #[serde(default)]
+    clat_ns: Latency,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+struct Latency {
+    /// Latency in ns to the number of operations.
+    #[serde(default)]
+    bins: BTreeMap<u64, u64>,
+}
+
+impl JobStatus {
+    /// From the start to now, ns.
+    pub(super) fn ns(&self) -> u64 {
+        self.read.runtime.max(self.write.runtime) * 1_000_000
+    }
+}
+
+impl Way {
+    /// Latencies so far: in full, or in versions that don't bin that, from the end of submission.
+    pub(super) fn bins(&self) -> &BTreeMap<u64, u64> {
+        if self.lat_ns.bins.is_empty() { &self.clat_ns.bins } else { &self.lat_ns.bins }
+    }
+
+    /// Operations whose latency is known.
+    pub(super) fn completed(&self) -> u64 {
+        self.bins().values().sum()
+    }
+}
+
+/// Where fio said that an operation on the file at `path` failed: (what, offset, message).
+pub(super) fn failure<'a>(talk: impl Iterator<Item = &'a str>, path: &str) -> Option<(String, u64, String)> {
+    talk.filter_map(|line| io_error(line, path).or_else(|| verify_error(line, path))).next()
+}
+
+/// `fio: io_u error on file PATH: Input/output error: write offset=4096, buflen=512`
+fn io_error(line: &str, path: &str) -> Option<(String, u64, String)> {
+    let (_, rest) = line.split_once(&format!("error on file {path}: "))?;
+    let (message, rest) = rest.split_once(": ")?;
+    let (what, rest) = rest.split_once(" offset=")?;
+    Some((what.to_owned(), number(rest), message.to_owned()))
+}
+
+/// `crc32c: verify failed at file PATH offset 4096, length 4096 (...)`, and others that say `at file PATH offset`
+fn verify_error(line: &str, path: &str) -> Option<(String, u64, String)> {
+    let (message, rest) = line.split_once(&format!(" at file {path} offset "))?;
+    Some(("verify".to_owned(), number(rest), message.trim().to_owned()))
+}
+
+fn number(text: &str) -> u64 {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text[..digits].parse().unwrap_or(0)
+}

@@ -1,0 +1,36 @@
+//! A stand-in that answers from what was captured.
+
+use super::{Output, Query, Runner, ToolError};
+
+/// Answers command lines, exactly as [`Query`] writes them, with recorded output.
+#[derive(Debug, Clone, Default)]
+pub struct Replay {
+    answers: Vec<(String, Output)>,
+}
+
+impl Replay {
+    /// Records an answer; `command` may be the start of a command line.
+    pub fn answer(mut self, command: impl Into<String>, output: Output) -> Self {
+        self.answers.push((command.into(), output));
+        self
+    }
+}
+
+impl Runner for Replay {
+    fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+        let command = query.to_string();
+        let known = self.answers.iter().find(|(start, _)| command.starts_with(start));
+        known.map(|(_, output)| output.clone()).ok_or(ToolError::Unrecorded(command))
+    }
+
+    fn stream(
+        &self,
+        query: &Query,
+        stop: &dyn Fn() -> bool,
+        line: &mut dyn FnMut(&str),
+    ) -> Result<Output, ToolError> {
+        let output = self.ask(query)?;
+        output.stdout.lines().take_while(|_| !stop()).for_each(line);
+        Ok(Output { stdout: String::new(), ..output })
+    }
+}

@@ -1,0 +1,247 @@
+//! The only place that spawns processes.
+
+use std::{
+    collections::HashMap,
+    env,
+    io::{BufRead, BufReader, Read},
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{Output, Query, Runner, Tool, ToolError};
+
+/// How often a running program is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a program may take to end by itself once asked.
+const TERM: Duration = Duration::from_millis(100);
+/// How long it may take to die.
+const KILL: Duration = Duration::from_millis(50);
+/// No answer is longer than this, bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// Runs programs of this machine: found once by absolute path, in the C locale, without a shell or standard input.
+#[derive(Debug, Default)]
+pub struct System {
+    found: Mutex<HashMap<&'static str, PathBuf>>,
+}
+
+impl System {
+    /// Where a program is: in `PATH`, or where administrators' programs live.
+    pub fn find(&self, tool: Tool) -> Result<PathBuf, ToolError> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = found.get(tool.name) {
+            return Ok(path.clone());
+        }
+        let mut directories = env::var_os("PATH").unwrap_or_default();
+        directories.push(":/usr/sbin:/sbin:/usr/bin:/bin");
+        let path = env::split_paths(&directories)
+            .map(|directory| directory.join(tool.name))
+            .find(|path| path.is_absolute() && is_program(path))
+            .ok_or(ToolError::Missing(tool))?;
+        found.insert(tool.name, path.clone());
+        Ok(path)
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this is the one place")]
+    fn spawn(&self, query: &Query) -> Result<Child, ToolError> {
+        let path = self.find(query.tool)?;
+        Command::new(path)
+            .args(&query.args)
+            .env("LC_ALL", "C")
+            .env_remove("LANGUAGE")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C at the terminal is ours to pass on.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| ToolError::System { command: query.to_string(), source })
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+impl Runner for System {
+    fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+        let mut stdout = String::new();
+        let output = self.stream(query, &|| false, &mut |line| {
+            stdout.push_str(line);
+            stdout.push('\n');
+        })?;
+        Ok(Output { stdout, ..output })
+    }
+
+    fn stream(
+        &self,
+        query: &Query,
+        stop: &dyn Fn() -> bool,
+        line: &mut dyn FnMut(&str),
+    ) -> Result<Output, ToolError> {
+        let mut child = self.spawn(query)?;
+        let (said, lines) = mpsc::sync_channel(1024);
+        let stdout = child.stdout.take();
+        thread::spawn(move || {
+            for line in read_lines(stdout) {
+                if said.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let stderr = child.stderr.take();
+        let (complained, complaints) = mpsc::sync_channel(1);
+        thread::spawn(move || complained.send(read_lines(stderr).collect::<Vec<_>>().join("\n")));
+
+        let mut ending = Ending::new(child, query.limit);
+        loop {
+            match lines.recv_timeout(LOOK) {
+                Ok(text) => line(&text),
+                Err(RecvTimeoutError::Disconnected) if ending.ended() => break,
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK / 10),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if ending.hopeless(stop()) {
+                break;
+            }
+        }
+        let status = ending.status;
+        if ending.slow {
+            return Err(ToolError::Slow { command: query.to_string(), seconds: query.limit.as_secs() });
+        }
+        ending.leave();
+        // A program that was left behind keeps its pipe open.
+        let patience = if status.is_some() { TERM } else { Duration::ZERO };
+        let stderr = complaints.recv_timeout(patience).unwrap_or_default();
+        Ok(Output { code: status.and_then(|status| status.code()), stdout: String::new(), stderr })
+    }
+}
+
+/// Lines in UTF-8, what isn't replaced.
+fn read_lines(pipe: Option<impl Read>) -> impl Iterator<Item = String> {
+    let lines = pipe.map(|pipe| BufReader::new(pipe.take(LONGEST)).split(b'\n'));
+    lines.into_iter().flatten().map_while(Result::ok).map(|line| String::from_utf8_lossy(&line).into_owned())
+}
+
+/// A running program, and how far its ending has come.
+struct Ending {
+    child: Child,
+    status: Option<ExitStatus>,
+    limit: Instant,
+    asked: Option<Instant>,
+    killed: Option<Instant>,
+    slow: bool,
+}
+
+impl Ending {
+    fn new(child: Child, limit: Duration) -> Self {
+        let limit = Instant::now() + limit;
+        Self { child, status: None, limit, asked: None, killed: None, slow: false }
+    }
+
+    fn ended(&mut self) -> bool {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status.is_some()
+    }
+
+    /// Takes the next step towards the program's end where one is due. True when nothing ends it.
+    fn hopeless(&mut self, stop: bool) -> bool {
+        let now = Instant::now();
+        if now >= self.limit && self.asked.is_none() {
+            self.slow = true;
+        }
+        match (self.asked, self.killed) {
+            (None, _) if stop || self.slow => {
+                self.signal(Signal::TERM);
+                self.asked = Some(now);
+            }
+            (Some(asked), None) if now >= asked + TERM => {
+                self.signal(Signal::KILL);
+                self.killed = Some(now);
+            }
+            (_, Some(killed)) if now >= killed + KILL => return !self.ended() || self.slow,
+            _ => {}
+        }
+        false
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        if !self.ended() {
+            if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+                let _ = kill_process_group(pid, signal);
+            }
+        }
+    }
+
+    /// Has the program collected by a thread of its own where it hasn't ended.
+    fn leave(mut self) {
+        if self.status.is_none() {
+            thread::spawn(move || self.child.wait());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SH: Tool = Tool { name: "sh", package: "dash", without: "nothing works" };
+
+    fn sh(script: &str) -> Query {
+        Query::new(SH, ["-c", script])
+    }
+
+    #[test]
+    fn hands_back_what_was_said() {
+        let output = System::default().ask(&sh("echo $LC_ALL; echo oops >&2; cat; exit 3")).expect("runs");
+        assert_eq!(output, Output { code: Some(3), stdout: "C\n".into(), stderr: "oops".into() });
+    }
+
+    #[test]
+    fn names_the_package_of_what_is_missing() {
+        let tool = Tool { name: "no-such-program", package: "nowhere", without: "all else works" };
+        let error = System::default().ask(&Query::new(tool, ["x"])).expect_err("missing");
+        assert_eq!(
+            error.to_string(),
+            "no-such-program is not installed: apt install nowhere; all else works"
+        );
+    }
+
+    #[test]
+    fn ends_what_takes_too_long() {
+        let query = sh("trap '' TERM; while :; do sleep 1; done").within(Duration::from_millis(50));
+        assert!(matches!(System::default().ask(&query), Err(ToolError::Slow { .. })));
+    }
+
+    #[test]
+    fn lines_come_while_it_runs_and_it_ends_when_asked() {
+        let mut lines = Vec::new();
+        let stop = std::cell::Cell::new(false);
+        let query = sh("trap 'echo last; exit 0' TERM; echo one; echo two; while :; do sleep 0.01; done");
+        let output = System::default()
+            .stream(&query, &|| stop.get(), &mut |line| {
+                lines.push(line.to_owned());
+                stop.set(lines.len() >= 2);
+            })
+            .expect("runs");
+        assert_eq!((lines, output.code), (vec!["one".to_owned(), "two".into(), "last".into()], Some(0)));
+    }
+
+    #[test]
+    fn arguments_meet_no_shell() {
+        let echo = Tool { name: "echo", package: "coreutils", without: "" };
+        let output = System::default().ask(&Query::new(echo, ["$HOME; *"])).expect("runs");
+        assert_eq!(output.stdout, "$HOME; *\n");
+    }
+}
