@@ -6,6 +6,8 @@ mod machine;
 mod mounts;
 mod names;
 mod place;
+mod preflight;
+mod snapshot;
 mod sysroot;
 mod target;
 #[cfg(test)]
@@ -16,6 +18,8 @@ mod under;
 
 use serde::{Deserialize, Serialize};
 
+pub use preflight::{Check, Moved, Preflight};
+pub use snapshot::{Activity, Resync, Snapshot};
 pub use sysroot::Sysroot;
 pub use target::{Kind, Target, TargetError};
 pub use under::{Block, Under};
