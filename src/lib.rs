@@ -4,8 +4,14 @@
 //! `docs/architecture.md` shows the rooms and which room may use which.
 
 pub mod analyse;
+pub mod cli;
 pub mod engine;
+pub mod experiments;
 pub mod findings;
 pub mod inventory;
+pub mod plan;
+pub mod record;
+pub mod report;
+pub mod run;
 pub mod tools;
 pub mod units;

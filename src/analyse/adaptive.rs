@@ -120,6 +120,11 @@ impl Adaptive {
         self.series.chunk_bytes()
     }
 
+    /// Stalls found at the latest look.
+    pub fn stalls_seen(&self) -> usize {
+        self.latest.as_ref().map_or(0, |judged| judged.earlier.len() + judged.events.len())
+    }
+
     /// Chunks seen so far.
     pub fn chunks(&self) -> usize {
         self.series.len()

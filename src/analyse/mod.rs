@@ -29,4 +29,4 @@ pub use estimate::Estimate;
 pub use rules::Rules;
 pub use tail::{Percentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, Stalls, Throughput, Unseen};
-pub use zones::{Place, Position, Zoned, Zones};
+pub use zones::{Position, Zoned, Zones};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, interval::student};
-use crate::units::{MIB, Window};
+use crate::units::{MIB, Place, Window};
 
 /// Numbers of positions, each level holding the one before it.
 const LEVELS: [u32; 3] = [17, 33, 65];
@@ -29,15 +29,6 @@ struct Seen {
     bytes: u64,
     seconds: f64,
     total: (u64, f64),
-}
-
-/// A place to measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// Its number on the finest grid, 0 to 64.
-    pub step: u32,
-    /// Where it begins, bytes.
-    pub offset: u64,
 }
 
 /// What a disk does at one place.

@@ -15,6 +15,7 @@ mod tests;
 #[cfg(test)]
 mod trees;
 mod under;
+mod words;
 
 use serde::{Deserialize, Serialize};
 

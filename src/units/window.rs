@@ -13,6 +13,15 @@ pub struct SlowOp(
     pub u64,
 );
 
+/// One of the equally spaced places at which a disk that rotates is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its number on the finest grid, 0 to 64.
+    pub step: u32,
+    /// Where it begins, bytes.
+    pub offset: u64,
+}
+
 /// A slice of a running load, from the end of the slice before it to the completion of its last operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {

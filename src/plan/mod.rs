@@ -1,0 +1,153 @@
+//! A plan: what will be done, step by step, and what it costs. Planning touches no drive.
+
+mod protocol;
+
+use serde::{Deserialize, Serialize};
+
+pub use protocol::{Protocol, ProtocolError};
+
+use crate::{
+    analyse::{Rules, Zones},
+    inventory::Target,
+    units::{Extent, Load, MIB},
+};
+
+/// What will be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The experiment's name.
+    pub experiment: String,
+    /// The protocol's name, where one is followed to the letter.
+    pub protocol: Option<String>,
+    /// The engine asked for; `None` leaves the choice to the run.
+    pub engine: Option<String>,
+    /// What it is done to; steps name them by their position.
+    pub targets: Vec<Target>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "step")]
+pub enum Step {
+    /// Make a file for the loads that follow; it goes when the plan ends, or when the target's next one is made.
+    Scratch {
+        /// Position of the target.
+        target: usize,
+        /// Its size; never written beyond.
+        bytes: u64,
+    },
+    /// Run loads and time them.
+    Measure(Measure),
+}
+
+/// Loads that start at the same instant, one a target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// What is measured, such as `write`; steps with the same label and target belong together.
+    pub label: String,
+    /// Which repetition of it, from 1.
+    pub repetition: u32,
+    /// Positions of the targets.
+    pub targets: Vec<usize>,
+    /// What is asked of each.
+    pub load: Load,
+    /// When it is enough.
+    pub rule: Rule,
+    /// How far into the target it may reach, bytes.
+    pub reach: u64,
+    /// Read only what the steps before wrote: areas never written read impossibly fast.
+    pub only_written: bool,
+    /// Empty the page cache of the target first.
+    pub cold: bool,
+}
+
+/// When a measurement is enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "rule")]
+pub enum Rule {
+    /// This many bytes, however long it takes.
+    Fixed {
+        /// Bytes to move.
+        bytes: u64,
+    },
+    /// Until the interval is narrow enough or a budget is spent.
+    Adaptive {
+        /// How the interval is got and when it is narrow enough.
+        rules: Rules,
+        /// Most bytes to move.
+        bytes: u64,
+        /// Most seconds.
+        seconds: f64,
+    },
+    /// Equally spaced positions over the whole target, for disks that rotate.
+    Zones {
+        /// The share of the value that the interval may take to either side.
+        precision: f64,
+        /// Most seconds in all.
+        seconds: f64,
+    },
+}
+
+/// The most a plan costs one target.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// Bytes written at most.
+    pub written: u64,
+    /// Bytes read at most.
+    pub read: u64,
+    /// Seconds at most; `None` where nothing bounds them.
+    pub seconds: Option<f64>,
+}
+
+/// The most bytes that a zone measurement reads: 65 positions at its finest.
+pub const fn zone_bytes() -> u64 {
+    65 * Zones::SEGMENT
+}
+
+impl Plan {
+    /// The measurements among the steps, with their position.
+    pub fn measures(&self) -> impl Iterator<Item = (usize, &Measure)> {
+        self.steps.iter().enumerate().filter_map(|(i, s)| match s {
+            Step::Measure(m) => Some((i, m)),
+            Step::Scratch { .. } => None,
+        })
+    }
+
+    /// The most it costs the target at this position.
+    pub fn cost(&self, target: usize) -> Cost {
+        let mut cost = Cost { seconds: Some(0.0), ..Cost::default() };
+        for (_, m) in self.measures().filter(|(_, m)| m.targets.contains(&target)) {
+            let (bytes, seconds) = match m.rule {
+                Rule::Fixed { bytes } => (bytes, None),
+                Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+                Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
+            };
+            *(if m.load.writes() { &mut cost.written } else { &mut cost.read }) += bytes;
+            cost.seconds = cost.seconds.zip(seconds).map(|(a, b)| a + b);
+        }
+        cost
+    }
+
+    /// The space its file takes on the target at this position, bytes.
+    pub fn space(&self, target: usize) -> u64 {
+        let size = |s: &Step| match s {
+            Step::Scratch { target: t, bytes } if *t == target => Some(*bytes),
+            _ => None,
+        };
+        self.steps.iter().filter_map(size).max().unwrap_or(0)
+    }
+}
+
+impl Measure {
+    /// The part of the target it may touch.
+    pub fn extent(&self) -> Extent {
+        Extent { offset: 0, length: self.reach }
+    }
+
+    /// The smallest window that suits its rule: chunks of 1 MiB, or one block where that is larger.
+    pub fn window(&self) -> u64 {
+        MIB.next_multiple_of(self.load.block).max(self.load.block)
+    }
+}

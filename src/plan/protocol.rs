@@ -1,0 +1,260 @@
+//! Protocols: ready-made loads that reproduce a published procedure to the letter. They are data files anyone can add.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::units::{Caching, Content, Direction, Load, LoadError, Pattern, SizeError, parse_size};
+
+/// The protocols that come with drivebench, by name.
+const SHIPPED: [(&str, &str); 4] = [
+    ("pi-zero", include_str!("../../protocols/pi-zero.toml")),
+    ("fio-qd64", include_str!("../../protocols/fio-qd64.toml")),
+    ("dd-256k", include_str!("../../protocols/dd-256k.toml")),
+    ("dd-parallel", include_str!("../../protocols/dd-parallel.toml")),
+];
+
+/// A protocol file is a page, not a book.
+const MAX_FILE: u64 = 64 * 1024;
+/// More than any procedure needs; a typing error of three zeros would take years.
+const MAX_RUNS: u32 = 1000;
+
+/// A published procedure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protocol {
+    /// Its name.
+    pub name: String,
+    /// What it reproduces, in a line.
+    pub about: String,
+    /// Where it is from.
+    pub source: String,
+    /// Repetitions of each load.
+    pub runs: u32,
+    /// All targets at once instead of one after the other.
+    pub together: bool,
+    /// Its loads, each repeated before the next begins.
+    pub loads: Vec<ProtocolLoad>,
+}
+
+/// One load of a protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtocolLoad {
+    /// What the result is called.
+    pub label: String,
+    /// What is asked of the drive.
+    pub load: Load,
+    /// Bytes a run.
+    pub bytes: u64,
+    /// Empty the page cache of the target first.
+    pub cold: bool,
+}
+
+/// Why a protocol can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProtocolError {
+    /// Neither a name that is known nor a file.
+    #[error("there is no protocol '{0}', and no file of that name; there are {known}", known = SHIPPED.map(|(n, _)| n).join(", "))]
+    Unknown(String),
+    /// The file can't be read.
+    #[error("protocol file {0} can't be read: {1}")]
+    Unreadable(String, std::io::Error),
+    /// The file isn't what a protocol is.
+    #[error("protocol {0}: {1}")]
+    Format(String, String),
+    /// A size isn't one.
+    #[error("protocol {0}, load '{1}': {2}")]
+    Size(String, String, SizeError),
+    /// A load is out of range.
+    #[error("protocol {0}, load '{1}': {2}")]
+    Load(String, String, LoadError),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileForm {
+    name: String,
+    about: String,
+    source: String,
+    runs: u32,
+    #[serde(default)]
+    together: bool,
+    loads: Vec<LoadForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadForm {
+    label: String,
+    rw: Rw,
+    size: String,
+    block: String,
+    depth: u32,
+    caching: CachingForm,
+    #[serde(default)]
+    content: ContentForm,
+    #[serde(default)]
+    cold: bool,
+}
+
+/// fio's names of directions and patterns.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Rw {
+    Read,
+    Write,
+    RandRead,
+    RandWrite,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum CachingForm {
+    Direct,
+    Buffered,
+    #[serde(rename = "buffered+fsync")]
+    BufferedFsync,
+}
+
+#[derive(Deserialize, Clone, Copy, Default)]
+#[serde(rename_all = "lowercase")]
+enum ContentForm {
+    #[default]
+    Random,
+    Zeros,
+}
+
+impl Protocol {
+    /// The protocol of this name, or in this file.
+    pub fn find(name: &str) -> Result<Self, ProtocolError> {
+        if let Some((_, text)) = SHIPPED.iter().find(|(n, _)| *n == name) {
+            return Self::parse(name, text);
+        }
+        let path = Path::new(name);
+        let unreadable = |e| ProtocolError::Unreadable(name.to_owned(), e);
+        match std::fs::metadata(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                Err(ProtocolError::Unknown(name.to_owned()))
+            }
+            Err(e) => Err(unreadable(e)),
+            Ok(m) if !m.is_file() => Err(ProtocolError::Format(name.to_owned(), "not a file".to_owned())),
+            Ok(m) if m.len() > MAX_FILE => {
+                Err(ProtocolError::Format(name.to_owned(), "larger than 64 KiB: not a protocol".to_owned()))
+            }
+            Ok(_) => Self::parse(name, &std::fs::read_to_string(path).map_err(unreadable)?),
+        }
+    }
+
+    /// Reads a protocol; `origin` names it in errors.
+    pub fn parse(origin: &str, text: &str) -> Result<Self, ProtocolError> {
+        let format = |what: String| ProtocolError::Format(origin.to_owned(), what);
+        let form: FileForm = toml::from_str(text).map_err(|e| format(e.to_string().trim_end().to_owned()))?;
+        if !(1..=MAX_RUNS).contains(&form.runs) {
+            return Err(format(format!("runs = {} is out of range: 1 to {MAX_RUNS}", form.runs)));
+        }
+        if form.loads.is_empty() {
+            return Err(format("no [[loads]]: nothing to measure".to_owned()));
+        }
+        let loads = form.loads.into_iter().map(|l| load(origin, l)).collect::<Result<Vec<_>, _>>()?;
+        let mut labels: Vec<_> = loads.iter().map(|l| l.label.as_str()).collect();
+        labels.sort_unstable();
+        if let Some(twice) = labels.windows(2).find(|w| w[0] == w[1]) {
+            return Err(format(format!("two loads are labelled '{}'", twice[0])));
+        }
+        Ok(Self {
+            name: form.name,
+            about: form.about,
+            source: form.source,
+            runs: form.runs,
+            together: form.together,
+            loads,
+        })
+    }
+}
+
+fn load(origin: &str, form: LoadForm) -> Result<ProtocolLoad, ProtocolError> {
+    let (origin, label) = (origin.to_owned(), form.label);
+    let bytes =
+        |text: &str| parse_size(text).map_err(|e| ProtocolError::Size(origin.clone(), label.clone(), e));
+    let (direction, pattern) = match form.rw {
+        Rw::Read => (Direction::Read, Pattern::Sequential),
+        Rw::Write => (Direction::Write, Pattern::Sequential),
+        Rw::RandRead => (Direction::Read, Pattern::Random),
+        Rw::RandWrite => (Direction::Write, Pattern::Random),
+    };
+    let load = Load {
+        direction,
+        pattern,
+        block: bytes(&form.block)?,
+        depth: form.depth,
+        caching: match form.caching {
+            CachingForm::Direct => Caching::Direct,
+            CachingForm::Buffered => Caching::Buffered,
+            CachingForm::BufferedFsync => Caching::BufferedFsync,
+        },
+        content: match form.content {
+            ContentForm::Random => Content::Random,
+            ContentForm::Zeros => Content::Zeros,
+        },
+        seed: 1,
+        verify: false,
+    };
+    load.check().map_err(|e| ProtocolError::Load(origin.clone(), label.clone(), e))?;
+    let bytes = bytes(&form.size)?;
+    if bytes < load.block || bytes % load.block != 0 {
+        let what =
+            format!("load '{label}': size {} is not a whole number of blocks of {}", form.size, form.block);
+        return Err(ProtocolError::Format(origin, what));
+    }
+    Ok(ProtocolLoad { label, load, bytes, cold: form.cold })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::MIB;
+
+    #[test]
+    fn the_shipped_ones_are_what_the_posts_did() {
+        let shape = |name: &str| {
+            let p = Protocol::find(name).expect(name);
+            assert_eq!(p.name, name);
+            let loads: Vec<_> =
+                p.loads.iter().map(|l| (l.load.block, l.load.depth, l.load.caching, l.bytes / MIB)).collect();
+            (p.runs, p.together, loads)
+        };
+        assert_eq!(shape("pi-zero"), (3, false, vec![(4096, 1, Caching::Direct, 1024); 2]));
+        assert_eq!(shape("fio-qd64"), (4, false, vec![(4096, 64, Caching::Direct, 4096); 2]));
+        assert_eq!(shape("dd-256k"), (1, false, vec![(256 << 10, 1, Caching::Buffered, 128); 2]));
+        let parallel =
+            vec![(128 << 10, 1, Caching::BufferedFsync, 400), (128 << 10, 1, Caching::Buffered, 400)];
+        assert_eq!(shape("dd-parallel"), (10, true, parallel));
+    }
+
+    const GOOD: &str = "name = 'x'\nabout = 'a'\nsource = 's'\nruns = 2\n[[loads]]\nlabel = 'w'\nrw = 'write'\nsize = '1M'\nblock = '4k'\ndepth = 1\ncaching = 'direct'\n";
+
+    #[test]
+    fn refusals_name_what_is_wrong() {
+        assert!(Protocol::parse("x.toml", GOOD).is_ok());
+        let refused = |from: &str, to: &str| {
+            Protocol::parse("x.toml", &GOOD.replace(from, to)).expect_err(to).to_string()
+        };
+        insta::assert_snapshot!(
+            [
+                refused("depth = 1", "deep = 1"),
+                refused("rw = 'write'", "rw = 'shred'"),
+                refused("runs = 2", "runs = 0"),
+                refused("'4k'", "'4kk'"),
+                refused("'1M'", "'5000'"),
+                refused("depth = 1", "depth = 1000"),
+                refused("'4k'", "'32M'"),
+                refused("[[loads]]", "[loads]"),
+                Protocol::parse("x.toml", &format!("{GOOD}{}", &GOOD[GOOD.find("[[").expect("loads")..]))
+                    .expect_err("twice")
+                    .to_string(),
+                Protocol::find("pi-hero").expect_err("unknown").to_string(),
+                Protocol::find("/").expect_err("a directory").to_string(),
+            ]
+            .join("\n--\n")
+        );
+    }
+}

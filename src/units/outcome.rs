@@ -1,0 +1,63 @@
+//! What became of a load.
+
+use serde::{Deserialize, Serialize};
+
+/// How a load ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how")]
+pub enum Ended {
+    /// All bytes were moved.
+    Finished,
+    /// The watcher stopped it.
+    Stopped,
+    /// Someone asked to stop.
+    Cancelled,
+    /// An operation failed; nothing more was tried.
+    Failed {
+        /// What was being done, such as `write` or `fsync`.
+        what: String,
+        /// Offset of the operation in the target, bytes.
+        offset: u64,
+        /// The system's error number, where there is one.
+        errno: Option<i32>,
+        /// What the system or the check said.
+        message: String,
+    },
+}
+
+/// What a load did in all, watched or not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub ended: Ended,
+    /// Bytes read by completed operations.
+    pub bytes_read: u64,
+    /// Bytes written by completed operations.
+    pub bytes_written: u64,
+    /// Operations completed without error.
+    pub ops: u64,
+    /// From the first submission to the last completion, and the `fsync` where the load has one, s.
+    pub seconds: f64,
+    /// The part of `seconds` that the final `fsync` took.
+    pub fsync_seconds: f64,
+}
+
+impl Outcome {
+    /// Of a job that was cancelled before it began.
+    pub fn cancelled() -> Self {
+        let ended = Ended::Cancelled;
+        Self { ended, bytes_read: 0, bytes_written: 0, ops: 0, seconds: 0.0, fsync_seconds: 0.0 }
+    }
+}
+
+/// What an engine calls itself in records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineInfo {
+    /// `psync`, `uring`, `fio` or `sim`.
+    pub name: String,
+    /// Its version or mode where that matters, such as `fio-3.33`.
+    pub detail: Option<String>,
+    /// Its figures come from a model, not from a drive.
+    #[serde(rename = "virtual", default)]
+    pub modelled: bool,
+}
