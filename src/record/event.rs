@@ -1,0 +1,142 @@
+//! The lines of a record.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    inventory::{Check, Inventory},
+    plan::Plan,
+    units::{EngineInfo, Outcome, Place, Window},
+};
+
+/// The form of the record this version writes. It grows when a reader of the form before would misread it.
+pub const SCHEMA: u32 = 1;
+
+/// One line of a record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum Event {
+    /// The first line.
+    Start(Box<Start>),
+    /// What will be done.
+    Plan {
+        /// The plan as it was shown.
+        plan: Plan,
+    },
+    /// The conditions on a target.
+    Preflight {
+        /// Position of the target in the plan.
+        target: usize,
+        /// Before the measurement or after it.
+        when: When,
+        /// What was looked at.
+        checks: Vec<Check>,
+    },
+    /// A file was made for the loads.
+    Scratch {
+        /// Position of the target in the plan.
+        target: usize,
+        /// Its name, where it has one and must be removed; `None` for a file that goes with the process.
+        path: Option<PathBuf>,
+        /// Its size, bytes.
+        bytes: u64,
+    },
+    /// A step began.
+    Step {
+        /// Position in the plan.
+        step: usize,
+        /// The engine really used.
+        engine: EngineInfo,
+        /// When, as RFC 3339.
+        at: String,
+    },
+    /// A slice of a running load.
+    Window {
+        /// Position of the step in the plan.
+        step: usize,
+        /// Position of the target in the plan.
+        target: usize,
+        /// Which position on the disk, in a zone measurement.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zone: Option<Place>,
+        /// The slice.
+        window: Window,
+    },
+    /// A load ended.
+    Outcome {
+        /// Position of the step in the plan.
+        step: usize,
+        /// Position of the target in the plan.
+        target: usize,
+        /// Which position on the disk, in a zone measurement.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zone: Option<Place>,
+        /// What it did in all.
+        outcome: Outcome,
+        /// The command that repeats it with fio.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<String>,
+    },
+    /// Something a reader of the result must know.
+    Note {
+        /// Position of the target in the plan, where it is about one.
+        target: Option<usize>,
+        /// A whole sentence.
+        text: String,
+    },
+    /// The last line.
+    End(End),
+}
+
+/// How a record begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    /// The form of the record.
+    pub schema: u32,
+    /// The run's short name.
+    pub run: String,
+    /// When, as RFC 3339.
+    pub at: String,
+    /// drivebench's version.
+    pub version: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The experiment.
+    pub experiment: String,
+    /// The targets' labels, for lists.
+    pub targets: Vec<String>,
+    /// The machine and its drives.
+    pub inventory: Inventory,
+}
+
+/// How a record ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// What became of the run.
+    pub how: How,
+    /// When, as RFC 3339.
+    pub at: String,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// All steps were done.
+    Finished,
+    /// Someone stopped it.
+    Interrupted,
+    /// Something failed; what was measured before stands.
+    Failed(String),
+}
+
+/// When conditions were looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Before the first load.
+    Before,
+    /// After the last one.
+    After,
+}

@@ -1,0 +1,11 @@
+//! What happened: one append-only file a run, JSON lines, and the store that keeps them.
+
+mod event;
+mod reader;
+mod store;
+mod writer;
+
+pub use event::{End, Event, How, SCHEMA, Start, When};
+pub use reader::{ReadError, Reader};
+pub use store::{Brief, Store, StoreError};
+pub use writer::Writer;

@@ -1,0 +1,130 @@
+//! Reads a record back, one event at a time: records are larger than the memory a small board can spare.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{Event, SCHEMA};
+
+/// No line of a record is longer: the longest holds an inventory or a plan.
+const MAX_LINE: u64 = 16 * 1024 * 1024;
+
+/// Why a record can't be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file can't be opened or read.
+    #[error("record {path} can't be read: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The first line isn't the start of a record.
+    #[error("{path} is not a record of drivebench: {why}")]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// It was written by a later version.
+    #[error("record {path} has schema {found}, this drivebench reads up to {SCHEMA}: use a newer drivebench")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+    },
+}
+
+/// The events of a record, as far as they can be read.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    lines: BufReader<File>,
+    number: u64,
+    complete: bool,
+    broken: Option<String>,
+}
+
+impl Reader {
+    /// Opens a record and checks that it begins as one.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        let mut probe = Self {
+            path: path.to_owned(),
+            lines: BufReader::new(file),
+            number: 0,
+            complete: false,
+            broken: None,
+        };
+        let schema = |line: &[u8]| {
+            let first: serde_json::Value = serde_json::from_slice(line).ok()?;
+            (first["event"] == "start").then(|| first["schema"].as_u64()).flatten()
+        };
+        let line = probe.line()?.unwrap_or_default();
+        let not = |why: &str| ReadError::NotARecord { path: path.to_owned(), why: why.to_owned() };
+        match schema(&line) {
+            None if line.is_empty() => Err(not("it is empty")),
+            None => Err(not("its first line is not the start of a run")),
+            Some(n) if n > u64::from(SCHEMA) => {
+                Err(ReadError::Newer { path: path.to_owned(), found: u32::try_from(n).unwrap_or(u32::MAX) })
+            }
+            Some(_) => {
+                use std::io::Seek;
+                probe.lines.rewind().map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+                probe.number = 0;
+                Ok(probe)
+            }
+        }
+    }
+
+    /// After the last event: why the record is not whole, where it isn't.
+    pub fn cut_off(&self) -> Option<String> {
+        if let Some(why) = &self.broken {
+            return Some(why.clone());
+        }
+        (!self.complete)
+            .then(|| "The record was cut off: the run was killed or the machine lost power.".to_owned())
+    }
+
+    fn line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
+        let mut line = Vec::new();
+        let io = |source| ReadError::Io { path: self.path.clone(), source };
+        let n = (&mut self.lines).take(MAX_LINE).read_until(b'\n', &mut line).map_err(io)?;
+        self.number += 1;
+        Ok((n > 0).then_some(line))
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        if self.complete || self.broken.is_some() {
+            return None;
+        }
+        let line = match self.line() {
+            Ok(line) => line?,
+            Err(e) => {
+                self.broken = Some(format!("The record can't be read on after line {}: {e}.", self.number));
+                return None;
+            }
+        };
+        match serde_json::from_slice::<Event>(&line) {
+            Ok(event) => {
+                self.complete = matches!(event, Event::End(_));
+                Some(event)
+            }
+            // The last line of a run that was killed may be half a line; anything else is damage and is named.
+            Err(_) if line.last() != Some(&b'\n') => None,
+            Err(e) => {
+                self.broken = Some(format!("The record is damaged at line {}: {e}.", self.number));
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The store: a directory with one file a run.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{Event, ReadError, Reader, Start, Writer};
+
+/// Why the store can't do what is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No home directory to keep it in.
+    #[error("no place for results: neither XDG_DATA_HOME nor HOME is set")]
+    NoHome,
+    /// It can't be written.
+    #[error("results can't be kept in {path}: {source}")]
+    Unwritable {
+        /// The directory or file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It can't be read.
+    #[error("the results in {path} can't be read: {source}")]
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No such run.
+    #[error("there is no run '{run}' in {path}")]
+    NoSuchRun {
+        /// The name given.
+        run: String,
+        /// The store.
+        path: PathBuf,
+    },
+    /// The run's record can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// What a list shows of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Brief {
+    /// How the record begins.
+    pub start: Start,
+    /// How it ended; `None` where it is running or was cut off.
+    pub end: Option<super::End>,
+    /// Bytes its record takes.
+    pub bytes: u64,
+}
+
+/// A directory of records.
+#[derive(Debug, Clone)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+/// Letters of run names: no vowels, so no words, and nothing that looks like something else.
+const LETTERS: &[u8] = b"23456789bcdfghjkmnpqrstvwxz";
+
+impl Store {
+    /// The store in this directory.
+    pub fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// The user's store, `drivebench` below the XDG data directory.
+    pub fn of_user() -> Result<Self, StoreError> {
+        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let data = set("XDG_DATA_HOME").filter(|p| p.is_absolute());
+        let data = data.or_else(|| set("HOME").map(|h| h.join(".local/share"))).ok_or(StoreError::NoHome)?;
+        Ok(Self::at(data.join("drivebench")))
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Begins a record: names the run, and gives its name and the writer.
+    pub fn create(&self, start: impl FnOnce(String) -> Start) -> Result<(String, Writer), StoreError> {
+        let unwritable = |path: &Path, source| StoreError::Unwritable { path: path.to_owned(), source };
+        fs::create_dir_all(&self.dir).map_err(|e| unwritable(&self.dir, e))?;
+        // The name is tried with more letters until it is free, so it stays short while there are few.
+        for attempt in 0.. {
+            let run = name(4 + attempt / 4).map_err(|e| unwritable(&self.dir, e))?;
+            let path = self.path(&run);
+            let file = match OpenOptions::new().append(true).create_new(true).open(&path) {
+                Ok(file) => file,
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 64 => continue,
+                Err(e) => return Err(unwritable(&path, e)),
+            };
+            let mut writer = Writer::new(file);
+            let begun =
+                writer.append(&Event::Start(Box::new(start(run.clone())))).and_then(|()| writer.sync());
+            return match begun.and_then(|()| File::open(&self.dir)?.sync_all()) {
+                Ok(()) => Ok((run, writer)),
+                Err(e) => {
+                    // Half a first line is no record; if even that can't be removed the error names the file.
+                    let _ = fs::remove_file(&path);
+                    Err(unwritable(&path, e))
+                }
+            };
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    /// The record of a run, by its name.
+    pub fn open(&self, run: &str) -> Result<Reader, StoreError> {
+        let none = || StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() };
+        if !is_name(run) {
+            return Err(none());
+        }
+        let path = self.path(run);
+        if path.exists() { Ok(Reader::open(&path)?) } else { Err(none()) }
+    }
+
+    /// Removes the record of a run.
+    pub fn remove(&self, run: &str) -> Result<(), StoreError> {
+        self.open(run)
+            .map(drop)
+            .or_else(|e| if matches!(e, StoreError::NoSuchRun { .. }) { Err(e) } else { Ok(()) })?;
+        let path = self.path(run);
+        fs::remove_file(&path).map_err(|source| StoreError::Unwritable { path, source })
+    }
+
+    /// All runs, oldest first, and what can't be read.
+    pub fn list(&self) -> Result<(Vec<Brief>, Vec<ReadError>), StoreError> {
+        let unreadable = |source| StoreError::Unreadable { path: self.dir.clone(), source };
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+            Err(e) => return Err(unreadable(e)),
+        };
+        let (mut runs, mut bad) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_some_and(|x| x == "jsonl") {
+                match brief(&path) {
+                    Ok(run) => runs.push(run),
+                    Err(e) => bad.push(e),
+                }
+            }
+        }
+        runs.sort_by(|a, b| (&a.start.at, &a.start.run).cmp(&(&b.start.at, &b.start.run)));
+        Ok((runs, bad))
+    }
+
+    fn path(&self, run: &str) -> PathBuf {
+        self.dir.join(format!("{run}.jsonl"))
+    }
+}
+
+fn is_name(run: &str) -> bool {
+    !run.is_empty() && run.len() < 32 && run.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+/// A random name; the first character is always `r`, so that a run is never taken for a number.
+fn name(letters: usize) -> io::Result<String> {
+    let mut random = vec![0u8; letters - 1];
+    io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
+    let tail = random.iter().map(|b| char::from(LETTERS[usize::from(*b) % LETTERS.len()]));
+    Ok(std::iter::once('r').chain(tail).collect())
+}
+
+/// The first line and the last one; what lies between may be long.
+fn brief(path: &Path) -> Result<Brief, ReadError> {
+    use std::io::{Read, Seek, SeekFrom};
+    const TAIL: u64 = 64 * 1024;
+    let failed = |source| ReadError::Io { path: path.to_owned(), source };
+    let start = match Reader::open(path)?.next() {
+        Some(Event::Start(start)) => *start,
+        _ => {
+            return Err(ReadError::NotARecord {
+                path: path.to_owned(),
+                why: "its first line can't be read".to_owned(),
+            });
+        }
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL))).map_err(failed)?;
+    file.take(TAIL).read_to_end(&mut tail).map_err(failed)?;
+    let last = tail.split(|b| *b == b'\n').rfind(|line| !line.is_empty());
+    let end = last.and_then(|line| match serde_json::from_slice(line) {
+        Ok(Event::End(end)) => Some(end),
+        _ => None,
+    });
+    Ok(Brief { start, end, bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{End, How, SCHEMA};
+
+    fn start(run: String) -> Start {
+        Start {
+            schema: SCHEMA,
+            run,
+            at: "2026-11-21T10:00:00Z".to_owned(),
+            version: "0.1.0".to_owned(),
+            command: vec!["drivebench".to_owned()],
+            experiment: "baseline".to_owned(),
+            targets: vec!["a drive".to_owned()],
+            inventory: Default::default(),
+        }
+    }
+
+    fn note(text: &str) -> Event {
+        Event::Note { target: None, text: text.to_owned() }
+    }
+
+    fn end() -> Event {
+        Event::End(End { how: How::Finished, at: "2026-11-21T10:01:00Z".to_owned() })
+    }
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let store = Store::at(home.path().join("deep/store"));
+        (home, store)
+    }
+
+    #[test]
+    fn what_is_appended_is_read_back_in_order() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        writer.append(&note("one")).expect("appends");
+        writer.append(&end()).expect("appends");
+        let mut reader = store.open(&run).expect("opens");
+        let events: Vec<Event> = reader.by_ref().collect();
+        assert_eq!(events, [Event::Start(Box::new(start(run))), note("one"), end()]);
+        assert_eq!(reader.cut_off(), None);
+    }
+
+    #[test]
+    fn a_record_cut_at_any_byte_reads_as_far_as_it_goes() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        for event in [note("one"), note("two"), end()] {
+            writer.append(&event).expect("appends");
+        }
+        let path = store.path(&run);
+        let whole = fs::read(&path).expect("reads");
+        let first = whole.iter().position(|b| *b == b'\n').expect("a line");
+        for cut in first + 1..whole.len() {
+            fs::write(&path, &whole[..cut]).expect("cuts");
+            let lines = whole[..cut].iter().filter(|b| **b == b'\n').count();
+            let mut reader = store.open(&run).expect("opens");
+            let read = reader.by_ref().count();
+            // The last event may be whole where only its line end is missing.
+            assert!(read == lines || read == lines + 1, "{read} events of {lines} lines, cut at {cut}");
+            let said = reader.cut_off();
+            assert_eq!(said.is_none(), cut >= whole.len() - 1, "cut at {cut}: {said:?}");
+        }
+        fs::write(&path, &whole[..first]).expect("cuts");
+        assert!(store.open(&run).is_ok(), "a first line without its end is a start");
+        fs::write(&path, &whole[..first / 2]).expect("cuts");
+        assert!(store.open(&run).expect_err("half a start").to_string().contains("not a record"));
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_named() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        for event in [note("one"), note("two"), end()] {
+            writer.append(&event).expect("appends");
+        }
+        let path = store.path(&run);
+        let text = fs::read_to_string(&path).expect("reads").replace("\"two\"", "\"two");
+        fs::write(&path, text).expect("damages");
+        let mut reader = store.open(&run).expect("opens");
+        assert_eq!(reader.by_ref().count(), 2);
+        let said = reader.cut_off().expect("says so");
+        assert!(said.starts_with("The record is damaged at line 3"), "{said}");
+    }
+
+    #[test]
+    fn a_later_schema_is_refused_with_what_to_do() {
+        let (_home, store) = store();
+        let (run, _) = store.create(|run| Start { schema: SCHEMA + 1, ..start(run) }).expect("creates");
+        let said = store.open(&run).expect_err("newer").to_string();
+        assert!(said.ends_with("use a newer drivebench"), "{said}");
+    }
+
+    #[test]
+    fn lists_and_removes() {
+        let (_home, store) = store();
+        assert_eq!(store.list().expect("an absent store is empty").0, []);
+        let (run, mut writer) = store.create(start).expect("creates");
+        let (later, _) = store
+            .create(|run| Start { at: "2026-11-22T10:00:00Z".to_owned(), ..start(run) })
+            .expect("creates");
+        writer.append(&end()).expect("appends");
+        fs::write(store.dir().join("garbage.jsonl"), [0xff; 100]).expect("writes");
+        fs::write(store.dir().join("notes.txt"), "mine").expect("writes");
+        let (runs, bad) = store.list().expect("lists");
+        let shown: Vec<_> = runs.iter().map(|r| (r.start.run.clone(), r.end.is_some())).collect();
+        assert_eq!(shown, [(run.clone(), true), (later, false)]);
+        assert_eq!(bad.len(), 1);
+        store.remove(&run).expect("removes");
+        assert!(matches!(store.open(&run), Err(StoreError::NoSuchRun { .. })));
+        for odd in ["", "../notes", "notes.txt", "r/../../x", &"r".repeat(40)] {
+            assert!(matches!(store.remove(odd), Err(StoreError::NoSuchRun { .. })), "{odd}");
+        }
+    }
+
+    #[test]
+    fn an_unwritable_store_is_named() {
+        let store = Store::at(PathBuf::from("/proc/drivebench"));
+        let said = store.create(start).expect_err("proc can't be written").to_string();
+        assert!(said.starts_with("results can't be kept in /proc/drivebench"), "{said}");
+    }
+}

@@ -1,0 +1,49 @@
+//! Appends to a record as things happen.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    time::{Duration, Instant},
+};
+
+use super::Event;
+
+/// How long a line may wait to be synced, where syncing doesn't disturb what is measured.
+const SYNC_EVERY: Duration = Duration::from_secs(5);
+
+/// Appends events to a record. Each line is handed to the kernel at once, so it survives the process; it is synced
+/// to the drive every few seconds so that little is lost to a power cut.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    line: Vec<u8>,
+    synced: Instant,
+    quiet: bool,
+}
+
+impl Writer {
+    /// Appends to this file.
+    pub(super) fn new(file: File) -> Self {
+        Self { file, line: Vec::new(), synced: Instant::now(), quiet: false }
+    }
+
+    /// While quiet, lines are written but not synced: a sync on the drive that is being measured would be measured too.
+    pub fn quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
+    }
+
+    /// Appends one event.
+    pub fn append(&mut self, event: &Event) -> io::Result<()> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, event)?;
+        self.line.push(b'\n');
+        self.file.write_all(&self.line)?;
+        if !self.quiet && self.synced.elapsed() >= SYNC_EVERY { self.sync() } else { Ok(()) }
+    }
+
+    /// Brings all that was appended to the drive.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.synced = Instant::now();
+        self.file.sync_data()
+    }
+}
