@@ -1,0 +1,124 @@
+//! The targets' files: opened once, scratch files made and removed.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Seek, SeekFrom},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustix::fs::{Advice, OFlags, fadvise};
+
+use super::{RunError, scratch::Scratch};
+use crate::{
+    engine::FileTarget,
+    inventory::{Kind, Moved, Target},
+    units::Outcome,
+};
+
+/// The open file of a target.
+#[derive(Debug)]
+struct Open {
+    file: Arc<File>,
+    /// Present where the file is ours.
+    scratch: Option<Scratch>,
+    /// Bytes from the start that can be read back: all of an existing file, what was written of a scratch file.
+    readable: u64,
+}
+
+/// The files of a plan's targets, in their order.
+#[derive(Debug)]
+pub struct Files {
+    store: PathBuf,
+    run: String,
+    open: Vec<Option<Open>>,
+    moved: Vec<Moved>,
+}
+
+impl Files {
+    /// Nothing is open yet. `store` and `run` name what must be cleaned up after a crash.
+    pub fn new(targets: usize, store: &Path, run: &str) -> Self {
+        let open = (0..targets).map(|_| None).collect();
+        Self { store: store.to_owned(), run: run.to_owned(), open, moved: vec![Moved::default(); targets] }
+    }
+
+    /// Makes a target's scratch file, removing the one before; gives its name where it has one.
+    pub fn make(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError> {
+        self.close(at)?;
+        let name = format!("{}{at}", self.run);
+        let scratch = Scratch::create(&target.path, bytes, &self.store, &name)
+            .map_err(|source| RunError::Scratch { dir: target.path.clone(), bytes, source })?;
+        let cannot = |source| RunError::Open { path: target.path.clone(), source };
+        let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
+        let path = scratch.path().map(Path::to_owned);
+        self.open[at] = Some(Open { file, scratch: Some(scratch), readable: 0 });
+        Ok(path)
+    }
+
+    /// The file of a target for an engine, and how many bytes of it can be read back. Opens what exists already.
+    pub fn open(&mut self, at: usize, target: &Target) -> Result<(FileTarget, u64), RunError> {
+        let cannot = |source| RunError::Open { path: target.path.clone(), source };
+        if self.open[at].is_none() {
+            let (file, readable) = open_existing(target).map_err(cannot)?;
+            self.open[at] = Some(Open { file: Arc::new(file), scratch: None, readable });
+        }
+        match &self.open[at] {
+            Some(open) => {
+                let name = target.path.display().to_string();
+                Ok((FileTarget::new(Arc::clone(&open.file), name), open.readable))
+            }
+            None => Err(cannot(io::Error::from(io::ErrorKind::NotFound))),
+        }
+    }
+
+    /// Takes account of a load on this target, which filled its file from the start up to `filled` bytes.
+    pub fn account(&mut self, at: usize, outcome: &Outcome, filled: u64) {
+        self.moved[at].read += outcome.bytes_read;
+        self.moved[at].written += outcome.bytes_written;
+        if let Some(open) = &mut self.open[at] {
+            open.readable = open.readable.max(filled);
+        }
+    }
+
+    /// What loads moved on each target.
+    pub fn moved(&self) -> &[Moved] {
+        &self.moved
+    }
+
+    /// Brings the file to the drive and drops it from the page cache, so that the next read is cold.
+    pub fn cool(&self, at: usize) -> io::Result<()> {
+        let Some(open) = &self.open[at] else { return Ok(()) };
+        if open.scratch.is_some() {
+            open.file.sync_all()?;
+        }
+        fadvise(&open.file, 0, None, Advice::DontNeed)?;
+        Ok(())
+    }
+
+    /// Closes a target's file and removes it where it is ours.
+    pub fn close(&mut self, at: usize) -> Result<(), RunError> {
+        match self.open[at].take().and_then(|o| o.scratch) {
+            Some(scratch) => scratch.remove().map_err(|(path, source)| RunError::Leftover { path, source }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Opens an existing file or block device for reading, and its length.
+fn open_existing(target: &Target) -> io::Result<(File, u64)> {
+    // Opening must not wait for a fifo's writer nor become the owner of a terminal.
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(&target.path)?;
+    let length = match target.kind {
+        Kind::BlockDevice => file.seek(SeekFrom::End(0))?,
+        Kind::File | Kind::Directory => file.metadata()?.len(),
+    };
+    Ok((file, length))
+}
+
+/// The share of a file that is really on the drive; holes read as instant zeros.
+pub fn filled_share(path: &Path) -> Option<f64> {
+    let meta = path.metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
+    Some(meta.blocks() as f64 * 512.0 / meta.len() as f64)
+}

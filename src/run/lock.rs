@@ -1,0 +1,92 @@
+//! One run a drive: two at once would measure each other.
+
+use std::{
+    io,
+    os::linux::net::SocketAddrExt,
+    os::unix::net::{SocketAddr, UnixListener, UnixStream},
+    time::Duration,
+};
+
+/// Says that a drive is being measured, for as long as this value lives. It is a socket name in the kernel, not a
+/// file: it needs no rights, no directory, and goes with the process however that ends.
+#[derive(Debug)]
+pub struct Lock {
+    _listener: UnixListener,
+}
+
+/// Why a drive can't be measured now.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another run measures it.
+    #[error("{drive} is being measured by another drivebench{}", pid.map(|p| format!(", process {p}")).unwrap_or_default())]
+    Busy {
+        /// The drive, for people.
+        drive: String,
+        /// The other run's process, where the system tells.
+        pid: Option<i32>,
+    },
+    /// The system refused.
+    #[error("can't tell whether another run measures {drive}: {source}")]
+    System {
+        /// The drive, for people.
+        drive: String,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// How often a waiting run looks whether the drive is free.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+impl Lock {
+    /// Claims the drive with this identity for measuring; `label` names it for people.
+    pub fn take(identity: &str, label: &str) -> Result<Self, LockError> {
+        let system = |source| LockError::System { drive: label.to_owned(), source };
+        // A socket name holds 107 bytes; identities are shorter, but nothing here depends on that.
+        let name: Vec<u8> = format!("drivebench/{identity}").into_bytes().into_iter().take(100).collect();
+        let address = SocketAddr::from_abstract_name(name).map_err(system)?;
+        match UnixListener::bind_addr(&address) {
+            Ok(listener) => Ok(Self { _listener: listener }),
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse => {
+                Err(LockError::Busy { drive: label.to_owned(), pid: holder(&address) })
+            }
+            Err(e) => Err(system(e)),
+        }
+    }
+
+    /// Like [`take`](Self::take), but waits while another run measures the drive, until `give_up` says otherwise.
+    pub fn wait(identity: &str, label: &str, give_up: impl Fn() -> bool) -> Result<Self, LockError> {
+        loop {
+            match Self::take(identity, label) {
+                Err(LockError::Busy { .. }) if !give_up() => std::thread::sleep(LOOK_AGAIN),
+                other => return other,
+            }
+        }
+    }
+}
+
+fn holder(address: &SocketAddr) -> Option<i32> {
+    let stream = UnixStream::connect_addr(address).ok()?;
+    let credentials = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+    Some(credentials.pid.as_raw_nonzero().get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_run_is_refused_by_name_and_the_next_one_is_not() {
+        let identity = format!("test-{}", std::process::id());
+        let first = Lock::take(&identity, "Cruzer Blade 4C530001").expect("free");
+        let refused = Lock::take(&identity, "Cruzer Blade 4C530001").expect_err("taken").to_string();
+        let me = std::process::id();
+        assert_eq!(
+            refused,
+            format!("Cruzer Blade 4C530001 is being measured by another drivebench, process {me}")
+        );
+        assert!(Lock::wait(&identity, "it", || true).is_err());
+        drop(first);
+        Lock::wait(&identity, "it", || true).expect("free again");
+    }
+}

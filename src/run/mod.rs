@@ -1,0 +1,296 @@
+//! Carries a plan out step by step, appends to the record, and undoes what it set up on any exit.
+
+mod files;
+mod lock;
+mod measure;
+mod scratch;
+mod zones;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
+};
+
+pub use files::filled_share;
+pub use lock::{Lock, LockError};
+pub use measure::{Progress, Seen, Site, measure};
+pub use scratch::{Swept, sweep, sweep_directory};
+
+use crate::{
+    engine::{self, Cancel, EngineError, Flow},
+    inventory::{Drive, Inventory, Kind, Moved, Preflight, Snapshot, Sysroot, Target},
+    plan::{Measure, Plan, Step},
+    record::{Event, How, When, Writer},
+    units::{Ended, Load, Outcome, Pattern, size},
+};
+
+/// Why a step can't be done. What was measured before stands.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// No file can be made for the loads.
+    #[error("no file of {} can be made in {dir}: {source}", size(*.bytes), dir = dir.display())]
+    Scratch {
+        /// The directory.
+        dir: PathBuf,
+        /// The size that was to be reserved.
+        bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The target can't be opened.
+    #[error("{path} can't be opened: {source}", path = path.display())]
+    Open {
+        /// The file or device.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file made for the loads is still there.
+    #[error("{path} is left and can't be removed ({source}): rm {path}", path = path.display())]
+    Leftover {
+        /// What is left.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The engine refused.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Nothing to read: the load before wrote nothing.
+    #[error("nothing was written that could be read back")]
+    NothingWritten,
+    /// The record can't be written on, so no result would be kept.
+    #[error("the record can't be written: {0}")]
+    Record(#[from] io::Error),
+}
+
+/// Sees what happens while it happens.
+pub trait Watcher {
+    /// A line of the record.
+    fn event(&mut self, event: &Event);
+    /// How far a load has come; after each window.
+    fn progress(&mut self, progress: &Progress<'_>);
+}
+
+/// What a plan is carried out with.
+pub struct Setting<'a> {
+    /// What is here.
+    pub inventory: &'a Inventory,
+    /// Where the machine is looked at while it works.
+    pub sysroot: &'a Sysroot,
+    /// The run's name.
+    pub run: &'a str,
+    /// The store's directory, for what must be cleaned up after a crash.
+    pub store: &'a Path,
+    /// The record.
+    pub writer: &'a mut Writer,
+    /// Who looks on.
+    pub watcher: &'a mut dyn Watcher,
+    /// Asks to stop.
+    pub cancel: &'a Cancel,
+}
+
+impl Setting<'_> {
+    /// Appends an event to the record and shows it.
+    pub fn emit(&mut self, event: Event) -> io::Result<()> {
+        self.writer.append(&event)?;
+        self.watcher.event(&event);
+        Ok(())
+    }
+}
+
+/// Carries a plan out. The record gets everything but its end, which the caller adds.
+///
+/// A target that fails is left alone from then on; the others are still measured.
+///
+/// # Errors
+/// Only where the record can't be written on: then nothing more is measured.
+pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
+    let mut files = files::Files::new(plan.targets.len(), setting.store, setting.run);
+    let mut failed: Vec<(usize, String)> = Vec::new();
+    let before = look_before(plan, setting)?;
+    for (at, step) in plan.steps.iter().enumerate() {
+        if setting.cancel.is_set() {
+            break;
+        }
+        let touched = match step {
+            Step::Scratch { target, .. } => std::slice::from_ref(target),
+            Step::Measure(m) => &m.targets[..],
+        };
+        if touched.iter().any(|t| failed.iter().any(|(f, _)| f == t)) {
+            continue;
+        }
+        let done = match step {
+            Step::Scratch { target, bytes } => scratch(plan, *target, *bytes, &mut files, setting),
+            Step::Measure(m) => loads(plan, at, m, &mut files, setting),
+        };
+        match done {
+            Ok(troubles) => failed.extend(troubles),
+            Err(RunError::Record(e)) => return Err(e),
+            Err(e) => failed.extend(touched.iter().map(|&t| (t, e.to_string()))),
+        }
+    }
+    look_after(plan, &before, files.moved(), setting)?;
+    for at in 0..plan.targets.len() {
+        if let Err(e) = files.close(at) {
+            failed.push((at, e.to_string()));
+        }
+    }
+    for (target, text) in &failed {
+        setting.emit(Event::Note { target: Some(*target), text: format!("{text}.") })?;
+    }
+    Ok(match failed.into_iter().next() {
+        _ if setting.cancel.is_set() => How::Interrupted,
+        Some((target, text)) => How::Failed(format!("{}: {text}", plan.targets[target].label())),
+        None => How::Finished,
+    })
+}
+
+/// What went wrong on which target, where the step itself could be done.
+type Troubles = Vec<(usize, String)>;
+
+fn scratch(
+    plan: &Plan,
+    target: usize,
+    bytes: u64,
+    files: &mut files::Files,
+    setting: &mut Setting<'_>,
+) -> Result<Troubles, RunError> {
+    let path = files.make(target, &plan.targets[target], bytes)?;
+    setting.emit(Event::Scratch { target, path, bytes })?;
+    Ok(Vec::new())
+}
+
+fn loads(
+    plan: &Plan,
+    step: usize,
+    m: &Measure,
+    files: &mut files::Files,
+    setting: &mut Setting<'_>,
+) -> Result<Troubles, RunError> {
+    let mut opened = Vec::new();
+    let mut sites = Vec::new();
+    for &target in &m.targets {
+        let (file, readable) = files.open(target, &plan.targets[target])?;
+        let length = if m.only_written { readable.min(m.reach) } else { m.reach };
+        if length < m.load.block {
+            return Err(RunError::NothingWritten);
+        }
+        if m.cold {
+            files.cool(target)?;
+        }
+        sites.push(Site { target, length });
+        opened.push(file);
+    }
+    let mut engine = engine::open(plan.engine.as_deref(), &m.load, opened)?;
+    setting.emit(Event::Step { step, engine: engine.info(), at: now() })?;
+    setting.writer.quiet(m.targets.iter().any(|&t| shares_filesystem(setting.store, &plan.targets[t].path)));
+
+    let mut unwritten = Ok(());
+    let cancel = setting.cancel;
+    let outcomes = measure(engine.as_mut(), m, &sites, cancel, &mut |seen| {
+        let event = match seen {
+            Seen::Progress(progress) => {
+                setting.watcher.progress(&progress);
+                return Flow::Continue;
+            }
+            Seen::Window { target, zone, window } => {
+                Event::Window { step, target, zone, window: window.clone() }
+            }
+            Seen::Outcome { target, zone, outcome } => {
+                let again = zone.is_none().then(|| again(&plan.targets[target], &m.load, outcome));
+                Event::Outcome { step, target, zone, outcome: outcome.clone(), again }
+            }
+        };
+        unwritten = setting.emit(event);
+        if unwritten.is_ok() { Flow::Continue } else { Flow::Stop }
+    });
+    setting.writer.quiet(false);
+    unwritten?;
+    setting.writer.sync()?;
+    let outcomes = outcomes?;
+    for (site, outcome) in sites.iter().zip(&outcomes) {
+        files.account(site.target, outcome, written_from_start(m, site, outcome));
+    }
+    let failures = sites.iter().zip(&outcomes).filter_map(|(site, outcome)| match &outcome.ended {
+        Ended::Failed { what, offset, message, .. } => {
+            let text = format!("{what} failed at offset {offset} during '{}': {message}", m.label);
+            Some((site.target, text))
+        }
+        _ => None,
+    });
+    Ok(failures.collect())
+}
+
+/// How far a load filled its target from the start without gaps.
+fn written_from_start(m: &Measure, site: &Site, outcome: &Outcome) -> u64 {
+    let sequential = m.load.pattern == Pattern::Sequential;
+    if sequential { outcome.bytes_written.min(site.length) } else { 0 }
+}
+
+/// The command that repeats a load with fio.
+fn again(target: &Target, load: &Load, outcome: &Outcome) -> String {
+    let path = match target.kind {
+        Kind::Directory => target.path.join("testfile"),
+        Kind::File | Kind::BlockDevice => target.path.clone(),
+    };
+    engine::fio_command_line(load, &path, outcome.bytes_read + outcome.bytes_written)
+}
+
+/// How long the machine is watched before the first load, to see what else it does.
+const WATCH: Duration = Duration::from_secs(1);
+
+/// Looks at the conditions before the first load and records them.
+fn look_before(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<Snapshot> {
+    let earlier = snapshot(plan, setting);
+    let since = Instant::now();
+    while since.elapsed() < WATCH && !setting.cancel.is_set() {
+        std::thread::sleep(WATCH / 20);
+    }
+    let now = snapshot(plan, setting);
+    for (target, on) in plan.targets.iter().enumerate() {
+        let checks = Preflight::look(setting.inventory, on, &earlier, &now).checks;
+        setting.emit(Event::Preflight { target, when: When::Before, checks })?;
+    }
+    Ok(snapshot(plan, setting))
+}
+
+/// Looks at what changed while the loads ran and records it.
+fn look_after(plan: &Plan, before: &Snapshot, moved: &[Moved], setting: &mut Setting<'_>) -> io::Result<()> {
+    let now = snapshot(plan, setting);
+    for (target, on) in plan.targets.iter().enumerate() {
+        let shares =
+            |other: &Target| other.drives.iter().any(|d| on.drives.iter().any(|mine| mine.name == d.name));
+        let together = plan.targets.iter().zip(moved).enumerate();
+        let together = together.filter(|(at, (other, _))| *at == target || shares(other));
+        let sum = together.fold(Moved::default(), |sum, (_, (_, m))| Moved {
+            read: sum.read + m.read,
+            written: sum.written + m.written,
+        });
+        let checks = Preflight::after(setting.inventory, on, before, &now, sum).checks;
+        setting.emit(Event::Preflight { target, when: When::After, checks })?;
+    }
+    Ok(())
+}
+
+fn snapshot(plan: &Plan, setting: &Setting<'_>) -> Snapshot {
+    let mut drives: Vec<&Drive> = plan.targets.iter().flat_map(|t| &t.drives).collect();
+    drives.sort_by(|a, b| a.name.cmp(&b.name));
+    drives.dedup_by(|a, b| a.name == b.name);
+    Snapshot::take(setting.sysroot, drives)
+}
+
+/// Whether two paths are on one filesystem; where that can't be told, they are taken to be.
+fn shares_filesystem(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => a.dev() == b.dev() || b.file_type().is_block_device(),
+        _ => true,
+    }
+}
+
+/// The time now, as RFC 3339 in UTC.
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

@@ -1,0 +1,94 @@
+//! Disks that rotate are faster outside than inside: equally spaced positions over the whole of them.
+
+use super::measure::{Progress, Seen, Show, Site};
+use crate::{
+    analyse::Zones,
+    engine::{Cancel, Ended, Engine, EngineError, Flow, Job, Outcome},
+    plan::Measure,
+    units::Extent,
+};
+
+/// Measures each site position by position until the rule has enough; the outcome adds the positions up.
+pub(super) fn measure(
+    engine: &mut dyn Engine,
+    m: &Measure,
+    (precision, seconds): (f64, f64),
+    sites: &[Site],
+    cancel: &Cancel,
+    show: &mut Show<'_>,
+) -> Result<Vec<Outcome>, EngineError> {
+    sites
+        .iter()
+        .enumerate()
+        .map(|(at, &site)| one(engine, m, (precision, seconds), at, site, cancel, show))
+        .collect()
+}
+
+fn one(
+    engine: &mut dyn Engine,
+    m: &Measure,
+    (precision, seconds): (f64, f64),
+    at: usize,
+    site: Site,
+    cancel: &Cancel,
+    show: &mut Show<'_>,
+) -> Result<Outcome, EngineError> {
+    let mut zones = Zones::new(precision);
+    let mut total = Outcome {
+        ended: Ended::Finished,
+        bytes_read: 0,
+        bytes_written: 0,
+        ops: 0,
+        seconds: 0.0,
+        fsync_seconds: 0.0,
+    };
+    loop {
+        let places = zones.next(site.length, m.load.block);
+        if places.is_empty() {
+            return Ok(total);
+        }
+        for place in places {
+            let length = Zones::SEGMENT.min(site.length - place.offset) / m.load.block * m.load.block;
+            let job = Job {
+                target: at,
+                load: m.load.clone(),
+                extent: Extent { offset: place.offset, length },
+                bytes: length,
+                window: m.window(),
+            };
+            let zone = Some(place);
+            let moved = total.bytes_read;
+            let mut bytes = 0;
+            let outcomes = engine.run(&[job], cancel, &mut |_, window| {
+                zones.push(place, window);
+                bytes += window.bytes;
+                let shown = show(Seen::Window { target: site.target, zone, window });
+                show(Seen::Progress(Progress {
+                    target: site.target,
+                    measure: m,
+                    bytes: moved + bytes,
+                    seconds: total.seconds + window.to_ns as f64 / 1e9,
+                    speed: window.bytes as f64 / window.seconds(),
+                    estimate: zones.finish().map(|z| z.estimate),
+                    stalls: 0,
+                }));
+                shown
+            })?;
+            for outcome in outcomes {
+                let shown = show(Seen::Outcome { target: site.target, zone, outcome: &outcome });
+                total.bytes_read += outcome.bytes_read;
+                total.ops += outcome.ops;
+                total.seconds += outcome.seconds;
+                let stopped = outcome.ended != Ended::Finished;
+                total.ended = outcome.ended;
+                if stopped || shown == Flow::Stop {
+                    return Ok(total);
+                }
+            }
+            if total.seconds >= seconds {
+                total.ended = Ended::Stopped;
+                return Ok(total);
+            }
+        }
+    }
+}
