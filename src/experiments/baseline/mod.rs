@@ -1,0 +1,31 @@
+//! baseline: how fast is each drive, and how bad is its worst case?
+
+mod findings;
+mod plan;
+mod series;
+mod verdicts;
+
+use super::{Ask, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event};
+
+/// Each drive alone: a sequential write, then a read of what was written, until the number is good enough.
+#[derive(Debug)]
+pub struct Baseline;
+
+impl Experiment for Baseline {
+    fn name(&self) -> &'static str {
+        "baseline"
+    }
+
+    fn question(&self) -> &'static str {
+        "how fast is each drive, and how bad is its worst case?"
+    }
+
+    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+        plan::plan(ask)
+    }
+
+    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        findings::findings(self.question(), record)
+    }
+}

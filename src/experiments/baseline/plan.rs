@@ -1,0 +1,182 @@
+//! How baseline plans itself.
+
+use super::super::ask::{Ask, LoadName, PlanError};
+use crate::{
+    inventory::{Kind, Target},
+    plan::{Measure, Plan, Protocol, Rule, Step},
+    units::{Content, Direction, Load, MIB, Pattern},
+};
+
+/// The label of the step that only fills a file so that there is something to read.
+pub(super) const FILL: &str = "fill";
+/// Left free for others: a full filesystem stops more than a measurement.
+const RESERVE: u64 = 64 * MIB;
+
+pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+    if ask.targets.is_empty() {
+        return Err(PlanError::NoTarget);
+    }
+    let steps = match &ask.protocol {
+        Some(protocol) => protocol_steps(ask, protocol)?,
+        None => adaptive_steps(ask)?,
+    };
+    Ok(Plan {
+        experiment: "baseline".to_owned(),
+        protocol: ask.protocol.as_ref().map(|p| p.name.clone()),
+        engine: ask.engine.clone(),
+        targets: ask.targets.clone(),
+        steps,
+    })
+}
+
+/// What the person asked, until the answer is good enough; one target after the other.
+fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
+    let mut steps = Vec::new();
+    for (at, target) in ask.targets.iter().enumerate() {
+        let usual: &[LoadName] = match target.kind {
+            Kind::Directory => &[LoadName::Write, LoadName::Read],
+            Kind::File | Kind::BlockDevice => &[LoadName::Read],
+        };
+        let names = ask.loads.as_deref().unwrap_or(usual);
+        let loads: Vec<(LoadName, Load)> = names.iter().map(|n| (*n, n.load(ask))).collect();
+        for (_, load) in &loads {
+            load.check()?;
+        }
+        let writes = loads.iter().any(|(_, l)| l.writes());
+        let reach = reach(target, ask, writes)?;
+        let mut target_steps = Vec::new();
+        if target.kind == Kind::Directory {
+            target_steps.push(Step::Scratch { target: at, bytes: reach });
+            // Only a sequential write leaves something behind that every other load can work on.
+            if !matches!(loads.first(), Some((LoadName::Write, _))) {
+                target_steps.push(Step::Measure(fill(at, ask, reach)));
+            }
+        }
+        let seconds = ask.effort.max_seconds / loads.len() as f64;
+        for (name, load) in loads {
+            let adaptive =
+                Rule::Adaptive { rules: ask.effort.rules.clone(), bytes: ask.effort.max_bytes, seconds };
+            let zoned = target.rotates() && target.kind == Kind::BlockDevice && name == LoadName::Read;
+            let rule =
+                if zoned { Rule::Zones { precision: ask.effort.rules.precision, seconds } } else { adaptive };
+            target_steps.push(Step::Measure(Measure {
+                label: name.name().to_owned(),
+                repetition: 1,
+                targets: vec![at],
+                only_written: target.kind == Kind::Directory && name != LoadName::Write,
+                load,
+                rule,
+                reach,
+                cold: name == LoadName::Read,
+            }));
+        }
+        steps.extend(target_steps);
+    }
+    Ok(steps)
+}
+
+/// Fills the file in large blocks; its speed is recorded but is nobody's question.
+fn fill(target: usize, ask: &Ask, reach: u64) -> Measure {
+    // Stamps are checked block by block, so they are written block by block too.
+    let block = if ask.verify { ask.block } else { MIB.min(reach) / ask.block.min(MIB) * ask.block.min(MIB) };
+    let load = Load {
+        direction: Direction::Write,
+        pattern: Pattern::Sequential,
+        block,
+        depth: 1,
+        caching: ask.caching,
+        content: Content::Random,
+        seed: ask.seed,
+        verify: ask.verify,
+    };
+    Measure {
+        label: FILL.to_owned(),
+        repetition: 1,
+        targets: vec![target],
+        rule: Rule::Fixed { bytes: reach },
+        load,
+        reach,
+        only_written: false,
+        cold: false,
+    }
+}
+
+/// A protocol to the letter: its bytes, however long they take.
+fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Vec<Step>, PlanError> {
+    let bytes = protocol.loads.iter().map(|l| l.bytes).max().unwrap_or(0);
+    let mut steps = Vec::new();
+    for target in &ask.targets {
+        let writes = protocol.loads.iter().any(|l| l.load.writes());
+        if target.kind != Kind::Directory && writes {
+            return Err(would_erase(target));
+        }
+        if target.kind == Kind::Directory {
+            fits(target, bytes)?;
+        } else if target.size.unwrap_or(0) < bytes {
+            let (path, held) = (target.path.clone(), target.size.unwrap_or(0));
+            return Err(PlanError::TooSmall { path, bytes: held, block: bytes });
+        }
+    }
+    let all: Vec<usize> = (0..ask.targets.len()).collect();
+    let groups: Vec<&[usize]> = if protocol.together { vec![&all] } else { all.chunks(1).collect() };
+    for group in groups {
+        let made = group.iter().filter(|&&t| ask.targets[t].kind == Kind::Directory);
+        steps.extend(made.map(|&target| Step::Scratch { target, bytes }));
+        for load in &protocol.loads {
+            for repetition in 1..=protocol.runs {
+                steps.push(Step::Measure(Measure {
+                    label: load.label.clone(),
+                    repetition,
+                    targets: group.to_vec(),
+                    load: Load { seed: ask.seed, ..load.load.clone() },
+                    rule: Rule::Fixed { bytes: load.bytes },
+                    reach: load.bytes,
+                    only_written: !load.load.writes() && ask.targets[group[0]].kind == Kind::Directory,
+                    cold: load.cold,
+                }));
+            }
+        }
+    }
+    Ok(steps)
+}
+
+/// How far into the target the loads may reach.
+fn reach(target: &Target, ask: &Ask, writes: bool) -> Result<u64, PlanError> {
+    let (block, wanted) = (ask.block, ask.effort.max_bytes);
+    if wanted < block {
+        return Err(PlanError::Budget { bytes: wanted, block });
+    }
+    let whole_blocks = |bytes: u64| bytes / block * block;
+    match target.kind {
+        Kind::Directory => {
+            let first = (ask.effort.rules.first as u64 * MIB).min(wanted);
+            let room = fits(target, first)?;
+            Ok(whole_blocks(wanted.min(room)).max(block))
+        }
+        Kind::File | Kind::BlockDevice if writes => Err(would_erase(target)),
+        Kind::File | Kind::BlockDevice => {
+            let held = whole_blocks(target.size.unwrap_or(0));
+            let small =
+                || PlanError::TooSmall { path: target.path.clone(), bytes: target.size.unwrap_or(0), block };
+            if held == 0 { Err(small()) } else { Ok(held) }
+        }
+    }
+}
+
+/// Whether `needed` bytes fit into the directory, and how many would.
+fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
+    if let Some(why) = &target.read_only {
+        return Err(PlanError::NotWritable { path: target.path.clone(), why: why.clone() });
+    }
+    // A filesystem that doesn't tell its free space is tried; running out ends the load cleanly.
+    let Some(free) = target.free else { return Ok(u64::MAX) };
+    let room = free.saturating_sub(RESERVE);
+    if room < needed {
+        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve: RESERVE });
+    }
+    Ok(room)
+}
+
+fn would_erase(target: &Target) -> PlanError {
+    PlanError::WouldErase { path: target.path.clone(), what: target.label() }
+}

@@ -1,0 +1,103 @@
+//! What the record of one load adds up to.
+
+use crate::{
+    analyse::{Adaptive, End, Estimate, Rules, Tail, Throughput, Zoned, Zones, repeat},
+    plan::{Measure, Rule},
+    units::{Ended, Outcome, Place, Window},
+};
+
+/// One run of one load on one target, as its windows come.
+pub(super) struct Series {
+    adaptive: Adaptive,
+    zones: Option<Zones>,
+    tail: Tail,
+    bytes: u64,
+    seconds: f64,
+    outcome: Option<Outcome>,
+}
+
+/// How one run of a load went.
+pub(super) struct Run {
+    pub repetition: u32,
+    pub estimate: Estimate,
+    pub throughput: Throughput,
+    pub zoned: Option<Zoned>,
+    pub tail: Tail,
+    pub bytes: u64,
+    pub seconds: f64,
+    pub ended: Option<Ended>,
+}
+
+impl Series {
+    pub fn new(m: &Measure) -> Self {
+        let rules = match &m.rule {
+            Rule::Adaptive { rules, .. } => rules.clone(),
+            // A fixed load is looked at for stalls and cliffs only: the rule must take all of its windows.
+            _ => Rules { precision: 1e-9, give_up: None, budget: 1 << 40, ..Rules::standard() },
+        };
+        let zones = match m.rule {
+            Rule::Zones { precision, .. } => Some(Zones::new(precision)),
+            _ => None,
+        };
+        Self {
+            adaptive: Adaptive::new(&rules),
+            zones,
+            tail: Tail::default(),
+            bytes: 0,
+            seconds: 0.0,
+            outcome: None,
+        }
+    }
+
+    pub fn window(&mut self, zone: Option<Place>, window: &Window) {
+        self.tail.push(window);
+        self.bytes += window.bytes;
+        self.seconds += window.seconds();
+        match (&mut self.zones, zone) {
+            (Some(zones), Some(place)) => zones.push(place, window),
+            _ => {
+                self.adaptive.push(window);
+            }
+        }
+    }
+
+    /// What a load did in all; the positions of a zone measurement add up.
+    pub fn outcome(&mut self, outcome: Outcome) {
+        self.outcome = Some(match self.outcome.take() {
+            None => outcome,
+            Some(sum) => Outcome {
+                bytes_read: sum.bytes_read + outcome.bytes_read,
+                bytes_written: sum.bytes_written + outcome.bytes_written,
+                ops: sum.ops + outcome.ops,
+                seconds: sum.seconds + outcome.seconds,
+                fsync_seconds: sum.fsync_seconds + outcome.fsync_seconds,
+                ended: outcome.ended,
+            },
+        });
+    }
+
+    pub fn finish(self, m: &Measure) -> Run {
+        let ended = self.outcome.as_ref().map(|o| o.ended.clone());
+        let end = match ended {
+            Some(Ended::Finished | Ended::Stopped) => End::Complete,
+            Some(Ended::Failed { .. }) => End::Failed,
+            // A record that was cut off ends in the middle of a load.
+            Some(Ended::Cancelled) | None => End::Interrupted,
+        };
+        let throughput = self.adaptive.finish(end);
+        let zoned = self.zones.as_ref().and_then(Zones::finish);
+        // What was moved in all counts, not only what was in windows that somebody watched.
+        let (bytes, seconds) = match &self.outcome {
+            Some(o) => (o.bytes_read + o.bytes_written, o.seconds),
+            None => (self.bytes, self.seconds),
+        };
+        let estimate = match (&m.rule, &zoned) {
+            (Rule::Zones { .. }, Some(zoned)) => zoned.estimate.clone(),
+            (Rule::Fixed { .. }, _) => {
+                repeat::mean(&[bytes as f64 / seconds]).unwrap_or_else(|| throughput.estimate.clone())
+            }
+            _ => throughput.estimate.clone(),
+        };
+        Run { repetition: m.repetition, estimate, throughput, zoned, tail: self.tail, bytes, seconds, ended }
+    }
+}

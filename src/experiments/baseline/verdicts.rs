@@ -1,0 +1,212 @@
+//! What baseline's numbers mean, in sentences.
+
+use super::{
+    findings::{Group, value},
+    series::Run,
+};
+use crate::{
+    analyse::{Estimate, Percentile, Reason, Stalls, Throughput, Unseen, compare},
+    plan::{Plan, Rule},
+    units::{Caching, Direction, Ended, count, decimal_bytes, duration, percent, rate, size},
+};
+
+pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
+    let several = plan.targets.len() > 1;
+    let mut all = Vec::new();
+    if several {
+        all.extend(ranking(groups));
+    }
+    for group in groups {
+        let text = one(group).join(" ");
+        if !text.is_empty() {
+            all.push(if several { format!("{}: {text}", group.target.given) } else { text });
+        }
+    }
+    all
+}
+
+/// What is said of one load on one target.
+fn one(group: &Group<'_>) -> Vec<String> {
+    let verb = match group.measure.load.direction {
+        Direction::Read => "Reads",
+        Direction::Write => "Writes",
+        Direction::Mixed { .. } => "The mix",
+    };
+    let mut said = Vec::new();
+    if group.runs.len() > 1 {
+        let n = group.runs.len() as u64;
+        said.push(format!("{verb}: {} over {}.", value(&group.estimate), count(n, "run")));
+        said.push(spread(group));
+    }
+    if let [run] = &group.runs[..] {
+        said.push(speed(verb, group, run));
+        said.extend(zones(run));
+        said.extend(cliffs(verb, &run.throughput));
+        said.extend(stalls(verb, &run.throughput.stalls));
+        said.extend(unsettled(group, run));
+        said.extend(unseen(verb, run));
+        said.extend(tail(run));
+    }
+    if let Some(Run { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last() {
+        said.push(format!(
+            "A {what} at offset {} failed: {message}. What came before it stands.",
+            size(*offset)
+        ));
+    }
+    said
+}
+
+fn speed(verb: &str, group: &Group<'_>, run: &Run) -> String {
+    let e = &group.estimate;
+    let through = match group.measure.load.caching {
+        Caching::Direct => "",
+        Caching::Buffered => " through the page cache, which is partly memory's speed",
+        Caching::BufferedFsync => " through the page cache, the final fsync included",
+    };
+    if e.high.is_finite() {
+        format!("{verb}: {}{through} (95 %: {} to {}).", rate(e.value), rate(e.low), rate(e.high))
+    } else if matches!(group.measure.rule, Rule::Fixed { .. }) {
+        format!("{verb}: {}{through}; one run, so no interval.", rate(e.value))
+    } else {
+        format!(
+            "{verb}: {}{through}; {} is too short for an interval.",
+            rate(e.value),
+            decimal_bytes(run.bytes)
+        )
+    }
+}
+
+/// How far repetitions lie apart.
+fn spread(group: &Group<'_>) -> String {
+    let speeds = group.runs.iter().map(|r| r.estimate.value);
+    let (low, high) = speeds.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
+    format!("Single runs: {} to {}.", rate(low), rate(high))
+}
+
+fn zones(run: &Run) -> Option<String> {
+    let positions = &run.zoned.as_ref()?.positions;
+    let (first, last) = (positions.first()?, positions.last()?);
+    Some(format!(
+        "From {} at the beginning of the disk to {} at its end; the speed given is that of reading all of it.",
+        rate(first.rate),
+        rate(last.rate)
+    ))
+}
+
+fn cliffs(verb: &str, t: &Throughput) -> Vec<String> {
+    let slows = |c: &crate::analyse::Cliff| {
+        format!(
+            "{verb} slow down from {} to {} after {}: the speed given is the one after.",
+            rate(c.before),
+            rate(c.after),
+            decimal_bytes(c.at_bytes)
+        )
+    };
+    t.cliffs.iter().map(slows).collect()
+}
+
+fn stalls(verb: &str, stalls: &Stalls) -> Option<String> {
+    let longest = stalls.each.iter().map(|s| s.longest.max(s.seconds)).fold(0.0, f64::max);
+    match (stalls.each.len() as u64, stalls.spacing) {
+        (0, _) => None,
+        (1, _) => {
+            let at = decimal_bytes(stalls.each[0].at_bytes);
+            Some(format!("{verb} stopped once, after {at}, for {}.", duration(stalls.each[0].seconds)))
+        }
+        (n, spacing) => {
+            let every = spacing.map(|s| format!(", every {} or so", size(s as u64))).unwrap_or_default();
+            let share = percent(stalls.time_share);
+            let (mean, longest) = (duration(stalls.mean_seconds), duration(longest));
+            Some(format!(
+                "{verb} stopped {n} times for about {mean}{every}: {share} of the time, {longest} at worst."
+            ))
+        }
+    }
+}
+
+/// Why the precision asked for was not reached.
+fn unsettled(group: &Group<'_>, run: &Run) -> Option<String> {
+    let Rule::Adaptive { rules, .. } = &group.measure.rule else { return None };
+    let t = &run.throughput;
+    let aim = percent(rules.precision);
+    let needed = match t.bytes_needed {
+        Some(bytes) if bytes > t.bytes => format!(" ±{aim} would take about {}.", decimal_bytes(bytes)),
+        _ => String::new(),
+    };
+    Some(match t.reason? {
+        Reason::TooShort => return None,
+        Reason::Interrupted => format!("Stopped before the answer was within ±{aim}.{needed}"),
+        Reason::Failed => format!("A failure ended it before the answer was within ±{aim}."),
+        Reason::Drifting => {
+            "Not settled: the speed drifts, parts of the load differ by more than noise.".to_owned()
+        }
+        Reason::IrregularStalls => {
+            format!("Not settled: stalls are too rare or too unlike each other to be sure of ±{aim}.{needed}")
+        }
+        Reason::Noisy => format!("Not settled: too noisy for ±{aim}.{needed}"),
+        Reason::Budget => {
+            format!("Not settled: the bytes or the time granted ran out before ±{aim} was sure.")
+        }
+    })
+}
+
+/// What so short a run can't have seen.
+fn unseen(verb: &str, run: &Run) -> Option<String> {
+    let u = run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none())?;
+    let no_cliff = if run.throughput.cliffs.is_empty() {
+        format!("No slow-down up to {}. ", decimal_bytes(u.clean_bytes))
+    } else {
+        String::new()
+    };
+    let stall = duration(Unseen::STALL_SECONDS);
+    Some(format!(
+        "{no_cliff}{verb} that stop more rarely than every {} can't be excluded; stops of {stall} that rare would cost up to {}.",
+        size(u.rarer_than),
+        percent(u.cost_share)
+    ))
+}
+
+/// Where the 99.99th percentile can't be told.
+fn tail(run: &Run) -> Option<String> {
+    let Percentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
+    let clustered = if effective < operations { ", as slow ones come in clusters" } else { "" };
+    (!estimate.high.is_finite()).then(|| {
+        format!("The 99.99th percentile is not resolvable with {operations} operations: it takes {needed}{clustered}.")
+    })
+}
+
+/// Targets in order of speed for each load, tied where the difference may be chance.
+fn ranking(groups: &[Group<'_>]) -> Vec<String> {
+    let mut labels: Vec<&str> = groups.iter().map(|g| g.measure.label.as_str()).collect();
+    labels.dedup();
+    labels.sort_unstable();
+    labels.dedup();
+    labels.iter().filter_map(|label| rank(label, groups)).collect()
+}
+
+fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
+    let same: Vec<&Group<'_>> = groups.iter().filter(|g| g.measure.label == label).collect();
+    if same.len() < 2 {
+        return None;
+    }
+    let estimates: Vec<Estimate> = same.iter().map(|g| g.estimate.clone()).collect();
+    let name = |&i: &usize| format!("{} ({})", same[i].target.given, rate(estimates[i].value));
+    let places = compare::rank(&estimates);
+    let tied = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" = ");
+    if let [all] = &places[..] {
+        return Some(format!(
+            "{label}: no real difference between {}.",
+            all.iter().map(name).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let order = places.iter().map(tied).collect::<Vec<_>>().join(" > ");
+    let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
+    let ratio = compare::ratio(&estimates[*best], &estimates[*worst])?.estimate;
+    let interval = if ratio.high.is_finite() && ratio.low > 0.0 {
+        format!(" (95 %: {:.2} to {:.2})", ratio.low, ratio.high)
+    } else {
+        String::new()
+    };
+    let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no real difference" } else { "" };
+    Some(format!("{label}: {order}; the first is {:.2} times the last{interval}{ties}.", ratio.value))
+}

@@ -1,0 +1,35 @@
+//! The experiments, one file each: how to plan it, and how to read its record into findings.
+
+mod ask;
+mod baseline;
+
+pub use ask::{Ask, Effort, LoadName, PlanError};
+pub use baseline::Baseline;
+
+use crate::{findings::Findings, plan::Plan, record::Event};
+
+/// A question that can be put to drives.
+pub trait Experiment: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// The question it answers.
+    fn question(&self) -> &'static str;
+
+    /// What it would do. Touches no drive.
+    ///
+    /// # Errors
+    /// Where a target can't be measured as asked, and what to do about it.
+    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError>;
+
+    /// What a record shows; the same record gives the same findings at any time.
+    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings;
+}
+
+/// All experiments.
+pub const REGISTER: [&dyn Experiment; 1] = [&Baseline];
+
+/// The experiment of this name.
+pub fn find(name: &str) -> Option<&'static dyn Experiment> {
+    REGISTER.into_iter().find(|e| e.name() == name)
+}

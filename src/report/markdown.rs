@@ -1,0 +1,48 @@
+//! Findings as Markdown.
+
+use crate::findings::{Findings, Table};
+
+/// Findings as a Markdown page.
+pub fn markdown(findings: &Findings) -> String {
+    let mut out = format!("# {}: {}\n", findings.experiment, findings.question);
+    let list = |title: &str, items: &[String], mark: &str| {
+        let lines: String = items.iter().map(|i| format!("{mark}{}\n", escape(i))).collect();
+        if items.is_empty() { String::new() } else { format!("\n{title}{lines}") }
+    };
+    out += &list("", &findings.verdicts, "- ");
+    for t in &findings.tables {
+        out += "\n";
+        out += &table(t);
+    }
+    out += &list("## Flagged\n\n", &findings.flags, "- ");
+    out += &list("## How it was measured\n\n", &findings.context, "- ");
+    if !findings.reproduce.is_empty() {
+        out += &format!("\n```sh\n{}\n```\n", findings.reproduce.join("\n"));
+    }
+    out
+}
+
+fn table(table: &Table) -> String {
+    let row = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|c| escape(c).replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let head: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
+    let rule: Vec<&str> = table.columns.iter().map(|c| if c.right { "--:" } else { ":--" }).collect();
+    let title =
+        if table.title.is_empty() { String::new() } else { format!("**{}**\n\n", escape(&table.title)) };
+    let rows: String = table.rows.iter().map(|r| row(r)).collect();
+    format!("{title}{}| {} |\n{rows}", row(&head), rule.join(" | "))
+}
+
+/// What a drive calls itself must not become markup.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#') {
+            out.push('\\');
+        }
+        out.push(if c.is_control() { ' ' } else { c });
+    }
+    out
+}

@@ -1,0 +1,37 @@
+//! Findings as text, Markdown, CSV and JSON. Knows no experiment.
+
+mod csv;
+mod markdown;
+mod style;
+mod text;
+
+pub use csv::csv;
+pub use markdown::markdown;
+pub use style::{Style, ascii};
+pub use text::{table, text, wrapped};
+
+use crate::findings::Findings;
+
+/// What findings are written as.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Format {
+    /// For a terminal.
+    #[default]
+    Text,
+    /// For a page.
+    Markdown,
+    /// The estimates, for a spreadsheet.
+    Csv,
+    /// Everything, for a program.
+    Json,
+}
+
+/// Findings in this format; `style` is for terminals only.
+pub fn render(findings: &Findings, format: Format, style: Style) -> String {
+    match format {
+        Format::Text => text(findings, style),
+        Format::Markdown => markdown(findings),
+        Format::Csv => csv(findings),
+        Format::Json => serde_json::to_string_pretty(findings).map_or_else(|e| e.to_string(), |s| s + "\n"),
+    }
+}

@@ -1,0 +1,59 @@
+//! What a terminal can show.
+
+/// What a terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Characters beyond ASCII.
+    pub unicode: bool,
+    /// Bold, dim and colours.
+    pub color: bool,
+    /// Columns.
+    pub width: usize,
+}
+
+impl Style {
+    /// What any reader can show.
+    pub const PLAIN: Self = Self { unicode: true, color: false, width: 80 };
+
+    /// The text with this style's characters.
+    pub fn text(self, text: &str) -> String {
+        if self.unicode { text.to_owned() } else { ascii(text) }
+    }
+
+    /// The text, standing out.
+    pub fn strong(self, text: &str) -> String {
+        if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// The text as a warning.
+    pub fn warn(self, text: &str) -> String {
+        if self.color { format!("\x1b[33m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// The text in plain ASCII: what drivebench itself writes has a spelling of its own, anything else becomes `?`.
+pub fn ascii(text: &str) -> String {
+    let spell = |c: char| match c {
+        '±' => "+/-",
+        'µ' => "u",
+        '·' | '•' => "-",
+        '–' | '—' | '─' => "-",
+        '≥' => ">=",
+        '≤' => "<=",
+        '×' => "x",
+        '°' => "deg ",
+        '…' => "...",
+        '├' | '└' | '│' => "|",
+        '→' => "->",
+        '█' => "#",
+        '▏' | '▕' => "|",
+        '“' | '”' => "\"",
+        '’' => "'",
+        _ => "?",
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() { out.push(c) } else { out.push_str(spell(c)) }
+    }
+    out
+}

@@ -1,0 +1,158 @@
+//! Findings for a terminal.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::Style;
+use crate::findings::{Findings, Table};
+
+/// Findings for a terminal: what was measured, tables, what it means, what was flagged, how to do it again.
+pub fn text(findings: &Findings, style: Style) -> String {
+    let mut out = String::new();
+    let mut lines = |block: Vec<String>| {
+        if !block.is_empty() {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(&block.concat());
+        }
+    };
+    lines(findings.context.iter().map(|line| wrapped(line, "", style)).collect());
+    for t in &findings.tables {
+        lines(vec![table(t, style)]);
+    }
+    lines(findings.verdicts.iter().map(|v| wrapped(v, "", style)).collect());
+    lines(findings.flags.iter().map(|f| style.warn(&wrapped(f, "! ", style))).collect());
+    let again = findings.reproduce.iter().map(|c| format!("  {}\n", style.text(c)));
+    lines(if findings.reproduce.is_empty() {
+        vec![]
+    } else {
+        [style.text("Again:\n")].into_iter().chain(again).collect()
+    });
+    out
+}
+
+/// A text in lines of the terminal's width, behind a mark; later lines are indented as far.
+pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
+    let text = glued(&style.text(text));
+    let indent = " ".repeat(mark.len());
+    let options = textwrap::Options::new(style.width).initial_indent(mark).subsequent_indent(&indent);
+    let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let mut out = textwrap::wrap(&text, options).join("\n").replace(GLUE, " ");
+    out.push('\n');
+    out
+}
+
+/// A space at which no line ends.
+const GLUE: char = '\u{a0}';
+
+/// Numbers stay on one line with their units.
+fn glued(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let unit = chars.peek().is_some_and(|next| next.is_alphabetic() || *next == '%');
+        let glue = c == ' ' && unit && out.ends_with(|before: char| before.is_ascii_digit());
+        out.push(if glue { GLUE } else { c });
+    }
+    out
+}
+
+/// A table, aligned, with two spaces between columns.
+pub fn table(table: &Table, style: Style) -> String {
+    let head: Vec<String> = table.columns.iter().map(|c| style.text(&c.name)).collect();
+    let rows: Vec<Vec<String>> =
+        table.rows.iter().map(|r| r.iter().map(|cell| style.text(cell)).collect()).collect();
+    let widths: Vec<usize> = (0..head.len())
+        .map(|i| rows.iter().chain([&head]).filter_map(|r| r.get(i)).map(|c| c.width()).max().unwrap_or(0))
+        .collect();
+    let line = |cells: &[String]| {
+        let padded = cells.iter().zip(&widths).zip(&table.columns).map(|((cell, width), column)| {
+            let space = " ".repeat(width - cell.width());
+            if column.right { space + cell } else { cell.clone() + &space }
+        });
+        let joined = padded.collect::<Vec<_>>().join("  ");
+        joined.trim_end().to_owned()
+    };
+    let mut out = String::new();
+    if !table.title.is_empty() {
+        out.push_str(&format!("{}\n", style.text(&table.title)));
+    }
+    out.push_str(&format!("{}\n", style.strong(&line(&head))));
+    for row in &rows {
+        out.push_str(&format!("{}\n", line(row)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analyse::Estimate,
+        findings::{Column, Named},
+        report::{Format, render},
+    };
+
+    fn findings() -> Findings {
+        let column = |name: &str, right| Column { name: name.to_owned(), right };
+        let cells = |row: [&str; 3]| row.map(str::to_owned).to_vec();
+        let estimate = |high| Estimate {
+            value: 1.93e6,
+            low: 1.9e6,
+            high,
+            how: "batch means".to_owned(),
+            converged: true,
+        };
+        let named = |name: &str, high| Named {
+            target: "/mnt/a, b".to_owned(),
+            name: name.to_owned(),
+            unit: "B/s".to_owned(),
+            estimate: estimate(high),
+        };
+        Findings {
+            run: "r7k2".to_owned(),
+            experiment: "baseline".to_owned(),
+            question: "how fast is each drive?".to_owned(),
+            modelled: false,
+            context: vec!["Cruzer Blade 4C530001 in bay 1.1 (/mnt/a, ext4, 41 GB free)".to_owned()],
+            tables: vec![Table {
+                title: String::new(),
+                columns: vec![column("", false), column("speed", false), column("stalls", true)],
+                rows: vec![cells(["write", "1.93 MB/s ±1.8 %", "17"]), cells(["read", "6.62 MB/s ±1.1 %", "none"])],
+            }],
+            verdicts: vec![
+                "Writes stopped 17 times for about 440 ms, every 61 MiB or so: 1.4 % of the time, 451 ms at worst, which is what a client sees.".to_owned(),
+            ],
+            flags: vec!["The governor is 'powersave' | *measured* as found.".to_owned()],
+            reproduce: vec!["drivebench run baseline /mnt/a".to_owned()],
+            estimates: vec![named("write throughput", 1.96e6), named("read throughput", f64::INFINITY)],
+        }
+    }
+
+    #[test]
+    fn every_format() {
+        for (name, format, style) in [
+            ("text", Format::Text, Style::PLAIN),
+            ("ascii", Format::Text, Style { unicode: false, ..Style::PLAIN }),
+            ("colour", Format::Text, Style { color: true, ..Style::PLAIN }),
+            ("markdown", Format::Markdown, Style::PLAIN),
+            ("csv", Format::Csv, Style::PLAIN),
+            ("json", Format::Json, Style::PLAIN),
+        ] {
+            insta::assert_snapshot!(name, render(&findings(), format, style));
+        }
+    }
+
+    #[test]
+    fn json_reads_back() {
+        let text = render(&findings(), Format::Json, Style::PLAIN);
+        assert_eq!(serde_json::from_str::<Findings>(&text).expect("reads back"), findings());
+    }
+
+    #[test]
+    fn ascii_has_a_spelling_for_everything_we_write() {
+        let plain = Style { unicode: false, ..Style::PLAIN };
+        assert_eq!(plain.text("±1.8 % · 3 µs — ≥ 4 × 48 °C… ├─"), "+/-1.8 % - 3 us - >= 4 x 48 deg C... |-");
+        assert_eq!(plain.text("Übergröße"), "?bergr??e");
+    }
+}
