@@ -1,3 +1,5 @@
 //! The command line's door; see `drivebench::cli`.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    drivebench::cli::main()
+}

@@ -1,0 +1,282 @@
+//! What can be typed.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+
+use crate::{
+    experiments::LoadName,
+    report::Format,
+    units::{Caching, parse_size},
+};
+
+/// A workbench for the drives of a small server: how fast is each drive, how bad is its worst moment, and why.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 80, after_help = EXAMPLES)]
+pub struct Args {
+    /// Keep results in this directory [default: drivebench below the XDG data directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+
+    /// Plain ASCII output, for terminals and logs without UTF-8
+    #[arg(long, global = true)]
+    pub ascii: bool,
+
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  drivebench list                          what is here
+  drivebench run baseline .                the drive under this directory
+  drivebench run baseline /mnt/a /mnt/b    two drives, and whether they differ
+  drivebench run baseline /dev/sda         a whole drive, reading only
+  drivebench results                       what was measured before
+
+Nothing is erased: writing goes to a file made for the purpose and removed after.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure: run an experiment on drives
+    Run(Box<Run>),
+    /// Show the drives of this machine
+    List(List),
+    /// Show, list or remove what was measured before
+    Results(Results),
+}
+
+/// `drivebench run`.
+#[derive(Debug, Group)]
+#[command(after_help = "Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.")]
+pub struct Run {
+    /// Which experiment: baseline (how fast is each drive, and how bad is its worst case?)
+    pub experiment: String,
+
+    /// A directory on the drive, an existing file, a /dev path, a serial, a label or bay:PORT; several are compared
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<String>,
+
+    /// Show what would be done and what it costs, and stop
+    #[arg(long)]
+    pub plan: bool,
+
+    /// A rougher answer in less time and wear: 10 % precision, at most 1.5 GiB and 10 minutes a drive
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+
+    /// A finer answer: 3 % precision, at most 12 GiB and 2 hours a drive
+    #[arg(long)]
+    pub thorough: bool,
+
+    /// Stop when the 95 % interval is this narrow to either side [default: 5 %]
+    #[arg(long, value_name = "PERCENT", value_parser = precision)]
+    pub precision: Option<f64>,
+
+    /// Most time on one drive [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub max_time: Option<Duration>,
+
+    /// Most bytes each load moves; no more is ever written to a drive by it [default: 3GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_bytes: Option<u64>,
+
+    /// Loads in order: read, write, randread, randwrite, rw, randrw [default: write,read; files and devices: read]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = load_name)]
+    pub rw: Option<Vec<LoadName>>,
+
+    /// Bytes per operation, 64 B to 16 MiB [default: 4k]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, alias = "block")]
+    pub bs: Option<u64>,
+
+    /// Operations in flight, 1 to 256 [default: 1]
+    #[arg(long, value_name = "N", alias = "depth")]
+    pub iodepth: Option<u32>,
+
+    /// Percentage of reads in rw and randrw [default: 50]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub rwmixread: Option<u8>,
+
+    /// What stands between load and drive [default: direct, or buffered+fsync where direct is refused]
+    #[arg(long, value_name = "HOW")]
+    pub caching: Option<CachingName>,
+
+    /// Stamp what is written and check every block that is read
+    #[arg(long)]
+    pub verify: bool,
+
+    /// Seed of content and random offsets [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// What moves the bytes [default: psync at depth 1, uring above it where the kernel has it]
+    #[arg(long, value_name = "ENGINE")]
+    pub engine: Option<EngineName>,
+
+    /// Follow a published procedure to the letter: pi-zero, fio-qd64, dd-256k, dd-parallel, or a file
+    #[arg(
+        long,
+        value_name = "NAME|FILE",
+        conflicts_with_all = ["quick", "thorough", "precision", "max_time", "max_bytes", "rw", "bs", "iodepth", "rwmixread", "caching", "verify"]
+    )]
+    pub protocol: Option<String>,
+
+    /// Wait while another drivebench measures the drive, instead of refusing
+    #[arg(long)]
+    pub wait: bool,
+
+    /// Write the result as this
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: FormatName,
+
+    /// Write events as JSON lines while it runs, the findings last
+    #[arg(long, conflicts_with_all = ["format", "plan"])]
+    pub events: bool,
+}
+
+/// `drivebench list`.
+#[derive(Debug, Group)]
+pub struct List {
+    /// Write it as this
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ListFormat,
+
+    /// Read the machine from this directory instead of /
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub sysroot: PathBuf,
+}
+
+/// `drivebench results`.
+#[derive(Debug, Group)]
+pub struct Results {
+    /// What to do with them [default: list]
+    #[command(subcommand)]
+    pub action: Option<ResultsAction>,
+}
+
+/// What can be done with results.
+#[derive(Debug, Subcommand)]
+pub enum ResultsAction {
+    /// List all runs
+    List,
+    /// Show what runs found, worked out anew from their records
+    Show {
+        /// The runs' names
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+        /// Write it as this
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: FormatName,
+    },
+    /// Remove the records of runs
+    Rm {
+        /// The runs' names
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
+}
+
+/// Names of formats.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum FormatName {
+    /// For a terminal
+    Text,
+    /// For a page
+    Markdown,
+    /// The estimates, for a spreadsheet
+    Csv,
+    /// Everything, for a program
+    Json,
+}
+
+/// Names of the formats of `list`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// For a terminal
+    Text,
+    /// For a program
+    Json,
+}
+
+/// Names of engines.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum EngineName {
+    /// pread and pwrite; threads above depth 1
+    Psync,
+    /// The kernel's io_uring
+    Uring,
+    /// The program fio
+    Fio,
+}
+
+/// Names of cachings.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum CachingName {
+    /// Past the page cache
+    Direct,
+    /// Through the page cache
+    Buffered,
+    /// Through the page cache, with fsync at the end
+    #[value(name = "buffered+fsync")]
+    BufferedFsync,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Text => Self::Text,
+            FormatName::Markdown => Self::Markdown,
+            FormatName::Csv => Self::Csv,
+            FormatName::Json => Self::Json,
+        }
+    }
+}
+
+impl From<CachingName> for Caching {
+    fn from(name: CachingName) -> Self {
+        match name {
+            CachingName::Direct => Self::Direct,
+            CachingName::Buffered => Self::Buffered,
+            CachingName::BufferedFsync => Self::BufferedFsync,
+        }
+    }
+}
+
+impl EngineName {
+    /// The engine's own name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Psync => "psync",
+            Self::Uring => "uring",
+            Self::Fio => "fio",
+        }
+    }
+}
+
+fn load_name(text: &str) -> Result<LoadName, String> {
+    let known = LoadName::ALL.map(LoadName::name).join(", ");
+    LoadName::ALL.into_iter().find(|l| l.name() == text).ok_or(format!("there are {known}"))
+}
+
+/// A share from a percentage with or without its sign.
+fn precision(text: &str) -> Result<f64, String> {
+    let percent = text.trim().trim_end_matches('%').trim_end().parse::<f64>().map_err(|e| e.to_string())?;
+    let range = 1.5..=50.0;
+    if range.contains(&percent) {
+        Ok(percent / 100.0)
+    } else {
+        Err("from 1.5 to 50 percent: what another day would show differs by 1 % in any case".to_owned())
+    }
+}
+
+/// A length of time; a bare number is seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let time = match text.trim().parse::<u32>() {
+        Ok(seconds) => Duration::from_secs(u64::from(seconds)),
+        Err(_) => humantime::parse_duration(text).map_err(|e| e.to_string())?,
+    };
+    let range = Duration::from_secs(1)..=Duration::from_secs(30 * 86400);
+    if range.contains(&time) { Ok(time) } else { Err("from 1 second to 30 days".to_owned()) }
+}

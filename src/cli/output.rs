@@ -1,0 +1,76 @@
+//! Where output goes, and what its reader can show.
+
+use std::io::{self, IsTerminal, Write};
+
+use super::args::Args;
+use crate::report::{Style, wrapped};
+
+/// Standard output for results, standard error for everything else.
+#[derive(Debug)]
+pub struct Output {
+    /// What standard output can show.
+    pub style: Style,
+    /// What standard error can show.
+    pub aside: Style,
+    /// Standard error is a terminal, so a line can be drawn over.
+    pub live: bool,
+}
+
+impl Output {
+    pub(super) fn new(args: &Args) -> Self {
+        let unicode = !args.ascii && utf8();
+        let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+        let style = |terminal: bool| Style {
+            unicode,
+            color: terminal && !set("NO_COLOR") && !dumb,
+            width: if terminal { columns().clamp(40, 100) } else { 80 },
+        };
+        let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        Self { style: style(out), aside: style(err), live: err && !dumb }
+    }
+
+    /// Writes a result.
+    pub fn result(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// Writes a paragraph beside the result; a closed standard error is nobody's loss.
+    pub fn note(&self, text: &str) {
+        let _ = io::stderr().lock().write_all(wrapped(text, "", self.aside).as_bytes());
+    }
+
+    /// Draws a line over the one before; `None` clears it.
+    pub fn redraw(&self, line: Option<&str>) {
+        let text = format!("\r\x1b[K{}", self.aside.text(line.unwrap_or_default()));
+        let mut err = io::stderr().lock();
+        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    }
+
+    /// Writes an error and what to do about it.
+    pub fn error(&self, error: &anyhow::Error, hint: Option<String>) {
+        let line = wrapped(&format!("{error:#}"), "error: ", self.aside);
+        let hint = hint.map(|h| wrapped(&h, "  hint: ", self.aside)).unwrap_or_default();
+        let _ = io::stderr().lock().write_all((line + &hint).as_bytes());
+    }
+}
+
+/// Whether the locale says that the terminal reads UTF-8; no locale at all is not taken for a no.
+fn utf8() -> bool {
+    let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    match set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")) {
+        Some(locale) => {
+            let locale = locale.to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        }
+        None => true,
+    }
+}
+
+fn columns() -> usize {
+    rustix::termios::tcgetwinsize(io::stdout())
+        .or_else(|_| rustix::termios::tcgetwinsize(io::stderr()))
+        .map_or(80, |size| if size.ws_col == 0 { 80 } else { usize::from(size.ws_col) })
+}

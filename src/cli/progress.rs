@@ -1,0 +1,190 @@
+//! What is seen while a plan is carried out: a line that is drawn over, plain lines, or events for a program.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::Output;
+use crate::{
+    analyse::Estimate,
+    plan::{Measure, Plan, Rule},
+    record::Event,
+    report::wrapped,
+    run::{Progress, Watcher},
+    units::{Ended, count, decimal_bytes, duration, percent, rate, size},
+};
+
+/// Columns of the bar.
+const BAR: usize = 12;
+
+/// Shows a run to a person or a program.
+pub struct Show<'a> {
+    output: &'a Output,
+    plan: &'a Plan,
+    how: Way,
+    shown: Instant,
+    /// Standard output was closed: events have no reader, but the measurement goes on.
+    unread: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Live,
+    Plain,
+    Events,
+}
+
+impl Way {
+    /// How often progress is shown.
+    fn every(self) -> Duration {
+        match self {
+            Self::Live => Duration::from_millis(200),
+            Self::Plain => Duration::from_secs(10),
+            Self::Events => Duration::from_secs(1),
+        }
+    }
+}
+
+impl<'a> Show<'a> {
+    pub fn new(output: &'a Output, plan: &'a Plan, events: bool) -> Self {
+        let how = match (events, output.live) {
+            (true, _) => Way::Events,
+            (false, true) => Way::Live,
+            (false, false) => Way::Plain,
+        };
+        Self { output, plan, how, shown: Instant::now(), unread: false }
+    }
+
+    /// Writes a JSON line.
+    pub fn line(&mut self, value: &serde_json::Value) {
+        if !self.unread {
+            self.unread = self.output.result(&format!("{value}\n")).is_err();
+        }
+    }
+
+    /// Which load on which drive, as far as that must be said.
+    fn heading(&self, target: usize, label: &str) -> String {
+        if self.plan.targets.len() > 1 {
+            format!("{} {label}", self.plan.targets[target].given)
+        } else {
+            label.to_owned()
+        }
+    }
+}
+
+impl Watcher for Show<'_> {
+    fn event(&mut self, event: &Event) {
+        if let Way::Events = self.how {
+            if !matches!(event, Event::Window { .. }) {
+                if let Ok(value) = serde_json::to_value(event) {
+                    self.line(&value);
+                }
+            }
+            return;
+        }
+        match event {
+            Event::Outcome { step, target, zone: None, outcome, .. } => {
+                if let Way::Live = self.how {
+                    self.output.redraw(None);
+                }
+                let Some((_, m)) = self.plan.measures().find(|(at, _)| at == step) else { return };
+                let moved = decimal_bytes(outcome.bytes_read + outcome.bytes_written);
+                let how = match &outcome.ended {
+                    Ended::Finished | Ended::Stopped => "done",
+                    Ended::Cancelled => "stopped",
+                    Ended::Failed { .. } => "failed",
+                };
+                let run = if m.repetition > 1 || self.plan.protocol.is_some() {
+                    format!(" run {}", m.repetition)
+                } else {
+                    String::new()
+                };
+                let speed = (outcome.bytes_read + outcome.bytes_written) as f64 / outcome.seconds;
+                let speed = if speed.is_finite() { format!(", {}", rate(speed)) } else { String::new() };
+                let heading = self.heading(*target, &m.label);
+                let seconds = duration(outcome.seconds);
+                self.output.note(&format!("  {heading}{run}: {how}, {moved} in {seconds}{speed} in all"));
+            }
+            Event::Note { text, .. } => {
+                if let Way::Live = self.how {
+                    self.output.redraw(None);
+                }
+                self.output.note(&wrapped(text, "! ", self.output.aside));
+            }
+            _ => {}
+        }
+    }
+
+    fn progress(&mut self, p: &Progress<'_>) {
+        if self.shown.elapsed() < self.how.every() {
+            return;
+        }
+        self.shown = Instant::now();
+        match self.how {
+            Way::Live => self.output.redraw(Some(&self.bar(p))),
+            Way::Plain => self.output.note(&format!("  {}", self.words(p))),
+            Way::Events => {
+                let estimate = p.estimate.as_ref();
+                self.line(&json!({
+                    "event": "progress",
+                    "target": p.target,
+                    "label": p.measure.label,
+                    "repetition": p.measure.repetition,
+                    "bytes": p.bytes,
+                    "seconds": p.seconds,
+                    "bytes_per_second": p.speed,
+                    "estimate": estimate,
+                    "stalls": p.stalls,
+                    "seconds_left_at_most": left(p).is_finite().then(|| left(p)),
+                }));
+            }
+        }
+    }
+}
+
+impl Show<'_> {
+    fn bar(&self, p: &Progress<'_>) -> String {
+        let (bytes, seconds) = budget(p.measure);
+        let share = (p.bytes as f64 / bytes as f64).max(p.seconds / seconds).clamp(0.0, 1.0);
+        let full = (share * BAR as f64) as usize;
+        let line = format!("  ▕{}{}▏ {}", "█".repeat(full), " ".repeat(BAR - full), self.words(p));
+        line.chars().take(self.output.aside.width.saturating_sub(1)).collect()
+    }
+
+    fn words(&self, p: &Progress<'_>) -> String {
+        let speed = match &p.estimate {
+            Some(e) => value(e),
+            None => rate(p.bytes as f64 / p.seconds),
+        };
+        let left = match left(p) {
+            left if left.is_finite() => format!(", at most {} left", duration(left)),
+            _ => String::new(),
+        };
+        let stalls =
+            if p.stalls > 0 { format!(", {}", count(p.stalls as u64, "stall")) } else { String::new() };
+        let heading = self.heading(p.target, &p.measure.label);
+        format!("{heading} {speed}  {}  {}{left}{stalls}", size(p.bytes), duration(p.seconds))
+    }
+}
+
+/// A value with its interval as a share, where it has one.
+fn value(e: &Estimate) -> String {
+    let half = e.half_width();
+    if half.is_finite() { format!("{} ±{}", rate(e.value), percent(half)) } else { rate(e.value) }
+}
+
+/// The most bytes and seconds a measurement takes on one target.
+fn budget(m: &Measure) -> (u64, f64) {
+    match m.rule {
+        Rule::Fixed { bytes } => (bytes.max(1), f64::INFINITY),
+        Rule::Adaptive { bytes, seconds, .. } => (bytes.max(1), seconds),
+        Rule::Zones { seconds, .. } => (crate::plan::zone_bytes(), seconds),
+    }
+}
+
+/// Seconds that are left at most: to the end of the time, or of the bytes at the speed so far.
+fn left(p: &Progress<'_>) -> f64 {
+    let (bytes, seconds) = budget(p.measure);
+    let by_bytes = bytes.saturating_sub(p.bytes) as f64 * p.seconds / p.bytes as f64;
+    (seconds - p.seconds).min(by_bytes).max(0.0)
+}

@@ -1,0 +1,95 @@
+//! `drivebench results`: list, show, remove.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use super::{
+    Output,
+    args::{Results, ResultsAction},
+};
+use crate::{
+    experiments,
+    findings::{Column, Findings, Table},
+    record::{Brief, Event, How, Store},
+    report::{Format, render, table},
+};
+
+pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
+    Ok(match dir {
+        Some(dir) => Store::at(dir.clone()),
+        None => Store::of_user()?,
+    })
+}
+
+pub(super) fn results(
+    args: &Results,
+    dir: &Option<PathBuf>,
+    output: &mut Output,
+) -> anyhow::Result<ExitCode> {
+    let store = store(dir)?;
+    match args.action.as_ref().unwrap_or(&ResultsAction::List) {
+        ResultsAction::List => list(&store, output),
+        ResultsAction::Show { runs, format } => {
+            for run in runs {
+                let findings = findings(&store, run)?;
+                output.result(&render(&findings, Format::from(*format), output.style))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        ResultsAction::Rm { runs } => {
+            // All names are looked at before the first record goes.
+            runs.iter().try_for_each(|run| store.open(run).map(drop))?;
+            runs.iter().try_for_each(|run| store.remove(run))?;
+            output.note(&format!("Removed {}.", runs.join(", ")));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// What a stored run found, worked out from its record.
+pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
+    let mut reader = store.open(run)?;
+    let Some(Event::Start(start)) = reader.next() else {
+        anyhow::bail!("the record of {run} does not begin with its start");
+    };
+    let Some(experiment) = experiments::find(&start.experiment) else {
+        anyhow::bail!(
+            "{run} is a run of '{}', which this drivebench doesn't know: use a newer one",
+            start.experiment
+        );
+    };
+    let mut findings = experiment.findings(&mut std::iter::once(Event::Start(start)).chain(reader.by_ref()));
+    findings.flags.extend(reader.cut_off());
+    Ok(findings)
+}
+
+fn list(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    let (runs, unreadable) = store.list()?;
+    if runs.is_empty() && unreadable.is_empty() {
+        output.note(&format!(
+            "No results in {} yet: `drivebench run baseline .` makes one.",
+            store.dir().display()
+        ));
+    }
+    let column = |name: &str| Column { name: name.to_owned(), right: false };
+    let rows = runs.iter().map(row).collect::<Vec<_>>();
+    if !rows.is_empty() {
+        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(column).to_vec();
+        output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
+    }
+    for e in unreadable {
+        output.note(&format!("{e}."));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(run: &Brief) -> Vec<String> {
+    let ended = match run.end.as_ref().map(|e| &e.how) {
+        Some(How::Finished) => "finished",
+        Some(How::Interrupted) => "interrupted",
+        Some(How::Failed(_)) => "failed",
+        None => "running or cut off",
+    };
+    let start = &run.start;
+    let at = start.at.get(..16).unwrap_or(&start.at).replace('T', " ");
+    vec![start.run.clone(), at, start.experiment.clone(), ended.to_owned(), start.targets.join(", ")]
+}

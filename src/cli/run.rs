@@ -1,0 +1,216 @@
+//! `drivebench run`: plan, show, measure, report.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use super::{Output, Usage, args::Run, progress::Show, results, signals::Signals};
+use crate::{
+    analyse::Rules,
+    experiments::{self, Ask, Effort, Experiment},
+    inventory::{Inventory, Kind, Sysroot, Target},
+    plan::{Plan, Protocol, Rule, Step},
+    record::{End, Event, How, SCHEMA, Start, Store},
+    report::{Format, render},
+    run::{self, Lock, Setting, Swept},
+    units::{Caching, decimal_bytes, duration, size},
+};
+
+pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &mut Output) -> anyhow::Result<ExitCode> {
+    let experiment = experiments::find(&args.experiment).ok_or_else(|| {
+        let known: Vec<_> = experiments::REGISTER.iter().map(|e| e.name()).collect();
+        Usage(format!("there is no experiment '{}'; there are: {}", args.experiment, known.join(", ")))
+    })?;
+    let store = results::store(store)?;
+    swept(run::sweep(store.dir()), output);
+    let sysroot = Sysroot::live();
+    let inventory = Inventory::read(&sysroot);
+    let resolve = |given: &String| Target::resolve(&inventory, given);
+    let ask = ask(args, args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?)?;
+    for target in ask.targets.iter().filter(|t| t.kind == Kind::Directory) {
+        swept(run::sweep_directory(&target.path, store.dir()), output);
+    }
+    let plan = experiment.plan(&ask)?;
+    let before = describe(&plan);
+    if args.plan {
+        output.result(&before)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    carry_out(args, experiment, plan, (inventory, &sysroot), &store, output, &before)
+}
+
+fn carry_out(
+    args: &Run,
+    experiment: &dyn Experiment,
+    plan: Plan,
+    (inventory, sysroot): (Inventory, &Sysroot),
+    store: &Store,
+    output: &mut Output,
+    before: &str,
+) -> anyhow::Result<ExitCode> {
+    let signals = Signals::listen()?;
+    let cancel = signals.cancel();
+    let _locks = lock(&plan, args.wait, &cancel, output)?;
+    let begin = |run: String| Start {
+        schema: SCHEMA,
+        run,
+        at: run::now(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command(),
+        experiment: experiment.name().to_owned(),
+        targets: plan.targets.iter().map(Target::label).collect(),
+        inventory: inventory.clone(),
+    };
+    let (name, mut writer) = store.create(begin)?;
+    if !args.events {
+        before.lines().for_each(|line| output.note(line));
+    }
+    let mut show = Show::new(output, &plan, args.events);
+    let mut setting = Setting {
+        inventory: &inventory,
+        sysroot,
+        run: &name,
+        store: store.dir(),
+        writer: &mut writer,
+        watcher: &mut show,
+        cancel: &cancel,
+    };
+    let carried =
+        setting.emit(Event::Plan { plan: plan.clone() }).and_then(|()| run::execute(&plan, &mut setting));
+    let how = match carried {
+        Ok(how) => how,
+        // Without a record there is no end to write either; what was written before is all there is.
+        Err(e) => anyhow::bail!(
+            "the record of {name} can't be written on: {e}; `drivebench results show {name}` shows what was kept"
+        ),
+    };
+    let end = Event::End(End { how: how.clone(), at: run::now() });
+    setting.emit(end)?;
+    setting.writer.sync()?;
+    let findings = results::findings(store, &name)?;
+    if args.events {
+        show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
+    } else {
+        output.result(&render(&findings, Format::from(args.format), output.style))?;
+        output.note(&format!("Kept as {name} · `drivebench results show {name}` shows it again."));
+    }
+    Ok(match how {
+        How::Finished => ExitCode::SUCCESS,
+        How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
+        How::Failed(why) => {
+            output.error(&anyhow::anyhow!("{why}"), None);
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn ask(args: &Run, targets: Vec<Target>) -> anyhow::Result<Ask> {
+    let protocol = args.protocol.as_deref().map(Protocol::find).transpose()?;
+    let (rules, minutes) = match (args.quick, args.thorough) {
+        (true, _) => (Rules::quick(), 10.0),
+        (_, true) => (Rules::thorough(), 120.0),
+        _ => (Rules::standard(), 30.0),
+    };
+    let rules = Rules { precision: args.precision.unwrap_or(rules.precision), ..rules };
+    let effort = Effort {
+        max_bytes: args.max_bytes.unwrap_or(rules.budget as u64 * crate::units::MIB),
+        max_seconds: args.max_time.map_or(minutes * 60.0, |t| t.as_secs_f64()),
+        rules,
+    };
+    Ok(Ask {
+        targets,
+        loads: args.rw.clone(),
+        block: args.bs.unwrap_or(4096),
+        depth: args.iodepth.unwrap_or(1),
+        caching: args.caching.map_or(Caching::Direct, Caching::from),
+        read_percent: args.rwmixread.unwrap_or(50),
+        verify: args.verify,
+        seed: args.seed.unwrap_or(1),
+        engine: args.engine.map(|e| e.name().to_owned()),
+        effort,
+        protocol,
+    })
+}
+
+/// Claims every drive of the plan for measuring, each once.
+fn lock(
+    plan: &Plan,
+    wait: bool,
+    cancel: &crate::engine::Cancel,
+    output: &Output,
+) -> anyhow::Result<Vec<Lock>> {
+    let mut keys: Vec<(String, String)> = plan.targets.iter().flat_map(Target::lock_keys).collect();
+    keys.sort();
+    keys.dedup_by(|a, b| a.0 == b.0);
+    let take = |(identity, label): &(String, String)| match Lock::take(identity, label) {
+        Err(busy) if wait => {
+            output.note(&format!("{busy}; waiting for it."));
+            Lock::wait(identity, label, || cancel.is_set())
+        }
+        other => other,
+    };
+    Ok(keys.iter().map(take).collect::<Result<_, _>>()?)
+}
+
+/// The command line, so that it can be typed again.
+fn command() -> Vec<String> {
+    let quote = |arg: String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+        if !arg.is_empty() && arg.chars().all(plain) {
+            arg
+        } else {
+            format!("'{}'", arg.replace('\'', "'\\''"))
+        }
+    };
+    let args = std::env::args_os().skip(1).map(|a| quote(a.to_string_lossy().into_owned()));
+    std::iter::once("drivebench".to_owned()).chain(args).collect()
+}
+
+/// What will be done, to which drive, and what it costs at most.
+fn describe(plan: &Plan) -> String {
+    let mut lines = Vec::new();
+    for (at, target) in plan.targets.iter().enumerate() {
+        lines.push(target.describe());
+        for step in &plan.steps {
+            let Step::Measure(m) = step else { continue };
+            if !m.targets.contains(&at) || m.repetition > 1 {
+                continue;
+            }
+            let runs = plan.measures().filter(|(_, o)| o.label == m.label && o.targets.contains(&at)).count();
+            let until = match &m.rule {
+                Rule::Fixed { bytes } if runs > 1 => format!("{}, {runs} runs", size(*bytes)),
+                Rule::Fixed { bytes } => size(*bytes),
+                Rule::Adaptive { rules, .. } => {
+                    format!("until ±{} is sure", crate::units::percent(rules.precision))
+                }
+                Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
+            };
+            lines.push(format!("  {}: {}, {until}", m.label, m.load.describe()));
+        }
+        let cost = plan.cost(at);
+        let written = if cost.written > 0 {
+            format!("at most {} written", decimal_bytes(cost.written))
+        } else {
+            "nothing written".to_owned()
+        };
+        let time = match cost.seconds {
+            Some(seconds) => format!("at most {}", duration(seconds)),
+            None => "as long as it takes".to_owned(),
+        };
+        lines.push(format!("  {written} · {time} · nothing erased"));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn swept(swept: Vec<Swept>, output: &Output) {
+    for one in swept {
+        output.note(&match one {
+            Swept::Removed(path) => format!("Removed {}, left by a run that was killed.", path.display()),
+            Swept::Left(path, why) => {
+                format!(
+                    "{} was left by a run that was killed and can't be removed ({why}): rm {}",
+                    path.display(),
+                    path.display()
+                )
+            }
+        });
+    }
+}
