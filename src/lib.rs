@@ -4,6 +4,7 @@
 //! `docs/architecture.md` shows the rooms and which room may use which.
 
 pub mod analyse;
+pub mod cli;
 pub mod engine;
 pub mod findings;
 pub mod inventory;

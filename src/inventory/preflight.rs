@@ -285,7 +285,8 @@ fn others_meanwhile(
         let value = format!("{}: {read} read, {written} written in all", seen.drive);
         let more = [(seen.read, moved.read), (seen.written, moved.written)]
             .map(|(all, own)| all.saturating_sub(own));
-        let flag = countable && more[0].saturating_add(more[1]) > SMALL.max(moved.read.saturating_add(moved.written) / 50);
+        let flag = countable
+            && more[0].saturating_add(more[1]) > SMALL.max(moved.read.saturating_add(moved.written) / 50);
         let [read, written] = more.map(decimal_bytes);
         let flag =
             flag.then(|| format!("During the run others read {read} and wrote {written} on {}.", seen.drive));
