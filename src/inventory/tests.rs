@@ -203,7 +203,7 @@ fn entries(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_damaged_tree_neither_panics_nor_leaks(
