@@ -13,7 +13,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod trees;
+pub(crate) mod trees;
 mod under;
 mod words;
 

@@ -11,9 +11,7 @@ pub(super) fn has_prefix(text: &str) -> bool {
     PREFIXES.iter().any(|prefix| text.starts_with(prefix))
 }
 
-/// The path that a name stands for: `bay:1.3`, `serial:4C53`, `label:media`, or just a serial, world-wide name,
-/// identity, label or name in /dev/disk/by-id. Where the drive has one mounted filesystem that can be written, that
-/// is its mount point, else its device.
+/// The path that a name stands for, see [`super::Target::resolve`].
 pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetError> {
     let is = |told: Option<&str>, wanted: &str| told.is_some_and(|told| told.eq_ignore_ascii_case(wanted));
     let by_bay = |drive: &Drive, bay: &str| is(drive.bay.as_deref(), bay) || is(Some(&drive.full_bay()), bay);

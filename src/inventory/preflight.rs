@@ -159,9 +159,13 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
         };
         let share = (seen.busy / seconds).min(1.0);
         let [read, written] = [seen.read, seen.written].map(|bytes| rate(bytes as f64 / seconds));
-        let value = format!("{drive}: {read} read, {written} written, busy {}", percent(share));
+        let discarded = match seen.discarded {
+            0 => String::new(),
+            bytes => format!(" {} discarded,", rate(bytes as f64 / seconds)),
+        };
+        let value = format!("{drive}: {read} read, {written} written,{discarded} busy {}", percent(share));
         let flag = if share > BUSY {
-            Some(format!("Others use {drive}: {read} read, {written} written, busy {}.", percent(share)))
+            Some(format!("Others use {value}."))
         } else if seen.in_flight > 0 {
             Some(format!("Others use {drive}: {} operations were under way.", seen.in_flight))
         } else {

@@ -32,6 +32,9 @@ pub struct Activity {
     pub read: u64,
     /// Bytes written.
     pub written: u64,
+    /// Bytes discarded (TRIM), which keeps a drive busy too; 0 on kernels before 4.18.
+    #[serde(default)]
+    pub discarded: u64,
     /// Time with something to do, s.
     pub busy: f64,
     /// Operations asked for and not yet done.
@@ -70,6 +73,7 @@ impl Snapshot {
         Some(Activity {
             read: after.read.saturating_sub(before.read),
             written: after.written.saturating_sub(before.written),
+            discarded: after.discarded.saturating_sub(before.discarded),
             busy: (after.busy - before.busy).max(0.0),
             ..after
         })
@@ -84,6 +88,7 @@ fn activity(root: &Sysroot, drive: &str) -> Option<Activity> {
         drive: drive.to_owned(),
         read: fields.get(2)?.saturating_mul(512),
         written: fields.get(6)?.saturating_mul(512),
+        discarded: fields.get(13).map_or(0, |sectors| sectors.saturating_mul(512)),
         in_flight: *fields.get(8)?,
         busy: *fields.get(9)? as f64 / 1000.0,
     })
@@ -128,6 +133,7 @@ mod tests {
         let after = Snapshot::take(&tree.sysroot(), &inventory.drives);
         let activity = before.between(&after, "vda").expect("activity");
         assert_eq!((activity.read, activity.written, activity.in_flight), (1 << 20, 0, 3));
+        assert_eq!(before.drives[0].discarded, 214_904 * 512);
         assert!((activity.busy - 0.5).abs() < 1e-9);
         assert_eq!((after.load, after.memory_available), (Some(0.08), Some(23_410_020 * 1024)));
         assert_eq!(before.between(&after, "sda"), None);

@@ -171,7 +171,9 @@ impl TargetError {
 }
 
 impl Target {
-    /// Finds what `text` names on this machine: first as a path, then as a name, see [`names::find`].
+    /// Finds what `text` names on this machine: first as a path; else as `bay:1.3`, `serial:4C53`, `label:media`, or
+    /// just a serial, world-wide name, identity, label or name in /dev/disk/by-id. A drive that has one mounted
+    /// filesystem that can be written is its mount point, else its block device.
     pub fn resolve(inventory: &Inventory, text: &str) -> Result<Self, TargetError> {
         let is_path = text.contains('/') && !names::has_prefix(text) || fs::symlink_metadata(text).is_ok();
         let path = if is_path { text.to_owned() } else { names::find(inventory, text)? };

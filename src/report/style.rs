@@ -20,6 +20,13 @@ impl Style {
         if self.unicode { text.to_owned() } else { ascii(text) }
     }
 
+    /// What drives call themselves may hold anything: one line without control characters, with characters this
+    /// style can show, each one column wide as far as that is known.
+    pub fn clean(self, text: &str) -> String {
+        let plain = text.chars().map(|c| if c.is_control() { '?' } else { c });
+        self.text(&plain.collect::<String>())
+    }
+
     /// The text, standing out.
     pub fn strong(self, text: &str) -> String {
         if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
@@ -41,9 +48,10 @@ pub fn ascii(text: &str) -> String {
         '≥' => ">=",
         '≤' => "<=",
         '×' => "x",
-        '°' => "deg ",
+        '°' => "",
         '…' => "...",
-        '├' | '└' | '│' => "|",
+        '├' | '│' => "|",
+        '└' => "`",
         '→' => "->",
         '█' => "#",
         '▏' | '▕' => "|",

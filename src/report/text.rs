@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn ascii_has_a_spelling_for_everything_we_write() {
         let plain = Style { unicode: false, ..Style::PLAIN };
-        assert_eq!(plain.text("±1.8 % · 3 µs — ≥ 4 × 48 °C… ├─"), "+/-1.8 % - 3 us - >= 4 x 48 deg C... |-");
+        assert_eq!(plain.text("±1.8 % · 3 µs — ≥ 4 × 48 °C… └─"), "+/-1.8 % - 3 us - >= 4 x 48 C... `-");
         assert_eq!(plain.text("Übergröße"), "?bergr??e");
     }
 }

@@ -37,7 +37,7 @@ fn value<'a>(preflight: &'a Preflight, name: &str) -> &'a str {
 
 fn at(uptime: f64, read: u64, written: u64, busy: f64) -> Snapshot {
     let drive = "sda".to_owned();
-    let drives = vec![Activity { drive, read, written, busy, in_flight: 0 }];
+    let drives = vec![Activity { drive, read, written, busy, ..Activity::default() }];
     Snapshot { uptime: Some(uptime), drives, ..Snapshot::default() }
 }
 
@@ -148,6 +148,10 @@ fn io_of_others_before_a_run_is_flagged_by_how_busy_the_drive_is() {
     assert_eq!(flag(&idle, "other I/O"), "");
     let busy = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 0, 4_000_000, 1.9));
     assert_eq!(flag(&busy, "other I/O"), "Others use sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %.");
+    let mut trimming = at(12.0, 0, 0, 1.9);
+    trimming.drives[0].discarded = 6_000_000_000;
+    let trimming = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &trimming);
+    assert!(flag(&trimming, "other I/O").ends_with("3000 MB/s discarded, busy 95 %."));
     let mut waiting = at(12.0, 0, 0, 0.0);
     waiting.drives[0].in_flight = 2;
     let waiting = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &waiting);
