@@ -130,3 +130,32 @@ prepare_build() {
         can_link || fail "there is still no cc on PATH that finds libc.a"
     fi
 }
+
+# bring_programs LIST: lines of a program, the package that brings it, and what for; installs what is missing.
+bring_programs() {
+    packages=$(echo "$1" | while read -r program package _; do
+        if [ -n "$program" ] && ! command -v "$program" >/dev/null; then echo "$package"; fi
+    done)
+    if [ -z "$packages" ]; then return; fi
+    why=$(echo "$1" | while read -r program _ what; do
+        if [ -n "$program" ] && ! command -v "$program" >/dev/null; then printf '%s is missing (%s); ' "$program" "$what"; fi
+    done)
+    if can_install; then apt update || say "apt could not refresh its lists (see above); going on"; fi
+    # shellcheck disable=SC2086 # a list
+    install "${why%; }" $packages
+}
+
+# Brings rustfmt and clippy for the toolchain that was found, from where it came.
+bring_components() {
+    if "$CARGO" fmt --version >/dev/null 2>&1 && "$CARGO" clippy --version >/dev/null 2>&1; then return; fi
+    if [ -x "${CARGO%/*}/rustup" ]; then
+        "${CARGO%/*}/rustup" component add rustfmt clippy || fail "rustup could not add rustfmt and clippy"
+        return
+    fi
+    case $(dpkg-query -S "$(readlink -f "$CARGO")" 2>/dev/null) in
+    cargo-web:*) install "rustfmt and clippy are missing" rustfmt-web rust-web-clippy ;;
+    cargo:*) install "rustfmt and clippy are missing" rustfmt rust-clippy ;;
+    cargo-1.*) install "rustfmt and clippy are missing" "rustfmt-${CARGO##*-}" "rust-${CARGO##*-}-clippy" ;;
+    *) fail "rustfmt and clippy are missing; install those of $CARGO, then call again" ;;
+    esac
+}

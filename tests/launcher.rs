@@ -1,0 +1,240 @@
+//! `./drivebench` and the toolchain finder, with stand-ins for cargo, rustc, cc, apt and the user.
+#![allow(clippy::disallowed_methods)] // The launcher is a program; running it is the test.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    time::{Duration, SystemTime},
+};
+
+/// What the launcher may use of the machine; everything else it finds on PATH is a stand-in.
+const REAL: &[&str] = &[
+    "awk", "cat", "chmod", "df", "dirname", "env", "find", "flock", "mkdir", "mv", "readlink", "sed", "sh",
+    "sleep", "sort", "tail", "touch", "tr",
+];
+
+/// Writes the program that was to be built: it shows its arguments and what it reads, and ends with 7.
+const CARGO: &str = r#"
+[ "$1" = --version ] && { echo "cargo $VERSION (stand-in)"; exit; }
+echo "$RUSTFLAGS: $*" >>"$LOG"
+echo "progress" && echo "progress" >&2
+[ -z "$BREAK" ] || exit 101
+out=target/stand-in/release
+mkdir -p "$out"
+{ echo '#!/bin/sh'; echo 'for a; do echo "<$a>"; done; cat; exit 7'; } >"$out/drivebench"
+chmod +x "$out/drivebench""#;
+const RUSTC: &str = r#"
+[ "$1" = -vV ] && { echo "host: stand-in"; exit; }
+echo "rustc $VERSION (stand-in)""#;
+
+/// A checkout with nothing built, and a machine with a compiler but no Rust.
+struct Machine {
+    dir: PathBuf,
+}
+
+impl Machine {
+    fn new(name: &str) -> Self {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("launcher").join(name);
+        let _ = fs::remove_dir_all(&dir);
+        let machine = Self { dir };
+        for below in ["bin", "home", "a checkout/scripts", "a checkout/src"] {
+            fs::create_dir_all(machine.dir.join(below)).expect("the test's directory can be made");
+        }
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for file in ["drivebench", "scripts/toolchain.sh", "Cargo.toml", "Cargo.lock"] {
+            fs::copy(source.join(file), machine.checkout().join(file)).expect("the checkout can be copied");
+        }
+        for tool in REAL {
+            let real = ["/usr/bin", "/bin"].map(|d| Path::new(d).join(tool));
+            let real = real.iter().find(|p| p.exists()).unwrap_or_else(|| panic!("no {tool} here"));
+            symlink(real, machine.dir.join("bin").join(tool)).expect("a link can be made");
+        }
+        machine.program("bin/cc", "echo /dev/null");
+        machine.program("bin/id", "echo 0");
+        machine
+    }
+
+    fn checkout(&self) -> PathBuf {
+        self.dir.join("a checkout")
+    }
+
+    fn program(&self, path: &str, text: &str) {
+        let path = self.dir.join(path);
+        fs::create_dir_all(path.parent().expect("it has a parent")).expect("a directory can be made");
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a stand-in can be written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be made executable");
+    }
+
+    fn rust(self, bin: &str, suffix: &str, version: &str) -> Self {
+        self.program(&format!("{bin}/cargo{suffix}"), &format!("VERSION={version}\n{CARGO}"));
+        self.program(&format!("{bin}/rustc{suffix}"), &format!("VERSION={version}\n{RUSTC}"));
+        self
+    }
+
+    /// Apt with rustc 1.63, and what stands in `web` as rustc-web; installing brings Rust 1.96.
+    fn apt(self, web: &str) -> Self {
+        self.program(
+            "bin/apt-cache",
+            &format!(
+                "case $* in 'policy rustc') echo '  Candidate: 1.63.0+x';; 'policy rustc-web') echo '{web}';; esac"
+            ),
+        );
+        let new = self.dir.join("new");
+        self.program(
+            "bin/apt-get",
+            &format!(
+                "echo \"apt-get $*\" >>\"$LOG\"\ncase $* in -s*) echo 'Remv rustc [1.63]';; *install*) cp={}; \
+                 for f in cargo rustc; do cat \"$cp/$f\" >\"$BIN/$f\"; chmod +x \"$BIN/$f\"; done;; esac",
+                new.display()
+            ),
+        );
+        self.rust("new", "", "1.96.0")
+    }
+
+    fn command(&self, launcher: &Path) -> Command {
+        let bin = self.dir.join("bin");
+        let mut command = Command::new(launcher);
+        command.env_clear().env("PATH", &bin).env("BIN", &bin).env("HOME", self.dir.join("home"));
+        command.env("LOG", self.dir.join("log")).env("BREAK", "").current_dir(&self.dir);
+        command
+    }
+
+    fn run(&self) -> Output {
+        self.command(&self.checkout().join("drivebench")).output().expect("the launcher starts")
+    }
+
+    /// What was asked of cargo and apt-get, a line each.
+    fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn builds_once_static_and_is_quiet_afterwards() {
+    let machine = Machine::new("once").rust("bin", "", "1.85.0");
+    let first = machine.run();
+    assert_eq!(first.status.code(), Some(7), "{}", stderr(&first));
+    assert_eq!(first.stdout, b"", "progress belongs on standard error");
+    assert!(stderr(&first).contains("progress"));
+    let log = machine.log();
+    assert!(log.starts_with("-C target-feature=+crt-static: build --release --locked"), "{log}");
+    assert!(log.contains("--target stand-in"), "{log}");
+
+    let second = machine.run();
+    assert_eq!((second.status.code(), stderr(&second).as_str()), (Some(7), ""));
+    assert_eq!(machine.log(), log, "there was nothing to build");
+
+    // Dated ahead: a filesystem's clock may stand still for longer than this build took.
+    let source = fs::File::create(machine.checkout().join("src/new.rs")).expect("a source can be added");
+    source.set_modified(SystemTime::now() + Duration::from_secs(60)).expect("a file can be dated");
+    assert_eq!(machine.run().status.code(), Some(7));
+    assert_eq!(machine.log().lines().count(), 2, "a new source is built");
+}
+
+#[test]
+fn flags_of_the_caller_are_kept() {
+    let machine = Machine::new("flags").rust("bin", "", "1.85.0");
+    let launcher = machine.checkout().join("drivebench");
+    let output = machine.command(&launcher).env("RUSTFLAGS", "-C debuginfo=1").output().expect("it starts");
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    assert!(machine.log().starts_with("-C debuginfo=1 -C target-feature=+crt-static: "), "{}", machine.log());
+}
+
+#[test]
+fn arguments_and_input_pass_through_a_link_from_another_directory() {
+    let machine = Machine::new("link").rust("bin", "", "1.85.0");
+    symlink(machine.checkout().join("drivebench"), machine.dir.join("home/db")).expect("a link can be made");
+    let mut command = machine.command(Path::new("./db"));
+    command.args(["a b", "", "*", "-x"]).current_dir(machine.dir.join("home"));
+    command.stdin(fs::File::open(machine.checkout().join("Cargo.toml")).expect("Cargo.toml is there"));
+    let output = command.output().expect("the launcher starts");
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    let manifest = fs::read_to_string(machine.checkout().join("Cargo.toml")).expect("Cargo.toml is there");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("<a b>\n<>\n<*>\n<-x>\n{manifest}"));
+}
+
+#[test]
+fn two_first_calls_build_once() {
+    let machine = Machine::new("two").rust("bin", "", "1.85.0");
+    let launcher = machine.checkout().join("drivebench");
+    let calls: Vec<_> = (0..2).map(|_| machine.command(&launcher).spawn().expect("it starts")).collect();
+    for mut call in calls {
+        assert_eq!(call.wait().expect("it ends").code(), Some(7));
+    }
+    assert_eq!(machine.log().lines().count(), 1, "{}", machine.log());
+}
+
+#[test]
+fn toolchains_off_the_path_and_with_versions_in_their_names_are_found() {
+    let machine = Machine::new("rustup").rust("bin", "", "1.63.0").rust("home/.cargo/bin", "", "1.90.0");
+    assert_eq!(machine.run().status.code(), Some(7));
+    let machine = Machine::new("named").rust("bin", "", "1.75.0").rust("bin", "-1.85", "1.85.1");
+    assert_eq!(machine.run().status.code(), Some(7));
+}
+
+#[test]
+fn an_old_toolchain_is_named_and_apt_brings_a_new_one() {
+    let machine = Machine::new("apt").rust("bin", "", "1.63.0").apt("  Candidate: 1.96.0+x");
+    let output = machine.run();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert_eq!(output.stdout, b"");
+    assert!(said.contains("Rust 1.85 or newer (here: cargo 1.63.0 (stand-in) in "), "{said}");
+    assert!(said.contains("Installing through apt: cargo-web rustc-web"), "{said}");
+    assert!(said.contains("they take the place of: rustc"), "{said}");
+    let log = machine.log();
+    assert!(log.contains("install -y --no-install-recommends cargo-web rustc-web"), "{log}");
+    assert!(log.contains("build --release"), "{log}");
+}
+
+#[test]
+fn without_root_and_sudo_the_command_is_told() {
+    let machine = Machine::new("user").apt("  Candidate: 1.96.0+x");
+    machine.program("bin/id", "echo 1000");
+    let output = machine.run();
+    assert_eq!(output.status.code(), Some(1));
+    let command = "apt-get update && apt-get install --no-install-recommends cargo-web rustc-web";
+    assert!(stderr(&output).contains(command), "{}", stderr(&output));
+    assert_eq!(machine.log(), "", "nothing was installed");
+}
+
+#[test]
+fn where_apt_has_no_fitting_rust_another_way_is_told() {
+    let machine = Machine::new("none").apt("");
+    let output = machine.run();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("apt has none. Install it from https://rustup.rs"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!machine.log().contains("install"), "{}", machine.log());
+}
+
+#[test]
+fn a_failed_build_ends_with_cargos_code_and_is_tried_again() {
+    let machine = Machine::new("broken").rust("bin", "", "1.85.0");
+    let launcher = machine.checkout().join("drivebench");
+    let output = machine.command(&launcher).env("BREAK", "yes").output().expect("the launcher starts");
+    assert_eq!(output.status.code(), Some(101));
+    assert_eq!(output.stdout, b"");
+    assert!(stderr(&output).contains("the build failed (cargo's exit code 101"), "{}", stderr(&output));
+    assert_eq!(machine.run().status.code(), Some(7));
+}
+
+#[test]
+fn a_target_that_cannot_be_made_is_named() {
+    let machine = Machine::new("unwritable").rust("bin", "", "1.85.0");
+    // A file in the way: root may write to any directory, so a mode would stop nobody.
+    fs::write(machine.checkout().join("target"), "").expect("a file can be written");
+    let output = machine.run();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("can't be written to"), "{}", stderr(&output));
+    assert_eq!(machine.log(), "");
+}
