@@ -215,7 +215,8 @@ impl Track {
 
     fn outcome(&self, path: &str, output: &Output, splitter: &Splitter, cancel: &Cancel) -> Outcome {
         let JobStatus { error, read, write } = &self.last;
-        let ops = read.total_ios + write.total_ios;
+        // An operation that failed is among fio's, but moved nothing.
+        let ops = (read.io_bytes + write.io_bytes) / self.block;
         let talk = || output.stderr.lines().chain(splitter.talk.iter().map(String::as_str));
         let ended = if *error != 0 {
             let what = |way: &Way| if way.total_ios > 0 { "read" } else { "write" };
