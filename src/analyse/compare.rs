@@ -71,7 +71,7 @@ pub fn permutation_p(a: &[f64], b: &[f64]) -> Option<f64> {
         extreme += u64::from(difference(part) >= seen - tolerance);
         let low = set & set.wrapping_neg();
         let ripple = set + low;
-        set = ((set ^ ripple) >> 2) / low | ripple;
+        set = (((set ^ ripple) >> 2) / low) | ripple;
     }
     Some(extreme as f64 / splits as f64)
 }

@@ -1,5 +1,7 @@
 //! Engines move bytes and time them. One trait, one conformance suite that all of them pass.
 
+pub mod sim;
+
 use std::{
     io,
     sync::{
