@@ -37,11 +37,11 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(USAGE));
         }
     };
-    let mut output = Output::new(&args);
+    let output = Output::new(&args);
     let done = match &args.command {
-        Command::Run(run) => run::run(run, &args.store, &mut output),
-        Command::List(list) => list::list(list, &mut output),
-        Command::Results(results) => results::results(results, &args.store, &mut output),
+        Command::Run(run) => run::run(run, &args.store, &output),
+        Command::List(list) => list::list(list, &output),
+        Command::Results(results) => results::results(results, &args.store, &output),
     };
     match done {
         Ok(code) => code,

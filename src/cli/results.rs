@@ -20,11 +20,7 @@ pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
     })
 }
 
-pub(super) fn results(
-    args: &Results,
-    dir: &Option<PathBuf>,
-    output: &mut Output,
-) -> anyhow::Result<ExitCode> {
+pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = store(dir)?;
     match args.action.as_ref().unwrap_or(&ResultsAction::List) {
         ResultsAction::List => list(&store, output),

@@ -14,7 +14,7 @@ use crate::{
     units::{Caching, decimal_bytes, duration, size},
 };
 
-pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &mut Output) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let experiment = experiments::find(&args.experiment).ok_or_else(|| {
         let known: Vec<_> = experiments::REGISTER.iter().map(|e| e.name()).collect();
         Usage(format!("there is no experiment '{}'; there are: {}", args.experiment, known.join(", ")))
@@ -43,7 +43,7 @@ fn carry_out(
     plan: Plan,
     (inventory, sysroot): (Inventory, &Sysroot),
     store: &Store,
-    output: &mut Output,
+    output: &Output,
     before: &str,
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::listen()?;

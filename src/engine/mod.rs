@@ -6,6 +6,7 @@ mod fio;
 mod open;
 mod psync;
 mod session;
+pub mod sim;
 mod stamp;
 mod target;
 #[cfg(test)]

@@ -1,0 +1,228 @@
+//! Ways to measure a drive: drivebench's own and those it is judged beside.
+
+use drivebench::{
+    analyse::{Adaptive, End, Estimate, Rules, Zones, repeat},
+    engine::{
+        Cancel, Engine, EngineError, Flow, Job,
+        sim::{Board, Model, Sim},
+    },
+    units::{Caching, Content, Direction, Extent, Load, MIB, Pattern, Window},
+};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::drives::Subject;
+
+/// A way to measure.
+pub enum Method {
+    /// drivebench.
+    Adaptive(Rules),
+    /// Whole runs of so many MiB each and Student's interval.
+    Runs { runs: usize, mib: u64 },
+    /// Samples of 0.5 s taken for independent, Student's interval, stopped as soon as that looks good.
+    Naive,
+    /// fio's steadystate over 30 samples of 1 s.
+    Fio(Steadystate),
+    /// SNIA's performance test: rounds of a minute until five of them agree.
+    Snia,
+}
+
+/// fio's `steadystate=`.
+pub enum Steadystate {
+    /// `bw:10%`: no sample is farther from the mean.
+    Deviation(f64),
+    /// `bw_slope:0.3%`: the slope per second.
+    Slope(f64),
+}
+
+/// What a method said.
+pub struct Answer {
+    pub value: f64,
+    /// Absent where the method gives none.
+    pub interval: Option<(f64, f64)>,
+    pub bytes: f64,
+    pub seconds: f64,
+    pub converged: bool,
+}
+
+impl Method {
+    /// Measures a fresh copy of the drive; `seed` decides what happens during it.
+    pub fn measure(&self, subject: &Subject, seed: u64) -> Result<Answer, EngineError> {
+        match self {
+            Self::Adaptive(rules) => measure(subject, rules, seed),
+            Self::Runs { runs, mib } => fixed(subject, *runs, *mib, seed),
+            Self::Naive => sampled(subject, 3072 * MIB, 0.5, seed, naive),
+            Self::Fio(rule) => sampled(subject, 3072 * MIB, 1.0, seed, |rates| steadystate(rule, rates)),
+            Self::Snia => sampled(subject, 1 << 38, 60.0, seed, snia),
+        }
+    }
+}
+
+/// drivebench's own way: engine, windows, analysis.
+fn measure(subject: &Subject, rules: &Rules, seed: u64) -> Result<Answer, EngineError> {
+    let mut sim = open(&subject.model, seed)?;
+    if subject.rotates {
+        return zones(&mut sim, subject, rules);
+    }
+    let mut adaptive = Adaptive::new(rules);
+    run(&mut sim, 0, rules.budget as u64 * MIB, |w| flow(adaptive.push(w).stops()))?;
+    let t = adaptive.finish(End::Complete);
+    Ok(answer(&t.estimate, t.bytes as f64, t.seconds))
+}
+
+fn zones(sim: &mut Sim, subject: &Subject, rules: &Rules) -> Result<Answer, EngineError> {
+    let mut zones = Zones::new(rules.precision);
+    loop {
+        let places = zones.next(subject.model.capacity, MIB);
+        if places.is_empty() {
+            break;
+        }
+        for place in places {
+            run(sim, place.offset, Zones::SEGMENT, |w| {
+                zones.push(place, w);
+                Flow::Continue
+            })?;
+        }
+    }
+    let whole = zones.finish();
+    Ok(whole.map_or_else(nothing, |z| answer(&z.estimate, z.bytes as f64, z.seconds)))
+}
+
+fn fixed(subject: &Subject, runs: usize, mib: u64, seed: u64) -> Result<Answer, EngineError> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut rates = Vec::new();
+    let mut seconds = 0.0;
+    for i in 0..runs {
+        let mut model = subject.model.clone();
+        if let Some(cache) = &mut model.cache {
+            // From run to run the cache has had time to empty, more or less.
+            cache.free = if i == 0 { 1.0 } else { random.random() };
+        }
+        let took = run(&mut open(&model, random.random())?, 0, mib * MIB, |_| Flow::Continue)?;
+        rates.push((mib * MIB) as f64 / took);
+        seconds += took;
+    }
+    let estimate = repeat::mean(&rates);
+    Ok(estimate.map_or_else(nothing, |e| answer(&e, (runs as u64 * mib * MIB) as f64, seconds)))
+}
+
+/// What a rule says about the rates so far: whether it is content, and with what.
+struct Verdict {
+    content: bool,
+    value: f64,
+    interval: Option<(f64, f64)>,
+}
+
+/// One long run looked at in samples of `interval` seconds until `rule` is content.
+fn sampled(
+    subject: &Subject,
+    most: u64,
+    interval: f64,
+    seed: u64,
+    rule: impl Fn(&[f64]) -> Option<Verdict>,
+) -> Result<Answer, EngineError> {
+    let mut rates = Vec::new();
+    let (mut bytes, mut last, mut seconds) = (0.0, 0.0, 0.0);
+    let mut found = None;
+    run(&mut open(&subject.model, seed)?, 0, most, |w| {
+        let until = w.to_ns as f64 / 1e9;
+        while found.is_none() && (rates.len() + 1) as f64 * interval <= until {
+            let at = (rates.len() + 1) as f64 * interval;
+            let moved = bytes + w.bytes as f64 * (at - seconds) / (until - seconds);
+            rates.push((moved - last) / interval);
+            last = moved;
+            found = rule(&rates).filter(|v| v.content).map(|v| (v, moved, at));
+        }
+        bytes += w.bytes as f64;
+        seconds = until;
+        flow(found.is_some() || interval >= 60.0 && rates.len() >= 25)
+    })?;
+    let found = found.or_else(|| rule(&rates).map(|v| (v, bytes, seconds)));
+    Ok(found.map_or_else(nothing, |(v, bytes, seconds)| Answer {
+        value: v.value,
+        interval: v.interval,
+        bytes,
+        seconds,
+        converged: v.content,
+    }))
+}
+
+fn naive(rates: &[f64]) -> Option<Verdict> {
+    let e = repeat::mean(rates)?;
+    let content = rates.len() >= 10 && e.high - e.value <= 0.05 * e.value;
+    Some(Verdict { content, value: e.value, interval: Some((e.low, e.high)) })
+}
+
+fn steadystate(rule: &Steadystate, rates: &[f64]) -> Option<Verdict> {
+    let window = last(rates, 30)?;
+    let value = window.iter().sum::<f64>() / 30.0;
+    let content = match rule {
+        Steadystate::Deviation(most) => window.iter().all(|r| (r - value).abs() < most * value),
+        Steadystate::Slope(most) => slope(window).abs() < most * value,
+    };
+    Some(Verdict { content, value, interval: None })
+}
+
+/// Highest less lowest within 20 % of the mean, and the line's ends within 10 %.
+fn snia(rates: &[f64]) -> Option<Verdict> {
+    let window = last(rates, 5)?;
+    let e = repeat::mean(window)?;
+    let spread =
+        window.iter().copied().fold(f64::MIN, f64::max) - window.iter().copied().fold(f64::MAX, f64::min);
+    let content = spread <= 0.2 * e.value && slope(window).abs() * 4.0 <= 0.1 * e.value;
+    Some(Verdict { content, value: e.value, interval: content.then_some((e.low, e.high)) })
+}
+
+fn last(rates: &[f64], n: usize) -> Option<&[f64]> {
+    rates.len().checked_sub(n).map(|from| &rates[from..])
+}
+
+/// Least squares, per sample.
+fn slope(y: &[f64]) -> f64 {
+    let middle = (y.len() - 1) as f64 / 2.0;
+    let (mut up, mut down) = (0.0, 0.0);
+    for (i, y) in y.iter().enumerate() {
+        let x = i as f64 - middle;
+        up += x * y;
+        down += x * x;
+    }
+    up / down
+}
+
+fn open(model: &Model, seed: u64) -> Result<Sim, EngineError> {
+    Sim::new(&Board { drives: vec![model.clone()], seed, ..Board::default() })
+}
+
+/// A sequential write of `bytes` from `offset` on; returns its seconds.
+fn run(
+    sim: &mut Sim,
+    offset: u64,
+    bytes: u64,
+    mut watch: impl FnMut(&Window) -> Flow,
+) -> Result<f64, EngineError> {
+    let load = Load {
+        direction: Direction::Write,
+        pattern: Pattern::Sequential,
+        block: MIB,
+        depth: 1,
+        caching: Caching::Direct,
+        content: Content::Random,
+        seed: 1,
+        verify: false,
+    };
+    let job = Job { target: 0, load, extent: Extent { offset, length: bytes }, bytes, window: MIB };
+    let outcomes = sim.run(&[job], &Cancel::default(), &mut |_, w| watch(w))?;
+    Ok(outcomes.iter().map(|o| o.seconds).sum())
+}
+
+fn flow(stop: bool) -> Flow {
+    if stop { Flow::Stop } else { Flow::Continue }
+}
+
+fn answer(e: &Estimate, bytes: f64, seconds: f64) -> Answer {
+    Answer { value: e.value, interval: Some((e.low, e.high)), bytes, seconds, converged: e.converged }
+}
+
+fn nothing() -> Answer {
+    Answer { value: 0.0, interval: None, bytes: 0.0, seconds: 0.0, converged: false }
+}

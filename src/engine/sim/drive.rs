@@ -1,0 +1,269 @@
+//! A modelled drive at work: a state machine without a clock of its own.
+
+use rand::Rng;
+use rand_distr::{Exp1, StandardNormal};
+
+use super::{
+    model::{Cache, Model, Zone},
+    random::{Factors, Random, Schedule, seeded},
+};
+use crate::units::{Extent, MIB};
+
+/// An operation that reaches the drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Op {
+    /// To the drive; otherwise from it.
+    pub write: bool,
+    /// Where, bytes.
+    pub offset: u64,
+    /// How much, bytes.
+    pub length: u64,
+}
+
+/// What took most of an operation's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The medium at its sustained speed.
+    Medium,
+    /// The write cache took it.
+    Cache,
+    /// The drive stalled.
+    Stall,
+    /// Others on the same bus.
+    Bus,
+}
+
+/// Why an operation failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The medium failed (EIO).
+    Medium,
+    /// It reaches beyond the capacity (ENOSPC).
+    Capacity,
+}
+
+/// What became of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// When the drive began with it, ns.
+    pub start_ns: u64,
+    /// When the drive was done with it and ready for the next, ns.
+    pub end_ns: u64,
+    /// What took its time.
+    pub cause: Cause,
+    /// Why it failed.
+    pub fault: Option<Fault>,
+}
+
+/// A link that several drives share; one transfer at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// Its ceiling, bytes per second.
+    pub rate: f64,
+    free_ns: u64,
+}
+
+impl Link {
+    /// A free link.
+    pub fn new(rate: f64) -> Self {
+        Self { rate, free_ns: 0 }
+    }
+}
+
+/// A modelled drive at work. Time is told to it; the same seed and the same operations give the same times.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    model: Model,
+    random: Random,
+    factors: Factors,
+    schedules: Vec<Schedule>,
+    /// Speed of this run.
+    efficiency: f64,
+    /// Time per byte as a multiple of the nominal one, for this MiB.
+    slowness: f64,
+    /// Bytes moved in all.
+    moved: u64,
+    written: u64,
+    cache_free: f64,
+    slow_regime: bool,
+    /// MiB left in this regime.
+    turn: f64,
+    /// When the last operation ended, ns.
+    free_ns: u64,
+    /// Where the last operation ended, bytes.
+    head: u64,
+}
+
+impl Drive {
+    /// A drive that has just been plugged in.
+    pub fn new(model: &Model, seed: u64) -> Self {
+        let mut random = seeded(seed, 0);
+        let factors = Factors::new(&model.noise, &mut random);
+        let schedules = model.stalls.iter().map(|s| Schedule::new(s, &mut random)).collect();
+        let slow_regime = random.random();
+        let mut drive = Self {
+            model: model.clone(),
+            random,
+            factors,
+            schedules,
+            efficiency: 1.0,
+            slowness: 1.0,
+            moved: 0,
+            written: 0,
+            cache_free: model.cache.map_or(0.0, |c| (c.bytes * c.free).floor()),
+            slow_regime,
+            turn: 0.0,
+            free_ns: 0,
+            head: 0,
+        };
+        drive.turn = drive.dwell();
+        drive.begin_run();
+        drive
+    }
+
+    /// What it is.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Another run: runs differ a little, whatever they do.
+    pub fn begin_run(&mut self) {
+        let fresh: f64 = self.random.sample(StandardNormal);
+        self.efficiency = (1.0 + self.model.noise.run * fresh).max(0.1);
+    }
+
+    /// Does `op`, which reached the drive at `now_ns`. Operations are done one after the other, in the order of calls.
+    pub fn service(&mut self, now_ns: u64, op: Op, link: Option<&mut Link>) -> Done {
+        let start_ns = now_ns.max(self.free_ns);
+        if let Some(cache) = &self.model.cache {
+            let rested = (start_ns - self.free_ns) as f64 / 1e9;
+            self.cache_free = (self.cache_free + rested * cache.drain).min(cache.bytes);
+        }
+        let fault = self.fault(op);
+        let mut seconds = self.model.operation_seconds;
+        if op.offset != self.head {
+            seconds += self.model.seek_seconds;
+        }
+        let mut cause = Cause::Medium;
+        if fault.is_none() {
+            self.head = op.offset.saturating_add(op.length);
+            let cached = op.write && self.cache_free > 0.0;
+            seconds += self.transfer(op);
+            if cached {
+                cause = Cause::Cache;
+            }
+            let stalled = self.stalled(op.write, cached);
+            if stalled > seconds {
+                cause = Cause::Stall;
+            }
+            seconds += stalled;
+        }
+        let mut end_ns = start_ns.saturating_add((seconds * 1e9).round() as u64);
+        if let (Some(link), None) = (link, fault) {
+            let occupied = (op.length as f64 / link.rate * 1e9).round() as u64;
+            link.free_ns = link.free_ns.max(start_ns).saturating_add(occupied);
+            if link.free_ns > end_ns {
+                (end_ns, cause) = (link.free_ns, Cause::Bus);
+            }
+        }
+        self.free_ns = end_ns;
+        Done { start_ns, end_ns, cause, fault }
+    }
+
+    /// Whether `op` would read back what was written, as far as the drive is concerned.
+    pub fn faithful(&self, op: Op) -> bool {
+        let real = self.model.real_capacity.unwrap_or(u64::MAX);
+        op.offset.saturating_add(op.length) <= real && !touches(&self.model.faults.corrupt, op)
+    }
+
+    fn fault(&self, op: Op) -> Option<Fault> {
+        let faults = &self.model.faults;
+        if op.offset.saturating_add(op.length) > self.model.capacity {
+            Some(Fault::Capacity)
+        } else if faults.dies_after.is_some_and(|most| self.moved.saturating_add(op.length) > most)
+            || !op.write && touches(&faults.unreadable, op)
+        {
+            Some(Fault::Medium)
+        } else {
+            None
+        }
+    }
+
+    /// Seconds that moving the bytes takes, MiB by MiB.
+    fn transfer(&mut self, op: Op) -> f64 {
+        let zones = if op.write { &self.model.write } else { &self.model.read };
+        let sustained = rate(zones, op.offset);
+        let mut seconds = 0.0;
+        let mut left = op.length;
+        while left > 0 {
+            let within = self.moved % MIB;
+            if within == 0 {
+                self.next_mib();
+            }
+            let mut part = left.min(MIB - within);
+            let mut speed = sustained;
+            if let Some(Cache { rate, .. }) = self.model.cache {
+                if op.write && self.cache_free >= 1.0 {
+                    part = part.min(self.cache_free as u64);
+                    self.cache_free -= part as f64;
+                    speed = rate;
+                }
+            }
+            seconds += part as f64 / speed * self.slowness;
+            self.moved += part;
+            left -= part;
+        }
+        if op.write {
+            self.written += op.length;
+        }
+        seconds
+    }
+
+    fn next_mib(&mut self) {
+        let mut speed = self.efficiency;
+        if let Some(drift) = &self.model.drift {
+            speed *= drift.to + (1.0 - drift.to) * (-(self.moved as f64) / drift.over).exp();
+        }
+        if let Some(slow) = self.model.regimes.map(|r| r.slow) {
+            if self.turn <= 0.0 {
+                self.slow_regime = !self.slow_regime;
+                self.turn = self.dwell();
+            }
+            self.turn -= 1.0;
+            if self.slow_regime {
+                speed *= slow;
+            }
+        }
+        self.slowness = self.factors.next(&mut self.random) / speed;
+    }
+
+    /// Length of a turn in whole MiB.
+    fn dwell(&mut self) -> f64 {
+        let drawn: f64 = self.random.sample(Exp1);
+        self.model.regimes.map_or(0.0, |r| (drawn * r.dwell / MIB as f64).ceil())
+    }
+
+    fn stalled(&mut self, write: bool, cached: bool) -> f64 {
+        let mut seconds = 0.0;
+        for (kind, schedule) in self.model.stalls.iter().zip(&mut self.schedules) {
+            if write || kind.reads {
+                let position = if kind.reads { self.moved } else { self.written };
+                let due = schedule.until(position as f64, &mut self.random);
+                if !(kind.spared_by_cache && cached) {
+                    seconds += due;
+                }
+            }
+        }
+        seconds
+    }
+}
+
+fn touches(extents: &[Extent], op: Op) -> bool {
+    let end = op.offset.saturating_add(op.length);
+    extents.iter().any(|e| e.offset < end && op.offset < e.offset.saturating_add(e.length))
+}
+
+fn rate(zones: &[Zone], offset: u64) -> f64 {
+    let i = zones.partition_point(|z| z.from <= offset);
+    zones.get(i.saturating_sub(1)).map_or(f64::INFINITY, |z| z.rate)
+}

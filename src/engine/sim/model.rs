@@ -1,0 +1,196 @@
+//! A modelled drive as a value: what it is, not what state it is in.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Extent;
+
+/// A modelled drive. Everything but speed and capacity is off by default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Model {
+    /// Bytes that it says it holds; operations beyond fail.
+    pub capacity: u64,
+    /// Bytes that it really holds, where that is less: what is written beyond is lost without a word.
+    pub real_capacity: Option<u64>,
+    /// Sustained speed of reads.
+    pub read: Vec<Zone>,
+    /// Sustained speed of writes.
+    pub write: Vec<Zone>,
+    /// What each operation costs the drive, s.
+    pub operation_seconds: f64,
+    /// What each operation costs outside of the drive, s; hidden where others are in flight.
+    pub round_trip_seconds: f64,
+    /// What an operation costs in addition that doesn't begin where the one before it ended, s.
+    pub seek_seconds: f64,
+    /// What a flush costs, s.
+    pub flush_seconds: f64,
+    /// Noise.
+    pub noise: Noise,
+    /// Stalls; several kinds may come together.
+    pub stalls: Vec<Stalls>,
+    /// A fast write cache.
+    pub cache: Option<Cache>,
+    /// Switching between full and lower speed.
+    pub regimes: Option<Regimes>,
+    /// Slowing down as it gets warm.
+    pub drift: Option<Drift>,
+    /// What is broken.
+    pub faults: Faults,
+}
+
+/// From an offset on, a speed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// Where it begins, bytes; the first zone also holds what is before it.
+    pub from: u64,
+    /// Bytes per second.
+    pub rate: f64,
+}
+
+/// Lognormal noise on the time per MiB, and what differs from run to run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Noise {
+    /// Standard deviation of the time of one MiB, as a share.
+    pub variation: f64,
+    /// Correlation from one MiB to the next, 0 to below 1.
+    pub memory: f64,
+    /// Standard deviation of a whole run's speed, as a share.
+    pub run: f64,
+}
+
+/// A renewal process of stalls: distances and lengths are gamma distributed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stalls {
+    /// Mean distance, bytes.
+    pub every: f64,
+    /// Variation of the distance, as a share.
+    pub every_variation: f64,
+    /// Mean length, s.
+    pub seconds: f64,
+    /// Variation of the length, as a share.
+    pub seconds_variation: f64,
+    /// Each is the first of a burst.
+    pub burst: Option<Burst>,
+    /// Reads stall and count, too.
+    pub reads: bool,
+    /// None comes while the write cache takes what is written.
+    pub spared_by_cache: bool,
+}
+
+/// A burst of stalls.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Burst {
+    /// Mean number of stalls, 1 or more; geometrically distributed.
+    pub size: f64,
+    /// Distance within the burst, bytes.
+    pub gap: f64,
+}
+
+/// A fast write cache.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Its size, bytes.
+    pub bytes: f64,
+    /// The share of it that is free at first, 0 to 1.
+    pub free: f64,
+    /// Speed while it takes writes, bytes per second.
+    pub rate: f64,
+    /// How fast it empties while the drive rests, bytes per second.
+    pub drain: f64,
+}
+
+/// Two speeds that take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Regimes {
+    /// The lower speed as a share of the full one.
+    pub slow: f64,
+    /// Mean length of a turn, bytes; exponentially distributed.
+    pub dwell: f64,
+}
+
+/// Speed falls towards a lasting share of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drift {
+    /// The share that lasts.
+    pub to: f64,
+    /// Bytes in which the rest falls to 1/e.
+    pub over: f64,
+}
+
+/// What is broken.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Faults {
+    /// Reads that touch these fail.
+    pub unreadable: Vec<Extent>,
+    /// These hold something else than was written.
+    pub corrupt: Vec<Extent>,
+    /// After so many bytes in all, every operation fails.
+    pub dies_after: Option<u64>,
+}
+
+impl Model {
+    /// A drive of one speed, bytes per second.
+    pub fn flat(capacity: u64, rate: f64) -> Self {
+        let zones = vec![Zone { from: 0, rate }];
+        Self { capacity, read: zones.clone(), write: zones, ..Self::default() }
+    }
+
+    /// Says what makes no sense.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = |name: &str, x: f64| match x {
+            x if x.is_finite() && x > 0.0 => Ok(()),
+            _ => Err(format!("{name} of a modelled drive must be above 0, not {x}")),
+        };
+        let between = |name: &str, x: f64, most: f64| match x {
+            x if (0.0..=most).contains(&x) => Ok(()),
+            _ => Err(format!("{name} of a modelled drive must be 0 to {most}, not {x}")),
+        };
+        if self.read.is_empty() || self.write.is_empty() {
+            return Err("a modelled drive needs a read and a write speed".to_owned());
+        }
+        if ![&self.read, &self.write].iter().all(|zones| zones.is_sorted_by_key(|z| z.from)) {
+            return Err("zones of a modelled drive must ascend".to_owned());
+        }
+        self.read.iter().chain(&self.write).try_for_each(|z| positive("rate", z.rate))?;
+        between("operation_seconds", self.operation_seconds, 1e6)?;
+        between("round_trip_seconds", self.round_trip_seconds, 1e6)?;
+        between("seek_seconds", self.seek_seconds, 1e6)?;
+        between("flush_seconds", self.flush_seconds, 1e6)?;
+        between("noise.variation", self.noise.variation, 10.0)?;
+        between("noise.memory", self.noise.memory, 0.9999)?;
+        between("noise.run", self.noise.run, 0.1)?;
+        for s in &self.stalls {
+            positive("stalls.every", s.every)?;
+            between("stalls.every_variation", s.every_variation, 10.0)?;
+            between("stalls.seconds", s.seconds, 1e6)?;
+            between("stalls.seconds_variation", s.seconds_variation, 10.0)?;
+            if let Some(b) = &s.burst {
+                between("stalls.burst.size", b.size - 1.0, 1e3)?;
+                positive("stalls.burst.gap", b.gap)?;
+            }
+        }
+        if let Some(c) = &self.cache {
+            positive("cache.rate", c.rate)?;
+            between("cache.bytes", c.bytes, f64::MAX)?;
+            between("cache.free", c.free, 1.0)?;
+            between("cache.drain", c.drain, f64::MAX)?;
+        }
+        if let Some(r) = &self.regimes {
+            positive("regimes.slow", r.slow)?;
+            positive("regimes.dwell", r.dwell)?;
+        }
+        if let Some(d) = &self.drift {
+            positive("drift.to", d.to)?;
+            positive("drift.over", d.over)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Virtual time: which operations wait, and what happens next.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
+use super::drive::{Done, Drive, Link, Op};
+
+/// An operation that a job has submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Asked {
+    pub job: usize,
+    pub submit_ns: u64,
+    pub write: bool,
+    pub offset: u64,
+    pub length: u64,
+}
+
+impl Asked {
+    pub fn op(&self) -> Op {
+        Op { write: self.write, offset: self.offset, length: self.length }
+    }
+}
+
+/// What happens next.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// A drive can take the next operation.
+    Free(usize),
+    /// An operation is completed.
+    Complete(Asked, Done),
+}
+
+/// One drive's line.
+#[derive(Debug, Clone, Default)]
+struct Line {
+    waiting: VecDeque<Asked>,
+    free_ns: u64,
+    /// A [`Event::Free`] is on its way.
+    announced: bool,
+}
+
+/// Events at the same time come in the order in which they were made.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub now_ns: u64,
+    lines: Vec<Line>,
+    times: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    /// What stands behind `times`; free places are used again.
+    events: Vec<Event>,
+    unused: Vec<usize>,
+    made: u64,
+}
+
+impl Queue {
+    pub fn new(drives: usize, now_ns: u64) -> Self {
+        Self {
+            now_ns,
+            lines: vec![Line::default(); drives],
+            times: BinaryHeap::new(),
+            events: Vec::new(),
+            unused: Vec::new(),
+            made: 0,
+        }
+    }
+
+    pub fn ask(&mut self, target: usize, asked: Asked) {
+        self.lines[target].waiting.push_back(asked);
+    }
+
+    /// Lets the drive begin with the next operation in its line if it can, and makes sure that it is asked again.
+    pub fn kick(&mut self, target: usize, drive: &mut Drive, link: Option<&mut Link>) {
+        let now = self.now_ns;
+        let line = &mut self.lines[target];
+        if line.free_ns <= now {
+            if let Some(asked) = line.waiting.pop_front() {
+                let done = drive.service(now, asked.op(), link);
+                line.free_ns = done.end_ns;
+                let away = (drive.model().round_trip_seconds * 1e9) as u64;
+                self.push(done.end_ns.saturating_add(away), Event::Complete(asked, done));
+            }
+        }
+        let line = &mut self.lines[target];
+        if !line.waiting.is_empty() && !line.announced {
+            line.announced = true;
+            let at = line.free_ns;
+            self.push(at, Event::Free(target));
+        }
+    }
+
+    fn push(&mut self, at: u64, event: Event) {
+        let place = match self.unused.pop() {
+            Some(place) => {
+                self.events[place] = event;
+                place
+            }
+            None => {
+                self.events.push(event);
+                self.events.len() - 1
+            }
+        };
+        self.made += 1;
+        self.times.push(Reverse((at, self.made, place)));
+    }
+
+    /// The next event; time goes on to it.
+    pub fn next(&mut self) -> Option<Event> {
+        let Reverse((at, _, place)) = self.times.pop()?;
+        self.unused.push(place);
+        self.now_ns = at;
+        let event = self.events[place];
+        if let Event::Free(target) = event {
+            self.lines[target].announced = false;
+        }
+        Some(event)
+    }
+}

@@ -1,0 +1,245 @@
+//! A job while it runs: what it submits next, what it has done, its windows.
+
+use rand::Rng;
+
+use super::{
+    super::{Ended, EngineError, Flow, Job, Outcome, WINDOW_PILOT, WINDOW_SECONDS},
+    drive::{Done, Fault, Op},
+    queue::{Asked, Queue},
+    random::{Random, seeded},
+};
+use crate::units::{Caching, Direction, Histogram, Pattern, SlowOp, Window};
+
+/// How many operations must have been seen before the next is called slow.
+const ENOUGH: usize = 200;
+
+/// A job while it runs.
+#[derive(Debug)]
+pub(super) struct Running<'a> {
+    job: &'a Job,
+    random: Random,
+    /// Blocks in the extent.
+    blocks: u64,
+    /// Blocks submitted so far.
+    submitted: u64,
+    in_flight: u32,
+    start_ns: u64,
+    last_ns: u64,
+    outcome: Outcome,
+    ended: Option<Ended>,
+    windows: Windows,
+}
+
+impl<'a> Running<'a> {
+    /// Refuses what no engine can do.
+    pub fn new(job: &'a Job, targets: usize, start_ns: u64) -> Result<Self, EngineError> {
+        let load = &job.load;
+        load.check()?;
+        let refuse = |why: String| Err(EngineError::Job(why));
+        if job.target >= targets {
+            return refuse(format!("there is no target {}", job.target));
+        }
+        if load.caching == Caching::Direct && job.extent.offset % load.block != 0 {
+            return refuse(format!("offset {} is no multiple of the block size", job.extent.offset));
+        }
+        let blocks = job.extent.length / load.block;
+        if blocks == 0 && job.bytes > 0 {
+            return refuse(format!("no block of {} bytes fits into {} bytes", load.block, job.extent.length));
+        }
+        Ok(Self {
+            job,
+            random: seeded(load.seed, 1),
+            blocks,
+            submitted: 0,
+            in_flight: 0,
+            start_ns,
+            last_ns: start_ns,
+            outcome: Outcome {
+                ended: Ended::Finished,
+                bytes_read: 0,
+                bytes_written: 0,
+                ops: 0,
+                seconds: 0.0,
+                fsync_seconds: 0.0,
+            },
+            ended: None,
+            windows: Windows::new(job.window),
+        })
+    }
+
+    pub fn target(&self) -> usize {
+        self.job.target
+    }
+
+    /// Submits operations until as many are in flight as may be.
+    pub fn submit(&mut self, queue: &mut Queue, number: usize) {
+        let load = &self.job.load;
+        while self.ended.is_none()
+            && self.in_flight < load.depth
+            && self.submitted < self.job.bytes.div_ceil(load.block)
+        {
+            let block = match load.pattern {
+                Pattern::Sequential => self.submitted % self.blocks,
+                Pattern::Random => self.random.random_range(0..self.blocks),
+            };
+            let write = match load.direction {
+                Direction::Read => false,
+                Direction::Write => true,
+                Direction::Mixed { read_percent } => self.random.random_range(0..100) >= read_percent,
+            };
+            let offset = self.job.extent.offset.saturating_add(block * load.block);
+            let submit_ns = queue.now_ns;
+            queue.ask(self.job.target, Asked { job: number, submit_ns, write, offset, length: load.block });
+            self.submitted += 1;
+            self.in_flight += 1;
+        }
+    }
+
+    /// Takes a completed operation at `now_ns`; `faithful` says whether it reads back what was written.
+    pub fn complete(
+        &mut self,
+        asked: &Asked,
+        done: &Done,
+        now_ns: u64,
+        faithful: bool,
+        watch: &mut dyn FnMut(&Window) -> Flow,
+    ) {
+        self.in_flight -= 1;
+        self.last_ns = now_ns;
+        let failure = failure(asked.op(), done.fault, faithful || !self.job.load.verify);
+        match &failure {
+            Some(_) => self.windows.current.errors += 1,
+            None => {
+                self.outcome.ops += 1;
+                let moved =
+                    if asked.write { &mut self.outcome.bytes_written } else { &mut self.outcome.bytes_read };
+                *moved += asked.length;
+                let mixed = matches!(self.job.load.direction, Direction::Mixed { .. });
+                self.windows.add(asked, now_ns - asked.submit_ns, mixed);
+            }
+        }
+        if self.ended.is_some() {
+            return;
+        }
+        let moved = self.outcome.bytes_read + self.outcome.bytes_written;
+        let all = moved >= self.job.bytes;
+        let ended = failure.or(all.then_some(Ended::Finished));
+        if self.windows.full() || ended.is_some() {
+            let flow = watch(&self.windows.close(now_ns - self.start_ns));
+            self.ended = ended.or((flow == Flow::Stop).then_some(Ended::Stopped));
+        }
+    }
+
+    /// What it did in all; `flush_seconds` is what a flush costs its drive.
+    pub fn finish(mut self, flush_seconds: f64) -> Outcome {
+        let flush = self.job.load.caching == Caching::BufferedFsync && self.outcome.bytes_written > 0;
+        self.outcome.fsync_seconds = if flush { flush_seconds } else { 0.0 };
+        self.outcome.seconds = (self.last_ns - self.start_ns) as f64 / 1e9 + self.outcome.fsync_seconds;
+        // A job without bytes has nothing to complete; whatever else has not ended by itself was cancelled.
+        self.outcome.ended =
+            self.ended.unwrap_or(if self.job.bytes == 0 { Ended::Finished } else { Ended::Cancelled });
+        self.outcome
+    }
+}
+
+fn failure(op: Op, fault: Option<Fault>, sound: bool) -> Option<Ended> {
+    let direction = if op.write { "write" } else { "read" };
+    let failed = |what: &str, errno, message: &str| {
+        Some(Ended::Failed { what: what.to_owned(), offset: op.offset, errno, message: message.to_owned() })
+    };
+    match fault {
+        Some(Fault::Medium) => failed(direction, Some(5), "Input/output error"),
+        Some(Fault::Capacity) if op.write => failed(direction, Some(28), "No space left on device"),
+        Some(Fault::Capacity) => failed(direction, None, "the target ends here"),
+        None if !op.write && !sound => failed("verify", None, "the block does not hold what was written"),
+        None => None,
+    }
+}
+
+/// Puts windows together.
+#[derive(Debug)]
+struct Windows {
+    current: Window,
+    latencies: Vec<u64>,
+    reads: Option<Vec<u64>>,
+    /// Bytes of a full window.
+    size: u64,
+    closed: u64,
+    operations: u64,
+    slow: Slow,
+}
+
+impl Windows {
+    fn new(size: u64) -> Self {
+        Self {
+            current: Window::default(),
+            latencies: Vec::new(),
+            reads: None,
+            size: size.max(1),
+            closed: 0,
+            operations: 0,
+            slow: Slow { limit: u64::MAX, ..Slow::default() },
+        }
+    }
+
+    fn add(&mut self, asked: &Asked, ns: u64, mixed: bool) {
+        self.current.bytes += asked.length;
+        self.current.ops += 1;
+        self.latencies.push(ns);
+        if mixed {
+            let reads = self.reads.get_or_insert_default();
+            if !asked.write {
+                reads.push(ns);
+            }
+        }
+        if self.slow.is(ns) {
+            self.current.slow.push(SlowOp(self.operations, ns));
+        }
+        self.operations += 1;
+    }
+
+    fn full(&self) -> bool {
+        self.current.bytes >= self.size
+    }
+
+    /// Ends the window at `to_ns` since the job's start and begins the next.
+    fn close(&mut self, to_ns: u64) -> Window {
+        let next = Window { from_ns: to_ns, ..Window::default() };
+        let mut window = std::mem::replace(&mut self.current, next);
+        window.to_ns = to_ns;
+        window.latency = Histogram::of(&mut self.latencies);
+        self.latencies.clear();
+        window.reads = self.reads.take().map(|mut reads| Histogram::of(&mut reads));
+        self.closed += 1;
+        if self.closed == WINDOW_PILOT {
+            let mut seconds = to_ns as f64 / 1e9 / WINDOW_PILOT as f64;
+            while seconds > 0.0 && seconds < WINDOW_SECONDS {
+                seconds *= 2.0;
+                self.size = self.size.saturating_mul(2);
+            }
+        }
+        window
+    }
+}
+
+/// Tells operations that are slower than 99.5 % of those before them.
+#[derive(Debug, Default)]
+struct Slow {
+    all: Histogram,
+    fresh: Vec<u64>,
+    limit: u64,
+}
+
+impl Slow {
+    fn is(&mut self, ns: u64) -> bool {
+        let slow = ns > self.limit;
+        self.fresh.push(ns);
+        // Reckoned anew after ever more operations, so that it costs little.
+        if self.fresh.len() >= ENOUGH.max((self.all.count() / 16).min(1 << 16) as usize) {
+            self.all.merge(&Histogram::of(&mut self.fresh));
+            self.fresh.clear();
+            self.limit = self.all.quantile(0.995).unwrap_or(u64::MAX);
+        }
+        slow
+    }
+}
