@@ -13,7 +13,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::{
-    experiments::PlanError, inventory::TargetError, plan::ProtocolError, record::StoreError, run::LockError,
+    experiments::PlanError,
+    inventory::TargetError,
+    plan::ProtocolError,
+    record::StoreError,
+    run::{LockError, sweep},
 };
 
 use args::{Args, Command};
@@ -38,6 +42,10 @@ pub fn main() -> ExitCode {
         }
     };
     let output = Output::new(&args);
+    // What a killed run left is removed by the next start, whatever that start is for.
+    if let Ok(store) = results::store(&args.store) {
+        output.swept(sweep(store.dir()));
+    }
     let done = match &args.command {
         Command::Run(run) => run::run(run, &args.store, &output),
         Command::List(list) => list::list(list, &output),

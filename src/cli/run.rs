@@ -10,7 +10,7 @@ use crate::{
     plan::{Plan, Protocol, Rule, Step},
     record::{End, Event, How, SCHEMA, Start, Store},
     report::{Format, render},
-    run::{self, Lock, Setting, Swept},
+    run::{self, Lock, Setting},
     units::{Caching, decimal_bytes, duration, size},
 };
 
@@ -20,13 +20,12 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         Usage(format!("there is no experiment '{}'; there are: {}", args.experiment, known.join(", ")))
     })?;
     let store = results::store(store)?;
-    swept(run::sweep(store.dir()), output);
     let sysroot = Sysroot::live();
     let inventory = Inventory::read(&sysroot);
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let ask = ask(args, args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?)?;
     for target in ask.targets.iter().filter(|t| t.kind == Kind::Directory) {
-        swept(run::sweep_directory(&target.path, store.dir()), output);
+        output.swept(run::sweep_directory(&target.path, store.dir()));
     }
     let plan = experiment.plan(&ask)?;
     let before = describe(&plan);
@@ -198,19 +197,4 @@ fn describe(plan: &Plan) -> String {
         lines.push(format!("  {written} · {time} · nothing erased"));
     }
     lines.join("\n") + "\n"
-}
-
-fn swept(swept: Vec<Swept>, output: &Output) {
-    for one in swept {
-        output.note(&match one {
-            Swept::Removed(path) => format!("Removed {}, left by a run that was killed.", path.display()),
-            Swept::Left(path, why) => {
-                format!(
-                    "{} was left by a run that was killed and can't be removed ({why}): rm {}",
-                    path.display(),
-                    path.display()
-                )
-            }
-        });
-    }
 }

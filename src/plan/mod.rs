@@ -9,7 +9,7 @@ pub use protocol::{Protocol, ProtocolError};
 use crate::{
     analyse::{Rules, Zones},
     inventory::Target,
-    units::{Extent, Load, MIB},
+    units::{Caching, Extent, Load, MIB},
 };
 
 /// What will be done.
@@ -101,6 +101,9 @@ pub struct Cost {
     pub seconds: Option<f64>,
 }
 
+/// What a run through the page cache moves: enough to outlast a drive's own cache, little enough to be repeated.
+const CACHED: u64 = 256 * MIB;
+
 /// The most bytes that a zone measurement reads: 65 positions at its finest.
 pub const fn zone_bytes() -> u64 {
     65 * Zones::SEGMENT
@@ -144,6 +147,24 @@ impl Measure {
     /// The part of the target it may touch.
     pub fn extent(&self) -> Extent {
         Extent { offset: 0, length: self.reach }
+    }
+
+    /// The same through the page cache. Windows of such a load tell of memory until the end, so no rule can watch
+    /// it: a fixed amount instead, which writes finish with `fsync` and reads begin cold.
+    pub fn through_cache(&self) -> Self {
+        let bytes = match self.rule {
+            Rule::Fixed { bytes } | Rule::Adaptive { bytes, .. } => bytes,
+            Rule::Zones { .. } => self.reach,
+        };
+        let bytes = bytes.min(CACHED).min(self.reach) / self.load.block * self.load.block;
+        let writes = self.load.writes();
+        let caching = if writes { Caching::BufferedFsync } else { Caching::Buffered };
+        Self {
+            load: Load { caching, ..self.load.clone() },
+            rule: Rule::Fixed { bytes },
+            cold: !writes,
+            ..self.clone()
+        }
     }
 
     /// The smallest window that suits its rule: chunks of 1 MiB, or one block where that is larger.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     inventory::{Check, Inventory},
-    plan::Plan,
+    plan::{Measure, Plan},
     units::{EngineInfo, Outcome, Place, Window},
 };
 
@@ -50,6 +50,9 @@ pub enum Event {
         engine: EngineInfo,
         /// When, as RFC 3339.
         at: String,
+        /// What is really measured, where it can't be what the plan says; a note tells why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instead: Option<Box<Measure>>,
     },
     /// A slice of a running load.
     Window {

@@ -123,7 +123,14 @@ pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
         }
         let done = match step {
             Step::Scratch { target, bytes } => scratch(plan, *target, *bytes, &mut files, setting),
-            Step::Measure(m) => loads(plan, at, m, &mut files, setting),
+            Step::Measure(m) => loads(plan, at, (m, false), &mut files, setting).or_else(|e| match e {
+                RunError::Engine(e @ EngineError::NoDirect(_)) => {
+                    let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
+                    setting.emit(Event::Note { target: None, text })?;
+                    loads(plan, at, (&m.through_cache(), true), &mut files, setting)
+                }
+                e => Err(e),
+            }),
         };
         match done {
             Ok(troubles) => failed.extend(troubles),
@@ -165,7 +172,7 @@ fn scratch(
 fn loads(
     plan: &Plan,
     step: usize,
-    m: &Measure,
+    (m, instead): (&Measure, bool),
     files: &mut files::Files,
     setting: &mut Setting<'_>,
 ) -> Result<Troubles, RunError> {
@@ -184,7 +191,8 @@ fn loads(
         opened.push(file);
     }
     let mut engine = engine::open(plan.engine.as_deref(), &m.load, opened)?;
-    setting.emit(Event::Step { step, engine: engine.info(), at: now() })?;
+    let instead = instead.then(|| Box::new(m.clone()));
+    setting.emit(Event::Step { step, engine: engine.info(), at: now(), instead })?;
     setting.writer.quiet(m.targets.iter().any(|&t| shares_filesystem(setting.store, &plan.targets[t].path)));
 
     let mut unwritten = Ok(());

@@ -19,7 +19,7 @@ use crate::{
 /// All runs of one load on one target.
 pub(super) struct Group<'a> {
     pub target: &'a Target,
-    pub measure: &'a Measure,
+    pub measure: Measure,
     /// Over all runs.
     pub estimate: Estimate,
     pub runs: Vec<Run>,
@@ -30,6 +30,8 @@ pub(super) struct Group<'a> {
 struct Gathered {
     start: Option<Start>,
     plan: Option<Plan>,
+    /// What was really measured, by step.
+    measured: BTreeMap<usize, Measure>,
     engines: Vec<EngineInfo>,
     again: Vec<String>,
     flags: Vec<String>,
@@ -41,12 +43,12 @@ pub(super) fn findings(question: &str, record: &mut dyn Iterator<Item = Event>) 
     for event in record {
         take(event, &mut held, &mut series);
     }
-    let Gathered { start, plan, engines, again, mut flags } = held;
+    let Gathered { start, plan, measured, engines, again, mut flags } = held;
     let Some(plan) = plan else {
         flags.push("Nothing was measured: the record ends before its plan.".to_owned());
         return empty(question, start, flags);
     };
-    let groups = groups(&plan, series);
+    let groups = groups(&plan, &measured, series);
     let mut findings = empty(question, start.clone(), flags);
     findings.modelled = engines.iter().any(|e| e.modelled);
     findings.context = context(start.as_ref(), &plan, &engines);
@@ -60,30 +62,27 @@ pub(super) fn findings(question: &str, record: &mut dyn Iterator<Item = Event>) 
 }
 
 fn take(event: Event, held: &mut Gathered, series: &mut BTreeMap<(usize, usize), Series>) {
-    let of = |held: &Gathered, step: usize| {
-        let plan = held.plan.as_ref()?;
-        plan.measures().find(|(at, _)| *at == step).map(|(_, m)| Series::new(m))
-    };
     match event {
         Event::Start(start) => held.start = Some(*start),
-        Event::Plan { plan } => held.plan = Some(plan),
+        Event::Plan { plan } => {
+            held.measured = plan.measures().map(|(at, m)| (at, m.clone())).collect();
+            held.plan = Some(plan);
+        }
         Event::Preflight { checks, .. } => {
             held.flags.extend(checks.into_iter().filter_map(|c| c.flag));
             held.flags.sort();
             held.flags.dedup();
         }
-        Event::Step { engine, .. } if !held.engines.contains(&engine) => held.engines.push(engine),
+        Event::Step { step, engine, instead, .. } => {
+            held.measured.extend(instead.map(|m| (step, *m)));
+            if !held.engines.contains(&engine) {
+                held.engines.push(engine);
+            }
+        }
         Event::Note { text, .. } => held.flags.push(text),
         Event::Window { step, target, zone, window } => {
-            let made = || of(held, step);
-            let entry = series.entry((step, target));
-            match entry {
-                std::collections::btree_map::Entry::Occupied(mut s) => s.get_mut().window(zone, &window),
-                std::collections::btree_map::Entry::Vacant(slot) => {
-                    if let Some(new) = made() {
-                        slot.insert(new).window(zone, &window);
-                    }
-                }
+            if let Some(m) = held.measured.get(&step) {
+                series.entry((step, target)).or_insert_with(|| Series::new(m)).window(zone, &window);
             }
         }
         Event::Outcome { step, target, outcome, again, .. } => {
@@ -92,7 +91,7 @@ fn take(event: Event, held: &mut Gathered, series: &mut BTreeMap<(usize, usize),
                 s.outcome(outcome);
             }
         }
-        Event::Step { .. } | Event::Scratch { .. } | Event::End(_) => {}
+        Event::Scratch { .. } | Event::End(_) => {}
     }
 }
 
@@ -112,10 +111,14 @@ fn empty(question: &str, start: Option<Start>, flags: Vec<String>) -> Findings {
 }
 
 /// Runs of the same load on the same target belong together, in the order of the plan's targets.
-fn groups(plan: &Plan, series: BTreeMap<(usize, usize), Series>) -> Vec<Group<'_>> {
+fn groups<'a>(
+    plan: &'a Plan,
+    measured: &BTreeMap<usize, Measure>,
+    series: BTreeMap<(usize, usize), Series>,
+) -> Vec<Group<'a>> {
     let mut groups: Vec<(usize, Group<'_>)> = Vec::new();
     for ((step, target), series) in series {
-        let Some((_, measure)) = plan.measures().find(|(at, _)| *at == step) else { continue };
+        let Some(measure) = measured.get(&step) else { continue };
         let Some(on) = plan.targets.get(target) else { continue };
         if measure.label == FILL {
             continue;
@@ -125,7 +128,12 @@ fn groups(plan: &Plan, series: BTreeMap<(usize, usize), Series>) -> Vec<Group<'_
             Some((_, group)) => group.runs.push(run),
             None => groups.push((
                 target,
-                Group { target: on, measure, estimate: run.estimate.clone(), runs: vec![run] },
+                Group {
+                    target: on,
+                    measure: measure.clone(),
+                    estimate: run.estimate.clone(),
+                    runs: vec![run],
+                },
             )),
         }
     }

@@ -4,11 +4,13 @@ use super::super::ask::{Ask, LoadName, PlanError};
 use crate::{
     inventory::{Kind, Target},
     plan::{Measure, Plan, Protocol, Rule, Step},
-    units::{Content, Direction, Load, MIB, Pattern},
+    units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
 
 /// The label of the step that only fills a file so that there is something to read.
 pub(super) const FILL: &str = "fill";
+/// An interval needs repetitions where windows tell nothing.
+const CACHED_RUNS: u32 = 3;
 /// Left free for others: a full filesystem stops more than a measurement.
 const RESERVE: u64 = 64 * MIB;
 
@@ -59,7 +61,7 @@ fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
             let zoned = target.rotates() && target.kind == Kind::BlockDevice && name == LoadName::Read;
             let rule =
                 if zoned { Rule::Zones { precision: ask.effort.rules.precision, seconds } } else { adaptive };
-            target_steps.push(Step::Measure(Measure {
+            let measure = Measure {
                 label: name.name().to_owned(),
                 repetition: 1,
                 targets: vec![at],
@@ -67,12 +69,24 @@ fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
                 load,
                 rule,
                 reach,
-                cold: name == LoadName::Read,
-            }));
+                cold: false,
+            };
+            if ask.caching == Caching::Direct {
+                target_steps.push(Step::Measure(measure));
+            } else {
+                let run = |repetition| Measure { repetition, ..cached(&measure, ask.caching) };
+                target_steps.extend((1..=CACHED_RUNS).map(|n| Step::Measure(run(n))));
+            }
         }
         steps.extend(target_steps);
     }
     Ok(steps)
+}
+
+/// As it was asked for through the page cache, be it without the fsync that would make it honest.
+fn cached(measure: &Measure, caching: Caching) -> Measure {
+    let cached = measure.through_cache();
+    Measure { load: Load { caching, ..cached.load.clone() }, ..cached }
 }
 
 /// Fills the file in large blocks; its speed is recorded but is nobody's question.
