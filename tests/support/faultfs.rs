@@ -76,10 +76,19 @@ const TTL: Duration = Duration::ZERO;
 impl FaultFs {
     /// Mounts an empty filesystem.
     pub fn mount() -> Self {
+        Self::mount_as(MountOption::RW)
+    }
+
+    /// Mounts an empty filesystem that can't be written.
+    pub fn mount_read_only() -> Self {
+        Self::mount_as(MountOption::RO)
+    }
+
+    fn mount_as(mode: MountOption) -> Self {
         let directory = tempfile::tempdir().expect("a directory to mount on");
         let state = Arc::new(Shared::default());
         let mut config = Config::default();
-        config.mount_options = vec![MountOption::FSName("faultfs".to_owned()), MountOption::RW];
+        config.mount_options = vec![MountOption::FSName("faultfs".to_owned()), mode];
         let session = fuser::spawn_mount(Fs(state.clone()), directory.path(), &config).unwrap_or_else(|e| {
             panic!("this test needs FUSE: apt install fuse3, and access to /dev/fuse ({e})");
         });

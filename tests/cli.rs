@@ -1,0 +1,441 @@
+//! What a person types and sees, on real files and on a filesystem with faults.
+
+#[path = "support/cli.rs"]
+mod cli;
+#[path = "support/faultfs.rs"]
+mod faultfs;
+
+use std::path::{Path, PathBuf};
+
+use cli::{Cli, names};
+use faultfs::FaultFs;
+use rustix::process::Signal;
+
+/// A run so short that no test waits for it.
+const SHORT: [&str; 4] = ["run", "baseline", "--max-bytes", "4M"];
+
+fn short(target: &Path) -> Vec<PathBuf> {
+    SHORT.iter().map(PathBuf::from).chain([target.to_owned()]).collect()
+}
+
+fn long(target: &Path) -> Vec<PathBuf> {
+    ["run", "baseline", "--thorough"].iter().map(PathBuf::from).chain([target.to_owned()]).collect()
+}
+
+/// What differs from run to run and from machine to machine, taken out.
+fn still(text: &str, target: &Path) -> String {
+    let mut out = text.replace(&target.display().to_string(), "TARGET");
+    let run = out.find("Kept as ").map(|at| out[at + 8..].split(' ').next().unwrap_or_default().to_owned());
+    if let Some(run) = run {
+        out = out.replace(&run, "RUN");
+    }
+    out
+}
+
+#[test]
+fn a_run_ends_with_tables_verdicts_and_a_record_that_shows_the_same() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let done = cli.run(short(place.path()));
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(names(place.path()), [""; 0], "nothing is left");
+    for expected in
+        ["speed", "settled", "99.99th", "Writes: ", "Reads: ", "Again:", "drivebench run baseline"]
+    {
+        assert!(done.out.contains(expected), "{expected} in {}", done.out);
+    }
+    assert!(done.out.lines().all(|l| l.chars().count() <= 80 || l.starts_with("  ")), "{}", done.out);
+    let name = cli.run_name();
+    let again = cli.run(["results", "show", &name]);
+    assert_eq!((again.code, again.out), (0, done.out));
+
+    let json: serde_json::Value =
+        serde_json::from_str(&cli.run(["results", "show", &name, "--format", "json"]).out).expect("JSON");
+    let written =
+        json["estimates"].as_array().expect("estimates").iter().find(|e| e["name"] == "write throughput");
+    let value = written.expect("a write throughput")["estimate"]["value"].as_f64().expect("a number");
+    assert!(value > 0.0);
+    let record = cli.record();
+    let moved: u64 = record
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).expect("JSON lines"))
+        .filter(|e| e["event"] == "window" && e["step"] == 1)
+        .map(|e| e["window"]["bytes"].as_u64().expect("bytes"))
+        .sum();
+    assert_eq!(moved, 4 << 20, "every window is in the record");
+
+    let csv = cli.run(["results", "show", &name, "--format", "csv"]).out;
+    assert!(csv.starts_with("run,target,name,value,low,high,unit,converged,how\n"), "{csv}");
+    assert!(cli.run(["results", "show", &name, "--format", "markdown"]).out.contains("| write |"));
+    assert!(cli.run(["results"]).out.contains(&name));
+    assert_eq!(cli.run(["results", "rm", &name]).code, 0);
+    assert_eq!(cli.run(["results", "show", &name]).code, 2);
+}
+
+#[test]
+fn the_plan_touches_nothing() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    let done =
+        cli.run(["run", "baseline", "--plan", "--max-time", "10m", fs.path().to_str().expect("UTF-8")]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    insta::assert_snapshot!(still(&done.out, fs.path()));
+    assert!(!cli.store().exists() && names(fs.path()).is_empty());
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_is_touched() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let here = place.path().to_str().expect("UTF-8");
+    std::fs::write(place.path().join("empty"), "").expect("writes");
+    std::fs::write(place.path().join("own.toml"), "name = 'x'\nspeed = 3\n").expect("writes");
+    let (empty, own) = (format!("{here}/empty"), format!("{here}/own.toml"));
+    let missing = format!("{here}/missing/deep");
+    let cases: &[&[&str]] = &[
+        &["run"],
+        &["run", "baseline"],
+        &["run", "basement", here],
+        &["run", "baseline", &missing],
+        &["run", "baseline", "no-such-serial"],
+        &["run", "baseline", "/proc"],
+        &["run", "baseline", "/dev/null"],
+        &["run", "baseline", &empty],
+        &["run", "baseline", "--bs", "0", here],
+        &["run", "baseline", "--bs", "1T", here],
+        &["run", "baseline", "--bs", "4q", here],
+        &["run", "baseline", "--bs", "16M", "--iodepth", "200", here],
+        &["run", "baseline", "--iodepth", "0", here],
+        &["run", "baseline", "--iodepth", "99999999999", here],
+        &["run", "baseline", "--max-bytes", "1", here],
+        &["run", "baseline", "--max-bytes", "99999999999999999999", here],
+        &["run", "baseline", "--max-time", "0", here],
+        &["run", "baseline", "--max-time", "soon", here],
+        &["run", "baseline", "--precision", "0", here],
+        &["run", "baseline", "--rw", "shred", here],
+        &["run", "baseline", "--rwmixread", "101", here],
+        &["run", "baseline", "--engine", "warp", here],
+        &["run", "baseline", "--protocol", "pi-hero", here],
+        &["run", "baseline", "--protocol", &own, here],
+        &["run", "baseline", "--protocol", "pi-zero", "--quick", here],
+        &["results", "show", "r999"],
+        &["results", "rm", "../../etc/passwd"],
+        &["list", "--sysroot", &missing],
+    ];
+    let mut shown = String::new();
+    for args in cases {
+        let done = cli.run(*args);
+        assert_eq!(done.code, 2, "{args:?}: {}{}", done.out, done.err);
+        assert!(done.out.is_empty(), "{args:?}: {}", done.out);
+        let line = args.join(" ").replace(here, "TARGET");
+        shown += &format!(
+            "$ drivebench {line}\n{}\n",
+            done.err.replace(here, "TARGET").replace(&*cli.store().to_string_lossy(), "STORE")
+        );
+    }
+    insta::assert_snapshot!(shown);
+    assert!(!cli.store().exists(), "nothing was touched");
+}
+
+/// A block device of this machine that can be read; the test reads its plan only.
+fn block_device() -> String {
+    let sizes = std::fs::read_dir("/sys/block").expect("sysfs").map(|e| e.expect("entry").path());
+    let real = sizes.filter(|p| std::fs::read_to_string(p.join("size")).is_ok_and(|s| s.trim() != "0"));
+    let device = real.map(|p| format!("/dev/{}", p.file_name().expect("a name").to_string_lossy()));
+    device.filter(|d| Path::new(d).exists()).next().expect("this test needs a block device in /sys/block")
+}
+
+#[test]
+fn a_block_device_is_never_written() {
+    let (cli, device) = (Cli::new(), block_device());
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(&file, vec![7; 1 << 20]).expect("writes");
+    let existing = file.path().to_str().expect("UTF-8");
+    for target in [device.as_str(), existing] {
+        for how in [["--rw", "write"], ["--rw", "randrw"], ["--protocol", "pi-zero"]] {
+            let done = cli.run(["run", "baseline", how[0], how[1], target]);
+            assert_eq!(done.code, 2, "{}", done.err);
+            assert!(
+                done.err.contains("nothing is erased without explicit consent")
+                    || done.err.contains("no permission"),
+                "{}",
+                done.err
+            );
+        }
+    }
+    assert_eq!(std::fs::read(&file).expect("reads"), vec![7; 1 << 20]);
+}
+
+#[test]
+fn an_existing_file_is_read_and_left_as_it_is() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let file = place.path().join("film.mkv");
+    let content: Vec<u8> = (0..5_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(&file, &content).expect("writes");
+    let done = cli.run(short(&file));
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.contains("Reads: ") && !done.out.contains("Writes: "), "{}", done.out);
+    assert_eq!(std::fs::read(&file).expect("reads"), content);
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let cli = Cli::new();
+    let place = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o555)).expect("closes");
+    let done = cli.run_as_nobody(short(place.path()));
+    assert_eq!(done.code, 1, "{}", done.out);
+    insta::assert_snapshot!(still(&done.err, place.path()));
+}
+
+#[test]
+fn a_read_only_filesystem_is_refused() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount_read_only());
+    let done = cli.run(short(fs.path()));
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(done.err.contains("is mounted read-only"), "{}", done.err);
+}
+
+#[test]
+fn a_full_filesystem_is_refused_before_it_is_filled() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    fs.set(|f| f.free = Some(100 << 20));
+    let done = cli.run(["run", "baseline", fs.path().to_str().expect("UTF-8")]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    insta::assert_snapshot!(still(&done.err, fs.path()));
+    assert!(names(fs.path()).is_empty());
+}
+
+#[test]
+fn space_that_runs_out_midway_ends_cleanly() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    fs.set(|f| f.space = Some(2 << 20));
+    let done = cli.run(short(fs.path()));
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(done.err.contains("No space left on device"), "{}", done.err);
+    assert!(done.out.contains("2.10 MB") && done.out.contains("What came before it stands"), "{}", done.out);
+    assert!(names(fs.path()).is_empty());
+}
+
+#[test]
+fn a_target_that_starts_failing_keeps_the_result_so_far() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    fs.set(|f| f.eio_writes = Some(3 << 20..4 << 20));
+    let done = cli.run(short(fs.path()));
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(done.err.contains("write failed at offset 3145728"), "{}", done.err);
+    assert!(done.out.contains("3.15 MB") && done.out.contains("Input/output error"), "{}", done.out);
+    assert!(
+        cli.record().lines().last().is_some_and(|l| l.contains(r#""event":"end""#) && l.contains("failed"))
+    );
+    assert!(names(fs.path()).is_empty());
+}
+
+#[test]
+fn the_other_drive_is_measured_when_one_fails() {
+    let (cli, fs, place) = (Cli::new(), FaultFs::mount(), Cli::directory());
+    fs.set(|f| f.eio_writes = Some(0..1 << 40));
+    let done = cli.run([short(fs.path()), vec![place.path().to_owned()]].concat());
+    assert_eq!(done.code, 1, "{}", done.out);
+    let (good, bad) = (place.path().display().to_string(), fs.path().display().to_string());
+    assert!(done.out.contains(&format!("{good}: Writes: ")), "{}", done.out);
+    assert!(done.err.contains(&bad) && done.err.contains("write failed at offset 0"), "{}", done.err);
+}
+
+#[test]
+fn a_filesystem_that_refuses_direct_io_is_measured_through_the_cache_and_said_so() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    fs.set(|f| f.no_direct = true);
+    let done = cli.run(short(fs.path()));
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(
+        done.out.contains("refuses direct I/O") && done.out.contains("the final fsync included"),
+        "{}",
+        done.out
+    );
+}
+
+#[test]
+fn what_was_written_is_verified() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let mut args = short(place.path());
+    args.push("--verify".into());
+    let done = cli.run(args);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+}
+
+#[test]
+fn signals_stop_it_keep_the_result_and_leave_nothing() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let (cli, fs) = (Cli::new(), FaultFs::mount());
+        let mut running = cli.start(long(fs.path()));
+        running.wait_for("progress");
+        running.signal(signal);
+        assert_eq!(running.finish(), Some(code));
+        assert_eq!(names(fs.path()), [""; 0]);
+        let record = cli.record();
+        assert!(record.lines().last().is_some_and(|l| l.contains("interrupted")), "{record}");
+        let shown = cli.run(["results", "show", &cli.run_name()]).out;
+        assert!(
+            shown.contains("Stopped before the answer") || shown.contains("too short for an interval"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn a_drive_that_hangs_does_not_hold_up_ctrl_c() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    let mut running = cli.start(long(fs.path()));
+    running.wait_for("progress");
+    fs.set(|f| f.hold = true);
+    fs.wait_until_held(1);
+    running.signal(Signal::INT);
+    // Its last word comes while the operation still hangs; the kernel ends the process when the drive lets go.
+    running.wait_for("findings");
+    assert!(fs.held() > 0);
+    fs.release();
+    assert_eq!(running.finish(), Some(130));
+}
+
+#[test]
+fn ten_kills_leave_ten_readable_records_and_nothing_else() {
+    let fs = FaultFs::mount();
+    let mut state = 20_261_121u64;
+    for _ in 0..10 {
+        let cli = Cli::new();
+        let mut running = cli.start(long(fs.path()));
+        // At a random moment: before the first load, or after some bytes of it.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        running.wait_for("scratch");
+        if state >> 62 > 0 {
+            running.wait_for("progress");
+        }
+        running.signal(Signal::KILL);
+        assert_eq!(running.finish(), None);
+        let left = names(fs.path());
+        assert_eq!(left.len(), 1, "kill -9 leaves the file: {left:?}");
+        let swept = cli.run(["results", "show", &cli.run_name()]);
+        assert_eq!(swept.code, 0, "{}", swept.err);
+        assert!(
+            swept.err.contains(&left[0]) && swept.err.contains("left by a run that was killed"),
+            "{}",
+            swept.err
+        );
+        assert!(swept.out.contains("The record was cut off"), "{}", swept.out);
+        assert_eq!(names(fs.path()), [""; 0], "the next start removes it");
+    }
+}
+
+#[test]
+fn an_unwritable_store_is_refused_by_name() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let mut args = short(place.path());
+    args.extend(["--store".into(), "/proc/drivebench".into()]);
+    let done = cli.run(args);
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(done.err.contains("/proc/drivebench") && done.err.contains("--store DIR"), "{}", done.err);
+    assert!(names(place.path()).is_empty());
+}
+
+#[test]
+fn the_second_run_on_a_drive_is_refused_or_waits() {
+    let (cli, other, fs) = (Cli::new(), Cli::new(), FaultFs::mount());
+    let mut first = cli.start(long(fs.path()));
+    first.wait_for("progress");
+    let second = other.run(short(fs.path()));
+    assert_eq!(second.code, 1, "{}", second.out);
+    let said = format!("is being measured by another drivebench, process {}", first.pid());
+    assert!(second.err.replace('\n', " ").contains(&said), "{}", second.err);
+    assert!(!other.store().exists());
+
+    let mut args = short(fs.path());
+    args.push("--wait".into());
+    let waiting = other.start(args);
+    first.signal(Signal::INT);
+    assert_eq!(first.finish(), Some(130));
+    assert_eq!(waiting.finish(), Some(0));
+}
+
+#[test]
+fn protocols_are_followed_to_the_letter() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let own = place.path().join("own.toml");
+    let load = |label: &str, rw: &str, caching: &str| {
+        format!(
+            "[[loads]]\nlabel = '{label}'\nrw = '{rw}'\nsize = '2MiB'\nblock = '128KiB'\ndepth = 2\ncaching = '{caching}'\n"
+        )
+    };
+    let text = format!(
+        "name = 'own'\nabout = 'a'\nsource = 's'\nruns = 3\n{}{}cold = true\n",
+        load("out", "write", "buffered+fsync"),
+        load("in", "read", "buffered")
+    );
+    std::fs::write(&own, text).expect("writes");
+    let done = cli.run([
+        "run",
+        "baseline",
+        "--protocol",
+        own.to_str().expect("UTF-8"),
+        place.path().to_str().expect("UTF-8"),
+    ]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let outcomes: Vec<(u64, u64)> = cli
+        .record()
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).expect("JSON lines"))
+        .filter(|e| e["event"] == "outcome")
+        .map(|e| {
+            (
+                e["outcome"]["bytes_written"].as_u64().expect("bytes"),
+                e["outcome"]["bytes_read"].as_u64().expect("bytes"),
+            )
+        })
+        .collect();
+    assert_eq!(
+        outcomes,
+        [(2 << 20, 0), (2 << 20, 0), (2 << 20, 0), (0, 2 << 20), (0, 2 << 20), (0, 2 << 20)]
+    );
+    assert!(done.out.contains("out 3") && done.out.contains("over 3 runs"), "{}", done.out);
+}
+
+#[test]
+fn two_targets_are_ranked() {
+    let (cli, a, b) = (Cli::new(), Cli::directory(), FaultFs::mount());
+    let done = cli.run([short(a.path()), vec![b.path().to_owned()]].concat());
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.contains("no real difference") || done.out.contains("times the last"), "{}", done.out);
+}
+
+#[test]
+fn output_without_unicode_is_ascii_and_a_closed_pipe_is_no_error() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let mut args = short(place.path());
+    args.push("--ascii".into());
+    let done = cli.run(args);
+    assert!(done.code == 0 && done.out.is_ascii() && done.err.is_ascii(), "{}{}", done.out, done.err);
+    let mut listing = cli.command(["list"]);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let listed = listing.stdout(writer).output().expect("drivebench starts");
+    assert_eq!(
+        (listed.status.code(), String::from_utf8_lossy(&listed.stderr).into_owned()),
+        (Some(0), String::new())
+    );
+}
+
+#[test]
+fn help_says_what_there_is() {
+    let cli = Cli::new();
+    let text = |args: &[&str]| cli.run(args).out;
+    insta::assert_snapshot!(
+        [text(&["--help"]), text(&["run", "--help"]), text(&["results", "--help"])].join("\n----\n")
+    );
+}
+
+#[test]
+fn list_and_its_json() {
+    let cli = Cli::new();
+    assert_eq!(cli.run(["list"]).code, 0);
+    let json: serde_json::Value =
+        serde_json::from_str(&cli.run(["list", "--format", "json"]).out).expect("JSON");
+    assert!(json["machine"]["kernel"].is_string() && json["drives"].is_array());
+}
