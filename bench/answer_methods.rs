@@ -137,14 +137,19 @@ fn sampled(
         seconds = until;
         flow(found.is_some() || interval >= 60.0 && rates.len() >= 25)
     })?;
-    let found = found.or_else(|| rule(&rates).map(|v| (v, bytes, seconds)));
-    Ok(found.map_or_else(nothing, |(v, bytes, seconds)| Answer {
-        value: v.value,
-        interval: v.interval,
+    // A run that ends before the rule has enough samples still has a mean.
+    let plain = || Verdict { content: false, value: bytes / seconds, interval: None };
+    let (verdict, bytes, seconds) = match found {
+        Some(found) => found,
+        None => (rule(&rates).unwrap_or_else(plain), bytes, seconds),
+    };
+    Ok(Answer {
+        value: verdict.value,
+        interval: verdict.interval,
         bytes,
         seconds,
-        converged: v.content,
-    }))
+        converged: verdict.content,
+    })
 }
 
 fn naive(rates: &[f64]) -> Option<Verdict> {

@@ -2,6 +2,7 @@
 
 use super::{
     Cliff, End, Estimate, Reason, Rules, Stall, Stalls, Throughput, Unseen,
+    cliff::Cut,
     interval::{deviation, spacings},
     judge::{Judged, judge},
     series::Series,
@@ -12,6 +13,12 @@ use crate::units::{MIB, Window};
 const WIDEN: f64 = 1.2;
 /// A cliff this many chunks before a failed look was what made it fail.
 const FORGIVE: usize = 64;
+
+/// Whether a cliff is clear enough to need no more data. After a small step, the slow part must last as long as the
+/// fast one and twice the least, so that a drive that merely switches speeds is not taken for one with a cache.
+fn clear(cliff: &Cut, seen: usize, retain: usize) -> bool {
+    cliff.after >= 2.0 * cliff.before || seen - cliff.resume >= cliff.at.max(2 * retain)
+}
 
 /// What the rule says after a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +97,7 @@ impl Adaptive {
             self.failed = seen;
         }
         let half = judged.half_width();
-        let deep = seen >= rules.w_min || !judged.cliffs.is_empty();
+        let deep = seen >= rules.w_min || judged.cliffs.last().is_some_and(|c| clear(c, seen, rules.retain));
         let good = WIDEN * half <= rules.precision && agreed && judged.used() >= rules.retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
         if deep && good && seen >= 2 * self.failed {

@@ -63,18 +63,26 @@ pub(crate) fn stall_share(events: &[Event], n: usize) -> StallShare {
             StallShare { mean, below: mean - low * each, above: high * each - mean }
         }
         k => {
-            // From stall to stall is a cycle; the ratio of stall time to cycle length, and the part of a cycle at
-            // either end that was seen or not by chance.
+            // From stall to stall is a cycle; what is uncertain is the ratio of stall time to cycle length, and at
+            // either end the part of a cycle that was seen or not by chance.
             let lengths = spacings(events);
+            let cycles = lengths.len() as f64;
             let sum: f64 = lengths.iter().sum();
             let ratio = events[1..].iter().map(|e| e.excess).sum::<f64>() / sum;
             let errors: Vec<f64> =
                 events[1..].iter().zip(&lengths).map(|(e, length)| e.excess - ratio * length).collect();
-            let cycle = sum / lengths.len() as f64;
-            let variance = deviation(&errors).powi(2) / (lengths.len() as f64 * cycle * cycle);
-            let edge = (total / k as f64 / n).powi(2) / 6.0;
-            let half = student(k - 2) * (variance + edge).sqrt();
-            StallShare { mean, below: half, above: half }
+            // Few cycles may look regular by luck: stalls that come at random weigh in like one cycle more.
+            let random = events.iter().map(|e| e.excess * e.excess).sum::<f64>() / k as f64;
+            let spread = ((cycles - 1.0) * deviation(&errors).powi(2) + random) / cycles;
+            let each = total / k as f64;
+            let edge = (each / n).powi(2) / 6.0;
+            let t = student(k - 2);
+            let half = t * (spread * cycles / (sum * sum) + edge).sqrt();
+            // Where stalls are more frequent than seen, their number also varies more: the score interval, whose
+            // middle lies above the mean.
+            let shift = t * t * spread / (2.0 * each * n);
+            let half = half.hypot(shift);
+            StallShare { mean, below: half - shift, above: half + shift }
         }
     }
 }

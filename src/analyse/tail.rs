@@ -88,8 +88,8 @@ impl Tail {
         let effective = ((self.count as f64 / cluster) as u64).max(1);
         let ranks = Binomial::new(share, effective).ok()?;
         let stretch = self.count as f64 / effective as f64;
-        let lower = (ranks.inverse_cdf(0.025) as f64 * stretch) as u64;
-        let upper = ((ranks.inverse_cdf(0.975) + 1) as f64 * stretch).ceil() as u64;
+        let lower = (quantile(&ranks, effective, 0.025) as f64 * stretch) as u64;
+        let upper = ((quantile(&ranks, effective, 0.975) + 1) as f64 * stretch).ceil() as u64;
         let seconds = |ns: u64| ns as f64 / 1e9;
         let value = self.all.quantile(share).map(seconds)?;
         let low = self.all.at_rank(lower).map_or(0.0, seconds).min(value);
@@ -103,6 +103,20 @@ impl Tail {
             needed: ((0.025f64.ln() / share.ln()).ceil() * cluster).ceil() as u64,
         })
     }
+}
+
+/// The smallest of 0 to `n` that a share `p` of `binomial` does not exceed. (The library's own search panics for some.)
+fn quantile(binomial: &Binomial, n: u64, p: f64) -> u64 {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if binomial.cdf(middle) >= p {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
 }
 
 #[cfg(test)]
@@ -134,11 +148,13 @@ mod tests {
             (36_889, 0.9999, 36_881, 36_888),
             (1000, 0.99, 983, 996),
             (1000, 0.5, 469, 531),
+            (1, 0.9999, 1, 1),
+            (3, 0.5, 0, 3),
             (262_144, 0.9999, 262_107, 262_127),
             (10_000_000, 0.999, 9_989_804, 9_990_195),
         ] {
             let b = Binomial::new(p, n).expect("valid");
-            assert_eq!((b.inverse_cdf(0.025), b.inverse_cdf(0.975)), (low, high), "{n} {p}");
+            assert_eq!((quantile(&b, n, 0.025), quantile(&b, n, 0.975)), (low, high), "{n} {p}");
         }
     }
 
