@@ -259,11 +259,14 @@ pub(super) fn run(
         lanes.push(lane);
     }
     let waiting = workers.len();
+    let mut threads = Vec::new();
     for (lane, worker) in workers {
-        let spawned = thread::Builder::new().stack_size(STACK).spawn(move || work(&lane, worker));
-        if let Err(source) = spawned {
-            gate.open(None);
-            return Err(EngineError::System { what: "starting an I/O thread".to_owned(), source });
+        match thread::Builder::new().stack_size(STACK).spawn(move || work(&lane, worker)) {
+            Ok(thread) => threads.push(thread),
+            Err(source) => {
+                gate.open(None);
+                return Err(EngineError::System { what: "starting an I/O thread".to_owned(), source });
+            }
         }
     }
     wait_until_ready(&inbox, waiting).inspect_err(|_| gate.open(None))?;
@@ -274,6 +277,10 @@ pub(super) fn run(
     session.listen(&inbox, cancel, watch);
     // Workers that still hang must not wait for a reader while they hold what is read next.
     drop(inbox);
+    if session.ended == session.lanes.len() {
+        // They have nothing left to do, and must not hold files that the caller closes.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
     Ok(session.lanes.iter().map(|lane| lane.outcome()).collect())
 }
 

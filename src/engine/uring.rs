@@ -143,6 +143,8 @@ struct Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         if self.in_flight == 0 {
+            // The kernel takes a closed ring apart when it finds the time; until then it would hold the file.
+            let _ = self.ring.submitter().unregister_files();
             // SAFETY: no operation uses the memory any more, and it is dropped only here.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
         }

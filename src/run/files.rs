@@ -5,7 +5,8 @@ use std::{
     io::{self, Seek, SeekFrom},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, mpsc},
+    time::Duration,
 };
 
 use rustix::fs::{Advice, OFlags, fadvise};
@@ -26,6 +27,9 @@ struct Open {
     /// Bytes from the start that can be read back: all of an existing file, what was written of a scratch file.
     readable: u64,
 }
+
+/// How long removing a file may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The files of a plan's targets, in their order.
 #[derive(Debug)]
@@ -98,9 +102,17 @@ impl Files {
 
     /// Closes a target's file and removes it where it is ours.
     pub fn close(&mut self, at: usize) -> Result<(), RunError> {
-        match self.open[at].take().and_then(|o| o.scratch) {
-            Some(scratch) => scratch.remove().map_err(|(path, source)| RunError::Leftover { path, source }),
-            None => Ok(()),
+        let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
+        let path = scratch.path().map(Path::to_owned).unwrap_or_default();
+        // The kernel removes nothing while an operation on it hangs, and nobody should wait for a dead drive.
+        let (done, removed) = mpsc::channel();
+        std::thread::spawn(move || done.send(scratch.remove()));
+        match removed.recv_timeout(PATIENCE) {
+            Ok(removed) => removed.map_err(|(path, source)| RunError::Leftover { path, source }),
+            Err(_) => {
+                let source = io::Error::new(io::ErrorKind::TimedOut, "the drive doesn't answer");
+                Err(RunError::Leftover { path, source })
+            }
         }
     }
 }

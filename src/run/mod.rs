@@ -47,7 +47,10 @@ pub enum RunError {
         source: io::Error,
     },
     /// The file made for the loads is still there.
-    #[error("{path} is left and can't be removed ({source}): rm {path}", path = path.display())]
+    #[error(
+        "{path} is left ({source}); the next start of drivebench removes it, or rm {path}",
+        path = path.display()
+    )]
     Leftover {
         /// What is left.
         path: PathBuf,

@@ -15,7 +15,7 @@ use rustix::fs::ftruncate;
 
 use crate::{
     tools::{FIO, Output, Query, Runner, ToolError},
-    units::{Caching, Direction, Histogram, Window},
+    units::{Direction, Histogram, Window},
 };
 
 use super::{
@@ -164,8 +164,6 @@ struct Track {
     block: u64,
     ops: u64,
     mixed: bool,
-    /// An fsync at the end belongs to the last window.
-    hold: bool,
     deaf: bool,
     last: JobStatus,
     shown: Window,
@@ -179,7 +177,6 @@ impl Track {
             block: job.load.block,
             ops: cursor::ops(job),
             mixed: matches!(job.load.direction, Direction::Mixed { .. }),
-            hold: job.load.caching == Caching::BufferedFsync,
             deaf: false,
             last: JobStatus::default(),
             shown: Window::default(),
@@ -188,22 +185,22 @@ impl Track {
         }
     }
 
-    /// What came since the window before. Bytes are those of operations with a known latency, until the last window
-    /// makes the sum exact.
+    /// What came since the window before. The last window waits for the end, so that all of the time, an fsync's too,
+    /// belongs to a window.
     fn window(&mut self, now: &JobStatus, last: bool) -> Option<Window> {
         let ops = now.read.completed() + now.write.completed();
-        let complete = ops >= self.ops || last;
-        if ops <= self.shown.ops || (complete && self.hold && !last) {
+        if ops <= self.shown.ops || (ops >= self.ops && !last) {
             return None;
         }
-        let bytes = if complete { now.read.io_bytes + now.write.io_bytes } else { ops * self.block };
+        // fio counts bytes a little before or after latencies; blocks are always whole.
+        let bytes = ops * self.block;
         let reads = newer(now.read.bins(), &mut self.reads);
         let mut latency = newer(now.write.bins(), &mut self.writes);
         latency.merge(&reads);
         let window = Window {
             from_ns: self.shown.to_ns,
             to_ns: now.ns().max(self.shown.to_ns),
-            bytes: bytes.saturating_sub(self.shown.bytes),
+            bytes: bytes - self.shown.bytes,
             ops: ops - self.shown.ops,
             latency,
             reads: self.mixed.then_some(reads),
