@@ -213,7 +213,7 @@ proptest! {
         let mut zones = Zones::new(0.05);
         for w in &all {
             tail.push(w);
-            zones.push(Place { step: 0, offset: 0 }, w);
+            zones.push(crate::units::Place { step: 0, offset: 0 }, w);
         }
         zones.finish();
         for share in [0.5, 0.99, 0.9999] {

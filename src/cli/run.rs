@@ -11,7 +11,7 @@ use crate::{
     record::{End, Event, How, SCHEMA, Start, Store},
     report::{Format, render},
     run::{self, Lock, Setting},
-    units::{Caching, decimal_bytes, duration, size},
+    units::{Caching, aim, decimal_bytes, duration, size},
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -24,9 +24,6 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let inventory = Inventory::read(&sysroot);
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let ask = ask(args, args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?)?;
-    for target in ask.targets.iter().filter(|t| t.kind == Kind::Directory) {
-        output.swept(run::sweep_directory(&target.path, store.dir()));
-    }
     let plan = experiment.plan(&ask)?;
     let before = describe(&plan);
     if args.plan {
@@ -48,6 +45,10 @@ fn carry_out(
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
     let _locks = lock(&plan, args.wait, &cancel, output)?;
+    // Now that no other run can be at work there.
+    for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
+        output.swept(run::sweep_directory(&target.path));
+    }
     let begin = |run: String| Start {
         schema: SCHEMA,
         run,
@@ -178,7 +179,7 @@ fn describe(plan: &Plan) -> String {
                 Rule::Fixed { bytes } if runs > 1 => format!("{}, {runs} runs", size(*bytes)),
                 Rule::Fixed { bytes } => size(*bytes),
                 Rule::Adaptive { rules, .. } => {
-                    format!("until ±{} is sure", crate::units::percent(rules.precision))
+                    format!("until ±{} is sure", aim(rules.precision))
                 }
                 Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
             };

@@ -71,7 +71,11 @@ impl Scratch {
         File::open(&markers)?.sync_all()?;
         let named = Named { path, marker, _held: held };
         match OpenOptions::new().read(true).write(true).create_new(true).open(&named.path) {
-            Ok(file) => Ok(Self { file, named: Some(named) }),
+            Ok(file) => {
+                // For whoever finds the file but not the marker; where files can't be locked the marker must do.
+                let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+                Ok(Self { file, named: Some(named) })
+            }
             Err(e) => {
                 fs::remove_file(&named.marker)?;
                 Err(e)
@@ -123,23 +127,15 @@ pub fn sweep(store: &Path) -> Vec<Swept> {
     markers.flatten().filter_map(|m| sweep_marked(&m.path())).collect()
 }
 
-/// Removes what killed runs left in this directory: the drive may have been away when its marker was swept.
-pub fn sweep_directory(dir: &Path, store: &Path) -> Vec<Swept> {
+/// Removes what killed runs left in this directory, whatever store they had: the drive may have been away when its
+/// marker was swept. Files that a run still holds stay.
+pub fn sweep_directory(dir: &Path) -> Vec<Swept> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let stale = |path: &PathBuf| {
-        let run = run_of(path)?;
-        // A lock that is held, or a marker that can't be asked, means that the run may go on.
-        match File::open(store.join(MARKERS).join(run)) {
-            Ok(held) => flock(&held, FlockOperation::NonBlockingLockExclusive).ok(),
-            Err(e) => (e.kind() == io::ErrorKind::NotFound).then_some(()),
-        }
+        let held = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
+        run_of(path).is_some() && !File::open(path).is_ok_and(held)
     };
-    entries
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| stale(p).is_some())
-        .filter_map(|p| remove_file(&p))
-        .collect()
+    entries.flatten().map(|e| e.path()).filter(stale).filter_map(|p| remove_file(&p)).collect()
 }
 
 fn sweep_marked(marker: &Path) -> Option<Swept> {
@@ -209,7 +205,7 @@ mod tests {
         assert_eq!(names(&dir), [".drivebench-rabc.scratch"]);
         assert_eq!(names(&store.join(MARKERS)), ["rabc"]);
         // While it is held, no other start touches it.
-        assert_eq!((sweep(&store), sweep_directory(&dir, &store)), (vec![], vec![]));
+        assert_eq!((sweep(&store), sweep_directory(&dir)), (vec![], vec![]));
         scratch.remove().expect("removes");
         assert_eq!((names(&dir), names(&store.join(MARKERS))), (vec![], vec![]));
         drop(Scratch::named(&dir, &store, "rdef").expect("creates"));
@@ -241,7 +237,7 @@ mod tests {
         assert_eq!(sweep(&store), []);
         fs::rename(&away, &dir).expect("plugs in");
         fs::write(dir.join("keep.scratch"), "mine").expect("writes");
-        assert_eq!(sweep_directory(&dir, &store), [Swept::Removed(left)]);
+        assert_eq!(sweep_directory(&dir), [Swept::Removed(left)]);
         assert_eq!(names(&dir), ["keep.scratch"]);
     }
 
@@ -254,7 +250,7 @@ mod tests {
         fs::write(store.join(MARKERS).join("rxyz"), precious.as_os_str().as_encoded_bytes()).expect("writes");
         assert_eq!(sweep(&store), []);
         fs::create_dir(dir.join(".drivebench-rdir.scratch")).expect("a directory of that name");
-        assert!(matches!(&sweep_directory(&dir, &store)[..], [Swept::Left(..)]));
+        assert!(matches!(&sweep_directory(&dir)[..], [Swept::Left(..)]));
         assert!(precious.exists());
     }
 }

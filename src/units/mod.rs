@@ -9,5 +9,5 @@ mod window;
 pub use histogram::Histogram;
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern};
 pub use outcome::{Ended, EngineInfo, Outcome};
-pub use size::{KIB, MIB, SizeError, count, decimal_bytes, duration, parse_size, percent, rate, size};
+pub use size::{KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size};
 pub use window::{Place, SlowOp, Window};

@@ -105,6 +105,11 @@ pub fn percent(share: f64) -> String {
     if p.abs() >= 9.95 { format!("{p:.0} %") } else { format!("{p:.1} %") }
 }
 
+/// An aim as a percentage, without decimals it doesn't need: `5 %`, `1.5 %`.
+pub fn aim(share: f64) -> String {
+    format!("{} %", (share * 1000.0).round() / 10.0)
+}
+
 /// A count with its noun: `1 stall`, `17 stalls`.
 pub fn count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
@@ -174,6 +179,7 @@ mod tests {
             ["350 ns", "1.93 ms", "442 ms", "2.6 s", "9:15", "1:02:03", "1 ms"]
         );
         assert_eq!([percent(0.018), percent(0.97), percent(f64::INFINITY)], ["1.8 %", "97 %", "unknown"]);
+        assert_eq!([aim(0.05), aim(0.015)], ["5 %", "1.5 %"]);
         assert_eq!(
             [count(1, "stall"), count(17, "stall"), count(0, "stall")],
             ["1 stall", "17 stalls", "0 stalls"]

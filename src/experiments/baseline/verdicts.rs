@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{Estimate, Percentile, Reason, Stalls, Throughput, Unseen, compare},
     plan::{Plan, Rule},
-    units::{Caching, Direction, Ended, count, decimal_bytes, duration, percent, rate, size},
+    units::{Caching, Direction, Ended, aim, count, decimal_bytes, duration, percent, rate, size},
 };
 
 pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
@@ -128,7 +128,7 @@ fn stalls(verb: &str, stalls: &Stalls) -> Option<String> {
 fn unsettled(group: &Group<'_>, run: &Run) -> Option<String> {
     let Rule::Adaptive { rules, .. } = &group.measure.rule else { return None };
     let t = &run.throughput;
-    let aim = percent(rules.precision);
+    let aim = aim(rules.precision);
     let needed = match t.bytes_needed {
         Some(bytes) if bytes > t.bytes => format!(" ±{aim} would take about {}.", decimal_bytes(bytes)),
         _ => String::new(),
