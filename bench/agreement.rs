@@ -11,18 +11,29 @@ use pairs::{Result, Scratch, fio, load, median};
 
 const PAIRS: usize = 5;
 
-fn theirs(scratch: &Scratch, direction: Direction, block: u64) -> Result<f64> {
+/// Each run of a pair is cut into slices that alternate, so that a drive whose speed wanders is the same for both.
+const SLICES: usize = 4;
+
+/// A slice's seconds.
+fn theirs(scratch: &Scratch, direction: Direction, block: u64, bytes: u64) -> Result<f64> {
     let (rw, first) = if direction == Direction::Read { ("read", 5) } else { ("write", 46) };
-    let args = ["--ioengine=psync".to_owned(), format!("--rw={rw}"), format!("--bs={block}")];
+    let args = [
+        "--ioengine=psync".to_owned(),
+        format!("--rw={rw}"),
+        format!("--bs={block}"),
+        format!("--io_size={bytes}"),
+    ];
     let fields = fio(scratch, &args)?;
-    let (kib, milliseconds): (f64, f64) = (fields[first].parse()?, fields[first + 3].parse()?);
-    Ok(kib * 1024.0 / milliseconds * 1e3)
+    let (kib, milliseconds): (u64, f64) = (fields[first].parse()?, fields[first + 3].parse()?);
+    if kib * 1024 != bytes {
+        return Err(format!("fio moved {kib} KiB of {bytes} B").into());
+    }
+    Ok(milliseconds / 1e3)
 }
 
-fn ours(scratch: &Scratch, direction: Direction, block: u64) -> Result<f64> {
+fn ours(scratch: &Scratch, direction: Direction, block: u64, bytes: u64) -> Result<f64> {
     let load = load(direction, Pattern::Sequential, block, 1);
-    let outcome = scratch.run(&load, None, scratch.size, &mut |_| Flow::Continue)?;
-    Ok((outcome.bytes_read + outcome.bytes_written) as f64 / outcome.seconds)
+    Ok(scratch.run(&load, None, bytes, &mut |_| Flow::Continue)?.seconds)
 }
 
 fn main() -> Result<()> {
@@ -34,16 +45,22 @@ fn main() -> Result<()> {
     for (direction, name) in [(Direction::Read, "read"), (Direction::Write, "write")] {
         for block in [4096, 1 << 20] {
             let mut ratios = Vec::new();
-            for pair in 0..PAIRS {
-                // Whoever goes second may find a warmer drive: take turns.
-                let (a, b) = if pair % 2 == 0 {
-                    let a = ours(&scratch, direction, block)?;
-                    (a, theirs(&scratch, direction, block)?)
-                } else {
-                    let b = theirs(&scratch, direction, block)?;
-                    (ours(&scratch, direction, block)?, b)
-                };
-                println!("{:>6} {name:>6} {:>10.1} {:>10.1} {:>7.4}", size(block), a / 1e6, b / 1e6, a / b);
+            let bytes = if block == 4096 { scratch.size / 8 } else { scratch.size };
+            for _ in 0..PAIRS {
+                let (mut a, mut b) = (0.0, 0.0);
+                for slice in 0..SLICES {
+                    // Whoever goes second may find a warmer drive: take turns.
+                    if slice % 2 == 0 {
+                        a += ours(&scratch, direction, block, bytes)?;
+                        b += theirs(&scratch, direction, block, bytes)?;
+                    } else {
+                        b += theirs(&scratch, direction, block, bytes)?;
+                        a += ours(&scratch, direction, block, bytes)?;
+                    }
+                }
+                let speed = |seconds: f64| (SLICES as u64 * bytes) as f64 / seconds / 1e6;
+                let (a, b) = (speed(a), speed(b));
+                println!("{:>6} {name:>6} {a:>10.1} {b:>10.1} {:>7.4}", size(block), a / b);
                 ratios.push(a / b);
             }
             let ratio = median(&ratios);

@@ -43,15 +43,9 @@ fn theirs(scratch: &Scratch, engine: &str, depth: u32) -> Result<Run> {
     if engine == "io_uring" {
         args.extend(["--fixedbufs=1".to_owned(), "--registerfiles=1".to_owned()]);
     }
-    // Its start costs some 0.3 s of CPU time that belong to no operation: a run of no length says how much.
-    let before = cpu(true);
-    let mut idle = args.clone();
-    idle.extend(["--time_based=0".to_owned(), "--io_size=4096".to_owned()]);
-    fio(scratch, &idle)?;
-    let start = cpu(true) - before;
     let before = cpu(true);
     let fields = fio(scratch, &args)?;
-    let spent = cpu(true) - before - start;
+    let spent = cpu(true) - before;
     let (kib, milliseconds): (f64, f64) = (fields[5].parse()?, fields[8].parse()?);
     let ops = kib / 4.0;
     Ok(Run { iops: ops / milliseconds * 1e3, cpu: spent / ops })
@@ -77,9 +71,17 @@ fn compare(scratch: &Scratch, (name, depth): (&str, u32), fio_name: &str) -> Res
     Ok((median(&cpus), median(&iops)))
 }
 
+/// What fio's start costs: CPU time of a run of one operation, s.
+fn start_up(scratch: &Scratch) -> Result<f64> {
+    let before = cpu(true);
+    fio(scratch, &["--rw=randread", "--bs=4k", "--io_size=4096", "--ioengine=psync"].map(str::to_owned))?;
+    Ok(cpu(true) - before)
+}
+
 fn main() -> Result<()> {
     let scratch = Scratch::new("engine", 2 << 30)?;
     println!("4 KiB random direct reads of {}, {SECONDS} s each, in turn with fio", scratch.path.display());
+    println!("CPU time is all that the process used; fio's start takes {:.2} s of it", start_up(&scratch)?);
     println!("  engine depth     ops/s  CPU µs/op  fio ops/s fio µs/op  CPU ratio ops ratio");
     let (uring_cpu, uring_iops) = compare(&scratch, ("uring", 64), "io_uring")?;
     let (psync_cpu, psync_iops) = compare(&scratch, ("psync", 1), "psync")?;

@@ -250,3 +250,6 @@ fn newer(now: &BTreeMap<u64, u64>, before: &mut BTreeMap<u64, u64>) -> Histogram
     before.clone_from(now);
     histogram
 }
+
+#[cfg(test)]
+mod tests;
