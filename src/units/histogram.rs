@@ -54,18 +54,24 @@ impl Histogram {
 
     /// Adds `n` operations of `ns` each.
     pub fn add(&mut self, ns: u64, n: u64) {
-        if n == 0 {
-            return;
+        if n > 0 {
+            self.add_to(bucket(ns), n);
         }
-        let b = bucket(ns);
-        match self.buckets.binary_search_by_key(&b, |&(b, _)| b) {
+    }
+
+    fn add_to(&mut self, bucket: u16, n: u64) {
+        match self.buckets.binary_search_by_key(&bucket, |&(b, _)| b) {
             Ok(i) => self.buckets[i].1 += n,
-            Err(i) => self.buckets.insert(i, (b, n)),
+            Err(i) => self.buckets.insert(i, (bucket, n)),
         }
     }
 
     /// Adds all operations of `other`.
     pub fn merge(&mut self, other: &Self) {
+        // One long list takes in many short ones.
+        if other.buckets.len() * 16 < self.buckets.len() {
+            return other.buckets.iter().for_each(|&(b, n)| self.add_to(b, n));
+        }
         let mut merged = Vec::with_capacity(self.buckets.len() + other.buckets.len());
         let (mut a, mut b) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
         while let (Some(&&x), Some(&&y)) = (a.peek(), b.peek()) {
@@ -181,7 +187,10 @@ mod tests {
         let mut merged = Histogram::of(&mut a);
         merged.merge(&Histogram::of(&mut b));
         assert_eq!(merged, Histogram::of(&mut both));
-        assert_eq!(merged.count(), 8000);
+        merged.merge(&Histogram::of(&mut [7, 977, 1_000_000_007]));
+        both.extend([7, 977, 1_000_000_007]);
+        assert_eq!(merged, Histogram::of(&mut both));
+        assert_eq!(merged.count(), 8003);
     }
 
     #[test]
