@@ -5,15 +5,18 @@ mod pairs;
 
 use drivebench::{
     engine::Flow,
-    units::{Direction, Pattern, size},
+    units::{Direction, MIB, Pattern, size},
 };
 use pairs::{Result, Scratch, fio, load, median};
 
 const PAIRS: usize = 5;
 
-/// Each run of a pair is cut into slices that alternate, and is worth the median of its slices: where drive and
-/// machine are shared, speed wanders by more than the 2 % in question from one second to the next.
-const SLICES: usize = 12;
+/// Each run of a pair is cut into slices that alternate, so that a drive whose speed wanders is the same for both.
+const SLICES: usize = 2;
+
+/// A slice lasts seconds: processor and virtual machine take some tenths of one to get going, and fio has had them
+/// before its clock starts.
+const SLICE_SECONDS: f64 = 3.0;
 
 /// A slice's seconds.
 fn theirs(scratch: &Scratch, direction: Direction, block: u64, bytes: u64) -> Result<f64> {
@@ -49,20 +52,21 @@ fn main() -> Result<()> {
     for (direction, name) in [(Direction::Read, "read"), (Direction::Write, "write")] {
         for block in [4096, 1 << 20] {
             let mut ratios = Vec::new();
-            let bytes = if block == 4096 { scratch.size / 16 } else { scratch.size };
+            let pilot = ours(&scratch, direction, block, scratch.size / 8)?;
+            let bytes = (SLICE_SECONDS / pilot * (scratch.size / 8) as f64) as u64 / MIB * MIB;
             for _ in 0..PAIRS {
-                let (mut a, mut b) = (Vec::new(), Vec::new());
+                let (mut a, mut b) = (0.0, 0.0);
                 for slice in 0..SLICES {
                     // Whoever goes second may find a warmer drive: take turns.
                     if slice % 2 == 0 {
-                        a.push(ours(&scratch, direction, block, bytes)?);
-                        b.push(theirs(&scratch, direction, block, bytes)?);
+                        a += ours(&scratch, direction, block, bytes)?;
+                        b += theirs(&scratch, direction, block, bytes)?;
                     } else {
-                        b.push(theirs(&scratch, direction, block, bytes)?);
-                        a.push(ours(&scratch, direction, block, bytes)?);
+                        b += theirs(&scratch, direction, block, bytes)?;
+                        a += ours(&scratch, direction, block, bytes)?;
                     }
                 }
-                let speed = |seconds: Vec<f64>| bytes as f64 / median(&seconds) / 1e6;
+                let speed = |seconds: f64| (SLICES as u64 * bytes) as f64 / seconds / 1e6;
                 let (a, b) = (speed(a), speed(b));
                 println!("{:>6} {name:>6} {a:>10.1} {b:>10.1} {:>7.4}", size(block), a / b);
                 ratios.push(a / b);

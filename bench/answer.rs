@@ -6,6 +6,8 @@
 mod drives;
 #[path = "answer_methods.rs"]
 mod methods;
+#[path = "../tests/support/modelled.rs"]
+mod modelled;
 
 use std::{
     error::Error,

@@ -6,16 +6,14 @@ use drivebench::{
         Cancel, Engine, EngineError, Flow, Job,
         sim::{Board, Model, Sim},
     },
-    experiments::{Ask, Baseline, Effort, Experiment, LoadName},
-    inventory::{Drive, Kind, Target},
+    experiments::{Baseline, Experiment, LoadName},
     record::Event,
-    run::{self, Seen, Site},
     units::{Caching, Content, Direction, Extent, Load, MIB, Pattern, Window},
 };
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::drives::Subject;
+use crate::{drives::Subject, modelled};
 
 /// A way to measure.
 pub enum Method {
@@ -63,26 +61,13 @@ impl Method {
 }
 
 /// drivebench's own way, as a run goes it: planned, carried out, recorded, and the findings read from the record.
+/// A write in blocks of 1 MiB, the unit of the study; on disks that rotate a read of the whole device.
 fn measure(subject: &Subject, rules: &Rules, seed: u64) -> Result<Answer, EngineError> {
-    let plan = Baseline.plan(&ask(subject, rules)).map_err(|e| EngineError::Job(e.to_string()))?;
-    let mut sim = open(&subject.model, seed)?;
-    let mut record = vec![Event::Plan { plan: plan.clone() }];
-    for (step, m) in plan.measures() {
-        let site = Site { target: 0, length: m.reach };
-        record.push(Event::Step { step, engine: sim.info(), at: String::new(), instead: None });
-        run::measure(&mut sim, m, &[site], &Cancel::default(), &mut |seen| {
-            match seen {
-                Seen::Window { target, zone, window } => {
-                    record.push(Event::Window { step, target, zone, window: window.clone() });
-                }
-                Seen::Outcome { target, zone, outcome } => {
-                    record.push(Event::Outcome { step, target, zone, outcome: outcome.clone(), again: None });
-                }
-                Seen::Progress(_) => {}
-            }
-            Flow::Continue
-        })?;
-    }
+    let target = modelled::target("model", subject.model.capacity, subject.rotates);
+    let load = if subject.rotates { LoadName::Read } else { LoadName::Write };
+    let asked = modelled::only(load, modelled::ask(vec![target], rules.clone(), MIB));
+    let board = Board { drives: vec![subject.model.clone()], buses: Vec::new(), seed };
+    let record = modelled::carry_out(&modelled::plan(&asked)?, &board)?;
     let (mut bytes, mut seconds) = (0, 0.0);
     for event in &record {
         if let Event::Outcome { outcome, .. } = event {
@@ -92,47 +77,6 @@ fn measure(subject: &Subject, rules: &Rules, seed: u64) -> Result<Answer, Engine
     }
     let findings = Baseline.findings(&mut record.into_iter());
     Ok(findings.estimates.first().map_or_else(nothing, |n| answer(&n.estimate, bytes as f64, seconds)))
-}
-
-/// A write in blocks of 1 MiB, the unit of the study; on disks that rotate a read of the whole device.
-fn ask(subject: &Subject, rules: &Rules) -> Ask {
-    let (kind, load) = if subject.rotates {
-        (Kind::BlockDevice, LoadName::Read)
-    } else {
-        (Kind::Directory, LoadName::Write)
-    };
-    let drive =
-        Drive { rotational: subject.rotates, sectors: subject.model.capacity / 512, ..Drive::default() };
-    let target = Target {
-        given: "model".to_owned(),
-        kind,
-        path: "/model".into(),
-        drives: vec![drive],
-        layers: Vec::new(),
-        mount: None,
-        free: None,
-        capacity: None,
-        size: Some(subject.model.capacity),
-        read_only: None,
-        direct_alignment: 512,
-    };
-    Ask {
-        targets: vec![target],
-        loads: Some(vec![load]),
-        block: MIB,
-        depth: 1,
-        caching: Caching::Direct,
-        read_percent: 50,
-        verify: false,
-        seed: 1,
-        engine: None,
-        effort: Effort {
-            rules: rules.clone(),
-            max_bytes: rules.budget as u64 * MIB,
-            max_seconds: f64::INFINITY,
-        },
-        protocol: None,
-    }
 }
 
 fn fixed(subject: &Subject, runs: usize, mib: u64, seed: u64) -> Result<Answer, EngineError> {

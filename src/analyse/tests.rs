@@ -221,7 +221,10 @@ proptest! {
                 prop_assert!(p.estimate.low <= p.estimate.value && p.estimate.value <= p.estimate.high);
             }
         }
-        waiting::replay(&all, 0.8, 1);
+        if let Some(mut replay) = waiting::Replay::new(tail.histogram(), 0.8, 1) {
+            all.iter().for_each(|w| replay.push(w));
+            replay.finish();
+        }
     }
 
     #[test]

@@ -24,33 +24,60 @@ pub struct Waiting {
     pub over_100ms: f64,
 }
 
-/// Replays a load measured at depth 1 with arrivals at `load` (above 0, below 1) of the sustained rate. Within a window
-/// the order of ordinary operations is drawn by `seed`; slow ones stand where they stood. `None` without operations
-/// or time.
-pub fn replay(windows: &[Window], load: f64, seed: u64) -> Option<Waiting> {
-    if !(load > 0.0 && load < 1.0) || windows.iter().any(|w| w.latency.count() > MOST) {
-        return None;
+/// Replays a load measured at depth 1, window by window, with arrivals at a share of the sustained rate. Within a
+/// window the order of ordinary operations is drawn; slow ones stand where they stood.
+#[derive(Debug)]
+pub struct Replay {
+    load: f64,
+    /// From one arrival to the next, ns.
+    between: f64,
+    rng: Xoshiro256PlusPlus,
+    /// Operations replayed.
+    count: u64,
+    /// How long the next request waits before it is served, ns.
+    wait: f64,
+    response: Histogram,
+    over: u64,
+}
+
+impl Replay {
+    /// Begins with a drive at rest. `latencies` are those of the whole load, `load` is above 0 and below 1; `None` for
+    /// another, or where nothing was measured.
+    pub fn new(latencies: &Histogram, load: f64, seed: u64) -> Option<Self> {
+        let total: f64 = latencies.iter().map(|(ns, n)| ns as f64 * n as f64).sum();
+        let between = total / latencies.count() as f64 / load;
+        (load > 0.0 && load < 1.0 && between > 0.0).then(|| Self {
+            load,
+            between,
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            count: 0,
+            wait: 0.0,
+            response: Histogram::default(),
+            over: 0,
+        })
     }
-    let count: u64 = windows.iter().map(|w| w.latency.count()).sum();
-    let total: f64 = windows.iter().flat_map(|w| w.latency.iter()).map(|(ns, n)| ns as f64 * n as f64).sum();
-    if count == 0 || total <= 0.0 {
-        return None;
-    }
-    let between = total / count as f64 / load;
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let (mut response, mut over, mut first, mut wait) = (Histogram::default(), 0u64, 0u64, 0.0f64);
-    for window in windows {
-        let mut times = order(window, first, &mut rng);
-        first += times.len() as u64;
-        for time in &mut times {
-            let took = wait + *time as f64;
-            wait = (took - between).max(0.0);
-            *time = took as u64;
-            over += u64::from(took > 1e8);
+
+    /// Takes the next window; one with more operations than any engine records is left out.
+    pub fn push(&mut self, window: &Window) {
+        if window.latency.count() > MOST {
+            return;
         }
-        response.merge(&Histogram::of(&mut times));
+        let mut times = order(window, self.count, &mut self.rng);
+        self.count += times.len() as u64;
+        for time in &mut times {
+            let took = self.wait + *time as f64;
+            self.wait = (took - self.between).max(0.0);
+            *time = took as u64;
+            self.over += u64::from(took > 1e8);
+        }
+        self.response.merge(&Histogram::of(&mut times));
     }
-    Some(Waiting { load, response, over_100ms: over as f64 / count as f64 })
+
+    /// What requests would have taken; `None` without operations.
+    pub fn finish(self) -> Option<Waiting> {
+        let over_100ms = self.over as f64 / self.count as f64;
+        (self.count > 0).then_some(Waiting { load: self.load, response: self.response, over_100ms })
+    }
 }
 
 /// A window's service times (ns) in the order in which they may have come; `first` is the number of its first operation.
@@ -79,6 +106,14 @@ fn order(window: &Window, first: u64, rng: &mut Xoshiro256PlusPlus) -> Vec<u64> 
 mod tests {
     use super::*;
     use crate::units::SlowOp;
+
+    fn replay(windows: &[Window], load: f64, seed: u64) -> Option<Waiting> {
+        let mut all = Histogram::default();
+        windows.iter().for_each(|w| all.merge(&w.latency));
+        let mut replay = Replay::new(&all, load, seed)?;
+        windows.iter().for_each(|w| replay.push(w));
+        replay.finish()
+    }
 
     fn window(times: &[u64], slow: &[(u64, u64)]) -> Window {
         Window {

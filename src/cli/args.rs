@@ -169,6 +169,9 @@ pub enum ResultsAction {
         /// Write it as this
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: FormatName,
+        /// Add what clients would wait whose requests come evenly, at 50 % and 80 % load (modelled)
+        #[arg(long)]
+        waiting: bool,
     },
     /// Remove the records of runs
     Rm {

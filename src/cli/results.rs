@@ -24,9 +24,12 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     let store = store(dir)?;
     match args.action.as_ref().unwrap_or(&ResultsAction::List) {
         ResultsAction::List => list(&store, output),
-        ResultsAction::Show { runs, format } => {
+        ResultsAction::Show { runs, format, waiting } => {
             for run in runs {
-                let findings = findings(&store, run)?;
+                let mut findings = findings(&store, run)?;
+                if *waiting {
+                    findings.tables.push(experiments::waiting(|| store.open(run))?);
+                }
                 output.result(&render(&findings, Format::from(*format), output.style))?;
             }
             Ok(ExitCode::SUCCESS)

@@ -2,9 +2,11 @@
 
 mod ask;
 mod baseline;
+mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, PlanError};
 pub use baseline::Baseline;
+pub use waiting::waiting;
 
 use crate::{findings::Findings, plan::Plan, record::Event};
 

@@ -244,7 +244,10 @@ fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
     for group in groups {
         for run in &group.runs {
             let mut row = heads(plan, group, Some(run));
-            row.extend(PERCENTILES.map(|(_, share)| latency(run, share)));
+            row.extend(PERCENTILES.map(|(_, share)| match plan.protocol {
+                Some(_) => plain_latency(run, share),
+                None => latency(run, share),
+            }));
             let histogram = run.tail.histogram();
             row.push(histogram.max().map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9)));
             row.push(histogram.count().to_string());
@@ -252,6 +255,11 @@ fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
         }
     }
     Table { title: "latency of one operation".to_owned(), columns, rows }
+}
+
+/// A percentile as fio prints it, which protocols are to the letter.
+fn plain_latency(run: &Run, share: f64) -> String {
+    run.tail.histogram().quantile(share).map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
 }
 
 /// A percentile; with its interval in the far tail, and as a bound where that is all that can be said.

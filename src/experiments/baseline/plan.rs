@@ -2,6 +2,7 @@
 
 use super::super::ask::{Ask, LoadName, PlanError};
 use crate::{
+    analyse::Rules,
     inventory::{Kind, Target},
     plan::{Measure, Plan, Protocol, Rule, Step},
     units::{Caching, Content, Direction, Load, MIB, Pattern},
@@ -56,8 +57,10 @@ fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
         }
         let seconds = ask.effort.max_seconds / loads.len() as f64;
         for (name, load) in loads {
-            let adaptive =
-                Rule::Adaptive { rules: ask.effort.rules.clone(), bytes: ask.effort.max_bytes, seconds };
+            // Giving up early spares flash; reading doesn't wear it.
+            let give_up = ask.effort.rules.give_up.filter(|_| load.writes());
+            let rules = Rules { give_up, ..ask.effort.rules.clone() };
+            let adaptive = Rule::Adaptive { rules, bytes: ask.effort.max_bytes, seconds };
             let zoned = target.rotates() && target.kind == Kind::BlockDevice && name == LoadName::Read;
             let rule =
                 if zoned { Rule::Zones { precision: ask.effort.rules.precision, seconds } } else { adaptive };

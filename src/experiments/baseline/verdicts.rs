@@ -106,7 +106,7 @@ fn cliffs(verb: &str, t: &Throughput) -> Vec<String> {
 }
 
 fn stalls(verb: &str, stalls: &Stalls) -> Option<String> {
-    let longest = stalls.each.iter().map(|s| s.longest.max(s.seconds)).fold(0.0, f64::max);
+    let longest = stalls.each.iter().map(|s| s.longest).fold(0.0, f64::max);
     match (stalls.each.len() as u64, stalls.spacing) {
         (0, _) => None,
         (1, _) => {
@@ -207,6 +207,28 @@ fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
     } else {
         String::new()
     };
+    let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
     let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no real difference" } else { "" };
-    Some(format!("{label}: {order}; the first is {:.2} times the last{interval}{ties}.", ratio.value))
+    Some(format!(
+        "{label}: {order}; the first is {:.2} times the last{interval}{ties}.{repeated}",
+        ratio.value
+    ))
+}
+
+/// Whether runs as far apart as these could be chance, by the exact test; it needs four runs each to tell at 5 %.
+fn by_chance(a: &Group<'_>, b: &Group<'_>) -> Option<String> {
+    let speeds = |g: &Group<'_>| g.runs.iter().map(|r| r.estimate.value).collect::<Vec<_>>();
+    let (a, b) = (speeds(a), speeds(b));
+    if a.len() < 2 || b.len() < 2 {
+        return None;
+    }
+    let least = compare::smallest_p(a.len(), b.len());
+    if least > 0.05 {
+        let (n, m) = (a.len(), b.len());
+        return Some(format!(
+            " Judged by the intervals: {n} runs against {m} can't show a difference by themselves (p is {least:.2} at best)."
+        ));
+    }
+    let p = compare::permutation_p(&a, &b)?;
+    Some(format!(" Runs that far apart come by chance with p = {p:.3} (exact test)."))
 }

@@ -1,0 +1,139 @@
+//! baseline on modelled drives, whose truth is known: from the plan to the sentences.
+
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use drivebench::{
+    analyse::Rules,
+    engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
+    experiments::{Baseline, Experiment},
+    findings::Findings,
+    inventory::Target,
+    plan::Protocol,
+    record::Event,
+    report::{Format, Style, render},
+    units::MIB,
+};
+use modelled::{ask, carry_out, plan, target};
+
+const GB: u64 = 1_000_000_000;
+
+/// A stick that writes and reads at these speeds (bytes per second), with the usual noise.
+fn stick(write: f64, read: f64) -> Model {
+    Model {
+        capacity: 62 * GB,
+        write: vec![Zone { from: 0, rate: write }],
+        read: vec![Zone { from: 0, rate: read }],
+        noise: Noise { variation: 0.03, memory: 0.6, run: 0.003 },
+        ..Model::default()
+    }
+}
+
+/// The first stick of the four: it stops for 0.44 s every 61 MiB.
+fn stalling() -> Model {
+    let stalls = Stalls {
+        every: 61.0 * MIB as f64,
+        every_variation: 0.2,
+        seconds: 0.44,
+        seconds_variation: 0.02,
+        ..Stalls::default()
+    };
+    Model { stalls: vec![stalls], ..stick(1.96e6, 6.65e6) }
+}
+
+fn measured(targets: Vec<Target>, models: Vec<Model>, rules: Rules) -> (Findings, Vec<Event>) {
+    let asked = ask(targets, rules, 4096);
+    let board = Board { drives: models, buses: Vec::new(), seed: 7 };
+    let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
+    (Baseline.findings(&mut events.clone().into_iter()), events)
+}
+
+fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a drivebench::analyse::Estimate {
+    let named = findings.estimates.iter().find(|n| n.name == name);
+    &named.unwrap_or_else(|| panic!("no '{name}'")).estimate
+}
+
+fn said(findings: &Findings) -> String {
+    assert!(findings.modelled, "figures from a model say so");
+    render(findings, Format::Text, Style::PLAIN)
+}
+
+#[test]
+fn a_stick_that_stalls() {
+    let (findings, events) = measured(vec![target("A", 62 * GB, false)], vec![stalling()], Rules::standard());
+    insta::assert_snapshot!(said(&findings));
+    // 1 MiB at full speed and its share of a stall.
+    let truth = MIB as f64 / (MIB as f64 / 1.96e6 + 0.44 / 61.0);
+    let write = estimate(&findings, "write throughput");
+    assert!(write.converged && write.low <= truth && truth <= write.high, "{write:?} holds {truth}");
+    assert!((estimate(&findings, "read throughput").value / 6.65e6 - 1.0).abs() < 0.05);
+
+    // The longest operation is the stall; the record written and read again gives the same findings.
+    let lines: Vec<String> = events.iter().map(|e| serde_json::to_string(e).expect("JSON")).collect();
+    let read = lines.iter().map(|l| serde_json::from_str::<Event>(l).expect("an event"));
+    assert_eq!(Baseline.findings(&mut read.collect::<Vec<_>>().into_iter()), findings);
+}
+
+#[test]
+fn a_drive_with_a_fast_cache_is_worth_what_comes_after() {
+    let cache = Cache { bytes: 200e6, free: 1.0, rate: 20e6, drain: 0.0 };
+    let model = Model { cache: Some(cache), ..stick(4e6, 20e6) };
+    let (findings, _) = measured(vec![target("A", 62 * GB, false)], vec![model], Rules::standard());
+    let write = estimate(&findings, "write throughput");
+    assert!((write.value / 4e6 - 1.0).abs() < 0.05, "{write:?}");
+    let text = said(&findings).replace('\n', " ");
+    assert!(
+        text.contains("Writes slow down from 20.") && text.contains("the speed given is the one after"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_disk_that_rotates_is_measured_from_end_to_end() {
+    let zones = (0..10).map(|i| Zone { from: i * 50 * GB, rate: 180e6 - i as f64 * 10e6 }).collect();
+    let model = Model {
+        capacity: 500 * GB,
+        read: zones,
+        write: vec![Zone { from: 0, rate: 1e6 }],
+        ..Model::default()
+    };
+    let (findings, _) = measured(vec![target("disk", 500 * GB, true)], vec![model], Rules::standard());
+    let truth = 10.0 / (0..10).map(|i| 1.0 / (180e6 - f64::from(i) * 10e6)).sum::<f64>();
+    let read = estimate(&findings, "read throughput");
+    assert!(read.low <= truth && truth <= read.high, "{read:?} holds {truth}");
+    let text = said(&findings).replace('\n', " ");
+    assert!(text.contains("From 180 MB/s at the beginning of the disk to 90.0 MB/s at its end"), "{text}");
+}
+
+#[test]
+fn four_sticks_are_ranked_and_twins_are_no_different() {
+    let names = ["A", "B", "C", "D"];
+    let targets = names.map(|n| target(n, 62 * GB, false)).to_vec();
+    let models =
+        vec![stick(1.93e6, 6.6e6), stick(3.86e6, 7.26e6), stick(2.43e6, 6.4e6), stick(2.42e6, 6.39e6)];
+    let (findings, _) = measured(targets, models, Rules::quick());
+    insta::assert_snapshot!(said(&findings));
+}
+
+#[test]
+fn a_protocol_repeats_and_averages() {
+    let text = include_str!("../protocols/pi-zero.toml").replace("1GiB", "16MiB");
+    let mut asked =
+        ask(vec![target("A", 62 * GB, false), target("B", 62 * GB, false)], Rules::standard(), 4096);
+    asked.protocol = Some(Protocol::parse("pi-zero", &text).expect("a protocol"));
+    let board =
+        Board { drives: vec![stick(1.93e6, 6.6e6), stick(3.86e6, 7.26e6)], buses: Vec::new(), seed: 7 };
+    let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
+    insta::assert_snapshot!(said(&Baseline.findings(&mut events.into_iter())));
+}
+
+#[test]
+fn a_record_that_ends_early_is_worth_what_it_holds() {
+    let (_, events) = measured(vec![target("A", 62 * GB, false)], vec![stalling()], Rules::standard());
+    for keep in [0, 1, 2, 3, 40, 300] {
+        let findings = Baseline.findings(&mut events[..keep].iter().cloned());
+        let text = render(&findings, Format::Text, Style::PLAIN);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
+        assert_eq!(findings.estimates.is_empty(), keep < 3, "{keep} events");
+    }
+}

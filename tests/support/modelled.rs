@@ -1,0 +1,120 @@
+//! Runs of baseline on modelled drives, as a run goes: planned, carried out, recorded.
+#![allow(dead_code, reason = "tests and benchmarks use their part of it")]
+
+use drivebench::{
+    analyse::Rules,
+    engine::{
+        Cancel, Engine, EngineError, Flow,
+        sim::{Board, Sim},
+    },
+    experiments::{Ask, Baseline, Effort, Experiment, LoadName},
+    inventory::{Drive, Kind, Target},
+    plan::Plan,
+    record::Event,
+    run::{self, Seen, Site},
+    units::{Caching, MIB},
+};
+
+/// A directory on a drive that exists only as a model; a whole device where it rotates.
+pub fn target(name: &str, capacity: u64, rotates: bool) -> Target {
+    let drive = Drive {
+        model: Some("Model".to_owned()),
+        serial: Some(name.to_owned()),
+        rotational: rotates,
+        sectors: capacity / 512,
+        ..Drive::default()
+    };
+    Target {
+        given: name.to_owned(),
+        kind: if rotates { Kind::BlockDevice } else { Kind::Directory },
+        path: format!("/{name}").into(),
+        drives: vec![drive],
+        layers: Vec::new(),
+        mount: None,
+        free: None,
+        capacity: None,
+        size: Some(capacity),
+        read_only: None,
+        direct_alignment: 512,
+    }
+}
+
+/// What a person asks by naming nothing but targets, with these rules.
+pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Ask {
+    Ask {
+        targets,
+        loads: None,
+        block,
+        depth: 1,
+        caching: Caching::Direct,
+        read_percent: 50,
+        verify: false,
+        seed: 1,
+        engine: None,
+        effort: Effort { max_bytes: rules.budget as u64 * MIB, max_seconds: 1e9, rules },
+        protocol: None,
+    }
+}
+
+/// Only this load.
+pub fn only(load: LoadName, ask: Ask) -> Ask {
+    Ask { loads: Some(vec![load]), ..ask }
+}
+
+/// The plan that baseline makes of it.
+pub fn plan(ask: &Ask) -> Result<Plan, EngineError> {
+    Baseline.plan(ask).map_err(|e| EngineError::Job(e.to_string()))
+}
+
+/// Carries a plan out on modelled drives, one a target, and gives the events a record would hold.
+pub fn carry_out(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> {
+    let mut sim = Sim::new(board)?;
+    let mut events = vec![Event::Plan { plan: plan.clone() }];
+    let mut written = vec![0; plan.targets.len()];
+    for (step, m) in plan.measures() {
+        let reach = |target: usize| if m.only_written { m.reach.min(written[target]) } else { m.reach };
+        let sites: Vec<Site> =
+            m.targets.iter().map(|&target| Site { target, length: reach(target) }).collect();
+        events.push(Event::Step { step, engine: sim.info(), at: String::new(), instead: None });
+        let mut one = Placed { sim: &mut sim, targets: &m.targets };
+        let outcomes = run::measure(&mut one, m, &sites, &Cancel::default(), &mut |seen| {
+            match seen {
+                Seen::Window { target, zone, window } => {
+                    events.push(Event::Window { step, target, zone, window: window.clone() });
+                }
+                Seen::Outcome { target, zone, outcome } => {
+                    events.push(Event::Outcome { step, target, zone, outcome: outcome.clone(), again: None });
+                }
+                Seen::Progress(_) => {}
+            }
+            Flow::Continue
+        })?;
+        for (site, outcome) in sites.iter().zip(&outcomes) {
+            written[site.target] = outcome.bytes_written.min(site.length).max(written[site.target]);
+        }
+    }
+    Ok(events)
+}
+
+/// The sim's drives are the plan's targets; an engine is opened over those of one step.
+struct Placed<'a> {
+    sim: &'a mut Sim,
+    targets: &'a [usize],
+}
+
+impl Engine for Placed<'_> {
+    fn info(&self) -> drivebench::engine::EngineInfo {
+        self.sim.info()
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[drivebench::engine::Job],
+        cancel: &Cancel,
+        watch: &mut drivebench::engine::Watch<'_>,
+    ) -> Result<Vec<drivebench::engine::Outcome>, EngineError> {
+        let mut jobs = jobs.to_vec();
+        jobs.iter_mut().for_each(|job| job.target = self.targets[job.target]);
+        self.sim.run(&jobs, cancel, watch)
+    }
+}
