@@ -556,3 +556,28 @@ fn a_missing_fio_names_its_package_and_unknown_engines_are_named() {
     assert_eq!((choice(1), choice(2)), ("psync".to_owned(), "uring".to_owned()));
     assert!(Path::new("/dev/fuse").exists(), "these tests need FUSE: apt install fuse3");
 }
+
+/// The watcher is busy, all batches on their way to it wait, and then someone asks to stop.
+#[test]
+fn cancelling_behind_a_slow_watcher_ends() {
+    for name in OWN {
+        let (file, (done, ended)) = (scratch(), mpsc::channel());
+        let written = file.clone();
+        thread::spawn(move || {
+            let cancel = Cancel::default();
+            let job =
+                job(load(Direction::Write, 4096, Caching::Buffered, 1), extent(0, 512 * MIB), 512 * MIB);
+            let outcomes = engine(name, std::slice::from_ref(&file)).run(&[job], &cancel, &mut |_, _| {
+                // More than what may be on its way: the load waits for this watcher now.
+                while written.metadata().expect("a file").len() < 65 * MIB {
+                    thread::yield_now();
+                }
+                cancel.set();
+                Flow::Continue
+            });
+            done.send(outcomes.expect("runs")).expect("somebody waits");
+        });
+        let outcomes = ended.recv_timeout(Duration::from_secs(30)).expect("it ends");
+        assert_eq!(outcomes[0].ended, Ended::Cancelled, "{name}");
+    }
+}

@@ -40,6 +40,9 @@ impl Decision {
     }
 }
 
+/// Fewer chunks than this show neither cliffs nor steadiness.
+const FEWEST: usize = 128;
+
 /// Watches the windows of one load. The same windows always give the same result.
 #[derive(Debug, Clone)]
 pub struct Adaptive {
@@ -73,8 +76,11 @@ impl Adaptive {
             return self.decision;
         }
         self.series.push(window);
-        if self.looks.last().is_some_and(|&look| self.series.len() >= look) {
-            while self.looks.last().is_some_and(|&look| self.series.len() >= look) {
+        let seen = self.series.len() as f64 * self.series.chunk_mib();
+        let due = |looks: &[usize]| looks.last().is_some_and(|&look| seen >= look as f64);
+        // The last look is due whatever it can see; the others wait until there is something to judge.
+        if due(&self.looks) && (self.can_judge() || seen >= self.looks[0] as f64) {
+            while due(&self.looks) {
                 self.looks.pop();
             }
             self.decision = self.look();
@@ -82,8 +88,15 @@ impl Adaptive {
         self.decision
     }
 
+    /// Chunks larger than 1 MiB come from fast drives or large blocks: a look then needs enough of them, and a second.
+    fn can_judge(&self) -> bool {
+        self.series.chunk_mib() <= 1.0 || self.series.len() >= FEWEST && self.series.total_seconds >= 1.0
+    }
+
     fn look(&mut self) -> Decision {
         let rules = &self.rules;
+        let chunks = |mib: usize| (mib as f64 / self.series.chunk_mib()).ceil() as usize;
+        let retain = chunks(rules.retain).max(FEWEST.min(rules.retain) / 2);
         let last = self.looks.is_empty();
         self.latest = judge(&self.series.x, self.series.chunk_mib());
         let Some(judged) = &self.latest else {
@@ -93,20 +106,21 @@ impl Adaptive {
         if judged.after_cliff() + FORGIVE > self.failed {
             self.failed = 0;
         }
-        if !agreed && judged.used() >= rules.retain {
+        if !agreed && judged.used() >= retain {
             self.failed = seen;
         }
         let half = judged.half_width();
-        let deep = seen >= rules.w_min || judged.cliffs.last().is_some_and(|c| clear(c, seen, rules.retain));
-        let good = WIDEN * half <= rules.precision && agreed && judged.used() >= rules.retain;
+        let deep =
+            seen >= chunks(rules.w_min) || judged.cliffs.last().is_some_and(|c| clear(c, seen, retain));
+        let good = WIDEN * half <= rules.precision && agreed && judged.used() >= retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
         if deep && good && seen >= 2 * self.failed {
             Decision::Converged
         } else if last {
             Decision::Budget
         } else if agreed
-            && seen >= rules.w_min
-            && rules.give_up.is_some_and(|times| needed > times * rules.budget as f64)
+            && seen >= chunks(rules.w_min)
+            && rules.give_up.is_some_and(|times| needed > times * chunks(rules.budget) as f64)
         {
             Decision::GaveUp
         } else {
@@ -122,19 +136,9 @@ impl Adaptive {
         }
     }
 
-    /// Bytes in a chunk, as far as is known; 0 before the first window.
-    pub fn chunk_bytes(&self) -> u64 {
-        self.series.chunk_bytes()
-    }
-
     /// Stalls found at the latest look.
     pub fn stalls_seen(&self) -> usize {
         self.latest.as_ref().map_or(0, |judged| judged.earlier.len() + judged.events.len())
-    }
-
-    /// Chunks seen so far.
-    pub fn chunks(&self) -> usize {
-        self.series.len()
     }
 
     /// What the load is worth, at any time: after the rule's decision, or with what there is.

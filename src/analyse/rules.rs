@@ -2,19 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// When to look and when to stop, in chunks: one chunk is one window of the load, usually 1 MiB, more on drives so
-/// fast that 1 MiB takes less than 4 ms. Stored in the plan.
+/// When to look and when to stop. Stored in the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// The half-width aimed at, as a share of the value.
     pub precision: f64,
-    /// The first look, chunks.
+    /// The first look, MiB.
     pub first: usize,
-    /// The least that is measured before stopping, chunks; a clean cliff waives it.
+    /// The least that is measured before stopping, MiB; a clean cliff waives it.
     pub w_min: usize,
-    /// The most that is measured, chunks.
+    /// The most that is measured, MiB.
     pub budget: usize,
-    /// The least that must be left after what was discarded, chunks.
+    /// The least that must be left after what was discarded, MiB.
     pub retain: usize,
     /// From one look to the next.
     pub growth: f64,

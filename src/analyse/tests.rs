@@ -257,3 +257,36 @@ proptest! {
         prop_assert_eq!(again, text);
     }
 }
+
+/// Fast drives and large blocks make large chunks; the budget stays in bytes.
+#[test]
+fn large_chunks_converge_within_the_budget() {
+    for (chunk_mib, rate) in [(1, 200.0), (4, 932.0), (8, 1864.0), (16, 3355.0), (16, 90.0), (4, 20.0)] {
+        let mut random = 1u64;
+        let mut adaptive = Adaptive::new(&Rules::standard());
+        let (mut at, mut bytes, mut windows) = (0, 0, 0u64);
+        let decision = loop {
+            // As engines do: the pilot in the smallest windows, where the block allows it.
+            let mib = if windows < 64 && chunk_mib < 16 { 1 } else { chunk_mib };
+            windows += 1;
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let noise = 0.99 + (random >> 40) as f64 / (1u64 << 24) as f64 * 0.02;
+            let ns = (mib as f64 / rate * noise * 1e9) as u64;
+            let window =
+                Window { from_ns: at, to_ns: at + ns, bytes: mib << 20, ops: 1, ..Window::default() };
+            (at, bytes) = (at + ns, bytes + window.bytes);
+            let decision = adaptive.push(&window);
+            if decision.stops() || bytes >= 3 << 30 {
+                break decision;
+            }
+        };
+        let t = adaptive.finish(End::Complete);
+        assert_eq!(
+            decision,
+            Decision::Converged,
+            "{chunk_mib} MiB at {rate} MiB/s after {bytes} bytes: {t:?}"
+        );
+        assert!(t.seconds >= 1.0 || bytes >= 3 << 30, "{chunk_mib} MiB at {rate} MiB/s took {} s", t.seconds);
+        assert!((t.estimate.value / (rate * 1_048_576.0) - 1.0).abs() < 0.01);
+    }
+}

@@ -176,7 +176,7 @@ fn value(e: &Estimate) -> String {
 /// The most bytes and seconds a measurement takes on one target.
 fn budget(m: &Measure) -> (u64, f64) {
     match m.rule {
-        Rule::Fixed { bytes } => (bytes.max(1), f64::INFINITY),
+        Rule::Fixed { bytes, seconds } => (bytes.max(1), seconds.unwrap_or(f64::INFINITY)),
         Rule::Adaptive { bytes, seconds, .. } => (bytes.max(1), seconds),
         Rule::Zones { seconds, .. } => (crate::plan::zone_bytes(), seconds),
     }

@@ -11,7 +11,7 @@ use crate::{
     record::{End, Event, How, SCHEMA, Start, Store},
     report::{Format, render},
     run::{self, Lock, Setting},
-    units::{Caching, aim, decimal_bytes, duration, size},
+    units::{Caching, MIB, aim, decimal_bytes, duration, size},
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -27,7 +27,11 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let plan = experiment.plan(&ask)?;
     let before = describe(&plan);
     if args.plan {
-        output.result(&before)?;
+        let text = match Format::from(args.format) {
+            Format::Json => serde_json::to_string_pretty(&plan)? + "\n",
+            _ => before,
+        };
+        output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     carry_out(args, experiment, plan, (inventory, &sysroot), &store, output, &before)
@@ -44,7 +48,11 @@ fn carry_out(
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
-    let _locks = lock(&plan, args.wait, &cancel, output)?;
+    let locks = lock(&plan, args.wait, &cancel, output);
+    if let (Err(_), Some(code)) = (&locks, signals.code()) {
+        return Ok(ExitCode::from(code));
+    }
+    let _locks = locks?;
     // Now that no other run can be at work there.
     for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
         output.swept(run::sweep_directory(&target.path));
@@ -85,39 +93,54 @@ fn carry_out(
     let end = Event::End(End { how: how.clone(), at: run::now() });
     setting.emit(end)?;
     setting.writer.sync()?;
-    let findings = results::findings(store, &name)?;
-    if args.events {
-        show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
-    } else {
-        output.result(&render(&findings, Format::from(args.format), output.style))?;
-        output.note(&format!("Kept as {name} · `drivebench results show {name}` shows it again."));
-    }
-    Ok(match how {
+    let code = match &how {
         How::Finished => ExitCode::SUCCESS,
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
-        How::Failed(why) => {
-            output.error(&anyhow::anyhow!("{why}"), None);
-            ExitCode::FAILURE
-        }
-    })
+        How::Failed(_) => ExitCode::FAILURE,
+    };
+    let findings = results::findings(store, &name)?;
+    let shown = if args.events {
+        show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
+        Ok(())
+    } else {
+        output.result(&render(&findings, Format::from(args.format), output.style))
+    };
+    // A reader that has seen enough, as `| head` has, doesn't change how the run went.
+    shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
+    if !args.events {
+        output.note(&format!("Kept as {name} · `drivebench results show {name}` shows it again."));
+    }
+    if let How::Failed(why) = how {
+        output.error(&anyhow::anyhow!("{why}"), None);
+    }
+    Ok(code)
 }
 
 fn ask(args: &Run, targets: Vec<Target>) -> anyhow::Result<Ask> {
+    let loads = args.rw.clone();
+    if let Some(twice) =
+        loads.iter().flatten().enumerate().find(|(at, l)| loads.iter().flatten().take(*at).any(|o| o == *l))
+    {
+        return Err(Usage(format!("--rw names '{}' twice", twice.1.name())).into());
+    }
     let protocol = args.protocol.as_deref().map(Protocol::find).transpose()?;
     let (rules, minutes) = match (args.quick, args.thorough) {
         (true, _) => (Rules::quick(), 10.0),
         (_, true) => (Rules::thorough(), 120.0),
         _ => (Rules::standard(), 30.0),
     };
-    let rules = Rules { precision: args.precision.unwrap_or(rules.precision), ..rules };
-    let effort = Effort {
-        max_bytes: args.max_bytes.unwrap_or(rules.budget as u64 * crate::units::MIB),
-        max_seconds: args.max_time.map_or(minutes * 60.0, |t| t.as_secs_f64()),
-        rules,
+    // No drive holds more than 2^60 bytes, and sums of less don't overflow.
+    let max_bytes = args.max_bytes.unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
+    let rules = Rules {
+        precision: args.precision.unwrap_or(rules.precision),
+        budget: max_bytes.div_ceil(MIB) as usize,
+        ..rules
     };
+    let effort =
+        Effort { max_bytes, max_seconds: args.max_time.map_or(minutes * 60.0, |t| t.as_secs_f64()), rules };
     Ok(Ask {
         targets,
-        loads: args.rw.clone(),
+        loads,
         block: args.bs.unwrap_or(4096),
         depth: args.iodepth.unwrap_or(1),
         caching: args.caching.map_or(Caching::Direct, Caching::from),
@@ -176,8 +199,8 @@ fn describe(plan: &Plan) -> String {
             }
             let runs = plan.measures().filter(|(_, o)| o.label == m.label && o.targets.contains(&at)).count();
             let until = match &m.rule {
-                Rule::Fixed { bytes } if runs > 1 => format!("{}, {runs} runs", size(*bytes)),
-                Rule::Fixed { bytes } => size(*bytes),
+                Rule::Fixed { bytes, .. } if runs > 1 => format!("{}, {runs} runs", size(*bytes)),
+                Rule::Fixed { bytes, .. } => size(*bytes),
                 Rule::Adaptive { rules, .. } => {
                     format!("until ±{} is sure", aim(rules.precision))
                 }

@@ -79,6 +79,7 @@ pub(super) struct Lane {
     pub(super) file: Arc<File>,
     pub(super) load: Load,
     stop: AtomicBool,
+    cancelled: AtomicBool,
     progress: Mutex<Progress>,
     gate: Arc<Gate>,
     events: SyncSender<Event>,
@@ -90,7 +91,6 @@ pub(super) struct Progress {
     recorder: Recorder,
     failure: Option<Ended>,
     workers: usize,
-    cancelled: bool,
     ended: bool,
     fsync_ns: u64,
 }
@@ -128,7 +128,7 @@ impl Lane {
             self.load.caching == Caching::BufferedFsync
                 && self.load.writes()
                 && progress.failure.is_none()
-                && !progress.cancelled
+                && !self.cancelled.load(Ordering::Relaxed)
         };
         let mut end = None;
         if fsync {
@@ -158,7 +158,7 @@ impl Lane {
         let ended = match &progress.failure {
             Some(failure) => failure.clone(),
             None if totals.ops == progress.recorder.expected() && progress.ended => Ended::Finished,
-            None if progress.cancelled => Ended::Cancelled,
+            None if self.cancelled.load(Ordering::Relaxed) => Ended::Cancelled,
             None => Ended::Stopped,
         };
         Outcome {
@@ -242,7 +242,6 @@ pub(super) fn run(
             recorder: Recorder::new(job),
             failure: None,
             workers: staff.len(),
-            cancelled: false,
             ended: false,
             fsync_ns: 0,
         };
@@ -251,6 +250,7 @@ pub(super) fn run(
             file,
             load: job.load.clone(),
             stop: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
             progress: Mutex::new(progress),
             gate: gate.clone(),
             events: events.clone(),
@@ -374,8 +374,8 @@ impl Session {
     fn cancel(&mut self) {
         for (lane, deaf) in self.lanes.iter().zip(&mut self.deaf) {
             *deaf = true;
-            let mut progress = lock(&lane.progress);
-            progress.cancelled = !lane.stop.swap(true, Ordering::Relaxed);
+            // Not under the progress lock: a worker may hold it while it waits for us to take its batch.
+            lane.cancelled.store(!lane.stop.swap(true, Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 

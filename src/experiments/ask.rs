@@ -149,6 +149,19 @@ pub enum PlanError {
         /// Bytes left free.
         reserve: u64,
     },
+    /// The drive can't move such blocks directly.
+    #[error(
+        "direct I/O on {path} moves multiples of {}, not {}: choose another --bs, or --caching buffered+fsync",
+        size(*.unit), size(*.block), path = path.display()
+    )]
+    Alignment {
+        /// The target.
+        path: PathBuf,
+        /// The block size asked for.
+        block: u64,
+        /// What it must be a multiple of.
+        unit: u64,
+    },
     /// A budget smaller than one block.
     #[error("--max-bytes {} is less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
     Budget {

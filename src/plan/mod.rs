@@ -9,7 +9,7 @@ pub use protocol::{Protocol, ProtocolError};
 use crate::{
     analyse::{Rules, Zones},
     inventory::Target,
-    units::{Caching, Extent, Load, MIB},
+    units::{Caching, Load, MIB},
 };
 
 /// What will be done.
@@ -67,10 +67,12 @@ pub struct Measure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "rule")]
 pub enum Rule {
-    /// This many bytes, however long it takes.
+    /// This many bytes; a protocol's take as long as they take.
     Fixed {
         /// Bytes to move.
         bytes: u64,
+        /// Most seconds, where something bounds them.
+        seconds: Option<f64>,
     },
     /// Until the interval is narrow enough or a budget is spent.
     Adaptive {
@@ -123,11 +125,12 @@ impl Plan {
         let mut cost = Cost { seconds: Some(0.0), ..Cost::default() };
         for (_, m) in self.measures().filter(|(_, m)| m.targets.contains(&target)) {
             let (bytes, seconds) = match m.rule {
-                Rule::Fixed { bytes } => (bytes, None),
+                Rule::Fixed { bytes, seconds } => (bytes, seconds),
                 Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
                 Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
             };
-            *(if m.load.writes() { &mut cost.written } else { &mut cost.read }) += bytes;
+            let moved = if m.load.writes() { &mut cost.written } else { &mut cost.read };
+            *moved = moved.saturating_add(bytes);
             cost.seconds = cost.seconds.zip(seconds).map(|(a, b)| a + b);
         }
         cost
@@ -144,24 +147,20 @@ impl Plan {
 }
 
 impl Measure {
-    /// The part of the target it may touch.
-    pub fn extent(&self) -> Extent {
-        Extent { offset: 0, length: self.reach }
-    }
-
     /// The same through the page cache. Windows of such a load tell of memory until the end, so no rule can watch
     /// it: a fixed amount instead, which writes finish with `fsync` and reads begin cold.
     pub fn through_cache(&self) -> Self {
-        let bytes = match self.rule {
-            Rule::Fixed { bytes } | Rule::Adaptive { bytes, .. } => bytes,
-            Rule::Zones { .. } => self.reach,
+        let (bytes, seconds) = match self.rule {
+            Rule::Fixed { bytes, seconds } => (bytes, seconds),
+            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+            Rule::Zones { seconds, .. } => (self.reach, Some(seconds)),
         };
         let bytes = bytes.min(CACHED).min(self.reach) / self.load.block * self.load.block;
         let writes = self.load.writes();
         let caching = if writes { Caching::BufferedFsync } else { Caching::Buffered };
         Self {
             load: Load { caching, ..self.load.clone() },
-            rule: Rule::Fixed { bytes },
+            rule: Rule::Fixed { bytes, seconds },
             cold: !writes,
             ..self.clone()
         }

@@ -33,7 +33,9 @@ pub fn text(findings: &Findings, style: Style) -> String {
 
 /// A text in lines of the terminal's width, behind a mark; later lines are indented as far.
 pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
-    let text = glued(&style.text(text));
+    // Paths and names of drives may hold anything; a terminal should not obey it.
+    let text: String = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
+    let text = glued(&style.text(&text));
     let indent = " ".repeat(mark.len());
     let options = textwrap::Options::new(style.width).initial_indent(mark).subsequent_indent(&indent);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);

@@ -93,8 +93,10 @@ impl Files {
     /// Brings the file to the drive and drops it from the page cache, so that the next read is cold.
     pub fn cool(&self, at: usize) -> io::Result<()> {
         let Some(open) = &self.open[at] else { return Ok(()) };
+        // Somebody's own file may have changes under way, too; syncing those is a favour and may be refused.
+        let synced = open.file.sync_all();
         if open.scratch.is_some() {
-            open.file.sync_all()?;
+            synced?;
         }
         fadvise(&open.file, 0, None, Advice::DontNeed)?;
         Ok(())
@@ -130,7 +132,7 @@ fn open_existing(target: &Target) -> io::Result<(File, u64)> {
 }
 
 /// The share of a file that is really on the drive; holes read as instant zeros.
-pub fn filled_share(path: &Path) -> Option<f64> {
+pub(super) fn filled_share(path: &Path) -> Option<f64> {
     let meta = path.metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
     Some(meta.blocks() as f64 * 512.0 / meta.len() as f64)
 }

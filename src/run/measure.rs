@@ -79,7 +79,12 @@ pub fn measure(
         Rule::Zones { precision, seconds } => {
             zones::measure(engine, m, (*precision, *seconds), sites, cancel, show)
         }
-        Rule::Fixed { bytes } => run(engine, m, sites, *bytes, cancel, show, &mut |_, _| Enough::default()),
+        Rule::Fixed { bytes, seconds } => {
+            let most = seconds.unwrap_or(f64::INFINITY);
+            let rule =
+                &mut |_, w: &Window| Enough { stop: w.to_ns as f64 / 1e9 >= most, ..Enough::default() };
+            run(engine, m, sites, *bytes, cancel, show, rule)
+        }
         Rule::Adaptive { rules, bytes, seconds } => {
             let mut rule: Vec<Adaptive> = sites.iter().map(|_| Adaptive::new(rules)).collect();
             run(engine, m, sites, *bytes, cancel, show, &mut |at, window| {

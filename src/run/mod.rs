@@ -12,7 +12,6 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-pub use files::filled_share;
 pub use lock::{Lock, LockError};
 pub use measure::{Progress, Seen, Site, measure};
 pub use scratch::{Swept, sweep, sweep_directory};
@@ -22,7 +21,7 @@ use crate::{
     inventory::{Drive, Inventory, Kind, Moved, Preflight, Snapshot, Sysroot, Target},
     plan::{Measure, Plan, Step},
     record::{Event, How, When, Writer},
-    units::{Ended, Load, Outcome, Pattern, size},
+    units::{Direction, Ended, Load, Outcome, Pattern, percent, size},
 };
 
 /// Why a step can't be done. What was measured before stands.
@@ -42,6 +41,14 @@ pub enum RunError {
     #[error("{path} can't be opened: {source}", path = path.display())]
     Open {
         /// The file or device.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was written can't be brought to the drive.
+    #[error("{path} can't be synced before it is read: {source}", path = path.display())]
+    Cool {
+        /// The file or directory.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -188,7 +195,8 @@ fn loads(
             return Err(RunError::NothingWritten);
         }
         if m.cold {
-            files.cool(target)?;
+            let path = &plan.targets[target].path;
+            files.cool(target).map_err(|source| RunError::Cool { path: path.clone(), source })?;
         }
         sites.push(Site { target, length });
         opened.push(file);
@@ -196,7 +204,8 @@ fn loads(
     let mut engine = engine::open(plan.engine.as_deref(), &m.load, opened)?;
     let instead = instead.then(|| Box::new(m.clone()));
     setting.emit(Event::Step { step, engine: engine.info(), at: now(), instead })?;
-    setting.writer.quiet(m.targets.iter().any(|&t| shares_filesystem(setting.store, &plan.targets[t].path)));
+    let store = setting.store.to_str().and_then(|s| Target::resolve(setting.inventory, s).ok());
+    setting.writer.quiet(m.targets.iter().any(|&t| shares_drive(store.as_ref(), &plan.targets[t])));
 
     let mut unwritten = Ok(());
     let cancel = setting.cancel;
@@ -210,11 +219,14 @@ fn loads(
                 Event::Window { step, target, zone, window: window.clone() }
             }
             Seen::Outcome { target, zone, outcome } => {
-                let again = zone.is_none().then(|| again(&plan.targets[target], &m.load, outcome));
+                let site = sites.iter().find(|s| s.target == target && zone.is_none());
+                let again = site.map(|s| again(&plan.targets[target], &m.load, s.length, outcome));
                 Event::Outcome { step, target, zone, outcome: outcome.clone(), again }
             }
         };
-        unwritten = setting.emit(event);
+        if unwritten.is_ok() {
+            unwritten = setting.emit(event);
+        }
         if unwritten.is_ok() { Flow::Continue } else { Flow::Stop }
     });
     setting.writer.quiet(false);
@@ -236,17 +248,18 @@ fn loads(
 
 /// How far a load filled its target from the start without gaps.
 fn written_from_start(m: &Measure, site: &Site, outcome: &Outcome) -> u64 {
-    let sequential = m.load.pattern == Pattern::Sequential;
-    if sequential { outcome.bytes_written.min(site.length) } else { 0 }
+    let gapless = m.load.pattern == Pattern::Sequential && m.load.direction == Direction::Write;
+    let whole = site.length / m.load.block * m.load.block;
+    if gapless { outcome.bytes_written.min(whole) } else { 0 }
 }
 
 /// The command that repeats a load with fio.
-fn again(target: &Target, load: &Load, outcome: &Outcome) -> String {
+fn again(target: &Target, load: &Load, reach: u64, outcome: &Outcome) -> String {
     let path = match target.kind {
         Kind::Directory => target.path.join("testfile"),
         Kind::File | Kind::BlockDevice => target.path.clone(),
     };
-    engine::fio_command_line(load, &path, outcome.bytes_read + outcome.bytes_written)
+    engine::fio_command_line(load, &path, reach, outcome.bytes_read + outcome.bytes_written)
 }
 
 /// How long the machine is watched before the first load, to see what else it does.
@@ -261,6 +274,11 @@ fn look_before(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<Snapshot> {
     }
     let now = snapshot(plan, setting);
     for (target, on) in plan.targets.iter().enumerate() {
+        if let Some(share) = files::filled_share(&on.path).filter(|share| *share < 0.99) {
+            let (path, share) = (on.path.display(), percent(1.0 - share));
+            let text = format!("{share} of {path} are holes, which read faster than any drive.");
+            setting.emit(Event::Note { target: Some(target), text })?;
+        }
         let checks = Preflight::look(setting.inventory, on, &earlier, &now).checks;
         setting.emit(Event::Preflight { target, when: When::Before, checks })?;
     }
@@ -292,13 +310,10 @@ fn snapshot(plan: &Plan, setting: &Setting<'_>) -> Snapshot {
     Snapshot::take(setting.sysroot, drives)
 }
 
-/// Whether two paths are on one filesystem; where that can't be told, they are taken to be.
-fn shares_filesystem(a: &Path, b: &Path) -> bool {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    match (a.metadata(), b.metadata()) {
-        (Ok(a), Ok(b)) => a.dev() == b.dev() || b.file_type().is_block_device(),
-        _ => true,
-    }
+/// Whether the store is on a drive of the target; where that can't be told, it is taken to be.
+fn shares_drive(store: Option<&Target>, target: &Target) -> bool {
+    let Some(store) = store.filter(|s| !s.drives.is_empty()) else { return true };
+    target.drives.is_empty() || store.drives.iter().any(|d| target.drives.iter().any(|t| t.name == d.name))
 }
 
 /// The time now, as RFC 3339 in UTC.

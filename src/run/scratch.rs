@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions},
     io,
-    os::{fd::AsFd, unix::ffi::OsStringExt},
+    os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
 };
 
@@ -131,16 +131,12 @@ pub fn sweep(store: &Path) -> Vec<Swept> {
 /// marker was swept. Files that a run still holds stay.
 pub fn sweep_directory(dir: &Path) -> Vec<Swept> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    let stale = |path: &PathBuf| {
-        let held = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
-        run_of(path).is_some() && !File::open(path).is_ok_and(held)
-    };
+    let stale = |path: &PathBuf| run_of(path).is_some() && free(path).is_some();
     entries.flatten().map(|e| e.path()).filter(stale).filter_map(|p| remove_file(&p)).collect()
 }
 
 fn sweep_marked(marker: &Path) -> Option<Swept> {
-    let held = File::open(marker).ok()?;
-    flock(held.as_fd(), FlockOperation::NonBlockingLockExclusive).ok()?;
+    let _held = free(marker)?;
     let path = PathBuf::from(OsString::from_vec(fs::read(marker).ok()?));
     // The marker is only as good as whoever can write the store: nothing but a file of ours is removed.
     let swept = if path.is_absolute() && run_of(&path).is_some() { remove_file(&path) } else { None };
@@ -151,6 +147,15 @@ fn sweep_marked(marker: &Path) -> Option<Swept> {
         Err(e) => Some(Swept::Left(marker.to_owned(), e.to_string())),
         Ok(()) => swept,
     }
+}
+
+/// A plain file that no run holds, locked; anything else may belong to somebody and is left alone.
+fn free(path: &Path) -> Option<File> {
+    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(rustix::fs::CWD, path, flags, Mode::empty()).ok()?);
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(file)
 }
 
 /// The run that a scratch file belongs to, from the file's name.
@@ -250,7 +255,10 @@ mod tests {
         fs::write(store.join(MARKERS).join("rxyz"), precious.as_os_str().as_encoded_bytes()).expect("writes");
         assert_eq!(sweep(&store), []);
         fs::create_dir(dir.join(".drivebench-rdir.scratch")).expect("a directory of that name");
-        assert!(matches!(&sweep_directory(&dir)[..], [Swept::Left(..)]));
+        let fifo = dir.join(".drivebench-rpipe.scratch");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, Mode::RUSR, 0)
+            .expect("a fifo");
+        assert_eq!(sweep_directory(&dir), []);
         assert!(precious.exists());
     }
 }

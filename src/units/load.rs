@@ -104,6 +104,9 @@ pub enum LoadError {
         /// Operations in flight.
         depth: u32,
     },
+    /// Two writes to one block may overlap, and neither's stamp holds.
+    #[error("verify can't check random writes at depth {0}: two of them may meet in one block; use depth 1")]
+    Overlap(u32),
     /// A stamp does not fit into so small a block.
     #[error("verify needs blocks of 64 B or more in multiples of 8 B, not {0} B")]
     Stamp(u64),
@@ -129,6 +132,9 @@ impl Load {
                 return Err(LoadError::ReadPercent(read_percent));
             }
             _ => {}
+        }
+        if self.verify && self.writes() && self.pattern == Pattern::Random && self.depth > 1 {
+            return Err(LoadError::Overlap(self.depth));
         }
         if self.verify && self.block % 8 != 0 {
             return Err(LoadError::Stamp(self.block));
@@ -208,6 +214,9 @@ mod tests {
             "5 blocks of 16 MiB in flight need 80 MiB of buffers; the limit is 64 MiB"
         );
         assert_eq!(Load { block: 100, verify: true, ..load() }.check(), Err(LoadError::Stamp(100)));
+        let random = Load { pattern: Pattern::Random, verify: true, ..load() };
+        assert_eq!(random.check(), Ok(()));
+        assert_eq!(Load { depth: 8, ..random }.check(), Err(LoadError::Overlap(8)));
     }
 
     #[test]

@@ -75,7 +75,16 @@ impl Cli {
         for path in [self.home.path(), &program] {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("opens");
         }
-        done(self.program(&program, args).uid(65534).gid(65534).output().expect("drivebench starts"))
+        let mut command = self.program(&program, args);
+        command.uid(65534).gid(65534);
+        // A test that forks while the copy is being written holds it open for writing until it execs.
+        let output = loop {
+            match command.output() {
+                Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+                output => break output,
+            }
+        };
+        done(output.expect("drivebench starts"))
     }
 
     /// Starts a run that writes its events.

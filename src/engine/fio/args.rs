@@ -55,7 +55,8 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
         args.push("--zero_buffers=1".to_owned());
     }
     if load.verify {
-        args.extend(["--verify=crc32c".to_owned(), "--verify_fatal=1".to_owned()]);
+        let verify = ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0"];
+        args.extend(verify.map(str::to_owned));
         if load.writes() {
             args.push("--do_verify=0".to_owned());
         }
@@ -63,10 +64,14 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
     args
 }
 
-/// The command by which a person repeats `load` over the first `size` bytes of the file at `path` with fio.
-pub fn command_line(load: &Load, path: &Path, size: u64) -> String {
-    let section = section("drivebench", load, path, Extent { offset: 0, length: size }, size);
-    let query = crate::tools::Query::new(crate::tools::FIO, section);
+/// The command by which a person repeats a load that moved `bytes` within the first `reach` bytes of the file at `path`
+/// with fio. One that only reads can't make fio lay the file out anew.
+pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64) -> String {
+    let mut args = section("drivebench", load, path, Extent { offset: 0, length: reach }, bytes);
+    if !load.writes() {
+        args.push("--readonly".to_owned());
+    }
+    let query = crate::tools::Query::new(crate::tools::FIO, args);
     query.to_string()
 }
 
@@ -99,7 +104,7 @@ mod tests {
     fn the_posts_command() {
         let load = Load { caching: Caching::Direct, ..job(4096, 0).load };
         assert_eq!(
-            command_line(&load, Path::new("/mnt/a b/x:y"), 1 << 30),
+            command_line(&load, Path::new("/mnt/a b/x:y"), 1 << 30, 1 << 30),
             "fio --name=drivebench '--filename=/mnt/a b/x\\:y' --rw=write --bs=4096 --size=1073741824 \
              --io_size=1073741824 --ioengine=psync --iodepth=1 --direct=1 --randseed=1 --fallocate=none --invalidate=0"
         );

@@ -12,8 +12,8 @@ use crate::{
     findings::{Column, Findings, Named, Table},
     inventory::Target,
     plan::{Measure, Plan, Rule},
-    record::{Event, Start},
-    units::{EngineInfo, count, decimal_bytes, duration, percent, rate},
+    record::{End, Event, How, Start},
+    units::{Ended, EngineInfo, count, decimal_bytes, duration, percent, rate},
 };
 
 /// All runs of one load on one target.
@@ -91,6 +91,9 @@ fn take(event: Event, held: &mut Gathered, series: &mut BTreeMap<(usize, usize),
                 s.outcome(outcome);
             }
         }
+        Event::End(End { how: How::Interrupted, .. }) => {
+            held.flags.push("Stopped by hand: what the plan holds beyond this was not measured.".to_owned());
+        }
         Event::Scratch { .. } | Event::End(_) => {}
     }
 }
@@ -139,7 +142,8 @@ fn groups<'a>(
     }
     groups.sort_by_key(|(target, _)| *target);
     for (_, group) in &mut groups {
-        let speeds: Vec<f64> = group.runs.iter().map(|r| r.estimate.value).collect();
+        let whole = |r: &&Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
+        let speeds: Vec<f64> = group.runs.iter().filter(whole).map(|r| r.estimate.value).collect();
         if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
             group.estimate = mean;
         }

@@ -10,6 +10,8 @@ use crate::{
 
 /// The label of the step that only fills a file so that there is something to read.
 pub(super) const FILL: &str = "fill";
+/// As much as a number rests on; what isn't filled isn't read.
+const FILL_BYTES: u64 = 1024 * MIB;
 /// An interval needs repetitions where windows tell nothing.
 const CACHED_RUNS: u32 = 3;
 /// Left free for others: a full filesystem stops more than a measurement.
@@ -44,6 +46,7 @@ fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
         let loads: Vec<(LoadName, Load)> = names.iter().map(|n| (*n, n.load(ask))).collect();
         for (_, load) in &loads {
             load.check()?;
+            aligned(target, load)?;
         }
         let writes = loads.iter().any(|(_, l)| l.writes());
         let reach = reach(target, ask, writes)?;
@@ -96,6 +99,7 @@ fn cached(measure: &Measure, caching: Caching) -> Measure {
 fn fill(target: usize, ask: &Ask, reach: u64) -> Measure {
     // Stamps are checked block by block, so they are written block by block too.
     let block = if ask.verify { ask.block } else { MIB.min(reach) / ask.block.min(MIB) * ask.block.min(MIB) };
+    let bytes = reach.min(FILL_BYTES) / block * block;
     let load = Load {
         direction: Direction::Write,
         pattern: Pattern::Sequential,
@@ -110,9 +114,9 @@ fn fill(target: usize, ask: &Ask, reach: u64) -> Measure {
         label: FILL.to_owned(),
         repetition: 1,
         targets: vec![target],
-        rule: Rule::Fixed { bytes: reach },
+        rule: Rule::Fixed { bytes, seconds: Some(ask.effort.max_seconds) },
         load,
-        reach,
+        reach: bytes,
         only_written: false,
         cold: false,
     }
@@ -123,6 +127,7 @@ fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Vec<Step>, PlanError
     let bytes = protocol.loads.iter().map(|l| l.bytes).max().unwrap_or(0);
     let mut steps = Vec::new();
     for target in &ask.targets {
+        protocol.loads.iter().try_for_each(|l| aligned(target, &l.load))?;
         let writes = protocol.loads.iter().any(|l| l.load.writes());
         if target.kind != Kind::Directory && writes {
             return Err(would_erase(target));
@@ -146,7 +151,7 @@ fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Vec<Step>, PlanError
                     repetition,
                     targets: group.to_vec(),
                     load: Load { seed: ask.seed, ..load.load.clone() },
-                    rule: Rule::Fixed { bytes: load.bytes },
+                    rule: Rule::Fixed { bytes: load.bytes, seconds: None },
                     reach: load.bytes,
                     only_written: !load.load.writes() && ask.targets[group[0]].kind == Kind::Directory,
                     cold: load.cold,
@@ -192,6 +197,15 @@ fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
         return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve: RESERVE });
     }
     Ok(room)
+}
+
+/// Direct I/O moves whole blocks of the drive.
+fn aligned(target: &Target, load: &Load) -> Result<(), PlanError> {
+    let unit = u64::from(target.direct_alignment);
+    if load.caching == Caching::Direct && unit > 0 && load.block % unit != 0 {
+        return Err(PlanError::Alignment { path: target.path.clone(), block: load.block, unit });
+    }
+    Ok(())
 }
 
 fn would_erase(target: &Target) -> PlanError {

@@ -30,7 +30,7 @@ fn one(group: &Group<'_>) -> Vec<String> {
     let verb = match group.measure.load.direction {
         Direction::Read => "Reads",
         Direction::Write => "Writes",
-        Direction::Mixed { .. } => "The mix",
+        Direction::Mixed { .. } => "Mixed reads and writes",
     };
     let mut said = Vec::new();
     if group.runs.len() > 1 {
@@ -65,6 +65,12 @@ fn speed(verb: &str, group: &Group<'_>, run: &Run) -> String {
     };
     if e.high.is_finite() {
         format!("{verb}: {}{through} (95 %: {} to {}).", rate(e.value), rate(e.low), rate(e.high))
+    } else if matches!(group.measure.rule, Rule::Fixed { .. }) && run.ended != Some(Ended::Finished) {
+        let bytes = decimal_bytes(run.bytes);
+        format!(
+            "{verb}: ended early, after {bytes} at {}; what it would have come to is not known.",
+            rate(e.value)
+        )
     } else if matches!(group.measure.rule, Rule::Fixed { .. }) {
         format!("{verb}: {}{through}; one run, so no interval.", rate(e.value))
     } else {
