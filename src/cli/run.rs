@@ -103,6 +103,7 @@ fn carry_out(
         show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
         Ok(())
     } else {
+        output.note("");
         output.result(&render(&findings, Format::from(args.format), output.style))
     };
     // A reader that has seen enough, as `| head` has, doesn't change how the run went.
