@@ -44,7 +44,7 @@ fn one(group: &Group<'_>) -> Vec<String> {
         said.extend(cliffs(verb, &run.throughput));
         said.extend(stalls(verb, &run.throughput.stalls));
         said.extend(unsettled(group, run));
-        said.extend(unseen(verb, run));
+        said.extend(unseen(run));
         said.extend(tail(run));
     }
     if let Some(Run { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last() {
@@ -157,17 +157,17 @@ fn unsettled(group: &Group<'_>, run: &Run) -> Option<String> {
 }
 
 /// What so short a run can't have seen.
-fn unseen(verb: &str, run: &Run) -> Option<String> {
+fn unseen(run: &Run) -> Option<String> {
     let u = run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none())?;
     let no_cliff = if run.throughput.cliffs.is_empty() {
         format!("No slow-down up to {}. ", decimal_bytes(u.clean_bytes))
     } else {
         String::new()
     };
-    let stall = duration(Unseen::STALL_SECONDS);
     Some(format!(
-        "{no_cliff}{verb} that stop more rarely than every {} can't be excluded; stops of {stall} that rare would cost up to {}.",
+        "{no_cliff}Stalls rarer than one in {} can't be excluded; at {} each they would cost up to {}.",
         size(u.rarer_than),
+        duration(Unseen::STALL_SECONDS),
         percent(u.cost_share)
     ))
 }
