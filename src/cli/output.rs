@@ -69,7 +69,7 @@ impl Output {
 
     /// Writes an error and what to do about it.
     pub fn error(&self, error: &anyhow::Error, hint: Option<String>) {
-        let line = wrapped(&format!("{error:#}"), "error: ", self.aside);
+        let line = wrapped(&format!("{error}"), "error: ", self.aside);
         let hint = hint.map(|h| wrapped(&h, "  hint: ", self.aside)).unwrap_or_default();
         let _ = io::stderr().lock().write_all((line + &hint).as_bytes());
     }

@@ -94,7 +94,12 @@ impl Watcher for Show<'_> {
                     Ended::Cancelled => "stopped",
                     Ended::Failed { .. } => "failed",
                 };
-                let run = if m.repetition > 1 || self.plan.protocol.is_some() {
+                let run = if self
+                    .plan
+                    .measures()
+                    .filter(|(_, o)| o.label == m.label)
+                    .any(|(_, o)| o.repetition > 1)
+                {
                     format!(" run {}", m.repetition)
                 } else {
                     String::new()
@@ -157,7 +162,7 @@ impl Show<'_> {
             None => rate(p.bytes as f64 / p.seconds),
         };
         let left = match left(p) {
-            left if left.is_finite() => format!(", at most {} left", duration(left)),
+            left if left.is_finite() => format!(", up to {} left", duration(left)),
             _ => String::new(),
         };
         let stalls =

@@ -64,7 +64,7 @@ fn carry_out(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command(),
         experiment: experiment.name().to_owned(),
-        targets: plan.targets.iter().map(Target::label).collect(),
+        targets: plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect(),
         inventory: inventory.clone(),
     };
     let (name, mut writer) = store.create(begin)?;

@@ -30,8 +30,8 @@ pub enum Format {
 pub fn render(findings: &Findings, format: Format, style: Style) -> String {
     match format {
         Format::Text => text(findings, style),
-        Format::Markdown => markdown(findings),
-        Format::Csv => csv(findings),
+        Format::Markdown => style.text(&markdown(findings)),
+        Format::Csv => style.text(&csv(findings)),
         Format::Json => serde_json::to_string_pretty(findings).map_or_else(|e| e.to_string(), |s| s + "\n"),
     }
 }

@@ -187,10 +187,23 @@ fn heads(plan: &Plan, group: &Group<'_>, run: Option<&Run>) -> Vec<String> {
     };
     let mut cells = vec![load];
     if plan.targets.len() > 1 {
-        cells.insert(0, group.target.given.clone());
+        cells.insert(0, short(&group.target.given));
     }
     cells
 }
+
+/// A name that leaves room for the numbers: the end of a long one tells more than its beginning.
+fn short(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= NAME {
+        name.to_owned()
+    } else {
+        format!("…{}", name.chars().skip(length + 1 - NAME).collect::<String>())
+    }
+}
+
+/// Columns for a target's name.
+const NAME: usize = 14;
 
 fn head_columns(plan: &Plan) -> Vec<Column> {
     let mut columns = vec![column("", false)];
@@ -273,7 +286,7 @@ fn latency(run: &Run, share: f64) -> String {
     if !e.high.is_finite() {
         format!("at least {}", duration(e.low))
     } else if share > 0.999 && e.high - e.low > 0.05 * e.value {
-        format!("{} ({} to {})", duration(e.value), duration(e.low), duration(e.high))
+        format!("{} ({}–{})", duration(e.value), duration(e.low), duration(e.high))
     } else {
         duration(e.value)
     }
@@ -287,7 +300,7 @@ pub(super) fn value(e: &Estimate) -> String {
     } else if half < 0.1 {
         format!("{} ±{}", rate(e.value), percent(half))
     } else {
-        format!("{} ({} to {})", rate(e.value), rate(e.low), rate(e.high))
+        format!("{} ({}–{})", rate(e.value), rate(e.low).trim_end_matches(" MB/s"), rate(e.high))
     }
 }
 

@@ -50,20 +50,24 @@ fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
         }
         let writes = loads.iter().any(|(_, l)| l.writes());
         let reach = reach(target, ask, writes)?;
+        // The time on one drive is shared by all that is done there.
+        let filled = target.kind == Kind::Directory && !matches!(loads.first(), Some((LoadName::Write, _)));
+        let runs = if ask.caching == Caching::Direct { 1 } else { CACHED_RUNS as usize };
+        let seconds = ask.effort.max_seconds / (loads.len() * runs + usize::from(filled)) as f64;
         let mut target_steps = Vec::new();
         if target.kind == Kind::Directory {
             target_steps.push(Step::Scratch { target: at, bytes: reach });
             // Only a sequential write leaves something behind that every other load can work on.
-            if !matches!(loads.first(), Some((LoadName::Write, _))) {
-                target_steps.push(Step::Measure(fill(at, ask, reach)));
+            if filled {
+                target_steps.push(Step::Measure(fill(at, ask, reach, seconds)));
             }
         }
-        let seconds = ask.effort.max_seconds / loads.len() as f64;
         for (name, load) in loads {
             // Giving up early spares flash; reading doesn't wear it.
             let give_up = ask.effort.rules.give_up.filter(|_| load.writes());
             let rules = Rules { give_up, ..ask.effort.rules.clone() };
-            let adaptive = Rule::Adaptive { rules, bytes: ask.effort.max_bytes, seconds };
+            let bytes = ask.effort.max_bytes / ask.block * ask.block;
+            let adaptive = Rule::Adaptive { rules, bytes, seconds };
             let zoned = target.rotates() && target.kind == Kind::BlockDevice && name == LoadName::Read;
             let rule =
                 if zoned { Rule::Zones { precision: ask.effort.rules.precision, seconds } } else { adaptive };
@@ -96,7 +100,7 @@ fn cached(measure: &Measure, caching: Caching) -> Measure {
 }
 
 /// Fills the file in large blocks; its speed is recorded but is nobody's question.
-fn fill(target: usize, ask: &Ask, reach: u64) -> Measure {
+fn fill(target: usize, ask: &Ask, reach: u64, seconds: f64) -> Measure {
     // Stamps are checked block by block, so they are written block by block too.
     let block = if ask.verify { ask.block } else { MIB.min(reach) / ask.block.min(MIB) * ask.block.min(MIB) };
     let bytes = reach.min(FILL_BYTES) / block * block;
@@ -114,7 +118,7 @@ fn fill(target: usize, ask: &Ask, reach: u64) -> Measure {
         label: FILL.to_owned(),
         repetition: 1,
         targets: vec![target],
-        rule: Rule::Fixed { bytes, seconds: Some(ask.effort.max_seconds) },
+        rule: Rule::Fixed { bytes, seconds: Some(seconds) },
         load,
         reach: bytes,
         only_written: false,
@@ -209,5 +213,6 @@ fn aligned(target: &Target, load: &Load) -> Result<(), PlanError> {
 }
 
 fn would_erase(target: &Target) -> PlanError {
-    PlanError::WouldErase { path: target.path.clone(), what: target.label() }
+    let what = if target.kind == Kind::File { "what is in it".to_owned() } else { target.label() };
+    PlanError::WouldErase { path: target.path.clone(), what }
 }

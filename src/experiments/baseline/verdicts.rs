@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{Estimate, Percentile, Reason, Stalls, Throughput, Unseen, compare},
     plan::{Plan, Rule},
-    units::{Caching, Direction, Ended, aim, count, decimal_bytes, duration, percent, rate, size},
+    units::{Caching, Direction, Ended, MIB, aim, count, decimal_bytes, duration, percent, rate, size},
 };
 
 pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
@@ -117,14 +117,14 @@ fn stalls(verb: &str, stalls: &Stalls) -> Option<String> {
         (0, _) => None,
         (1, _) => {
             let at = decimal_bytes(stalls.each[0].at_bytes);
-            Some(format!("{verb} stopped once, after {at}, for {}.", duration(stalls.each[0].seconds)))
+            Some(format!("{verb} stalled once, after {at}, for {}.", duration(stalls.each[0].seconds)))
         }
         (n, spacing) => {
             let every = spacing.map(|s| format!(", every {} or so", size(s as u64))).unwrap_or_default();
             let share = percent(stalls.time_share);
             let (mean, longest) = (duration(stalls.mean_seconds), duration(longest));
             Some(format!(
-                "{verb} stopped {n} times for about {mean}{every}: {share} of the time, {longest} at worst."
+                "{verb} stalled {n} times for about {mean}{every}: {share} of the time; the longest operation took {longest}."
             ))
         }
     }
@@ -150,9 +150,10 @@ fn unsettled(group: &Group<'_>, run: &Run) -> Option<String> {
             format!("Not settled: stalls are too rare or too unlike each other to be sure of ±{aim}.{needed}")
         }
         Reason::Noisy => format!("Not settled: too noisy for ±{aim}.{needed}"),
-        Reason::Budget => {
-            format!("Not settled: the bytes or the time granted ran out before ±{aim} was sure.")
-        }
+        Reason::Budget => format!(
+            "Not settled: the bytes or the time granted ended before the {} through which a speed must hold to be sure.",
+            size(rules.w_min as u64 * MIB)
+        ),
     })
 }
 
@@ -184,9 +185,13 @@ fn tail(run: &Run) -> Option<String> {
 /// Targets in order of speed for each load, tied where the difference may be chance.
 fn ranking(groups: &[Group<'_>]) -> Vec<String> {
     let mut labels: Vec<&str> = groups.iter().map(|g| g.measure.label.as_str()).collect();
-    labels.dedup();
-    labels.sort_unstable();
-    labels.dedup();
+    let mut seen = Vec::new();
+    labels.retain(|l| {
+        !seen.contains(l) && {
+            seen.push(*l);
+            true
+        }
+    });
     labels.iter().filter_map(|label| rank(label, groups)).collect()
 }
 
@@ -199,11 +204,9 @@ fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
     let name = |&i: &usize| format!("{} ({})", same[i].target.given, rate(estimates[i].value));
     let places = compare::rank(&estimates);
     let tied = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" = ");
+    let listed = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" and ");
     if let [all] = &places[..] {
-        return Some(format!(
-            "{label}: no real difference between {}.",
-            all.iter().map(name).collect::<Vec<_>>().join(", ")
-        ));
+        return Some(format!("{label}: no real difference between {}.", listed(all)));
     }
     let order = places.iter().map(tied).collect::<Vec<_>>().join(" > ");
     let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
