@@ -16,11 +16,12 @@ use drivebench::{
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// A fully written file, removed when dropped.
+/// A fully written file, removed when dropped by whoever made it.
 pub struct Scratch {
     pub path: PathBuf,
     pub file: Arc<File>,
     pub size: u64,
+    ours: bool,
 }
 
 impl Scratch {
@@ -31,7 +32,7 @@ impl Scratch {
         fs::create_dir_all(&directory)?;
         let path = directory.join(format!("{name}-{}", std::process::id()));
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-        let scratch = Self { path: path.canonicalize()?, file: Arc::new(file), size };
+        let scratch = Self { path: path.canonicalize()?, file: Arc::new(file), size, ours: true };
         scratch.run(
             &load(Direction::Write, Pattern::Sequential, MIB, 4),
             Some("psync"),
@@ -40,6 +41,12 @@ impl Scratch {
         )?;
         scratch.file.sync_all()?;
         Ok(scratch)
+    }
+
+    /// Somebody else's.
+    pub fn existing(path: PathBuf, size: u64) -> Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(&path)?;
+        Ok(Self { path, file: Arc::new(file), size, ours: false })
     }
 
     /// Runs a load over the whole file, with an engine of ours.
@@ -65,7 +72,9 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if self.ours {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
