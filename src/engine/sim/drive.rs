@@ -2,6 +2,7 @@
 
 use rand::Rng;
 use rand_distr::{Exp1, StandardNormal};
+use serde::{Deserialize, Serialize};
 
 use super::{
     model::{Cache, Model, Zone},
@@ -21,7 +22,8 @@ pub struct Op {
 }
 
 /// What took most of an operation's time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Cause {
     /// The medium at its sustained speed.
     Medium,
@@ -29,6 +31,8 @@ pub enum Cause {
     Cache,
     /// The drive stalled.
     Stall,
+    /// The drive slept, and had to wake.
+    Wake,
     /// Others on the same bus.
     Bus,
 }
@@ -145,11 +149,16 @@ impl Drive {
             seconds += self.model.seek_seconds;
         }
         let mut cause = Cause::Medium;
+        let slept = self.model.standby.filter(|s| (start_ns - self.free_ns) as f64 / 1e9 >= s.after_seconds);
+        if let Some(standby) = slept {
+            seconds += standby.wake_seconds;
+            cause = Cause::Wake;
+        }
         if fault.is_none() {
             self.head = op.offset.saturating_add(op.length);
             let cached = op.write && self.cache_free > 0.0;
             seconds += self.transfer(op);
-            if cached {
+            if cached && slept.is_none() {
                 cause = Cause::Cache;
             }
             let stalled = self.stalled(op.write, cached);

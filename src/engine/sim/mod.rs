@@ -15,7 +15,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use drive::{Cause, Done, Drive, Fault, Link, Op};
-pub use model::{Burst, Cache, Drift, Faults, Model, Noise, Regimes, Stalls, Zone};
+pub use model::{Burst, Cache, Drift, Faults, Model, Noise, Regimes, Stalls, Standby, Zone};
 
 use super::{Cancel, Engine, EngineError, EngineInfo, Job, Outcome, Watch};
 use queue::{Event, Queue};

@@ -34,6 +34,8 @@ pub struct Model {
     pub regimes: Option<Regimes>,
     /// Slowing down as it gets warm.
     pub drift: Option<Drift>,
+    /// Falling asleep when nothing is asked of it.
+    pub standby: Option<Standby>,
     /// What is broken.
     pub faults: Faults,
 }
@@ -124,6 +126,16 @@ pub struct Drift {
     pub over: f64,
 }
 
+/// Falling asleep when nothing is asked of it, as disks do that stop rotating.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Standby {
+    /// After so many seconds.
+    pub after_seconds: f64,
+    /// What waking costs the next operation, s.
+    pub wake_seconds: f64,
+}
+
 /// What is broken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -141,6 +153,31 @@ impl Model {
     pub fn flat(capacity: u64, rate: f64) -> Self {
         let zones = vec![Zone { from: 0, rate }];
         Self { capacity, read: zones.clone(), write: zones, ..Self::default() }
+    }
+
+    /// The same, but everything in time happens `factor` times as fast.
+    #[must_use]
+    pub fn faster(&self, factor: f64) -> Self {
+        let mut model = self.clone();
+        model.read.iter_mut().chain(&mut model.write).for_each(|zone| zone.rate *= factor);
+        for seconds in [
+            &mut model.operation_seconds,
+            &mut model.round_trip_seconds,
+            &mut model.seek_seconds,
+            &mut model.flush_seconds,
+        ] {
+            *seconds /= factor;
+        }
+        model.stalls.iter_mut().for_each(|stalls| stalls.seconds /= factor);
+        if let Some(cache) = &mut model.cache {
+            cache.rate *= factor;
+            cache.drain *= factor;
+        }
+        if let Some(standby) = &mut model.standby {
+            standby.after_seconds /= factor;
+            standby.wake_seconds /= factor;
+        }
+        model
     }
 
     /// Says what makes no sense.
@@ -182,6 +219,10 @@ impl Model {
             between("cache.bytes", c.bytes, f64::MAX)?;
             between("cache.free", c.free, 1.0)?;
             between("cache.drain", c.drain, f64::MAX)?;
+        }
+        if let Some(s) = &self.standby {
+            positive("standby.after_seconds", s.after_seconds)?;
+            between("standby.wake_seconds", s.wake_seconds, 1e6)?;
         }
         if let Some(r) = &self.regimes {
             positive("regimes.slow", r.slow)?;

@@ -1,0 +1,138 @@
+//! What the host and the agent in a virtual machine say to each other over a byte stream.
+//!
+//! The agent begins with [`HELLO`]; whatever came before it, such as a boot loader's last words or the rest of a frame
+//! that a reset cut off, is to be skipped. Then come frames, both ways: a kind (1 byte), the command it belongs to
+//! (4 bytes), the length of what follows (4 bytes, little endian, at most [`MOST`]), and that many bytes.
+
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+/// What the agent says first.
+pub const HELLO: &[u8] = b"\n\0drivebench lab agent 1\0\n";
+
+/// Bytes that a frame carries at most.
+pub const MOST: usize = 64 << 10;
+
+/// What a frame means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// To the agent: start a command, an [`Exec`] as JSON.
+    Exec = 1,
+    /// To the agent: bytes for its standard input; none: that was all.
+    Stdin,
+    /// To the agent: send it the signal whose number is the first byte.
+    Signal,
+    /// From the agent: bytes of its standard output.
+    Stdout,
+    /// From the agent: bytes of its standard error.
+    Stderr,
+    /// From the agent: it has ended and everything it said was sent: its exit code, or 128 and the signal's number; 4
+    /// bytes, little endian.
+    Exit,
+    /// From the agent: it could not be started; why.
+    Failed,
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        [Self::Exec, Self::Stdin, Self::Signal, Self::Stdout, Self::Stderr, Self::Exit, Self::Failed]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// A command to start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exec {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// In addition to the agent's own environment.
+    pub env: Vec<(String, String)>,
+    /// Where it runs.
+    pub directory: Option<String>,
+}
+
+/// A piece of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// What it means.
+    pub kind: Kind,
+    /// Which command.
+    pub id: u32,
+    /// What it carries.
+    pub bytes: Vec<u8>,
+}
+
+impl Frame {
+    /// Writes it whole, and flushes.
+    pub fn write(kind: Kind, id: u32, bytes: &[u8], to: &mut impl Write) -> io::Result<()> {
+        let mut frame = Vec::with_capacity(9 + bytes.len());
+        frame.push(kind as u8);
+        frame.extend(id.to_le_bytes());
+        frame.extend((bytes.len() as u32).to_le_bytes());
+        frame.extend(bytes);
+        to.write_all(&frame)?;
+        to.flush()
+    }
+
+    /// Reads the next one; what isn't one is an error.
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+        let mut head = [0; 9];
+        from.read_exact(&mut head)?;
+        let [kind, id @ .., l0, l1, l2, l3] = head;
+        let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+        let kind = Kind::from_byte(kind).filter(|_| length <= MOST);
+        let kind =
+            kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no frame of the agent's"))?;
+        let mut bytes = vec![0; length];
+        from.read_exact(&mut bytes)?;
+        Ok(Self { kind, id: u32::from_le_bytes(id), bytes })
+    }
+}
+
+/// Reads up to the end of [`HELLO`].
+pub fn await_hello(from: &mut impl Read) -> io::Result<()> {
+    let mut last = Vec::with_capacity(HELLO.len() + 1);
+    let mut byte = [0];
+    while last != HELLO {
+        from.read_exact(&mut byte)?;
+        last.push(byte[0]);
+        if last.len() > HELLO.len() {
+            last.remove(0);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_go_through_and_come_back() {
+        let mut stream = b"boot loader\n\0drivebench".to_vec();
+        stream.extend(HELLO);
+        Frame::write(Kind::Stdout, 7, b"abc", &mut stream).unwrap();
+        Frame::write(Kind::Exit, u32::MAX, &3_i32.to_le_bytes(), &mut stream).unwrap();
+        let mut from = stream.as_slice();
+        await_hello(&mut from).unwrap();
+        assert_eq!(
+            Frame::read(&mut from).unwrap(),
+            Frame { kind: Kind::Stdout, id: 7, bytes: b"abc".to_vec() }
+        );
+        assert_eq!(
+            Frame::read(&mut from).unwrap(),
+            Frame { kind: Kind::Exit, id: u32::MAX, bytes: vec![3, 0, 0, 0] }
+        );
+        assert_eq!(Frame::read(&mut from).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for head in [[0, 0, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 255, 255, 255, 255]] {
+            assert_eq!(Frame::read(&mut head.as_slice()).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! `lab`: virtual machines with modelled drives.
+
+fn main() {}

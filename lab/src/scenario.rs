@@ -1,0 +1,343 @@
+//! Scenario files: which machine, which drives in which bays, what they share.
+
+use std::{fs, path::Path};
+
+use drivebench::engine::sim::{Board, Bus, Model};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Bytes of a sector.
+pub const SECTOR: u64 = 512;
+
+/// A machine with modelled drives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What it stands for, in a line.
+    pub title: String,
+    /// The machine that is emulated.
+    #[serde(default)]
+    pub machine: Machine,
+    /// Its memory, MiB; a raspi3b always has 1024.
+    #[serde(default = "memory_mib")]
+    pub memory_mib: u32,
+    /// Its processors; a raspi3b always has 4.
+    #[serde(default = "processors")]
+    pub processors: u32,
+    /// Generation of its USB ports, 2 or 3.
+    #[serde(default = "usb")]
+    pub usb: u8,
+    /// How many times as fast the drives and buses are as the scenario says.
+    #[serde(default = "one")]
+    pub speed: f64,
+    /// What chance begins with.
+    #[serde(default)]
+    pub seed: u64,
+    /// Ceilings that drives share.
+    #[serde(default, rename = "bus")]
+    pub buses: Vec<Ceiling>,
+    /// Its drives.
+    #[serde(default, rename = "drive")]
+    pub drives: Vec<Drive>,
+}
+
+/// The machine that is emulated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Machine {
+    /// A PC.
+    #[default]
+    Q35,
+    /// A Raspberry Pi 3 Model B.
+    Raspi3b,
+}
+
+/// What all drives below a port share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// What it is called in messages.
+    pub name: String,
+    /// All USB bays whose port path begins with this; empty: all of them.
+    #[serde(default)]
+    pub bays: String,
+    /// Bytes per second.
+    pub rate: f64,
+}
+
+/// A modelled drive in a bay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drive {
+    /// USB: the port path, `1.3` for port 3 of the hub in port 1 (hubs are there where paths need them); others: any
+    /// name.
+    pub bay: String,
+    /// How it is attached.
+    #[serde(default)]
+    pub attach: Attach,
+    /// Who makes it, up to 8 characters.
+    #[serde(default)]
+    pub vendor: String,
+    /// What its maker calls it, up to 16 characters.
+    pub product: String,
+    /// Its serial number, up to 20 characters; others may have the same.
+    pub serial: String,
+    /// Sectors of 512 bytes that it says it holds.
+    pub sectors: u64,
+    /// Sectors that it really holds, where that is less.
+    pub real_sectors: Option<u64>,
+    /// A filesystem on it.
+    pub filesystem: Option<Filesystem>,
+    /// Speeds, stalls, cache, faults: bytes, bytes per second and seconds; its capacity comes from the sectors.
+    pub model: Model,
+}
+
+/// How a drive is attached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Attach {
+    /// USB mass storage, bulk-only transport.
+    #[default]
+    UsbStorage,
+    /// USB attached SCSI.
+    Uas,
+    /// SATA.
+    Sata,
+    /// NVMe.
+    Nvme,
+    /// An SD card in a slot; its size must be a power of two.
+    Sd,
+}
+
+impl Attach {
+    /// Whether its bay is a USB port.
+    pub fn usb(self) -> bool {
+        matches!(self, Self::UsbStorage | Self::Uas)
+    }
+}
+
+/// An ext4 filesystem made before the machine starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Filesystem {
+    /// Its label; it is mounted on `/mnt/LABEL`.
+    pub label: String,
+}
+
+fn memory_mib() -> u32 {
+    512
+}
+
+fn processors() -> u32 {
+    2
+}
+
+fn usb() -> u8 {
+    2
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Why a scenario can't be used.
+#[derive(Debug, Error)]
+pub enum ScenarioError {
+    /// The file can't be read.
+    #[error("{0}: {1}")]
+    Read(String, #[source] std::io::Error),
+    /// It is no scenario.
+    #[error("{0}: {1}")]
+    Parse(String, #[source] Box<toml::de::Error>),
+    /// It makes no sense.
+    #[error("{0}: {1}")]
+    Sense(String, String),
+}
+
+impl Scenario {
+    /// Reads a scenario file.
+    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|e| ScenarioError::Read(name.clone(), e))?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads the text of a scenario; `name` is for messages.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let mut scenario: Self =
+            toml::from_str(text).map_err(|e| ScenarioError::Parse(name.to_owned(), Box::new(e)))?;
+        for drive in &mut scenario.drives {
+            drive.model.capacity = drive.sectors.saturating_mul(SECTOR);
+            drive.model.real_capacity = drive.real_sectors.map(|n| n.saturating_mul(SECTOR));
+        }
+        scenario.check().map_err(|why| ScenarioError::Sense(name.to_owned(), why))?;
+        Ok(scenario)
+    }
+
+    /// The same with drives and buses `factor` times as fast.
+    pub fn faster(mut self, factor: f64) -> Self {
+        self.speed *= factor;
+        self
+    }
+
+    /// The drives as `sim` knows them, as fast as `speed` says.
+    pub fn board(&self) -> Board {
+        let drives = self.drives.iter().map(|d| d.model.faster(self.speed)).collect();
+        let buses = self.buses.iter().enumerate().map(|(i, ceiling)| {
+            let on = |d: &Drive| self.bus_of(d) == Some(i);
+            let drives = self.drives.iter().enumerate().filter(|(_, d)| on(d)).map(|(n, _)| n).collect();
+            Bus { rate: ceiling.rate * self.speed, drives }
+        });
+        Board { drives, buses: buses.collect(), seed: self.seed }
+    }
+
+    /// The bus of a drive: of those whose bays its own belongs to the one that says it most exactly.
+    fn bus_of(&self, drive: &Drive) -> Option<usize> {
+        let within = |c: &Ceiling| {
+            drive.attach.usb() && {
+                let rest = drive.bay.strip_prefix(c.bays.as_str());
+                c.bays.is_empty() || rest.is_some_and(|r| r.is_empty() || r.starts_with('.'))
+            }
+        };
+        let buses = self.buses.iter().enumerate().filter(|(_, c)| within(c));
+        buses.max_by_key(|(_, c)| c.bays.len()).map(|(i, _)| i)
+    }
+
+    /// Says what makes no sense.
+    fn check(&self) -> Result<(), String> {
+        let fits = |what: &str, text: &str, most: usize| match text {
+            _ if text.len() > most => Err(format!("{what} {text:?} is longer than {most} characters")),
+            _ if text.chars().all(|c| c.is_ascii_graphic() || c == ' ') && !text.contains(',') => Ok(()),
+            _ => Err(format!("{what} {text:?} has a character that is no plain one")),
+        };
+        if !(0.001..=1000.0).contains(&self.speed) {
+            return Err(format!("speed must be 0.001 to 1000, not {}", self.speed));
+        }
+        if !matches!(self.usb, 2 | 3) {
+            return Err(format!("usb must be 2 or 3, not {}", self.usb));
+        }
+        if !(128..=8192).contains(&self.memory_mib) || !(1..=8).contains(&self.processors) {
+            return Err("memory_mib must be 128 to 8192, and processors 1 to 8".to_owned());
+        }
+        for ceiling in &self.buses {
+            if !(ceiling.rate.is_finite() && ceiling.rate > 0.0) {
+                return Err(format!(
+                    "the rate of bus {:?} must be above 0, not {}",
+                    ceiling.name, ceiling.rate
+                ));
+            }
+        }
+        for (i, drive) in self.drives.iter().enumerate() {
+            let at = |why: String| format!("drive {} in bay {:?}: {why}", drive.serial, drive.bay);
+            fits("vendor", &drive.vendor, 8).map_err(at)?;
+            fits("product", &drive.product, 16).map_err(at)?;
+            fits("serial", &drive.serial, 20).map_err(at)?;
+            if let Some(filesystem) = &drive.filesystem {
+                fits("label", &filesystem.label, 16).map_err(at)?;
+                if filesystem.label.is_empty() || filesystem.label.contains(['/', ' ', '.']) {
+                    return Err(at(format!("label {:?} can't name a directory", filesystem.label)));
+                }
+            }
+            if drive.attach.usb() && !drive.bay.split('.').all(|p| matches!(p.parse(), Ok(1..=8))) {
+                return Err(at("a USB bay is a path of ports 1 to 8, like 1.3".to_owned()));
+            }
+            if self.machine == Machine::Raspi3b && !drive.attach.usb() {
+                return Err(at("a raspi3b has USB bays only".to_owned()));
+            }
+            if drive.sectors == 0 || drive.sectors > u64::MAX / SECTOR / 2 {
+                return Err(at(format!("sectors can't be {}", drive.sectors)));
+            }
+            if drive.real_sectors.is_some_and(|real| real > drive.sectors) {
+                return Err(at("it can't really hold more than it says".to_owned()));
+            }
+            if drive.attach == Attach::Sd && !drive.sectors.is_power_of_two() {
+                return Err(at("an emulated SD card's size must be a power of two".to_owned()));
+            }
+            if self.drives[..i].iter().any(|d| d.bay == drive.bay) {
+                return Err(at("the bay is taken".to_owned()));
+            }
+            let hub = |other: &Drive| other.bay.strip_prefix(&drive.bay).is_some_and(|r| r.starts_with('.'));
+            if drive.attach.usb() && self.drives.iter().any(|d| d.attach.usb() && hub(d)) {
+                return Err(at("a hub for other drives is in this bay".to_owned()));
+            }
+            drive.model.check().map_err(at)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = r#"
+        title = "Two sticks and a disk"
+        [[bus]]
+        name = "all of USB"
+        rate = 35e6
+        [[bus]]
+        name = "hub 1"
+        bays = "1"
+        rate = 12e6
+        [[drive]]
+        bay = "1.1"
+        vendor = "SanDisk"
+        product = "Cruzer Blade"
+        serial = "A1"
+        sectors = 121077761
+        model = { read = [{ from = 0, rate = 6.6e6 }], write = [{ from = 0, rate = 2e6 }] }
+        [[drive]]
+        bay = "10.1"
+        product = "DataTraveler"
+        serial = "A1"
+        sectors = 1000
+        real_sectors = 500
+        model = { read = [{ from = 0, rate = 6.6e6 }], write = [{ from = 0, rate = 2e6 }] }
+        [[drive]]
+        bay = "ata"
+        attach = "sata"
+        product = "Disk"
+        serial = "D"
+        sectors = 1000
+        model = { read = [{ from = 0, rate = 6.6e6 }], write = [{ from = 0, rate = 2e6 }] }
+    "#;
+
+    fn refused(from: &str, to: &str) -> String {
+        let text = TWO.replacen("10.1", "2.1", 1);
+        assert!(text.contains(from), "{from}");
+        Scenario::parse("two.toml", &text.replacen(from, to, 1)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn drives_share_the_bus_that_is_nearest() {
+        let scenario = Scenario::parse("two.toml", &TWO.replacen("10.1", "2.1", 1)).unwrap();
+        let board = scenario.faster(2.0).board();
+        let buses: Vec<_> = board.buses.iter().map(|b| (b.rate, b.drives.clone())).collect();
+        assert_eq!(buses, [(70e6, vec![1]), (24e6, vec![0])]);
+        assert_eq!(board.drives[0].capacity, 121_077_761 * 512);
+        assert_eq!(board.drives[1].real_capacity, Some(500 * 512));
+        assert_eq!(board.drives[0].write[0].rate, 4e6);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_drive_and_the_reason() {
+        insta::assert_snapshot!(
+            [
+                refused("bay = \"2.1\"", "bay = \"1.9\""),
+                refused("bay = \"2.1\"", "bay = \"1.1\""),
+                refused("bay = \"2.1\"", "bay = \"1\""),
+                refused("sectors = 121077761", "sectors = 0"),
+                refused("real_sectors = 500", "real_sectors = 5000"),
+                refused("attach = \"sata\"", "attach = \"sd\""),
+                refused("rate = 2e6", "rate = 0"),
+                refused("rate = 35e6", "rate = -1"),
+                refused("Cruzer Blade", "Cruzer Blade, the second"),
+                refused("Cruzer Blade", "A,B"),
+                refused("title", "machine = \"raspi3b\"\ntitle"),
+                refused("title", "usb = 4\ntitle"),
+                refused("title", "speeed = 4\ntitle"),
+            ]
+            .join("\n")
+        );
+    }
+}
