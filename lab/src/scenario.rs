@@ -13,6 +13,9 @@ pub const SECTOR: u64 = 512;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
+    /// What it is called: its file's name.
+    #[serde(default)]
+    pub name: String,
     /// What it stands for, in a line.
     pub title: String,
     /// The machine that is emulated.
@@ -82,6 +85,9 @@ pub struct Drive {
     pub product: String,
     /// Its serial number, up to 20 characters; others may have the same.
     pub serial: String,
+    /// It says that it rotates.
+    #[serde(default)]
+    pub rotates: bool,
     /// Sectors of 512 bytes that it says it holds.
     pub sectors: u64,
     /// Sectors that it really holds, where that is less.
@@ -166,6 +172,9 @@ impl Scenario {
     pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
         let mut scenario: Self =
             toml::from_str(text).map_err(|e| ScenarioError::Parse(name.to_owned(), Box::new(e)))?;
+        if scenario.name.is_empty() {
+            scenario.name = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        }
         for drive in &mut scenario.drives {
             drive.model.capacity = drive.sectors.saturating_mul(SECTOR);
             drive.model.real_capacity = drive.real_sectors.map(|n| n.saturating_mul(SECTOR));

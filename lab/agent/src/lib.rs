@@ -4,7 +4,7 @@
 //! that a reset cut off, is to be skipped. Then come frames, both ways: a kind (1 byte), the command it belongs to
 //! (4 bytes), the length of what follows (4 bytes, little endian, at most [`MOST`]), and that many bytes.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub const HELLO: &[u8] = b"\n\0drivebench lab agent 1\0\n";
 
 /// Bytes that a frame carries at most.
-pub const MOST: usize = 64 << 10;
+pub const MOST: usize = 32 << 10;
 
 /// What a frame means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,34 +76,42 @@ impl Frame {
         to.write_all(&frame)?;
         to.flush()
     }
+}
 
-    /// Reads the next one; what isn't one is an error.
-    pub fn read(from: &mut impl Read) -> io::Result<Self> {
-        let mut head = [0; 9];
-        from.read_exact(&mut head)?;
-        let [kind, id @ .., l0, l1, l2, l3] = head;
+/// Takes a byte stream apart.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+}
+
+impl Decoder {
+    /// Takes what came next.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
+    /// Drops everything up to the end of [`HELLO`]; false where that hasn't come yet.
+    pub fn skip_to_hello(&mut self) -> bool {
+        let at = self.bytes.windows(HELLO.len()).position(|w| w == HELLO);
+        // What may be its beginning stays.
+        let end = at.map_or(self.bytes.len().saturating_sub(HELLO.len() - 1), |at| at + HELLO.len());
+        self.bytes.drain(..end);
+        at.is_some()
+    }
+
+    /// The next whole frame, if it is there; what can't be one is an error.
+    pub fn frame(&mut self) -> io::Result<Option<Frame>> {
+        let &[kind, i0, i1, i2, i3, l0, l1, l2, l3, ref rest @ ..] = self.bytes.as_slice() else {
+            return Ok(None);
+        };
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let kind = Kind::from_byte(kind).filter(|_| length <= MOST);
         let kind =
             kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no frame of the agent's"))?;
-        let mut bytes = vec![0; length];
-        from.read_exact(&mut bytes)?;
-        Ok(Self { kind, id: u32::from_le_bytes(id), bytes })
+        let Some(bytes) = rest.get(..length).map(<[u8]>::to_vec) else { return Ok(None) };
+        self.bytes.drain(..9 + length);
+        Ok(Some(Frame { kind, id: u32::from_le_bytes([i0, i1, i2, i3]), bytes }))
     }
-}
-
-/// Reads up to the end of [`HELLO`].
-pub fn await_hello(from: &mut impl Read) -> io::Result<()> {
-    let mut last = Vec::with_capacity(HELLO.len() + 1);
-    let mut byte = [0];
-    while last != HELLO {
-        from.read_exact(&mut byte)?;
-        last.push(byte[0]);
-        if last.len() > HELLO.len() {
-            last.remove(0);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -111,28 +119,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_go_through_and_come_back() {
+    fn frames_go_through_in_pieces_of_any_size() {
         let mut stream = b"boot loader\n\0drivebench".to_vec();
         stream.extend(HELLO);
         Frame::write(Kind::Stdout, 7, b"abc", &mut stream).unwrap();
         Frame::write(Kind::Exit, u32::MAX, &3_i32.to_le_bytes(), &mut stream).unwrap();
-        let mut from = stream.as_slice();
-        await_hello(&mut from).unwrap();
-        assert_eq!(
-            Frame::read(&mut from).unwrap(),
-            Frame { kind: Kind::Stdout, id: 7, bytes: b"abc".to_vec() }
-        );
-        assert_eq!(
-            Frame::read(&mut from).unwrap(),
-            Frame { kind: Kind::Exit, id: u32::MAX, bytes: vec![3, 0, 0, 0] }
-        );
-        assert_eq!(Frame::read(&mut from).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        for size in 1..stream.len() {
+            let (mut decoder, mut greeted, mut frames) = (Decoder::default(), false, Vec::new());
+            for piece in stream.chunks(size) {
+                decoder.feed(piece);
+                greeted = greeted || decoder.skip_to_hello();
+                if greeted {
+                    frames.extend(std::iter::from_fn(|| decoder.frame().unwrap()));
+                }
+            }
+            let expected = [(Kind::Stdout, 7, b"abc".to_vec()), (Kind::Exit, u32::MAX, vec![3, 0, 0, 0])]
+                .map(|(kind, id, bytes)| Frame { kind, id, bytes });
+            assert_eq!(frames, expected, "in pieces of {size}");
+        }
     }
 
     #[test]
     fn nonsense_is_refused() {
         for head in [[0, 0, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 255, 255, 255, 255]] {
-            assert_eq!(Frame::read(&mut head.as_slice()).unwrap_err().kind(), io::ErrorKind::InvalidData);
+            let mut decoder = Decoder::default();
+            decoder.feed(&head);
+            assert_eq!(decoder.frame().unwrap_err().kind(), io::ErrorKind::InvalidData);
         }
     }
 }

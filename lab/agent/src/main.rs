@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use drivebench_lab_agent::{Exec, Frame, HELLO, Kind, MOST};
+use drivebench_lab_agent::{Decoder, Exec, Frame, HELLO, Kind, MOST};
 use rustix::{
     process::{Pid, Signal, kill_process_group},
     termios::{OptionalActions, isatty, tcgetattr, tcsetattr},
@@ -55,32 +55,45 @@ fn serve(path: &std::ffi::OsStr) -> io::Result<()> {
     let port = Port(Arc::new(Mutex::new(from.try_clone()?)));
     from.write_all(HELLO)?;
     let mut running = HashMap::new();
+    let (mut decoder, mut buffer) = (Decoder::default(), vec![0; MOST]);
     loop {
-        let Frame { kind, id, bytes } = Frame::read(&mut from)?;
-        match kind {
-            Kind::Exec => match start(&port, id, &bytes) {
-                Ok(command) => drop(running.insert(id, command)),
-                Err(e) => port.say(Kind::Failed, id, e.to_string().as_bytes())?,
-            },
-            Kind::Stdin => {
-                if let Some(command) = running.get_mut(&id) {
-                    // A command that doesn't read any more has a right to that.
-                    let taken = command.stdin.as_mut().is_some_and(|stdin| stdin.write_all(&bytes).is_ok());
-                    if bytes.is_empty() || !taken {
-                        command.stdin = None;
-                    }
-                }
-            }
-            Kind::Signal => {
-                let signal = bytes.first().and_then(|&n| Signal::from_named_raw(n.into()));
-                if let (Some(command), Some(signal)) = (running.get(&id), signal) {
-                    // It may have ended meanwhile.
-                    let _ = kill_process_group(command.pid, signal);
-                }
-            }
-            Kind::Stdout | Kind::Stderr | Kind::Exit | Kind::Failed => {}
+        let n = from.read(&mut buffer)?;
+        if n == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the host is gone"));
+        }
+        decoder.feed(&buffer[..n]);
+        while let Some(frame) = decoder.frame()? {
+            obey(&port, &mut running, frame)?;
         }
     }
+}
+
+fn obey(port: &Port, running: &mut HashMap<u32, Running>, frame: Frame) -> io::Result<()> {
+    let Frame { kind, id, bytes } = frame;
+    match kind {
+        Kind::Exec => match start(port, id, &bytes) {
+            Ok(command) => drop(running.insert(id, command)),
+            Err(e) => port.say(Kind::Failed, id, e.to_string().as_bytes())?,
+        },
+        Kind::Stdin => {
+            if let Some(command) = running.get_mut(&id) {
+                // A command that doesn't read any more has a right to that.
+                let taken = command.stdin.as_mut().is_some_and(|stdin| stdin.write_all(&bytes).is_ok());
+                if bytes.is_empty() || !taken {
+                    command.stdin = None;
+                }
+            }
+        }
+        Kind::Signal => {
+            let signal = bytes.first().and_then(|&n| Signal::from_named_raw(n.into()));
+            if let (Some(command), Some(signal)) = (running.get(&id), signal) {
+                // It may have ended meanwhile.
+                let _ = kill_process_group(command.pid, signal);
+            }
+        }
+        Kind::Stdout | Kind::Stderr | Kind::Exit | Kind::Failed => {}
+    }
+    Ok(())
 }
 
 fn start(port: &Port, id: u32, exec: &[u8]) -> io::Result<Running> {

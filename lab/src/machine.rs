@@ -1,0 +1,324 @@
+//! A machine that runs.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use thiserror::Error;
+
+use crate::{
+    agent::{Agent, Output, Running},
+    ledger::{self, Entry},
+    process::{self, Daemon},
+    qemu,
+    qmp::Qmp,
+    scenario::{Machine as Kind, SECTOR, Scenario},
+    state::State,
+};
+
+/// How long a program on the host may take to be ready.
+const READY: Duration = Duration::from_secs(30);
+
+/// How long a guest may take to start; some 10 s where nothing else runs.
+const BOOT: Duration = Duration::from_secs(180);
+
+/// How long a small errand in the guest may take.
+const ERRAND: Duration = Duration::from_secs(120);
+
+/// Why a machine could not do something.
+#[derive(Debug, Error)]
+#[error("{what}: {why}{console}")]
+pub struct MachineError {
+    what: String,
+    why: Box<dyn std::error::Error + Send + Sync>,
+    /// The last lines of its console, each on a line of its own.
+    console: String,
+}
+
+/// How a machine is to be started.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What `lab/vm build` made; where it puts that by default.
+    pub kit: Option<PathBuf>,
+    /// The console is the terminal's, with a shell.
+    pub terminal: bool,
+    /// Where the drives' content and ledgers are kept beyond the machine's life.
+    pub keep: Option<PathBuf>,
+}
+
+/// A machine that runs; it ends when this is dropped, or when the thread that started it ends.
+#[derive(Debug)]
+pub struct Machine {
+    scenario: Scenario,
+    /// Where each USB drive is plugged in.
+    bays: Vec<Option<String>>,
+    drives: PathBuf,
+    agent: Agent,
+    qmp: Qmp,
+    qemu: Daemon,
+    // The drives outlive the machine, and the directory both.
+    _nbdkit: Daemon,
+    state: State,
+}
+
+impl Machine {
+    /// Starts one, and waits until its drives are there and their filesystems are mounted.
+    pub fn start(scenario: &Scenario, options: &Options) -> Result<Self, MachineError> {
+        let kit = options.kit.clone().unwrap_or_else(default_kit);
+        let guest = kit.join(if scenario.machine == Kind::Q35 { "q35" } else { "raspi3b" });
+        let plugin = kit.join("plugin.so");
+        for needed in [&guest.join("initrd"), &plugin] {
+            if !needed.exists() {
+                let why = format!("{} isn't there; `lab/vm build` makes it", needed.display());
+                return Err(failed("the lab is not built", io::Error::new(io::ErrorKind::NotFound, why)));
+            }
+        }
+        let state = State::new().map_err(|e| failed("no directory for the machine", e))?;
+        let drives = options.keep.clone().unwrap_or_else(|| state.path().to_owned());
+        make_drives(scenario, &drives).map_err(|e| failed("the drives could not be made", e))?;
+        let nbdkit = serve(scenario, &plugin, &drives, &state)?;
+
+        let greets = |e| failed("QEMU did not start", e);
+        let files = qemu::Files { guest: &guest, state: state.path(), terminal: options.terminal };
+        let log = state.file("qemu.log");
+        let mut qemu = Daemon::start(
+            qemu::program(scenario.machine),
+            qemu::arguments(scenario, &files),
+            &log,
+            options.terminal,
+        )
+        .map_err(greets)?;
+        let qmp = connect(&state.file("qmp"), &mut qemu, &log).map_err(greets)?;
+        let stream = connect(&state.file("agent"), &mut qemu, &log).map_err(greets)?;
+        let qmp = Qmp::new(qmp).map_err(|e| failed("QEMU did not start", e))?;
+        // All who need them are connected: a crash from here on leaves no socket behind.
+        for socket in ["nbd", "qmp", "agent"] {
+            fs::remove_file(state.file(socket)).map_err(greets)?;
+        }
+        let (agent, greeting) = Agent::new(stream).map_err(|e| failed("no way to the guest", e))?;
+        let bays = vec![None; scenario.drives.len()];
+        let mut machine =
+            Self { scenario: scenario.clone(), bays, drives, agent, qmp, qemu, _nbdkit: nbdkit, state };
+        for i in 0..scenario.drives.len() {
+            if scenario.drives[i].attach.usb() {
+                machine.plug(i, &scenario.drives[i].bay)?;
+            }
+        }
+        machine.monitor("cont")?;
+        greeting.wait(BOOT).map_err(|e| machine.failed("the guest did not start", e))?;
+        machine.mount()?;
+        Ok(machine)
+    }
+
+    /// What it was started from.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Starts a command in `/work` of the guest.
+    pub fn begin(&self, argv: &[&str]) -> Result<Running, MachineError> {
+        self.agent.start(argv, "/work").map_err(|e| self.failed(&argv.join(" "), e))
+    }
+
+    /// Runs a command in `/work` of the guest to its end.
+    pub fn run(&self, argv: &[&str], limit: Duration) -> Result<Output, MachineError> {
+        self.begin(argv)?.wait(limit).map_err(|e| self.failed(&argv.join(" "), e))
+    }
+
+    /// Runs a command of which nothing but success is expected; its standard output.
+    pub fn ask(&self, argv: &[&str]) -> Result<String, MachineError> {
+        let output = self.run(argv, ERRAND)?;
+        match output.code {
+            0 => Ok(output.text()),
+            code => {
+                let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                Err(self.failed(&argv.join(" "), io::Error::other(format!("exit code {code}: {why}"))))
+            }
+        }
+    }
+
+    /// Writes a file in the guest, executable where it is so here.
+    pub fn put(&self, from: &Path, to: &str) -> Result<(), MachineError> {
+        use std::os::unix::fs::PermissionsExt;
+        let what = format!("{} could not be copied into the machine", from.display());
+        let file = File::open(from).map_err(|e| self.failed(&what, e))?;
+        let mode = file.metadata().map_err(|e| self.failed(&what, e))?.permissions().mode() & 0o777;
+        let script = format!("cat >\"$0\" && chmod {mode:o} \"$0\"");
+        let running = self.begin(&["sh", "-c", &script, to])?;
+        let output = running.feed(file).and_then(|()| running.wait(ERRAND));
+        match output.map_err(|e| self.failed(&what, e))? {
+            Output { code: 0, .. } => Ok(()),
+            other => {
+                let why = String::from_utf8_lossy(&other.stderr).trim().to_owned();
+                Err(self.failed(&what, io::Error::other(why)))
+            }
+        }
+    }
+
+    /// Brings all files below a directory of the guest to a directory here.
+    pub fn get(&self, from: &str, to: &Path) -> Result<(), MachineError> {
+        let what = format!("{from} could not be copied out of the machine");
+        let archive = self.run(&["tar", "-c", "-C", from, "."], ERRAND)?;
+        let path = self.state.file("out.tar");
+        let unpack = || {
+            fs::create_dir_all(to)?;
+            fs::write(&path, &archive.stdout)?;
+            process::run("tar", [Path::new("-xf"), &path, Path::new("-C"), to])
+        };
+        unpack().map(drop).map_err(|e| self.failed(&what, e))
+    }
+
+    /// Plugs drive `i` of the scenario into a USB bay.
+    pub fn plug(&mut self, i: usize, bay: &str) -> Result<(), MachineError> {
+        let drive = &self.scenario.drives[i];
+        let what = format!("drive {} could not be plugged into bay {bay}", drive.serial);
+        let [transport, disk] = qemu::usb_devices(self.scenario.machine, i, drive, bay);
+        let attach =
+            json!({ "path": format!("/machine/peripheral/u{i}"), "property": "attached", "value": true });
+        let steps = [("device_add", transport), ("device_add", disk), ("qom-set", attach)];
+        let done =
+            steps.into_iter().try_for_each(|(command, args)| self.qmp.execute(command, args).map(drop));
+        done.map_err(|e| self.failed(&what, e))?;
+        self.bays[i] = Some(bay.to_owned());
+        Ok(())
+    }
+
+    /// Pulls drive `i` out of its USB bay, whatever it is doing.
+    pub fn pull(&mut self, i: usize) -> Result<(), MachineError> {
+        let what = format!("drive {} could not be pulled", self.scenario.drives[i].serial);
+        let id = format!("u{i}");
+        let done = self
+            .qmp
+            .execute("device_del", json!({ "id": id }))
+            .and_then(|_| self.qmp.await_event("DEVICE_DELETED", &id));
+        done.map_err(|e| self.failed(&what, e))?;
+        self.bays[i] = None;
+        Ok(())
+    }
+
+    /// Where drive `i` is plugged in.
+    pub fn bay(&self, i: usize) -> Option<&str> {
+        self.bays[i].as_deref()
+    }
+
+    /// Cuts the power and starts again with the drives as they are: what the guest had in memory is lost.
+    pub fn cut_power(&mut self) -> Result<(), MachineError> {
+        let greeting = self.agent.expect_hello();
+        self.monitor("system_reset")?;
+        greeting.wait(BOOT).map_err(|e| self.failed("the guest did not start again", e))?;
+        self.mount()
+    }
+
+    /// What drive `i` did so far.
+    pub fn ledger(&self, i: usize) -> Result<Vec<Entry>, MachineError> {
+        let path = self.drives.join(format!("{}.ledger.csv", self.scenario.drives[i].bay));
+        ledger::read(&path).map_err(|e| self.failed("the ledger can't be read", e))
+    }
+
+    /// Where the drives' content and ledgers are.
+    pub fn drives(&self) -> &Path {
+        &self.drives
+    }
+
+    /// The process ids of what makes it.
+    pub fn processes(&self) -> [u32; 2] {
+        [self.qemu.id(), self._nbdkit.id()]
+    }
+
+    /// Waits until the guest ends by itself.
+    pub fn wait(&mut self) -> io::Result<()> {
+        self.qemu.wait().map(drop)
+    }
+
+    fn mount(&self) -> Result<(), MachineError> {
+        let labels = self.scenario.drives.iter().filter_map(|d| d.filesystem.as_ref());
+        let labels: Vec<&str> = labels.map(|f| f.label.as_str()).collect();
+        let count = self.scenario.drives.len().to_string();
+        let argv = [&["lab-settle", count.as_str()], labels.as_slice()].concat();
+        self.ask(&argv).map(drop)
+    }
+
+    fn monitor(&mut self, command: &str) -> Result<(), MachineError> {
+        let done = self.qmp.execute(command, json!({}));
+        done.map(drop).map_err(|e| self.failed(command, e))
+    }
+
+    fn failed(&self, what: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> MachineError {
+        let console = fs::read(self.state.file("console")).unwrap_or_default();
+        let console = String::from_utf8_lossy(&console).into_owned();
+        let lines: Vec<&str> = console.lines().collect();
+        let last = &lines[lines.len().saturating_sub(30)..];
+        let console = last.iter().map(|line| format!("\n  console: {line}")).collect();
+        MachineError { what: format!("{}: {what}", self.scenario.name), why: why.into(), console }
+    }
+}
+
+fn failed(what: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> MachineError {
+    MachineError { what: what.to_owned(), why: why.into(), console: String::new() }
+}
+
+/// Where `lab/vm build` puts what machines boot.
+pub fn default_kit() -> PathBuf {
+    std::env::var_os("DRIVEBENCH_LAB_KIT")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/lab"), PathBuf::from)
+}
+
+/// Thin files of the right size, with the filesystems they are to have; those that are there stay as they are.
+fn make_drives(scenario: &Scenario, directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    for drive in &scenario.drives {
+        let path = directory.join(format!("{}.img", drive.bay));
+        let file = match File::create_new(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(e),
+        };
+        file.set_len(drive.sectors * SECTOR)?;
+        if let Some(filesystem) = &drive.filesystem {
+            // Nothing may be left for the kernel to do in the background.
+            let args = ["-q", "-F", "-t", "ext4", "-E", "lazy_itable_init=1,nodiscard,root_owner=0:0", "-L"];
+            let path = path.display().to_string();
+            process::run("mke2fs", args.into_iter().chain([filesystem.label.as_str(), &path]))?;
+        }
+    }
+    Ok(())
+}
+
+fn serve(scenario: &Scenario, plugin: &Path, drives: &Path, state: &State) -> Result<Daemon, MachineError> {
+    let served = |e| failed("nbdkit did not start", e);
+    let text = toml::to_string(scenario).map_err(|e| failed("the scenario could not be written", e))?;
+    let (file, socket, log) = (state.file("scenario.toml"), state.file("nbd"), state.file("nbdkit.log"));
+    fs::write(&file, text).map_err(served)?;
+    let args = [
+        "-f".to_owned(),
+        "-U".to_owned(),
+        socket.display().to_string(),
+        plugin.display().to_string(),
+        format!("scenario={}", file.display()),
+        format!("directory={}", drives.display()),
+    ];
+    let mut nbdkit = Daemon::start("nbdkit", args, &log, false).map_err(served)?;
+    connect(&socket, &mut nbdkit, &log).map_err(served)?;
+    Ok(nbdkit)
+}
+
+/// Connects to a socket as soon as the program that was started for it is ready.
+fn connect(socket: &Path, daemon: &mut Daemon, log: &Path) -> io::Result<UnixStream> {
+    let start = Instant::now();
+    loop {
+        match UnixStream::connect(socket) {
+            Ok(stream) => return Ok(stream),
+            Err(_) if daemon.ended().is_some() => {
+                let why = fs::read_to_string(log).unwrap_or_default();
+                return Err(io::Error::other(why.trim().to_owned()));
+            }
+            Err(e) if start.elapsed() > READY => return Err(e),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! QEMU's arguments, as values.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::scenario::{Attach, Drive, Machine, Scenario};
+
+/// The files that a kind of machine boots, and where its sockets are.
+pub(crate) struct Files<'a> {
+    /// Directory of what is booted.
+    pub guest: &'a Path,
+    /// Directory of the machine's own.
+    pub state: &'a Path,
+    /// The console is the terminal's, not a file.
+    pub terminal: bool,
+}
+
+/// The program that emulates a machine.
+pub(crate) fn program(machine: Machine) -> &'static str {
+    match machine {
+        Machine::Q35 => "qemu-system-x86_64",
+        Machine::Raspi3b => "qemu-system-aarch64",
+    }
+}
+
+/// Its arguments. The machine waits for `cont`; USB drives are plugged in by its monitor.
+pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
+    let guest = |name: &str| files.guest.join(name).display().to_string();
+    let socket = |name: &str| format!("path={},server=on,wait=off", files.state.join(name).display());
+    let mut line: Vec<String> = Vec::new();
+    let mut add = |text: &str| line.extend(text.split_whitespace().map(str::to_owned));
+    add("-no-user-config -nodefaults -display none -S");
+    let mut kernel = format!("quiet usb_storage.delay_use=0 lab.scenario={}", name_of(scenario));
+    if files.terminal {
+        kernel += " lab.shell";
+    }
+    match scenario.machine {
+        Machine::Q35 => {
+            add("-machine q35,accel=tcg -cpu max");
+            add(&format!("-smp {} -m {}", scenario.processors, scenario.memory_mib));
+            add(&format!("-device qemu-xhci,id=usb,p2=8,p3={}", if scenario.usb == 3 { 8 } else { 0 }));
+            add(&format!(
+                "-blockdev driver=file,filename={},node-name=root,read-only=on,locking=off",
+                guest("root.ext4")
+            ));
+            add("-device virtio-blk-pci,drive=root -device virtio-serial-pci");
+            add("-device virtserialport,chardev=agent,name=lab");
+            kernel += " console=ttyS0 lab.port=/dev/virtio-ports/lab";
+        }
+        Machine::Raspi3b => {
+            add(&format!("-machine raspi3b -dtb {}", guest("board.dtb")));
+            kernel += " console=ttyAMA0 lab.port=/dev/ttyS0";
+        }
+    }
+    add(&format!("-kernel {} -initrd {}", guest("kernel"), guest("initrd")));
+    add(&format!("-chardev socket,id=qmp,{} -mon chardev=qmp,mode=control", socket("qmp")));
+    add(&format!("-chardev socket,id=agent,{}", socket("agent")));
+    add(&match files.terminal {
+        true => "-chardev stdio,id=console,signal=off -serial chardev:console".to_owned(),
+        false => format!("-serial file:{}", files.state.join("console").display()),
+    });
+    if scenario.machine == Machine::Raspi3b {
+        add("-serial chardev:agent");
+    }
+    line.extend(["-append".to_owned(), kernel]);
+    for hub in hubs(scenario) {
+        let port = format!("usb-hub,bus={},port={hub},id=hub{hub}", usb_bus(scenario.machine));
+        line.extend(["-device".to_owned(), port]);
+    }
+    let nbd = files.state.join("nbd");
+    for (i, drive) in scenario.drives.iter().enumerate() {
+        let node = json!({
+            "driver": "nbd", "node-name": format!("d{i}"), "export": drive.bay,
+            "server": { "type": "unix", "path": nbd },
+        });
+        line.extend(["-blockdev".to_owned(), node.to_string()]);
+        for device in fixed(i, drive, sata_before(scenario, i)) {
+            line.extend(["-device".to_owned(), device.to_string()]);
+        }
+    }
+    line
+}
+
+/// What the scenario is called where a word must do.
+fn name_of(scenario: &Scenario) -> String {
+    let mut name = scenario.name.clone();
+    if scenario.speed != 1.0 {
+        name += &format!(",{}-times-as-fast", scenario.speed);
+    }
+    name
+}
+
+pub(crate) fn usb_bus(machine: Machine) -> &'static str {
+    match machine {
+        Machine::Q35 => "usb.0",
+        Machine::Raspi3b => "usb-bus.0",
+    }
+}
+
+/// Ports that hubs are in, outer ones first.
+fn hubs(scenario: &Scenario) -> Vec<&str> {
+    let usb = scenario.drives.iter().filter(|d| d.attach.usb()).map(|d| d.bay.as_str());
+    let mut hubs: Vec<&str> = usb.flat_map(|bay| bay.match_indices('.').map(|(at, _)| &bay[..at])).collect();
+    hubs.sort_unstable();
+    hubs.dedup();
+    hubs
+}
+
+fn sata_before(scenario: &Scenario, i: usize) -> usize {
+    scenario.drives[..i].iter().filter(|d| d.attach == Attach::Sata).count()
+}
+
+/// The devices of a drive that stays where it is.
+fn fixed(i: usize, drive: &Drive, port: usize) -> Vec<Value> {
+    let node = format!("d{i}");
+    let serial = &drive.serial;
+    let errors = |mut device: Value| {
+        // An error is the guest's to see; QEMU would stop the machine where there is no space.
+        device["werror"] = "report".into();
+        device["rerror"] = "report".into();
+        device
+    };
+    match drive.attach {
+        Attach::UsbStorage | Attach::Uas => Vec::new(),
+        Attach::Sata => {
+            let model = format!("{} {}", drive.vendor, drive.product);
+            vec![errors(json!({
+                "driver": "ide-hd", "bus": format!("ide.{port}"), "drive": node, "serial": serial,
+                "model": model.trim(), "rotation_rate": if drive.rotates { 5400 } else { 1 },
+            }))]
+        }
+        Attach::Nvme => vec![json!({ "driver": "nvme", "drive": node, "serial": serial })],
+        Attach::Sd => vec![
+            json!({ "driver": "sdhci-pci", "id": format!("slot{i}") }),
+            json!({ "driver": "sd-card", "bus": format!("slot{i}/sd-bus"), "drive": node }),
+        ],
+    }
+}
+
+/// The devices of a drive in a USB bay, as the monitor plugs them in: the transport, then the disk behind it.
+pub(crate) fn usb_devices(machine: Machine, i: usize, drive: &Drive, bay: &str) -> [Value; 2] {
+    let transport = if drive.attach == Attach::Uas { "usb-uas" } else { "usb-bot" };
+    [
+        json!({
+            "driver": transport, "id": format!("u{i}"), "bus": usb_bus(machine), "port": bay,
+            "serial": drive.serial, "attached": false,
+        }),
+        json!({
+            "driver": "scsi-hd", "id": format!("s{i}"), "bus": format!("u{i}.0"), "scsi-id": 0, "lun": 0,
+            "drive": format!("d{i}"), "vendor": drive.vendor, "product": drive.product, "serial": drive.serial,
+            "werror": "report", "rerror": "report", "removable": true,
+            "rotation_rate": if drive.rotates { 5400 } else { 1 },
+        }),
+    ]
+}
