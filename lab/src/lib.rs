@@ -5,5 +5,6 @@
 
 pub mod ledger;
 pub mod scenario;
+pub mod serve;
 
 pub use scenario::Scenario;
