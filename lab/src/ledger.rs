@@ -1,11 +1,28 @@
 //! What the modelled drives really did: one line an operation, the truth that drivebench is judged by.
 
-use std::{fs::File, path::Path};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::Path,
+};
 
 use drivebench::engine::sim::Cause;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// One operation, times in ns since the drives were switched on.
+/// What a drive was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Bytes from it.
+    Read,
+    /// Bytes to it.
+    Write,
+    /// To make last what was written.
+    Flush,
+}
+
+/// One operation; times in ns on the host's clock, as [`now_ns`] tells them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// When it came in.
@@ -16,8 +33,8 @@ pub struct Entry {
     pub end_ns: u64,
     /// When the answer went out.
     pub answered_ns: u64,
-    /// To the drive; otherwise from it.
-    pub write: bool,
+    /// What was asked for.
+    pub kind: Kind,
     /// Where, bytes.
     pub offset: u64,
     /// How much, bytes.
@@ -28,16 +45,84 @@ pub struct Entry {
     pub failed: bool,
 }
 
+/// The clock of all ledgers: the host's monotonic one, so that whoever runs a machine can say when it did what.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Adds to a drive's ledger. Each line is written at once, so whoever reads the file of a running machine sees it.
+#[derive(Debug)]
+pub struct Writer(File);
+
+impl Writer {
+    /// Goes on with the ledger at `path`, or begins it; a last line that was cut off goes.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        let whole = whole(&fs::read(path)?).len();
+        file.set_len(whole as u64)?;
+        if whole == 0 {
+            file.write_all(b"asked_ns,start_ns,end_ns,answered_ns,kind,offset,length,cause,failed\n")?;
+        }
+        Ok(Self(file))
+    }
+
+    /// Adds a line.
+    pub fn add(&mut self, entry: &Entry) -> csv::Result<()> {
+        let mut line = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::with_capacity(128));
+        line.serialize(entry)?;
+        let line = line.into_inner().map_err(|e| io::Error::other(e.to_string()))?;
+        Ok(self.0.write_all(&line)?)
+    }
+}
+
 /// Reads a drive's ledger; a last line that was cut off is left out.
 pub fn read(path: &Path) -> csv::Result<Vec<Entry>> {
-    let mut reader = csv::Reader::from_reader(File::open(path)?);
-    let mut entries = Vec::new();
-    for entry in reader.deserialize() {
-        match entry {
-            Ok(entry) => entries.push(entry),
-            Err(_) if reader.is_done() => break,
-            Err(e) => return Err(e),
+    csv::Reader::from_reader(whole(&fs::read(path)?)).deserialize().collect()
+}
+
+/// What of `text` is whole lines.
+fn whole(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ledger_is_read_while_it_grows_and_after_it_was_cut_off() {
+        let entry = Entry {
+            asked_ns: 12,
+            start_ns: 10,
+            end_ns: 30,
+            answered_ns: 31,
+            kind: Kind::Flush,
+            offset: 512,
+            length: 4096,
+            cause: Cause::Stall,
+            failed: true,
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("1.1.ledger.csv");
+        let mut ledger = Writer::open(&path).unwrap();
+        assert_eq!(read(&path).unwrap(), []);
+        ledger.add(&entry).unwrap();
+        ledger.add(&Entry { kind: Kind::Read, failed: false, ..entry }).unwrap();
+        let all = [entry, Entry { kind: Kind::Read, failed: false, ..entry }];
+        assert_eq!(read(&path).unwrap(), all);
+
+        let length = fs::metadata(&path).unwrap().len();
+        for cut in 1..20 {
+            File::options().write(true).open(&path).unwrap().set_len(length - cut).unwrap();
+            assert_eq!(read(&path).unwrap(), all[..1], "without its last {cut} bytes");
         }
+        Writer::open(&path).unwrap().add(&all[1]).unwrap();
+        assert_eq!(read(&path).unwrap(), all);
+
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen("stall", "stale", 1)).unwrap();
+        assert!(read(&path).is_err(), "nonsense in the middle is no cut-off line");
     }
-    Ok(entries)
 }

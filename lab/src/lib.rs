@@ -11,6 +11,7 @@ pub mod process;
 mod qemu;
 pub mod qmp;
 pub mod scenario;
+pub mod serve;
 mod state;
 
 pub use machine::{Machine, MachineError, Options};

@@ -233,7 +233,7 @@ pub(super) fn run(
     let mut lanes = Vec::new();
     let mut workers = Vec::new();
     let Some(files) = within_reason(cancel, prepare(jobs, targets)?) else {
-        return Ok(jobs.iter().map(|_| Outcome::cancelled()).collect());
+        return Ok(jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect());
     };
     for ((index, job), file) in jobs.iter().enumerate().zip(files?) {
         let staff = staff(job);

@@ -34,14 +34,7 @@ fn one(
     show: &mut Show<'_>,
 ) -> Result<Outcome, EngineError> {
     let mut zones = Zones::new(precision);
-    let mut total = Outcome {
-        ended: Ended::Finished,
-        bytes_read: 0,
-        bytes_written: 0,
-        ops: 0,
-        seconds: 0.0,
-        fsync_seconds: 0.0,
-    };
+    let mut total = Outcome::nothing(Ended::Finished);
     loop {
         let places = zones.next(site.length, m.load.block);
         if places.is_empty() {
@@ -76,12 +69,8 @@ fn one(
             })?;
             for outcome in outcomes {
                 let shown = show(Seen::Outcome { target: site.target, zone, outcome: &outcome });
-                total.bytes_read += outcome.bytes_read;
-                total.ops += outcome.ops;
-                total.seconds += outcome.seconds;
-                let stopped = outcome.ended != Ended::Finished;
-                total.ended = outcome.ended;
-                if stopped || shown == Flow::Stop {
+                total = total.and_then(&outcome);
+                if total.ended != Ended::Finished || shown == Flow::Stop {
                     return Ok(total);
                 }
             }

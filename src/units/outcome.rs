@@ -43,10 +43,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of a job that was cancelled before it began.
-    pub fn cancelled() -> Self {
-        let ended = Ended::Cancelled;
+    /// Of a job that has moved nothing.
+    pub fn nothing(ended: Ended) -> Self {
         Self { ended, bytes_read: 0, bytes_written: 0, ops: 0, seconds: 0.0, fsync_seconds: 0.0 }
+    }
+
+    /// Both together, where `later` came after this; they ended as `later` did.
+    #[must_use]
+    pub fn and_then(&self, later: &Self) -> Self {
+        Self {
+            ended: later.ended.clone(),
+            bytes_read: self.bytes_read + later.bytes_read,
+            bytes_written: self.bytes_written + later.bytes_written,
+            ops: self.ops + later.ops,
+            seconds: self.seconds + later.seconds,
+            fsync_seconds: self.fsync_seconds + later.fsync_seconds,
+        }
     }
 }
 

@@ -1,1 +1,106 @@
 //! An nbdkit plugin that serves modelled drives in real time and keeps a ledger.
+//!
+//! `nbdkit libdrivebench_lab_plugin.so scenario=FILE directory=DIR` serves each drive as the export that its bay is
+//! called. Everything but the calls back and forth is in [`drivebench_lab::serve`].
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+use drivebench_lab::{Scenario, serve::Served};
+use nbdkit::{Error, Flags, Result, Server};
+
+// nbdkit calls functions without a context: what they share has nowhere else to be.
+static PARAMETERS: Mutex<Parameters> = Mutex::new(Parameters { scenario: None, directory: None });
+static SERVED: OnceLock<Served> = OnceLock::new();
+
+struct Parameters {
+    scenario: Option<PathBuf>,
+    directory: Option<PathBuf>,
+}
+
+/// A client's connection to a drive.
+struct Connection {
+    served: &'static Served,
+    drive: usize,
+}
+
+impl Server for Connection {
+    fn name() -> &'static str {
+        "drivebench-lab"
+    }
+
+    fn longname() -> Option<&'static str> {
+        Some("drivebench lab")
+    }
+
+    fn description() -> Option<&'static str> {
+        Some("Modelled drives in real time; each export is the drive in the bay of that name.")
+    }
+
+    fn config_help() -> Option<&'static str> {
+        Some(
+            "scenario=FILE   (required) The machine and its drives.\n\
+             directory=DIR   (required) What the drives hold (BAY.img) and what they did (BAY.ledger.csv).",
+        )
+    }
+
+    fn config(key: &str, value: &str) -> Result<()> {
+        let mut parameters = PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let parameter = match key {
+            "scenario" => &mut parameters.scenario,
+            "directory" => &mut parameters.directory,
+            _ => return Err(refused(format!("there is no parameter {key}; only scenario and directory"))),
+        };
+        *parameter = Some(PathBuf::from(value));
+        Ok(())
+    }
+
+    fn get_ready() -> Result<()> {
+        let parameters = PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(scenario), Some(directory)) = (&parameters.scenario, &parameters.directory) else {
+            return Err(refused("scenario=FILE and directory=DIR must be given".to_owned()));
+        };
+        let served = serve(scenario, directory).map_err(refused)?;
+        SERVED.set(served).map_err(|_| refused("the drives are served already".to_owned()))
+    }
+
+    fn open(_readonly: bool) -> Result<Box<dyn Server>> {
+        let bay = nbdkit::export_name().map_err(|e| refused(e.to_string()))?;
+        let served = SERVED.get().ok_or_else(|| refused("no drives are served yet".to_owned()))?;
+        match served.find(&bay) {
+            Some(drive) => Ok(Box::new(Self { served, drive })),
+            None => Err(Error::new(libc::ENOENT, format!("there is no drive in bay {bay:?}"))),
+        }
+    }
+
+    fn get_size(&self) -> Result<i64> {
+        i64::try_from(self.served.size(self.drive)).map_err(|e| refused(e.to_string()))
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        Ok(self.served.read(self.drive, buffer, offset)?)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64, _flags: Flags) -> Result<()> {
+        Ok(self.served.write(self.drive, bytes, offset)?)
+    }
+
+    fn flush(&self) -> Result<()> {
+        Ok(self.served.flush(self.drive)?)
+    }
+}
+
+fn serve(scenario: &Path, directory: &Path) -> std::result::Result<Served, String> {
+    let scenario = Scenario::read(scenario).map_err(|e| e.to_string())?;
+    Served::new(&scenario, directory).map_err(|e| e.to_string())
+}
+
+fn refused(why: String) -> Error {
+    Error::new(libc::EINVAL, why)
+}
+
+mod entry {
+    nbdkit::plugin!(super::Connection { config, get_ready, write_at, flush });
+}

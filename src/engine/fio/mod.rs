@@ -95,7 +95,7 @@ impl Engine for Fio {
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Outcome>, EngineError> {
         match session::within_reason(cancel, session::prepare(jobs, &self.targets)?) {
-            None => return Ok(jobs.iter().map(|_| Outcome::cancelled()).collect()),
+            None => return Ok(jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect()),
             Some(checked) => checked?,
         };
         jobs.iter().try_for_each(|job| self.check(job))?;

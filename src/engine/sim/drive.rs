@@ -35,6 +35,8 @@ pub enum Cause {
     Wake,
     /// Others on the same bus.
     Bus,
+    /// What it had taken was made to last.
+    Flush,
 }
 
 /// Why an operation failed.
@@ -96,6 +98,9 @@ pub struct Drive {
     free_ns: u64,
     /// Where the last operation ended, bytes.
     head: u64,
+    /// Something was written since the last flush.
+    unflushed: bool,
+    dead: bool,
 }
 
 impl Drive {
@@ -119,6 +124,8 @@ impl Drive {
             turn: 0.0,
             free_ns: 0,
             head: 0,
+            unflushed: false,
+            dead: false,
         };
         drive.turn = drive.dwell();
         drive.begin_run();
@@ -139,26 +146,18 @@ impl Drive {
     /// Does `op`, which reached the drive at `now_ns`. Operations are done one after the other, in the order of calls.
     pub fn service(&mut self, now_ns: u64, op: Op, link: Option<&mut Link>) -> Done {
         let start_ns = now_ns.max(self.free_ns);
-        if let Some(cache) = &self.model.cache {
-            let rested = (start_ns - self.free_ns) as f64 / 1e9;
-            self.cache_free = (self.cache_free + rested * cache.drain).min(cache.bytes);
-        }
+        let wake_seconds = self.begin(start_ns);
         let fault = self.fault(op);
-        let mut seconds = self.model.operation_seconds;
+        let mut seconds = self.model.operation_seconds + wake_seconds;
         if op.offset != self.head {
             seconds += self.model.seek_seconds;
         }
-        let mut cause = Cause::Medium;
-        let slept = self.model.standby.filter(|s| (start_ns - self.free_ns) as f64 / 1e9 >= s.after_seconds);
-        if let Some(standby) = slept {
-            seconds += standby.wake_seconds;
-            cause = Cause::Wake;
-        }
+        let mut cause = if wake_seconds > 0.0 { Cause::Wake } else { Cause::Medium };
         if fault.is_none() {
             self.head = op.offset.saturating_add(op.length);
             let cached = op.write && self.cache_free > 0.0;
             seconds += self.transfer(op);
-            if cached && slept.is_none() {
+            if cached && cause == Cause::Medium {
                 cause = Cause::Cache;
             }
             let stalled = self.stalled(op.write, cached);
@@ -179,23 +178,45 @@ impl Drive {
         Done { start_ns, end_ns, cause, fault }
     }
 
+    /// Makes everything last that was written; takes its turn among the operations. Without anything to do it takes no
+    /// time and wakes nobody.
+    pub fn flush(&mut self, now_ns: u64) -> Done {
+        let start_ns = now_ns.max(self.free_ns);
+        let mut end_ns = start_ns;
+        if std::mem::take(&mut self.unflushed) {
+            let wake_seconds = self.begin(start_ns);
+            let seconds = wake_seconds + self.model.flush_seconds;
+            end_ns = start_ns.saturating_add((seconds * 1e9).round() as u64);
+            self.free_ns = end_ns;
+        }
+        let fault = self.dead.then_some(Fault::Medium);
+        Done { start_ns, end_ns, cause: Cause::Flush, fault }
+    }
+
+    /// Ends its rest; what waking costs, s.
+    fn begin(&mut self, start_ns: u64) -> f64 {
+        let rested = (start_ns - self.free_ns) as f64 / 1e9;
+        if let Some(cache) = &self.model.cache {
+            self.cache_free = (self.cache_free + rested * cache.drain).min(cache.bytes);
+        }
+        let slept = self.model.standby.filter(|s| rested >= s.after_seconds);
+        slept.map_or(0.0, |s| s.wake_seconds)
+    }
+
     /// Whether `op` would read back what was written, as far as the drive is concerned.
     pub fn faithful(&self, op: Op) -> bool {
         let real = self.model.real_capacity.unwrap_or(u64::MAX);
         op.offset.saturating_add(op.length) <= real && !touches(&self.model.faults.corrupt, op)
     }
 
-    fn fault(&self, op: Op) -> Option<Fault> {
-        let faults = &self.model.faults;
+    fn fault(&mut self, op: Op) -> Option<Fault> {
         if op.offset.saturating_add(op.length) > self.model.capacity {
-            Some(Fault::Capacity)
-        } else if faults.dies_after.is_some_and(|most| self.moved.saturating_add(op.length) > most)
-            || !op.write && touches(&faults.unreadable, op)
-        {
-            Some(Fault::Medium)
-        } else {
-            None
+            return Some(Fault::Capacity);
         }
+        let faults = &self.model.faults;
+        self.dead |= faults.dies_after.is_some_and(|most| self.moved.saturating_add(op.length) > most);
+        let failed = self.dead || !op.write && touches(&faults.unreadable, op);
+        failed.then_some(Fault::Medium)
     }
 
     /// Seconds that moving the bytes takes, MiB by MiB.
@@ -224,6 +245,7 @@ impl Drive {
         }
         if op.write {
             self.written += op.length;
+            self.unflushed = true;
         }
         seconds
     }

@@ -3,6 +3,7 @@
 //! The drive itself ([`Drive`]) is told the time and has no clock, so that the same model can also be served in real
 //! time. Here time is virtual: thousands of drives are measured in seconds, and the same seed gives the same windows.
 
+mod board;
 mod drive;
 mod model;
 mod queue;
@@ -12,8 +13,7 @@ mod running;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
+pub use board::{Board, Bus, Drives};
 pub use drive::{Cause, Done, Drive, Fault, Link, Op};
 pub use model::{Burst, Cache, Drift, Faults, Model, Noise, Regimes, Stalls, Standby, Zone};
 
@@ -21,74 +21,17 @@ use super::{Cancel, Engine, EngineError, EngineInfo, Job, Outcome, Watch};
 use queue::{Event, Queue};
 use running::Running;
 
-/// A board with modelled drives.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Board {
-    /// Its drives: the engine's targets.
-    pub drives: Vec<Model>,
-    /// Its shared buses.
-    pub buses: Vec<Bus>,
-    /// What chance begins with.
-    pub seed: u64,
-}
-
-/// A link that several drives share.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bus {
-    /// Its ceiling, bytes per second.
-    pub rate: f64,
-    /// The drives on it, as positions in [`Board::drives`]; a drive is on one bus at most.
-    pub drives: Vec<usize>,
-}
-
 /// Runs loads on modelled drives.
 #[derive(Debug, Clone)]
 pub struct Sim {
-    drives: Vec<Drive>,
-    links: Vec<Link>,
-    /// Each drive's link.
-    link_of: Vec<Option<usize>>,
+    drives: Drives,
     now_ns: u64,
 }
 
 impl Sim {
     /// Opens the drives of `board`; refuses what makes no sense.
     pub fn new(board: &Board) -> Result<Self, EngineError> {
-        let mut link_of = vec![None; board.drives.len()];
-        for (i, bus) in board.buses.iter().enumerate() {
-            if !(bus.rate.is_finite() && bus.rate > 0.0) {
-                return Err(EngineError::Job(format!(
-                    "the rate of bus {i} must be above 0, not {}",
-                    bus.rate
-                )));
-            }
-            for &drive in &bus.drives {
-                match link_of.get_mut(drive) {
-                    Some(link @ None) => *link = Some(i),
-                    Some(_) => return Err(EngineError::Job(format!("drive {drive} is on two buses"))),
-                    None => {
-                        return Err(EngineError::Job(format!(
-                            "bus {i} has a drive {drive} that isn't there"
-                        )));
-                    }
-                }
-            }
-        }
-        for model in &board.drives {
-            model.check().map_err(EngineError::Job)?;
-        }
-        let drives = board.drives.iter().zip(0..).map(|(model, i)| {
-            let stream: u64 = i;
-            Drive::new(model, board.seed.wrapping_add(stream.wrapping_mul(0xd134_2543_de82_ef95)))
-        });
-        Ok(Self {
-            drives: drives.collect(),
-            links: board.buses.iter().map(|b| Link::new(b.rate)).collect(),
-            link_of,
-            now_ns: 0,
-        })
+        Ok(Self { drives: Drives::new(board)?, now_ns: 0 })
     }
 
     /// Lets time go by without a load.
@@ -111,14 +54,14 @@ impl Engine for Sim {
         let start = self.now_ns;
         let mut running = jobs
             .iter()
-            .map(|job| Running::new(job, self.drives.len(), start))
+            .map(|job| Running::new(job, self.drives.count(), start))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut queue = Queue::new(self.drives.len(), start);
+        let mut queue = Queue::new(self.drives.count(), start);
         for (i, job) in running.iter_mut().enumerate() {
             job.submit(&mut queue, i);
         }
-        for target in 0..self.drives.len() {
-            self.drives[target].begin_run();
+        for target in 0..self.drives.count() {
+            self.drives.at(target).0.begin_run();
             self.kick(&mut queue, target);
         }
         while let Some(event) = queue.next() {
@@ -129,7 +72,7 @@ impl Engine for Sim {
                 Event::Free(target) => target,
                 Event::Complete(asked, done) => {
                     let job = &mut running[asked.job];
-                    let faithful = self.drives[job.target()].faithful(asked.op());
+                    let faithful = self.drives.at(job.target()).0.faithful(asked.op());
                     job.complete(&asked, &done, queue.now_ns, faithful, &mut |w| watch(asked.job, w));
                     job.submit(&mut queue, asked.job);
                     job.target()
@@ -138,7 +81,7 @@ impl Engine for Sim {
             self.kick(&mut queue, target);
         }
         self.now_ns = queue.now_ns;
-        let flush = |job: &Running<'_>| self.drives[job.target()].model().flush_seconds;
+        let mut flush = |job: &Running<'_>| self.drives.at(job.target()).0.model().flush_seconds;
         Ok(running
             .into_iter()
             .map(|job| (flush(&job), job))
@@ -149,7 +92,7 @@ impl Engine for Sim {
 
 impl Sim {
     fn kick(&mut self, queue: &mut Queue, target: usize) {
-        let link = self.link_of[target].map(|l| &mut self.links[l]);
-        queue.kick(target, &mut self.drives[target], link);
+        let (drive, link) = self.drives.at(target);
+        queue.kick(target, drive, link);
     }
 }

@@ -54,14 +54,7 @@ impl<'a> Running<'a> {
             in_flight: 0,
             start_ns,
             last_ns: start_ns,
-            outcome: Outcome {
-                ended: Ended::Finished,
-                bytes_read: 0,
-                bytes_written: 0,
-                ops: 0,
-                seconds: 0.0,
-                fsync_seconds: 0.0,
-            },
+            outcome: Outcome::nothing(Ended::Finished),
             ended: None,
             windows: Windows::new(job.window),
         })

@@ -221,6 +221,29 @@ fn a_drive_dies() {
 }
 
 #[test]
+fn a_flush_costs_only_what_was_written_and_death_lasts() {
+    let standby = Some(Standby { after_seconds: 10.0, wake_seconds: 3.0 });
+    let faults = Faults { dies_after: Some(3 * MIB), ..Faults::default() };
+    let mut drive = Drive::new(&Model { flush_seconds: 0.5, standby, faults, ..Model::flat(GIB, 1e6) }, 1);
+    let op = |write, length| Op { write, offset: 0, length };
+    let flush = |drive: &mut Drive, at| {
+        let done = drive.flush(at);
+        (done.start_ns, (done.end_ns - done.start_ns) as f64 / 1e9, done.fault)
+    };
+    drive.service(0, op(false, MIB), None);
+    let written = drive.service(0, op(true, MIB), None);
+    assert_eq!(flush(&mut drive, 0), (written.end_ns, 0.5, None));
+    assert_eq!(flush(&mut drive, 0).1, 0.0);
+    // The flush without anything to do left it asleep.
+    assert_eq!(flush(&mut drive, 20_000_000_000).1, 0.0);
+    assert_eq!(drive.service(21_000_000_000, op(true, 512), None).cause, Cause::Wake);
+    assert_eq!(flush(&mut drive, 60_000_000_000).1, 3.5);
+    assert_eq!(drive.service(60_000_000_000, op(true, MIB), None).fault, Some(Fault::Medium));
+    assert_eq!(drive.service(60_000_000_000, op(true, 512), None).fault, Some(Fault::Medium));
+    assert_eq!(flush(&mut drive, 60_000_000_000).2, Some(Fault::Medium));
+}
+
+#[test]
 fn refuses_what_can_not_be() {
     let refused =
         |job: Job| one(drive()).run(&[job], &Cancel::default(), &mut |_, _| Flow::Continue).is_err();

@@ -65,14 +65,7 @@ impl Series {
     pub fn outcome(&mut self, outcome: Outcome) {
         self.outcome = Some(match self.outcome.take() {
             None => outcome,
-            Some(sum) => Outcome {
-                bytes_read: sum.bytes_read + outcome.bytes_read,
-                bytes_written: sum.bytes_written + outcome.bytes_written,
-                ops: sum.ops + outcome.ops,
-                seconds: sum.seconds + outcome.seconds,
-                fsync_seconds: sum.fsync_seconds + outcome.fsync_seconds,
-                ended: outcome.ended,
-            },
+            Some(sum) => sum.and_then(&outcome),
         });
     }
 

@@ -1,0 +1,88 @@
+//! A board: modelled drives, and the links that they share.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::EngineError,
+    drive::{Drive, Link},
+    model::Model,
+};
+
+/// A board with modelled drives.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Board {
+    /// Its drives: the engine's targets.
+    pub drives: Vec<Model>,
+    /// Its shared buses.
+    pub buses: Vec<Bus>,
+    /// What chance begins with.
+    pub seed: u64,
+}
+
+/// A link that several drives share.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bus {
+    /// Its ceiling, bytes per second.
+    pub rate: f64,
+    /// The drives on it, as positions in [`Board::drives`]; a drive is on one bus at most.
+    pub drives: Vec<usize>,
+}
+
+/// The drives of a board at work, with their links.
+#[derive(Debug, Clone)]
+pub struct Drives {
+    drives: Vec<Drive>,
+    links: Vec<Link>,
+    /// Each drive's link.
+    link_of: Vec<Option<usize>>,
+}
+
+impl Drives {
+    /// The drives of `board`, just plugged in; refuses what makes no sense.
+    pub fn new(board: &Board) -> Result<Self, EngineError> {
+        let mut link_of = vec![None; board.drives.len()];
+        for (i, bus) in board.buses.iter().enumerate() {
+            if !(bus.rate.is_finite() && bus.rate > 0.0) {
+                return Err(EngineError::Job(format!(
+                    "the rate of bus {i} must be above 0, not {}",
+                    bus.rate
+                )));
+            }
+            for &drive in &bus.drives {
+                match link_of.get_mut(drive) {
+                    Some(link @ None) => *link = Some(i),
+                    Some(_) => return Err(EngineError::Job(format!("drive {drive} is on two buses"))),
+                    None => {
+                        return Err(EngineError::Job(format!(
+                            "bus {i} has a drive {drive} that isn't there"
+                        )));
+                    }
+                }
+            }
+        }
+        for model in &board.drives {
+            model.check().map_err(EngineError::Job)?;
+        }
+        let drives = board.drives.iter().zip(0..).map(|(model, i)| {
+            let stream: u64 = i;
+            Drive::new(model, board.seed.wrapping_add(stream.wrapping_mul(0xd134_2543_de82_ef95)))
+        });
+        Ok(Self {
+            drives: drives.collect(),
+            links: board.buses.iter().map(|b| Link::new(b.rate)).collect(),
+            link_of,
+        })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.drives.len()
+    }
+
+    /// A drive and the link it is on.
+    pub fn at(&mut self, drive: usize) -> (&mut Drive, Option<&mut Link>) {
+        (&mut self.drives[drive], self.link_of[drive].map(|link| &mut self.links[link]))
+    }
+}
