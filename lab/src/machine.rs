@@ -95,7 +95,10 @@ impl Machine {
         .map_err(greets)?;
         let qmp = connect(&state.file("qmp"), &mut qemu, &log).map_err(greets)?;
         let stream = connect(&state.file("agent"), &mut qemu, &log).map_err(greets)?;
-        let qmp = Qmp::new(qmp).map_err(|e| failed("QEMU did not start", e))?;
+        let qmp = Qmp::new(qmp).map_err(|e| {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            failed("QEMU did not start", format!("{e}; it said: {}", said.trim()))
+        })?;
         // All who need them are connected: a crash from here on leaves no socket behind.
         for socket in ["nbd", "qmp", "agent"] {
             fs::remove_file(state.file(socket)).map_err(greets)?;
