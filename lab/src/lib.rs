@@ -13,6 +13,7 @@ pub mod qmp;
 pub mod scenario;
 pub mod serve;
 mod state;
+pub mod truth;
 
 pub use machine::{Machine, MachineError, Options};
 pub use scenario::Scenario;

@@ -1,0 +1,12 @@
+//! What an ideal observer would report: of a scenario before anything ran, and of what its drives then did.
+
+mod model;
+mod observed;
+mod text;
+
+pub use model::{CacheTruth, DriveTruth, Speeds, StallTruth, drives, mean_seconds};
+pub use observed::{Limit, Run, Stall, runs, within};
+pub use text::describe;
+
+/// A small operation, bytes.
+pub const SMALL: u64 = 4096;
