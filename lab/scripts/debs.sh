@@ -23,6 +23,8 @@ debs_prepare() {
 		Dir::State "$cache/apt/state";
 		Dir::State::status "$cache/apt/status";
 		Dir::Cache "$cache/apt";
+		Dir::Cache::pkgcache "pkgcache.bin";
+		Dir::Cache::srcpkgcache "srcpkgcache.bin";
 		APT::Architectures { "amd64"; "arm64"; };
 		APT::Sandbox::User "root";
 		Acquire::Languages "none";
@@ -55,21 +57,32 @@ closure() {
         sed -n 's/^\([a-z0-9][^: ]*\)\(:'"$arch"'\)\?$/\1:'"$arch"'/p' | sort -u
 }
 
-# unpacked NAME PACKAGE:ARCH...: sets `unpacked` to a directory in the cache, made if need be, that holds these packages in
-# their present versions. A function check_NAME DIR, where there is one, has the last word on a new one.
-# What nobody has used for a week goes.
+# unpacked NAME PACKAGE:ARCH... [-- FILE...]: sets `unpacked` to a directory in the cache, made if need be, that holds these
+# packages in their present versions; another one when a FILE changes. The function check_NAME DIR, where there is one, has
+# the last word on a new directory. What nobody has used for a week goes.
 unpacked() {
-    local name=$1 package version versions='' sum work deb
+    local name=$1 package versions sum work deb
+    local -a packages=()
     shift
-    for package; do
-        version=$(candidate "$package")
-        [ -n "$version" ] || fail "apt has no package $package; the lab needs Debian 12 or later with its security updates in /etc/apt"
-        versions+="$package=$version"$'\n'
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        packages+=("$1")
+        shift
     done
-    sum=$(sha256sum <<<"$versions")
+    [ $# = 0 ] || shift
+    versions=$(apt-cache -c "$apt_conf" policy "${packages[@]}" | awk '
+        /^[^ ]/ { name = $1; sub(/:$/, "", name) }
+        /^ *Candidate:/ && $2 != "(none)" { print name "=" $2 }' | sort)
+    for package in "${packages[@]}"; do
+        grep -qE "^${package%:*}(:[a-z0-9]*)?=" <<<"$versions" ||
+            fail "apt has no package $package; the lab needs Debian 12 or later with its security updates in /etc/apt"
+    done
+    sum=$({
+        echo "$versions"
+        if [ $# -gt 0 ]; then cat -- "$@"; fi
+    } | sha256sum)
     unpacked=$cache/$name-${sum:0:12}
     if ! [ -e "$unpacked/versions" ]; then
-        say "fetching $# packages into $unpacked"
+        say "fetching ${#packages[@]} packages into $unpacked"
         work=$(mktemp -d "$cache/apt/$name.XXXXXX")
         # shellcheck disable=SC2064 # this directory, now
         trap "rm -rf '$work'" EXIT
@@ -81,7 +94,7 @@ unpacked() {
         done
         rm -rf "$work/tree/usr/share/doc" "$work/tree/usr/share/man" "$work/tree/usr/share/locale"
         if declare -F "check_$name" >/dev/null; then "check_$name" "$work/tree"; fi
-        printf '%s' "$versions" >"$work/tree/versions"
+        echo "$versions" >"$work/tree/versions"
         rm -rf "$unpacked"
         mv "$work/tree" "$unpacked"
         rm -rf "$work"
