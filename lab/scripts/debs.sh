@@ -73,8 +73,10 @@ unpacked() {
         /^[^ ]/ { name = $1; sub(/:$/, "", name) }
         /^ *Candidate:/ && $2 != "(none)" { print name "=" $2 }' | sort)
     for package in "${packages[@]}"; do
-        grep -qE "^${package%:*}(:[a-z0-9]*)?=" <<<"$versions" ||
-            fail "apt has no package $package; the lab needs Debian 12 or later with its security updates in /etc/apt"
+        case $'\n'$versions in
+        *$'\n'"${package%:*}"[:=]*) ;;
+        *) fail "apt has no package $package; the lab needs Debian 12 or later with its security updates in /etc/apt" ;;
+        esac
     done
     sum=$({
         echo "$versions"
