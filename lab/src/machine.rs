@@ -74,7 +74,11 @@ impl Machine {
         let plugin = kit.join("plugin.so");
         for needed in [&guest.join("initrd"), &plugin] {
             if !needed.exists() {
-                let why = format!("{} isn't there; `lab/vm build` makes it", needed.display());
+                let why = format!(
+                    "{} isn't there; `lab/vm build {}` makes it",
+                    needed.display(),
+                    guest.file_name().unwrap_or_default().to_string_lossy()
+                );
                 return Err(failed("the lab is not built", io::Error::new(io::ErrorKind::NotFound, why)));
             }
         }

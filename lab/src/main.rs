@@ -24,7 +24,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Builds programs, kernels and guests where they are missing or stale; every other command does, too
-    Build,
+    Build {
+        /// Also what the emulated Raspberry Pi needs: raspi3b
+        #[arg(value_parser = ["q35", "raspi3b"])]
+        machine: Option<String>,
+    },
     /// Lists the scenarios
     List,
     /// Starts a machine and gives you a shell in it; it ends with the shell
@@ -81,7 +85,7 @@ fn main() -> ExitCode {
 
 fn obey(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Build => Ok(ExitCode::SUCCESS),
+        Command::Build { .. } => Ok(ExitCode::SUCCESS),
         Command::List => list(),
         Command::Up(up) => {
             let mut machine = start(&up.which, true)?;

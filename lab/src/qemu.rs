@@ -54,8 +54,10 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
             kernel += " console=ttyS0 lab.port=/dev/virtio-ports/lab";
         }
         Machine::Raspi3b => {
-            add(&format!("-machine raspi3b -dtb {}", guest("board.dtb")));
-            kernel += " console=ttyAMA0 lab.port=/dev/ttyS0";
+            add(&format!("-machine raspi3b -m 1024 -dtb {}", guest("board.dtb")));
+            let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
+            // It has no clock.
+            kernel += &format!(" console=ttyAMA0 panic=-1 lab.now={now}");
         }
     }
     add(&format!("-kernel {} -initrd {}", guest("kernel"), guest("initrd")));

@@ -27,12 +27,16 @@ use crate::{
 };
 
 /// An operation that comes so soon after the answer to the one before it has come back-to-back: what lies between is
-/// the emulation's time, and counts as the drive's own.
-const GRACE_NS: u64 = 3_000_000;
+/// the emulation's time, a turn through it and the way of the bytes, and counts as the drive's own.
+fn grace_ns(length: u64) -> u64 {
+    5_000_000 + length * 125
+}
 
 /// So far behind the clock a drive may begin with an operation, to make up for what emulation took; what is beyond is
 /// lost, so that a stall seems shorter by this at most.
-const DEBT_NS: u64 = 10_000_000;
+fn debt_ns(length: u64) -> u64 {
+    2 * grace_ns(length)
+}
 
 /// Why the drives can't be served.
 #[derive(Debug, Error)]
@@ -131,7 +135,7 @@ impl Served {
         let bay = &self.bays[drive];
         let asked_ns = self.now_ns();
         let pace = bay.take_turn();
-        let came_ns = pace.came_ns(asked_ns, self.now_ns());
+        let came_ns = pace.came_ns(asked_ns, self.now_ns(), length);
         let (done, away_ns) = {
             let mut drives = lock(&self.drives);
             let (model, link) = drives.at(drive);
@@ -212,11 +216,11 @@ struct Pace {
 }
 
 impl Pace {
-    /// When an operation counts as having come that came at `asked_ns` and has its turn at `now_ns`.
-    fn came_ns(&self, asked_ns: u64, now_ns: u64) -> u64 {
-        let back_to_back = asked_ns.saturating_sub(self.answered_ns) <= GRACE_NS;
+    /// When an operation of `length` bytes counts as having come that came at `asked_ns` and has its turn at `now_ns`.
+    fn came_ns(&self, asked_ns: u64, now_ns: u64, length: u64) -> u64 {
+        let back_to_back = asked_ns.saturating_sub(self.answered_ns) <= grace_ns(length);
         let came_ns = if back_to_back { asked_ns.min(self.due_ns) } else { asked_ns };
-        came_ns.max(now_ns.saturating_sub(DEBT_NS))
+        came_ns.max(now_ns.saturating_sub(debt_ns(length)))
     }
 }
 
