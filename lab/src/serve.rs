@@ -13,7 +13,7 @@ use std::{
 use drivebench::{
     engine::{
         EngineError,
-        sim::{Drives, Op},
+        sim::{Cause, Drives, Op},
     },
     units::Extent,
 };
@@ -26,17 +26,13 @@ use crate::{
     scenario::SECTOR,
 };
 
-/// An operation that comes so soon after the answer to the one before it has come back-to-back: what lies between is
-/// the emulation's time, a turn through it and the way of the bytes, and counts as the drive's own.
-fn grace_ns(length: u64) -> u64 {
-    5_000_000 + length * 125
-}
+/// An operation that comes so soon after an answer has come back-to-back: what lies between is the emulation's time, and
+/// counts as the drive's own. Commonly that is 1 ms, and tens of them where the host is busy.
+const GRACE_NS: u64 = 50_000_000;
 
 /// So far behind the clock a drive may begin with an operation, to make up for what emulation took; what is beyond is
-/// lost, so that a stall seems shorter by this at most.
-fn debt_ns(length: u64) -> u64 {
-    2 * grace_ns(length)
-}
+/// lost.
+const DEBT_NS: u64 = 100_000_000;
 
 /// Why the drives can't be served.
 #[derive(Debug, Error)]
@@ -53,9 +49,17 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Served {
     bays: Vec<Bay>,
-    drives: Mutex<Drives>,
+    state: Mutex<State>,
     /// When they were switched on.
     since_ns: u64,
+}
+
+/// What all drives have in common.
+#[derive(Debug)]
+struct State {
+    drives: Drives,
+    /// Each drive's last operation that was answered, or is just being.
+    last: Vec<Pace>,
 }
 
 /// A drive, and the line before it.
@@ -92,7 +96,10 @@ impl Served {
         });
         Ok(Self {
             bays: bays.collect::<Result<_, ServeError>>()?,
-            drives: Mutex::new(Drives::new(&scenario.board())?),
+            state: Mutex::new(State {
+                drives: Drives::new(&scenario.board())?,
+                last: vec![Pace::default(); scenario.drives.len()],
+            }),
             since_ns: now_ns(),
         })
     }
@@ -134,10 +141,11 @@ impl Served {
     ) -> io::Result<()> {
         let bay = &self.bays[drive];
         let asked_ns = self.now_ns();
-        let pace = bay.take_turn();
-        let came_ns = pace.came_ns(asked_ns, self.now_ns(), length);
+        bay.take_turn();
+        let turn_ns = self.now_ns();
         let (done, away_ns) = {
-            let mut drives = lock(&self.drives);
+            let State { drives, last } = &mut *lock(&self.state);
+            let came_ns = came_ns(last, drive, asked_ns, turn_ns);
             let (model, link) = drives.at(drive);
             let op = Op { write: kind == Kind::Write, offset, length };
             let done =
@@ -148,10 +156,17 @@ impl Served {
             Some(_) => Err(Errno::IO.into()),
             None => transfer(&bay.medium),
         };
-        self.wait_until(done.end_ns);
+        // Who begins late answers early, but not after a stall: that is to be seen in full.
+        let behind_ns = match done.cause {
+            Cause::Stall | Cause::Wake => turn_ns.saturating_sub(done.start_ns),
+            _ => 0,
+        };
+        self.wait_until(done.end_ns + behind_ns);
         let due_ns = done.end_ns + away_ns;
-        bay.pass_turn(Pace { due_ns, answered_ns: due_ns.max(self.now_ns()) });
-        self.wait_until(due_ns);
+        let out_ns = due_ns + behind_ns;
+        lock(&self.state).last[drive] = Pace { asked_ns, due_ns, answered_ns: out_ns.max(self.now_ns()) };
+        bay.pass_turn();
+        self.wait_until(out_ns);
         let answered_ns = self.now_ns();
         let entry = Entry {
             asked_ns: self.since_ns + asked_ns,
@@ -185,43 +200,41 @@ impl Served {
 struct Line {
     tickets: u64,
     serving: u64,
-    pace: Pace,
 }
 
 impl Bay {
-    /// Waits for one's turn; what came before it.
-    fn take_turn(&self) -> Pace {
+    fn take_turn(&self) {
         let mut line = lock(&self.line);
         let ticket = line.tickets;
         line.tickets += 1;
         while line.serving != ticket {
             line = self.turn.wait(line).unwrap_or_else(PoisonError::into_inner);
         }
-        line.pace
     }
 
-    fn pass_turn(&self, pace: Pace) {
-        let mut line = lock(&self.line);
-        line.pace = pace;
-        line.serving += 1;
+    fn pass_turn(&self) {
+        lock(&self.line).serving += 1;
         self.turn.notify_all();
     }
 }
 
-/// When the operation before this one was due to be answered, and when it was.
+/// When an operation was asked for, was due to be answered, and was.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
+    asked_ns: u64,
     due_ns: u64,
     answered_ns: u64,
 }
 
-impl Pace {
-    /// When an operation of `length` bytes counts as having come that came at `asked_ns` and has its turn at `now_ns`.
-    fn came_ns(&self, asked_ns: u64, now_ns: u64, length: u64) -> u64 {
-        let back_to_back = asked_ns.saturating_sub(self.answered_ns) <= grace_ns(length);
-        let came_ns = if back_to_back { asked_ns.min(self.due_ns) } else { asked_ns };
-        came_ns.max(now_ns.saturating_sub(debt_ns(length)))
-    }
+/// When an operation counts as having come to `drive` that came at `asked_ns` and has its turn at `turn_ns`.
+fn came_ns(last: &[Pace], drive: usize, asked_ns: u64, turn_ns: u64) -> u64 {
+    let own = last[drive];
+    // Another drive's operation since the last one here: this one waited for that, as with stripes and copies.
+    let between = |p: &&Pace| p.asked_ns >= own.answered_ns && p.answered_ns <= asked_ns;
+    let before = last.iter().filter(between).max_by_key(|p| p.answered_ns).unwrap_or(&own);
+    let back_to_back = asked_ns.saturating_sub(before.answered_ns) <= GRACE_NS;
+    let came_ns = if back_to_back { asked_ns.min(before.due_ns) } else { asked_ns };
+    came_ns.max(turn_ns.saturating_sub(DEBT_NS))
 }
 
 /// What a drive holds.
@@ -274,4 +287,129 @@ fn open(path: &Path, size: u64) -> io::Result<File> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn the_time_of_emulation_is_the_drives() {
+        let at = |asked, due, answered| Pace {
+            asked_ns: asked * MS,
+            due_ns: due * MS,
+            answered_ns: answered * MS,
+        };
+        let came = |last: &[Pace], asked, turn| came_ns(last, 0, asked * MS, turn * MS) / MS;
+        let alone = [at(990, 1000, 1002)];
+        // Asked for while the one before was at work, soon after the answer to it, and after a rest.
+        assert_eq!(came(&alone, 995, 1001), 995);
+        assert_eq!(came(&alone, 1003, 1003), 1000);
+        assert_eq!(came(&alone, 1053, 1053), 1053);
+        // What can't be made up for is lost.
+        assert_eq!(came(&[at(990, 1000, 1200)], 1201, 1202), 1102);
+        // Another drive at the same time changes nothing; one that was waited for does.
+        assert_eq!(came(&[alone[0], at(999, 1003, 1004)], 1005, 1005), 1000);
+        assert_eq!(came(&[alone[0], at(1003, 1009, 1010)], 1011, 1011), 1009);
+        assert_eq!(came(&[alone[0], at(1003, 1009, 1010)], 1070, 1070), 1070);
+    }
+
+    #[test]
+    fn faults_are_of_the_medium_however_it_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let medium = Medium {
+            file: open(&directory.path().join("1.img"), 8192).unwrap(),
+            size: 8192,
+            real: 5000,
+            corrupt: vec![Extent { offset: 1000, length: 100 }],
+        };
+        medium.write(&[7; 8192], 0).unwrap();
+        let mut all = [1; 8192];
+        medium.read(&mut all, 0).unwrap();
+        let wrong: Vec<usize> = (0..8192).filter(|&i| all[i] != 7).collect();
+        assert_eq!(wrong[..2], [1000, 1024]);
+        assert_eq!(wrong[2..], (5000..8192).collect::<Vec<_>>());
+        assert!(all[5000..].iter().all(|&byte| byte == 0));
+        for sector in 0..16 {
+            let mut one = [1; 512];
+            medium.read(&mut one, sector * 512).unwrap();
+            assert_eq!(one, all[sector as usize * 512..][..512], "sector {sector}");
+        }
+        assert_eq!(medium.file.metadata().unwrap().len(), 8192);
+    }
+
+    /// Two drives of 100 MB/s, of which the first stalls for 20 ms every MB and the second can't be read at 4096.
+    const FAST: &str = r#"
+        title = "two fast drives"
+        [[bus]]
+        name = "bus"
+        rate = 150e6
+        [[drive]]
+        bay = "1.1"
+        product = "Stick"
+        serial = "A"
+        sectors = 8192
+        [drive.model]
+        read = [{ from = 0, rate = 100e6 }]
+        write = [{ from = 0, rate = 100e6 }]
+        stalls = [{ every = 1e6, seconds = 0.02 }]
+        flush_seconds = 0.001
+        round_trip_seconds = 0.001
+        [[drive]]
+        bay = "1.2"
+        product = "Stick"
+        serial = "B"
+        sectors = 8192
+        [drive.model]
+        read = [{ from = 0, rate = 100e6 }]
+        write = [{ from = 0, rate = 100e6 }]
+        faults = { unreadable = [{ offset = 4096, length = 1 }] }
+    "#;
+
+    #[test]
+    fn operations_follow_each_other_and_none_is_answered_early() {
+        let scenario = Scenario::parse("fast.toml", FAST).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let served = Served::new(&scenario, directory.path()).unwrap();
+        assert_eq!((served.find("1.2"), served.find("1.3"), served.size(1)), (Some(1), None, 8192 * 512));
+        thread::scope(|scope| {
+            for at in 0..4 {
+                let served = &served;
+                scope.spawn(move || {
+                    for i in 0..16 {
+                        let offset = (at * 16 + i) << 16;
+                        served.write(0, &[1; 1 << 16], offset).unwrap();
+                        served.write(1, &[2; 1 << 16], offset).unwrap();
+                    }
+                });
+            }
+        });
+        served.flush(0).unwrap();
+        let mut bytes = vec![0; 1 << 16];
+        served.read(0, &mut bytes, 0).unwrap();
+        assert!(bytes.iter().all(|&byte| byte == 1));
+        let error = served.read(1, &mut bytes, 0).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(5));
+
+        for (bay, writes) in [("1.1", 64), ("1.2", 64)] {
+            let mut ledger = ledger::read(&directory.path().join(format!("{bay}.ledger.csv"))).unwrap();
+            ledger.sort_by_key(|e| (e.start_ns, e.end_ns));
+            assert_eq!(ledger.iter().filter(|e| e.kind == Kind::Write).count(), writes);
+            assert!(ledger.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns), "{bay}");
+            for e in &ledger {
+                let took = e.end_ns - e.start_ns;
+                assert!(e.asked_ns <= e.answered_ns && e.end_ns <= e.answered_ns, "{e:?}");
+                match e.cause {
+                    Cause::Stall => assert!(took > 20 * MS && e.answered_ns - e.asked_ns >= 20 * MS, "{e:?}"),
+                    Cause::Flush => assert_eq!((took, bay), (MS, "1.1")),
+                    _ if e.failed => assert_eq!((e.kind, took, bay), (Kind::Read, 0, "1.2")),
+                    _ => assert!(took >= e.length * 10, "{e:?}"),
+                }
+            }
+            let stalls = ledger.iter().filter(|e| e.cause == Cause::Stall).count();
+            assert_eq!(stalls, if bay == "1.1" { 4 } else { 0 });
+        }
+    }
 }
