@@ -42,8 +42,10 @@ Nothing is erased: writing goes to a file made for the purpose and removed after
 pub enum Command {
     /// Measure: run an experiment on drives
     Run(Box<Run>),
-    /// Show the drives of this machine
+    /// Show the drives of this machine, what links them, and what is wrong
     List(List),
+    /// Name the ports that drives sit in
+    Bay(Bay),
     /// Show, list or remove what was measured before
     Results(Results),
 }
@@ -146,6 +148,34 @@ pub struct List {
     /// Read the machine from this directory instead of /
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub sysroot: PathBuf,
+}
+
+/// `drivebench bay`.
+#[derive(Debug, Group)]
+#[command(after_help = "A name stands for its port whatever is in it: drivebench run baseline bay:top-left")]
+pub struct Bay {
+    /// What to do with names [default: list]
+    #[command(subcommand)]
+    pub action: Option<BayAction>,
+}
+
+/// What can be done with names of bays.
+#[derive(Debug, Subcommand)]
+pub enum BayAction {
+    /// List the names
+    List,
+    /// Give a bay a name, or another one
+    Name {
+        /// The bay as `drivebench list` shows it: 1.3, or with its bus: 3f980000.usb-usbv2-1.3
+        bay: String,
+        /// Letters, digits, - and _
+        name: String,
+    },
+    /// Take a bay's name away
+    Forget {
+        /// The name
+        name: String,
+    },
 }
 
 /// `drivebench results`.

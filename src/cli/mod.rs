@@ -1,12 +1,14 @@
 //! The command line: one file a command. Nobody else prints.
 
 mod args;
+mod bay;
 mod list;
 mod output;
 mod progress;
 mod results;
 mod run;
 mod signals;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -14,7 +16,7 @@ use clap::Parser;
 
 use crate::{
     experiments::PlanError,
-    inventory::TargetError,
+    inventory::{BayError, TargetError},
     plan::ProtocolError,
     record::StoreError,
     run::{LockError, sweep},
@@ -49,6 +51,7 @@ pub fn main() -> ExitCode {
     let done = match &args.command {
         Command::Run(run) => run::run(run, &args.store, &output),
         Command::List(list) => list::list(list, &output),
+        Command::Bay(bay) => bay::bay(bay, &output),
         Command::Results(results) => results::results(results, &args.store, &output),
     };
     match done {
@@ -70,6 +73,7 @@ fn code(e: &anyhow::Error) -> u8 {
     let plan = |e: &PlanError| !matches!(e, PlanError::NoSpace { .. } | PlanError::NotWritable { .. });
     let usage = e.is::<Usage>()
         || e.is::<TargetError>()
+        || e.is::<BayError>()
         || e.is::<ProtocolError>()
         || e.downcast_ref::<PlanError>().is_some_and(plan)
         || matches!(e.downcast_ref(), Some(StoreError::NoSuchRun { .. }));
@@ -79,6 +83,9 @@ fn code(e: &anyhow::Error) -> u8 {
 fn hint(e: &anyhow::Error) -> Option<String> {
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
+    }
+    if e.is::<BayError>() {
+        return Some("`drivebench list` shows the bays, `drivebench bay` their names".to_owned());
     }
     let hint = match (e.downcast_ref(), e.downcast_ref()) {
         (Some(StoreError::Unwritable { .. } | StoreError::NoHome), _) => {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::{Output, Usage, args::Run, progress::Show, results, signals::Signals};
+use super::{Output, Usage, args::Run, bay, progress::Show, results, signals::Signals};
 use crate::{
     analyse::Rules,
     experiments::{self, Ask, Effort, Experiment},
@@ -21,7 +21,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     })?;
     let store = results::store(store)?;
     let sysroot = Sysroot::live();
-    let inventory = Inventory::read(&sysroot);
+    let inventory = bay::here(output);
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let ask = ask(args, args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?)?;
     let plan = experiment.plan(&ask)?;

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::{Content, Drive, Layer, Mount, Partition, Sysroot, identity, mounts::parse_device, place};
+use super::{
+    Content, Drive, Layer, Mount, Partition, Sysroot, card, identity, medium, mounts::parse_device, place,
+    queue, topology::Topology, usb,
+};
 
 /// Block devices without a drive of their own: memory, files, optical and floppy drives, boot areas of eMMC.
 fn is_no_drive(name: &str) -> bool {
@@ -11,7 +14,7 @@ fn is_no_drive(name: &str) -> bool {
         || name.starts_with("mmcblk") && (name.contains("boot") || name.contains("rpmb"))
 }
 
-pub(super) fn read(root: &Sysroot) -> (Vec<Drive>, Vec<Layer>) {
+pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, Vec<Layer>) {
     let (mut drives, mut layers) = (Vec::new(), Vec::new());
     for name in root.list("/sys/block") {
         // The path without links, so that a captured tree is not walked from its top for every file.
@@ -23,14 +26,14 @@ pub(super) fn read(root: &Sysroot) -> (Vec<Drive>, Vec<Layer>) {
         if !members.is_empty() {
             read_layer(root, &dir, name, members, sectors, &mut layers);
         } else if !is_no_drive(&name) && root.number::<u8>(&format!("{dir}/hidden")) != Some(1) {
-            drives.push(read_drive(root, &dir, name, sectors));
+            drives.push(read_drive(root, topology, &dir, name, sectors));
         }
     }
     layers.extend(read_btrfs(root));
     (drives, layers)
 }
 
-fn read_drive(root: &Sysroot, dir: &str, name: String, sectors: u64) -> Drive {
+fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: String, sectors: u64) -> Drive {
     let (device, udev) = read_udev(root, dir);
     let flag = |file: &str| root.number::<u8>(&format!("{dir}/{file}")) == Some(1);
     let mut holders = root.list(&format!("{dir}/holders"));
@@ -46,11 +49,17 @@ fn read_drive(root: &Sysroot, dir: &str, name: String, sectors: u64) -> Drive {
         content: content(&udev),
         partitions,
         holders,
+        queue: queue::read(root, dir),
         name,
         ..Drive::default()
     };
-    let usb = place::read(root, dir, &mut drive);
+    let physical = place::physical(root, dir);
+    drive.upstream = topology.above(&physical);
+    let usb = place::read(root, &physical, &mut drive);
+    drive.usb = usb.as_deref().map(|usb| usb::read(root, usb));
+    drive.card = (drive.bus.as_deref() == Some("mmc")).then(|| card::read(root, &format!("{dir}/device")));
     identity::read(root, dir, usb.as_deref(), &udev, &mut drive);
+    drive.medium = medium::believed(root, dir, &udev, &drive);
     drive
 }
 
@@ -136,6 +145,7 @@ fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
             filesystem: Some("btrfs".to_owned()),
             label: root.word(&format!("/sys/fs/btrfs/{uuid}/label")),
             uuid: Some(uuid.clone()),
+            block_size: None,
         };
         let kind = "btrfs".to_owned();
         layers.push(Layer { name: uuid, kind, members, logical_block: 4096, content, ..Layer::default() });
@@ -158,6 +168,7 @@ fn content(udev: &HashMap<String, String>) -> Content {
         filesystem: get("ID_FS_TYPE"),
         label: get("ID_FS_LABEL_ENC").map(|text| decode_hex(&text)).or_else(|| get("ID_FS_LABEL")),
         uuid: get("ID_FS_UUID"),
+        block_size: get("ID_FS_BLOCKSIZE").and_then(|size| size.parse().ok()),
     }
 }
 

@@ -21,7 +21,8 @@ pub(super) fn read(
     drive.vendor = device("vendor")
         .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
         .or_else(|| of_usb("manufacturer"))
-        .or_else(|| told(of_udev("ID_VENDOR")));
+        .or_else(|| told(of_udev("ID_VENDOR")))
+        .or_else(|| drive.card.as_ref()?.maker.clone());
     drive.model = device("model")
         .or_else(|| (drive.bus.as_deref() == Some("mmc")).then(|| device("name")).flatten())
         .or_else(|| of_usb("product"))
@@ -47,6 +48,17 @@ fn unit_serial(root: &Sysroot, dir: &str) -> Option<String> {
 fn is_serial(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|first| chars.any(|c| c != first))
+}
+
+/// A serial that nobody was given for this drive: characters in their order, or a small number after zeros.
+pub(super) fn is_made_up(serial: &str) -> bool {
+    let follows = |a: char, b: char| {
+        let (a, b) = (a.to_ascii_uppercase(), b.to_ascii_uppercase());
+        matches!((a, b), ('9', '0' | 'A') | ('F', '0')) || u32::from(b) == u32::from(a) + 1
+    };
+    let in_order = serial.chars().zip(serial.chars().skip(1)).all(|(a, b)| follows(a, b));
+    let zeros = serial.chars().take_while(|c| *c == '0').count();
+    serial.len() >= 6 && (in_order || zeros >= 8 && serial.len() - zeros <= 2)
 }
 
 /// Marks drives whose serial isn't theirs alone.
@@ -81,11 +93,11 @@ impl Drive {
         label
     }
 
-    /// What the drive is kept under: serial, world-wide name or CID, and its size; where the serial is missing or
-    /// another drive here has it too, also where it hangs. Stable between boots; only with its own serial does it
+    /// What the drive is kept under: serial, world-wide name or CID, and its size; where the serial is missing, made
+    /// up, or another drive here has it too, also where it hangs. Stable between boots; only with its own serial does it
     /// follow the drive to another bay.
     pub fn identity(&self) -> String {
-        let own_serial = self.serial.as_ref().filter(|_| !self.shared_serial);
+        let own_serial = self.serial.as_ref().filter(|serial| !self.shared_serial && !is_made_up(serial));
         let cid = self.wwid.as_ref().filter(|_| self.bus.as_deref() == Some("mmc"));
         if let Some(name) = cid.or(own_serial) {
             return format!("{name}+{}", self.sectors);
@@ -149,6 +161,16 @@ mod tests {
     fn repeated_characters_are_no_serial() {
         assert!(is_serial("4C530001") && is_serial("overlayblk"));
         assert!(!is_serial("") && !is_serial("000000000000") && !is_serial("."));
+    }
+
+    #[test]
+    fn made_up_serials_are_seen() {
+        for serial in ["0123456789ABCDEF", "123456789012", "abcdef", "000000000033", "000000001"] {
+            assert!(is_made_up(serial), "{serial}");
+        }
+        for serial in ["4C530001", "12345", "S6PUNX0R123456A", "1234567890AC", "00000012345"] {
+            assert!(!is_made_up(serial), "{serial}");
+        }
     }
 
     #[test]

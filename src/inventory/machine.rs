@@ -1,6 +1,40 @@
 //! The computer: board, kernel, processors, memory, and what holds its processors back.
 
-use super::{Machine, Sysroot};
+use serde::{Deserialize, Serialize};
+
+use super::{Sysroot, place::numbered, sysroot::printable};
+
+/// The computer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// Board or product name, where one is told: `Raspberry Pi Zero 2 W Rev 1.0`.
+    pub board: Option<String>,
+    /// Names the device tree has for it, the most special first: `raspberrypi,4-model-b`.
+    pub compatible: Vec<String>,
+    /// System on chip, `bcm2711`, or the processor's name.
+    pub soc: Option<String>,
+    /// Kernel release.
+    pub kernel: String,
+    /// Architecture as in `uname -m`.
+    pub arch: String,
+    /// Distribution, from os-release's PRETTY_NAME.
+    pub system: Option<String>,
+    /// Processors online.
+    pub cpus: u32,
+    /// Memory, bytes.
+    pub memory: u64,
+    /// CPU frequency governor, where there is one.
+    pub governor: Option<String>,
+    /// Hottest thermal zone, degrees Celsius.
+    pub temperature: Option<f64>,
+    /// Raspberry Pi firmware's `get_throttled` bits, where told.
+    pub throttled: Option<u32>,
+    /// Times the processors were throttled for heat since start, where the kernel counts (x86).
+    pub throttle_events: Option<u64>,
+    /// What the USB ports may draw in all, mA, where known.
+    pub usb_budget_ma: Option<u32>,
+}
 
 /// What makers leave in the product name of boards they didn't name.
 const PLACEHOLDERS: [&str; 5] = [
@@ -12,8 +46,11 @@ const PLACEHOLDERS: [&str; 5] = [
 ];
 
 pub(super) fn read(root: &Sysroot) -> Machine {
-    Machine {
+    let compatible = compatible(root);
+    let machine = Machine {
         board: board(root),
+        soc: soc(root, &compatible),
+        compatible,
         kernel: root.word("/proc/sys/kernel/osrelease").unwrap_or_default(),
         arch: arch(root),
         system: system(root),
@@ -22,7 +59,36 @@ pub(super) fn read(root: &Sysroot) -> Machine {
         governor: governor(root),
         temperature: temperature(root),
         throttled: throttled(root),
+        throttle_events: throttle_events(root),
+        usb_budget_ma: None,
+    };
+    let strong = root.bytes("/proc/device-tree/chosen/power/usb_max_current_enable");
+    let usb_budget_ma = machine.usb_budget(strong == Some(vec![0, 0, 0, 1]));
+    Machine { usb_budget_ma, ..machine }
+}
+
+fn compatible(root: &Sysroot) -> Vec<String> {
+    let bytes = root.bytes("/proc/device-tree/compatible").unwrap_or_default();
+    bytes.split(|byte| *byte == 0).map(printable).filter(|name| !name.is_empty()).collect()
+}
+
+/// The last name in the device tree is the chip's; a PC's processor names itself.
+fn soc(root: &Sysroot, compatible: &[String]) -> Option<String> {
+    if let Some((_, chip)) = compatible.last().and_then(|name| name.split_once(',')) {
+        return Some(chip.to_owned());
     }
+    let text = root.text("/proc/cpuinfo")?;
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'))?.1;
+    Some(name.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// One count a core; the package's is the same events again.
+fn throttle_events(root: &Sysroot) -> Option<u64> {
+    let cpus = root.list("/sys/devices/system/cpu").into_iter().filter(|name| numbered(name, "cpu"));
+    let count = |cpu: String| {
+        root.number::<u64>(&format!("/sys/devices/system/cpu/{cpu}/thermal_throttle/core_throttle_count"))
+    };
+    cpus.filter_map(count).reduce(u64::saturating_add)
 }
 
 fn board(root: &Sysroot) -> Option<String> {
@@ -104,8 +170,19 @@ pub(super) fn throttled(root: &Sysroot) -> Option<u32> {
     let driver = "/sys/bus/platform/drivers/raspberrypi-firmware";
     let mut nodes: Vec<String> = root.list(driver).iter().map(|node| format!("{driver}/{node}")).collect();
     nodes.push("/sys/devices/platform/soc/soc:firmware".to_owned());
-    let text = nodes.iter().find_map(|node| root.word(&format!("{node}/get_throttled")))?;
-    u32::from_str_radix(text.trim_start_matches("0x"), 16).ok()
+    match nodes.iter().find_map(|node| root.word(&format!("{node}/get_throttled"))) {
+        Some(text) => u32::from_str_radix(text.trim_start_matches("0x"), 16).ok(),
+        None => undervoltage_alarm(root),
+    }
+}
+
+/// Mainline kernels show one bit of it, in the same place: undervoltage since they last looked.
+fn undervoltage_alarm(root: &Sysroot) -> Option<u32> {
+    let sensors = "/sys/class/hwmon";
+    let is_pi =
+        |sensor: &String| root.word(&format!("{sensors}/{sensor}/name")).as_deref() == Some("rpi_volt");
+    let sensor = root.list(sensors).into_iter().find(is_pi)?;
+    root.number::<u32>(&format!("{sensors}/{sensor}/in0_lcrit_alarm")).map(|alarm| (alarm & 1) << 16)
 }
 
 #[cfg(test)]

@@ -1,37 +1,67 @@
 //! What is here: machine, buses, bays, drives, filesystems. Reads a *sysroot* (`/` or a captured tree).
 
+mod bays;
 mod blocks;
+mod boards;
+mod card;
+mod ceilings;
+mod drive;
+mod findings;
 mod identity;
 mod machine;
+mod medium;
 mod mounts;
 mod names;
+mod network;
 mod place;
 mod preflight;
+mod queue;
 mod snapshot;
 mod sysroot;
 mod target;
 #[cfg(test)]
 mod tests;
+mod topology;
 #[cfg(test)]
 pub(crate) mod trees;
 mod under;
+mod usb;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
+use topology::Topology;
+
+pub use bays::{BayError, Bays};
+pub use card::Card;
+pub use ceilings::Ceiling;
+pub use drive::{Content, Drive, Layer, Mount, Partition, Space};
+pub use findings::Finding;
+pub use machine::Machine;
+pub use medium::Medium;
+pub use network::NetworkPort;
+pub use place::natural;
 pub use preflight::{Check, Moved, Preflight};
+pub use queue::Queue;
 pub use snapshot::{Activity, Resync, Snapshot};
 pub use sysroot::Sysroot;
 pub use target::{Kind, Target, TargetError};
+pub use topology::{Bus, BusKind};
 pub use under::{Block, Under};
+pub use usb::Usb;
 
 /// What is here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Inventory {
     /// The computer.
     pub machine: Machine,
+    /// Links that drives and network ports share, each after the one it hangs on.
+    pub buses: Vec<Bus>,
     /// Drives in the order of their buses and bays.
     pub drives: Vec<Drive>,
+    /// Network ports with hardware behind them.
+    pub ports: Vec<NetworkPort>,
     /// What is built on drives: md arrays, encrypted and logical volumes, btrfs over several drives.
     pub layers: Vec<Layer>,
     /// Mounted filesystems in the order they were mounted.
@@ -43,165 +73,16 @@ pub struct Inventory {
 impl Inventory {
     /// Reads what is here. What can't be read is left out.
     pub fn read(root: &Sysroot) -> Self {
-        let (mut drives, mut layers) = blocks::read(root);
-        let mounts = mounts::parse_mountinfo(&root.long_text("/proc/self/mountinfo").unwrap_or_default());
+        let machine = machine::read(root);
+        let mut topology = Topology::new(root, &machine);
+        let (mut drives, mut layers) = blocks::read(root, &mut topology);
+        let ports = network::read(root, &mut topology);
+        let mounts = mounts::read(root);
         let swaps = mounts::parse_swaps(&root.text("/proc/swaps").unwrap_or_default());
         blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
         identity::mark_shared_serials(&mut drives);
         place::sort(&mut drives);
-        Self { machine: machine::read(root), drives, layers, mounts, swaps }
-    }
-}
-
-/// The computer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Machine {
-    /// Board or product name, where one is told: `Raspberry Pi Zero 2 W Rev 1.0`.
-    pub board: Option<String>,
-    /// Kernel release.
-    pub kernel: String,
-    /// Architecture as in `uname -m`.
-    pub arch: String,
-    /// Distribution, from os-release's PRETTY_NAME.
-    pub system: Option<String>,
-    /// Processors online.
-    pub cpus: u32,
-    /// Memory, bytes.
-    pub memory: u64,
-    /// CPU frequency governor, where there is one.
-    pub governor: Option<String>,
-    /// Hottest thermal zone, degrees Celsius.
-    pub temperature: Option<f64>,
-    /// Raspberry Pi firmware's `get_throttled` bits, where told.
-    pub throttled: Option<u32>,
-}
-
-/// A drive: a whole block device with something real behind it (no loop, ram, zram, md, dm).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Drive {
-    /// The kernel's name of today: `sda`, `mmcblk0`, `nvme0n1`, `vda`. An accident of boot order.
-    pub name: String,
-    /// Device number of the whole drive (major, minor).
-    pub device: (u32, u32),
-    /// Vendor, where told.
-    pub vendor: Option<String>,
-    /// Model, where told.
-    pub model: Option<String>,
-    /// Serial number, where told.
-    pub serial: Option<String>,
-    /// Another drive here has the same serial.
-    pub shared_serial: bool,
-    /// World-wide name (SD and eMMC: the CID), where told.
-    pub wwid: Option<String>,
-    /// The physical port: USB port path `1.3`, `SD slot`, `ata-2`, PCI address.
-    pub bay: Option<String>,
-    /// What links it: `usb`, `mmc`, `nvme`, `ata`, `virtio`, `scsi`.
-    pub bus: Option<String>,
-    /// The one bus among its kind, by an address that outlives a boot: `3f980000.usb-usbv2`, `0000:00:17.0`.
-    pub controller: Option<String>,
-    /// What all drives of the bus share, Mb/s (10^6 bits), where told.
-    pub bus_mbps: Option<f64>,
-    /// Negotiated link speed in Mb/s (10^6 bits), where told.
-    pub link_mbps: Option<f64>,
-    /// Kernel driver: `uas`, `usb-storage`, `mmcblk`, `nvme`, `virtio_blk`.
-    pub driver: Option<String>,
-    /// Size in sectors of 512 bytes.
-    pub sectors: u64,
-    /// Smallest unit that can be addressed, bytes.
-    pub logical_block: u32,
-    /// Smallest unit it writes without reading first, bytes.
-    pub physical_block: u32,
-    /// Says it rotates; not to be trusted behind a USB bridge.
-    pub rotational: bool,
-    /// Says its medium can be removed.
-    pub removable: bool,
-    /// Write-protected.
-    pub read_only: bool,
-    /// What stands on the whole drive, where it has no partitions.
-    #[serde(flatten)]
-    pub content: Content,
-    /// Partitions in the order of their start.
-    pub partitions: Vec<Partition>,
-    /// What the kernel has built on the whole drive or a partition: `md0`, `dm-1`.
-    pub holders: Vec<String>,
-}
-
-/// A partition.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Partition {
-    /// The kernel's name of today.
-    pub name: String,
-    /// Device number (major, minor).
-    pub device: (u32, u32),
-    /// First sector of 512 bytes.
-    pub start: u64,
-    /// Size in sectors of 512 bytes.
-    pub sectors: u64,
-    /// What stands on it.
-    #[serde(flatten)]
-    pub content: Content,
-}
-
-/// What stands on a block device, as far as udev's database or a mount tells.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content {
-    /// Filesystem or other signature: `ext4`, `swap`, `crypto_LUKS`, `linux_raid_member`.
-    pub filesystem: Option<String>,
-    /// Its label.
-    pub label: Option<String>,
-    /// Its UUID.
-    pub uuid: Option<String>,
-}
-
-/// A block device made of others.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Layer {
-    /// The kernel's name of today: `md0`, `dm-1`; the UUID where btrfs spans several drives.
-    pub name: String,
-    /// Its name among people, where it has one: `vg-home`, `cryptroot`.
-    pub alias: Option<String>,
-    /// Device number (major, minor); btrfs has none: (0, 0).
-    pub device: (u32, u32),
-    /// `raid1` and so on, `crypt`, `lvm`, `dm`, `bcache`, `btrfs`, `partition`.
-    pub kind: String,
-    /// The kernel's names of what it is made of: drives, partitions or other layers.
-    pub members: Vec<String>,
-    /// Size in sectors of 512 bytes.
-    pub sectors: u64,
-    /// Smallest unit that can be addressed, bytes.
-    pub logical_block: u32,
-    /// What stands on it.
-    #[serde(flatten)]
-    pub content: Content,
-}
-
-/// A mounted filesystem.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Mount {
-    /// Where it is mounted.
-    pub path: String,
-    /// Which directory of the filesystem is mounted there; `/` but for bind mounts and subvolumes.
-    pub root: String,
-    /// What is mounted, such as `/dev/sda1`.
-    pub source: String,
-    /// Filesystem type.
-    pub filesystem: String,
-    /// Options, of the mount and of the filesystem.
-    pub options: Vec<String>,
-    /// Device number (major, minor) that `stat` reports for files on it; btrfs and overlays have numbers of their own.
-    pub device: (u32, u32),
-}
-
-impl Drive {
-    /// Size, bytes.
-    pub fn bytes(&self) -> u64 {
-        self.sectors.saturating_mul(512)
-    }
-}
-
-impl Mount {
-    /// Whether it was mounted read-only, or its filesystem was.
-    pub fn read_only(&self) -> bool {
-        self.options.iter().any(|option| option == "ro")
+        let buses = topology.finish(&drives, &ports);
+        Self { machine, buses, drives, ports, layers, mounts, swaps }
     }
 }

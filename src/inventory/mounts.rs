@@ -1,6 +1,15 @@
 //! Mounted filesystems and swap, as procfs tells them.
 
-use super::{Mount, sysroot::printable};
+use super::{Mount, Sysroot, sysroot::printable};
+
+/// Mounted filesystems; on the live machine those on a device also with what is free.
+pub(super) fn read(root: &Sysroot) -> Vec<Mount> {
+    let mut mounts = parse_mountinfo(&root.long_text("/proc/self/mountinfo").unwrap_or_default());
+    for mount in mounts.iter_mut().filter(|mount| mount.source.starts_with("/dev/")) {
+        mount.space = root.space(&mount.path);
+    }
+    mounts
+}
 
 /// Reads `/proc/self/mountinfo`; lines that can't be read are left out.
 pub(super) fn parse_mountinfo(text: &str) -> Vec<Mount> {
@@ -24,7 +33,7 @@ fn parse_line(line: &str) -> Option<Mount> {
             options.push(option);
         }
     }
-    Some(Mount { path, root, source, filesystem, options, device })
+    Some(Mount { path, root, source, filesystem, options, device, space: None })
 }
 
 /// `8:1` as (major, minor).

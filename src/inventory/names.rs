@@ -14,7 +14,11 @@ pub(super) fn has_prefix(text: &str) -> bool {
 /// The path that a name stands for, see [`super::Target::resolve`].
 pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetError> {
     let is = |told: Option<&str>, wanted: &str| told.is_some_and(|told| told.eq_ignore_ascii_case(wanted));
-    let by_bay = |drive: &Drive, bay: &str| is(drive.bay.as_deref(), bay) || is(Some(&drive.full_bay()), bay);
+    let by_bay = |drive: &Drive, bay: &str| {
+        is(drive.bay.as_deref(), bay)
+            || is(Some(&drive.full_bay()), bay)
+            || is(drive.bay_name.as_deref(), bay)
+    };
     let by_serial = |drive: &Drive, serial: &str| {
         is(drive.serial.as_deref(), serial)
             || is(drive.wwid.as_deref(), serial)

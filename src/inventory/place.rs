@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::{Drive, Sysroot};
+use super::{
+    Drive, Sysroot,
+    topology::{pcie, pcie_max, usb_id},
+};
 
 /// Fills in where the drive at `dir` (a path without links) hangs. Returns the directory of its USB device, if it has one.
 pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<String> {
-    let dir = physical(root, dir);
-    let dir = dir.as_str();
     drive.driver = driver(root, dir);
     let parts: Vec<&str> = dir.split('/').collect();
     let before = |found: usize| parts.get(found.wrapping_sub(1)).map(|part| (*part).to_owned());
@@ -26,9 +27,7 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
         drive.link_mbps = speed(root, &device);
         if let Some(hub) = position(|part| numbered(part, "usb")) {
             drive.bus_mbps = speed(root, &up_to(hub));
-            // One xHCI controller is two buses, and their ports are numbered alike.
-            let version = if drive.bus_mbps.is_some_and(|speed| speed >= 5000.0) { 3 } else { 2 };
-            drive.controller = before(hub).map(|controller| format!("{controller}-usbv{version}"));
+            drive.controller = Some(usb_id(&parts, hub, drive.bus_mbps));
         }
         return Some(device);
     }
@@ -41,7 +40,10 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
         drive.bus = Some("nvme".to_owned());
         drive.bay = pci();
         drive.controller = pci();
-        drive.link_mbps = position(is_pci).and_then(|found| pcie_mbps(root, &up_to(found)));
+        let link = |read: fn(&Sysroot, &str) -> Option<(String, f64)>| {
+            position(is_pci).and_then(|found| Some(read(root, &up_to(found))?.1))
+        };
+        (drive.link_mbps, drive.link_max_mbps) = (link(pcie), link(pcie_max));
     } else if let Some(found) = position(|part| numbered(part, "ata")) {
         let ata = up_to(found);
         let port = root.word(&format!("{ata}/ata_port/{}/port_no", parts[found]));
@@ -49,11 +51,12 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
         drive.bay = Some(port.map_or_else(|| parts[found].to_owned(), |port| format!("ata-{port}")));
         drive.controller = before(found);
         let link = parts[found].replacen("ata", "link", 1);
-        drive.link_mbps = root.word(&format!("{ata}/{link}/ata_link/{link}/sata_spd")).and_then(sata_mbps);
+        let spd = |file: &str| root.word(&format!("{ata}/{link}/ata_link/{link}/{file}")).and_then(sata_mbps);
+        (drive.link_mbps, drive.link_max_mbps) = (spd("sata_spd"), spd("sata_spd_limit"));
     } else if let Some(found) = position(|part| part.starts_with("target")) {
         drive.bus = Some("scsi".to_owned());
         drive.bay = parts.get(found + 1).and_then(|hctl| hctl.split_once(':')).map(|(_, ctl)| ctl.to_owned());
-        drive.controller = found.checked_sub(2).map(|found| parts[found].to_owned());
+        drive.controller = position(|part| numbered(part, "host")).and_then(before);
     } else if let Some(found) = position(|part| numbered(part, "virtio")) {
         drive.bus = Some("virtio".to_owned());
         drive.bay = before(found);
@@ -66,7 +69,7 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
 }
 
 /// An NVMe drive that may be reached over several paths stands below a virtual subsystem; its first controller is real.
-fn physical(root: &Sysroot, dir: &str) -> String {
+pub(super) fn physical(root: &Sysroot, dir: &str) -> String {
     let through_controller = || {
         let (subsystem, name) = dir.rsplit_once('/')?;
         let subsystem = subsystem.contains("/nvme-subsystem/").then_some(subsystem)?;
@@ -89,13 +92,13 @@ fn driver(root: &Sysroot, dir: &str) -> Option<String> {
 }
 
 /// `1-1.3`: bus, then ports from the root hub down.
-fn is_usb_port(part: &str) -> bool {
+pub(super) fn is_usb_port(part: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     part.split_once('-').is_some_and(|(bus, ports)| digits(bus) && ports.split('.').all(digits))
 }
 
 /// `0000:01:00.0`; the domain may be longer.
-fn is_pci(part: &str) -> bool {
+pub(super) fn is_pci(part: &str) -> bool {
     let fields: Vec<&str> = part.split([':', '.']).collect();
     fields.len() == 4
         && fields[0].len() >= 4
@@ -104,7 +107,7 @@ fn is_pci(part: &str) -> bool {
 }
 
 /// `ata3` for `ata`.
-fn numbered(part: &str, kind: &str) -> bool {
+pub(super) fn numbered(part: &str, kind: &str) -> bool {
     part.strip_prefix(kind)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -115,7 +118,7 @@ fn lun<'a>(parts: &[&'a str]) -> Option<&'a str> {
     parts.get(target + 1)?.rsplit(':').next()
 }
 
-fn speed(root: &Sysroot, dir: &str) -> Option<f64> {
+pub(super) fn speed(root: &Sysroot, dir: &str) -> Option<f64> {
     root.number(&format!("{dir}/speed")).filter(|speed: &f64| speed.is_finite() && *speed > 0.0)
 }
 
@@ -123,16 +126,6 @@ fn speed(root: &Sysroot, dir: &str) -> Option<f64> {
 fn sata_mbps(text: String) -> Option<f64> {
     let gigabits: f64 = text.strip_suffix("Gbps")?.trim().parse().ok()?;
     (gigabits.is_finite() && gigabits > 0.0).then_some(gigabits * 1000.0)
-}
-
-/// Transfers times width, less the line code: 8 bits in 10 up to 5 GT/s, 128 in 130 above.
-fn pcie_mbps(root: &Sysroot, dir: &str) -> Option<f64> {
-    let speed = root.word(&format!("{dir}/current_link_speed"))?;
-    let transfers: f64 = speed.split(' ').next()?.parse().ok()?;
-    let width: u32 = root.number(&format!("{dir}/current_link_width"))?;
-    let code = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
-    let mbps = (transfers * 1000.0 * code * f64::from(width)).round();
-    (mbps.is_finite() && mbps > 0.0).then_some(mbps)
 }
 
 /// Puts drives in the order of their buses and bays, numbers by value.
@@ -146,8 +139,8 @@ pub(super) fn sort(drives: &mut [Drive]) {
     });
 }
 
-/// `1.9` before `1.10`.
-fn natural(a: &str, b: &str) -> Ordering {
+/// The order of names with numbers in them: `1.9` before `1.10`.
+pub fn natural(a: &str, b: &str) -> Ordering {
     let pieces = |text: &str| -> Vec<(u64, String)> {
         let mut pieces: Vec<(u64, String)> = vec![(0, String::new())];
         for c in text.chars() {

@@ -7,6 +7,10 @@ use std::{
     str::FromStr,
 };
 
+use rustix::fs::statvfs;
+
+use super::Space;
+
 /// Files in sysfs hold a page at most; procfs and os-release are small too.
 const SHORT: u64 = 64 << 10;
 /// mountinfo on a machine with many containers, a udev record with many links.
@@ -85,6 +89,13 @@ impl Sysroot {
     /// A path with all links followed, as seen from the root; `None` where it doesn't exist.
     pub fn real(&self, path: &str) -> Option<String> {
         self.follow(path)?.to_str().map(str::to_owned)
+    }
+
+    /// How full the filesystem at a mount point is; only the machine itself can tell.
+    pub fn space(&self, path: &str) -> Option<Space> {
+        let stat = self.is_live().then(|| statvfs(path).ok())??;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        Some(Space { size: bytes(stat.f_blocks), free: bytes(stat.f_bavail) })
     }
 
     fn read(&self, path: &str, limit: u64) -> Option<Vec<u8>> {

@@ -144,8 +144,8 @@ fn layers_in_a_ring_end() {
 
 #[test]
 fn an_inventory_survives_json() {
-    for tree in [trees::virtual_machine(), trees::pi_zero(), trees::pi_4(), trees::pc(), trees::twins()] {
-        let inventory = tree.inventory();
+    for (_, tree) in trees::ALL {
+        let inventory = tree().inventory();
         let text = serde_json::to_string(&inventory).expect("JSON");
         assert_eq!(serde_json::from_str::<Inventory>(&text).expect("an inventory"), inventory);
     }
@@ -207,12 +207,10 @@ proptest! {
 
     #[test]
     fn a_damaged_tree_neither_panics_nor_leaks(
-        which in 0usize..5,
+        which in 0..trees::ALL.len(),
         harms in proptest::collection::vec((any::<proptest::sample::Index>(), harm()), 1..40),
     ) {
-        let trees =
-            [trees::virtual_machine, trees::pi_zero, trees::pi_4, trees::pc, trees::twins];
-        let tree = trees[which]();
+        let tree = trees::ALL[which].1();
         let secret = tree.outside().join("SECRET");
         fs::write(&secret, "LEAKED\n")?;
         let mut found = Vec::new();

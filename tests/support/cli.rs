@@ -35,6 +35,10 @@ impl Cli {
         self.home.path().join("data/drivebench")
     }
 
+    pub fn config(&self) -> PathBuf {
+        self.home.path().join("config")
+    }
+
     /// A directory on the disk that the build is on.
     pub fn directory() -> tempfile::TempDir {
         tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory on the disk")

@@ -1,0 +1,87 @@
+//! `drivebench bay`: names of ports, kept in the configuration.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Context;
+
+use super::{
+    Output,
+    args::{Bay, BayAction},
+};
+use crate::{
+    findings::{Column, Table},
+    inventory::{Bays, Inventory, Sysroot},
+    report::table,
+};
+
+pub(super) fn bay(args: &Bay, output: &Output) -> anyhow::Result<ExitCode> {
+    let path = path().context("no place for names: neither XDG_CONFIG_HOME nor HOME is set")?;
+    let mut bays = load(&path)?;
+    match args.action.as_ref().unwrap_or(&BayAction::List) {
+        BayAction::List => list(&bays, output)?,
+        BayAction::Name { bay, name } => {
+            let full = bays.name(&Inventory::read(&Sysroot::live()), bay, name)?;
+            save(&path, &bays)?;
+            output.note(&format!("Bay {full} is named {name}."));
+        }
+        BayAction::Forget { name } => {
+            let full = bays.forget(name)?;
+            save(&path, &bays)?;
+            output.note(&format!("Bay {full} has no name now."));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This machine, with the names of its bays. Names that can't be read are no reason to show or measure nothing.
+pub(super) fn here(output: &Output) -> Inventory {
+    let mut inventory = Inventory::read(&Sysroot::live());
+    match path().map(|path| load(&path)) {
+        Some(Ok(bays)) => inventory.name_bays(&bays),
+        Some(Err(e)) => output.note(&format!("Bays go without their names: {e:#}")),
+        None => {}
+    }
+    inventory
+}
+
+fn path() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
+    Some(config.join("drivebench/bays.toml"))
+}
+
+fn load(path: &Path) -> anyhow::Result<Bays> {
+    match fs::read_to_string(path) {
+        Ok(text) => toml::from_str(&text).with_context(|| format!("{} can't be read", path.display())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Bays::default()),
+        Err(e) => Err(e).with_context(|| format!("{} can't be read", path.display())),
+    }
+}
+
+/// Written beside, then moved over: a power cut leaves the old names or the new.
+fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
+    let text = toml::to_string(bays).context("names of bays can't be written")?;
+    let beside = path.with_extension("new");
+    let write = || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(&beside, text)?;
+        fs::File::open(&beside)?.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().with_context(|| format!("{} can't be written", path.display()))
+}
+
+fn list(bays: &Bays, output: &Output) -> anyhow::Result<()> {
+    if bays.bays.is_empty() {
+        output.note("No bay has a name yet: `drivebench bay name 1.3 top-left` gives one.");
+        return Ok(());
+    }
+    let columns = ["name", "bay"].map(|name| Column { name: name.to_owned(), right: false }).to_vec();
+    let rows = bays.bays.iter().map(|(bay, name)| vec![name.clone(), bay.clone()]).collect();
+    output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! What is said of a drive, a partition, a layer, a network port: one cell a thing.
+
+use crate::{
+    inventory::{Block, Content, Drive, Inventory, Layer, NetworkPort},
+    units::{count, decimal_bytes},
+};
+
+use super::link_speed;
+
+pub(super) fn name(drive: &Drive) -> String {
+    match (&drive.vendor, &drive.model) {
+        (Some(vendor), Some(model)) if !model.starts_with(vendor.as_str()) => format!("{vendor} {model}"),
+        (_, Some(model)) => model.clone(),
+        (vendor, None) => vendor.clone().unwrap_or_else(|| "drive".to_owned()),
+    }
+}
+
+pub(super) fn bay(drive: &Drive) -> String {
+    let bay = match &drive.bay {
+        Some(bay) if drive.bus.as_deref() == Some("usb") => format!("bay {bay}"),
+        Some(bay) => bay.clone(),
+        None => drive.name.clone(),
+    };
+    match &drive.bay_name {
+        Some(name) => format!("{bay} {name}"),
+        None => bay,
+    }
+}
+
+/// What follows a drive's name, serial and size.
+pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
+    let mut cells = Vec::new();
+    // An SD host is drawn as its slot.
+    let slot = inventory.bus(drive.upstream.as_deref().unwrap_or_default());
+    let ceiling = slot.filter(|_| drive.bus.as_deref() == Some("mmc")).and_then(|bus| bus.ceiling.as_ref());
+    cells.extend(ceiling.map(|ceiling| {
+        format!("{} MB/s at most ({})", ceiling.practical.unwrap_or(ceiling.theory), ceiling.source)
+    }));
+    cells.extend(drive.link_mbps.filter(|_| drive.link_mbps != drive.bus_mbps).map(link_speed));
+    cells.push(match &drive.driver {
+        Some(driver) => format!("{} by {driver}", drive.name),
+        None => drive.name.clone(),
+    });
+    if let Some(card) = &drive.card {
+        cells.extend(card.made.as_ref().map(|made| format!("made {made}")));
+        cells.extend(card.classes.clone());
+    }
+    cells.extend(uses(inventory, drive));
+    cells.extend(notes(drive, &inventory.drives));
+    cells
+}
+
+/// What stands on a drive, one cell a partition.
+fn uses(inventory: &Inventory, drive: &Drive) -> Vec<String> {
+    let mut cells = Vec::new();
+    if drive.partitions.is_empty() {
+        cells.push(content(inventory, Block::Drive(drive), &drive.content));
+    }
+    for part in &drive.partitions {
+        cells.push(content(inventory, Block::Partition(drive, part), &part.content));
+    }
+    let mut holders = drive.holders.clone();
+    holders.dedup();
+    cells.extend(holders.iter().map(|holder| format!("held by {holder}")));
+    cells
+}
+
+/// `ext4 "media" on /mnt/a`; the whole filesystem's mount point rather than a directory bound elsewhere.
+fn content(inventory: &Inventory, block: Block<'_>, content: &Content) -> String {
+    let mut text = content.filesystem.clone().unwrap_or_else(|| "no filesystem seen".to_owned());
+    if let Some(label) = &content.label {
+        text += &format!(" \"{label}\"");
+    }
+    let mounts = inventory.mounts.iter().filter(|mount| mount.filesystem != "overlay");
+    let here = mounts.filter(|mount| inventory.blocks_of(mount).contains(&block));
+    if let Some(mount) = here.min_by_key(|mount| mount.root.len()) {
+        text += &format!(" on {}{}", mount.path, if mount.read_only() { " (read-only)" } else { "" });
+    }
+    if inventory.swaps.iter().any(|swap| inventory.block_at_path(swap) == Some(block)) {
+        text += ", in use";
+    }
+    text
+}
+
+fn notes(drive: &Drive, all: &[Drive]) -> Vec<String> {
+    let read_only = drive.read_only.then(|| "read-only".to_owned());
+    read_only.into_iter().chain(odd_size(drive, all)).collect()
+}
+
+/// Drives of one model often differ by a sector, which matters to whoever mirrors them.
+fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
+    let near = |twin: &&Drive| twin.sectors.abs_diff(drive.sectors) <= drive.sectors / 100;
+    let same =
+        |twin: &&Drive| drive.model.is_some() && twin.model == drive.model && twin.vendor == drive.vendor;
+    let sizes: Vec<u64> = all.iter().filter(same).filter(near).map(|twin| twin.sectors).collect();
+    // The size most of them have; of two equally common the smaller.
+    let often = |size: &u64| sizes.iter().filter(|other| *other == size).count();
+    let usual = *sizes.iter().max_by_key(|size| (often(size), std::cmp::Reverse(**size)))?;
+    let than = if sizes.len() > 2 { "its twins" } else { "its twin" };
+    let difference = drive.sectors.abs_diff(usual);
+    let sectors = if difference == 1 { "one sector".to_owned() } else { count(difference, "sector") };
+    match drive.sectors.cmp(&usual) {
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(format!("{sectors} larger than {than}")),
+        std::cmp::Ordering::Less => Some(format!("{sectors} smaller than {than}")),
+    }
+}
+
+pub(super) fn layer(inventory: &Inventory, layer: &Layer) -> Vec<String> {
+    let alias = layer.alias.as_ref().map(|alias| format!(" {alias}")).unwrap_or_default();
+    let mut cells =
+        vec![format!("{}{alias}", layer.name), format!("{} of {}", layer.kind, layer.members.join(", "))];
+    if layer.sectors > 0 {
+        cells.push(decimal_bytes(layer.sectors.saturating_mul(512)));
+    }
+    let used = inventory.layers.iter().any(|above| above.members.contains(&layer.name));
+    if layer.content.filesystem.is_some() || !used {
+        cells.push(content(inventory, Block::Layer(layer), &layer.content));
+    }
+    cells
+}
+
+pub(super) fn port(port: &NetworkPort) -> Vec<String> {
+    let mut cells = vec![format!("{} {}", if port.wireless { "Wi-Fi" } else { "Ethernet" }, port.name)];
+    cells.extend(match (port.mbps, port.connected) {
+        (Some(mbps), _) => Some(link_speed(mbps)),
+        (None, Some(false)) => Some("not connected".to_owned()),
+        _ => None,
+    });
+    if let Some(ceiling) = &port.ceiling {
+        let practical = ceiling.practical.unwrap_or(ceiling.theory);
+        cells.push(format!("about {practical:.0} MB/s usable ({})", ceiling.source));
+    }
+    cells.extend(port.driver.clone());
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_compared_with_the_usual_one() {
+        let drive = |sectors| Drive { model: Some("X".to_owned()), sectors, ..Drive::default() };
+        let all = [drive(10_000), drive(10_001), drive(10_000), drive(20_000)];
+        let odd: Vec<_> = all.iter().map(|drive| odd_size(drive, &all)).collect();
+        assert_eq!(odd, [None, Some("one sector larger than its twins".to_owned()), None, None]);
+        let two = [drive(10_000), drive(9_990)];
+        assert_eq!(odd_size(&two[0], &two).as_deref(), Some("10 sectors larger than its twin"));
+        assert_eq!(odd_size(&two[1], &two), None);
+    }
+}

@@ -1,0 +1,223 @@
+//! The inventory as a tree for people: what hangs on what, and what each link carries.
+
+mod cells;
+mod page;
+
+use crate::{
+    inventory::{Bus, BusKind, Drive, Inventory, Machine, NetworkPort, natural},
+    report::{Style, wrapped},
+    units::{count, decimal_bytes, size},
+};
+
+use page::{Page, WIDTH, branch, stem};
+
+/// The inventory for people: no line is longer than 80 columns.
+pub(super) fn text(inventory: &Inventory, style: Style) -> String {
+    let mut page = Page { lines: Vec::new(), style };
+    page.add("", "", &machine(&inventory.machine), " · ");
+    draw(&mut page, inventory, None, "");
+    if inventory.drives.is_empty() {
+        page.add("", "", &["No drive is visible here.".to_owned()], " ");
+    }
+    for layer in inventory.layers.iter().filter(|layer| layer.kind != "partition") {
+        page.add("", "  ", &cells::layer(inventory, layer), "  ");
+    }
+    let mut text = style.text(&(page.lines.join("\n") + "\n"));
+    let style = Style { width: WIDTH, ..style };
+    for finding in inventory.findings() {
+        text += &wrapped(&format!("{} {}", finding.what, finding.advice), "! ", style);
+    }
+    text
+}
+
+/// What hangs on a bus, or on the processor.
+enum Node<'a> {
+    Drive(&'a Drive),
+    Bus(&'a Bus),
+    Port(&'a NetworkPort),
+}
+
+/// What hangs on `id`: drives, then buses, then network ports. An SD host is drawn as its slot.
+fn nodes<'a>(inventory: &'a Inventory, id: Option<&str>) -> Vec<Node<'a>> {
+    let is_slot = |bus: &&Bus| bus.kind == BusKind::Mmc;
+    let above = |drive: &'a Drive| {
+        let bus = inventory.bus(drive.upstream.as_deref()?)?;
+        if is_slot(&bus) { bus.parent.as_deref() } else { Some(bus.id.as_str()) }
+    };
+    let drives = inventory.drives.iter().filter(|drive| above(drive) == id).map(Node::Drive);
+    let on =
+        |upstream: &'a Option<String>| upstream.as_deref().filter(|id| inventory.bus(id).is_some()) == id;
+    let mut buses: Vec<&Bus> =
+        inventory.buses.iter().filter(|bus| !is_slot(bus) && on(&bus.parent)).collect();
+    buses.sort_by(|a, b| natural(&a.id, &b.id));
+    let ports = inventory.ports.iter().filter(|port| on(&port.upstream)).map(Node::Port);
+    drives.chain(buses.into_iter().map(Node::Bus)).chain(ports).collect()
+}
+
+fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) {
+    let nodes = nodes(inventory, id);
+    let rows: Vec<[String; 3]> = nodes
+        .iter()
+        .filter_map(|node| if let Node::Drive(drive) = node { Some(*drive) } else { None })
+        .map(|drive| [cells::bay(drive), cells::name(drive), serial(drive)])
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (bay_width, widths) = (width(0).min(24), [width(0), width(1), width(2)]);
+    let mut rows = rows.iter();
+    for (i, node) in nodes.iter().enumerate() {
+        let last = i + 1 == nodes.len();
+        let (first, next) = (format!("{before}{}", branch(last)), format!("{before}{}", stem(last)));
+        match node {
+            Node::Drive(drive) => {
+                let row = rows.next().into_iter().flatten();
+                let mut cells: Vec<String> =
+                    row.zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+                cells.push(format!("{:>8}", decimal_bytes(drive.bytes())));
+                cells.extend(cells::about(inventory, drive));
+                page.add(&first, &format!("{next}{}  ", " ".repeat(bay_width)), &cells, "  ");
+            }
+            Node::Port(port) => page.add(&first, &format!("{next}  "), &cells::port(port), "  "),
+            // Only what hangs on the processor in the end is reached, so a ring among buses is not.
+            Node::Bus(bus) => {
+                let stem = if self::nodes(inventory, Some(&bus.id)).is_empty() { "   " } else { "│  " };
+                page.add(&first, &format!("{next}{stem}"), &describe(inventory, bus), ", ");
+                draw(page, inventory, Some(&bus.id), &next);
+            }
+        }
+    }
+}
+
+fn machine(machine: &Machine) -> Vec<String> {
+    let mut cells = vec![machine.board.clone().unwrap_or_else(|| "This machine".to_owned())];
+    cells.extend(machine.soc.clone());
+    cells.extend((machine.cpus > 0).then(|| count(machine.cpus.into(), "processor")));
+    cells.extend((machine.memory > 0).then(|| size(machine.memory)));
+    cells.extend(machine.governor.as_ref().map(|governor| format!("{governor} governor")));
+    cells.extend(machine.temperature.map(|degrees| format!("{degrees:.0} °C")));
+    cells.extend(machine.throttled.map(|bits| {
+        match (bits & 1, bits & 0b1110, bits >> 16 & 1) {
+            (1, ..) => "undervoltage",
+            (0, 1.., _) => "throttled",
+            (_, _, 1) => "undervoltage seen since start",
+            _ => "no undervoltage",
+        }
+        .to_owned()
+    }));
+    cells.extend(machine.system.clone());
+    cells.push(format!("Linux {} {}", machine.kernel, machine.arch));
+    cells
+}
+
+/// A bus: what it is and where, what it carries and who shares that, and how much of it is usable.
+fn describe(inventory: &Inventory, bus: &Bus) -> Vec<String> {
+    let mut cells = vec![bus_name(inventory, bus)];
+    cells.extend(bus.link.clone());
+    let nodes = nodes(inventory, Some(&bus.id));
+    let parent = bus.parent.as_deref().and_then(|id| inventory.bus(id));
+    let as_above = bus.kind == BusKind::UsbHub && parent.is_some_and(|parent| parent.mbps == bus.mbps);
+    if let Some(mbps) = bus.mbps.filter(|_| !as_above) {
+        let speed = link_speed(mbps);
+        cells.push(match (bus.limits, who(inventory, bus)) {
+            _ if nodes.is_empty() => format!("{speed}, nothing on it"),
+            (Some(false), _) if bus.kind == BusKind::Pcie => {
+                format!("{speed}: enough for all on it at once, nothing is shared")
+            }
+            (_, Some(who)) => format!("{speed} shared by {who}"),
+            _ => speed,
+        });
+    }
+    if let Some((ceiling, practical)) = bus.ceiling.as_ref().and_then(|c| Some((c, c.practical?))) {
+        cells.extend(
+            (!nodes.is_empty()).then(|| format!("about {practical} MB/s usable ({})", ceiling.source)),
+        );
+    }
+    cells
+}
+
+fn bus_name(inventory: &Inventory, bus: &Bus) -> String {
+    let above = bus.parent.as_deref().and_then(|id| inventory.bus(id));
+    match bus.kind {
+        BusKind::UsbHub if bus.self_powered == Some(false) => {
+            format!("{} without a supply of its own", bus.what())
+        }
+        BusKind::UsbHub => bus.what(),
+        _ if above.is_some_and(|above| above.id == bus.address()) => bus.what(),
+        _ => format!("{} at {}", bus.what(), bus.address()),
+    }
+}
+
+/// Who shares a bus, where more than one thing does.
+fn who(inventory: &Inventory, bus: &Bus) -> Option<String> {
+    let below =
+        |upstream: Option<&str>| inventory.buses_above(upstream).iter().any(|above| above.id == bus.id);
+    let drives = inventory.drives.iter().filter(|drive| below(drive.upstream.as_deref())).count() as u64;
+    let ethernet = inventory.ports.iter().any(|port| below(port.upstream.as_deref()));
+    let usb = bus.kind == BusKind::Usb
+        || inventory.buses.iter().any(|b| b.kind == BusKind::Usb && below(b.parent.as_deref()));
+    match (bus.kind, usb, ethernet) {
+        (_, true, true) => Some("USB and Ethernet".to_owned()),
+        (BusKind::Pcie, true, false) => Some("all USB ports".to_owned()),
+        (BusKind::UsbHub, _, true) => Some("its ports and Ethernet".to_owned()),
+        (BusKind::Usb | BusKind::UsbHub, ..) => Some("its ports".to_owned()),
+        _ => (drives > 1).then(|| count(drives, "drive")),
+    }
+}
+
+/// `480 Mb/s`, `6 Gb/s`, from Mb/s.
+fn link_speed(mbps: f64) -> String {
+    if mbps < 1000.0 { format!("{mbps} Mb/s") } else { format!("{} Gb/s", (mbps / 100.0).round() / 10.0) }
+}
+
+fn serial(drive: &Drive) -> String {
+    drive.serial.clone().unwrap_or_else(|| "(no serial)".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::trees;
+
+    const UTF8: Style = Style::PLAIN;
+    const ASCII: Style = Style { unicode: false, ..Style::PLAIN };
+
+    #[test]
+    fn every_tree() {
+        for (name, tree) in trees::ALL {
+            insta::assert_snapshot!(name, text(&tree().inventory(), UTF8));
+        }
+    }
+
+    #[test]
+    fn ascii() {
+        insta::assert_snapshot!(text(&trees::pi_zero().inventory(), ASCII));
+    }
+
+    #[test]
+    fn boards_say_what_is_shared() {
+        let said = |tree: trees::Tree| {
+            text(&tree.inventory(), UTF8).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(said(trees::pi_4()).contains("4 Gb/s shared by all USB ports"));
+        for tree in [trees::pi_3(), trees::pi_3_plus()] {
+            assert!(said(tree).contains("480 Mb/s shared by USB and Ethernet"));
+        }
+        let five = said(trees::pi_5());
+        assert!(five.contains("16 Gb/s: enough for all on it at once, nothing is shared"), "{five}");
+        assert!(!five.contains("USB and Ethernet"));
+    }
+
+    #[test]
+    fn no_line_is_too_long_and_ascii_is_ascii() {
+        let mut inventory = trees::pi_zero().inventory();
+        for drive in &mut inventory.drives {
+            drive.content.label = Some("ä\u{1b}\n".repeat(60));
+            drive.model = Some(drive.name.repeat(40));
+            drive.bay = Some("1.2.3.4.5.6".repeat(9));
+        }
+        for style in [UTF8, ASCII] {
+            let text = text(&inventory, style);
+            assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+            assert!(!text.contains('\u{1b}') && (style.unicode || text.is_ascii()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Names that people give to the ports of this machine.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Inventory;
+
+/// Bays and their names, kept in the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bays {
+    /// Names by bay, with its bus: `3f980000.usb-usbv2-1.3`.
+    #[serde(default)]
+    pub bays: BTreeMap<String, String>,
+}
+
+/// Why a bay can't be named.
+#[derive(Debug, thiserror::Error)]
+pub enum BayError {
+    /// No drive is in it, and it was not given with its bus.
+    #[error("no drive is in bay '{0}', so its bus isn't known")]
+    Empty(String),
+    /// Several buses have such a bay.
+    #[error("several buses have a bay '{bay}': {}", .buses.join(", "))]
+    Ambiguous {
+        /// What was given.
+        bay: String,
+        /// The bays with their buses.
+        buses: Vec<String>,
+    },
+    /// The name could be taken for something else.
+    #[error("'{0}' can't be a bay's name: letters, digits, - and _, at most 32, with a letter among them")]
+    BadName(String),
+    /// Another bay has it.
+    #[error("bay {bay} is already named '{name}'")]
+    Taken {
+        /// The name.
+        name: String,
+        /// The bay that has it.
+        bay: String,
+    },
+    /// No bay has it.
+    #[error("no bay is named '{0}'")]
+    Unknown(String),
+}
+
+impl Bays {
+    /// Names a bay: as it is shown, where a drive is in it, or with its bus.
+    pub fn name(&mut self, inventory: &Inventory, bay: &str, name: &str) -> Result<String, BayError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let good =
+            name.len() <= 32 && name.chars().all(plain) && name.contains(|c: char| c.is_ascii_alphabetic());
+        if !good {
+            return Err(BayError::BadName(name.escape_debug().take(100).collect()));
+        }
+        let full = full_bay(inventory, bay)?;
+        if let Some((other, _)) = self.bays.iter().find(|(other, taken)| *taken == name && **other != full) {
+            return Err(BayError::Taken { name: name.to_owned(), bay: other.clone() });
+        }
+        self.bays.insert(full.clone(), name.to_owned());
+        Ok(full)
+    }
+
+    /// Takes a name away; gives the bay that had it.
+    pub fn forget(&mut self, name: &str) -> Result<String, BayError> {
+        let bay = self.bays.iter().find(|(_, named)| *named == name).map(|(bay, _)| bay.clone());
+        let bay = bay.ok_or_else(|| BayError::Unknown(name.escape_debug().take(100).collect()))?;
+        self.bays.remove(&bay);
+        Ok(bay)
+    }
+}
+
+fn full_bay(inventory: &Inventory, bay: &str) -> Result<String, BayError> {
+    let is = |drive: &&super::Drive| drive.bay.as_deref() == Some(bay) || drive.full_bay() == bay;
+    let mut found: Vec<String> = inventory.drives.iter().filter(is).map(|drive| drive.full_bay()).collect();
+    found.dedup();
+    let of_a_bus = |id: &str| bay.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'));
+    match &found[..] {
+        [one] => Ok(one.clone()),
+        [] if inventory.buses.iter().any(|bus| of_a_bus(&bus.id)) => Ok(bay.to_owned()),
+        [] => Err(BayError::Empty(bay.escape_debug().take(100).collect())),
+        _ => Err(BayError::Ambiguous { bay: bay.to_owned(), buses: found }),
+    }
+}
+
+impl Inventory {
+    /// Gives drives the names of their bays.
+    pub fn name_bays(&mut self, bays: &Bays) {
+        for drive in &mut self.drives {
+            drive.bay_name = bays.bays.get(&drive.full_bay()).cloned();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::trees;
+
+    #[test]
+    fn a_bay_is_named_once_and_found_by_its_name() {
+        let mut inventory = trees::pi_zero().inventory();
+        let mut bays = Bays::default();
+        assert_eq!(bays.name(&inventory, "1.3", "top-left").expect("names"), "3f980000.usb-usbv2-1.3");
+        bays.name(&inventory, "3f980000.usb-usbv2-1.9", "spare").expect("an empty bay with its bus");
+        assert!(matches!(bays.name(&inventory, "1.9", "x"), Err(BayError::Empty(_))));
+        assert!(matches!(bays.name(&inventory, "1.2", "spare"), Err(BayError::Taken { .. })));
+        for bad in ["", "1.3", "123", "a b", "ä", &"x".repeat(33)] {
+            assert!(matches!(bays.name(&inventory, "1.2", bad), Err(BayError::BadName(_))), "{bad}");
+        }
+        inventory.name_bays(&bays);
+        let named = inventory.drives.iter().find(|drive| drive.bay_name.is_some()).expect("a named bay");
+        assert_eq!((named.name.as_str(), named.bay_name.as_deref()), ("sdd", Some("top-left")));
+        assert_eq!(bays.forget("spare").expect("forgets"), "3f980000.usb-usbv2-1.9");
+        assert!(bays.forget("spare").is_err());
+    }
+
+    #[test]
+    fn bays_that_are_numbered_alike_are_told_apart() {
+        let inventory = trees::twins().inventory();
+        let error = Bays::default().name(&inventory, "3", "left").expect_err("two");
+        assert_eq!(
+            error.to_string(),
+            "several buses have a bay '3': 0000:00:14.0-usbv2-3, 0000:00:14.0-usbv3-3"
+        );
+    }
+}

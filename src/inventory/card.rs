@@ -1,0 +1,163 @@
+//! What an SD card or eMMC says of itself in its registers.
+
+use serde::{Deserialize, Serialize};
+
+use super::Sysroot;
+
+/// An SD card or eMMC.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Card {
+    /// Who made it, by its number in the CID; a forged card has any number.
+    pub maker: Option<String>,
+    /// That number: `0x000003`.
+    pub maker_id: Option<String>,
+    /// Month it was made in: `2019-10`.
+    pub made: Option<String>,
+    /// Speed classes printed on it, each a promise of sequential writing or of random access: `C10 U3 V30 A2`.
+    pub classes: Option<String>,
+    /// Bytes it likes to be written in: an SD card's allocation unit, an eMMC's erase group.
+    pub erase_unit: Option<u64>,
+    /// Share of its rated life that an eMMC says is used, upper bound of a band of 0.1; 1.1 is beyond. SD cards don't tell.
+    pub life_used: Option<f64>,
+    /// An eMMC's reserve blocks: `normal`, `80 % used`, `urgent`.
+    pub reserve: Option<String>,
+}
+
+/// Numbers of makers of SD cards; seen on cards, the association publishes no list.
+const SD_MAKERS: [(u8, &str); 17] = [
+    (0x01, "Panasonic"),
+    (0x02, "Toshiba"),
+    (0x03, "SanDisk"),
+    (0x09, "ATP"),
+    (0x13, "KingMax"),
+    (0x1b, "Samsung"),
+    (0x1d, "ADATA"),
+    (0x27, "Phison"),
+    (0x28, "Lexar"),
+    (0x31, "Silicon Power"),
+    (0x41, "Kingston"),
+    (0x5d, "Swissbit"),
+    (0x74, "Transcend"),
+    (0x76, "Patriot"),
+    (0x82, "Sony"),
+    (0x9f, "Kingston"),
+    (0xad, "Longsys"),
+];
+
+/// Numbers of makers of eMMC.
+const EMMC_MAKERS: [(u8, &str); 8] = [
+    (0x11, "Toshiba"),
+    (0x13, "Micron"),
+    (0x15, "Samsung"),
+    (0x45, "SanDisk"),
+    (0x70, "Kingston"),
+    (0x90, "SK hynix"),
+    (0xd6, "Longsys"),
+    (0xfe, "Micron"),
+];
+
+/// Reads the card at `device`, the card's own directory.
+pub(super) fn read(root: &Sysroot, device: &str) -> Card {
+    let word = |file: &str| root.word(&format!("{device}/{file}"));
+    let emmc = word("type").as_deref() == Some("MMC");
+    let cid = word("cid").and_then(|text| hex(&text)).filter(|cid| cid.len() == 16);
+    let number = cid.as_ref().map(|cid| cid[0]).or_else(|| {
+        u32::from_str_radix(word("manfid")?.trim_start_matches("0x"), 16).ok().map(|number| number as u8)
+    });
+    let makers = if emmc { &EMMC_MAKERS[..] } else { &SD_MAKERS[..] };
+    let named = |number: u8| makers.iter().find(|(id, _)| *id == number).map(|(_, name)| (*name).to_owned());
+    Card {
+        maker: number.and_then(named),
+        maker_id: number.map(|number| format!("{number:#04x}")),
+        made: word("date")
+            .and_then(|date| month(&date))
+            .or_else(|| sd_month(cid.as_ref().filter(|_| !emmc)?)),
+        classes: word("ssr").and_then(|text| classes(&hex(&text)?)),
+        erase_unit: root.number(&format!("{device}/preferred_erase_size")).filter(|&bytes: &u64| bytes > 0),
+        life_used: word("life_time").and_then(|text| life_used(&text)),
+        reserve: word("pre_eol_info").and_then(|text| reserve(&text)),
+    }
+}
+
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> =
+        text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
+    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// `10/2019` as the kernel writes it.
+fn month(date: &str) -> Option<String> {
+    let (month, year) = date.split_once('/')?;
+    let (month, year): (u32, u32) = (month.parse().ok()?, year.parse().ok()?);
+    ((1..=12).contains(&month) && (1990..2100).contains(&year)).then(|| format!("{year}-{month:02}"))
+}
+
+/// Bits 19 to 8 of an SD card's CID: years since 2000, then the month.
+fn sd_month(cid: &[u8]) -> Option<String> {
+    let date = u32::from(cid[13] & 0x0f) << 8 | u32::from(cid[14]);
+    month(&format!("{}/{}", date & 0x0f, 2000 + (date >> 4)))
+}
+
+/// The classes in the SD status register, see the SD physical layer specification, 4.10.2.
+fn classes(ssr: &[u8]) -> Option<String> {
+    let class = match ssr.get(8)? {
+        0 => None,
+        &n @ 1..=3 => Some(format!("C{}", n * 2)),
+        4 => Some("C10".to_owned()),
+        _ => None,
+    };
+    let some = |letter: char, n: u8| (n > 0).then(|| format!("{letter}{n}"));
+    let grade = some('U', ssr.get(14)? >> 4);
+    let video = some('V', *ssr.get(15)?);
+    let apps = some('A', ssr.get(21)? & 0x0f);
+    let all: Vec<String> = [class, grade, video, apps].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(" "))
+}
+
+/// `0x02 0x01`: the worse of the two kinds of cells, in steps of a tenth.
+fn life_used(text: &str) -> Option<f64> {
+    let step = |word: &str| u8::from_str_radix(word.trim_start_matches("0x"), 16).ok();
+    text.split(' ').filter_map(step).filter(|step| (1..=11).contains(step)).max().map(|n| f64::from(n) / 10.0)
+}
+
+fn reserve(text: &str) -> Option<String> {
+    let known = match u8::from_str_radix(text.trim_start_matches("0x"), 16).ok()? {
+        1 => "normal",
+        2 => "80 % used",
+        3 => "urgent",
+        _ => return None,
+    };
+    Some(known.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_month_from_either() {
+        assert_eq!(month("10/2019").as_deref(), Some("2019-10"));
+        assert_eq!((month("13/2019"), month("1/"), month("x/y")), (None, None, None));
+        let cid = hex("0353445343333247801f3a5b22013a7f").expect("hexadecimal");
+        assert_eq!(sd_month(&cid).as_deref(), Some("2019-10"));
+        assert_eq!((hex("0g"), hex("123")), (None, None));
+    }
+
+    #[test]
+    fn reads_the_classes() {
+        let mut ssr = [0; 64];
+        assert_eq!(classes(&ssr), None);
+        (ssr[8], ssr[14], ssr[15], ssr[21]) = (4, 0x39, 30, 0x02);
+        assert_eq!(classes(&ssr).as_deref(), Some("C10 U3 V30 A2"));
+        assert_eq!(classes(&ssr[..20]), None);
+    }
+
+    #[test]
+    fn reads_the_wear() {
+        assert_eq!(life_used("0x02 0x01"), Some(0.2));
+        assert_eq!(life_used("0x00 0x0b"), Some(1.1));
+        assert_eq!((life_used("0x00 0x00"), life_used("zz")), (None, None));
+        assert_eq!((reserve("0x01").as_deref(), reserve("0x00")), (Some("normal"), None));
+    }
+}

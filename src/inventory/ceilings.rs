@@ -1,0 +1,59 @@
+//! What can pass through a link: by its signal, and by what others measured.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Bus, BusKind, Machine};
+
+/// The most a link can carry, MB/s (10^6 bytes).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ceiling {
+    /// By its signal, less the line code.
+    pub theory: f64,
+    /// What has been seen to pass.
+    pub practical: Option<f64>,
+    /// Where the figures come from: documented, measured by others, inferred.
+    pub source: String,
+}
+
+/// USB up to 480 Mb/s has no line code to speak of, 5 Gb/s sends 8 bits in 10, faster links 128 in 132.
+pub(super) fn of_link(mbps: f64) -> f64 {
+    match mbps {
+        mbps if mbps < 5000.0 => mbps / 8.0,
+        5000.0 => mbps / 10.0,
+        mbps => (mbps / 8.0 * 128.0 / 132.0).round(),
+    }
+}
+
+/// The ceiling of a bus, as far as it is known.
+pub(super) fn of(bus: &Bus, machine: &Machine) -> Option<Ceiling> {
+    let documented = |theory: f64| Ceiling { theory, practical: None, source: "documented".to_owned() };
+    let measured = |theory: f64, practical: f64, where_: &str| Ceiling {
+        theory,
+        practical: Some(practical),
+        source: format!("measured by others {where_}"),
+    };
+    match bus.kind {
+        BusKind::Mmc => machine.sd_ceiling(),
+        BusKind::Usb if bus.mbps == Some(480.0) && machine.usb_without_uas() => {
+            Some(measured(60.0, 32.0, "on a Raspberry Pi of 2015"))
+        }
+        BusKind::Usb if bus.mbps == Some(480.0) => Some(measured(60.0, 40.0, "on xHCI controllers")),
+        BusKind::Usb | BusKind::UsbHub => bus.mbps.map(|mbps| documented(of_link(mbps))),
+        BusKind::Pcie | BusKind::Sata | BusKind::Scsi => match bus.link.as_deref()? {
+            "PCIe 2.0 x1" => Some(measured(500.0, 440.0, "with NVMe on a Raspberry Pi 5")),
+            "PCIe 3.0 x1" => Some(measured(985.0, 850.0, "with NVMe on a Raspberry Pi 5")),
+            _ => bus.mbps.map(|mbps| documented((mbps / 8.0).round())),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_codes_are_taken_off() {
+        assert_eq!([12.0, 480.0, 5000.0, 10_000.0].map(of_link), [1.5, 60.0, 500.0, 1212.0]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Findings over whole machines, and each where nothing is wrong.
+
+use super::Finding;
+use crate::inventory::{Inventory, Space, trees};
+
+fn codes(inventory: &Inventory) -> Vec<(&'static str, String)> {
+    inventory.findings().iter().map(|finding| (finding.code, finding.drives.join(" "))).collect()
+}
+
+fn is(code: &'static str, drives: &str) -> (&'static str, String) {
+    (code, drives.to_owned())
+}
+
+fn find(inventory: &Inventory, code: &str) -> Option<Finding> {
+    inventory.findings().into_iter().find(|finding| finding.code == code)
+}
+
+#[test]
+fn each_tree_has_its_own() {
+    let of = |tree: trees::Tree| codes(&tree.inventory());
+    assert_eq!(of(trees::virtual_machine()), []);
+    assert_eq!(of(trees::pi_zero()), [is("undervoltage", ""), is("shared-bus", "sda sdc sdd sdb")]);
+    assert_eq!(
+        of(trees::pi_3()),
+        [
+            is("shared-bus", "sda sdb"),
+            is("misaligned-partition", "sda"),
+            is("autosuspend", "sdb"),
+            is("made-up-serial", "sdb")
+        ],
+        "no USB 3 port to move to, no UAS to use"
+    );
+    assert_eq!(of(trees::pi_3_plus()), [is("shared-bus", "sda")], "with Ethernet");
+    assert_eq!(
+        of(trees::pi_4()),
+        [is("usb-power", "sdb sda"), is("shared-bus", "sdb sda"), is("usb3-on-usb2", "sdb")]
+    );
+    assert_eq!(
+        of(trees::pi_5()),
+        [is("usb-power", "sda sdb"), is("slow-link", "nvme0n1")],
+        "nothing is shared"
+    );
+    assert_eq!(of(trees::pc()), []);
+    assert_eq!(
+        of(trees::mini_pc()),
+        [
+            is("throttled", ""),
+            is("shared-bus", "sdb sdc"),
+            is("uas-unused", "sdb"),
+            is("misaligned-partition", "sdb"),
+            is("uas-unused", "sdc"),
+            is("misaligned-partition", "sdc")
+        ]
+    );
+    assert_eq!(
+        of(trees::server()),
+        [is("shared-bus", "nvme0n1 nvme1n1"), is("shared-bus", "sda sdb sdc sdd")]
+    );
+    assert_eq!(
+        of(trees::twins()),
+        [is("shared-bus", "sda sdb"), is("no-serial", "sdc"), is("shared-serial", "sda sdb")]
+    );
+}
+
+#[test]
+fn a_quirk_is_named_and_a_broken_bridge_left_alone() {
+    let mut inventory = trees::mini_pc().inventory();
+    inventory.drives.truncate(2);
+    let usb = |inventory: &mut Inventory, id: &str, quirks: Option<&str>, driver: &str| {
+        let drive = &mut inventory.drives[1];
+        drive.driver = Some(driver.to_owned());
+        let usb = drive.usb.as_mut().expect("a USB drive");
+        (usb.id, usb.quirks) = (id.to_owned(), quirks.map(str::to_owned));
+    };
+    usb(&mut inventory, "1058:25a3", Some("u"), "usb-storage");
+    assert!(find(&inventory, "uas-unused").expect("a finding").what.contains("a quirk for 1058:25a3"));
+    for id in ["2537:1068", "174c:55aa"] {
+        usb(&mut inventory, id, None, "usb-storage");
+        assert_eq!(find(&inventory, "uas-unused"), None, "{id}");
+    }
+    usb(&mut inventory, "2537:1068", None, "uas");
+    assert!(
+        find(&inventory, "uas-breaks").expect("a finding").advice.contains("usb-storage.quirks=2537:1068:u")
+    );
+    usb(&mut inventory, "0bc2:331a", None, "uas");
+    assert!(find(&inventory, "uas-hides-health").is_some());
+}
+
+#[test]
+fn a_full_filesystem_is_named_once() {
+    let mut inventory = trees::pi_zero().inventory();
+    for mount in &mut inventory.mounts {
+        let free = if mount.source == "/dev/sda1" { 1_000_000_000 } else { 20_000_000_000 };
+        mount.space = Some(Space { size: 62_000_000_000, free });
+    }
+    let full = find(&inventory, "full").expect("a finding");
+    assert_eq!(full.what, "/mnt/a is 98 % full, 1.00 GB are free.");
+    assert_eq!(full.drives, ["sda"]);
+    assert_eq!(codes(&inventory).iter().filter(|(code, _)| *code == "full").count(), 1);
+}
+
+#[test]
+fn small_blocks_on_a_drive_with_large_ones() {
+    let mut inventory = trees::pi_4().inventory();
+    let part = &mut inventory.drives.iter_mut().find(|drive| drive.name == "sda").expect("sda").partitions[0];
+    part.content.block_size = Some(1024);
+    let found = find(&inventory, "small-blocks").expect("a finding");
+    assert!(found.what.starts_with("The btrfs on sda1 writes in blocks of 1 KiB"), "{}", found.what);
+}
+
+#[test]
+fn a_hub_with_its_own_supply_feeds_its_drives() {
+    let mut inventory = trees::pi_4().inventory();
+    assert!(find(&inventory, "usb-power").is_some(), "a hub on the board doesn't count");
+    let mut outside =
+        inventory.buses.iter().find(|bus| bus.id.ends_with("usbv2-1")).expect("the hub").clone();
+    outside.parent = Some(outside.id.clone());
+    outside.id += ".3";
+    for drive in inventory.drives.iter_mut().filter(|drive| drive.name == "sdb") {
+        drive.upstream = Some(outside.id.clone());
+    }
+    inventory.buses.push(outside);
+    assert_eq!(find(&inventory, "usb-power"), None);
+}

@@ -1,0 +1,117 @@
+//! What a USB drive or its bridge says of itself, and what the kernel makes of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Sysroot;
+
+/// The USB side of a drive.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usb {
+    /// The kernel's name of its port today: `1-1.3`.
+    pub device: String,
+    /// Vendor and product number of the stick or bridge: `152d:0578`.
+    pub id: String,
+    /// USB version it tells over this link: 2.1 is what a USB 3 device tells on a USB 2 link.
+    pub version: Option<f64>,
+    /// Whether it can go at 5 Gb/s or more, where it or its link says so.
+    pub superspeed: Option<bool>,
+    /// It offers USB Attached SCSI; `None` where its descriptors can't be read.
+    pub offers_uas: Option<bool>,
+    /// Draw it states, mA.
+    pub max_power_ma: Option<u32>,
+    /// It says that it has a supply of its own.
+    pub self_powered: Option<bool>,
+    /// The kernel may put it to sleep when idle.
+    pub autosuspend: Option<bool>,
+    /// Letters of the usb-storage quirks in force for it by parameter, see kernel-parameters.txt.
+    pub quirks: Option<String>,
+}
+
+/// Reads the USB device at `dir`.
+pub(super) fn read(root: &Sysroot, dir: &str) -> Usb {
+    let word = |file: &str| root.word(&format!("{dir}/{file}"));
+    let id = [word("idVendor"), word("idProduct")].map(Option::unwrap_or_default).join(":");
+    let speed: Option<f64> = root.number(&format!("{dir}/speed"));
+    let fast = speed.is_some_and(|speed| speed >= 5000.0).then_some(true);
+    Usb {
+        device: dir.rsplit('/').next().unwrap_or_default().to_owned(),
+        version: word("version").and_then(|text| text.parse().ok()).filter(|v: &f64| v.is_finite()),
+        superspeed: fast.or_else(|| root.bytes(&format!("{dir}/bos_descriptors")).map(|b| is_superspeed(&b))),
+        offers_uas: root.bytes(&format!("{dir}/descriptors")).map(|bytes| offers_uas(&bytes)),
+        max_power_ma: word("bMaxPower").and_then(|text| text.strip_suffix("mA")?.parse().ok()),
+        self_powered: self_powered(root, dir),
+        autosuspend: word("power/control").map(|control| control == "auto"),
+        quirks: root
+            .word("/sys/module/usb_storage/parameters/quirks")
+            .and_then(|quirks| quirks_of(&quirks, &id)),
+        id,
+    }
+}
+
+/// Bit 6 of its configuration's attributes.
+pub(super) fn self_powered(root: &Sysroot, dir: &str) -> Option<bool> {
+    let attributes = u8::from_str_radix(&root.word(&format!("{dir}/bmAttributes"))?, 16).ok()?;
+    Some(attributes & 0x40 != 0)
+}
+
+/// USB descriptors: each begins with its length and its type.
+fn descriptors(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let length = usize::from(*rest.first()?).max(2);
+        let (one, tail) = rest.split_at_checked(length)?;
+        rest = tail;
+        Some(one)
+    })
+}
+
+/// Whether an alternate setting is mass storage (8), SCSI (6), by UAS (0x62).
+fn offers_uas(bytes: &[u8]) -> bool {
+    descriptors(bytes).any(|one| one[1] == 4 && one.get(5..8) == Some(&[0x08, 0x06, 0x62]))
+}
+
+/// Whether a device capability (0x10) is SuperSpeed (3) or SuperSpeedPlus (0x0a).
+fn is_superspeed(bytes: &[u8]) -> bool {
+    descriptors(bytes).any(|one| one[1] == 0x10 && matches!(one.get(2), Some(0x03 | 0x0a)))
+}
+
+/// The letters for one device in `152d:0578:u,174c:55aa:fu`.
+fn quirks_of(quirks: &str, id: &str) -> Option<String> {
+    let of = |entry: &str| Some(entry.trim().strip_prefix(id)?.strip_prefix(':')?.to_owned());
+    quirks.split(',').find_map(of).filter(|letters| !letters.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bridge with a plain and a UAS setting: configuration, two interfaces, an endpoint between.
+    const BRIDGE: [u8; 34] = [
+        9, 2, 34, 0, 1, 1, 0, 0x80, 250, 9, 4, 0, 0, 2, 8, 6, 0x50, 0, 7, 5, 0x81, 2, 0, 2, 0, 9, 4, 0, 1, 4,
+        8, 6, 0x62, 0,
+    ];
+
+    #[test]
+    fn finds_uas_among_the_settings() {
+        assert!(offers_uas(&BRIDGE));
+        assert!(!offers_uas(&BRIDGE[..25]), "the plain setting alone");
+        assert!(!offers_uas(&BRIDGE[..30]), "cut in the middle");
+        assert!(!offers_uas(&[0; 64]) && !offers_uas(&[255, 4]) && !offers_uas(&[]));
+    }
+
+    #[test]
+    fn finds_superspeed_among_the_capabilities() {
+        let bos = [5, 0x0f, 22, 0, 2, 7, 0x10, 2, 2, 0, 0, 0, 10, 0x10, 3, 0, 0x0e, 0, 1, 10, 0xff, 7];
+        assert!(is_superspeed(&bos) && !is_superspeed(&bos[..12]));
+    }
+
+    #[test]
+    fn quirks_are_looked_up_by_number() {
+        let quirks = "152d:0578:u,174c:55aa:fu, 0bc2:331a:";
+        assert_eq!(quirks_of(quirks, "174c:55aa").as_deref(), Some("fu"));
+        assert_eq!(quirks_of(quirks, "0bc2:331a"), None);
+        assert_eq!(quirks_of(quirks, "1234:5678"), None);
+        assert_eq!(quirks_of("", ":"), None);
+    }
+}
