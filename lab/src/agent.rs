@@ -24,6 +24,9 @@ pub enum AgentError {
     /// It took too long.
     #[error("no answer within {0:?}")]
     Late(Duration),
+    /// It ended before it said what was waited for.
+    #[error("it ended early")]
+    Ended,
     /// It could not be started.
     #[error("in the machine: {0}")]
     NotStarted(String),
@@ -192,6 +195,19 @@ impl Running {
     /// Sends it a signal.
     pub fn signal(&self, number: u8) -> Result<(), AgentError> {
         self.send(Kind::Signal, &[number])
+    }
+
+    /// Waits until it says something on its standard output.
+    pub fn await_words(&self, limit: Duration) -> Result<(), AgentError> {
+        let start = Instant::now();
+        loop {
+            let left = limit.saturating_sub(start.elapsed());
+            match self.frames.recv_timeout(left).map_err(|e| missing(e, limit))?.kind {
+                Kind::Stdout => return Ok(()),
+                Kind::Exit | Kind::Failed => return Err(AgentError::Ended),
+                _ => {}
+            }
+        }
     }
 
     /// Waits for its end, handing on what it says meanwhile; its exit code. It is killed where it takes longer.

@@ -12,6 +12,7 @@ mod qemu;
 pub mod qmp;
 pub mod scenario;
 pub mod serve;
+pub mod soak;
 mod state;
 pub mod truth;
 

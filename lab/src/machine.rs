@@ -79,15 +79,18 @@ impl Machine {
                     needed.display(),
                     guest.file_name().unwrap_or_default().to_string_lossy()
                 );
-                return Err(failed("the lab is not built", io::Error::new(io::ErrorKind::NotFound, why)));
+                return Err(MachineError::new(
+                    "the lab is not built",
+                    io::Error::new(io::ErrorKind::NotFound, why),
+                ));
             }
         }
-        let state = State::new().map_err(|e| failed("no directory for the machine", e))?;
+        let state = State::new().map_err(|e| MachineError::new("no directory for the machine", e))?;
         let drives = options.keep.clone().unwrap_or_else(|| state.path().to_owned());
-        make_drives(scenario, &drives).map_err(|e| failed("the drives could not be made", e))?;
+        make_drives(scenario, &drives).map_err(|e| MachineError::new("the drives could not be made", e))?;
         let nbdkit = serve(scenario, &plugin, &drives, &state)?;
 
-        let greets = |e| failed("QEMU did not start", e);
+        let greets = |e| MachineError::new("QEMU did not start", e);
         let files = qemu::Files { guest: &guest, state: state.path(), terminal: options.terminal };
         let log = state.file("qemu.log");
         let mut qemu = Daemon::start(
@@ -101,13 +104,14 @@ impl Machine {
         let stream = connect(&state.file("agent"), &mut qemu, &log).map_err(greets)?;
         let qmp = Qmp::new(qmp).map_err(|e| {
             let said = fs::read_to_string(&log).unwrap_or_default();
-            failed("QEMU did not start", format!("{e}; it said: {}", said.trim()))
+            MachineError::new("QEMU did not start", format!("{e}; it said: {}", said.trim()))
         })?;
         // All who need them are connected: a crash from here on leaves no socket behind.
         for socket in ["nbd", "qmp", "agent"] {
             fs::remove_file(state.file(socket)).map_err(greets)?;
         }
-        let (agent, greeting) = Agent::new(stream).map_err(|e| failed("no way to the guest", e))?;
+        let (agent, greeting) =
+            Agent::new(stream).map_err(|e| MachineError::new("no way to the guest", e))?;
         let bays = vec![None; scenario.drives.len()];
         let mut machine =
             Self { scenario: scenario.clone(), bays, drives, agent, qmp, qemu, _nbdkit: nbdkit, state };
@@ -117,7 +121,7 @@ impl Machine {
             }
         }
         machine.monitor("cont")?;
-        greeting.wait(BOOT).map_err(|e| machine.failed("the guest did not start", e))?;
+        greeting.wait(BOOT).map_err(|e| machine.wrong("the guest did not start", e))?;
         machine.mount()?;
         Ok(machine)
     }
@@ -129,12 +133,12 @@ impl Machine {
 
     /// Starts a command in `/work` of the guest.
     pub fn begin(&self, argv: &[&str]) -> Result<Running, MachineError> {
-        self.agent.start(argv, "/work").map_err(|e| self.failed(&argv.join(" "), e))
+        self.agent.start(argv, "/work").map_err(|e| self.wrong(&argv.join(" "), e))
     }
 
     /// Runs a command in `/work` of the guest to its end.
     pub fn run(&self, argv: &[&str], limit: Duration) -> Result<Output, MachineError> {
-        self.begin(argv)?.wait(limit).map_err(|e| self.failed(&argv.join(" "), e))
+        self.begin(argv)?.wait(limit).map_err(|e| self.wrong(&argv.join(" "), e))
     }
 
     /// Runs a command of which nothing but success is expected; its standard output.
@@ -144,7 +148,7 @@ impl Machine {
             0 => Ok(output.text()),
             code => {
                 let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                Err(self.failed(&argv.join(" "), io::Error::other(format!("exit code {code}: {why}"))))
+                Err(self.wrong(&argv.join(" "), io::Error::other(format!("exit code {code}: {why}"))))
             }
         }
     }
@@ -153,16 +157,16 @@ impl Machine {
     pub fn put(&self, from: &Path, to: &str) -> Result<(), MachineError> {
         use std::os::unix::fs::PermissionsExt;
         let what = format!("{} could not be copied into the machine", from.display());
-        let file = File::open(from).map_err(|e| self.failed(&what, e))?;
-        let mode = file.metadata().map_err(|e| self.failed(&what, e))?.permissions().mode() & 0o777;
+        let file = File::open(from).map_err(|e| self.wrong(&what, e))?;
+        let mode = file.metadata().map_err(|e| self.wrong(&what, e))?.permissions().mode() & 0o777;
         let script = format!("cat >\"$0\" && chmod {mode:o} \"$0\"");
         let running = self.begin(&["sh", "-c", &script, to])?;
         let output = running.feed(file).and_then(|()| running.wait(ERRAND));
-        match output.map_err(|e| self.failed(&what, e))? {
+        match output.map_err(|e| self.wrong(&what, e))? {
             Output { code: 0, .. } => Ok(()),
             other => {
                 let why = String::from_utf8_lossy(&other.stderr).trim().to_owned();
-                Err(self.failed(&what, io::Error::other(why)))
+                Err(self.wrong(&what, io::Error::other(why)))
             }
         }
     }
@@ -177,7 +181,7 @@ impl Machine {
             fs::write(&path, &archive.stdout)?;
             process::run("tar", [Path::new("-xf"), &path, Path::new("-C"), to])
         };
-        unpack().map(drop).map_err(|e| self.failed(&what, e))
+        unpack().map(drop).map_err(|e| self.wrong(&what, e))
     }
 
     /// Plugs drive `i` of the scenario into a USB bay.
@@ -190,7 +194,7 @@ impl Machine {
         let steps = [("device_add", transport), ("device_add", disk), ("qom-set", attach)];
         let done =
             steps.into_iter().try_for_each(|(command, args)| self.qmp.execute(command, args).map(drop));
-        done.map_err(|e| self.failed(&what, e))?;
+        done.map_err(|e| self.wrong(&what, e))?;
         self.bays[i] = Some(bay.to_owned());
         Ok(())
     }
@@ -203,7 +207,7 @@ impl Machine {
             .qmp
             .execute("device_del", json!({ "id": id }))
             .and_then(|_| self.qmp.await_event("DEVICE_DELETED", &id));
-        done.map_err(|e| self.failed(&what, e))?;
+        done.map_err(|e| self.wrong(&what, e))?;
         self.bays[i] = None;
         Ok(())
     }
@@ -217,14 +221,14 @@ impl Machine {
     pub fn cut_power(&mut self) -> Result<(), MachineError> {
         let greeting = self.agent.expect_hello();
         self.monitor("system_reset")?;
-        greeting.wait(BOOT).map_err(|e| self.failed("the guest did not start again", e))?;
+        greeting.wait(BOOT).map_err(|e| self.wrong("the guest did not start again", e))?;
         self.mount()
     }
 
     /// What drive `i` did so far.
     pub fn ledger(&self, i: usize) -> Result<Vec<Entry>, MachineError> {
         let path = self.drives.join(format!("{}.ledger.csv", self.scenario.drives[i].bay));
-        ledger::read(&path).map_err(|e| self.failed("the ledger can't be read", e))
+        ledger::read(&path).map_err(|e| self.wrong("the ledger can't be read", e))
     }
 
     /// Where the drives' content and ledgers are.
@@ -252,10 +256,15 @@ impl Machine {
 
     fn monitor(&mut self, command: &str) -> Result<(), MachineError> {
         let done = self.qmp.execute(command, json!({}));
-        done.map(drop).map_err(|e| self.failed(command, e))
+        done.map(drop).map_err(|e| self.wrong(command, e))
     }
 
-    fn failed(&self, what: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> MachineError {
+    /// Something in this machine isn't as it must be: with its console.
+    pub fn wrong(
+        &self,
+        what: &str,
+        why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> MachineError {
         let console = fs::read(self.state.file("console")).unwrap_or_default();
         let console = String::from_utf8_lossy(&console).into_owned();
         let lines: Vec<&str> = console.lines().collect();
@@ -265,8 +274,11 @@ impl Machine {
     }
 }
 
-fn failed(what: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> MachineError {
-    MachineError { what: what.to_owned(), why: why.into(), console: String::new() }
+impl MachineError {
+    /// Something isn't as it must be, whichever machine it was.
+    pub fn new(what: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { what: what.to_owned(), why: why.into(), console: String::new() }
+    }
 }
 
 /// Where `lab/vm build` puts what machines boot.
@@ -297,8 +309,9 @@ fn make_drives(scenario: &Scenario, directory: &Path) -> io::Result<()> {
 }
 
 fn serve(scenario: &Scenario, plugin: &Path, drives: &Path, state: &State) -> Result<Daemon, MachineError> {
-    let served = |e| failed("nbdkit did not start", e);
-    let text = toml::to_string(scenario).map_err(|e| failed("the scenario could not be written", e))?;
+    let served = |e| MachineError::new("nbdkit did not start", e);
+    let text =
+        toml::to_string(scenario).map_err(|e| MachineError::new("the scenario could not be written", e))?;
     let (file, socket, log) = (state.file("scenario.toml"), state.file("nbd"), state.file("nbdkit.log"));
     fs::write(&file, text).map_err(served)?;
     let args = [

@@ -9,8 +9,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Parser, Subcommand};
-use drivebench_lab::{Machine, Options, Scenario};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use drivebench_lab::{Machine, Options, Scenario, soak, truth};
 use drivebench_lab_agent::Kind;
 
 /// Virtual machines with modelled drives, to try and test drivebench on.
@@ -33,6 +33,15 @@ enum Command {
     List,
     /// Starts a machine and gives you a shell in it; it ends with the shell
     Up(Up),
+    /// Prints what an ideal observer would report of a scenario's drives
+    Truth {
+        /// A scenario: a name that `list` knows, or a file
+        scenario: String,
+        /// And of what they did: the directory given to --keep
+        directory: Option<PathBuf>,
+    },
+    /// Tries many times what must hold every time, and keeps what failed
+    Soak(Soak),
     /// Starts a machine, runs a command in it, and ends it: output and exit code are the command's
     Run(Run),
 }
@@ -47,6 +56,32 @@ struct Which {
     /// Keep the drives' content and ledgers in this directory, and go on with what is there
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Soak {
+    /// What is tried
+    #[arg(value_enum)]
+    what: Campaign,
+    /// How many times
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    times: u32,
+    /// What chance begins with
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Where to keep what failed
+    #[arg(long, value_name = "DIR", default_value = "target/soak")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Campaign {
+    /// Drives are pulled while they are read or written, and put into some bay again
+    Pulls,
+    /// The power is cut while drives are measured
+    PowerCuts,
+    /// Drives that chance made are measured, and compared with what they did
+    Drives,
 }
 
 #[derive(Args)]
@@ -92,6 +127,12 @@ fn obey(command: Command) -> Result<ExitCode> {
             machine.wait()?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Truth { scenario, directory } => {
+            let scenario = named(&scenario)?;
+            print!("{}", truth::describe(&scenario, directory.as_deref())?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Soak(campaign) => soak(&campaign),
         Command::Run(command) => run(&command),
     }
 }
@@ -111,22 +152,36 @@ fn list() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Which {
-    fn read(&self) -> Result<Scenario> {
-        let named = scenarios().join(format!("{}.toml", self.scenario));
-        let path = Path::new(&self.scenario);
-        let scenario = match (named.is_file(), path.is_file()) {
-            (true, _) => Scenario::read(&named)?,
-            (_, true) => Scenario::read(path)?,
-            _ => bail!("there is no scenario {:?}; `lab/vm list` shows those there are", self.scenario),
-        };
-        Ok(scenario.faster(self.speed))
+fn named(name: &str) -> Result<Scenario> {
+    let named = scenarios().join(format!("{name}.toml"));
+    let path = Path::new(name);
+    match (named.is_file(), path.is_file()) {
+        (true, _) => Ok(Scenario::read(&named)?),
+        (_, true) => Ok(Scenario::read(path)?),
+        _ => bail!("there is no scenario {name:?}; `lab/vm list` shows those there are"),
     }
+}
+
+fn soak(campaign: &Soak) -> Result<ExitCode> {
+    let &Soak { what, times, seed, .. } = campaign;
+    let summary = match what {
+        Campaign::Pulls => {
+            soak::pulls(&mut Machine::start(&named("pi-zero")?, &Options::default())?, times, seed)
+        }
+        Campaign::PowerCuts => {
+            let scenario = named("two-sticks")?.faster(4.0);
+            soak::power_cuts(&mut Machine::start(&scenario, &Options::default())?, times, seed)
+        }
+        Campaign::Drives => soak::random_drives(&Options::default(), times, seed, &campaign.out),
+    };
+    let name = what.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
+    print!("{}", summary.describe(&name));
+    Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn start(which: &Which, terminal: bool) -> Result<Machine> {
     let options = Options { kit: None, terminal, keep: which.keep.clone() };
-    Ok(Machine::start(&which.read()?, &options)?)
+    Ok(Machine::start(&named(&which.scenario)?.faster(which.speed), &options)?)
 }
 
 fn run(command: &Run) -> Result<ExitCode> {

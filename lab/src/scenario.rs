@@ -70,7 +70,7 @@ pub struct Ceiling {
 }
 
 /// A modelled drive in a bay.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drive {
     /// USB: the port path, `1.3` for port 3 of the hub in port 1 (hubs are there where paths need them); others: any
@@ -129,6 +129,24 @@ impl Attach {
 pub struct Filesystem {
     /// Its label; it is mounted on `/mnt/LABEL`.
     pub label: String,
+}
+
+impl Default for Scenario {
+    /// A PC without drives.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            title: String::new(),
+            machine: Machine::default(),
+            memory_mib: memory_mib(),
+            processors: processors(),
+            usb: usb(),
+            speed: one(),
+            seed: 0,
+            buses: Vec::new(),
+            drives: Vec::new(),
+        }
+    }
 }
 
 fn memory_mib() -> u32 {

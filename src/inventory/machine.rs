@@ -8,6 +8,9 @@ use super::{Sysroot, place::numbered, sysroot::printable};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
+    /// The drives are modelled: this is a machine of the lab, and this is the scenario that it plays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<String>,
     /// Board or product name, where one is told: `Raspberry Pi Zero 2 W Rev 1.0`.
     pub board: Option<String>,
     /// Names the device tree has for it, the most special first: `raspberrypi,4-model-b`.
@@ -48,6 +51,7 @@ const PLACEHOLDERS: [&str; 5] = [
 pub(super) fn read(root: &Sysroot) -> Machine {
     let compatible = compatible(root);
     let machine = Machine {
+        lab: lab(root),
         board: board(root),
         soc: soc(root, &compatible),
         compatible,
@@ -65,6 +69,12 @@ pub(super) fn read(root: &Sysroot) -> Machine {
     let strong = root.bytes("/proc/device-tree/chosen/power/usb_max_current_enable");
     let usb_budget_ma = machine.usb_budget(strong == Some(vec![0, 0, 0, 1]));
     Machine { usb_budget_ma, ..machine }
+}
+
+/// The lab tells its machines on the kernel's command line.
+fn lab(root: &Sysroot) -> Option<String> {
+    let line = root.text("/proc/cmdline")?;
+    line.split_whitespace().find_map(|word| word.strip_prefix("lab.scenario=").map(str::to_owned))
 }
 
 fn compatible(root: &Sysroot) -> Vec<String> {
@@ -197,6 +207,15 @@ mod tests {
         assert_eq!(count_list("0-1,4,6-7"), 5);
         assert_eq!(count_list("3-1,x,"), 0);
         assert_eq!(count_list("0-4294967295,0-4294967294"), u32::MAX);
+    }
+
+    #[test]
+    fn a_machine_of_the_lab_says_so() {
+        let mut tree = Tree::new();
+        tree.file("proc/cmdline", "quiet lab.scenario=pi-zero,8-times-as-fast console=ttyS0\n");
+        assert_eq!(lab(&tree.sysroot()).as_deref(), Some("pi-zero,8-times-as-fast"));
+        tree.file("proc/cmdline", "quiet root=/dev/sda2\n");
+        assert_eq!(lab(&tree.sysroot()), None);
     }
 
     #[test]

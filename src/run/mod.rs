@@ -203,7 +203,9 @@ fn loads(
     }
     let mut engine = engine::open(plan.engine.as_deref(), &m.load, opened)?;
     let instead = instead.then(|| Box::new(m.clone()));
-    setting.emit(Event::Step { step, engine: engine.info(), at: now(), instead })?;
+    let mut info = engine.info();
+    info.modelled |= setting.inventory.machine.lab.is_some();
+    setting.emit(Event::Step { step, engine: info, at: now(), instead })?;
     let store = setting.store.to_str().and_then(|s| Target::resolve(setting.inventory, s).ok());
     setting.writer.quiet(m.targets.iter().any(|&t| shares_drive(store.as_ref(), &plan.targets[t])));
 

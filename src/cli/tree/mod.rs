@@ -89,6 +89,7 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
 
 fn machine(machine: &Machine) -> Vec<String> {
     let mut cells = vec![machine.board.clone().unwrap_or_else(|| "This machine".to_owned())];
+    cells.extend(machine.lab.as_ref().map(|scenario| format!("virtual: the lab's {scenario}")));
     cells.extend(machine.soc.clone());
     cells.extend((machine.cpus > 0).then(|| count(machine.cpus.into(), "processor")));
     cells.extend((machine.memory > 0).then(|| size(machine.memory)));

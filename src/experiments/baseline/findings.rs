@@ -166,6 +166,7 @@ fn context(start: Option<&Start>, plan: &Plan, engines: &[EngineInfo]) -> Vec<St
         with.push(format!("drivebench {}", start.version));
         with.push(format!("Linux {} {}", machine.kernel, machine.arch));
         with.extend(machine.board.clone());
+        with.extend(machine.lab.as_ref().map(|scenario| format!("lab {scenario}")));
         with.push(start.at.clone());
     }
     if engines.iter().any(|e| e.modelled) {

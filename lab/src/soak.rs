@@ -1,0 +1,240 @@
+//! Long campaigns: what must hold every time is tried many times.
+
+use std::{fmt::Write as _, fs, path::Path, time::Duration};
+
+use drivebench::engine::sim::{Model, Noise, Stalls, Zone};
+use rand::{Rng, SeedableRng, seq::IndexedRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde_json::Value;
+
+use crate::{
+    Machine, MachineError, Options, Scenario,
+    ledger::{self, Kind},
+    scenario::Machine as Board,
+    truth::{Run, runs},
+};
+
+/// How long one step may take in the guest.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// What a campaign found.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Rounds that were done.
+    pub rounds: u32,
+    /// What did not hold: the round, and why.
+    pub failures: Vec<(u32, String)>,
+    /// A figure a round, such as a measured speed's ratio to the truth.
+    pub figures: Vec<f64>,
+}
+
+impl Summary {
+    /// In words.
+    pub fn describe(&self, what: &str) -> String {
+        let mut text = format!("{what}: {} rounds, {} failed\n", self.rounds, self.failures.len());
+        for (round, why) in &self.failures {
+            let _ = writeln!(text, "  round {round}: {why}");
+        }
+        let mut figures = self.figures.clone();
+        figures.sort_by(f64::total_cmp);
+        if let (Some(least), Some(most)) = (figures.first(), figures.last()) {
+            let median = figures[figures.len() / 2];
+            let _ = writeln!(text, "  figures {least:.3} to {most:.3}, median {median:.3}");
+        }
+        text
+    }
+
+    fn round(&mut self, result: Result<Option<f64>, MachineError>) {
+        match result {
+            Ok(figure) => self.figures.extend(figure),
+            Err(e) => self.failures.push((self.rounds, e.to_string())),
+        }
+        self.rounds += 1;
+    }
+}
+
+/// A campaign's own luck: the same seed gives the same.
+pub fn luck(seed: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed)
+}
+
+/// Pulls drives of `machine` out while they are read or written, and puts them into some bay again.
+pub fn pulls(machine: &mut Machine, times: u32, seed: u64) -> Summary {
+    let mut random = luck(seed);
+    let mut summary = Summary::default();
+    for _ in 0..times {
+        let result = pull(machine, &mut random);
+        summary.round(result.map(|()| None));
+    }
+    summary
+}
+
+fn pull(machine: &mut Machine, random: &mut impl Rng) -> Result<(), MachineError> {
+    let drives = machine.scenario().drives.clone();
+    let usb: Vec<usize> = (0..drives.len()).filter(|&i| machine.bay(i).is_some()).collect();
+    let &i = usb.choose(random).ok_or_else(|| machine.wrong("pull", "there is no USB drive"))?;
+    let serial = drives[i].serial.as_str();
+    // Bays of the scenario, and with a PC those of the root hub that nothing is in.
+    let mut bays: Vec<String> = drives.iter().map(|d| d.bay.clone()).collect();
+    if machine.scenario().machine == Board::Q35 {
+        bays.extend((5..=8).map(|port| port.to_string()));
+    }
+    bays.retain(|bay| (0..drives.len()).all(|other| other == i || machine.bay(other) != Some(bay)));
+    let bay = bays.choose(random).cloned().unwrap_or_else(|| drives[i].bay.clone());
+
+    let device = machine.ask(&["lab-device", serial])?.trim().to_owned();
+    let load = match random.random() {
+        true => format!("while dd if={device} of=/dev/null bs=64k count=4 iflag=direct; do echo moved; done"),
+        // The second GiB: nothing is there that a filesystem of the scenario needs.
+        false => format!(
+            "while dd if=/dev/zero of={device} bs=64k seek=16384 count=4 oflag=direct; do echo moved; done"
+        ),
+    };
+    let load = machine.begin(&["sh", "-c", &load])?;
+    load.await_words(LIMIT).map_err(|e| machine.wrong("the load on the drive", e))?;
+    machine.pull(i)?;
+    load.wait(LIMIT).map_err(|e| machine.wrong("the load on the drive that was pulled", e))?;
+    let list = machine.ask(&["drivebench", "list"])?;
+    if list.contains(serial) {
+        return Err(machine.wrong("pull", format!("drive {serial} is still listed:\n{list}")));
+    }
+    machine.plug(i, &bay)?;
+    machine.ask(&["lab-device", serial])?;
+    let list = machine.ask(&["drivebench", "list"])?;
+    match list.lines().any(|line| line.contains(&format!("bay {bay} ")) && line.contains(serial)) {
+        true => Ok(()),
+        false => Err(machine.wrong("pull", format!("drive {serial} isn't listed in bay {bay}:\n{list}"))),
+    }
+}
+
+/// Cuts the power while a baseline runs on the first filesystem, with its records on the second.
+pub fn power_cuts(machine: &mut Machine, times: u32, seed: u64) -> Summary {
+    let mut random = luck(seed);
+    let mut summary = Summary::default();
+    for round in 1..=times {
+        let result = power_cut(machine, &mut random, round);
+        summary.round(result.map(|()| None));
+    }
+    summary
+}
+
+fn power_cut(machine: &mut Machine, random: &mut impl Rng, round: u32) -> Result<(), MachineError> {
+    let script = "drivebench run baseline /mnt/a --store /mnt/b/store --events";
+    let running = machine.begin(&["sh", "-c", script])?;
+    running.await_words(LIMIT).map_err(|e| machine.wrong("the baseline", e))?;
+    // The moment is chance, not synchronisation.
+    std::thread::sleep(Duration::from_millis(random.random_range(0..5000)));
+    machine.cut_power()?;
+    let records =
+        machine.ask(&["sh", "-c", "drivebench results list --store /mnt/b/store | grep -c 'cut off'"])?;
+    if records.trim() != round.to_string() {
+        return Err(
+            machine.wrong("power cut", format!("{} records said that they were cut off", records.trim()))
+        );
+    }
+    let check = "umount /mnt/a && dev=$(findfs LABEL=a) && e2fsck -fn $dev && mount -o noinit_itable $dev /mnt/a && ls /mnt/a";
+    let left = machine.ask(&["sh", "-c", check])?;
+    match left.lines().last() {
+        Some("lost+found") => Ok(()),
+        _ => Err(machine.wrong("power cut", format!("something was left on the drive:\n{left}"))),
+    }
+}
+
+/// Measures drives that chance made, and compares what drivebench says with what they did. What failed is kept in
+/// `keep`, with the scenario to do it again.
+pub fn random_drives(options: &Options, times: u32, seed: u64, keep: &Path) -> Summary {
+    let mut random = luck(seed);
+    let mut summary = Summary::default();
+    for round in 0..times {
+        let scenario = random_drive(&mut random, round);
+        let directory = keep.join(&scenario.name);
+        let options = Options { keep: Some(directory.clone()), ..options.clone() };
+        let result = measure_one(&scenario, &options, &directory);
+        if result.is_ok() {
+            // What can't be removed is in nobody's way.
+            let _ = fs::remove_dir_all(&directory);
+        } else if let Ok(text) = toml::to_string(&scenario) {
+            let _ = fs::write(directory.join("scenario.toml"), text);
+        }
+        summary.round(result);
+    }
+    summary
+}
+
+fn random_drive(random: &mut impl Rng, round: u32) -> Scenario {
+    let mut between = |low: f64, high: f64| (random.random_range(low.ln()..high.ln())).exp();
+    let read = vec![Zone { from: 0, rate: between(8e6, 30e6) }];
+    let write = vec![Zone { from: 0, rate: between(4e6, 20e6) }];
+    let stalls = Stalls {
+        every: between(4e6, 32e6),
+        every_variation: between(0.1, 1.0),
+        seconds: between(0.05, 1.0),
+        seconds_variation: 0.1,
+        ..Stalls::default()
+    };
+    let noise = Noise { variation: 0.03, memory: 0.5, run: 0.003 };
+    let model =
+        Model { read, write, noise, stalls: vec![stalls], operation_seconds: 0.5e-3, ..Model::default() };
+    let drive = crate::scenario::Drive {
+        bay: "1".to_owned(),
+        vendor: "Lab".to_owned(),
+        product: "Random".to_owned(),
+        serial: format!("R{round}"),
+        sectors: 8 << 21,
+        filesystem: Some(crate::scenario::Filesystem { label: "a".to_owned() }),
+        model,
+        ..crate::scenario::Drive::default()
+    };
+    Scenario {
+        name: format!("random-{round}"),
+        seed: round.into(),
+        drives: vec![drive],
+        ..Scenario::default()
+    }
+}
+
+fn measure_one(
+    scenario: &Scenario,
+    options: &Options,
+    directory: &Path,
+) -> Result<Option<f64>, MachineError> {
+    let machine = Machine::start(scenario, options)?;
+    let argv = [
+        "drivebench",
+        "run",
+        "baseline",
+        "/mnt/a",
+        "--block",
+        "128k",
+        "--max-bytes",
+        "32MiB",
+        "--format",
+        "json",
+    ];
+    let findings = machine.ask(&argv)?;
+    let findings: Value = serde_json::from_str(&findings).map_err(|e| machine.wrong("the findings", e))?;
+    // Ended in order: the ledger is whole.
+    drop(machine);
+    let entries = ledger::read(&directory.join("1.ledger.csv"))
+        .map_err(|e| MachineError::new("the ledger can't be read", e))?;
+    let mut worst: f64 = 1.0;
+    for (name, kind) in [("write", Kind::Write), ("read", Kind::Read)] {
+        let said = findings["estimates"].as_array().into_iter().flatten();
+        let said = said
+            .filter(|e| e["name"] == format!("{name} speed"))
+            .find_map(|e| e["estimate"]["value"].as_f64());
+        let said = said.ok_or_else(|| MachineError::new(name, format!("not found in {findings}")))?;
+        let truth = runs(&entries, kind, 3.0).into_iter().max_by_key(|r| r.bytes);
+        let truth = truth.as_ref().map(Run::throughput);
+        let truth = truth.ok_or_else(|| MachineError::new(name, "nothing of it in the ledger"))?;
+        let ratio = said / truth;
+        if (ratio - 1.0).abs() > 0.05 {
+            let why = format!("drivebench says {:.2} MB/s, the drive did {:.2}", said / 1e6, truth / 1e6);
+            return Err(MachineError::new(name, why));
+        }
+        if (ratio - 1.0).abs() > (worst - 1.0).abs() {
+            worst = ratio;
+        }
+    }
+    Ok(Some(worst))
+}
