@@ -88,6 +88,7 @@ fn missing(program: &str, error: &io::Error) -> io::Error {
         "qemu-system-x86_64" => "qemu-system-x86",
         "qemu-system-aarch64" => "qemu-system-arm",
         "mke2fs" => "e2fsprogs",
+        "qemu-img" | "qemu-io" => "qemu-utils",
         "setpriv" => "util-linux",
         other => other,
     };

@@ -32,7 +32,7 @@ const GRACE_NS: u64 = 50_000_000;
 
 /// So far behind the clock a drive may begin with an operation, to make up for what emulation took; what is beyond is
 /// lost.
-const DEBT_NS: u64 = 100_000_000;
+const DEBT_NS: u64 = 250_000_000;
 
 /// Why the drives can't be served.
 #[derive(Debug, Error)]
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(came(&alone, 1003, 1003), 1000);
         assert_eq!(came(&alone, 1053, 1053), 1053);
         // What can't be made up for is lost.
-        assert_eq!(came(&[at(990, 1000, 1200)], 1201, 1202), 1102);
+        assert_eq!(came(&[at(990, 1000, 1300)], 1301, 1302), 1052);
         // Another drive at the same time changes nothing; one that was waited for does.
         assert_eq!(came(&[alone[0], at(999, 1003, 1004)], 1005, 1005), 1000);
         assert_eq!(came(&[alone[0], at(1003, 1009, 1010)], 1011, 1011), 1009);
