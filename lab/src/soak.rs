@@ -221,7 +221,7 @@ fn measure_one(
     for (name, kind) in [("write", Kind::Write), ("read", Kind::Read)] {
         let said = findings["estimates"].as_array().into_iter().flatten();
         let said = said
-            .filter(|e| e["name"] == format!("{name} speed"))
+            .filter(|e| e["name"] == format!("{name} throughput"))
             .find_map(|e| e["estimate"]["value"].as_f64());
         let said = said.ok_or_else(|| MachineError::new(name, format!("not found in {findings}")))?;
         let truth = runs(&entries, kind, 3.0).into_iter().max_by_key(|r| r.bytes);
