@@ -23,7 +23,7 @@ fn turn() -> MutexGuard<'static, ()> {
 
 fn scenario(name: &str) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.toml"));
-    Scenario::read(&path).unwrap()
+    Scenario::read(&path).expect("a scenario")
 }
 
 fn start(name: &str) -> Machine {
@@ -67,7 +67,7 @@ fn commands_end_with_their_codes_and_a_hanging_one_at_its_limit() {
 
     let directory = tempfile::tempdir().unwrap();
     let (there, back) = (directory.path().join("there"), directory.path().join("back"));
-    let content: Vec<u8> = (0..1_000_003_u32).map(|i| (i * i >> 7) as u8).collect();
+    let content: Vec<u8> = (0..1_000_003_u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
     fs::write(&there, &content).unwrap();
     machine.put(&there, "/work/a file").unwrap();
     machine.get("/work", &back).unwrap();
