@@ -29,7 +29,7 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  drivebench list                          what is here
+  drivebench list                          what is here and what is wrong
   drivebench run baseline .                the drive under this directory
   drivebench run baseline /mnt/a /mnt/b    two drives, and whether they differ
   drivebench run baseline /dev/sda         a whole drive, reading only
@@ -46,6 +46,8 @@ pub enum Command {
     List(List),
     /// Name the ports that drives sit in
     Bay(Bay),
+    /// Keep what this machine says of its drives in an archive, for a bug report
+    Capture(Capture),
     /// Show, list or remove what was measured before
     Results(Results),
 }
@@ -145,9 +147,28 @@ pub struct List {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
 
-    /// Read the machine from this directory instead of /
-    #[arg(long, value_name = "DIR", default_value = "/")]
+    /// Ask drives for their state and wear, which needs root and smartctl; sleeping disks are left asleep
+    #[arg(long)]
+    pub health: bool,
+
+    /// Wake sleeping disks to ask them
+    #[arg(long, requires = "health")]
+    pub wake: bool,
+
+    /// Read the machine from this directory or archive instead of /
+    #[arg(long, value_name = "DIR|FILE", default_value = "/")]
     pub sysroot: PathBuf,
+}
+
+/// `drivebench capture`.
+#[derive(Debug, Group)]
+pub struct Capture {
+    /// The archive to write, such as machine.tar.gz
+    pub file: PathBuf,
+
+    /// Replace serials, UUIDs, hardware addresses and the host name, each by the same wherever it stands
+    #[arg(long)]
+    pub anonymise: bool,
 }
 
 /// `drivebench bay`.

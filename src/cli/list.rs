@@ -1,28 +1,61 @@
 //! `drivebench list`: the machine, its buses, bays and drives, what stands on them, and what is wrong.
 
-use std::{path::Path, process::ExitCode};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use serde::Serialize;
 
 use super::{
     Output, Usage,
     args::{List, ListFormat},
-    bay, tree,
+    bay, health, results, tree,
 };
-use crate::inventory::{Finding, Inventory, Sysroot};
+use crate::{
+    inventory::{Archive, ArchiveError, Finding, Inventory, Sysroot},
+    tools::System,
+};
 
 /// Shows what is here.
-pub(super) fn list(args: &List, output: &Output) -> anyhow::Result<ExitCode> {
-    let live = args.sysroot == Path::new("/");
-    if !args.sysroot.is_dir() {
-        return Err(Usage(format!("{} is not a directory", args.sysroot.display())).into());
+pub(super) fn list(args: &List, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+    let mut inventory;
+    if args.sysroot == Path::new("/") {
+        inventory = bay::here(output);
+        if args.health {
+            health::fill(&mut inventory, &System::default(), args.wake);
+            let written = results::store(store)?.written()?;
+            for drive in &mut inventory.drives {
+                drive.drivebench_wrote = Some(written.get(&drive.identity()).copied().unwrap_or(0));
+            }
+        }
+    } else {
+        let root = sysroot(&args.sysroot)?;
+        inventory = Inventory::read(&root);
+        if let Some(answers) = health::captured(&root, &inventory) {
+            health::fill(&mut inventory, &answers, true);
+        }
     }
-    let inventory = if live { bay::here(output) } else { Inventory::read(&Sysroot::at(&args.sysroot)) };
     output.result(&match args.format {
         ListFormat::Text => tree::text(&inventory, output.style),
         ListFormat::Json => serde_json::to_string_pretty(&document(&inventory))? + "\n",
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn sysroot(path: &Path) -> Result<Sysroot, Usage> {
+    let refuse = |why: String| Usage(format!("{} {why}", path.display()));
+    let about = fs::metadata(path).map_err(|e| refuse(format!("can't be read: {e}")))?;
+    if about.is_dir() {
+        return Ok(Sysroot::at(path));
+    }
+    // A fifo would block.
+    if !about.is_file() {
+        return Err(refuse("is neither a directory nor an archive".to_owned()));
+    }
+    let archive = File::open(path).map_err(ArchiveError::from).and_then(Archive::read);
+    archive.map(Sysroot::archive).map_err(|e| refuse(format!("can't be read: {e}")))
 }
 
 /// The form of the JSON. It grows when a reader of the form before would misread it. docs/list.md describes it.
@@ -44,5 +77,76 @@ fn document(inventory: &Inventory) -> Document<'_> {
         drivebench: env!("CARGO_PKG_VERSION"),
         inventory,
         findings: inventory.findings(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{
+        inventory::{Space, trees},
+        units::Health,
+    };
+
+    const DOCS: &str = include_str!("../../docs/list.md");
+
+    /// All keys as paths: `drives[].queue.depth`.
+    fn keys(json: &serde_json::Value, at: &str, found: &mut BTreeSet<String>) {
+        match json {
+            serde_json::Value::Object(map) => {
+                for (key, value) in map {
+                    let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+                    keys(value, &path, found);
+                    found.insert(path);
+                }
+            }
+            serde_json::Value::Array(list) => {
+                list.iter().for_each(|value| keys(value, &format!("{at}[]"), found))
+            }
+            _ => {}
+        }
+    }
+
+    fn every_key() -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for (_, tree) in trees::ALL {
+            let mut inventory = tree().inventory();
+            inventory.drives.iter_mut().for_each(|drive| drive.health = Some(Health::default()));
+            inventory.mounts.iter_mut().for_each(|mount| mount.space = Some(Space::default()));
+            keys(&serde_json::to_value(document(&inventory)).expect("JSON"), "", &mut found);
+        }
+        found
+    }
+
+    #[test]
+    fn every_key_is_documented_and_no_other() {
+        let rows =
+            DOCS.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).map(|(key, _)| key);
+        let schema =
+            DOCS.split("## JSON").nth(1).expect("a chapter").split("\n## ").next().unwrap_or_default();
+        let documented: BTreeSet<String> =
+            rows.filter(|key| schema.contains(&format!("| `{key}` |"))).map(str::to_owned).collect();
+        let told = every_key();
+        let missing: Vec<_> = told.difference(&documented).collect();
+        let gone: Vec<_> = documented.difference(&told).collect();
+        assert!(missing.is_empty() && gone.is_empty(), "not in docs/list.md: {missing:#?}; gone: {gone:#?}");
+    }
+
+    #[test]
+    fn every_finding_is_documented() {
+        for (_, tree) in trees::ALL {
+            for finding in tree().inventory().findings() {
+                assert!(DOCS.contains(&format!("| `{}` |", finding.code)), "{}", finding.code);
+            }
+        }
+    }
+
+    #[test]
+    fn the_form_of_the_json() {
+        insta::assert_snapshot!(
+            serde_json::to_string_pretty(&document(&trees::pi_3().inventory())).expect("JSON")
+        );
     }
 }

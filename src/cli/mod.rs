@@ -2,6 +2,8 @@
 
 mod args;
 mod bay;
+mod capture;
+mod health;
 mod list;
 mod output;
 mod progress;
@@ -50,7 +52,8 @@ pub fn main() -> ExitCode {
     }
     let done = match &args.command {
         Command::Run(run) => run::run(run, &args.store, &output),
-        Command::List(list) => list::list(list, &output),
+        Command::List(list) => list::list(list, &args.store, &output),
+        Command::Capture(capture) => capture::capture(capture, &output),
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Results(results) => results::results(results, &args.store, &output),
     };

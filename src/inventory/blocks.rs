@@ -57,7 +57,10 @@ fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: Stri
     drive.upstream = topology.above(&physical);
     let usb = place::read(root, &physical, &mut drive);
     drive.usb = usb.as_deref().map(|usb| usb::read(root, usb));
-    drive.card = (drive.bus.as_deref() == Some("mmc")).then(|| card::read(root, &format!("{dir}/device")));
+    if drive.bus.as_deref() == Some("mmc") {
+        let card = format!("{dir}/device");
+        (drive.card, drive.health) = (Some(card::read(root, &card)), card::health(root, &card));
+    }
     identity::read(root, dir, usb.as_deref(), &udev, &mut drive);
     drive.medium = medium::believed(root, dir, &udev, &drive);
     drive

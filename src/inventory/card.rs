@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::Sysroot;
+use crate::units::Health;
 
 /// An SD card or eMMC.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Card {
     /// Who made it, by its number in the CID; a forged card has any number.
@@ -18,10 +19,6 @@ pub struct Card {
     pub classes: Option<String>,
     /// Bytes it likes to be written in: an SD card's allocation unit, an eMMC's erase group.
     pub erase_unit: Option<u64>,
-    /// Share of its rated life that an eMMC says is used, upper bound of a band of 0.1; 1.1 is beyond. SD cards don't tell.
-    pub life_used: Option<f64>,
-    /// An eMMC's reserve blocks: `normal`, `80 % used`, `urgent`.
-    pub reserve: Option<String>,
 }
 
 /// Numbers of makers of SD cards; seen on cards, the association publishes no list.
@@ -75,9 +72,16 @@ pub(super) fn read(root: &Sysroot, device: &str) -> Card {
             .or_else(|| sd_month(cid.as_ref().filter(|_| !emmc)?)),
         classes: word("ssr").and_then(|text| classes(&hex(&text)?)),
         erase_unit: root.number(&format!("{device}/preferred_erase_size")).filter(|&bytes: &u64| bytes > 0),
-        life_used: word("life_time").and_then(|text| life_used(&text)),
-        reserve: word("pre_eol_info").and_then(|text| reserve(&text)),
     }
+}
+
+/// An eMMC's own word on its wear; SD cards have none. Bands of a tenth: the upper end is told.
+pub(super) fn health(root: &Sysroot, device: &str) -> Option<Health> {
+    let word = |file: &str| root.word(&format!("{device}/{file}"));
+    let wear = word("life_time").and_then(|text| life_used(&text));
+    let (passed, spare) = word("pre_eol_info").map(|text| reserve(&text)).unwrap_or_default();
+    let told = wear.is_some() || passed.is_some();
+    told.then(|| Health { source: Some("sysfs".to_owned()), passed, wear, spare, ..Health::default() })
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {
@@ -121,14 +125,14 @@ fn life_used(text: &str) -> Option<f64> {
     text.split(' ').filter_map(step).filter(|step| (1..=11).contains(step)).max().map(|n| f64::from(n) / 10.0)
 }
 
-fn reserve(text: &str) -> Option<String> {
-    let known = match u8::from_str_radix(text.trim_start_matches("0x"), 16).ok()? {
-        1 => "normal",
-        2 => "80 % used",
-        3 => "urgent",
-        _ => return None,
-    };
-    Some(known.to_owned())
+/// Its verdict by its reserve blocks, and how many are left at most: normal, a fifth, a tenth.
+fn reserve(text: &str) -> (Option<bool>, Option<f64>) {
+    match u8::from_str_radix(text.trim_start_matches("0x"), 16) {
+        Ok(1) => (Some(true), None),
+        Ok(2) => (Some(true), Some(0.2)),
+        Ok(3) => (Some(false), Some(0.1)),
+        _ => (None, None),
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +162,7 @@ mod tests {
         assert_eq!(life_used("0x02 0x01"), Some(0.2));
         assert_eq!(life_used("0x00 0x0b"), Some(1.1));
         assert_eq!((life_used("0x00 0x00"), life_used("zz")), (None, None));
-        assert_eq!((reserve("0x01").as_deref(), reserve("0x00")), (Some("normal"), None));
+        assert_eq!((reserve("0x01"), reserve("0x03")), ((Some(true), None), (Some(false), Some(0.1))));
+        assert_eq!(reserve("0x00"), (None, None));
     }
 }

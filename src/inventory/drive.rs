@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Card, Medium, Queue, Usb};
+use crate::units::Health;
 
 /// A drive: a whole block device with something real behind it (no loop, ram, zram, md, dm).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,10 @@ pub struct Drive {
     pub usb: Option<Usb>,
     /// What an SD card or eMMC says of itself.
     pub card: Option<Card>,
+    /// Its state and wear, as far as it was asked.
+    pub health: Option<Health>,
+    /// Bytes that drivebench has written to it, by the store's records; none where they weren't read.
+    pub drivebench_wrote: Option<u64>,
     /// What stands on the whole drive, where it has no partitions.
     #[serde(flatten)]
     pub content: Content,

@@ -45,7 +45,7 @@ fn unit_serial(root: &Sysroot, dir: &str) -> Option<String> {
 }
 
 /// Some sticks say `000000000000`: the same character throughout names nobody.
-fn is_serial(text: &str) -> bool {
+pub(super) fn is_serial(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|first| chars.any(|c| c != first))
 }

@@ -1,13 +1,20 @@
 //! What is here: machine, buses, bays, drives, filesystems. Reads a *sysroot* (`/` or a captured tree).
 
+mod anonymise;
+mod archive;
 mod bays;
 mod blocks;
 mod boards;
+mod capture;
 mod card;
 mod ceilings;
+#[cfg(test)]
+mod damage;
 mod drive;
 mod findings;
+mod health;
 mod identity;
+mod lsblk;
 mod machine;
 mod medium;
 mod mounts;
@@ -32,13 +39,18 @@ use serde::{Deserialize, Serialize};
 
 use topology::Topology;
 
+pub use archive::{Archive, ArchiveError};
 pub use bays::{BayError, Bays};
+pub use capture::look_around;
 pub use card::Card;
 pub use ceilings::Ceiling;
 pub use drive::{Content, Drive, Layer, Mount, Partition, Space};
 pub use findings::Finding;
+pub use health::Prior;
+pub use lsblk::LSBLK;
 pub use machine::Machine;
 pub use medium::Medium;
+pub use mounts::SPACE;
 pub use network::NetworkPort;
 pub use place::natural;
 pub use preflight::{Check, Moved, Preflight};
@@ -79,6 +91,7 @@ impl Inventory {
         let ports = network::read(root, &mut topology);
         let mounts = mounts::read(root);
         let swaps = mounts::parse_swaps(&root.text("/proc/swaps").unwrap_or_default());
+        lsblk::fill(root, &mut drives, &mut layers);
         blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
         identity::mark_shared_serials(&mut drives);
         place::sort(&mut drives);

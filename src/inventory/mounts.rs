@@ -1,12 +1,19 @@
 //! Mounted filesystems and swap, as procfs tells them.
 
-use super::{Mount, Sysroot, sysroot::printable};
+use std::collections::HashMap;
 
-/// Mounted filesystems; on the live machine those on a device also with what is free.
+use super::{Mount, Space, Sysroot, sysroot::printable};
+
+/// Where an archive keeps what was free on each mounted filesystem.
+pub const SPACE: &str = "/drivebench/space.json";
+
+/// Mounted filesystems; those on a device also with what is free.
 pub(super) fn read(root: &Sysroot) -> Vec<Mount> {
     let mut mounts = parse_mountinfo(&root.long_text("/proc/self/mountinfo").unwrap_or_default());
+    let told = || root.long_text(SPACE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let told: HashMap<String, Space> = if root.is_live() { HashMap::new() } else { told() };
     for mount in mounts.iter_mut().filter(|mount| mount.source.starts_with("/dev/")) {
-        mount.space = root.space(&mount.path);
+        mount.space = root.space(&mount.path).or_else(|| told.get(&mount.path).copied());
     }
     mounts
 }

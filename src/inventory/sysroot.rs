@@ -1,29 +1,51 @@
 //! The tree that everything is read from: `/`, or a captured copy of another machine's.
 
 use std::{
+    collections::{BTreeSet, HashMap},
     fs,
     io::Read,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use rustix::fs::statvfs;
 
-use super::Space;
+use super::{
+    Archive, Space,
+    archive::{LONGEST as LONG, Node},
+};
 
 /// Files in sysfs hold a page at most; procfs and os-release are small too.
 const SHORT: u64 = 64 << 10;
-/// mountinfo on a machine with many containers, a udev record with many links.
-const LONG: u64 = 4 << 20;
 /// As many symbolic links as the kernel follows in one path.
 const LINKS: u32 = 40;
+
+/// Files and directories that are looked at in a captured tree before the rest counts as missing: ten times a large
+/// server's, so that no tree takes long.
+const MOST_LOOKS: usize = 200_000;
+/// Names in one directory.
+const MOST_NAMES: usize = 4096;
 
 /// Reads below a root and never outside it: `..` and absolute links are taken from the root, as in a chroot.
 ///
 /// Nothing here fails: what is missing, unreadable, looping or no plain file is `None` or empty.
 #[derive(Debug, Clone)]
 pub struct Sysroot {
-    root: PathBuf,
+    tree: Tree,
+    looks: Arc<AtomicUsize>,
+    asked: Option<Arc<Mutex<BTreeSet<String>>>>,
+    /// Directories whose links were followed already: many files are read in each.
+    known: Arc<Mutex<HashMap<String, Option<PathBuf>>>>,
+}
+
+#[derive(Debug, Clone)]
+enum Tree {
+    Disk(PathBuf),
+    Memory(Arc<Archive>),
 }
 
 impl Sysroot {
@@ -34,12 +56,33 @@ impl Sysroot {
 
     /// A captured tree.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self::of(Tree::Disk(root.into()))
+    }
+
+    /// A captured tree in an archive.
+    pub fn archive(archive: Archive) -> Self {
+        Self::of(Tree::Memory(Arc::new(archive)))
+    }
+
+    fn of(tree: Tree) -> Self {
+        Self { tree, looks: Arc::default(), asked: None, known: Arc::default() }
+    }
+
+    /// The same, keeping the paths it is asked for.
+    pub fn watching(self) -> Self {
+        Self { asked: Some(Arc::default()), ..self }
+    }
+
+    /// What it was asked for since it is watched.
+    pub(super) fn asked(&self) -> BTreeSet<String> {
+        let asked =
+            self.asked.as_ref().map(|asked| asked.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        asked.unwrap_or_default()
     }
 
     /// Whether this is the machine we run on.
     pub fn is_live(&self) -> bool {
-        self.root == Path::new("/")
+        matches!(&self.tree, Tree::Disk(root) if root == Path::new("/"))
     }
 
     /// A file's text without control characters other than line ends and tabs; what isn't UTF-8 becomes U+FFFD.
@@ -70,11 +113,19 @@ impl Sysroot {
 
     /// Names in a directory, sorted; empty where there is none. Names that aren't UTF-8 are left out.
     pub fn list(&self, path: &str) -> Vec<String> {
+        if !self.may_look(path) {
+            return Vec::new();
+        }
+        if let Tree::Memory(archive) = &self.tree {
+            let at = self.real(path);
+            let names = at.iter().flat_map(|at| archive.names(at)).take(MOST_NAMES);
+            return names.cloned().collect();
+        }
         let Some(entries) = self.on_disk(path).and_then(|path| fs::read_dir(path).ok()) else {
             return Vec::new();
         };
-        let mut names: Vec<String> =
-            entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+        let mut names: Vec<String> = names.take(MOST_NAMES).collect();
         names.sort();
         names
     }
@@ -82,13 +133,15 @@ impl Sysroot {
     /// The last name in what a link points at: `usb-storage` for a `driver` link.
     pub fn link_name(&self, path: &str) -> Option<String> {
         let (parent, name) = path.rsplit_once('/')?;
-        let target = fs::read_link(self.on_disk(parent)?.join(name)).ok()?;
+        let parent = self.may_look(path).then(|| self.directory(parent))??;
+        let target = self.link(&parent.join(name))??;
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
     /// A path with all links followed, as seen from the root; `None` where it doesn't exist.
     pub fn real(&self, path: &str) -> Option<String> {
-        self.follow(path)?.to_str().map(str::to_owned)
+        let real = self.may_look(path).then(|| self.resolve(path))??;
+        real.to_str().map(str::to_owned)
     }
 
     /// How full the filesystem at a mount point is; only the machine itself can tell.
@@ -98,7 +151,23 @@ impl Sysroot {
         Some(Space { size: bytes(stat.f_blocks), free: bytes(stat.f_bavail) })
     }
 
-    fn read(&self, path: &str, limit: u64) -> Option<Vec<u8>> {
+    /// Counts and keeps what is asked for. A captured tree may have been made to take for ever.
+    fn may_look(&self, path: &str) -> bool {
+        if let Some(asked) = &self.asked {
+            asked.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+        }
+        self.is_live() || self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
+    }
+
+    pub(super) fn read(&self, path: &str, limit: u64) -> Option<Vec<u8>> {
+        if !self.may_look(path) {
+            return None;
+        }
+        if let Tree::Memory(archive) = &self.tree {
+            let inside = self.resolve(path)?;
+            let Node::File(bytes) = archive.node(inside.to_str()?)? else { return None };
+            return Some(bytes[..bytes.len().min(limit as usize)].to_vec());
+        }
         let path = self.on_disk(path)?;
         // A fifo would block and a device may do anything when opened.
         if !fs::metadata(&path).ok()?.is_file() {
@@ -110,19 +179,55 @@ impl Sysroot {
     }
 
     /// Where a path really is. On the live machine the kernel follows links as well as we could, and faster.
-    fn on_disk(&self, path: &str) -> Option<PathBuf> {
-        if self.is_live() {
-            return Some(Path::new("/").join(path));
+    pub(super) fn on_disk(&self, path: &str) -> Option<PathBuf> {
+        match &self.tree {
+            Tree::Disk(_) if self.is_live() => Some(Path::new("/").join(path)),
+            Tree::Disk(root) => Some(outside(root, &self.resolve(path)?)),
+            Tree::Memory(_) => None,
         }
-        self.follow(path).map(|inside| self.outside(&inside))
     }
 
-    fn outside(&self, inside: &Path) -> PathBuf {
-        self.root.join(inside.strip_prefix("/").unwrap_or(inside))
+    /// What stands at a path without links before its last part: where it leads, if it is a link. `None` where
+    /// nothing stands there.
+    fn link(&self, path: &Path) -> Option<Option<PathBuf>> {
+        match &self.tree {
+            Tree::Disk(root) => {
+                let path = outside(root, path);
+                let is_link = fs::symlink_metadata(&path).ok()?.is_symlink();
+                Some(if is_link { Some(fs::read_link(path).ok()?) } else { None })
+            }
+            Tree::Memory(archive) => Some(match archive.node(path.to_str()?)? {
+                Node::Link(target) => Some(PathBuf::from(target)),
+                _ => None,
+            }),
+        }
     }
 
-    /// Follows all links in a path without leaving the root. The answer is absolute, seen from the root.
-    fn follow(&self, path: &str) -> Option<PathBuf> {
+    /// A path with all links followed, seen from the root.
+    fn resolve(&self, path: &str) -> Option<PathBuf> {
+        let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !["", ".", ".."].contains(name))
+        else {
+            return self.follow(path, &mut |_, _| {});
+        };
+        let at = self.directory(parent)?.join(name);
+        match self.link(&at)? {
+            None => Some(at),
+            Some(_) => self.follow(path, &mut |_, _| {}),
+        }
+    }
+
+    fn directory(&self, path: &str) -> Option<PathBuf> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = known().get(path) {
+            return directory.clone();
+        }
+        let directory = self.follow(path, &mut |_, _| {});
+        known().insert(path.to_owned(), directory.clone());
+        directory
+    }
+
+    /// Follows all links in a path without leaving the root, and shows each. The answer is absolute, seen from the root.
+    pub(super) fn follow(&self, path: &str, seen: &mut dyn FnMut(&Path, &Path)) -> Option<PathBuf> {
         let parts = |path: &Path| -> Vec<_> { path.iter().rev().map(|part| part.to_owned()).collect() };
         let mut waiting = parts(Path::new(path));
         let mut at = PathBuf::from("/");
@@ -134,13 +239,13 @@ impl Sysroot {
                 at.pop();
             } else if part != "." {
                 let next = at.join(&part);
-                let outside = self.outside(&next);
-                if fs::symlink_metadata(&outside).ok()?.is_symlink() {
+                if let Some(target) = self.link(&next)? {
                     links += 1;
                     if links > LINKS {
                         return None;
                     }
-                    waiting.extend(parts(&fs::read_link(outside).ok()?));
+                    seen(&next, &target);
+                    waiting.extend(parts(&target));
                 } else {
                     at = next;
                 }
@@ -148,6 +253,11 @@ impl Sysroot {
         }
         Some(at)
     }
+}
+
+/// Where a path as seen from the root is on disk.
+fn outside(root: &Path, inside: &Path) -> PathBuf {
+    root.join(inside.strip_prefix("/").unwrap_or(inside))
 }
 
 /// Text that is safe to show: no control characters but line ends and tabs.

@@ -1,15 +1,8 @@
 //! Whole machines, read from trees.
 
-use std::{
-    fs,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::time::Instant;
 
-use proptest::prelude::*;
-
-use super::{Block, Drive, Inventory, Snapshot, trees};
+use super::{Block, Drive, Inventory, trees};
 
 fn drive<'a>(inventory: &'a Inventory, name: &str) -> &'a Drive {
     inventory.drives.iter().find(|drive| drive.name == name).expect("the drive")
@@ -164,85 +157,4 @@ fn twenty_four_drives() {
     let inventory = tree.inventory();
     println!("24 drives read in {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
     assert_eq!(inventory.drives.len(), 24);
-}
-
-/// What happens to one file, link or directory of a tree.
-#[derive(Debug, Clone)]
-enum Harm {
-    Noise(Vec<u8>),
-    Text(String),
-    Link(&'static str),
-    Gone,
-}
-
-fn harm() -> impl Strategy<Value = Harm> {
-    let targets = [
-        "SECRET",
-        "../../../../../../../../../../../../SECRET",
-        "..",
-        "/",
-        "/sys/block",
-        "../../../../proc/self/mountinfo",
-        "loop",
-    ];
-    prop_oneof![
-        proptest::collection::vec(any::<u8>(), 0..200).prop_map(Harm::Noise),
-        "[0-9:,.\\\\x -]{0,40}|99999999999999999999|-1|[a-z]{0,20}\n".prop_map(Harm::Text),
-        proptest::sample::select(targets.to_vec()).prop_map(Harm::Link),
-        Just(Harm::Gone),
-    ]
-}
-
-fn entries(dir: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).expect("a directory").flatten() {
-        if entry.file_type().expect("a type").is_dir() {
-            entries(&entry.path(), found);
-        }
-        found.push(entry.path());
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn a_damaged_tree_neither_panics_nor_leaks(
-        which in 0..trees::ALL.len(),
-        harms in proptest::collection::vec((any::<proptest::sample::Index>(), harm()), 1..40),
-    ) {
-        let tree = trees::ALL[which].1();
-        let secret = tree.outside().join("SECRET");
-        fs::write(&secret, "LEAKED\n")?;
-        let mut found = Vec::new();
-        entries(tree.root(), &mut found);
-        found.sort();
-        for (index, harm) in harms {
-            let path = index.get(&found);
-            if fs::symlink_metadata(path).is_ok_and(|data| data.is_dir()) {
-                fs::remove_dir_all(path)?;
-            } else if fs::remove_file(path).is_err() {
-                continue;
-            }
-            match harm {
-                Harm::Noise(bytes) => fs::write(path, bytes)?,
-                Harm::Text(text) => fs::write(path, text)?,
-                Harm::Link("SECRET") => symlink(&secret, path)?,
-                Harm::Link(target) => symlink(target, path)?,
-                Harm::Gone => {}
-            }
-        }
-        let inventory = tree.inventory();
-        let json = serde_json::to_string(&inventory)?;
-        prop_assert!(!json.contains("LEAKED"));
-        prop_assert!(!json.chars().any(char::is_control));
-        for mount in &inventory.mounts {
-            inventory.under_mount(mount);
-        }
-        for drive in &inventory.drives {
-            prop_assert!(!drive.label().is_empty() && !drive.identity().is_empty());
-        }
-        inventory.swap_drives();
-        Snapshot::take(&tree.sysroot(), &inventory.drives);
-        prop_assert_eq!(&serde_json::from_str::<Inventory>(&json)?, &inventory);
-    }
 }

@@ -3,6 +3,7 @@
 mod event;
 mod reader;
 mod store;
+mod wear;
 mod writer;
 
 pub use event::{End, Event, How, SCHEMA, Start, When};

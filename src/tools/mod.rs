@@ -2,7 +2,9 @@
 
 use std::{ffi::OsString, fmt, time::Duration};
 
+pub mod lsblk;
 mod replay;
+pub mod smartctl;
 mod system;
 
 pub use replay::Replay;

@@ -1,11 +1,13 @@
 //! Values every room may use: sizes, loads, windows, latency histograms, and how they are written for people.
 
+mod health;
 mod histogram;
 mod load;
 mod outcome;
 mod size;
 mod window;
 
+pub use health::Health;
 pub use histogram::Histogram;
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern};
 pub use outcome::{Ended, EngineInfo, Outcome};

@@ -2,7 +2,7 @@
 
 use crate::{
     inventory::{Block, Content, Drive, Inventory, Layer, NetworkPort},
-    units::{count, decimal_bytes},
+    units::{Health, count, decimal_bytes, percent},
 };
 
 use super::link_speed;
@@ -46,8 +46,29 @@ pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
         cells.extend(card.classes.clone());
     }
     cells.extend(uses(inventory, drive));
+    cells.extend(drive.health.as_ref().map(health).into_iter().flatten());
+    cells.extend(
+        drive
+            .drivebench_wrote
+            .filter(|bytes| *bytes > 0)
+            .map(|bytes| format!("drivebench wrote {}", decimal_bytes(bytes))),
+    );
     cells.extend(notes(drive, &inventory.drives));
     cells
+}
+
+/// What a drive says of itself, where it says something.
+fn health(health: &Health) -> Vec<String> {
+    let cells = [
+        health.passed.map(|passed| if passed { "says it is well" } else { "says it is failing" }.to_owned()),
+        health.wear.map(|wear| format!("{} worn", percent(wear))),
+        health.spare.map(|spare| format!("{} of its spare blocks left", percent(spare))),
+        health.written.map(|bytes| format!("{} written", decimal_bytes(bytes))),
+        health.hours.map(|hours| format!("on for {hours} h")),
+        health.temperature.map(|degrees| format!("{degrees:.0} °C")),
+        health.reallocated.filter(|n| *n > 0).map(|n| format!("{} replaced", count(n, "sector"))),
+    ];
+    cells.into_iter().flatten().collect()
 }
 
 /// What stands on a drive, one cell a partition.

@@ -4,9 +4,9 @@ mod cells;
 mod page;
 
 use crate::{
-    inventory::{Bus, BusKind, Drive, Inventory, Machine, NetworkPort, natural},
+    inventory::{Bus, BusKind, Drive, Inventory, Machine, NetworkPort, Prior, natural},
     report::{Style, wrapped},
-    units::{count, decimal_bytes, size},
+    units::{count, decimal_bytes, percent, size},
 };
 
 use page::{Page, WIDTH, branch, stem};
@@ -27,7 +27,27 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     for finding in inventory.findings() {
         text += &wrapped(&format!("{} {}", finding.what, finding.advice), "! ", style);
     }
+    for (why, drives) in inventory.unknown_health() {
+        text += &wrapped(&format!("Health of {} is unknown: {why}.", drives.join(", ")), "  ", style);
+    }
+    for prior in priors(inventory) {
+        let Prior { kind, annual, source } = prior;
+        let rate = percent(annual);
+        let line = format!(
+            "Prior: of {kind} in a datacentre {rate} failed in a year ({source}). It says little of one drive."
+        );
+        text += &wrapped(&line, "  ", style);
+    }
     text
+}
+
+/// How the kinds of drives here fared elsewhere, where health was asked for.
+fn priors(inventory: &Inventory) -> Vec<Prior> {
+    let asked = inventory.drives.iter().filter(|drive| drive.health.is_some());
+    let mut priors: Vec<Prior> = asked.filter_map(Drive::prior).collect();
+    priors.sort_by_key(|prior| prior.kind);
+    priors.dedup();
+    priors
 }
 
 /// What hangs on a bus, or on the processor.

@@ -1,5 +1,6 @@
 //! What is wrong with a machine's drives or worth knowing of them, each with what to do. Functions of the inventory alone.
 
+mod health;
 mod links;
 mod power;
 mod storage;
@@ -42,6 +43,7 @@ impl Inventory {
         let mut all = power::of_machine(self);
         all.extend(links::shared(self));
         for drive in &self.drives {
+            all.extend(health::state(drive));
             all.extend(links::slow(self, drive));
             all.extend(uas::choice(self, drive));
             all.extend(power::autosuspend(drive));

@@ -1,0 +1,98 @@
+//! `drivebench capture`: this machine as an archive, for bug reports and for tests.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Read},
+    path::Path,
+    process::ExitCode,
+    time::SystemTime,
+};
+
+use anyhow::Context;
+
+use super::{Output, Usage, args::Capture, health};
+use crate::{
+    inventory::{Archive, Inventory, LSBLK, SPACE, Sysroot, look_around},
+    tools::{Runner, System, lsblk},
+    units::{count, decimal_bytes},
+};
+
+pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCode> {
+    // Nothing is looked at for a file that can't be written, and no file of anybody's is written over.
+    let file = create(&args.file)?;
+    let write = || -> io::Result<Archive> {
+        let archive = archive(args.anonymise)?;
+        archive.write(&file)?;
+        file.sync_all()?;
+        Ok(archive)
+    };
+    let written = write().with_context(|| format!("{} can't be written", args.file.display()));
+    let archive = match written {
+        Ok(archive) => archive,
+        Err(e) => {
+            // Half an archive is of no use; the error says what went wrong in any case.
+            let _ = fs::remove_file(&args.file);
+            return Err(e);
+        }
+    };
+    let bytes = fs::metadata(&args.file)?.len();
+    output.note(&format!(
+        "Wrote {}, {}: {}. See it with `drivebench list --sysroot {}`.",
+        args.file.display(),
+        decimal_bytes(bytes),
+        count(archive.files() as u64, "file"),
+        args.file.display()
+    ));
+    output.note(if args.anonymise {
+        "Serials, UUIDs, hardware addresses and the host name were replaced. Models, labels, mount points and the \
+         kernel's command line are as they were: look through it before you send it."
+    } else {
+        "Serials, UUIDs, hardware addresses and the host name are in it; --anonymise replaces them."
+    });
+    if !rustix::process::geteuid().is_root() {
+        output.note("As root it would also hold what drives say of their health.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Usage(format!("{} exists: name a file that doesn't", path.display())).into())
+        }
+        file => file.with_context(|| format!("{} can't be written", path.display())),
+    }
+}
+
+fn archive(anonymise: bool) -> io::Result<Archive> {
+    let root = Sysroot::live().watching();
+    let inventory = Inventory::read(&root);
+    look_around(&root, &inventory);
+    let mut archive = Archive::of(&root);
+    archive.add_file("/proc/sys/kernel/arch", format!("{}\n", inventory.machine.arch));
+    let mounts = inventory.mounts.iter();
+    let space: BTreeMap<_, _> = mounts.filter_map(|mount| Some((&mount.path, mount.space?))).collect();
+    archive.add_file(SPACE, serde_json::to_vec(&space)?);
+    let system = System::default();
+    if let Ok(answer) = system.ask(&lsblk::all()) {
+        archive.add_file(LSBLK, answer.stdout);
+    }
+    for drive in &inventory.drives {
+        if let (Some(printed), _) = health::of(drive, &system, false) {
+            archive.add_file(&health::kept(&drive.name), printed);
+        }
+    }
+    let about = serde_json::json!({
+        "drivebench": env!("CARGO_PKG_VERSION"),
+        "captured": humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        "anonymised": anonymise,
+    });
+    archive.add_file("/drivebench/about.json", about.to_string() + "\n");
+    if !anonymise {
+        return Ok(archive);
+    }
+    let mut seed = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    Ok(archive.anonymise(u64::from_ne_bytes(seed)))
+}

@@ -1,0 +1,140 @@
+//! Asks drives for their state and wear, where they are asked to.
+
+use crate::{
+    inventory::{Drive, Inventory, Sysroot},
+    tools::{
+        Output, Query, Replay, Runner, ToolError,
+        smartctl::{Answer, ask, kinds, parse},
+    },
+    units::Health,
+};
+
+/// Where an archive keeps what smartctl printed of a drive.
+pub(super) fn kept(drive: &str) -> String {
+    format!("/drivebench/smartctl/{drive}.json")
+}
+
+/// Answers from a captured tree; none where nothing was kept.
+pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> {
+    let kept = inventory.drives.iter().filter_map(|drive| Some((drive, root.long_text(&kept(&drive.name))?)));
+    kept.fold(None, |replay, (drive, stdout)| {
+        let query = ask(&path(drive), "auto", true).to_string();
+        let output = Output { code: Some(0), stdout, stderr: String::new() };
+        Some(replay.unwrap_or_else(Replay::default).answer(query, output))
+    })
+}
+
+/// Asks all drives that tell nothing in sysfs.
+pub(super) fn fill(inventory: &mut Inventory, runner: &dyn Runner, wake: bool) {
+    for drive in &mut inventory.drives {
+        if drive.health.is_none() {
+            drive.health = Some(of(drive, runner, wake).1);
+        }
+    }
+}
+
+/// What one drive tells, and what was printed for it.
+pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<String>, Health) {
+    let usb = drive.usb.as_ref().map(|usb| usb.id.as_str());
+    let mut why = None;
+    for kind in kinds(drive.bus.as_deref(), usb, drive.removable) {
+        let query: Query = ask(&path(drive), kind, wake);
+        let output = match runner.ask(&query) {
+            Ok(output) => output,
+            Err(e @ ToolError::Missing(_)) => return (None, unknown(e.to_string())),
+            Err(e) => {
+                why.get_or_insert(e.to_string());
+                continue;
+            }
+        };
+        match parse(kind, &output) {
+            Answer::Health(health) => return (Some(output.stdout), *health),
+            Answer::Asleep => {
+                return (None, unknown("asleep and left so; --wake asks all the same".to_owned()));
+            }
+            Answer::Denied => {
+                return (None, unknown("only root may ask: sudo drivebench list --health".to_owned()));
+            }
+            Answer::Unreached(said) => drop(why.get_or_insert(said)),
+        }
+    }
+    let nobody = || match drive.bus.as_deref() {
+        Some("mmc") => "an SD card does not tell".to_owned(),
+        Some("usb") => "sticks do not tell".to_owned(),
+        _ => "a drive of this kind does not tell".to_owned(),
+    };
+    (None, unknown(why.unwrap_or_else(nobody)))
+}
+
+fn path(drive: &Drive) -> String {
+    format!("/dev/{}", drive.name.replace('!', "/"))
+}
+
+fn unknown(why: String) -> Health {
+    Health { unknown: Some(why), ..Health::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::trees;
+
+    const SSD: &str = include_str!("../../tests/fixtures/smartctl/sata-ssd-7.0.json");
+
+    fn says(text: &str) -> Output {
+        Output {
+            code: Some(2),
+            stdout: format!(r#"{{"smartctl":{{"messages":[{{"string":"{text}"}}]}}}}"#),
+            ..Output::default()
+        }
+    }
+
+    fn ask_all(mut inventory: Inventory, runner: &dyn Runner) -> Vec<(String, Health)> {
+        fill(&mut inventory, runner, false);
+        inventory.drives.into_iter().map(|drive| (drive.name, drive.health.expect("an answer"))).collect()
+    }
+
+    #[test]
+    fn a_bridge_that_isnt_known_is_asked_in_other_ways() {
+        let ssd = Output { stdout: SSD.to_owned(), ..Output::default() };
+        let runner = Replay::default()
+            .answer(
+                "smartctl --json=c -d auto -i -H -A -l devstat -n standby /dev/sda",
+                says("Unknown USB bridge"),
+            )
+            .answer("smartctl --json=c -d sat -i -H -A -l devstat -n standby /dev/sda", ssd)
+            .answer(
+                "smartctl --json=c -d auto -i -H -A -l devstat -n standby /dev/sdb",
+                says("Device is in STANDBY mode"),
+            );
+        let told = ask_all(trees::pi_4().inventory(), &runner);
+        let of = |name: &str| &told.iter().find(|(drive, _)| drive == name).expect("the drive").1;
+        assert_eq!(of("sda").wear, Some(0.02));
+        assert!(of("sdb").unknown.as_ref().is_some_and(|why| why.starts_with("asleep")));
+        assert_eq!(of("mmcblk0").unknown.as_deref(), Some("an SD card does not tell"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        struct Nothing;
+        impl Runner for Nothing {
+            fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+                Err(ToolError::Missing(query.tool))
+            }
+            fn stream(
+                &self,
+                q: &Query,
+                _: &dyn Fn() -> bool,
+                _: &mut dyn FnMut(&str),
+            ) -> Result<Output, ToolError> {
+                self.ask(q)
+            }
+        }
+        for (name, health) in ask_all(trees::pc().inventory(), &Nothing) {
+            assert!(health.unknown.expect("a reason").contains("apt install smartmontools"), "{name}");
+        }
+        let denied = Replay::default().answer("smartctl", says("open failed: Permission denied"));
+        let told = ask_all(trees::pc().inventory(), &denied);
+        assert!(told[0].1.unknown.as_ref().is_some_and(|why| why.contains("only root may ask")));
+    }
+}

@@ -1,0 +1,24 @@
+//! lsblk, for archives of a machine: what a reader without udev's database can still use.
+
+use super::{Query, Tool};
+
+/// Shows block devices; part of every Debian.
+pub const LSBLK: Tool = Tool {
+    name: "lsblk",
+    package: "util-linux",
+    without: "without it an archive has udev's word for filesystems only",
+};
+
+/// All block devices, as JSON.
+pub fn all() -> Query {
+    let columns = "NAME,MAJ:MIN,TYPE,SIZE,RO,ROTA,FSTYPE,LABEL,UUID,MOUNTPOINT,MODEL,SERIAL,TRAN,PKNAME";
+    Query::new(LSBLK, ["--json", "--bytes", "--output", columns])
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn is_asked_for_json() {
+        assert!(super::all().to_string().starts_with("lsblk --json --bytes --output NAME,MAJ:MIN,"));
+    }
+}

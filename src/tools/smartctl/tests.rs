@@ -1,0 +1,89 @@
+//! What real drives told real smartctl; each file names where its text is from.
+
+use super::*;
+
+fn output(code: i32, stdout: &str) -> Output {
+    Output { code: Some(code), stdout: stdout.to_owned(), stderr: String::new() }
+}
+
+fn told(text: &str) -> Health {
+    match parse("auto", &output(0, text)) {
+        Answer::Health(health) => *health,
+        other => panic!("{other:?}"),
+    }
+}
+
+macro_rules! fixture {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/smartctl/", $name))
+    };
+}
+
+#[test]
+fn a_sata_ssd() {
+    let health = told(fixture!("sata-ssd-7.0.json"));
+    assert_eq!((health.passed, health.hours, health.temperature), (Some(true), Some(19497), Some(33.0)));
+    assert_eq!(health.wear, Some(0.02), "its wear levelling count fell to 98");
+    assert_eq!(health.written, Some(10_935_822_505 * 512));
+    assert_eq!((health.reallocated, health.pending, health.cable_errors), (Some(0), None, Some(108)));
+    assert_eq!(health.source.as_deref(), Some("smartctl -d sat"));
+}
+
+#[test]
+fn an_nvme_drive() {
+    let health = told(fixture!("nvme-7.1.json"));
+    assert_eq!((health.passed, health.wear, health.spare), (Some(true), Some(0.0), Some(1.0)));
+    assert_eq!((health.written, health.hours), (Some(7_773_431 * 512_000), Some(2401)));
+    assert_eq!((health.uncorrectable, health.temperature), (Some(0), Some(36.0)));
+}
+
+#[test]
+fn a_disk_whose_raw_values_hold_more_than_a_count() {
+    let health = told(fixture!("sata-disk-7.0.json"));
+    assert_eq!((health.passed, health.hours), (None, None), "asked for attributes alone");
+    assert_eq!((health.reallocated, health.pending, health.uncorrectable), (Some(0), Some(0), Some(0)));
+    assert_eq!((health.temperature, health.wear, health.written), (Some(29.0), None, None));
+}
+
+#[test]
+fn a_sas_disk() {
+    let health = told(fixture!("sas-disk.json"));
+    assert_eq!((health.passed, health.hours, health.reallocated), (Some(true), Some(43549), Some(56)));
+    assert_eq!((health.written, health.uncorrectable), (Some(86_472_611_000_000), Some(0)));
+}
+
+/// Messages as in smartctl 7.3's sources: ataprint.cpp, os_linux.cpp, smartctl.cpp.
+#[test]
+fn refusals_are_told_apart() {
+    let said = |text: &str, code| {
+        let json = serde_json::json!({"smartctl": {"exit_status": code, "messages": [{"string": text, "severity": "error"}]}});
+        parse("auto", &output(code, &json.to_string()))
+    };
+    assert_eq!(said("Device is in STANDBY mode, exit(2)", 2), Answer::Asleep);
+    assert_eq!(said("Smartctl open device: /dev/sda failed: Permission denied", 2), Answer::Denied);
+    let bridge = "/dev/sda: Unknown USB bridge [0x152d:0x0578 (0x100)]";
+    assert_eq!(said(bridge, 1), Answer::Unreached(bridge.to_owned()));
+    assert_eq!(parse("auto", &output(127, "")), Answer::Unreached("it ended with exit code 127".to_owned()));
+    for text in ["[]", "{\"ata_smart_attributes\":{\"table\":[1,{}]}}", "{\"smart_status\":{\"passed\":3}}"] {
+        assert!(matches!(parse("auto", &output(0, text)), Answer::Unreached(_)), "{text}");
+    }
+}
+
+#[test]
+fn a_failing_attribute_is_named() {
+    let text = fixture!("sata-disk-7.0.json").replacen("\"when_failed\":\"\"", "\"when_failed\":\"now\"", 1);
+    assert_eq!(told(&text).failing, ["Reallocated_Sector_Ct"]);
+}
+
+#[test]
+fn sleeping_disks_are_left_asleep_and_makers_ways_kept_apart() {
+    assert_eq!(
+        ask("/dev/sda", "sat,12", false).to_string(),
+        "smartctl --json=c -d sat,12 -i -H -A -l devstat -n standby /dev/sda"
+    );
+    assert!(!ask("/dev/sda", "sat", true).to_string().contains("standby"));
+    assert_eq!(kinds(Some("usb"), Some("152d:0578"), false), ["auto", "sat", "sat,12", "usbjmicron"]);
+    assert_eq!(kinds(Some("usb"), Some("1058:25a3"), false), ["auto", "sat", "sat,12"]);
+    assert_eq!(kinds(Some("usb"), Some("0781:5567"), true), [""; 0], "a stick");
+    assert_eq!((kinds(Some("nvme"), None, false), kinds(Some("mmc"), None, false)), (vec!["auto"], vec![]));
+}
