@@ -6,7 +6,7 @@ mod page;
 use crate::{
     inventory::{Bus, BusKind, Drive, Inventory, Machine, NetworkPort, Prior, natural},
     report::{Style, wrapped},
-    units::{count, decimal_bytes, percent, size},
+    units::{count, decimal_bytes, size},
 };
 
 use page::{Page, WIDTH, branch, stem};
@@ -32,9 +32,9 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     }
     for prior in priors(inventory) {
         let Prior { kind, annual, source } = prior;
-        let rate = percent(annual);
+        let rate = annual * 100.0;
         let line = format!(
-            "Prior: of {kind} in a datacentre {rate} failed in a year ({source}). It says little of one drive."
+            "Prior: of {kind} in a datacentre {rate:.2} % failed in a year ({source}). It says little of one drive."
         );
         text += &wrapped(&line, "  ", style);
     }
@@ -196,7 +196,7 @@ fn serial(drive: &Drive) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::trees;
+    use crate::{inventory::trees, units::Health};
 
     const UTF8: Style = Style::PLAIN;
     const ASCII: Style = Style { unicode: false, ..Style::PLAIN };
@@ -206,6 +206,33 @@ mod tests {
         for (name, tree) in trees::ALL {
             insta::assert_snapshot!(name, text(&tree().inventory(), UTF8));
         }
+    }
+
+    #[test]
+    fn health() {
+        let mut inventory = trees::pc().inventory();
+        let told = |passed: bool, wear: f64| Health {
+            passed: Some(passed),
+            wear: Some(wear),
+            written: Some(5_600_000_000_000),
+            hours: Some(19497),
+            temperature: Some(33.0),
+            ..Health::default()
+        };
+        let [nvme, sda, sdb] = [2, 0, 1];
+        inventory.drives[nvme].health = Some(Health { spare: Some(1.0), ..told(true, 0.96) });
+        inventory.drives[nvme].drivebench_wrote = Some(12_300_000_000);
+        inventory.drives[sda].health = Some(Health {
+            wear: None,
+            pending: Some(8),
+            reallocated: Some(24),
+            cable_errors: Some(1),
+            failing: vec!["Reallocated_Sector_Ct".to_owned()],
+            ..told(false, 0.0)
+        });
+        let why = "only root may ask: sudo drivebench list --health".to_owned();
+        inventory.drives[sdb].health = Some(Health { unknown: Some(why), ..Health::default() });
+        insta::assert_snapshot!(text(&inventory, UTF8));
     }
 
     #[test]

@@ -52,7 +52,21 @@ fn a_sas_disk() {
     assert_eq!((health.written, health.uncorrectable), (Some(86_472_611_000_000), Some(0)));
 }
 
-/// Messages as in smartctl 7.3's sources: ataprint.cpp, os_linux.cpp, smartctl.cpp.
+/// From smartctl 7.3 on a virtual machine: what it can't ask, and what a user may not.
+#[test]
+fn a_drive_without_smart_and_a_user_without_rights() {
+    let said = |message: &str, code: i32| {
+        let text = format!(
+            r#"{{"json_format_version":[1,0],"smartctl":{{"version":[7,3],"svn_revision":"5338","messages":[{{"string":"{message}","severity":"error"}}],"exit_status":{code}}},"local_time":{{"time_t":1795268820,"asctime":"Sat Nov 21 13:47:00 2026 UTC"}}}}"#
+        );
+        parse("auto", &output(code, &text))
+    };
+    assert_eq!(said("Smartctl open device: /dev/vda [SAT] failed: Permission denied", 2), Answer::Denied);
+    let what = "/dev/vda: Unable to detect device type";
+    assert_eq!(said(what, 1), Answer::Unreached(what.to_owned()));
+}
+
+/// Messages as in smartctl 7.3's sources: ataprint.cpp, scsiata.cpp, smartctl.cpp.
 #[test]
 fn refusals_are_told_apart() {
     let said = |text: &str, code| {
