@@ -139,8 +139,9 @@ fn fixed(i: usize, drive: &Drive, port: usize) -> Vec<Value> {
         }
         Attach::Nvme => vec![json!({ "driver": "nvme", "drive": node, "serial": serial })],
         Attach::Sd => vec![
-            json!({ "driver": "sdhci-pci", "id": format!("slot{i}") }),
-            json!({ "driver": "sd-card", "bus": format!("slot{i}/sd-bus"), "drive": node }),
+            json!({ "driver": "sdhci-pci" }),
+            // The bus of the slot just made.
+            json!({ "driver": "sd-card", "bus": "sd-bus", "drive": node }),
         ],
     }
 }
