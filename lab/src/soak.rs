@@ -204,7 +204,7 @@ fn measure_one(
         "run",
         "baseline",
         "/mnt/a",
-        "--block",
+        "--bs",
         "128k",
         "--max-bytes",
         "32MiB",
