@@ -83,13 +83,13 @@ fn pull(machine: &mut Machine, random: &mut impl Rng) -> Result<(), MachineError
     let bay = bays.choose(random).cloned().unwrap_or_else(|| drives[i].bay.clone());
 
     let device = machine.ask(&["lab-device", serial])?.trim().to_owned();
-    let load = match random.random() {
-        true => format!("while dd if={device} of=/dev/null bs=64k count=4 iflag=direct; do echo moved; done"),
+    // By a descriptor: once the node is gone, writing to its name would make a file of that name.
+    let moves = match random.random() {
+        true => "dd if=/proc/self/fd/3 of=/dev/null bs=64k count=4 iflag=direct",
         // The second GiB: nothing is there that a filesystem of the scenario needs.
-        false => format!(
-            "while dd if=/dev/zero of={device} bs=64k seek=16384 count=4 oflag=direct; do echo moved; done"
-        ),
+        false => "dd if=/dev/zero of=/proc/self/fd/3 bs=64k seek=16384 count=4 conv=notrunc oflag=direct",
     };
+    let load = format!("exec 3<>{device}; while {moves}; do echo moved; done");
     let load = machine.begin(&["sh", "-c", &load])?;
     load.await_words(LIMIT).map_err(|e| machine.wrong("the load on the drive", e))?;
     machine.pull(i)?;
