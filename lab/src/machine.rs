@@ -12,7 +12,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::{
-    agent::{Agent, Output, Running},
+    agent::{Agent, AgentError, Output, Running},
     ledger::{self, Entry},
     process::{self, Daemon},
     qemu,
@@ -57,6 +57,7 @@ pub struct Machine {
     scenario: Scenario,
     /// Where each USB drive is plugged in.
     bays: Vec<Option<String>>,
+    /// Where the drives' content and ledgers are.
     drives: PathBuf,
     agent: Agent,
     qmp: Qmp,
@@ -143,12 +144,18 @@ impl Machine {
 
     /// Runs a command of which nothing but success is expected; its standard output.
     pub fn ask(&self, argv: &[&str]) -> Result<String, MachineError> {
-        let output = self.run(argv, ERRAND)?;
-        match output.code {
-            0 => Ok(output.text()),
-            code => {
-                let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                Err(self.wrong(&argv.join(" "), io::Error::other(format!("exit code {code}: {why}"))))
+        let output =
+            self.begin(argv).and_then(|running| self.succeeded(&argv.join(" "), running.wait(ERRAND)))?;
+        Ok(output.text())
+    }
+
+    /// What a command said that had to succeed in doing `what`.
+    fn succeeded(&self, what: &str, output: Result<Output, AgentError>) -> Result<Output, MachineError> {
+        match output.map_err(|e| self.wrong(what, e))? {
+            output @ Output { code: 0, .. } => Ok(output),
+            Output { code, stderr, .. } => {
+                let why = String::from_utf8_lossy(&stderr).trim().to_owned();
+                Err(self.wrong(what, format!("exit code {code}: {why}")))
             }
         }
     }
@@ -161,20 +168,14 @@ impl Machine {
         let mode = file.metadata().map_err(|e| self.wrong(&what, e))?.permissions().mode() & 0o777;
         let script = format!("cat >\"$0\" && chmod {mode:o} \"$0\"");
         let running = self.begin(&["sh", "-c", &script, to])?;
-        let output = running.feed(file).and_then(|()| running.wait(ERRAND));
-        match output.map_err(|e| self.wrong(&what, e))? {
-            Output { code: 0, .. } => Ok(()),
-            other => {
-                let why = String::from_utf8_lossy(&other.stderr).trim().to_owned();
-                Err(self.wrong(&what, io::Error::other(why)))
-            }
-        }
+        self.succeeded(&what, running.feed(file).and_then(|()| running.wait(ERRAND))).map(drop)
     }
 
     /// Brings all files below a directory of the guest to a directory here.
     pub fn get(&self, from: &str, to: &Path) -> Result<(), MachineError> {
         let what = format!("{from} could not be copied out of the machine");
-        let archive = self.run(&["tar", "-c", "-C", from, "."], ERRAND)?;
+        let tar = self.begin(&["tar", "-c", "-C", from, "."])?;
+        let archive = self.succeeded(&what, tar.wait(ERRAND))?;
         let path = self.state.file("out.tar");
         let unpack = || {
             fs::create_dir_all(to)?;
@@ -229,16 +230,6 @@ impl Machine {
     pub fn ledger(&self, i: usize) -> Result<Vec<Entry>, MachineError> {
         let path = self.drives.join(format!("{}.ledger.csv", self.scenario.drives[i].bay));
         ledger::read(&path).map_err(|e| self.wrong("the ledger can't be read", e))
-    }
-
-    /// Where the drives' content and ledgers are.
-    pub fn drives(&self) -> &Path {
-        &self.drives
-    }
-
-    /// The process ids of what makes it.
-    pub fn processes(&self) -> [u32; 2] {
-        [self.qemu.id(), self._nbdkit.id()]
     }
 
     /// Waits until the guest ends by itself.

@@ -46,12 +46,18 @@ enum Command {
     Run(Run),
 }
 
+/// Beyond this no emulated machine follows.
+fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().map_err(|e| e.to_string())?;
+    if (0.01..=1000.0).contains(&factor) { Ok(factor) } else { Err("from 0.01 to 1000".to_owned()) }
+}
+
 #[derive(Args)]
 struct Which {
     /// A scenario: a name that `list` knows, or a file
     scenario: String,
     /// Drives and buses so many times as fast as the scenario says
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     speed: f64,
     /// Keep the drives' content and ledgers in this directory, and go on with what is there
     #[arg(long, value_name = "DIR")]

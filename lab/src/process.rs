@@ -40,11 +40,6 @@ impl Daemon {
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.0.wait()
     }
-
-    /// Its process id.
-    pub fn id(&self) -> u32 {
-        self.0.id()
-    }
 }
 
 impl Drop for Daemon {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     Machine, MachineError, Options, Scenario,
-    ledger::{self, Kind},
+    ledger::Kind,
     scenario::Machine as Board,
     truth::{Run, runs},
 };
@@ -43,30 +43,29 @@ impl Summary {
         }
         text
     }
-
-    fn round(&mut self, result: Result<Option<f64>, MachineError>) {
-        match result {
-            Ok(figure) => self.figures.extend(figure),
-            Err(e) => self.failures.push((self.rounds, e.to_string())),
-        }
-        self.rounds += 1;
-    }
 }
 
-/// A campaign's own luck: the same seed gives the same.
-pub fn luck(seed: u64) -> Xoshiro256PlusPlus {
-    Xoshiro256PlusPlus::seed_from_u64(seed)
+/// Does something `times` times, counted from 1. The same seed brings the same luck.
+fn rounds(
+    times: u32,
+    seed: u64,
+    mut one: impl FnMut(u32, &mut Xoshiro256PlusPlus) -> Result<Option<f64>, MachineError>,
+) -> Summary {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut summary = Summary::default();
+    for round in 1..=times {
+        match one(round, &mut random) {
+            Ok(figure) => summary.figures.extend(figure),
+            Err(e) => summary.failures.push((round, e.to_string())),
+        }
+        summary.rounds += 1;
+    }
+    summary
 }
 
 /// Pulls drives of `machine` out while they are read or written, and puts them into some bay again.
 pub fn pulls(machine: &mut Machine, times: u32, seed: u64) -> Summary {
-    let mut random = luck(seed);
-    let mut summary = Summary::default();
-    for _ in 0..times {
-        let result = pull(machine, &mut random);
-        summary.round(result.map(|()| None));
-    }
-    summary
+    rounds(times, seed, |_, random| pull(machine, random).map(|()| None))
 }
 
 fn pull(machine: &mut Machine, random: &mut impl Rng) -> Result<(), MachineError> {
@@ -109,13 +108,7 @@ fn pull(machine: &mut Machine, random: &mut impl Rng) -> Result<(), MachineError
 
 /// Cuts the power while a baseline runs on the first filesystem, with its records on the second.
 pub fn power_cuts(machine: &mut Machine, times: u32, seed: u64) -> Summary {
-    let mut random = luck(seed);
-    let mut summary = Summary::default();
-    for round in 1..=times {
-        let result = power_cut(machine, &mut random, round);
-        summary.round(result.map(|()| None));
-    }
-    summary
+    rounds(times, seed, |round, random| power_cut(machine, random, round).map(|()| None))
 }
 
 fn power_cut(machine: &mut Machine, random: &mut impl Rng, round: u32) -> Result<(), MachineError> {
@@ -143,22 +136,19 @@ fn power_cut(machine: &mut Machine, random: &mut impl Rng, round: u32) -> Result
 /// Measures drives that chance made, and compares what drivebench says with what they did. What failed is kept in
 /// `keep`, with the scenario to do it again.
 pub fn random_drives(options: &Options, times: u32, seed: u64, keep: &Path) -> Summary {
-    let mut random = luck(seed);
-    let mut summary = Summary::default();
-    for round in 0..times {
-        let scenario = random_drive(&mut random, round);
+    rounds(times, seed, |round, random| {
+        let scenario = random_drive(random, round);
         let directory = keep.join(&scenario.name);
         let options = Options { keep: Some(directory.clone()), ..options.clone() };
-        let result = measure_one(&scenario, &options, &directory);
+        let result = measure_one(&scenario, &options);
         if result.is_ok() {
             // What can't be removed is in nobody's way.
             let _ = fs::remove_dir_all(&directory);
         } else if let Ok(text) = toml::to_string(&scenario) {
             let _ = fs::write(directory.join("scenario.toml"), text);
         }
-        summary.round(result);
-    }
-    summary
+        result
+    })
 }
 
 fn random_drive(random: &mut impl Rng, round: u32) -> Scenario {
@@ -193,30 +183,12 @@ fn random_drive(random: &mut impl Rng, round: u32) -> Scenario {
     }
 }
 
-fn measure_one(
-    scenario: &Scenario,
-    options: &Options,
-    directory: &Path,
-) -> Result<Option<f64>, MachineError> {
+fn measure_one(scenario: &Scenario, options: &Options) -> Result<Option<f64>, MachineError> {
     let machine = Machine::start(scenario, options)?;
-    let argv = [
-        "drivebench",
-        "run",
-        "baseline",
-        "/mnt/a",
-        "--bs",
-        "128k",
-        "--max-bytes",
-        "32MiB",
-        "--format",
-        "json",
-    ];
-    let findings = machine.ask(&argv)?;
+    let command = "drivebench run baseline /mnt/a --bs 128k --max-bytes 32MiB --format json";
+    let findings = machine.ask(&command.split(' ').collect::<Vec<_>>())?;
     let findings: Value = serde_json::from_str(&findings).map_err(|e| machine.wrong("the findings", e))?;
-    // Ended in order: the ledger is whole.
-    drop(machine);
-    let entries = ledger::read(&directory.join("1.ledger.csv"))
-        .map_err(|e| MachineError::new("the ledger can't be read", e))?;
+    let entries = machine.ledger(0)?;
     let mut worst: f64 = 1.0;
     for (name, kind) in [("write", Kind::Write), ("read", Kind::Read)] {
         let said = findings["estimates"].as_array().into_iter().flatten();
