@@ -118,7 +118,14 @@ fn lun<'a>(parts: &[&'a str]) -> Option<&'a str> {
     parts.get(target + 1)?.rsplit(':').next()
 }
 
+/// What a USB device's link carries, Mb/s. QEMU's hub tells of 12 Mb/s for itself and what hangs on it, and limits neither:
+/// the port that it is plugged into does.
 pub(super) fn speed(root: &Sysroot, dir: &str) -> Option<f64> {
+    let (above, _) = dir.rsplit_once('/')?;
+    let emulated = |dir: &str| root.word(&format!("{dir}/product")).as_deref() == Some("QEMU USB Hub");
+    if emulated(dir) || emulated(above) {
+        return speed(root, above);
+    }
     root.number(&format!("{dir}/speed")).filter(|speed: &f64| speed.is_finite() && *speed > 0.0)
 }
 
@@ -161,6 +168,7 @@ pub fn natural(a: &str, b: &str) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inventory::trees::Tree;
 
     #[test]
     fn tells_path_components_apart() {
@@ -171,6 +179,17 @@ mod tests {
         assert!(["0000:01:00.0", "10000:e1:00.0"].iter().all(|part| is_pci(part)));
         assert!(!["pci0000:00", "1-1.3:1.0", "0:0:0:0", "0000:00:1d"].iter().any(|part| is_pci(part)));
         assert!(numbered("ata12", "ata") && !numbered("ata", "ata") && !numbered("ata1x", "ata"));
+    }
+
+    #[test]
+    fn an_emulated_hub_is_as_fast_as_its_port() {
+        let mut tree = Tree::new();
+        tree.file("sys/usb1/speed", "480\n");
+        for (device, product) in [("1-1", "QEMU USB Hub"), ("1-1/1-1.1", "Cruzer"), ("1-2", "USB1.1 Hub")] {
+            tree.files(&format!("sys/usb1/{device}"), &[("speed", "12\n"), ("product", product)]);
+        }
+        let of = |device: &str| speed(&tree.sysroot(), &format!("/sys/usb1/{device}"));
+        assert_eq!([of("1-1"), of("1-1/1-1.1"), of("1-2")], [Some(480.0), Some(480.0), Some(12.0)]);
     }
 
     #[test]

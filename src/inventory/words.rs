@@ -1,6 +1,6 @@
 //! What a target is called: for people, and for telling whether two runs meet on one drive.
 
-use super::{Drive, Kind, Target};
+use super::{Drive, Kind, Medium, Target};
 use crate::units::decimal_bytes;
 
 impl Target {
@@ -43,9 +43,13 @@ impl Target {
         self.drives.iter().map(|d| (d.identity(), d.label())).collect()
     }
 
-    /// Whether all of it says that it rotates.
+    /// Whether all of it rotates, as far as that is known: where nobody can be believed, the drive's word counts.
     pub fn rotates(&self) -> bool {
-        !self.drives.is_empty() && self.drives.iter().all(|d| d.rotational)
+        let rotates = |d: &Drive| match d.medium {
+            Medium::Unknown => d.rotational,
+            medium => medium == Medium::Rotating,
+        };
+        !self.drives.is_empty() && self.drives.iter().all(rotates)
     }
 }
 
@@ -94,6 +98,8 @@ mod tests {
         let lines = [target(), bare.clone(), twins, file, device].map(|t| t.describe());
         insta::assert_snapshot!(lines.join("\n"));
         assert_eq!(bare.lock_keys(), [("/mnt/a".to_owned(), "ext4 /mnt/a".to_owned())]);
+        let stick = Drive { medium: Medium::Flash, ..target().drives[0].clone() };
         assert!(target().rotates() && !bare.rotates());
+        assert!(!Target { drives: vec![stick], ..target() }.rotates(), "though it says so");
     }
 }
