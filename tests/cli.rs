@@ -423,7 +423,13 @@ fn help_says_what_there_is() {
     let cli = Cli::new();
     let text = |args: &[&str]| cli.run(args).out;
     insta::assert_snapshot!(
-        [text(&["--help"]), text(&["run", "--help"]), text(&["results", "--help"])].join("\n----\n")
+        [
+            text(&["--help"]),
+            text(&["run", "--help"]),
+            text(&["run", "baseline", "--help"]),
+            text(&["results", "--help"]),
+        ]
+        .join("\n----\n")
     );
 }
 

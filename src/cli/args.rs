@@ -2,10 +2,13 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgMatches, Args as Group, FromArgMatches, Parser, Subcommand, ValueEnum, error::ErrorKind,
+    parser::ValueSource,
+};
 
 use crate::{
-    experiments::LoadName,
+    experiments::{self, Experiment, LoadName, REGISTER},
     report::Format,
     units::{Caching, parse_size},
 };
@@ -41,7 +44,8 @@ Nothing is erased: writing goes to a file made for the purpose and removed after
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure: run an experiment on drives
-    Run(Box<Run>),
+    #[command(subcommand, after_help = "`drivebench run EXPERIMENT --help` tells more of one.")]
+    Run(Run),
     /// Show the drives of this machine, what links them, and what is wrong
     List(List),
     /// Name the ports that drives sit in
@@ -52,13 +56,9 @@ pub enum Command {
     Results(Results),
 }
 
-/// `drivebench run`.
+/// `drivebench run EXPERIMENT`.
 #[derive(Debug, Group)]
-#[command(after_help = "Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.")]
-pub struct Run {
-    /// Which experiment: baseline (how fast is each drive, and how bad is its worst case?)
-    pub experiment: String,
-
+pub struct Options {
     /// A directory on the drive, an existing file, a /dev path, a serial, a label or bay:PORT; several are compared
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
@@ -138,6 +138,79 @@ pub struct Run {
     /// Write events as JSON lines while it runs, the findings last
     #[arg(long, conflicts_with_all = ["format", "plan"])]
     pub events: bool,
+}
+
+/// Options that every experiment takes; others only where [`Experiment::options`] names them.
+const COMMON: [&str; 9] =
+    ["targets", "plan", "max_time", "max_bytes", "seed", "engine", "wait", "format", "events"];
+
+/// An experiment and what was asked of it.
+#[derive(Debug)]
+pub struct Run {
+    /// Which one.
+    pub experiment: &'static dyn Experiment,
+    /// What was asked.
+    pub options: Box<Options>,
+}
+
+/// The ids of the options that an experiment doesn't take.
+fn foreign(experiment: &dyn Experiment) -> Vec<clap::Id> {
+    let all = Options::augment_args(clap::Command::new(""));
+    let ids = all.get_arguments().map(|arg| arg.get_id().clone());
+    let takes = |id: &clap::Id| COMMON.iter().chain(experiment.options()).any(|taken| *id == *taken);
+    ids.filter(|id| !takes(id)).collect()
+}
+
+/// One subcommand for each experiment of the register, with the options it takes.
+impl Subcommand for Run {
+    fn augment_subcommands(command: clap::Command) -> clap::Command {
+        let command = command.subcommand_value_name("EXPERIMENT").subcommand_help_heading("Experiments");
+        let command = command.subcommand_required(true).disable_help_subcommand(true);
+        REGISTER.iter().fold(command, |command, experiment| {
+            let help = format!(
+                "Examples:\n{}\n\nSizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
+                experiment.examples().iter().map(|line| format!("  drivebench run {line}")).collect::<Vec<_>>().join("\n")
+            );
+            let mut one = Options::augment_args(clap::Command::new(experiment.name()))
+                .about(experiment.question())
+                .after_help(help);
+            for id in foreign(*experiment) {
+                one = one.mut_arg(id, |arg| arg.hide(true));
+            }
+            command.subcommand(one)
+        })
+    }
+
+    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        experiments::find(name).is_some()
+    }
+}
+
+impl FromArgMatches for Run {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let named =
+            matches.subcommand().and_then(|(name, matches)| Some((experiments::find(name)?, matches)));
+        let Some((experiment, matches)) = named else {
+            return Err(clap::Error::new(ErrorKind::MissingSubcommand));
+        };
+        let typed = |id: &clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+        if let Some(id) = foreign(experiment).iter().find(|id| typed(id)) {
+            let (name, option) = (experiment.name(), id.as_str().replace('_', "-"));
+            let text =
+                format!("{name} has no --{option}; `drivebench run {name} --help` shows what it takes\n");
+            return Err(clap::Error::raw(ErrorKind::UnknownArgument, text));
+        }
+        Ok(Self { experiment, options: Box::new(Options::from_arg_matches(matches)?) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// `drivebench list`.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Output;
 use crate::{
     analyse::Estimate,
-    plan::{Measure, Plan, Rule},
+    plan::{Errand, Measure, Plan, Rule},
     record::Event,
     report::wrapped,
     run::{Progress, Watcher},
@@ -117,6 +117,21 @@ impl Watcher for Show<'_> {
                 self.output.note(&wrapped(text, "! ", self.output.aside));
             }
             _ => {}
+        }
+    }
+
+    fn errand(&mut self, errand: &Errand) {
+        let heading = self.heading(errand.target, &errand.label);
+        let line = format!("  {heading}: {}", errand.task.describe());
+        match self.how {
+            Way::Live => self.output.redraw(Some(&line)),
+            Way::Plain => self.output.note(&line),
+            Way::Events => self.line(&json!({
+                "event": "begin",
+                "target": errand.target,
+                "label": errand.label,
+                "repetition": errand.repetition,
+            })),
         }
     }
 

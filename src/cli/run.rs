@@ -2,10 +2,17 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::{Output, Usage, args::Run, bay, progress::Show, results, signals::Signals};
+use super::{
+    Output, Usage,
+    args::{Options, Run},
+    bay,
+    progress::Show,
+    results,
+    signals::Signals,
+};
 use crate::{
     analyse::Rules,
-    experiments::{self, Ask, Effort, Experiment},
+    experiments::{Ask, Effort, Experiment},
     inventory::{Inventory, Kind, Sysroot, Target},
     plan::{Plan, Protocol, Rule, Step},
     record::{End, Event, How, SCHEMA, Start, Store},
@@ -15,10 +22,7 @@ use crate::{
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    let experiment = experiments::find(&args.experiment).ok_or_else(|| {
-        let known: Vec<_> = experiments::REGISTER.iter().map(|e| e.name()).collect();
-        Usage(format!("there is no experiment '{}'; there are: {}", args.experiment, known.join(", ")))
-    })?;
+    let Run { experiment, options: args } = args;
     let store = results::store(store)?;
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
@@ -34,11 +38,11 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    carry_out(args, experiment, plan, (inventory, &sysroot), &store, output, &before)
+    carry_out(args, *experiment, plan, (inventory, &sysroot), &store, output, &before)
 }
 
 fn carry_out(
-    args: &Run,
+    args: &Options,
     experiment: &dyn Experiment,
     plan: Plan,
     (inventory, sysroot): (Inventory, &Sysroot),
@@ -117,7 +121,7 @@ fn carry_out(
     Ok(code)
 }
 
-fn ask(args: &Run, targets: Vec<Target>) -> anyhow::Result<Ask> {
+fn ask(args: &Options, targets: Vec<Target>) -> anyhow::Result<Ask> {
     let loads = args.rw.clone();
     if let Some(twice) =
         loads.iter().flatten().enumerate().find(|(at, l)| loads.iter().flatten().take(*at).any(|o| o == *l))
@@ -194,10 +198,14 @@ fn describe(plan: &Plan) -> String {
     for (at, target) in plan.targets.iter().enumerate() {
         lines.push(target.describe());
         for step in &plan.steps {
-            let Step::Measure(m) = step else { continue };
-            if !m.targets.contains(&at) || m.repetition > 1 {
-                continue;
-            }
+            let m = match step {
+                Step::Measure(m) if m.targets.contains(&at) && m.repetition == 1 => m,
+                Step::Errand(e) if e.target == at && e.repetition == 1 => {
+                    lines.push(format!("  {}: {}", e.label, e.task.describe()));
+                    continue;
+                }
+                _ => continue,
+            };
             let runs = plan.measures().filter(|(_, o)| o.label == m.label && o.targets.contains(&at)).count();
             let until = match &m.rule {
                 Rule::Fixed { bytes, .. } if runs > 1 => format!("{}, {runs} runs", size(*bytes)),

@@ -2,21 +2,33 @@
 
 mod ask;
 mod baseline;
+mod cells;
+mod gathered;
+mod series;
+mod site;
 mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, PlanError};
 pub use baseline::Baseline;
 pub use waiting::waiting;
 
+use std::fmt;
+
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// A question that can be put to drives.
-pub trait Experiment: Sync {
+pub trait Experiment: Sync + fmt::Debug {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
     /// The question it answers.
     fn question(&self) -> &'static str;
+
+    /// The options it takes beyond those that all take, by their names in [`crate::cli`].
+    fn options(&self) -> &'static [&'static str];
+
+    /// What people type after `drivebench run`.
+    fn examples(&self) -> &'static [&'static str];
 
     /// What it would do. Touches no drive.
     ///

@@ -9,7 +9,7 @@ pub use protocol::{Protocol, ProtocolError};
 use crate::{
     analyse::{Rules, Zones},
     inventory::Target,
-    units::{Caching, Load, MIB},
+    units::{Caching, Load, MIB, duration},
 };
 
 /// What will be done.
@@ -40,6 +40,48 @@ pub enum Step {
     },
     /// Run loads and time them.
     Measure(Measure),
+    /// Do something else to a target, timed as a whole.
+    Errand(Errand),
+}
+
+/// What is no load but part of an experiment, timed as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Errand {
+    /// What it is for, such as `pause`; errands with the same label and target belong together.
+    pub label: String,
+    /// Which repetition of it, from 1.
+    pub repetition: u32,
+    /// Position of the target.
+    pub target: usize,
+    /// What is done.
+    pub task: Task,
+}
+
+/// Things done to a target that are no loads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "task")]
+pub enum Task {
+    /// Leave it alone.
+    Pause {
+        /// For how long.
+        seconds: f64,
+    },
+}
+
+impl Task {
+    /// What it does to the target at most.
+    fn cost(&self) -> Cost {
+        match self {
+            Self::Pause { seconds } => Cost { seconds: Some(*seconds), ..Cost::default() },
+        }
+    }
+
+    /// What is done, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Pause { seconds } => format!("leave it alone for {}", duration(*seconds)),
+        }
+    }
 }
 
 /// Loads that start at the same instant, one a target.
@@ -103,6 +145,17 @@ pub struct Cost {
     pub seconds: Option<f64>,
 }
 
+impl Cost {
+    /// Both together.
+    fn and(self, other: Self) -> Self {
+        Self {
+            written: self.written.saturating_add(other.written),
+            read: self.read.saturating_add(other.read),
+            seconds: self.seconds.zip(other.seconds).map(|(a, b)| a + b),
+        }
+    }
+}
+
 /// What a run through the page cache moves: enough to outlast a drive's own cache, little enough to be repeated.
 const CACHED: u64 = 256 * MIB;
 
@@ -116,7 +169,15 @@ impl Plan {
     pub fn measures(&self) -> impl Iterator<Item = (usize, &Measure)> {
         self.steps.iter().enumerate().filter_map(|(i, s)| match s {
             Step::Measure(m) => Some((i, m)),
-            Step::Scratch { .. } => None,
+            Step::Scratch { .. } | Step::Errand(_) => None,
+        })
+    }
+
+    /// The errands among the steps, with their position.
+    pub fn errands(&self) -> impl Iterator<Item = (usize, &Errand)> {
+        self.steps.iter().enumerate().filter_map(|(i, s)| match s {
+            Step::Errand(e) => Some((i, e)),
+            Step::Scratch { .. } | Step::Measure(_) => None,
         })
     }
 
@@ -129,11 +190,11 @@ impl Plan {
                 Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
                 Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
             };
-            let moved = if m.load.writes() { &mut cost.written } else { &mut cost.read };
-            *moved = moved.saturating_add(bytes);
-            cost.seconds = cost.seconds.zip(seconds).map(|(a, b)| a + b);
+            let (written, read) = if m.load.writes() { (bytes, 0) } else { (0, bytes) };
+            cost = cost.and(Cost { written, read, seconds });
         }
-        cost
+        let errands = self.errands().filter(|(_, e)| e.target == target);
+        errands.fold(cost, |cost, (_, e)| cost.and(e.task.cost()))
     }
 
     /// The space its file takes on the target at this position, bytes.

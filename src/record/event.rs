@@ -81,6 +81,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<String>,
     },
+    /// An errand was done.
+    Errand {
+        /// Position of the step in the plan.
+        step: usize,
+        /// Position of the target in the plan.
+        target: usize,
+        /// What it took.
+        took: Took,
+    },
     /// Something a reader of the result must know.
     Note {
         /// Position of the target in the plan, where it is about one.
@@ -90,6 +99,18 @@ pub enum Event {
     },
     /// The last line.
     End(End),
+}
+
+/// What an errand took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Took {
+    /// How long, s.
+    pub seconds: f64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Someone asked to stop before it was done.
+    pub cut_short: bool,
 }
 
 /// How a record begins.

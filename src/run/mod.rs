@@ -1,5 +1,6 @@
 //! Carries a plan out step by step, appends to the record, and undoes what it set up on any exit.
 
+mod errands;
 mod files;
 mod lock;
 mod measure;
@@ -19,7 +20,7 @@ pub use scratch::{Swept, sweep, sweep_directory};
 use crate::{
     engine::{self, Cancel, EngineError, Flow},
     inventory::{Drive, Inventory, Kind, Moved, Preflight, Snapshot, Sysroot, Target},
-    plan::{Measure, Plan, Step},
+    plan::{Errand, Measure, Plan, Step},
     record::{Event, How, When, Writer},
     units::{Direction, Ended, Load, Outcome, Pattern, percent, size},
 };
@@ -79,6 +80,8 @@ pub enum RunError {
 pub trait Watcher {
     /// A line of the record.
     fn event(&mut self, event: &Event);
+    /// An errand begins.
+    fn errand(&mut self, errand: &Errand);
     /// How far a load has come; after each window.
     fn progress(&mut self, progress: &Progress<'_>);
 }
@@ -127,12 +130,14 @@ pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
         let touched = match step {
             Step::Scratch { target, .. } => std::slice::from_ref(target),
             Step::Measure(m) => &m.targets[..],
+            Step::Errand(e) => std::slice::from_ref(&e.target),
         };
         if touched.iter().any(|t| failed.iter().any(|(f, _)| f == t)) {
             continue;
         }
         let done = match step {
             Step::Scratch { target, bytes } => scratch(plan, *target, *bytes, &mut files, setting),
+            Step::Errand(e) => errand(at, e, setting),
             Step::Measure(m) => loads(plan, at, (m, false), &mut files, setting).or_else(|e| match e {
                 RunError::Engine(e @ EngineError::NoDirect(_)) => {
                     let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
@@ -176,6 +181,13 @@ fn scratch(
 ) -> Result<Troubles, RunError> {
     let path = files.make(target, &plan.targets[target], bytes)?;
     setting.emit(Event::Scratch { target, path, bytes })?;
+    Ok(Vec::new())
+}
+
+fn errand(step: usize, errand: &Errand, setting: &mut Setting<'_>) -> Result<Troubles, RunError> {
+    setting.watcher.errand(errand);
+    let took = errands::run(errand, setting)?;
+    setting.emit(Event::Errand { step, target: errand.target, took })?;
     Ok(Vec::new())
 }
 

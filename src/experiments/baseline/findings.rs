@@ -1,183 +1,34 @@
 //! How baseline reads its record.
 
-use std::collections::BTreeMap;
-
 use super::{
+    super::{
+        Experiment,
+        cells::{column, short, value},
+        gathered::{Gathered, Group},
+        series::Run,
+    },
     plan::FILL,
-    series::{Run, Series},
     verdicts,
 };
 use crate::{
-    analyse::{Estimate, repeat},
+    analyse::Estimate,
     findings::{Column, Findings, Named, Table},
-    inventory::Target,
-    plan::{Measure, Plan, Rule},
-    record::{End, Event, How, Start},
-    units::{Ended, EngineInfo, count, decimal_bytes, duration, percent, rate},
+    plan::{Plan, Rule},
+    record::Event,
+    units::{count, decimal_bytes, duration},
 };
 
-/// All runs of one load on one target.
-pub(super) struct Group<'a> {
-    pub target: &'a Target,
-    pub measure: Measure,
-    /// Over all runs.
-    pub estimate: Estimate,
-    pub runs: Vec<Run>,
-}
-
-/// What the record holds besides windows.
-#[derive(Default)]
-struct Gathered {
-    start: Option<Start>,
-    plan: Option<Plan>,
-    /// What was really measured, by step.
-    measured: BTreeMap<usize, Measure>,
-    engines: Vec<EngineInfo>,
-    again: Vec<String>,
-    flags: Vec<String>,
-}
-
-pub(super) fn findings(question: &str, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut held = Gathered::default();
-    let mut series: BTreeMap<(usize, usize), Series> = BTreeMap::new();
-    for event in record {
-        take(event, &mut held, &mut series);
-    }
-    let Gathered { start, plan, measured, engines, again, mut flags } = held;
-    let Some(plan) = plan else {
-        flags.push("Nothing was measured: the record ends before its plan.".to_owned());
-        return empty(question, start, flags);
-    };
-    let groups = groups(&plan, &measured, series);
-    let mut findings = empty(question, start.clone(), flags);
-    findings.modelled = engines.iter().any(|e| e.modelled);
-    findings.context = context(start.as_ref(), &plan, &engines);
+pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let mut held = Gathered::read(record, |_| ());
+    let mut findings = held.findings(experiment);
+    let Some(plan) = held.plan.clone() else { return findings };
+    let groups = held.groups(&plan, FILL);
     if !groups.is_empty() {
         findings.tables = vec![speeds(&plan, &groups), latencies(&plan, &groups)];
     }
     findings.verdicts = verdicts::verdicts(&plan, &groups);
     findings.estimates = groups.iter().flat_map(|g| named(&plan, g)).collect();
-    findings.reproduce = start.iter().map(|s| s.command.join(" ")).chain(again).collect();
     findings
-}
-
-fn take(event: Event, held: &mut Gathered, series: &mut BTreeMap<(usize, usize), Series>) {
-    match event {
-        Event::Start(start) => held.start = Some(*start),
-        Event::Plan { plan } => {
-            held.measured = plan.measures().map(|(at, m)| (at, m.clone())).collect();
-            held.plan = Some(plan);
-        }
-        Event::Preflight { checks, .. } => {
-            held.flags.extend(checks.into_iter().filter_map(|c| c.flag));
-            held.flags.sort();
-            held.flags.dedup();
-        }
-        Event::Step { step, engine, instead, .. } => {
-            held.measured.extend(instead.map(|m| (step, *m)));
-            if !held.engines.contains(&engine) {
-                held.engines.push(engine);
-            }
-        }
-        Event::Note { text, .. } => held.flags.push(text),
-        Event::Window { step, target, zone, window } => {
-            if let Some(m) = held.measured.get(&step) {
-                series.entry((step, target)).or_insert_with(|| Series::new(m)).window(zone, &window);
-            }
-        }
-        Event::Outcome { step, target, outcome, again, .. } => {
-            held.again.extend(again.filter(|line| !held.again.contains(line)));
-            if let Some(s) = series.get_mut(&(step, target)) {
-                s.outcome(outcome);
-            }
-        }
-        Event::End(End { how: How::Interrupted, .. }) => {
-            held.flags.push("Stopped by hand: what the plan holds beyond this was not measured.".to_owned());
-        }
-        Event::Scratch { .. } | Event::End(_) => {}
-    }
-}
-
-fn empty(question: &str, start: Option<Start>, flags: Vec<String>) -> Findings {
-    Findings {
-        run: start.map(|s| s.run).unwrap_or_default(),
-        experiment: "baseline".to_owned(),
-        question: question.to_owned(),
-        modelled: false,
-        context: Vec::new(),
-        tables: Vec::new(),
-        verdicts: Vec::new(),
-        flags,
-        reproduce: Vec::new(),
-        estimates: Vec::new(),
-    }
-}
-
-/// Runs of the same load on the same target belong together, in the order of the plan's targets.
-fn groups<'a>(
-    plan: &'a Plan,
-    measured: &BTreeMap<usize, Measure>,
-    series: BTreeMap<(usize, usize), Series>,
-) -> Vec<Group<'a>> {
-    let mut groups: Vec<(usize, Group<'_>)> = Vec::new();
-    for ((step, target), series) in series {
-        let Some(measure) = measured.get(&step) else { continue };
-        let Some(on) = plan.targets.get(target) else { continue };
-        if measure.label == FILL {
-            continue;
-        }
-        let run = series.finish(measure);
-        match groups.iter_mut().find(|(t, g)| *t == target && g.measure.label == measure.label) {
-            Some((_, group)) => group.runs.push(run),
-            None => groups.push((
-                target,
-                Group {
-                    target: on,
-                    measure: measure.clone(),
-                    estimate: run.estimate.clone(),
-                    runs: vec![run],
-                },
-            )),
-        }
-    }
-    groups.sort_by_key(|(target, _)| *target);
-    for (_, group) in &mut groups {
-        let whole = |r: &&Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
-        let speeds: Vec<f64> = group.runs.iter().filter(whole).map(|r| r.estimate.value).collect();
-        if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
-            group.estimate = mean;
-        }
-    }
-    groups.into_iter().map(|(_, group)| group).collect()
-}
-
-fn context(start: Option<&Start>, plan: &Plan, engines: &[EngineInfo]) -> Vec<String> {
-    let mut lines: Vec<String> = plan.targets.iter().map(Target::describe).collect();
-    if let Some(protocol) = &plan.protocol {
-        lines.push(format!("protocol {protocol}, to the letter"));
-    }
-    let engine = |e: &EngineInfo| match &e.detail {
-        Some(detail) => format!("engine {} ({detail})", e.name),
-        None => format!("engine {}", e.name),
-    };
-    let mut with: Vec<String> = engines.iter().map(engine).collect();
-    if let Some(start) = start {
-        let machine = &start.inventory.machine;
-        with.push(format!("drivebench {}", start.version));
-        with.push(format!("Linux {} {}", machine.kernel, machine.arch));
-        with.extend(machine.board.clone());
-        with.extend(machine.lab.as_ref().map(|scenario| format!("lab {scenario}")));
-        with.push(start.at.clone());
-    }
-    if engines.iter().any(|e| e.modelled) {
-        with.push("virtual: a model, not a drive".to_owned());
-    }
-    lines.push(with.join(" · "));
-    lines
-}
-
-fn column(name: &str, right: bool) -> Column {
-    Column { name: name.to_owned(), right }
 }
 
 /// The first cells of a row: the target where there are several, and the load with its run where there are several.
@@ -192,19 +43,6 @@ fn heads(plan: &Plan, group: &Group<'_>, run: Option<&Run>) -> Vec<String> {
     }
     cells
 }
-
-/// A name that leaves room for the numbers: the end of a long one tells more than its beginning.
-fn short(name: &str) -> String {
-    let length = name.chars().count();
-    if length <= NAME {
-        name.to_owned()
-    } else {
-        format!("…{}", name.chars().skip(length + 1 - NAME).collect::<String>())
-    }
-}
-
-/// Columns for a target's name.
-const NAME: usize = 14;
 
 fn head_columns(plan: &Plan) -> Vec<Column> {
     let mut columns = vec![column("", false)];
@@ -290,18 +128,6 @@ fn latency(run: &Run, share: f64) -> String {
         format!("{} ({}–{})", duration(e.value), duration(e.low), duration(e.high))
     } else {
         duration(e.value)
-    }
-}
-
-/// A throughput with its interval; asymmetric intervals are written out.
-pub(super) fn value(e: &Estimate) -> String {
-    let half = e.half_width();
-    if !half.is_finite() {
-        rate(e.value)
-    } else if half < 0.1 {
-        format!("{} ±{}", rate(e.value), percent(half))
-    } else {
-        format!("{} ({}–{})", rate(e.value), rate(e.low).trim_end_matches(" MB/s"), rate(e.high))
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod findings;
 mod plan;
-mod series;
 mod verdicts;
 
 use super::{Ask, Experiment, PlanError};
@@ -21,11 +20,36 @@ impl Experiment for Baseline {
         "how fast is each drive, and how bad is its worst case?"
     }
 
+    fn options(&self) -> &'static [&'static str] {
+        &[
+            "quick",
+            "thorough",
+            "precision",
+            "rw",
+            "bs",
+            "iodepth",
+            "rwmixread",
+            "caching",
+            "verify",
+            "protocol",
+        ]
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &[
+            "baseline .                     the drive under this directory",
+            "baseline /mnt/a /mnt/b         two drives: do they differ?",
+            "baseline /dev/sda              a whole drive, reading only",
+            "baseline --quick --plan .      the cost of a rough answer",
+            "baseline --protocol pi-zero .  to the letter of a post",
+        ]
+    }
+
     fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
-        findings::findings(self.question(), record)
+        findings::findings(self, record)
     }
 }

@@ -1,9 +1,12 @@
 //! How baseline plans itself.
 
-use super::super::ask::{Ask, LoadName, PlanError};
+use super::super::{
+    ask::{Ask, LoadName, PlanError},
+    site::{aligned, fits, reach, would_erase},
+};
 use crate::{
     analyse::Rules,
-    inventory::{Kind, Target},
+    inventory::Kind,
     plan::{Measure, Plan, Protocol, Rule, Step},
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
@@ -14,8 +17,6 @@ pub(super) const FILL: &str = "fill";
 const FILL_BYTES: u64 = 1024 * MIB;
 /// An interval needs repetitions where windows tell nothing.
 const CACHED_RUNS: u32 = 3;
-/// Left free for others: a full filesystem stops more than a measurement.
-const RESERVE: u64 = 64 * MIB;
 
 pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
@@ -164,55 +165,4 @@ fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Vec<Step>, PlanError
         }
     }
     Ok(steps)
-}
-
-/// How far into the target the loads may reach.
-fn reach(target: &Target, ask: &Ask, writes: bool) -> Result<u64, PlanError> {
-    let (block, wanted) = (ask.block, ask.effort.max_bytes);
-    if wanted < block {
-        return Err(PlanError::Budget { bytes: wanted, block });
-    }
-    let whole_blocks = |bytes: u64| bytes / block * block;
-    match target.kind {
-        Kind::Directory => {
-            let first = (ask.effort.rules.first as u64 * MIB).min(wanted);
-            let room = fits(target, first)?;
-            Ok(whole_blocks(wanted.min(room)).max(block))
-        }
-        Kind::File | Kind::BlockDevice if writes => Err(would_erase(target)),
-        Kind::File | Kind::BlockDevice => {
-            let held = whole_blocks(target.size.unwrap_or(0));
-            let small =
-                || PlanError::TooSmall { path: target.path.clone(), bytes: target.size.unwrap_or(0), block };
-            if held == 0 { Err(small()) } else { Ok(held) }
-        }
-    }
-}
-
-/// Whether `needed` bytes fit into the directory, and how many would.
-fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
-    if let Some(why) = &target.read_only {
-        return Err(PlanError::NotWritable { path: target.path.clone(), why: why.clone() });
-    }
-    // A filesystem that doesn't tell its free space is tried; running out ends the load cleanly.
-    let Some(free) = target.free else { return Ok(u64::MAX) };
-    let room = free.saturating_sub(RESERVE);
-    if room < needed {
-        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve: RESERVE });
-    }
-    Ok(room)
-}
-
-/// Direct I/O moves whole blocks of the drive.
-fn aligned(target: &Target, load: &Load) -> Result<(), PlanError> {
-    let unit = u64::from(target.direct_alignment);
-    if load.caching == Caching::Direct && unit > 0 && load.block % unit != 0 {
-        return Err(PlanError::Alignment { path: target.path.clone(), block: load.block, unit });
-    }
-    Ok(())
-}
-
-fn would_erase(target: &Target) -> PlanError {
-    let what = if target.kind == Kind::File { "what is in it".to_owned() } else { target.label() };
-    PlanError::WouldErase { path: target.path.clone(), what }
 }

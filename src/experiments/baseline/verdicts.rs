@@ -1,9 +1,6 @@
 //! What baseline's numbers mean, in sentences.
 
-use super::{
-    findings::{Group, value},
-    series::Run,
-};
+use super::super::{cells::value, gathered::Group, series::Run};
 use crate::{
     analyse::{Estimate, Percentile, Reason, Stalls, Throughput, Unseen, compare},
     plan::{Plan, Rule},
