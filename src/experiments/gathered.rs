@@ -134,6 +134,7 @@ impl Gathered {
             modelled: self.engines.iter().any(|e| e.modelled),
             context: self.plan.as_ref().map(|plan| self.context(plan)).unwrap_or_default(),
             tables: Vec::new(),
+            figures: Vec::new(),
             verdicts: Vec::new(),
             flags,
             reproduce: command.filter(|_| self.plan.is_some()).chain(self.again.iter().cloned()).collect(),

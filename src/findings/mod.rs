@@ -1,6 +1,10 @@
 //! Findings: the one door between experiments and reports.
 
+mod figure;
+
 use serde::{Deserialize, Serialize};
+
+pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
 
 use crate::analyse::Estimate;
 
@@ -20,6 +24,9 @@ pub struct Findings {
     pub context: Vec<String>,
     /// Tables.
     pub tables: Vec<Table>,
+    /// Figures.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
     /// What it means, most important first; whole sentences.
     pub verdicts: Vec<String>,
     /// What was flagged: conditions that may have changed the result, things not done; whole sentences.
@@ -41,6 +48,9 @@ pub struct Named {
     pub unit: String,
     /// The number.
     pub estimate: Estimate,
+    /// The bytes it rests on, where more of them would narrow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// A table: every cell is text with its unit, ready to print.

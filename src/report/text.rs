@@ -110,6 +110,7 @@ mod tests {
             name: name.to_owned(),
             unit: "B/s".to_owned(),
             estimate: estimate(high),
+            bytes: None,
         };
         Findings {
             run: "r7k2".to_owned(),
@@ -122,6 +123,7 @@ mod tests {
                 columns: vec![column("", false), column("speed", false), column("stalls", true)],
                 rows: vec![cells(["write", "1.93 MB/s ±1.8 %", "17"]), cells(["read", "6.62 MB/s ±1.1 %", "none"])],
             }],
+            figures: vec![],
             verdicts: vec![
                 "Writes stopped 17 times for about 440 ms, every 61 MiB or so: 1.4 % of the time, 451 ms at worst, which is what a client sees.".to_owned(),
             ],

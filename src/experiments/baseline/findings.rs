@@ -138,8 +138,11 @@ fn named(plan: &Plan, group: &Group<'_>) -> Vec<Named> {
         name: format!("{} {what}", group.measure.label),
         unit: unit.to_owned(),
         estimate,
+        bytes: None,
     };
-    let mut all = vec![name("throughput", "B/s", group.estimate.clone())];
+    // Of several runs' interval more bytes narrow nothing, more runs do.
+    let bytes = (group.runs.len() == 1).then(|| group.runs[0].bytes);
+    let mut all = vec![Named { bytes, ..name("throughput", "B/s", group.estimate.clone()) }];
     for run in &group.runs {
         let of = if group.runs.len() > 1 { format!(", run {}", run.repetition) } else { String::new() };
         if group.runs.len() > 1 {

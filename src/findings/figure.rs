@@ -1,0 +1,116 @@
+//! Figures: what a report draws, in numbers. Values are in base units; whoever draws chooses MB/s or ms.
+
+use serde::{Deserialize, Serialize};
+
+/// Curves over a common pair of axes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it shows, such as `write speed over time, /mnt/a`.
+    pub title: String,
+    /// What is to be seen in it, in a sentence or two, for those who can't see it.
+    pub text: String,
+    /// How much it rests on, such as `n = 1024 windows`.
+    pub n: String,
+    /// Across.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// What is drawn.
+    pub curves: Vec<Curve>,
+    /// Lines across all curves, such as a ceiling.
+    pub marks: Vec<Mark>,
+    /// Ranges of x that are shaded, such as the part that an estimate rests on.
+    pub bands: Vec<Band>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What is along it, such as `speed`.
+    pub label: String,
+    /// `B/s`, `s`, `B`, or nothing where it has no unit.
+    pub unit: String,
+    /// Equal distances are equal ratios.
+    pub log: bool,
+    /// Names of the places 0, 1, 2...; empty for an axis of numbers.
+    pub names: Vec<String>,
+}
+
+/// Points that belong together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// What they are; empty where there is one curve only.
+    pub name: String,
+    /// How they are drawn.
+    pub style: Style,
+    /// The points, in order of x.
+    pub points: Vec<Point>,
+}
+
+/// How points are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    /// Joined by a line; intervals as a band around it.
+    Line,
+    /// Each a dot, with its interval as a bar.
+    Dots,
+    /// Each a bar from zero.
+    Bars,
+}
+
+/// A point, with its interval where it has one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Across.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// The ends of its 95 % interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A line across all curves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// What it marks, such as `USB2 bus, 35 MB/s`.
+    pub label: String,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub at: At,
+}
+
+/// Where a mark stands.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum At {
+    /// Upright, at this x.
+    X(f64),
+    /// Level, at this y.
+    Y(f64),
+}
+
+/// A shaded range of x.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Band {
+    /// What it is.
+    pub label: String,
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+}
+
+impl Point {
+    /// A point without an interval.
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, interval: None }
+    }
+
+    /// A value with its interval at `x`; an interval that nothing bounds is none.
+    pub fn of(x: f64, estimate: &crate::analyse::Estimate) -> Self {
+        let interval = estimate.high.is_finite().then_some((estimate.low, estimate.high));
+        Self { x, y: estimate.value, interval }
+    }
+}
