@@ -127,6 +127,26 @@ pub struct Options {
     )]
     pub protocol: Option<String>,
 
+    /// How often each thing is repeated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: Option<u32>,
+
+    /// Files in the mix whose copying is predicted
+    #[arg(long, value_name = "N", requires = "size", value_parser = clap::value_parser!(u64).range(1..))]
+    pub files: Option<u64>,
+
+    /// Size of each file of that mix
+    #[arg(long, value_name = "SIZE", requires = "files", value_parser = parse_size)]
+    pub size: Option<u64>,
+
+    /// The largest transfer
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub largest: Option<u64>,
+
+    /// How long the drive is left alone before it is tried again
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub pause: Option<Duration>,
+
     /// Wait while another drivebench measures the drive, instead of refusing
     #[arg(long)]
     pub wait: bool,

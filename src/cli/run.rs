@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     analyse::Rules,
-    experiments::{Ask, Effort, Experiment},
+    experiments::{Ask, Effort, Experiment, Own},
     inventory::{Inventory, Kind, Sysroot, Target},
     plan::{Plan, Protocol, Rule, Step},
     record::{End, Event, How, SCHEMA, Start, Store},
@@ -155,6 +155,13 @@ fn ask(args: &Options, targets: Vec<Target>) -> anyhow::Result<Ask> {
         engine: args.engine.map(|e| e.name().to_owned()),
         effort,
         protocol,
+        own: Own {
+            runs: args.runs,
+            files: args.files,
+            size: args.size,
+            largest: args.largest,
+            pause: args.pause.map(|time| time.as_secs_f64()),
+        },
     })
 }
 

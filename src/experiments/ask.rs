@@ -34,6 +34,23 @@ pub struct Ask {
     pub effort: Effort,
     /// A published procedure to follow to the letter.
     pub protocol: Option<Protocol>,
+    /// What only some experiments take.
+    pub own: Own,
+}
+
+/// Options of single experiments; `None` leaves the choice to them.
+#[derive(Debug, Clone, Default)]
+pub struct Own {
+    /// How often each thing is repeated.
+    pub runs: Option<u32>,
+    /// How many files the mix has whose copying is predicted.
+    pub files: Option<u64>,
+    /// How large each file of that mix is, bytes.
+    pub size: Option<u64>,
+    /// The largest transfer, bytes.
+    pub largest: Option<u64>,
+    /// How long a drive is left alone, s.
+    pub pause: Option<f64>,
 }
 
 /// When a number is good enough, and what it may cost.

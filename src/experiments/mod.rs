@@ -8,7 +8,7 @@ mod series;
 mod site;
 mod waiting;
 
-pub use ask::{Ask, Effort, LoadName, PlanError};
+pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
 pub use waiting::waiting;
 

@@ -7,7 +7,7 @@ use drivebench::{
         Cancel, Engine, EngineError, Flow,
         sim::{Board, Sim},
     },
-    experiments::{Ask, Baseline, Effort, Experiment, LoadName},
+    experiments::{Ask, Baseline, Effort, Experiment, LoadName, Own},
     inventory::{Drive, Kind, Target},
     plan::Plan,
     record::Event,
@@ -53,6 +53,7 @@ pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Ask {
         engine: None,
         effort: Effort { max_bytes: rules.budget as u64 * MIB, max_seconds: 1e9, rules },
         protocol: None,
+        own: Own::default(),
     }
 }
 
