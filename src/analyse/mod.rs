@@ -3,12 +3,13 @@
 //! Everything here is a pure function of windows: fed with the windows of a stored record it gives the same numbers
 //! again. [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for disks that rotate,
 //! [`Tail`] gives percentiles, [`waiting`] what an open stream of requests would have waited, [`compare`] and
-//! [`repeat`] put several results side by side.
+//! [`repeat`] put several results side by side, [`Fit`] finds the costs that add up to what was seen.
 
 mod adaptive;
 mod cliff;
 pub mod compare;
 mod estimate;
+mod fit;
 mod interval;
 mod judge;
 pub mod repeat;
@@ -18,6 +19,7 @@ mod stalls;
 mod steady;
 mod tail;
 mod throughput;
+mod unit;
 pub mod waiting;
 mod zones;
 
@@ -26,7 +28,9 @@ mod tests;
 
 pub use adaptive::{Adaptive, Decision};
 pub use estimate::Estimate;
+pub use fit::{Fit, Row};
 pub use rules::Rules;
 pub use tail::{Percentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, Stalls, Throughput, Unseen};
+pub use unit::{Unit, unit};
 pub use zones::{Position, Zoned, Zones};

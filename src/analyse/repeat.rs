@@ -1,5 +1,7 @@
 //! Repeated runs.
 
+use statrs::distribution::{Binomial, DiscreteCDF};
+
 use super::{
     Estimate,
     interval::{deviation, student},
@@ -27,6 +29,23 @@ pub fn mean(runs: &[f64]) -> Option<Estimate> {
     }
 }
 
+/// The median of whole runs with the exact interval between two of them, which no stall can widen by itself; six runs
+/// are the fewest that have one. Values are positive; others are left out. `None` of none.
+pub fn median(runs: &[f64]) -> Option<Estimate> {
+    let mut runs: Vec<f64> = runs.iter().copied().filter(|r| r.is_finite() && *r > 0.0).collect();
+    runs.sort_by(f64::total_cmp);
+    let n = runs.len();
+    let value = (runs.get(n.checked_sub(1)? / 2)? + runs[n / 2]) / 2.0;
+    // As many of the lowest and of the highest as may be left out.
+    let halves = Binomial::new(0.5, n as u64).ok()?;
+    let Some(out) = (0..n as u64 / 2).take_while(|&out| halves.cdf(out) <= 0.025).last() else {
+        return Some(Estimate::unbounded(value, "fewer than 6 runs, no interval"));
+    };
+    let out = out as usize;
+    let (low, high) = (runs[out], runs[n - 1 - out]);
+    Some(Estimate { value, low, high, how: format!("order statistics, {n} runs"), converged: false })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +63,17 @@ mod tests {
         let e = mean(&[5.0, f64::NAN, 0.0]).expect("one good run");
         assert_eq!((e.value, e.low, e.high), (5.0, 0.0, f64::INFINITY));
         assert_eq!(mean(&[]), None);
+    }
+
+    #[test]
+    fn a_median_needs_six_runs_for_its_interval() {
+        let few = median(&[3.0, 1.0, 2.0]).expect("three runs");
+        assert_eq!((few.value, few.low, few.high), (2.0, 0.0, f64::INFINITY));
+        let six = median(&[3.0, 1.0, 2.0, 4.0, 6.0, 500.0]).expect("six runs");
+        assert_eq!((six.value, six.low, six.high), (3.5, 1.0, 500.0));
+        // The book's table: of 9 runs one at either end may be left out, of 12 two.
+        let many = |n: u32| median(&(1..=n).map(f64::from).collect::<Vec<_>>()).expect("runs");
+        assert_eq!((many(9).low, many(9).high, many(12).low, many(12).high), (2.0, 8.0, 3.0, 10.0));
+        assert_eq!(median(&[f64::NAN]), None);
     }
 }

@@ -1,0 +1,249 @@
+//! Costs that add up: weighted least squares with Student's intervals.
+//!
+//! What something takes is the sum of so much a transfer and so much a byte, or so much a file and so much a byte. All
+//! parts are costs, so none is below zero: one that comes out so is taken to be nothing.
+
+use super::{Estimate, interval::student};
+
+/// What was seen once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// How much there was of each part, such as 1 transfer and 4096 bytes.
+    pub parts: Vec<f64>,
+    /// What it took, above 0.
+    pub cost: f64,
+    /// How far that may be off, in the same unit, above 0; only ratios between rows count.
+    pub error: f64,
+}
+
+/// The cost of each part.
+#[derive(Debug, Clone)]
+pub struct Fit {
+    costs: Vec<f64>,
+    /// How the costs vary together, with the scatter of the rows in it.
+    covariance: Vec<Vec<f64>>,
+    degrees: usize,
+    /// Weighted squares of what the fit leaves unexplained.
+    squares: f64,
+}
+
+impl Fit {
+    /// Fits the rows; `None` of fewer rows than parts and one, or where they don't tell the parts from each other.
+    pub fn new(rows: &[Row]) -> Option<Self> {
+        let parts = rows.first()?.parts.len();
+        let sound = |r: &Row| r.parts.len() == parts && r.cost.is_finite() && r.error > 0.0;
+        if !rows.iter().all(sound) {
+            return None;
+        }
+        let mut kept: Vec<usize> = (0..parts).collect();
+        let full = Self::of(rows, &kept, parts)?;
+        let mut fit = full.clone();
+        loop {
+            let below = kept.iter().copied().filter(|&p| fit.costs[p] < 0.0);
+            let Some(worst) = below.min_by(|&a, &b| fit.costs[a].total_cmp(&fit.costs[b])) else { break };
+            kept.retain(|&p| p != worst);
+            if kept.is_empty() {
+                return None;
+            }
+            fit = Self::of(rows, &kept, parts)?;
+        }
+        // How uncertain all of it is, is known from the fit that knew no limits.
+        Some(Self { costs: fit.costs, squares: fit.squares, ..full })
+    }
+
+    /// Fits rows that scatter by the same share of their cost, whatever their `error` says.
+    pub fn of_shares(rows: &[Row]) -> Option<Self> {
+        let mut rows: Vec<Row> = rows.iter().map(|r| Row { error: r.cost, ..r.clone() }).collect();
+        // A row's own cost is a biased weight, as low ones would count more: the fit's is used instead.
+        for _ in 0..3 {
+            let fit = Self::new(&rows)?;
+            rows.iter_mut().for_each(|r| r.error = fit.at(&r.parts));
+        }
+        Self::new(&rows)
+    }
+
+    fn of(rows: &[Row], kept: &[usize], parts: usize) -> Option<Self> {
+        let degrees = rows.len().checked_sub(kept.len()).filter(|d| *d > 0)?;
+        // Parts of very different size, such as transfers and bytes, are brought to the same one.
+        let size = |&p: &usize| rows.iter().map(|r| (r.parts[p] / r.error).abs()).fold(0.0, f64::max);
+        let sizes: Vec<f64> = kept.iter().map(size).collect();
+        let scaled = |r: &Row| -> Vec<f64> {
+            kept.iter().zip(&sizes).map(|(&p, size)| r.parts[p] / r.error / size).collect()
+        };
+        let n = kept.len();
+        let mut normal = vec![vec![0.0; n]; n];
+        let mut right = vec![0.0; n];
+        for row in rows {
+            let x = scaled(row);
+            for i in 0..n {
+                right[i] += x[i] * row.cost / row.error;
+                (0..n).for_each(|j| normal[i][j] += x[i] * x[j]);
+            }
+        }
+        let inverse = inverse(normal)?;
+        let solution: Vec<f64> =
+            inverse.iter().map(|line| line.iter().zip(&right).map(|(a, b)| a * b).sum()).collect();
+        let left = |row: &Row| {
+            let fitted: f64 = scaled(row).iter().zip(&solution).map(|(a, b)| a * b).sum();
+            (row.cost / row.error - fitted).powi(2)
+        };
+        let squares: f64 = rows.iter().map(left).sum();
+        let mut costs = vec![0.0; parts];
+        let mut covariance = vec![vec![0.0; parts]; parts];
+        for (i, &p) in kept.iter().enumerate() {
+            costs[p] = solution[i] / sizes[i];
+            for (j, &q) in kept.iter().enumerate() {
+                covariance[p][q] = inverse[i][j] / sizes[i] / sizes[j] * squares / degrees as f64;
+            }
+        }
+        Some(Self { costs, covariance, degrees, squares })
+    }
+
+    fn half(&self, part: usize) -> f64 {
+        student(self.degrees) * self.covariance[part][part].max(0.0).sqrt()
+    }
+
+    /// What one of this part costs.
+    pub fn cost(&self, part: usize) -> Estimate {
+        let value = self.costs[part];
+        let half = self.half(part);
+        self.estimate(value, (value - half).max(0.0), value + half)
+    }
+
+    /// How many of this part come for a unit of cost, such as bytes a second; without bound where it may cost nothing.
+    pub fn rate(&self, part: usize) -> Estimate {
+        let cost = self.cost(part);
+        let over = |x: f64| if x > 0.0 { 1.0 / x } else { f64::INFINITY };
+        self.estimate(over(cost.value), over(cost.high), over(cost.low))
+    }
+
+    /// How many of the one part cost as much as one of the other.
+    pub fn ratio(&self, one: usize, other: usize) -> Estimate {
+        let (a, b) = (self.cost(one), self.cost(other));
+        let value = a.value / b.value;
+        if !(value > 0.0 && value.is_finite()) {
+            return self.estimate(0.0, 0.0, f64::INFINITY);
+        }
+        // The logarithm of a ratio: relative variances less what both share.
+        let relative = |p: usize, q: usize| self.covariance[p][q] / self.costs[p] / self.costs[q];
+        let variance = relative(one, one) + relative(other, other) - 2.0 * relative(one, other);
+        let factor = (student(self.degrees) * variance.max(0.0).sqrt()).exp();
+        self.estimate(value, value / factor, value * factor)
+    }
+
+    /// What so much of each part would cost if it were done once; `error` is its own scatter as rows have it, as a
+    /// share of the cost.
+    pub fn predict(&self, parts: &[f64], error: f64) -> Estimate {
+        let value: f64 = parts.iter().zip(&self.costs).map(|(a, b)| a * b).sum();
+        let mut variance = (value * error).powi(2) * self.squares / self.degrees as f64;
+        for (i, a) in parts.iter().enumerate() {
+            variance += parts.iter().enumerate().map(|(j, b)| a * b * self.covariance[i][j]).sum::<f64>();
+        }
+        let half = student(self.degrees) * variance.max(0.0).sqrt();
+        self.estimate(value, (value - half).max(0.0), value + half)
+    }
+
+    /// What the fit makes of so much of each part.
+    pub fn at(&self, parts: &[f64]) -> f64 {
+        parts.iter().zip(&self.costs).map(|(a, b)| a * b).sum()
+    }
+
+    /// Weighted squares of what is left unexplained, where errors are standard deviations.
+    pub fn squares(&self) -> f64 {
+        self.squares
+    }
+
+    fn estimate(&self, value: f64, low: f64, high: f64) -> Estimate {
+        let how = format!("least squares, {} degrees of freedom", self.degrees);
+        Estimate { value, low, high, how, converged: false }
+    }
+}
+
+/// The inverse of a small symmetric matrix by elimination; `None` where it has none worth trusting.
+fn inverse(mut m: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let n = m.len();
+    let mut out: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    for column in 0..n {
+        let pivot = (column..n).max_by(|&a, &b| m[a][column].abs().total_cmp(&m[b][column].abs()))?;
+        m.swap(column, pivot);
+        out.swap(column, pivot);
+        let by = m[column][column];
+        if !by.is_finite() || by.abs() < 1e-12 {
+            return None;
+        }
+        m[column].iter_mut().for_each(|x| *x /= by);
+        out[column].iter_mut().for_each(|x| *x /= by);
+        for row in (0..n).filter(|&row| row != column) {
+            let times = m[row][column];
+            for k in 0..n {
+                m[row][k] -= times * m[column][k];
+                out[row][k] -= times * out[column][k];
+            }
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_distr::StandardNormal;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    fn row(parts: &[f64], cost: f64, error: f64) -> Row {
+        Row { parts: parts.to_vec(), cost, error }
+    }
+
+    #[test]
+    fn a_line_as_the_textbooks_fit_it() {
+        // R: x <- 1:4; y <- c(2.1, 3.9, 6.2, 7.8); confint(lm(y ~ x)): slope 1.94 ± 0.390, intercept 0.15 (below 0)
+        let rows: Vec<Row> =
+            [2.1, 3.9, 6.2, 7.8].iter().zip(1..).map(|(y, x)| row(&[1.0, f64::from(x)], *y, 1.0)).collect();
+        let fit = Fit::new(&rows).expect("fits");
+        let slope = fit.cost(1);
+        assert!((slope.value - 1.94).abs() < 1e-9 && (slope.high - slope.value - 0.38961).abs() < 1e-4, "{slope:?}");
+        assert!((fit.cost(0).value - 0.15).abs() < 1e-9 && fit.cost(0).low == 0.0);
+        assert!((fit.at(&[1.0, 10.0]) - 19.55).abs() < 1e-9);
+        assert!(Fit::new(&rows[..2]).is_none(), "nothing left to judge it by");
+        assert!(Fit::new(&vec![row(&[1.0, 2.0], 3.0, 1.0); 5]).is_none(), "parts that never differ");
+    }
+
+    #[test]
+    fn nothing_costs_less_than_nothing() {
+        let rows: Vec<Row> = (1..6).map(|x| row(&[1.0, f64::from(x)], f64::from(x) * 2.0 - 0.5, 0.1)).collect();
+        let fit = Fit::new(&rows).expect("fits");
+        assert_eq!((fit.cost(0).value, fit.cost(0).low), (0.0, 0.0));
+        assert!(fit.cost(1).value > 1.8 && fit.rate(1).value < 0.56);
+        assert_eq!((fit.ratio(0, 1).value, fit.ratio(0, 1).high), (0.0, f64::INFINITY));
+    }
+
+    /// 2,000 measurements of a known truth: a file costs 3 ms, bytes pass at 20 MB/s, sync 50 ms, all to within 5 %.
+    #[test]
+    fn intervals_hold_the_truth_as_often_as_they_say() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
+        let sets = [(512.0, 2.1e6), (256.0, 1.05e6), (128.0, 8.4e6), (16.0, 16.8e6), (1.0, 33.6e6)];
+        let truth = |files: f64, bytes: f64| 0.05 + files * 3e-3 + bytes / 20e6;
+        let (mut rate, mut each, mut mix, mut near) = (0, 0, 0, 0);
+        for _ in 0..2000 {
+            let mut noisy = |t: f64| t * (1.0 + 0.05 * random.sample::<f64, _>(StandardNormal));
+            let rows: Vec<Row> = (0..15)
+                .map(|i| sets[i % 5])
+                .map(|(files, bytes)| (files, bytes, noisy(truth(files, bytes))))
+                .map(|(files, bytes, took)| row(&[1.0, files, bytes], took, took))
+                .collect();
+            let fit = Fit::of_shares(&rows).expect("fits");
+            let holds = |e: &Estimate, x: f64| e.low <= x && x <= e.high;
+            each += usize::from(holds(&fit.cost(1), 3e-3));
+            rate += usize::from(holds(&fit.rate(2), 20e6));
+            let held_out = fit.predict(&[1.0, 200.0, 200.0 * 300e3], 1.0);
+            mix += usize::from(holds(&held_out, noisy(truth(200.0, 200.0 * 300e3))));
+            near += usize::from((held_out.value / truth(200.0, 200.0 * 300e3) - 1.0).abs() < 0.1);
+        }
+        for held in [each, rate, mix] {
+            assert!((1860..=1960).contains(&held), "{each} {rate} {mix} of 2000, not about 1900");
+        }
+        assert!(near >= 1990, "a mix that was not measured is predicted to 10 %: {near} of 2000");
+    }
+}
