@@ -162,7 +162,8 @@ impl Fit {
 /// The inverse of a small symmetric matrix by elimination; `None` where it has none worth trusting.
 fn inverse(mut m: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = m.len();
-    let mut out: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    let mut out: Vec<Vec<f64>> =
+        (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
     for column in 0..n {
         let pivot = (column..n).max_by(|&a, &b| m[a][column].abs().total_cmp(&m[b][column].abs()))?;
         m.swap(column, pivot);
@@ -203,7 +204,10 @@ mod tests {
             [2.1, 3.9, 6.2, 7.8].iter().zip(1..).map(|(y, x)| row(&[1.0, f64::from(x)], *y, 1.0)).collect();
         let fit = Fit::new(&rows).expect("fits");
         let slope = fit.cost(1);
-        assert!((slope.value - 1.94).abs() < 1e-9 && (slope.high - slope.value - 0.38961).abs() < 1e-4, "{slope:?}");
+        assert!(
+            (slope.value - 1.94).abs() < 1e-9 && (slope.high - slope.value - 0.38961).abs() < 1e-4,
+            "{slope:?}"
+        );
         assert!((fit.cost(0).value - 0.15).abs() < 1e-9 && fit.cost(0).low == 0.0);
         assert!((fit.at(&[1.0, 10.0]) - 19.55).abs() < 1e-9);
         assert!(Fit::new(&rows[..2]).is_none(), "nothing left to judge it by");
@@ -212,7 +216,8 @@ mod tests {
 
     #[test]
     fn nothing_costs_less_than_nothing() {
-        let rows: Vec<Row> = (1..6).map(|x| row(&[1.0, f64::from(x)], f64::from(x) * 2.0 - 0.5, 0.1)).collect();
+        let rows: Vec<Row> =
+            (1..6).map(|x| row(&[1.0, f64::from(x)], f64::from(x) * 2.0 - 0.5, 0.1)).collect();
         let fit = Fit::new(&rows).expect("fits");
         assert_eq!((fit.cost(0).value, fit.cost(0).low), (0.0, 0.0));
         assert!(fit.cost(1).value > 1.8 && fit.rate(1).value < 0.56);

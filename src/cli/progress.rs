@@ -14,6 +14,8 @@ use crate::{
     units::{Ended, count, decimal_bytes, duration, percent, rate, size},
 };
 
+/// Of more loads of one name than these, only what went wrong is told one by one.
+const EACH: usize = 20;
 /// Columns of the bar.
 const BAR: usize = 12;
 
@@ -88,6 +90,10 @@ impl Watcher for Show<'_> {
                     self.output.redraw(None);
                 }
                 let Some((_, m)) = self.plan.measures().find(|(at, _)| at == step) else { return };
+                let well = matches!(outcome.ended, Ended::Finished | Ended::Stopped);
+                if well && self.plan.measures().filter(|(_, o)| o.label == m.label).count() > EACH {
+                    return;
+                }
                 let moved = decimal_bytes(outcome.bytes_read + outcome.bytes_written);
                 let how = match &outcome.ended {
                     Ended::Finished | Ended::Stopped => "done",

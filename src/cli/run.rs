@@ -18,7 +18,7 @@ use crate::{
     record::{End, Event, How, SCHEMA, Start, Store},
     report::{Format, render},
     run::{self, Lock, Setting},
-    units::{Caching, MIB, aim, decimal_bytes, duration, size},
+    units::{Caching, Load, MIB, aim, decimal_bytes, duration, size},
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -213,7 +213,31 @@ fn describe(plan: &Plan) -> String {
                 }
                 _ => continue,
             };
-            let runs = plan.measures().filter(|(_, o)| o.label == m.label && o.targets.contains(&at)).count();
+            let same: Vec<_> = plan
+                .measures()
+                .map(|(_, o)| o)
+                .filter(|o| o.label == m.label && o.targets.contains(&at))
+                .collect();
+            let runs = same.len();
+            let mut blocks: Vec<u64> = same.iter().map(|o| o.load.block).collect();
+            blocks.sort_unstable();
+            blocks.dedup();
+            if let [smallest, .., largest] = blocks[..] {
+                // Loads that differ in size only are one line, not one each.
+                let load = Load { block: smallest, ..m.load.clone() };
+                let range = format!("{} to {}", size(smallest), size(largest));
+                let load = load.describe().replace(&size(smallest), &range);
+                let line = format!(
+                    "  {}: {load}, {} sizes, {} runs each",
+                    m.label,
+                    blocks.len(),
+                    runs / blocks.len()
+                );
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+                continue;
+            }
             let until = match &m.rule {
                 Rule::Fixed { bytes, .. } if runs > 1 => format!("{}, {runs} runs", size(*bytes)),
                 Rule::Fixed { bytes, .. } => size(*bytes),

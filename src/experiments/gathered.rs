@@ -71,6 +71,7 @@ impl Gathered {
                     self.engines.push(engine);
                 }
             }
+            Event::Note { text, .. } if self.flags.contains(&text) => {}
             Event::Note { text, .. } => self.flags.push(text),
             Event::Window { step, target, zone, window } => {
                 if let Some(m) = self.measured.get(&step) {
@@ -93,7 +94,7 @@ impl Gathered {
         }
     }
 
-    /// Runs of the same load on the same target belong together, in the order of the plan's targets; loads labelled
+    /// Runs of the same load in blocks of the same size on the same target belong together, in the order of the plan's targets; loads labelled
     /// `without` are left out.
     pub fn groups<'a>(&mut self, plan: &'a Plan, without: &str) -> Vec<Group<'a>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
@@ -101,7 +102,10 @@ impl Gathered {
             let Some(measure) = self.measured.get(&step).filter(|m| m.label != without) else { continue };
             let Some(target) = plan.targets.get(at) else { continue };
             let run = series.finish(measure);
-            match groups.iter_mut().find(|g| g.at == at && g.measure.label == measure.label) {
+            let same = |g: &&mut Group<'_>| {
+                g.at == at && (&g.measure.label, g.measure.load.block) == (&measure.label, measure.load.block)
+            };
+            match groups.iter_mut().find(same) {
                 Some(group) => group.runs.push(run),
                 None => {
                     let estimate = run.estimate.clone();

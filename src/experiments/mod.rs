@@ -6,10 +6,12 @@ mod cells;
 mod gathered;
 mod series;
 mod site;
+mod sizes;
 mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
+pub use sizes::Sizes;
 pub use waiting::waiting;
 
 use std::fmt;
@@ -41,7 +43,7 @@ pub trait Experiment: Sync + fmt::Debug {
 }
 
 /// All experiments.
-pub const REGISTER: [&dyn Experiment; 1] = [&Baseline];
+pub const REGISTER: [&dyn Experiment; 2] = [&Baseline, &Sizes];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

@@ -159,6 +159,9 @@ impl Cost {
 /// What a run through the page cache moves: enough to outlast a drive's own cache, little enough to be repeated.
 const CACHED: u64 = 256 * MIB;
 
+/// How many windows a load of a fixed size and a bounded time has, or more.
+const WINDOWS: u64 = 64;
+
 /// The most bytes that a zone measurement reads: 65 positions at its finest.
 pub const fn zone_bytes() -> u64 {
     65 * Zones::SEGMENT
@@ -227,8 +230,13 @@ impl Measure {
         }
     }
 
-    /// The smallest window that suits its rule: chunks of 1 MiB, or one block where that is larger.
+    /// The smallest window that suits its rule: chunks of 1 MiB, or one block where that is larger; less where little
+    /// is moved in a bounded time, for time is only looked at between windows.
     pub fn window(&self) -> u64 {
-        MIB.next_multiple_of(self.load.block).max(self.load.block)
+        let chunk = match self.rule {
+            Rule::Fixed { bytes, seconds: Some(_) } => (bytes / WINDOWS).clamp(1, MIB),
+            _ => MIB,
+        };
+        chunk.next_multiple_of(self.load.block)
     }
 }

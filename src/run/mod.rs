@@ -122,6 +122,7 @@ impl Setting<'_> {
 pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
     let mut files = files::Files::new(plan.targets.len(), setting.store, setting.run);
     let mut failed: Vec<(usize, String)> = Vec::new();
+    let mut noted: Vec<String> = Vec::new();
     let before = look_before(plan, setting)?;
     for (at, step) in plan.steps.iter().enumerate() {
         if setting.cancel.is_set() {
@@ -141,7 +142,10 @@ pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
             Step::Measure(m) => loads(plan, at, (m, false), &mut files, setting).or_else(|e| match e {
                 RunError::Engine(e @ EngineError::NoDirect(_)) => {
                     let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
-                    setting.emit(Event::Note { target: None, text })?;
+                    if !noted.contains(&text) {
+                        setting.emit(Event::Note { target: None, text: text.clone() })?;
+                        noted.push(text);
+                    }
                     loads(plan, at, (&m.through_cache(), true), &mut files, setting)
                 }
                 e => Err(e),

@@ -1,0 +1,141 @@
+//! Speed over size, and what it is made of: so much a transfer, so much a byte.
+
+use super::super::gathered::Group;
+use crate::{
+    analyse::{Estimate, Fit, Row, Unit, repeat, unit},
+    units::{Caching, Direction, Ended},
+};
+
+/// Sizes within this share of the best speed are as good.
+const AS_GOOD: f64 = 0.9;
+/// A repetition that differs by less than this share differs by chance.
+const CHANCE: f64 = 0.01;
+/// What is taken to be the error of a speed that has no interval, as a share.
+const UNKNOWN: f64 = 0.03;
+
+/// One way of moving bytes, at all sizes.
+pub(super) struct Curve {
+    /// Position of the target in the plan.
+    pub at: usize,
+    /// Such as `write direct`.
+    pub label: String,
+    pub direction: Direction,
+    pub caching: Caching,
+    /// In order of size.
+    pub points: Vec<Point>,
+    /// Seconds of a transfer: parts are the transfer itself and its bytes.
+    pub fit: Option<Fit>,
+}
+
+/// One size.
+pub(super) struct Point {
+    pub block: u64,
+    /// Median of the repetitions, bytes per second.
+    pub speed: Estimate,
+    pub runs: usize,
+}
+
+impl Point {
+    /// Seconds of one transfer.
+    pub fn seconds(&self) -> f64 {
+        self.block as f64 / self.speed.value
+    }
+
+    /// How far that may be off, as a share.
+    fn error(&self) -> f64 {
+        let (down, up) = (1.0 - self.speed.low / self.speed.value, self.speed.high / self.speed.value - 1.0);
+        // One stall widens one side without moving the median, so the narrower one tells more of it.
+        if up.is_finite() { (down.min(up) / 2.0).max(CHANCE) } else { UNKNOWN }
+    }
+}
+
+/// The curves of a record, in the order of targets; what the page cache had to stand in for is left out.
+pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
+    let mut curves: Vec<Curve> = Vec::new();
+    for group in groups {
+        let load = &group.measure.load;
+        let direct = group.measure.label.ends_with("direct");
+        if direct != (load.caching == Caching::Direct) {
+            continue;
+        }
+        let whole =
+            |r: &&super::super::series::Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
+        let speeds: Vec<f64> = group.runs.iter().filter(whole).map(|r| r.estimate.value).collect();
+        let Some(speed) = repeat::median(&speeds) else { continue };
+        let point = Point { block: load.block, speed, runs: speeds.len() };
+        match curves.iter_mut().find(|c| c.at == group.at && c.label == group.measure.label) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(Curve {
+                at: group.at,
+                label: group.measure.label.clone(),
+                direction: load.direction,
+                caching: load.caching,
+                points: vec![point],
+                fit: None,
+            }),
+        }
+    }
+    for curve in &mut curves {
+        curve.points.sort_by_key(|p| p.block);
+        let row = |p: &Point| {
+            let cost = p.seconds();
+            Row { parts: vec![1.0, p.block as f64], cost, error: cost * p.error() }
+        };
+        // Three sizes or fewer would fit any line.
+        let rows: Vec<Row> = curve.points.iter().map(row).collect();
+        curve.fit = Fit::new(&rows).filter(|_| rows.len() > 3);
+    }
+    // Order of first measurement is chance; this one is the reader's.
+    curves.sort_by_key(|c| (c.at, c.direction == Direction::Read, c.caching == Caching::Direct));
+    curves
+}
+
+impl Curve {
+    /// The fastest size.
+    pub fn best(&self) -> Option<&Point> {
+        self.points.iter().max_by(|a, b| a.speed.value.total_cmp(&b.speed.value))
+    }
+
+    /// The smallest size as good as the fastest.
+    pub fn enough(&self) -> Option<&Point> {
+        let best = self.best()?.speed.value;
+        self.points.iter().find(|p| p.speed.value >= AS_GOOD * best)
+    }
+
+    /// Its speed as a share of the fastest.
+    pub fn share(&self, point: &Point) -> f64 {
+        self.best().map_or(f64::NAN, |best| point.speed.value / best.speed.value)
+    }
+
+    /// What a transfer costs whatever its size, s.
+    pub fn cost(&self) -> Option<Estimate> {
+        Some(self.fit.as_ref()?.cost(0))
+    }
+
+    /// The speed at which the bytes themselves pass, bytes per second.
+    pub fn rate(&self) -> Option<Estimate> {
+        Some(self.fit.as_ref()?.rate(1)).filter(|rate| rate.value.is_finite())
+    }
+
+    /// The size whose bytes take as long as the transfer itself; `None` where nothing of it shows.
+    pub fn knee(&self) -> Option<Estimate> {
+        let knee = self.fit.as_ref()?.ratio(0, 1);
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        // Beyond the sizes measured it would be a guess; where a transfer may cost nothing there is none.
+        let within = (first.block as f64 / 4.0..=last.block as f64).contains(&knee.value);
+        (within && self.cost()?.low > 0.0).then_some(knee)
+    }
+
+    /// Where the sum of both is furthest off, and by what share.
+    pub fn furthest(&self) -> Option<(&Point, f64)> {
+        let fit = self.fit.as_ref()?;
+        let off = |p: &Point| (fit.at(&[1.0, p.block as f64]) / p.seconds() - 1.0).abs();
+        self.points.iter().map(|p| (p, off(p))).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The unit in which the drive writes, where it shows.
+    pub fn unit(&self) -> Option<Unit> {
+        let transfer = |p: &Point| (p.block as f64, p.seconds(), p.seconds() * p.error());
+        unit(&self.points.iter().map(transfer).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,234 @@
+//! How sizes reads its record.
+
+use super::{
+    super::{Experiment, cells::column, gathered::Gathered},
+    curve::{Curve, Point, curves},
+    plan::FILL,
+};
+use crate::{
+    analyse::Estimate,
+    findings::{At, Axis, Curve as Drawn, Figure, Findings, Mark, Named, Point as Dot, Style, Table},
+    plan::Plan,
+    record::Event,
+    units::{Caching, Direction, MIB, duration, percent, rate, size},
+};
+
+/// The sum of cost and bytes is not all there is to a size that is off by more than this share.
+const OFF: f64 = 0.25;
+
+/// An interval that reaches no further than this share to either side is written as if it were even.
+const EVEN: f64 = 0.1;
+
+pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let mut held = Gathered::read(record, |_| ());
+    let mut findings = held.findings(experiment);
+    let Some(plan) = held.plan.clone() else { return findings };
+    // One command of fio for each size would bury everything else.
+    findings.reproduce.truncate(1);
+    let groups = held.groups(&plan, FILL);
+    let curves = curves(&groups);
+    for at in 0..plan.targets.len() {
+        for direction in [Direction::Write, Direction::Read] {
+            let both: Vec<&Curve> =
+                curves.iter().filter(|c| c.at == at && c.direction == direction).collect();
+            if !both.is_empty() {
+                let title = title(&plan, at, direction);
+                findings.tables.push(table(&title, &both));
+                findings.figures.push(figure(&title, &both));
+            }
+        }
+        let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
+        let said = said(&plan, at, &own);
+        let given = &plan.targets[at].given;
+        let name = |text: String| if plan.targets.len() > 1 { format!("{given}: {text}") } else { text };
+        findings.verdicts.extend(said.into_iter().map(name));
+    }
+    findings.estimates = curves.iter().flat_map(|c| named(&plan.targets[c.at].given, c)).collect();
+    findings
+}
+
+fn title(plan: &Plan, at: usize, direction: Direction) -> String {
+    let what = if direction == Direction::Write { "writes" } else { "reads" };
+    match plan.targets.len() {
+        1 => what.to_owned(),
+        _ => format!("{what}, {}", plan.targets[at].given),
+    }
+}
+
+fn way(curve: &Curve) -> &'static str {
+    match curve.caching {
+        Caching::Direct => "direct",
+        Caching::BufferedFsync => "buffered + fsync",
+        Caching::Buffered => "buffered, cold",
+    }
+}
+
+/// A speed with its interval; few repetitions have one that is far from even.
+fn cell(speed: &Estimate) -> String {
+    let (down, up) = (1.0 - speed.low / speed.value, speed.high / speed.value - 1.0);
+    let value = rate(speed.value);
+    match down.max(up) {
+        side if !side.is_finite() => value,
+        side if side < EVEN => format!("{value} ±{}", percent(side)),
+        _ => format!("{value} −{:.0} % +{:.0} %", down * 100.0, up * 100.0),
+    }
+}
+
+fn table(title: &str, curves: &[&Curve]) -> Table {
+    let mut columns = vec![column("size", true)];
+    columns.extend(curves.iter().flat_map(|c| [column(way(c), false), column("of best", true)]));
+    let mut sizes: Vec<u64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.block)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let row = |block: u64| {
+        let cells = curves.iter().flat_map(|c| match c.points.iter().find(|p| p.block == block) {
+            Some(p) => [cell(&p.speed), percent(c.share(p))],
+            None => ["-".to_owned(), String::new()],
+        });
+        [size(block)].into_iter().chain(cells).collect()
+    };
+    Table { title: title.to_owned(), columns, rows: sizes.into_iter().map(row).collect() }
+}
+
+fn said(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
+    let mut said: Vec<String> = curves.iter().filter_map(|c| one(c)).collect();
+    if let Some(direct) = curves.iter().find(|c| c.label == "write direct") {
+        said.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
+    }
+    let enough = curves.iter().filter_map(|c| c.enough()).map(|p| p.block).max();
+    let advice = |block| {
+        format!("Move {} or more at a time, and no way of moving bytes loses more than a tenth.", size(block))
+    };
+    said.extend(enough.filter(|_| curves.len() > 1).map(advice));
+    said
+}
+
+/// What is said of one curve.
+fn one(curve: &Curve) -> Option<String> {
+    let (best, enough) = (curve.best()?, curve.enough()?);
+    let name = match (curve.direction, curve.caching) {
+        (Direction::Read, Caching::Direct) => "Direct reads",
+        (Direction::Read, _) => "Cold reads through the page cache",
+        (_, Caching::Direct) => "Direct writes",
+        _ => "Writes with fsync",
+    };
+    let speed = within(&best.speed, rate);
+    let mut said = if best.block == enough.block {
+        let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
+        let more = if last { ", and --largest shows whether a larger one does better" } else { "" };
+        format!(
+            "{name}: {} is the fastest, {speed}; no smaller size comes within a tenth of it{more}.",
+            size(best.block)
+        )
+    } else {
+        let share = percent(curve.share(enough));
+        format!(
+            "{name}: {} already gives {share} of the best, which is {speed} at {}.",
+            size(enough.block),
+            size(best.block)
+        )
+    };
+    said += &match (curve.cost(), curve.rate(), curve.knee()) {
+        (Some(cost), Some(bytes), Some(knee)) => format!(
+            " A transfer costs {} whatever its size, and bytes pass at {}: up to {} most of the time is the transfer's own.",
+            within(&cost, duration),
+            within(&bytes, rate),
+            within(&knee, |bytes| size(bytes.round() as u64)),
+        ),
+        (Some(_), _, _) => " What a transfer costs whatever its size doesn't show.".to_owned(),
+        (None, ..) => " Too few sizes were measured to tell what a transfer costs.".to_owned(),
+    };
+    if let Some((point, off)) = curve.furthest().filter(|(_, off)| *off > OFF) {
+        said += &format!(
+            " That sum is off by {} at {}: something else counts there.",
+            percent(off),
+            size(point.block)
+        );
+    }
+    if best.speed.high.is_infinite() {
+        said += " Fewer than 6 repetitions: no interval.";
+    }
+    Some(said)
+}
+
+/// A value with its interval in words, where it has one.
+fn within(e: &Estimate, write: impl Fn(f64) -> String) -> String {
+    if e.high.is_finite() {
+        format!("{} (95 %: {} to {})", write(e.value), write(e.low), write(e.high))
+    } else {
+        write(e.value)
+    }
+}
+
+/// What direct writes tell of the unit in which a flash drive writes.
+fn allocation(curve: &Curve) -> String {
+    match curve.unit() {
+        Some(unit) => {
+            let (bytes, half) = (size(unit.bytes as u64), size(unit.bytes as u64 / 2));
+            let like = if unit.bytes <= 4096.0 {
+                "; a filesystem's block or a disk's sector look the same"
+            } else {
+                ""
+            };
+            format!(
+                "The drive writes in units of {bytes} ({} sure{like}): a direct write of {half} takes {} longer than it would without.",
+                percent(unit.confidence),
+                percent(unit.excess),
+            )
+        }
+        None => {
+            "No step shows in direct writes: the unit in which the drive allocates is not visible.".to_owned()
+        }
+    }
+}
+
+fn figure(title: &str, curves: &[&Curve]) -> Figure {
+    let dot = |p: &Point| Dot::of(p.block as f64, &p.speed);
+    let drawn = |c: &&Curve| Drawn {
+        name: way(c).to_owned(),
+        style: Style::Line,
+        points: c.points.iter().map(dot).collect(),
+    };
+    let mark = |c: &&Curve| {
+        let knee = c.knee()?.value;
+        Some(Mark { label: format!("knee, {}: {}", way(c), size(knee.round() as u64)), at: At::X(knee) })
+    };
+    let enough = curves.iter().filter_map(|c| {
+        Some(format!(
+            "{}: level from {} on, at best {}.",
+            way(c),
+            size(c.enough()?.block),
+            rate(c.best()?.speed.value)
+        ))
+    });
+    let runs = curves.iter().flat_map(|c| c.points.iter().map(|p| p.runs));
+    Figure {
+        title: format!("speed over transfer size, {title}"),
+        text: enough.collect::<Vec<_>>().join(" "),
+        n: format!("n = {} repetitions a point", runs.min().unwrap_or(0)),
+        x: Axis { label: "transfer size".to_owned(), unit: "B".to_owned(), log: true, names: Vec::new() },
+        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() },
+        curves: curves.iter().map(drawn).collect(),
+        marks: curves.iter().filter_map(mark).collect(),
+        bands: Vec::new(),
+    }
+}
+
+fn named(target: &str, curve: &Curve) -> Vec<Named> {
+    let name = |what: String, unit: &str, estimate: Estimate| Named {
+        target: target.to_owned(),
+        name: format!("{} {what}", curve.label),
+        unit: unit.to_owned(),
+        estimate,
+        bytes: None,
+    };
+    let mut all: Vec<Named> = curve
+        .points
+        .iter()
+        .map(|p| name(format!("throughput, {}", size(p.block)), "B/s", p.speed.clone()))
+        .collect();
+    all.extend(curve.cost().map(|e| name("cost of a transfer".to_owned(), "s", e)));
+    all.extend(curve.rate().map(|e| name("rate of bytes".to_owned(), "B/s", e)));
+    all.extend(curve.knee().map(|e| name("knee".to_owned(), "B", e)));
+    all
+}

@@ -1,0 +1,44 @@
+//! sizes: which transfer size is fast?
+
+mod curve;
+mod findings;
+mod plan;
+
+use super::{Ask, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event};
+
+/// Transfers of 64 B to 1 MiB in doublings, short repetitions in an order left to chance, so that nothing that changes
+/// with time looks like an effect of size.
+#[derive(Debug)]
+pub struct Sizes;
+
+impl Experiment for Sizes {
+    fn name(&self) -> &'static str {
+        "sizes"
+    }
+
+    fn question(&self) -> &'static str {
+        "which transfer size is fast?"
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["runs", "largest"]
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &[
+            "sizes .                  the drive under this directory, 64 B to 1 MiB",
+            "sizes --largest 16M .    up to 16 MiB",
+            "sizes --runs 12 .        narrower intervals",
+            "sizes /dev/sda           a whole drive, reading only",
+        ]
+    }
+
+    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+        plan::plan(ask)
+    }
+
+    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        findings::findings(self, record)
+    }
+}

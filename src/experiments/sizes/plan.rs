@@ -1,0 +1,156 @@
+//! How sizes plans itself.
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::super::{
+    ask::{Ask, PlanError},
+    site::fits,
+};
+use crate::{
+    inventory::{Kind, Target},
+    plan::{Measure, Plan, Rule, Step},
+    units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern},
+};
+
+/// The label of the step that only fills the file, so that there is something to read and nothing new to allocate.
+pub(super) const FILL: &str = "fill";
+/// The smallest transfer; each next one is twice as large.
+const SMALLEST: u64 = 64;
+/// The largest, unless asked otherwise.
+const LARGEST: u64 = MIB;
+/// Repetitions: the fewest of which a median has an interval.
+const RUNS: u32 = 6;
+/// What a repetition moves at most. Through the page cache it is the same for all sizes, so that the fsync at the end
+/// weighs the same in all of them; it is little, because all of it is written however slow the drive is.
+const WRITTEN: u64 = 4 * MIB;
+const MOVED: u64 = 8 * MIB;
+/// What a repetition takes at most, s; an fsync comes on top.
+const SECONDS: f64 = 0.5;
+const WRITE_SECONDS: f64 = 4.0;
+const FILL_SECONDS: f64 = 30.0;
+/// Operations of a direct repetition at most: a disk may do no more than a hundred small writes a second.
+const OPERATIONS: u64 = 4096;
+
+/// The four ways in which each size is moved: label, direction, caching.
+const WAYS: [(&str, Direction, Caching); 4] = [
+    ("write", Direction::Write, Caching::BufferedFsync),
+    ("write direct", Direction::Write, Caching::Direct),
+    ("read", Direction::Read, Caching::Buffered),
+    ("read direct", Direction::Read, Caching::Direct),
+];
+
+pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+    if ask.targets.is_empty() {
+        return Err(PlanError::NoTarget);
+    }
+    let mut steps = Vec::new();
+    for at in 0..ask.targets.len() {
+        steps.extend(target_steps(ask, at)?);
+    }
+    Ok(Plan {
+        experiment: "sizes".to_owned(),
+        protocol: None,
+        engine: ask.engine.clone(),
+        targets: ask.targets.clone(),
+        steps,
+    })
+}
+
+fn target_steps(ask: &Ask, at: usize) -> Result<Vec<Step>, PlanError> {
+    let target = &ask.targets[at];
+    let largest = ask.own.largest.unwrap_or(LARGEST);
+    if !(SMALLEST..=16 * MIB).contains(&largest) {
+        return Err(LoadError::Block(largest).into());
+    }
+    let room = (2 * largest).max(MOVED).min(ask.effort.max_bytes / largest * largest);
+    if room < largest {
+        return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: largest });
+    }
+    let made = target.kind == Kind::Directory;
+    let mut steps = Vec::new();
+    let reach = match target.size {
+        _ if made => {
+            fits(target, room)?;
+            steps.push(Step::Scratch { target: at, bytes: room });
+            steps.push(Step::Measure(fill(at, room, ask)));
+            room
+        }
+        size => size.unwrap_or(0),
+    };
+    let sizes: Vec<u64> = (0..).map(|n| SMALLEST << n).take_while(|&s| s <= largest.min(reach)).collect();
+    let ways = WAYS.iter().filter(|way| made || way.1 == Direction::Read);
+    let points: Vec<_> = ways.flat_map(|way| sizes.iter().map(move |&size| (way, size))).collect();
+    let points: Vec<_> = points.into_iter().filter(|(way, size)| possible(target, way.2, *size)).collect();
+    if points.is_empty() {
+        let (path, bytes) = (target.path.clone(), target.size.unwrap_or(0));
+        return Err(PlanError::TooSmall { path, bytes, block: SMALLEST });
+    }
+    let runs = ask.own.runs.unwrap_or(RUNS);
+    let share = ask.effort.max_seconds / (points.len() as f64 * f64::from(runs) + 1.0);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed.wrapping_add(at as u64));
+    for repetition in 1..=runs {
+        let mut order = points.clone();
+        order.shuffle(&mut random);
+        for ((label, direction, caching), block) in order {
+            let measure = Measure {
+                label: (*label).to_owned(),
+                repetition,
+                targets: vec![at],
+                load: load(*direction, *caching, block, ask.seed),
+                rule: rule(*caching, block, room, share),
+                reach,
+                only_written: made && *direction == Direction::Read,
+                cold: *caching == Caching::Buffered,
+            };
+            steps.push(Step::Measure(measure));
+        }
+    }
+    Ok(steps)
+}
+
+/// Whether this size can be moved so: direct transfers are whole blocks of the drive.
+fn possible(target: &Target, caching: Caching, size: u64) -> bool {
+    caching != Caching::Direct || size % u64::from(target.direct_alignment.max(1)) == 0
+}
+
+fn rule(caching: Caching, block: u64, room: u64, share: f64) -> Rule {
+    let (most, seconds) = match caching {
+        Caching::Direct => (MOVED.min(block * OPERATIONS), SECONDS),
+        Caching::Buffered => (MOVED, SECONDS),
+        Caching::BufferedFsync => (WRITTEN, WRITE_SECONDS),
+    };
+    let bytes = most.max(2 * block).min(room) / block * block;
+    Rule::Fixed { bytes, seconds: Some(seconds.min(share)) }
+}
+
+fn load(direction: Direction, caching: Caching, block: u64, seed: u64) -> Load {
+    Load {
+        direction,
+        pattern: Pattern::Sequential,
+        block,
+        depth: 1,
+        caching,
+        content: Content::Random,
+        seed,
+        verify: false,
+    }
+}
+
+/// Writes the whole file once; its speed is recorded but is nobody's question.
+fn fill(at: usize, bytes: u64, ask: &Ask) -> Measure {
+    let block = MIB.min(bytes);
+    Measure {
+        label: FILL.to_owned(),
+        repetition: 1,
+        targets: vec![at],
+        load: load(Direction::Write, Caching::BufferedFsync, block, ask.seed),
+        rule: Rule::Fixed {
+            bytes: bytes / block * block,
+            seconds: Some(FILL_SECONDS.min(ask.effort.max_seconds)),
+        },
+        reach: bytes,
+        only_written: false,
+        cold: false,
+    }
+}

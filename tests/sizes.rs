@@ -1,0 +1,157 @@
+//! sizes on modelled drives, whose truth is known: from the plan to the sentences.
+
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use drivebench::{
+    analyse::{Estimate, Rules},
+    engine::sim::{Board, Model, Noise, Stalls, Zone},
+    experiments::{Ask, Experiment, Sizes},
+    findings::{At, Findings},
+    plan::{Plan, Step},
+    record::Event,
+    report::{Format, Style, render},
+    units::MIB,
+};
+use modelled::{ask, carry_out, target};
+
+const GB: u64 = 1_000_000_000;
+/// What a transfer costs the modelled stick, and how fast its bytes pass: a knee at 984 B writing, 7.6 KiB reading.
+const COST: f64 = 0.4e-3;
+const WRITE: f64 = 2.461e6;
+const READ: f64 = 18.98e6;
+
+/// The first stick of the post: noisy, and it stops for 0.44 s now and then.
+fn stick() -> Model {
+    let stalls = Stalls {
+        every: 34e6,
+        every_variation: 0.2,
+        seconds: 0.4405,
+        seconds_variation: 0.005,
+        ..Stalls::default()
+    };
+    Model {
+        capacity: 62 * GB,
+        read: vec![Zone { from: 0, rate: READ }],
+        write: vec![Zone { from: 0, rate: WRITE }],
+        operation_seconds: COST,
+        flush_seconds: 0.01,
+        noise: Noise { variation: 0.03, memory: 0.5, run: 0.003 },
+        stalls: vec![stalls],
+        ..Model::default()
+    }
+}
+
+fn asked() -> Ask {
+    ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096)
+}
+
+fn planned(ask: &Ask) -> Plan {
+    Sizes.plan(ask).expect("plans")
+}
+
+fn measured(model: Model, seed: u64) -> Vec<Event> {
+    carry_out(&planned(&asked()), &Board { drives: vec![model], buses: Vec::new(), seed }).expect("runs")
+}
+
+fn found(events: &[Event]) -> Findings {
+    Sizes.findings(&mut events.iter().cloned())
+}
+
+fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
+    let named = findings.estimates.iter().find(|n| n.name == name);
+    &named.unwrap_or_else(|| panic!("no '{name}'")).estimate
+}
+
+fn said(findings: &Findings) -> String {
+    render(findings, Format::Text, Style::PLAIN)
+}
+
+#[test]
+fn the_knee_is_the_models_and_so_are_cost_and_rate() {
+    for seed in 1..=5 {
+        let findings = found(&measured(stick(), seed));
+        let near = |name: &str, truth: f64, within: f64| {
+            let value = estimate(&findings, name).value;
+            assert!((value / truth - 1.0).abs() < within, "seed {seed}: {name} is {value}, not {truth}");
+        };
+        for (way, rate) in [("write direct", WRITE), ("read direct", READ)] {
+            near(&format!("{way} cost of a transfer"), COST, 0.1);
+            near(&format!("{way} rate of bytes"), rate, 0.1);
+            let knee = estimate(&findings, &format!("{way} knee"));
+            let truth = COST * rate;
+            assert!((0.5..2.0).contains(&(knee.value / truth)), "seed {seed}: {way}: {knee:?}, not {truth}");
+        }
+        if seed == 1 {
+            insta::assert_snapshot!(said(&findings));
+            let marks: Vec<_> = findings.figures.iter().flat_map(|f| &f.marks).collect();
+            assert!(marks.len() >= 2 && marks.iter().all(|m| matches!(m.at, At::X(_))), "{marks:?}");
+            assert!(findings.figures.iter().all(|f| f.x.log && !f.text.is_empty() && f.curves.len() == 2));
+        }
+    }
+}
+
+#[test]
+fn every_size_comes_once_a_repetition_in_an_order_that_the_seed_decides() {
+    let order = |seed: u64| -> Vec<(String, u64, u32)> {
+        let plan = planned(&Ask { seed, ..asked() });
+        plan.measures().skip(1).map(|(_, m)| (m.label.clone(), m.load.block, m.repetition)).collect()
+    };
+    let (one, other) = (order(1), order(2));
+    assert!(one == order(1) && one != other);
+    assert_eq!(one.len(), (15 + 12) * 2 * 6);
+    let sorted = |mut order: Vec<_>| {
+        order.sort();
+        order
+    };
+    assert_eq!(sorted(one.clone()), sorted(other));
+    for (round, repetition) in one.chunks(54).zip(1..) {
+        assert!(round.iter().all(|(_, _, n)| *n == repetition), "nothing of the next round comes before it");
+        assert!(!round.is_sorted_by_key(|(_, block, _)| *block));
+    }
+}
+
+#[test]
+fn what_is_moved_is_bounded_and_what_cannot_be_is_refused() {
+    let plan = planned(&asked());
+    let cost = plan.cost(0);
+    assert!(cost.written < 1000 * MIB && cost.seconds.expect("bounded") < 900.0, "{cost:?}");
+    assert!(matches!(plan.steps[0], Step::Scratch { bytes, .. } if bytes == 8 * MIB));
+    let mut large = asked();
+    large.own.largest = Some(16 * MIB);
+    assert_eq!(planned(&large).measures().map(|(_, m)| m.load.block).max(), Some(16 * MIB));
+    let mut small = asked();
+    small.effort.max_bytes = 100_000;
+    let says = |ask: &Ask| Sizes.plan(ask).expect_err("refused").to_string();
+    let mut huge = asked();
+    huge.own.largest = Some(17 * MIB);
+    insta::assert_snapshot!(
+        [says(&small), says(&huge), says(&Ask { targets: vec![], ..asked() })].join("\n")
+    );
+}
+
+#[test]
+fn a_disk_is_only_read_and_a_drive_of_4_kib_blocks_has_no_smaller_direct_transfers() {
+    let disk = planned(&ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096));
+    assert!(disk.measures().all(|(_, m)| !m.load.writes()) && disk.cost(0).written == 0);
+    let mut coarse = target("A", 62 * GB, false);
+    coarse.direct_alignment = 4096;
+    let plan = planned(&ask(vec![coarse], Rules::standard(), 4096));
+    let smallest =
+        |label: &str| plan.measures().filter(|(_, m)| m.label == label).map(|(_, m)| m.load.block).min();
+    assert_eq!((smallest("write direct"), smallest("write")), (Some(4096), Some(64)));
+}
+
+#[test]
+fn a_record_that_ends_early_is_worth_what_it_holds() {
+    let events = measured(stick(), 3);
+    for keep in [0, 1, 2, 3, 40, 300, 2000] {
+        let text = said(&found(&events[..keep.min(events.len())]));
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
+    }
+    let mut few = asked();
+    few.own.runs = Some(2);
+    let board = Board { drives: vec![stick()], buses: Vec::new(), seed: 1 };
+    let text = said(&found(&carry_out(&planned(&few), &board).expect("runs"))).replace('\n', " ");
+    assert!(text.contains("Fewer than 6 repetitions: no interval."), "{text}");
+}
