@@ -29,6 +29,23 @@ pub fn mean(runs: &[f64]) -> Option<Estimate> {
     }
 }
 
+/// The geometric mean of whole runs with Student's interval over their logarithms, for results that differ by factors:
+/// the interval never reaches zero. Values are positive; others are left out. `None` of none.
+pub fn typical(runs: &[f64]) -> Option<Estimate> {
+    let logs: Vec<f64> = runs.iter().filter(|r| r.is_finite() && **r > 0.0).map(|r| r.ln()).collect();
+    let n = logs.len();
+    let value = (logs.iter().sum::<f64>() / n as f64).exp();
+    match n {
+        0 => None,
+        1 => Some(Estimate::unbounded(value, "one run, no interval")),
+        _ => {
+            let factor = (student(n - 1) * deviation(&logs) / (n as f64).sqrt()).exp();
+            let how = format!("t over logarithms, {n} runs");
+            Some(Estimate { value, low: value / factor, high: value * factor, how, converged: false })
+        }
+    }
+}
+
 /// The median of whole runs with the exact interval between two of them, which no stall can widen by itself; six runs
 /// are the fewest that have one. Values are positive; others are left out. `None` of none.
 pub fn median(runs: &[f64]) -> Option<Estimate> {
@@ -63,6 +80,16 @@ mod tests {
         let e = mean(&[5.0, f64::NAN, 0.0]).expect("one good run");
         assert_eq!((e.value, e.low, e.high), (5.0, 0.0, f64::INFINITY));
         assert_eq!(mean(&[]), None);
+    }
+
+    #[test]
+    fn runs_that_differ_by_factors() {
+        // exp(scipy.stats.t.interval(.95, 2, loc=log(20), scale=scipy.stats.sem(log([10, 20, 40])))): a factor of 5.59
+        let e = typical(&[10.0, 20.0, 40.0]).expect("three runs");
+        assert!((e.value - 20.0).abs() < 1e-9 && (e.high / 20.0 - 20.0 / e.low).abs() < 1e-9, "{e:?}");
+        assert!((e.high / 20.0 - 5.5953).abs() < 1e-3, "{e:?}");
+        assert_eq!(typical(&[7.0]).map(|e| e.high), Some(f64::INFINITY));
+        assert_eq!(typical(&[0.0]), None);
     }
 
     #[test]

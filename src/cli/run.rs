@@ -27,7 +27,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
     let resolve = |given: &String| Target::resolve(&inventory, given);
-    let ask = ask(args, args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?)?;
+    let mut ask = ask(args, args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?)?;
+    ask.own.memory = memory(&inventory);
     let plan = experiment.plan(&ask)?;
     let before = describe(&plan);
     if args.plan {
@@ -161,8 +162,17 @@ fn ask(args: &Options, targets: Vec<Target>) -> anyhow::Result<Ask> {
             size: args.size,
             largest: args.largest,
             pause: args.pause.map(|time| time.as_secs_f64()),
+            memory: None,
         },
     })
+}
+
+/// A directory in memory that this user may write, where there is one.
+fn memory(inventory: &Inventory) -> Option<Target> {
+    let places = ["/dev/shm", "/run/shm", "/tmp"];
+    let found = places.iter().filter_map(|place| Target::resolve(inventory, place).ok());
+    let in_memory = |t: &Target| t.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs");
+    found.into_iter().find(|t| in_memory(t) && t.writable())
 }
 
 /// Claims every drive of the plan for measuring, each once.

@@ -51,6 +51,8 @@ pub struct Own {
     pub largest: Option<u64>,
     /// How long a drive is left alone, s.
     pub pause: Option<f64>,
+    /// A directory in memory (tmpfs), where the machine has one: the ceiling beside a drive.
+    pub memory: Option<Target>,
 }
 
 /// When a number is good enough, and what it may cost.
@@ -142,6 +144,12 @@ pub enum PlanError {
         path: PathBuf,
         /// What stands on it.
         what: String,
+    },
+    /// Files are to be made in it, and it is no directory.
+    #[error("{path} is no directory: name one on the drive, and files of drivebench's own are made there", path = path.display())]
+    NoDirectory {
+        /// The file or device.
+        path: PathBuf,
     },
     /// The directory can't be written.
     #[error("{path} can't be written: {why}", path = path.display())]

@@ -4,14 +4,18 @@ mod ask;
 mod baseline;
 mod cells;
 mod gathered;
+mod pagecache;
 mod series;
 mod site;
 mod sizes;
+mod smallfiles;
 mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
+pub use pagecache::PageCache;
 pub use sizes::Sizes;
+pub use smallfiles::SmallFiles;
 pub use waiting::waiting;
 
 use std::fmt;
@@ -43,7 +47,7 @@ pub trait Experiment: Sync + fmt::Debug {
 }
 
 /// All experiments.
-pub const REGISTER: [&dyn Experiment; 2] = [&Baseline, &Sizes];
+pub const REGISTER: [&dyn Experiment; 4] = [&Baseline, &Sizes, &PageCache, &SmallFiles];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

@@ -9,7 +9,7 @@ pub use protocol::{Protocol, ProtocolError};
 use crate::{
     analyse::{Rules, Zones},
     inventory::Target,
-    units::{Caching, Load, MIB, duration},
+    units::{Caching, Load, MIB, count, duration, size},
 };
 
 /// What will be done.
@@ -66,6 +66,46 @@ pub enum Task {
         /// For how long.
         seconds: f64,
     },
+    /// Write files into a directory of our own and bring them to the drive; those that were there before go first.
+    WriteFiles {
+        /// How many, and of which size.
+        set: FileSet,
+        /// Seeds their content.
+        seed: u64,
+        /// Most seconds, but for what bringing them to the drive takes.
+        seconds: f64,
+        /// What is to be predicted from this and others like it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        predict: Option<FileSet>,
+    },
+    /// Read the files that were written before, whose content the page cache holds no longer.
+    ReadFiles {
+        /// How many, and of which size.
+        set: FileSet,
+        /// Most seconds.
+        seconds: f64,
+    },
+}
+
+/// Files of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileSet {
+    /// How many.
+    pub files: u64,
+    /// How large each is, bytes.
+    pub size: u64,
+}
+
+impl FileSet {
+    /// All of them together, bytes.
+    pub fn bytes(&self) -> u64 {
+        self.files.saturating_mul(self.size)
+    }
+
+    /// The set in words, such as `512 files of 4 KiB`.
+    pub fn describe(&self) -> String {
+        format!("{} of {}", count(self.files, "file"), size(self.size))
+    }
 }
 
 impl Task {
@@ -73,6 +113,12 @@ impl Task {
     fn cost(&self) -> Cost {
         match self {
             Self::Pause { seconds } => Cost { seconds: Some(*seconds), ..Cost::default() },
+            Self::WriteFiles { set, seconds, .. } => {
+                Cost { written: set.bytes(), seconds: Some(*seconds), ..Cost::default() }
+            }
+            Self::ReadFiles { set, seconds } => {
+                Cost { read: set.bytes(), seconds: Some(*seconds), ..Cost::default() }
+            }
         }
     }
 
@@ -80,6 +126,10 @@ impl Task {
     pub fn describe(&self) -> String {
         match self {
             Self::Pause { seconds } => format!("leave it alone for {}", duration(*seconds)),
+            Self::WriteFiles { set, .. } => format!("write {}, sync included", set.describe()),
+            Self::ReadFiles { set, .. } => {
+                format!("read {}, dropped from the page cache before", set.describe())
+            }
         }
     }
 }

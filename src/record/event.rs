@@ -109,6 +109,8 @@ pub struct Took {
     pub seconds: f64,
     /// Bytes moved.
     pub bytes: u64,
+    /// Files written or read, where it is about files.
+    pub files: u64,
     /// Someone asked to stop before it was done.
     pub cut_short: bool,
 }

@@ -11,9 +11,9 @@ use std::{
 
 use rustix::fs::{Advice, OFlags, fadvise};
 
-use super::{RunError, scratch::Scratch};
+use super::{RunError, folder::Folder, scratch::Scratch};
 use crate::{
-    engine::FileTarget,
+    engine::{Cancel, FileTarget},
     inventory::{Kind, Moved, Target},
     units::Outcome,
 };
@@ -31,12 +31,16 @@ struct Open {
 /// How long removing a file may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often a wait looks whether someone asked to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// The files of a plan's targets, in their order.
 #[derive(Debug)]
 pub struct Files {
     store: PathBuf,
     run: String,
     open: Vec<Option<Open>>,
+    folders: Vec<Option<Folder>>,
     moved: Vec<Moved>,
 }
 
@@ -44,7 +48,9 @@ impl Files {
     /// Nothing is open yet. `store` and `run` name what must be cleaned up after a crash.
     pub fn new(targets: usize, store: &Path, run: &str) -> Self {
         let open = (0..targets).map(|_| None).collect();
-        Self { store: store.to_owned(), run: run.to_owned(), open, moved: vec![Moved::default(); targets] }
+        let folders = (0..targets).map(|_| None).collect();
+        let (store, run) = (store.to_owned(), run.to_owned());
+        Self { store, run, open, folders, moved: vec![Moved::default(); targets] }
     }
 
     /// Makes a target's scratch file, removing the one before; gives its name where it has one.
@@ -85,16 +91,42 @@ impl Files {
         }
     }
 
+    /// Takes account of what something else than a load moved on this target.
+    pub fn add(&mut self, at: usize, moved: Moved) {
+        self.moved[at].read += moved.read;
+        self.moved[at].written += moved.written;
+    }
+
+    /// The directory of a target for files of our own, made at its first use.
+    pub fn folder(&mut self, at: usize, target: &Target) -> Result<&Folder, RunError> {
+        let folder = match self.folders[at].take() {
+            Some(folder) => folder,
+            None => Folder::create(&target.path, &self.store, &format!("{}{at}", self.run))
+                .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
+        };
+        Ok(self.folders[at].insert(folder))
+    }
+
     /// What loads moved on each target.
     pub fn moved(&self) -> &[Moved] {
         &self.moved
     }
 
-    /// Brings the file to the drive and drops it from the page cache, so that the next read is cold.
-    pub fn cool(&self, at: usize) -> io::Result<()> {
+    /// Brings the file to the drive and drops it from the page cache, so that the next read is cold. A slow drive needs
+    /// its time for that: whoever asks to stop doesn't wait for it.
+    pub fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()> {
         let Some(open) = &self.open[at] else { return Ok(()) };
+        let file = Arc::clone(&open.file);
+        let (done, synced) = mpsc::channel();
+        std::thread::spawn(move || done.send(file.sync_all()));
+        let synced = loop {
+            match synced.recv_timeout(LOOK) {
+                Ok(synced) => break synced,
+                Err(_) if cancel.is_set() => return Ok(()),
+                Err(_) => {}
+            }
+        };
         // Somebody's own file may have changes under way, too; syncing those is a favour and may be refused.
-        let synced = open.file.sync_all();
         if open.scratch.is_some() {
             synced?;
         }
@@ -102,19 +134,31 @@ impl Files {
         Ok(())
     }
 
-    /// Closes a target's file and removes it where it is ours.
+    /// Closes a target's file and removes what is ours.
     pub fn close(&mut self, at: usize) -> Result<(), RunError> {
+        if let Some(folder) = self.folders[at].take() {
+            let path = folder.path().to_owned();
+            patiently(path, move || folder.remove())?;
+        }
         let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
         let path = scratch.path().map(Path::to_owned).unwrap_or_default();
-        // The kernel removes nothing while an operation on it hangs, and nobody should wait for a dead drive.
-        let (done, removed) = mpsc::channel();
-        std::thread::spawn(move || done.send(scratch.remove()));
-        match removed.recv_timeout(PATIENCE) {
-            Ok(removed) => removed.map_err(|(path, source)| RunError::Leftover { path, source }),
-            Err(_) => {
-                let source = io::Error::new(io::ErrorKind::TimedOut, "the drive doesn't answer");
-                Err(RunError::Leftover { path, source })
-            }
+        patiently(path, move || scratch.remove())
+    }
+}
+
+/// Removes what is at `path`, but not for ever: the kernel removes nothing while an operation on it hangs, and nobody
+/// should wait for a dead drive.
+fn patiently(
+    path: PathBuf,
+    remove: impl FnOnce() -> Result<(), (PathBuf, io::Error)> + Send + 'static,
+) -> Result<(), RunError> {
+    let (done, removed) = mpsc::channel();
+    std::thread::spawn(move || done.send(remove()));
+    match removed.recv_timeout(PATIENCE) {
+        Ok(removed) => removed.map_err(|(path, source)| RunError::Leftover { path, source }),
+        Err(_) => {
+            let source = io::Error::new(io::ErrorKind::TimedOut, "the drive doesn't answer");
+            Err(RunError::Leftover { path, source })
         }
     }
 }

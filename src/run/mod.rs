@@ -2,6 +2,7 @@
 
 mod errands;
 mod files;
+mod folder;
 mod lock;
 mod measure;
 mod scratch;
@@ -20,7 +21,7 @@ pub use scratch::{Swept, sweep, sweep_directory};
 use crate::{
     engine::{self, Cancel, EngineError, Flow},
     inventory::{Drive, Inventory, Kind, Moved, Preflight, Snapshot, Sysroot, Target},
-    plan::{Errand, Measure, Plan, Step},
+    plan::{Errand, Measure, Plan, Step, Task},
     record::{Event, How, When, Writer},
     units::{Direction, Ended, Load, Outcome, Pattern, percent, size},
 };
@@ -35,6 +36,14 @@ pub enum RunError {
         dir: PathBuf,
         /// The size that was to be reserved.
         bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No directory can be made for files of our own.
+    #[error("no directory for files can be made in {dir}: {source}", dir = dir.display())]
+    Folder {
+        /// The directory that was to hold it.
+        dir: PathBuf,
         /// What the system said.
         source: io::Error,
     },
@@ -56,7 +65,7 @@ pub enum RunError {
     },
     /// The file made for the loads is still there.
     #[error(
-        "{path} is left ({source}); the next start of drivebench removes it, or rm {path}",
+        "{path} is left ({source}); the next start of drivebench removes it, or rm -r {path}",
         path = path.display()
     )]
     Leftover {
@@ -138,7 +147,7 @@ pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
         }
         let done = match step {
             Step::Scratch { target, bytes } => scratch(plan, *target, *bytes, &mut files, setting),
-            Step::Errand(e) => errand(at, e, setting),
+            Step::Errand(e) => errand(plan, at, e, &mut files, setting),
             Step::Measure(m) => loads(plan, at, (m, false), &mut files, setting).or_else(|e| match e {
                 RunError::Engine(e @ EngineError::NoDirect(_)) => {
                     let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
@@ -188,11 +197,23 @@ fn scratch(
     Ok(Vec::new())
 }
 
-fn errand(step: usize, errand: &Errand, setting: &mut Setting<'_>) -> Result<Troubles, RunError> {
+fn errand(
+    plan: &Plan,
+    step: usize,
+    errand: &Errand,
+    files: &mut files::Files,
+    setting: &mut Setting<'_>,
+) -> Result<Troubles, RunError> {
     setting.watcher.errand(errand);
-    let took = errands::run(errand, setting)?;
-    setting.emit(Event::Errand { step, target: errand.target, took })?;
-    Ok(Vec::new())
+    let target = errand.target;
+    let (took, trouble) = errands::run(errand, &plan.targets[target], files, setting)?;
+    match errand.task {
+        Task::WriteFiles { .. } => files.add(target, Moved { written: took.bytes, read: 0 }),
+        Task::ReadFiles { .. } => files.add(target, Moved { written: 0, read: took.bytes }),
+        Task::Pause { .. } => {}
+    }
+    setting.emit(Event::Errand { step, target, took })?;
+    Ok(trouble.map(|text| (target, text)).into_iter().collect())
 }
 
 fn loads(
@@ -212,7 +233,9 @@ fn loads(
         }
         if m.cold {
             let path = &plan.targets[target].path;
-            files.cool(target).map_err(|source| RunError::Cool { path: path.clone(), source })?;
+            files
+                .cool(target, setting.cancel)
+                .map_err(|source| RunError::Cool { path: path.clone(), source })?;
         }
         sites.push(Site { target, length });
         opened.push(file);

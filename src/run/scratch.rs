@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::folder;
 use rustix::{
     fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, openat},
     io::Errno,
@@ -32,7 +33,7 @@ struct Named {
 
 /// Where markers of named scratch files are kept, within the store.
 const MARKERS: &str = "leftovers";
-const PREFIX: &str = ".drivebench-";
+pub(super) const PREFIX: &str = ".drivebench-";
 const SUFFIX: &str = ".scratch";
 
 impl Scratch {
@@ -60,15 +61,7 @@ impl Scratch {
 
     fn named(dir: &Path, store: &Path, run: &str) -> io::Result<Self> {
         let path = dir.canonicalize()?.join(format!("{PREFIX}{run}{SUFFIX}"));
-        let markers = store.join(MARKERS);
-        fs::create_dir_all(&markers)?;
-        let marker = markers.join(run);
-        let held = OpenOptions::new().write(true).create_new(true).open(&marker)?;
-        flock(&held, FlockOperation::NonBlockingLockExclusive)?;
-        // The marker is on the drive before the file exists, so that no file exists without one.
-        io::Write::write_all(&mut &held, path.as_os_str().as_encoded_bytes())?;
-        held.sync_all()?;
-        File::open(&markers)?.sync_all()?;
+        let (marker, held) = mark(store, run, &path)?;
         let named = Named { path, marker, _held: held };
         match OpenOptions::new().read(true).write(true).create_new(true).open(&named.path) {
             Ok(file) => {
@@ -92,6 +85,20 @@ impl Scratch {
     pub fn remove(mut self) -> Result<(), (PathBuf, io::Error)> {
         self.named.take().map_or(Ok(()), |n| n.remove())
     }
+}
+
+/// Leaves a marker in the store that tells the next start of `path`: its own path, and the file that holds its lock. It
+/// is on the drive before anything is made at `path`, so that nothing is there without one.
+pub(super) fn mark(store: &Path, name: &str, path: &Path) -> io::Result<(PathBuf, File)> {
+    let markers = store.join(MARKERS);
+    fs::create_dir_all(&markers)?;
+    let marker = markers.join(name);
+    let held = OpenOptions::new().write(true).create_new(true).open(&marker)?;
+    flock(&held, FlockOperation::NonBlockingLockExclusive)?;
+    io::Write::write_all(&mut &held, path.as_os_str().as_encoded_bytes())?;
+    held.sync_all()?;
+    File::open(&markers)?.sync_all()?;
+    Ok((marker, held))
 }
 
 impl Named {
@@ -131,15 +138,27 @@ pub fn sweep(store: &Path) -> Vec<Swept> {
 /// marker was swept. Files that a run still holds stay.
 pub fn sweep_directory(dir: &Path) -> Vec<Swept> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    let stale = |path: &PathBuf| run_of(path).is_some() && free(path).is_some();
-    entries.flatten().map(|e| e.path()).filter(stale).filter_map(|p| remove_file(&p)).collect()
+    let swept = |path: PathBuf| {
+        if folder::is_ours(&path) {
+            folder::free(&path)?;
+            return folder::sweep(&path);
+        }
+        run_of(&path)?;
+        free(&path)?;
+        remove_file(&path)
+    };
+    entries.flatten().filter_map(|e| swept(e.path())).collect()
 }
 
 fn sweep_marked(marker: &Path) -> Option<Swept> {
     let _held = free(marker)?;
     let path = PathBuf::from(OsString::from_vec(fs::read(marker).ok()?));
-    // The marker is only as good as whoever can write the store: nothing but a file of ours is removed.
-    let swept = if path.is_absolute() && run_of(&path).is_some() { remove_file(&path) } else { None };
+    // The marker is only as good as whoever can write the store: nothing but what is ours is removed.
+    let swept = match path.is_absolute() {
+        true if run_of(&path).is_some() => remove_file(&path),
+        true if folder::is_ours(&path) => folder::sweep(&path),
+        _ => None,
+    };
     if let Some(Swept::Left(..)) = swept {
         return swept;
     }

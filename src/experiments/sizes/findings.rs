@@ -70,7 +70,7 @@ fn cell(speed: &Estimate) -> String {
     match down.max(up) {
         side if !side.is_finite() => value,
         side if side < EVEN => format!("{value} ±{}", percent(side)),
-        _ => format!("{value} −{:.0} % +{:.0} %", down * 100.0, up * 100.0),
+        _ => format!("{value} -{:.0} % +{:.0} %", down * 100.0, up * 100.0),
     }
 }
 

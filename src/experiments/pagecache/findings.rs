@@ -1,0 +1,222 @@
+//! How pagecache reads its record.
+
+use super::{
+    super::{
+        Experiment,
+        cells::{column, value},
+        gathered::{Gathered, Group},
+        series::Run,
+    },
+    plan::{NAIVE_READ, NAIVE_WRITE, TRUE_READ, TRUE_WRITE, WAYS, Way, is_memory},
+};
+use crate::{
+    analyse::{Estimate, compare, repeat},
+    findings::{At, Axis, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
+    plan::Rule,
+    record::Event,
+    units::{Caching, Direction, Ended, rate, size},
+};
+
+pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let mut held = Gathered::read(record, |_| ());
+    let mut findings = held.findings(experiment);
+    let Some(plan) = held.plan.clone() else { return findings };
+    let mut groups = held.groups(&plan, "");
+    for group in &mut groups {
+        // Memory and drive differ by factors, and few runs through the page cache do, too.
+        let whole = |r: &&Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
+        let speeds: Vec<f64> = group.runs.iter().filter(whole).map(|r| r.estimate.value).collect();
+        group.estimate = repeat::typical(&speeds).unwrap_or_else(|| group.estimate.clone());
+    }
+    // The ceiling is meant to be memory.
+    let asked = plan.targets.iter().any(|t| !is_memory(t));
+    findings.flags.retain(|flag| !(asked && flag.ends_with("this measures memory, not a drive.")));
+    let ceiling: Vec<&Group<'_>> = groups.iter().filter(|g| is_memory(g.target)).collect();
+    let drives = plan.targets.iter().filter(|t| !is_memory(t)).count();
+    for (at, target) in plan.targets.iter().enumerate().filter(|(_, t)| !is_memory(t)) {
+        let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let title = if drives > 1 { target.given.clone() } else { String::new() };
+        findings.tables.push(table(&title, &own, &ceiling));
+        findings.figures.push(figure(&target.given, &own, &ceiling));
+        let said = said(&own);
+        let named = |text: String| if drives > 1 { format!("{title}: {text}") } else { text };
+        findings.verdicts.extend(said.into_iter().map(named));
+    }
+    findings.verdicts.extend(memory(&ceiling, drives));
+    findings.verdicts.extend(advice(&groups));
+    findings.estimates = groups.iter().flat_map(|g| named(g, &groups)).collect();
+    findings
+}
+
+fn way(group: &Group<'_>) -> Option<&'static Way> {
+    // What the page cache had to stand in for is no direct way.
+    let same = |w: &&Way| w.label == group.measure.label && w.caching == group.measure.load.caching;
+    WAYS.iter().find(same)
+}
+
+fn of<'a>(groups: &[&'a Group<'a>], label: &str) -> Option<&'a Group<'a>> {
+    groups.iter().copied().find(|g| g.measure.label == label && way(g).is_some())
+}
+
+/// What tells the truth about this direction.
+fn truth(direction: Direction) -> &'static str {
+    if direction == Direction::Write { TRUE_WRITE } else { TRUE_READ }
+}
+
+fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
+    let columns = vec![
+        column("", false),
+        column("speed", false),
+        column("of the drive's", true),
+        column("runs", true),
+        column("each", true),
+    ];
+    let row = |name: String, group: &Group<'_>| {
+        let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
+        let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
+        let bytes = match group.measure.rule {
+            Rule::Fixed { bytes, .. } => size(bytes),
+            _ => String::new(),
+        };
+        let times = times.map_or(String::new(), |r| times_of(r.estimate.value));
+        vec![name, value(&group.estimate), times, group.runs.len().to_string(), bytes]
+    };
+    let ways = own.iter().filter_map(|g| Some(row(way(g)?.name.to_owned(), g)));
+    let memory = ceiling.iter().map(|g| {
+        let verb = if g.measure.load.writes() { "write" } else { "read" };
+        row(format!("{verb}, memory itself"), g)
+    });
+    Table { title: title.to_owned(), columns, rows: ways.chain(memory).collect() }
+}
+
+/// A multiple, such as `9.1 times`.
+fn times_of(ratio: f64) -> String {
+    if ratio < 9.95 { format!("{ratio:.1} times") } else { format!("{ratio:.0} times") }
+}
+
+/// What is said of one target.
+fn said(own: &[&Group<'_>]) -> Vec<String> {
+    let pairs = [
+        ("Writes", "dd would have said", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
+        ("Reads", "a second dd would have said", NAIVE_READ, TRUE_READ, "cold", "read direct"),
+    ];
+    let mut said = Vec::new();
+    for (verb, naively, naive, real, how, direct) in pairs {
+        let Some(real) = of(own, real) else { continue };
+        let true_speed = written_out(&real.estimate);
+        let mut text = match of(own, naive) {
+            Some(naive) => {
+                let claim = rate(naive.estimate.value);
+                let verdict = wrong_by(&naive.estimate, &real.estimate);
+                format!("{verb}: {naively} {claim}; the drive does {true_speed} {how}: {verdict}.")
+            }
+            None => format!("{verb}: the drive does {true_speed} {how}."),
+        };
+        match of(own, direct) {
+            Some(direct) => text += &format!(" Direct: {}.", written_out(&direct.estimate)),
+            None => text += " Direct was not measured.",
+        }
+        said.push(text);
+    }
+    said
+}
+
+fn written_out(e: &Estimate) -> String {
+    if e.high.is_finite() {
+        format!("{} (95 %: {} to {})", rate(e.value), rate(e.low), rate(e.high))
+    } else {
+        format!("{} (one run, so no interval)", rate(e.value))
+    }
+}
+
+/// By how much a claim is wrong.
+fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
+    let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
+    let e = &ratio.estimate;
+    let bounded = e.high.is_finite() && e.low > 0.0;
+    match (bounded, ratio.different) {
+        (true, true) if e.value > 1.0 => {
+            format!("{} too much (95 %: {:.1} to {:.1})", times_of(e.value), e.low, e.high)
+        }
+        (true, true) => format!("{:.2} of it (95 %: {:.2} to {:.2})", e.value, e.low, e.high),
+        (true, false) => format!("no real difference in so few runs, {} at a guess", times_of(e.value)),
+        (false, _) => format!("{}, by runs too few or too unlike for an interval", times_of(e.value)),
+    }
+}
+
+/// What memory itself can do.
+fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
+    let speed = |label| of(ceiling, label).map(|g| rate(g.estimate.value));
+    match (speed(NAIVE_WRITE), speed(NAIVE_READ)) {
+        (Some(write), Some(read)) => {
+            let path = ceiling.first().map(|g| g.target.path.display().to_string()).unwrap_or_default();
+            Some(format!(
+                "Memory itself takes {write} and gives {read} (tmpfs on {path}): a figure near these is not a drive's."
+            ))
+        }
+        _ if drives > 0 => Some(
+            "How fast memory itself is was not measured: no tmpfs with room was found, or it failed."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// How to measure so that the drive answers.
+fn advice(groups: &[Group<'_>]) -> Option<String> {
+    let wrote = groups.iter().any(|g| g.measure.load.caching == Caching::BufferedFsync);
+    let read = "reads with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";
+    (!groups.is_empty()).then(|| {
+        if wrote {
+            format!("To ask the drive with dd: writes with conv=fsync or oflag=direct, {read}.")
+        } else {
+            format!("To ask the drive with dd: {read}.")
+        }
+    })
+}
+
+fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
+    let ways: Vec<(&Way, &Group<'_>)> = own.iter().filter_map(|g| Some((way(g)?, *g))).collect();
+    let points = ways.iter().zip(0..).map(|((_, g), x)| Point::of(f64::from(x), &g.estimate));
+    let mark = |g: &&Group<'_>| Mark {
+        label: format!(
+            "memory {}, {}",
+            if g.measure.load.writes() { "writing" } else { "reading" },
+            rate(g.estimate.value)
+        ),
+        at: At::Y(g.estimate.value),
+    };
+    let told = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
+    Figure {
+        title: format!("speed by way of moving bytes, {given}"),
+        text: format!("{}.", told.collect::<Vec<_>>().join("; ")),
+        n: format!("n = {} runs each", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
+        x: Axis { names: ways.iter().map(|(w, _)| w.name.to_owned()).collect(), ..Axis::default() },
+        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), log: true, names: Vec::new() },
+        curves: vec![Curve { name: String::new(), style: Style::Dots, points: points.collect() }],
+        marks: ceiling.iter().map(mark).collect(),
+        bands: Vec::new(),
+    }
+}
+
+fn named(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Named> {
+    let name = |name: String, unit: &str, estimate: Estimate| Named {
+        target: group.target.given.clone(),
+        name,
+        unit: unit.to_owned(),
+        estimate,
+        bytes: None,
+    };
+    let label = &group.measure.label;
+    let mut named = vec![name(format!("{label} throughput"), "B/s", group.estimate.clone())];
+    let real =
+        all.iter().find(|g| g.at == group.at && g.measure.label == truth(group.measure.load.direction));
+    if [NAIVE_WRITE, NAIVE_READ].contains(&label.as_str()) {
+        let ratio = real.and_then(|real| compare::ratio(&group.estimate, &real.estimate));
+        named.extend(ratio.map(|r| name(format!("{label} as a multiple of the drive's"), "", r.estimate)));
+    }
+    named
+}

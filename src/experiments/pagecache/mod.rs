@@ -1,0 +1,43 @@
+//! pagecache: how much of that speed was memory?
+
+mod findings;
+mod plan;
+
+use super::{Ask, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event};
+
+/// The same bytes written and read in every way there is, from what the page cache makes of them to what the drive
+/// does; a filesystem in memory as the ceiling.
+#[derive(Debug)]
+pub struct PageCache;
+
+impl Experiment for PageCache {
+    fn name(&self) -> &'static str {
+        "pagecache"
+    }
+
+    fn question(&self) -> &'static str {
+        "how much of that speed was memory?"
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["runs"]
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &[
+            "pagecache .                   the drive under this directory",
+            "pagecache --runs 10 .         narrower intervals",
+            "pagecache --max-bytes 16M .   less is moved, on a drive that is very slow",
+            "pagecache /dev/sda            a whole drive, reading only",
+        ]
+    }
+
+    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+        plan::plan(ask)
+    }
+
+    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        findings::findings(self, record)
+    }
+}

@@ -1,0 +1,130 @@
+//! How pagecache plans itself.
+
+use super::super::{
+    ask::{Ask, PlanError},
+    site::fits,
+};
+use crate::{
+    inventory::{Kind, Target},
+    plan::{Measure, Plan, Rule, Step},
+    units::{Caching, Content, Direction, Load, MIB, Pattern},
+};
+
+/// What each load moves at most: more than most drives' own caches, and so little that the page cache of a board with
+/// 512 MB takes all of it before it holds writers back, which is what deceives people.
+const AMOUNT: u64 = 64 * MIB;
+/// As people copy with dd.
+const BLOCK: u64 = MIB;
+/// Repetitions: the fewest that an interval is worth something with.
+const RUNS: u32 = 3;
+
+/// A way of moving the bytes.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub label: &'static str,
+    /// What it is, for people.
+    pub name: &'static str,
+    pub direction: Direction,
+    pub caching: Caching,
+    /// The page cache holds nothing of the file, and nothing waits to be written.
+    pub cold: bool,
+}
+
+const fn way(
+    (label, name): (&'static str, &'static str),
+    direction: Direction,
+    caching: Caching,
+    cold: bool,
+) -> Way {
+    Way { label, name, direction, caching, cold }
+}
+
+/// What dd says of a write when nobody asks for more.
+pub(super) const NAIVE_WRITE: &str = "write cached";
+/// What dd says of a file that was just written or read.
+pub(super) const NAIVE_READ: &str = "read warm";
+/// What the drive does.
+pub(super) const TRUE_WRITE: &str = "write fsync";
+pub(super) const TRUE_READ: &str = "read cold";
+
+/// In the order in which they are measured: a warm read follows the cold one that warmed it.
+pub(super) const WAYS: [Way; 6] = [
+    way((NAIVE_WRITE, "write, as dd"), Direction::Write, Caching::Buffered, true),
+    way((TRUE_WRITE, "write + fsync"), Direction::Write, Caching::BufferedFsync, true),
+    way(("write direct", "write, direct"), Direction::Write, Caching::Direct, true),
+    way((TRUE_READ, "read, cold"), Direction::Read, Caching::Buffered, true),
+    way((NAIVE_READ, "read, again"), Direction::Read, Caching::Buffered, false),
+    way(("read direct", "read, direct"), Direction::Read, Caching::Direct, true),
+];
+
+/// Whether a target is memory, which stands in the plan as the ceiling.
+pub(super) fn is_memory(target: &Target) -> bool {
+    target.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs")
+}
+
+pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+    if ask.targets.is_empty() {
+        return Err(PlanError::NoTarget);
+    }
+    let bytes = AMOUNT.min(ask.effort.max_bytes) / BLOCK * BLOCK;
+    if bytes == 0 {
+        return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: BLOCK });
+    }
+    let mut targets = ask.targets.clone();
+    // Somebody who asks about memory needs no other; where there is too little of it there is no ceiling.
+    let ceiling =
+        ask.own.memory.iter().filter(|m| fits(m, bytes).is_ok() && !ask.targets.iter().any(is_memory));
+    targets.extend(ceiling.cloned());
+    let mut steps = Vec::new();
+    for (at, target) in targets.iter().enumerate() {
+        let made = target.kind == Kind::Directory;
+        let memory = is_memory(target);
+        let bytes = if made { bytes } else { bytes.min(target.size.unwrap_or(0)) / BLOCK * BLOCK };
+        if made {
+            fits(target, bytes)?;
+        } else if bytes == 0 {
+            let (path, held) = (target.path.clone(), target.size.unwrap_or(0));
+            return Err(PlanError::TooSmall { path, bytes: held, block: BLOCK });
+        }
+        let reads = |w: &&Way| made || w.direction == Direction::Read;
+        // Memory has no drive behind it that could be waited for.
+        let naive = |w: &&Way| !memory || [NAIVE_WRITE, NAIVE_READ].contains(&w.label);
+        let ways: Vec<&Way> = WAYS.iter().filter(reads).filter(naive).collect();
+        let runs = ask.own.runs.unwrap_or(RUNS);
+        let seconds = ask.effort.max_seconds / (ways.len() as f64 * f64::from(runs));
+        for repetition in 1..=runs {
+            if made {
+                // A file of its own each time, as dd makes one: overwriting is another thing.
+                steps.push(Step::Scratch { target: at, bytes });
+            }
+            let step = |w: &&Way| {
+                Step::Measure(Measure {
+                    label: w.label.to_owned(),
+                    repetition,
+                    targets: vec![at],
+                    load: load(w, ask.seed),
+                    rule: Rule::Fixed { bytes, seconds: Some(seconds) },
+                    reach: bytes,
+                    only_written: made && w.direction == Direction::Read,
+                    cold: w.cold && !memory,
+                })
+            };
+            steps.extend(ways.iter().map(step));
+        }
+    }
+    let (experiment, engine) = ("pagecache".to_owned(), ask.engine.clone());
+    Ok(Plan { experiment, protocol: None, engine, targets, steps })
+}
+
+fn load(way: &Way, seed: u64) -> Load {
+    Load {
+        direction: way.direction,
+        pattern: Pattern::Sequential,
+        block: BLOCK,
+        depth: 1,
+        caching: way.caching,
+        content: Content::Random,
+        seed,
+        verify: false,
+    }
+}

@@ -1,0 +1,222 @@
+//! How smallfiles reads its record.
+
+use super::{
+    super::{Experiment, cells::column, gathered::Gathered},
+    costs::{Costs, Prediction},
+};
+use crate::{
+    analyse::Estimate,
+    findings::{Axis, Curve, Figure, Findings, Named, Point, Style, Table},
+    plan::{FileSet, Plan, Task},
+    record::Event,
+    units::{count, decimal_bytes, duration, percent, rate, size},
+};
+
+/// What is predicted where nobody asks for something: the example of those who wonder.
+const EXAMPLE: FileSet = FileSet { files: 20_000, size: 1_000_000 };
+/// A set that the two costs miss by more than this share is told of.
+const OFF: f64 = 0.25;
+
+pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let mut held = Gathered::read(record, |_| ());
+    let mut findings = held.findings(experiment);
+    let Some(plan) = held.plan.take() else { return findings };
+    let asked = plan.errands().find_map(|(_, e)| match e.task {
+        Task::WriteFiles { predict, .. } => predict,
+        _ => None,
+    });
+    let set = asked.unwrap_or(EXAMPLE);
+    for (at, target) in plan.targets.iter().enumerate() {
+        let both = [true, false].map(|write| Costs::of(&plan, &held.errands, at, write));
+        if both.iter().all(|c| c.sets.is_empty()) {
+            continue;
+        }
+        let several = plan.targets.len() > 1;
+        findings.tables.push(table(if several { &target.given } else { "" }, &both));
+        findings.figures.push(figure(&target.given, &both));
+        let mut said: Vec<String> = both.iter().filter_map(|c| predicted(c, set)).collect();
+        said.extend(both.iter().filter_map(beyond(set)));
+        said.extend(both.iter().map(one));
+        said.extend(advice(&both));
+        let named = |text: String| if several { format!("{}: {text}", target.given) } else { text };
+        findings.verdicts.extend(said.into_iter().map(named));
+        findings.estimates.extend(both.iter().flat_map(|c| estimates(&plan, c, set)));
+    }
+    if !findings.tables.is_empty() {
+        findings.verdicts.push(
+            "Cold means here that the page cache held nothing of the files; names and inodes it still held, so \
+             that after a start reading takes longer by looking those up."
+                .to_owned(),
+        );
+    }
+    findings
+}
+
+fn verb(costs: &Costs) -> &'static str {
+    if costs.write { "write" } else { "read" }
+}
+
+/// A value with its interval, in a cell.
+fn cell(e: Option<Estimate>, write: impl Fn(f64) -> String) -> String {
+    let Some(e) = e else { return "-".to_owned() };
+    let (down, up) = (1.0 - e.low / e.value, e.high / e.value - 1.0);
+    match down.max(up) {
+        side if !side.is_finite() => write(e.value),
+        side if side < 0.1 => format!("{} ±{}", write(e.value), percent(side)),
+        _ => format!("{} -{:.0} % +{:.0} %", write(e.value), down * 100.0, up * 100.0),
+    }
+}
+
+fn table(title: &str, both: &[Costs; 2]) -> Table {
+    let columns = vec![
+        column("files", true),
+        column("of", true),
+        column("write", false),
+        column("speed", true),
+        column("read, cold", false),
+        column("speed", true),
+    ];
+    let mut sets: Vec<FileSet> = both.iter().flat_map(|c| c.sets.iter().map(|s| s.set)).collect();
+    sets.sort_by_key(|s| (s.size, s.files));
+    sets.dedup();
+    let row = |set: FileSet| {
+        let cells = both.iter().flat_map(|c| {
+            let own = c.sets.iter().find(|s| s.set == set);
+            let speed = own.and_then(|s| s.speed()).map_or("-".to_owned(), |e| rate(e.value));
+            [cell(own.and_then(|s| s.seconds()), duration), speed]
+        });
+        [set.files.to_string(), size(set.size)].into_iter().chain(cells).collect()
+    };
+    Table { title: title.to_owned(), columns, rows: sets.into_iter().map(row).collect() }
+}
+
+/// A value with its interval in words, where it has one.
+fn within(e: &Estimate, write: impl Fn(f64) -> String) -> String {
+    if e.high.is_finite() {
+        format!("{} (95 %: {} to {})", write(e.value), write(e.low), write(e.high))
+    } else {
+        write(e.value)
+    }
+}
+
+fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
+    let many = costs.predict(set)?.seconds;
+    let one = costs.predict(FileSet { files: 1, size: set.bytes() })?.seconds;
+    let verb = if costs.write { "Writing" } else { "Reading" };
+    let more = percent(many.value / one.value - 1.0);
+    Some(format!(
+        "{verb} {} of {}: {}. As one file of {}: {}, so being many costs {more}.",
+        count(set.files, "file"),
+        decimal_bytes(set.size),
+        within(&many, duration),
+        decimal_bytes(set.bytes()),
+        duration(one.value),
+    ))
+}
+
+/// What makes a prediction a guess; said once, of whichever way has one.
+fn beyond(set: FileSet) -> impl FnMut(&Costs) -> Option<String> {
+    let mut said = false;
+    move |costs| {
+        let Prediction { beyond, .. } = costs.predict(set)?;
+        if beyond.is_empty() || std::mem::replace(&mut said, true) {
+            return None;
+        }
+        Some(format!(
+            "This is outside of what was measured: {}. A drive that slows down after a while isn't in it; `drivebench run cliff` tells.",
+            beyond.join(", ")
+        ))
+    }
+}
+
+/// What is said of one way.
+fn one(costs: &Costs) -> String {
+    let verb = if costs.write { "Writing" } else { "Reading" };
+    let (Some(file), Some(rate_of)) = (costs.file(), costs.rate()) else {
+        return format!(
+            "{verb}: too little was measured to tell files from bytes; it takes more than two sets."
+        );
+    };
+    let sync = costs.sync().filter(|sync| sync.value > 0.0);
+    let sync =
+        sync.map(|e| format!("; the sync at the end takes {}", within(&e, duration))).unwrap_or_default();
+    let mut said = if file.low > 0.0 {
+        format!(
+            "{verb}: a file costs {}, bytes pass at {}{sync}.",
+            within(&file, duration),
+            within(&rate_of, rate)
+        )
+    } else {
+        format!(
+            "{verb}: what a file costs doesn't show, at most {}; bytes pass at {}{sync}.",
+            duration(file.high),
+            within(&rate_of, rate)
+        )
+    };
+    let off = costs.sets.iter().filter_map(|s| {
+        let share = costs.fitted(s.set)? / s.seconds()?.value - 1.0;
+        Some((s.set, share.abs()))
+    });
+    if let Some((set, share)) = off.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > OFF) {
+        said +=
+            &format!(" That misses {} by {}: something else counts there.", set.describe(), percent(share));
+    }
+    said
+}
+
+/// From which size on it doesn't matter.
+fn advice(both: &[Costs; 2]) -> Option<String> {
+    let even = both.iter().filter_map(Costs::even).max_by(|a, b| a.value.total_cmp(&b.value))?;
+    let (bytes, ten) = (size(even.value.round() as u64), size((even.value * 9.0).round() as u64));
+    Some(format!(
+        "A file of {bytes} takes twice as long as its bytes alone; from {ten} on being many costs less than a tenth. \
+         What is smaller goes faster as one archive (tar)."
+    ))
+}
+
+fn figure(given: &str, both: &[Costs; 2]) -> Figure {
+    let measured = |c: &Costs| Curve {
+        name: format!("{}, measured", verb(c)),
+        style: Style::Dots,
+        points: c.sets.iter().filter_map(|s| Some(Point::of(s.set.size as f64, &s.speed()?))).collect(),
+    };
+    let fitted = |c: &Costs| Curve {
+        name: format!("{}, from the cost of files and bytes", verb(c)),
+        style: Style::Line,
+        points: c
+            .sets
+            .iter()
+            .filter_map(|s| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?)))
+            .collect(),
+    };
+    let text = both.iter().map(one).collect::<Vec<_>>().join(" ");
+    let runs = both.iter().flat_map(|c| c.sets.iter().map(|s| s.runs.len())).min().unwrap_or(0);
+    Figure {
+        title: format!("speed over the size of files, {given}"),
+        text,
+        n: format!("n = {runs} runs a set"),
+        x: Axis { label: "size of a file".to_owned(), unit: "B".to_owned(), log: true, names: Vec::new() },
+        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), log: true, names: Vec::new() },
+        curves: both.iter().flat_map(|c| [measured(c), fitted(c)]).filter(|c| !c.points.is_empty()).collect(),
+        marks: Vec::new(),
+        bands: Vec::new(),
+    }
+}
+
+fn estimates(plan: &Plan, costs: &Costs, set: FileSet) -> Vec<Named> {
+    let verb = verb(costs);
+    let name = |what: String, unit: &str, estimate: Estimate| Named {
+        target: plan.targets[costs.at].given.clone(),
+        name: format!("{verb} {what}"),
+        unit: unit.to_owned(),
+        estimate,
+        bytes: None,
+    };
+    let taken = |s: &super::costs::Set| Some(name(s.set.describe(), "s", s.seconds()?));
+    let mut all: Vec<Named> = costs.sets.iter().filter_map(taken).collect();
+    all.extend(costs.file().map(|e| name("cost of a file".to_owned(), "s", e)));
+    all.extend(costs.rate().map(|e| name("rate of bytes".to_owned(), "B/s", e)));
+    all.extend(costs.sync().map(|e| name("cost of the sync".to_owned(), "s", e)));
+    all.extend(costs.predict(set).map(|p| name(format!("{}, predicted", set.describe()), "s", p.seconds)));
+    all
+}

@@ -1,0 +1,43 @@
+//! smallfiles: one big file or many small ones?
+
+mod costs;
+mod findings;
+mod plan;
+
+use super::{Ask, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event};
+
+/// Sets of files, from many small ones to a single large one, written and read; what a file costs, what a byte costs,
+/// and so what any other set would.
+#[derive(Debug)]
+pub struct SmallFiles;
+
+impl Experiment for SmallFiles {
+    fn name(&self) -> &'static str {
+        "smallfiles"
+    }
+
+    fn question(&self) -> &'static str {
+        "one big file or many small ones?"
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["runs", "files", "size"]
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &[
+            "smallfiles .                              the drive under this directory",
+            "smallfiles --files 20000 --size 1MB .     how long would copying these take?",
+            "smallfiles --files 300 --size 4MB --runs 6 /mnt/a",
+        ]
+    }
+
+    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+        plan::plan(ask)
+    }
+
+    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        findings::findings(self, record)
+    }
+}

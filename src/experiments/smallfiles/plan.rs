@@ -1,0 +1,88 @@
+//! How smallfiles plans itself.
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::super::{
+    ask::{Ask, PlanError},
+    site::fits,
+};
+use crate::{
+    inventory::Kind,
+    plan::{Errand, FileSet, Plan, Step, Task},
+    units::{KIB, MIB},
+};
+
+/// What is written: many small files, some middling ones, and a single large one. The first tell what a file costs, the
+/// last what a byte costs.
+const SETS: [FileSet; 5] = [
+    FileSet { files: 512, size: 4 * KIB },
+    FileSet { files: 256, size: 16 * KIB },
+    FileSet { files: 128, size: 64 * KIB },
+    FileSet { files: 16, size: MIB },
+    FileSet { files: 1, size: 64 * MIB },
+];
+/// Most files of a set and most bytes of one that is measured because its size was asked about.
+const FILES: u64 = 512;
+const BYTES: u64 = 16 * MIB;
+/// Repetitions: the fewest that an interval is worth something with.
+const RUNS: u32 = 3;
+
+pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+    if ask.targets.is_empty() {
+        return Err(PlanError::NoTarget);
+    }
+    if let Some(target) = ask.targets.iter().find(|t| t.kind != Kind::Directory) {
+        return Err(PlanError::NoDirectory { path: target.path.clone() });
+    }
+    let predict = ask.own.files.zip(ask.own.size).map(|(files, size)| FileSet { files, size });
+    let sets = sets(predict.map(|set| set.size), ask.effort.max_bytes);
+    let most = sets.iter().map(FileSet::bytes).max().filter(|most| *most > 0);
+    let Some(most) = most.filter(|_| sets.len() >= SETS.len() - 1) else {
+        return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: SETS[3].size });
+    };
+    let runs = ask.own.runs.unwrap_or(RUNS);
+    let seconds = ask.effort.max_seconds / (sets.len() as f64 * f64::from(runs) * 2.0);
+    let mut steps = Vec::new();
+    for (at, target) in ask.targets.iter().enumerate() {
+        fits(target, most)?;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed.wrapping_add(at as u64));
+        for repetition in 1..=runs {
+            // In an order left to chance, so that what changes with time doesn't look like an effect of size.
+            let mut order = sets.clone();
+            order.shuffle(&mut random);
+            for set in order {
+                let seed = ask.seed.wrapping_add(u64::from(repetition));
+                let errand = |verb: &str, task| {
+                    let label = format!("{verb} {}", set.describe());
+                    Step::Errand(Errand { label, repetition, target: at, task })
+                };
+                steps.push(errand("write", Task::WriteFiles { set, seed, seconds, predict }));
+                steps.push(errand("read", Task::ReadFiles { set, seconds }));
+            }
+        }
+    }
+    Ok(Plan {
+        experiment: "smallfiles".to_owned(),
+        protocol: None,
+        engine: None,
+        targets: ask.targets.clone(),
+        steps,
+    })
+}
+
+/// The sets, none of more than `max_bytes`; one more of files as large as those asked about.
+fn sets(asked: Option<u64>, max_bytes: u64) -> Vec<FileSet> {
+    let within = |set: FileSet| {
+        // The single large file gets smaller; of the others there are fewer.
+        let size = if set.files == 1 { set.size.min(max_bytes) } else { set.size };
+        FileSet { files: set.files.min(max_bytes / size.max(1)), size }
+    };
+    let own = asked.filter(|size| (1..=BYTES).contains(size) && SETS.iter().all(|set| set.size != *size));
+    let own = own.map(|size| FileSet { files: (BYTES / size).clamp(1, FILES), size });
+    let mut sets: Vec<FileSet> =
+        SETS.into_iter().chain(own).map(within).filter(|set| set.files > 0).collect();
+    sets.sort();
+    sets.dedup();
+    sets
+}
