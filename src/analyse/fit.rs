@@ -139,8 +139,9 @@ impl Fit {
         for (i, a) in parts.iter().enumerate() {
             variance += parts.iter().enumerate().map(|(j, b)| a * b * self.covariance[i][j]).sum::<f64>();
         }
-        let half = student(self.degrees) * variance.max(0.0).sqrt();
-        self.estimate(value, (value - half).max(0.0), value + half)
+        // What adds up scatters by shares: the interval never reaches zero.
+        let factor = (student(self.degrees) * variance.max(0.0).sqrt() / value).exp();
+        self.estimate(value, value / factor, value * factor)
     }
 
     /// What the fit makes of so much of each part.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Output;
 use crate::{
     analyse::Estimate,
-    plan::{Errand, Measure, Plan, Rule},
+    plan::{Errand, Measure, Plan, Rule, Task},
     record::Event,
     report::wrapped,
     run::{Progress, Watcher},
@@ -131,6 +131,8 @@ impl Watcher for Show<'_> {
         let line = format!("  {heading}: {}", errand.task.describe());
         match self.how {
             Way::Live => self.output.redraw(Some(&line)),
+            // Sets of files come by the dozen, and each is over soon.
+            Way::Plain if matches!(errand.task, Task::WriteFiles { .. } | Task::ReadFiles { .. }) => {}
             Way::Plain => self.output.note(&line),
             Way::Events => self.line(&json!({
                 "event": "begin",

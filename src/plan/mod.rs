@@ -126,10 +126,8 @@ impl Task {
     pub fn describe(&self) -> String {
         match self {
             Self::Pause { seconds } => format!("leave it alone for {}", duration(*seconds)),
-            Self::WriteFiles { set, .. } => format!("write {}, sync included", set.describe()),
-            Self::ReadFiles { set, .. } => {
-                format!("read {}, dropped from the page cache before", set.describe())
-            }
+            Self::WriteFiles { .. } => "sync at the end included".to_owned(),
+            Self::ReadFiles { .. } => "dropped from the page cache before".to_owned(),
         }
     }
 }

@@ -137,9 +137,11 @@ fn one(costs: &Costs) -> String {
             "{verb}: too little was measured to tell files from bytes; it takes more than two sets."
         );
     };
-    let sync = costs.sync().filter(|sync| sync.value > 0.0);
-    let sync =
-        sync.map(|e| format!("; the sync at the end takes {}", within(&e, duration))).unwrap_or_default();
+    let sync = match costs.sync().filter(|sync| sync.value > 0.0) {
+        Some(e) if e.low > 0.0 => format!("; the sync at the end takes {}", within(&e, duration)),
+        Some(e) => format!("; the sync at the end takes at most {}", duration(e.high)),
+        None => String::new(),
+    };
     let mut said = if file.low > 0.0 {
         format!(
             "{verb}: a file costs {}, bytes pass at {}{sync}.",

@@ -1,0 +1,228 @@
+//! smallfiles and pagecache: from records whose truth is known to the sentences, and on the disk that the build is on.
+
+#[path = "support/cli.rs"]
+mod cli;
+#[path = "support/faultfs.rs"]
+mod faultfs;
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use cli::{Cli, names};
+use drivebench::{
+    analyse::Rules,
+    engine::sim::{Board, Model, Noise},
+    experiments::{Ask, Experiment, Own, PageCache, SmallFiles},
+    findings::Findings,
+    inventory::{Mount, Target},
+    plan::{FileSet, Plan, Task},
+    record::{Event, Took},
+    report::{Format, Style, render},
+    units::MIB,
+};
+use faultfs::FaultFs;
+use modelled::{ask, carry_out, target};
+use rand::{Rng, SeedableRng};
+use rand_distr::StandardNormal;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::process::Signal;
+
+const GB: u64 = 1_000_000_000;
+
+fn said(findings: &Findings) -> String {
+    render(findings, Format::Text, Style::PLAIN)
+}
+
+fn asked(own: Own) -> Ask {
+    Ask { own, ..ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096) }
+}
+
+/// A stick: a file costs 8 ms to write and 2 ms to read, bytes pass at 4 and 18 MB/s, a sync takes 60 ms.
+fn truth(write: bool, set: FileSet) -> f64 {
+    let (files, bytes) = (set.files as f64, set.bytes() as f64);
+    if write { 0.06 + files * 8e-3 + bytes / 4e6 } else { files * 2e-3 + bytes / 18e6 }
+}
+
+/// The record of a run on that stick, each set within 4 % of its truth.
+fn recorded(plan: &Plan, seed: u64) -> Vec<Event> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut events = vec![Event::Plan { plan: plan.clone() }];
+    for (step, errand) in plan.errands() {
+        let (write, set) = match errand.task {
+            Task::WriteFiles { set, .. } => (true, set),
+            Task::ReadFiles { set, .. } => (false, set),
+            Task::Pause { .. } => continue,
+        };
+        let seconds = truth(write, set) * (1.0 + 0.04 * random.sample::<f64, _>(StandardNormal));
+        let took = Took { seconds, bytes: set.bytes(), files: set.files, ..Took::default() };
+        events.push(Event::Errand { step, target: errand.target, took });
+    }
+    events
+}
+
+#[test]
+fn a_mix_that_was_not_measured_is_predicted() {
+    let mix = FileSet { files: 300, size: 200_000 };
+    let own = Own { files: Some(mix.files), size: Some(mix.size), ..Own::default() };
+    let plan = SmallFiles.plan(&asked(own)).expect("plans");
+    let (mut near, mut held) = (0, 0);
+    for seed in 0..100 {
+        let findings = SmallFiles.findings(&mut recorded(&plan, seed).into_iter());
+        for (write, verb) in [(true, "write"), (false, "read")] {
+            let name = format!("{verb} 300 files of 195 KiB, predicted");
+            let predicted = &findings.estimates.iter().find(|n| n.name == name).expect("predicted").estimate;
+            let truth = truth(write, mix);
+            near += usize::from((predicted.value / truth - 1.0).abs() < 0.1);
+            held += usize::from(predicted.low <= truth && truth <= predicted.high);
+        }
+        if seed == 1 {
+            insta::assert_snapshot!("mix", said(&findings));
+            assert!(findings.figures.len() == 1 && findings.figures[0].curves.len() == 4);
+        }
+    }
+    assert!(near == 200 && held >= 190, "{near} within 10 %, {held} intervals hold the truth, of 200");
+}
+
+#[test]
+fn what_lies_outside_is_a_guess_and_what_was_cut_short_counts_for_nothing() {
+    let plan = SmallFiles.plan(&asked(Own::default())).expect("plans");
+    let events = recorded(&plan, 1);
+    let text = |events: &[Event]| said(&SmallFiles.findings(&mut events.iter().cloned())).replace('\n', " ");
+    let whole = text(&events);
+    assert!(whole.contains("39.1 times as many files as were measured"), "{whole}");
+    for keep in [0, 1, 2, 5, 9, 20] {
+        let text = text(&events[..keep]);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
+    }
+    assert!(text(&events[..3]).contains("too little was measured"));
+    let cut: Vec<Event> = events
+        .iter()
+        .map(|e| match e {
+            Event::Errand { step, target, took } => {
+                Event::Errand { step: *step, target: *target, took: Took { cut_short: true, ..*took } }
+            }
+            other => other.clone(),
+        })
+        .collect();
+    assert!(SmallFiles.findings(&mut cut.into_iter()).tables.is_empty());
+}
+
+#[test]
+fn smallfiles_is_bounded_and_wants_a_directory() {
+    let plan = SmallFiles.plan(&asked(Own::default())).expect("plans");
+    assert!(plan.cost(0).written < 300 * MIB, "{:?}", plan.cost(0));
+    let says = |ask: &Ask| SmallFiles.plan(ask).expect_err("refused").to_string();
+    let mut small = asked(Own::default());
+    small.effort.max_bytes = 4096;
+    let mut full = asked(Own::default());
+    full.targets[0].free = Some(80 * MIB);
+    let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
+    insta::assert_snapshot!([says(&small), says(&full), says(&disk)].join("\n"));
+}
+
+fn memory() -> Target {
+    let mount = Mount { filesystem: "tmpfs".to_owned(), ..Mount::default() };
+    Target {
+        given: "/dev/shm".to_owned(),
+        drives: Vec::new(),
+        mount: Some(mount),
+        ..target("shm", GB, false)
+    }
+}
+
+/// What a page cache makes of these loads: they move at memory's speed.
+fn deceived(plan: &Plan, events: Vec<Event>) -> Vec<Event> {
+    let cached = |step: usize| {
+        plan.measures().any(|(at, m)| at == step && ["write cached", "read warm"].contains(&m.label.as_str()))
+    };
+    let faster = |event| match event {
+        Event::Outcome { step, target, zone, mut outcome, again } if cached(step) => {
+            outcome.seconds /= 9.0;
+            Event::Outcome { step, target, zone, outcome, again }
+        }
+        other => other,
+    };
+    events.into_iter().map(faster).collect()
+}
+
+#[test]
+fn what_dd_would_have_claimed() {
+    let noise = Noise { variation: 0.03, memory: 0.6, run: 0.01 };
+    let stick = Model { noise, flush_seconds: 0.01, ..Model::flat(62 * GB, 22e6) };
+    let own = Own { memory: Some(memory()), ..Own::default() };
+    let plan = PageCache.plan(&asked(own)).expect("plans");
+    let board = Board { drives: vec![stick, Model::flat(GB, 900e6)], buses: Vec::new(), seed: 3 };
+    let events = carry_out(&plan, &board).expect("runs");
+    let honest = said(&PageCache.findings(&mut events.clone().into_iter()));
+    assert!(honest.contains("no real difference"), "{honest}");
+    let events = deceived(&plan, events);
+    let findings = PageCache.findings(&mut events.clone().into_iter());
+    insta::assert_snapshot!("deceived", said(&findings));
+    let multiple = findings.estimates.iter().find(|n| n.name == "write cached as a multiple of the drive's");
+    let multiple = &multiple.expect("a multiple").estimate;
+    assert!(multiple.low < 9.0 && 9.0 < multiple.high, "{multiple:?}");
+    assert_eq!(findings.figures[0].marks.len(), 2);
+    for keep in [0, 1, 2, 3, 60, 200] {
+        let text = said(&PageCache.findings(&mut events[..keep].iter().cloned()));
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
+    }
+}
+
+#[test]
+fn pagecache_is_bounded_by_what_a_small_board_has() {
+    let plan = PageCache.plan(&asked(Own { memory: Some(memory()), ..Own::default() })).expect("plans");
+    assert!((0..2).all(|target| plan.space(target) <= 64 * MIB) && plan.targets.len() == 2);
+    let mut little = memory();
+    little.free = Some(100 * MIB);
+    let alone = PageCache.plan(&asked(Own { memory: Some(little), ..Own::default() })).expect("plans");
+    assert_eq!(alone.targets.len(), 1, "no ceiling where memory is short");
+    let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
+    assert_eq!(PageCache.plan(&disk).expect("plans").cost(0).written, 0);
+}
+
+#[test]
+fn both_run_on_a_disk_and_leave_nothing() {
+    for (experiment, expected) in [("smallfiles", "a file costs"), ("pagecache", "dd would have said")] {
+        let (cli, place) = (Cli::new(), Cli::directory());
+        let here = place.path().to_str().expect("UTF-8");
+        let done = cli.run(["run", experiment, "--wait", "--max-bytes", "2M", here]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(
+            done.out.replace('\n', " ").contains(expected) || done.out.contains("doesn't show"),
+            "{}",
+            done.out
+        );
+        assert!(done.out.lines().all(|l| l.chars().count() <= 80 || l.starts_with("  ")), "{}", done.out);
+        assert_eq!(names(place.path()), [""; 0]);
+        let again = cli.run(["results", "show", &cli.run_name()]);
+        assert_eq!((again.code, again.out), (0, done.out));
+    }
+}
+
+#[test]
+fn smallfiles_that_is_stopped_or_killed_leaves_nothing_in_the_end() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let args = ["run", "smallfiles", "--wait", "--runs", "1000", place.path().to_str().expect("UTF-8")];
+    let mut running = cli.start(args);
+    running.wait_for("errand");
+    running.signal(Signal::INT);
+    assert_eq!(running.finish(), Some(130));
+    assert_eq!(names(place.path()), [""; 0]);
+
+    let mut running = cli.start(args);
+    running.wait_for("errand");
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish(), None);
+    assert_eq!(names(place.path()).len(), 1, "what was killed couldn't clear up");
+    let next = cli.run(["list"]);
+    assert!(next.err.contains(".files"), "{}", next.err);
+    assert_eq!(names(place.path()), [""; 0]);
+}
+
+#[test]
+fn a_filesystem_without_directories_is_told_of_and_left_as_it_was() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    let done = cli.run(["run", "smallfiles", "--wait", fs.path().to_str().expect("UTF-8")]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(done.err.contains("no directory for files can be made in"), "{}", done.err);
+    assert_eq!((names(fs.path()), names(&cli.store().join("leftovers"))), (vec![], vec![]));
+}
