@@ -135,6 +135,9 @@ impl Fit {
     /// share of the cost.
     pub fn predict(&self, parts: &[f64], error: f64) -> Estimate {
         let value: f64 = parts.iter().zip(&self.costs).map(|(a, b)| a * b).sum();
+        if value <= 0.0 {
+            return self.estimate(0.0, 0.0, f64::INFINITY);
+        }
         let mut variance = (value * error).powi(2) * self.squares / self.degrees as f64;
         for (i, a) in parts.iter().enumerate() {
             variance += parts.iter().enumerate().map(|(j, b)| a * b * self.covariance[i][j]).sum::<f64>();
