@@ -67,29 +67,26 @@ fn truth(direction: Direction) -> &'static str {
 }
 
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
-    let columns = vec![
-        column("", false),
-        column("speed", false),
-        column("of the drive's", true),
-        column("runs", true),
-        column("each", true),
-    ];
+    let columns =
+        vec![column("", false), column("speed", false), column("of the drive's", true), column("runs", true)];
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
-        let bytes = match group.measure.rule {
-            Rule::Fixed { bytes, .. } => size(bytes),
-            _ => String::new(),
-        };
         let times = times.map_or(String::new(), |r| times_of(r.estimate.value));
-        vec![name, value(&group.estimate), times, group.runs.len().to_string(), bytes]
+        vec![name, value(&group.estimate), times, group.runs.len().to_string()]
     };
     let ways = own.iter().filter_map(|g| Some(row(way(g)?.name.to_owned(), g)));
     let memory = ceiling.iter().map(|g| {
         let verb = if g.measure.load.writes() { "write" } else { "read" };
         row(format!("{verb}, memory itself"), g)
     });
-    Table { title: title.to_owned(), columns, rows: ways.chain(memory).collect() }
+    let amount = own.iter().find_map(|g| match g.measure.rule {
+        Rule::Fixed { bytes, .. } => Some(format!("{} each", size(bytes))),
+        _ => None,
+    });
+    let title = [Some(title.to_owned()).filter(|t| !t.is_empty()), amount].into_iter().flatten();
+    let title = title.collect::<Vec<_>>().join(", ");
+    Table { title, columns, rows: ways.chain(memory).collect() }
 }
 
 /// A multiple, such as `9.1 times`.

@@ -59,12 +59,9 @@ fn verb(costs: &Costs) -> &'static str {
 /// A value with its interval, in a cell.
 fn cell(e: Option<Estimate>, write: impl Fn(f64) -> String) -> String {
     let Some(e) = e else { return "-".to_owned() };
-    let (down, up) = (1.0 - e.low / e.value, e.high / e.value - 1.0);
-    match down.max(up) {
-        side if !side.is_finite() => write(e.value),
-        side if side < 0.1 => format!("{} ±{}", write(e.value), percent(side)),
-        _ => format!("{} -{:.0} % +{:.0} %", write(e.value), down * 100.0, up * 100.0),
-    }
+    // Intervals over logarithms reach further up than down: the wider side is shown.
+    let side = e.high / e.value - 1.0;
+    if side.is_finite() { format!("{} ±{}", write(e.value), percent(side)) } else { write(e.value) }
 }
 
 fn table(title: &str, both: &[Costs; 2]) -> Table {
