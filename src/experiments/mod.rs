@@ -6,10 +6,12 @@ mod cells;
 mod gathered;
 mod series;
 mod site;
+mod together;
 mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
+pub use together::Together;
 pub use waiting::waiting;
 
 use std::fmt;
@@ -30,6 +32,11 @@ pub trait Experiment: Sync + fmt::Debug {
     /// What people type after `drivebench run`.
     fn examples(&self) -> &'static [&'static str];
 
+    /// Bytes per operation where nobody asks for another size.
+    fn block(&self) -> u64 {
+        4096
+    }
+
     /// What it would do. Touches no drive.
     ///
     /// # Errors
@@ -41,7 +48,7 @@ pub trait Experiment: Sync + fmt::Debug {
 }
 
 /// All experiments.
-pub const REGISTER: [&dyn Experiment; 1] = [&Baseline];
+pub const REGISTER: [&dyn Experiment; 2] = [&Baseline, &Together];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {
