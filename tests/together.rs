@@ -141,47 +141,54 @@ fn said(findings: &Findings) -> String {
     text
 }
 
-/// A machine by chance, and what limits it: the names that may be given, for reads and for writes.
-fn by_chance(random: &mut Xoshiro256PlusPlus, blurred: bool) -> (Machine, [Vec<(String, f64)>; 2]) {
+/// What limits a load of a machine by chance.
+#[derive(Debug, Default)]
+struct Truth {
+    /// Names and rates of the ceilings below what their drives could do.
+    limits: Vec<(String, f64)>,
+    /// Names of ceilings so near to what their drives can do that either is right.
+    near: Vec<String>,
+}
+
+/// A machine by chance, and what limits its reads and its writes; `near` ceilings only where they are allowed.
+fn by_chance(random: &mut Xoshiro256PlusPlus, near: bool) -> (Machine, [Truth; 2]) {
     loop {
         let n = random.random_range(2..=6);
-        let models: Vec<Model> = (0..n)
-            .map(|_| {
-                let read: f64 = (random.random_range(5f64.ln()..40f64.ln())).exp() * 1e6;
-                stick(read * random.random_range(0.3..0.9), read)
-            })
-            .collect();
+        let mut model = || {
+            let read: f64 = random.random_range(5f64.ln()..40f64.ln()).exp() * 1e6;
+            let mut model = stick(read * random.random_range(0.3..0.9), read);
+            model.noise.run = random.random_range(0.002..0.02);
+            model
+        };
+        let models: Vec<Model> = (0..n).map(|_| model()).collect();
         let two = n > 2 && random.random_bool(0.5);
         let hubs: Vec<usize> = (0..n).map(|i| if two { 1 + i % 2 } else { 1 }).collect();
         let on = |hub: usize| (0..n).filter(|i| hubs[*i] == hub).collect::<Vec<_>>();
         // The ceiling stands at the hubs, or at the bus that both hang on.
-        let at_hubs = two && random.random_bool(0.6);
-        let groups: Vec<(String, Vec<usize>)> = if at_hubs {
-            vec![("hub 1".to_owned(), on(1)), ("hub 2".to_owned(), on(2))]
-        } else {
-            vec![("the USB2 bus".to_owned(), (0..n).collect())]
+        let groups: Vec<(&str, Vec<usize>)> = match (two, random.random_bool(0.6)) {
+            (true, true) => vec![("hub 1", on(1)), ("hub 2", on(2))],
+            (true, false) => vec![("the USB2 bus", (0..n).collect())],
+            // Which of both it is can't be told, and the nearer one is named.
+            (false, _) => vec![("hub 1", (0..n).collect())],
         };
         let mut links = Vec::new();
-        let mut truth = [Vec::new(), Vec::new()];
-        let mut clear = true;
+        let mut truth = [Truth::default(), Truth::default()];
         for (name, drives) in groups.into_iter().filter(|(_, drives)| drives.len() > 1) {
             let sum = |of: fn(&Model) -> f64| drives.iter().map(|&d| of(&models[d])).sum::<f64>();
             let sums = [sum(|m| m.read[0].rate), sum(|m| m.write[0].rate)];
-            let ratio = if random.random_bool(0.5) {
-                random.random_range(0.3..0.9)
-            } else {
-                random.random_range(1.1..2.0)
-            };
-            let rate = ratio * sums[0];
+            let below = random.random_bool(0.5);
+            let rate =
+                sums[0] * if below { random.random_range(0.3..0.9) } else { random.random_range(1.1..2.0) };
             for (load, sum) in truth.iter_mut().zip(sums) {
-                clear &= !(0.87..1.2).contains(&(rate / sum));
-                if rate < sum {
-                    load.push((name.clone(), rate));
+                if (0.87..1.2).contains(&(rate / sum)) {
+                    load.near.push(name.to_owned());
+                } else if rate < sum {
+                    load.limits.push((name.to_owned(), rate));
                 }
             }
             links.push(link(rate, &drives));
         }
-        if clear || blurred {
+        if near || truth.iter().all(|t| t.near.is_empty()) {
             return (Machine::new(models, &hubs, links), truth);
         }
     }
@@ -189,62 +196,63 @@ fn by_chance(random: &mut Xoshiro256PlusPlus, blurred: bool) -> (Machine, [Vec<(
 
 #[derive(Debug, Default)]
 struct Score {
+    /// Machines of which reads and writes were answered rightly.
     right: u32,
     wrong: Vec<String>,
     wrong_and_sure: Vec<String>,
-    high: u32,
+    /// Answers of high confidence.
+    sure: u32,
+    /// The most that a ceiling was off, as a share.
     worst: f64,
 }
 
-fn judge(scenarios: u64, seed: u64, blurred: bool) -> Score {
+fn judge(machines: u64, seed: u64, near: bool) -> Score {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut score = Score::default();
-    for round in 0..scenarios {
-        let (machine, truth) = by_chance(&mut random, blurred);
+    for round in 0..machines {
+        let (machine, truth) = by_chance(&mut random, near);
         let findings = machine.findings(round);
+        let mut right = true;
         for (load, truth) in ["read", "write"].iter().zip(&truth) {
             let named = limits(&findings, load);
-            // On one hub alone it can't be told whether it is the hub or the bus above.
-            let one = machine.hubs.iter().all(|h| *h == 1);
-            let same = |name: &str, other: &str| {
-                name == other || one && ["hub 1", "the USB2 bus"].contains(&name) && other == "the USB2 bus"
-            };
-            let ceilings: Vec<&(String, f64, String)> = named.iter().filter(|l| l.0 != "drives").collect();
-            let right = ceilings.len() == truth.len()
-                && truth.iter().all(|(name, _)| ceilings.iter().any(|l| same(&l.0, name)));
-            let sure = named.iter().any(|l| l.2 == "high");
-            score.high += u32::from(sure);
-            if right {
-                score.right += 1;
-                for (name, rate) in truth {
-                    let found = ceilings.iter().find(|l| same(&l.0, name)).expect("named");
-                    score.worst = score.worst.max((found.1 / rate - 1.0).abs());
-                }
-            } else {
-                let links: Vec<f64> = machine.links.iter().map(|l| l.rate).collect();
-                let text = format!(
-                    "{round} {load}: {truth:?}, but {named:?}; links {links:?}, hubs {:?}",
-                    machine.hubs
-                );
+            let is_near = |name: &String| truth.near.contains(name);
+            let true_one = |name: &String| truth.limits.iter().find(|t| t.0 == *name);
+            let ceilings: Vec<_> = named.iter().filter(|l| l.0 != "drives" && !is_near(&l.0)).collect();
+            let missed: Vec<_> =
+                truth.limits.iter().filter(|t| !ceilings.iter().any(|l| l.0 == t.0)).collect();
+            let invented: Vec<_> = ceilings.iter().filter(|l| true_one(&l.0).is_none()).collect();
+            for ceiling in &ceilings {
+                let off = true_one(&ceiling.0).map_or(0.0, |t| (ceiling.1 / t.1 - 1.0).abs());
+                score.worst = score.worst.max(off);
+            }
+            score.sure += u32::from(named.iter().any(|l| l.2 == "high"));
+            let drives_sure = named.iter().any(|l| l.0 == "drives" && l.2 == "high");
+            let sure = invented.iter().any(|l| l.2 == "high") || !missed.is_empty() && drives_sure;
+            if !missed.is_empty() || !invented.is_empty() {
+                right = false;
+                let text = format!("{round} {load}: {truth:?}, but {named:?}; {:?}", machine.links);
                 if sure { &mut score.wrong_and_sure } else { &mut score.wrong }.push(text);
             }
         }
+        score.right += u32::from(right);
     }
     score
 }
 
 #[test]
-fn the_limit_of_twenty_machines_by_chance() {
+fn the_limit_of_machines_by_chance() {
     let score = judge(20, 1, false);
-    println!("{score:#?}");
-    assert!(score.right >= 38 && score.wrong_and_sure.is_empty(), "{score:#?}");
-    assert!(score.worst < 0.05 && score.high > 10, "{score:#?}");
+    assert!(score.right >= 19 && score.wrong_and_sure.is_empty() && score.worst < 0.05, "{score:#?}");
+    assert!(score.sure >= 20, "of 40 answers half are sure: {score:#?}");
+    // Ceilings near to what the drives can do: either is right, but a third thing is not.
+    let score = judge(60, 2, true);
+    assert!(score.right >= 56 && score.wrong_and_sure.is_empty(), "{score:#?}");
 }
 
 #[test]
-#[ignore = "a study: a minute"]
+#[ignore = "a study: cargo test --test together -- --ignored --nocapture"]
 fn the_limit_of_many_machines_by_chance() {
-    for (seed, blurred) in [(2, false), (3, true)] {
-        println!("{:#?}", judge(200, seed, blurred));
+    for (seed, near) in [(3, false), (4, true)] {
+        println!("{:#?}", judge(1000, seed, near));
     }
 }

@@ -75,6 +75,8 @@ impl Confidence {
 const CLEAR: f64 = 10.0;
 /// All at once reach this share of their sum: nothing that they share limits.
 const REACHED: f64 = 0.95;
+/// A ceiling above this share of what its drives add up to alone is near to that.
+const NEAR: f64 = 0.92;
 /// Half an interval as wide as this share decides nothing.
 const WIDE: f64 = 0.1;
 
@@ -159,6 +161,9 @@ impl Answer<'_> {
         // What no model explains, or what was not repeated, is sure of nothing.
         at_most(Confidence::Low, misfit > 6.0 || !found.ceiling.high.is_finite());
         at_most(Confidence::Moderate, misfit > 3.0 || found.ceiling.half_width() > WIDE);
+        // A ceiling so near to what the drives can do may be no ceiling, but how they get in each other's way.
+        let near = self.own_sum(&shared.members) * NEAR < found.ceiling.value;
+        at_most(Confidence::Moderate, near);
         if let (true, Some(Level::Limit)) = (all, level) {
             // What slows all of them is explained by a processor that has nothing left.
             return self.processor(found.ceiling.clone(), confidence, &sign);
@@ -206,6 +211,12 @@ impl Answer<'_> {
             confidence,
             because,
         }
+    }
+
+    /// What these targets add up to alone, bytes per second.
+    pub fn own_sum(&self, members: &[usize]) -> f64 {
+        let each = self.group.members.iter().zip(&self.alone);
+        each.filter(|(m, _)| members.contains(m)).map(|(_, e)| e.value).sum()
     }
 
     fn processor(&self, ceiling: Estimate, confidence: Confidence, sign: &str) -> Limit {

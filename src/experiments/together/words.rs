@@ -25,15 +25,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
         if answer.group.name.starts_with("rand") { format!("{what} at random") } else { what.to_owned() };
     let who = names(&limit.members, targets);
     let passes = with_interval(&limit.ceiling);
-    let own: f64 = answer
-        .group
-        .members
-        .iter()
-        .zip(&answer.alone)
-        .filter(|(m, _)| limit.members.contains(m))
-        .map(|(_, e)| e.value)
-        .sum();
-    let own = rate(own);
+    let own = rate(answer.own_sum(&limit.members));
     let share = percent(answer.share.value);
     let several = answer.limits.len() > 1;
     let said = match limit.what {
