@@ -256,3 +256,179 @@ fn the_limit_of_many_machines_by_chance() {
         println!("{:#?}", judge(1000, seed, near));
     }
 }
+
+/// Two hubs: 8 + 8 MB/s of reads share 9, 10 + 10 share 12; of writes only 8 + 8 do.
+fn two_hubs() -> Machine {
+    let models = vec![stick(3e6, 8e6), stick(3e6, 8e6), stick(8e6, 10e6), stick(8e6, 10e6)];
+    Machine::new(models, &[1, 1, 2, 2], vec![link(9e6, &[0, 1]), link(12e6, &[2, 3])])
+}
+
+/// Two sticks of a post, on a bus that carries both.
+fn two_sticks() -> Machine {
+    let models = vec![stick(5.275e6, 15.35e6), stick(5.295e6, 14.37e6)];
+    let ceiling =
+        Ceiling { theory: 60.0, practical: Some(32.0), source: "measured by others on a board".to_owned() };
+    let ethernet = NetworkPort {
+        name: "eth0".to_owned(),
+        connected: Some(true),
+        mbps: Some(100.0),
+        ceiling: Some(Ceiling {
+            theory: 12.5,
+            practical: Some(11.75),
+            source: "measured by others".to_owned(),
+        }),
+        upstream: Some("x-usbv2-1".to_owned()),
+        ..NetworkPort::default()
+    };
+    let machine = Machine::new(models, &[1, 1], Vec::new());
+    Machine { ceiling: Some(ceiling), ports: vec![ethernet], ..machine }
+}
+
+#[test]
+fn hubs_that_limit_are_named() {
+    let findings = two_hubs().findings(1);
+    insta::assert_snapshot!(said(&findings));
+    let reads = limits(&findings, "read");
+    let truth = [("hub 1", 9e6), ("hub 2", 12e6)];
+    for ((name, rate, confidence), (truth, ceiling)) in reads.iter().zip(truth) {
+        assert_eq!((name.as_str(), confidence.as_str()), (truth, "high"));
+        assert!((rate / ceiling - 1.0).abs() < 0.05, "{rate}");
+    }
+    assert_eq!(
+        limits(&findings, "write").iter().map(|l| l.0.as_str()).collect::<Vec<_>>(),
+        ["hub 2", "drives"]
+    );
+
+    let figure = &findings.figures[0];
+    assert_eq!(figure.x.names, ["/mnt/a", "/mnt/b", "/mnt/c", "/mnt/d", "sum"]);
+    assert!(figure.curves.iter().all(|c| c.points.len() == 5 && c.points[0].interval.is_some()));
+    assert_eq!((figure.y.unit.as_str(), figure.marks.len()), ("B/s", 1), "{figure:?}");
+}
+
+#[test]
+fn drives_that_limit_are_named_and_what_the_bus_and_the_wire_leave() {
+    let findings = two_sticks().findings(1);
+    insta::assert_snapshot!(said(&findings));
+    for load in ["read", "write"] {
+        let [(name, _, confidence)] = &limits(&findings, load)[..] else { panic!("one limit") };
+        assert_eq!((name.as_str(), confidence.as_str()), ("drives", "high"));
+    }
+}
+
+#[test]
+fn a_processor_that_limits_is_named() {
+    let mut machine = two_sticks();
+    machine.links = vec![link(17e6, &[0, 1])];
+    let core = Core { busy: 1.0, interrupts: 0.2, iowait: 0.0 };
+    let did = Processors {
+        seconds: 10.0,
+        cores: vec![core],
+        worked: Some(4.0),
+        waited: Some(9.0),
+        throttled: Some(0.0),
+    };
+    machine.processors = Some(did.clone());
+    let findings = machine.findings(1);
+    insta::assert_snapshot!(said(&findings));
+    assert_eq!(limits(&findings, "read")[0].0, "processor");
+
+    // A limit on its time that a service manager imposed.
+    machine.processors = Some(Processors { waited: Some(0.1), throttled: Some(6.0), ..did.clone() });
+    let text = said(&machine.findings(1)).replace('\n', " ");
+    assert!(
+        text.contains("A limit on its processor time held drivebench back for 60 % of the time"),
+        "{text}"
+    );
+
+    // Busy, but nobody waited for it: the drives may or may not be the limit, and nothing is sure.
+    machine.processors = Some(Processors { waited: Some(0.1), ..did });
+    let named = limits(&machine.findings(1), "read");
+    assert_eq!((named[0].0.as_str(), named[0].2.as_str()), ("the USB2 bus", "low"));
+    // Nothing recorded, nothing sure.
+    machine.processors = None;
+    assert_eq!(limits(&machine.findings(1), "read")[0].2, "moderate");
+}
+
+#[test]
+fn what_drives_on_different_buses_share_can_not_be_seen() {
+    let mut machine = two_hubs();
+    machine.links = vec![link(20e6, &[0, 1, 2, 3])];
+    // No bus is above both hubs.
+    let mut record = machine.record(Some(LoadName::Read), 1);
+    let Event::Start(start) = &mut record[0] else { panic!("a start") };
+    start.inventory.buses.retain(|bus| bus.kind == BusKind::UsbHub);
+    let findings = Together.findings(&mut record.into_iter());
+    insta::assert_snapshot!(said(&findings));
+    let [(name, rate, confidence)] = &limits(&findings, "read")[..] else { panic!("one limit") };
+    assert_eq!((name.as_str(), confidence.as_str()), ("something shared", "moderate"));
+    assert!((rate / 20e6 - 1.0).abs() < 0.05, "{rate}");
+}
+
+#[test]
+fn two_directories_on_one_drive_share_that() {
+    let machine = Machine::new(vec![stick(4e6, 8e6), stick(4e6, 8e6)], &[1, 1], vec![link(8e6, &[0, 1])]);
+    let mut record = machine.record(Some(LoadName::Read), 1);
+    for event in &mut record {
+        if let Event::Plan { plan } = event {
+            plan.targets[1].drives[0].name = "sda".to_owned();
+        }
+    }
+    let findings = Together.findings(&mut record.into_iter());
+    let text = said(&findings).replace('\n', " ");
+    assert!(text.contains("the drive sda itself is the limit of /mnt/a and /mnt/b"), "{text}");
+}
+
+#[test]
+fn a_record_that_ends_early_is_worth_what_it_holds() {
+    let record = two_hubs().record(None, 1);
+    for keep in [0, 1, 2, 3, 40, 300, 900, record.len() / 2, record.len() - 1] {
+        let findings = Together.findings(&mut record[..keep].iter().cloned());
+        let text = render(&findings, Format::Text, Style::PLAIN);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
+    }
+    // The record written and read again gives the same findings.
+    let lines: Vec<String> = record.iter().map(|e| serde_json::to_string(e).expect("JSON")).collect();
+    let read: Vec<Event> = lines.iter().map(|l| serde_json::from_str(l).expect("an event")).collect();
+    assert_eq!(Together.findings(&mut read.into_iter()), Together.findings(&mut record.into_iter()));
+}
+
+#[test]
+fn one_run_has_no_interval_and_is_sure_of_nothing() {
+    let machine = two_hubs();
+    let mut asked = ask(machine.targets(), Rules::standard(), Together.block());
+    asked.own.runs = Some(1);
+    asked.effort.max_seconds = 60.0;
+    let plan = Together.plan(&asked).expect("plans");
+    for target in 0..4 {
+        let cost = plan.cost(target);
+        assert!(cost.seconds.is_some_and(|s| s <= 60.0 + 1e-9), "{cost:?}");
+    }
+    let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
+    let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
+    assert!(
+        findings.estimates.iter().filter(|n| n.name != "read limit").all(|n| n.estimate.high.is_infinite())
+    );
+    for load in ["read", "write"] {
+        assert!(limits(&findings, load).iter().all(|l| l.2 == "low"), "{:?}", limits(&findings, load));
+    }
+}
+
+#[test]
+fn a_load_ends_with_its_bytes_and_only_what_ran_together_counts() {
+    // The fast one is done with its bytes long before the slow one.
+    let mut machine =
+        Machine::new(vec![stick(4e6, 5e6), stick(30e6, 40e6)], &[1, 1], vec![link(30e6, &[0, 1])]);
+    machine.models.iter_mut().for_each(|m| m.noise.run = 0.002);
+    let mut asked = only(LoadName::Read, ask(machine.targets(), Rules::standard(), Together.block()));
+    asked.effort.max_bytes = 80_000_000;
+    let plan = Together.plan(&asked).expect("plans");
+    assert!(
+        plan.measures().all(
+            |(_, m)| matches!(m.rule, drivebench::plan::Rule::Fixed { bytes, .. } if bytes <= 80_000_000)
+        )
+    );
+    let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
+    let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
+    let sum = findings.estimates.iter().find(|n| n.name == "read sum").expect("a sum");
+    assert!((sum.estimate.value / 30e6 - 1.0).abs() < 0.03, "{sum:?}");
+}

@@ -1,6 +1,7 @@
 //! What limits loads that run at the same time.
 
 use super::{
+    headroom::capital,
     seen::{Group, Set},
     shared::Shared,
     strain::{Level, Strain},
@@ -134,14 +135,17 @@ fn added(all: &[Estimate]) -> Estimate {
 }
 
 impl Answer<'_> {
-    /// How sure of it the processors were not the limit, and in what words.
+    /// What the processors have to do with it; a whole sentence.
     fn processors(&self) -> (Option<Level>, String) {
         match self.strain.as_ref().map(Strain::level) {
             None => (None, "What the processors did is not in the record.".to_owned()),
             Some((Level::Idle, sign)) => {
                 (Some(Level::Idle), format!("The processor had time to spare: {sign}."))
             }
-            Some((level, sign)) => (Some(level), format!("The processor had a part in it: {sign}.")),
+            Some((Level::Busy, sign)) => {
+                (Some(Level::Busy), format!("The processor may have had a part in it: {sign}."))
+            }
+            Some((Level::Limit, sign)) => (Some(Level::Limit), format!("{}.", capital(&sign))),
         }
     }
 

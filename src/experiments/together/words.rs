@@ -41,7 +41,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
             if limit.what == What::Drive {
                 "They are on the same drive, which does one thing at a time."
             } else {
-                "Faster drives there gain nothing; one on another bus would."
+                "Faster drives there gain nothing; the same drives on different buses would."
             }
         ),
         What::Processor => format!(
