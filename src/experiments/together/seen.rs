@@ -11,8 +11,8 @@ use crate::{
     units::{Caching, Direction, Ended, Histogram, Outcome, Pattern},
 };
 
-/// Loads that ran together for less than this (s) tell nothing.
-const LEAST_SECONDS: f64 = 0.2;
+/// A load of fewer windows than this while all were at work tells nothing.
+const LEAST: usize = 2;
 
 /// Windows, outcomes and processors of all steps.
 #[derive(Default)]
@@ -129,7 +129,8 @@ impl Seen {
         let speeds: Vec<f64> = if m.load.caching == Caching::Direct {
             let from = loads.iter().filter_map(|l| Some(l.windows.first()?.0)).max()?;
             let to = loads.iter().map(|l| l.windows.last().map_or(0, |w| w.1)).min()?;
-            if to.saturating_sub(from) as f64 / 1e9 < LEAST_SECONDS {
+            let inside = |load: &Load| load.windows.iter().filter(|w| w.0 >= from && w.1 <= to).count();
+            if loads.iter().any(|load| inside(load) < LEAST) {
                 return None;
             }
             loads.iter().map(|load| load.speed(from, to)).collect()
