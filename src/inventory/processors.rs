@@ -16,8 +16,8 @@ pub struct Processors {
     pub cores: Vec<Core>,
     /// Processor time that drivebench used, s; all its threads together.
     pub worked: Option<f64>,
-    /// How long drivebench's threads were ready to run and waited for a processor, s, added up; `None` where the
-    /// kernel doesn't count it.
+    /// How long that thread of drivebench that waited longest was ready to run and waited for a processor, s; `None`
+    /// where the kernel doesn't count it.
     pub waited: Option<f64>,
     /// How long drivebench's control group, or one above it, was held back by a limit on processor time, s; `None`
     /// where nothing limits or tells.
@@ -77,12 +77,12 @@ impl ProcessorWatch {
             core(before, after)
         });
         let since = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?) as f64);
-        let waited: u64 = self.threads.values().map(|(first, last)| last.saturating_sub(*first)).sum();
+        let waited = self.threads.values().map(|(first, last)| last.saturating_sub(*first)).max();
         Processors {
             seconds,
             cores: pairs.collect(),
             worked: since(self.ticks, worked(root)).map(|ticks| ticks / TICKS),
-            waited: (!self.threads.is_empty()).then_some(waited as f64 / 1e9),
+            waited: waited.map(|ns| ns as f64 / 1e9),
             throttled: since(self.throttled, throttled(root)).map(|us| us / 1e6),
         }
     }
@@ -190,7 +190,7 @@ mod tests {
             &[("7", 1_200_000_000)],
         );
         let did = watch.end(&tree.sysroot(), 10.0);
-        assert_eq!((did.seconds, did.worked, did.waited), (10.0, Some(2.5), Some(0.6)));
+        assert_eq!((did.seconds, did.worked, did.waited), (10.0, Some(2.5), Some(0.4)));
         assert_eq!(did.throttled, Some(2.5), "the group above is the one that is limited");
         assert_eq!(did.cores.len(), 2);
         assert!((did.cores[0].busy - 0.4).abs() < 1e-9 && (did.cores[0].interrupts - 0.2).abs() < 1e-9);

@@ -11,7 +11,7 @@ use crate::{
         Estimate, compare, repeat,
         sharing::{self, sharing},
     },
-    units::percent,
+    units::{duration, percent, rate},
 };
 
 /// What was found of one load.
@@ -145,7 +145,7 @@ impl Answer<'_> {
             Some((Level::Busy, sign)) => {
                 (Some(Level::Busy), format!("The processor may have had a part in it: {sign}."))
             }
-            Some((Level::Limit, sign)) => (Some(Level::Limit), format!("{}.", capital(&sign))),
+            Some((level, sign)) => (Some(level), format!("{}.", capital(&sign))),
         }
     }
 
@@ -166,10 +166,10 @@ impl Answer<'_> {
         at_most(Confidence::Low, misfit > 6.0 || !found.ceiling.high.is_finite());
         at_most(Confidence::Moderate, misfit > 3.0 || found.ceiling.half_width() > WIDE);
         // A ceiling so near to what the drives can do may be no ceiling, but how they get in each other's way.
-        let near = self.own_sum(&shared.members) * NEAR < found.ceiling.value;
-        at_most(Confidence::Moderate, near);
-        if let (true, Some(Level::Limit)) = (all, level) {
+        at_most(Confidence::Moderate, self.own_sum(&shared.members) * NEAR < found.ceiling.value);
+        if all && level >= Some(Level::Full) {
             // What slows all of them is explained by a processor that has nothing left.
+            at_most(Confidence::Moderate, level == Some(Level::Full));
             return self.processor(found.ceiling.clone(), confidence, &sign);
         }
         at_most(Confidence::Low, level == Some(Level::Limit));
@@ -196,16 +196,21 @@ impl Answer<'_> {
         // One arrangement alone shows that something is shared, but not what.
         at_most(Confidence::Moderate, found.reached < 2 && !found.others_free && !near && !shared.drive);
         let far = shared.usable().filter(|usable| passes < 0.5 * usable);
-        at_most(Confidence::Moderate, far.is_some() && !found.others_free);
+        at_most(Confidence::Moderate, far.is_some() && all);
         because.extend(self.waiting(&shared.members));
         because.push(sign);
         if found.others_free {
             because.push("Others that ran at the same time lost nothing.".to_owned());
         }
         if let Some(ceiling) = shared.ceiling.as_ref().filter(|_| near || far.is_some()) {
-            let usable = crate::units::rate(shared.usable().unwrap_or_default());
+            let usable = rate(shared.usable().unwrap_or_default());
             let fits = if near { "That agrees with the" } else { "That is far below the" };
-            because.push(format!("{fits} {usable} that commonly pass it ({}).", ceiling.source));
+            let passes = if ceiling.practical.is_some() {
+                "that commonly pass it"
+            } else {
+                "that its signal could carry"
+            };
+            because.push(format!("{fits} {usable} {passes} ({}).", ceiling.source));
         }
         Limit {
             what: if shared.drive { What::Drive } else { What::Bus },
@@ -287,7 +292,7 @@ impl Answer<'_> {
         };
         let each = members.iter().filter_map(|&m| Some((median(self.group.alone(m)?, m)?, median(all, m)?)));
         let (alone, at_once) = each.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
-        let (alone, at_once) = (crate::units::duration(alone), crate::units::duration(at_once));
+        let (alone, at_once) = (duration(alone), duration(at_once));
         Some(format!(
             "An operation took {alone} alone and {at_once} at once (medians): the drives waited in between."
         ))

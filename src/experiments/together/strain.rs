@@ -11,7 +11,7 @@ pub(super) struct Strain {
     pub interrupts: f64,
     /// The least busy core's busy share.
     least: f64,
-    /// Time that each load waited for a processor, as a share.
+    /// Time that a load waited for a processor, as a share: the one that waited longest.
     waited: Option<f64>,
     /// Time in which a limit held drivebench back, as a share.
     throttled: Option<f64>,
@@ -26,6 +26,8 @@ pub(super) enum Level {
     Idle,
     /// They may have had a part in it.
     Busy,
+    /// No core had time to spare, but drivebench itself hardly waited: the kernel's own threads may have.
+    Full,
     /// They held the loads back.
     Limit,
 }
@@ -53,7 +55,7 @@ impl Strain {
             busiest: mean(&|p| p.cores.iter().map(|c| c.busy).fold(0.0, f64::max)),
             interrupts: mean(&|p| p.cores.iter().map(|c| c.interrupts).fold(0.0, f64::max)),
             least: mean(&|p| p.cores.iter().map(|c| c.busy).fold(1.0, f64::min)),
-            waited: told(&|p| p.waited).map(|share| share / loads),
+            waited: told(&|p| p.waited),
             throttled: told(&|p| p.throttled),
             worked: told(&|p| p.worked).map(|share| share / loads),
         })
@@ -69,7 +71,7 @@ impl Strain {
             )
         };
         let waited =
-            || format!("each load waited for a processor for {} of the time", percent(share(self.waited)));
+            || format!("a load waited for a processor for {} of the time", percent(share(self.waited)));
         let busy = || format!("the busiest core was {} busy", percent(self.busiest));
         match self {
             _ if share(self.throttled) >= 0.1 => (Level::Limit, throttled()),
@@ -82,11 +84,10 @@ impl Strain {
                 let interrupts = percent(self.interrupts);
                 (Level::Limit, format!("{}, {interrupts} of its time with interrupts", busy()))
             }
+            _ if self.least >= FULL => (Level::Full, "no core had time to spare".to_owned()),
             _ if share(self.throttled) >= 0.02 => (Level::Busy, throttled()),
             _ if share(self.waited) >= 0.08 => (Level::Busy, waited()),
-            _ if self.least >= FULL || self.busiest >= FULL && self.interrupts >= INTERRUPTS / 2.0 => {
-                (Level::Busy, busy())
-            }
+            _ if self.busiest >= FULL && self.interrupts >= INTERRUPTS / 2.0 => (Level::Busy, busy()),
             _ => (Level::Idle, busy()),
         }
     }
@@ -117,7 +118,8 @@ mod tests {
             Level::Idle,
             "another program, another core"
         );
-        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Busy, "busy, but nobody waited");
+        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Full, "busy, but nobody waited");
+        assert_eq!(level(&[(0.5, 0.0)], 3.0, 1.0, 0.0), Level::Busy);
         assert_eq!(level(&[(1.0, 0.0)], 3.0, 8.0, 0.0), Level::Limit);
         assert_eq!(level(&[(0.4, 0.0)], 3.0, 0.0, 4.0), Level::Limit);
         assert_eq!(level(&[(0.98, 0.7), (0.1, 0.0)], 3.0, 0.0, 0.0), Level::Limit);
