@@ -343,7 +343,7 @@ fn a_processor_that_limits_is_named() {
     // Busy, but drivebench hardly waited: the kernel's own threads may have, or not, and nothing is sure.
     machine.processors = Some(Processors { waited: Some(0.1), ..did });
     let named = limits(&machine.findings(1), "read");
-    assert_eq!((named[0].0.as_str(), named[0].2.as_str()), ("processor", "moderate"));
+    assert_eq!((named[0].0.as_str(), named[0].2.as_str()), ("the USB2 bus", "low"));
     // Nothing recorded, nothing sure.
     machine.processors = None;
     assert_eq!(limits(&machine.findings(1), "read")[0].2, "moderate");

@@ -58,20 +58,20 @@ fn passed(ledgers: &[Vec<Entry>], kind: Kind) -> f64 {
     let ledgers: Vec<Vec<Entry>> = ledgers.iter().map(of).collect();
     let ends = ledgers.iter().flatten().map(|e| e.end_ns);
     let (from, to) = (ends.clone().min().expect("work"), ends.max().expect("work"));
-    let bytes = |entries: &[Entry], at: u64| -> f64 {
-        let inside = |e: &Entry| {
-            let (a, b) = (e.start_ns.max(at), e.end_ns.min(at + SLICE));
-            e.length as f64 * b.saturating_sub(a) as f64 / (e.end_ns - e.start_ns).max(1) as f64
-        };
-        entries.iter().map(inside).sum()
+    // For each half second: bytes, and how much of it the drive was at work.
+    let slice = |entries: &[Entry], at: u64| {
+        entries.iter().fold((0.0, 0.0), |(bytes, busy), e| {
+            let inside = e.end_ns.min(at + SLICE).saturating_sub(e.start_ns.max(at)) as f64;
+            let share = inside / (e.end_ns - e.start_ns).max(1) as f64;
+            (bytes + e.length as f64 * share, busy + inside / SLICE as f64)
+        })
     };
     let slices = (from..to - SLICE).step_by(SLICE as usize);
-    let all: Vec<Vec<f64>> = slices.map(|at| ledgers.iter().map(|l| bytes(l, at)).collect()).collect();
-    // Each at work for all of the half second: a load that ends or begins in it moves less.
-    let most = |d: usize| all.iter().filter(|s| s.iter().all(|b| *b > 0.0)).map(|s| s[d]).fold(0.0, f64::max);
-    let full: Vec<f64> = (0..ledgers.len()).map(|d| 0.8 * most(d)).collect();
-    let at_work = all.iter().filter(|s| s.iter().zip(&full).all(|(b, full)| b >= full));
-    let mut sums: Vec<f64> = at_work.map(|s| s.iter().sum::<f64>() * 1e9 / SLICE as f64).collect();
+    let all = slices.map(|at| ledgers.iter().map(|l| slice(l, at)).collect::<Vec<_>>());
+    let at_work = all.filter(|slice| slice.iter().all(|(_, busy)| *busy > 0.9));
+    let mut sums: Vec<f64> =
+        at_work.map(|s| s.iter().map(|(bytes, _)| bytes).sum::<f64>() * 1e9 / SLICE as f64).collect();
+    assert!(sums.len() > 4, "they were at work together for {} half seconds", sums.len());
     sums.sort_by(f64::total_cmp);
     sums[sums.len() / 2]
 }

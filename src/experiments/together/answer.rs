@@ -167,9 +167,8 @@ impl Answer<'_> {
         at_most(Confidence::Moderate, misfit > 3.0 || found.ceiling.half_width() > WIDE);
         // A ceiling so near to what the drives can do may be no ceiling, but how they get in each other's way.
         at_most(Confidence::Moderate, self.own_sum(&shared.members) * NEAR < found.ceiling.value);
-        if all && level >= Some(Level::Full) {
+        if all && level == Some(Level::Limit) {
             // What slows all of them is explained by a processor that has nothing left.
-            at_most(Confidence::Moderate, level == Some(Level::Full));
             return self.processor(found.ceiling.clone(), confidence, &sign);
         }
         at_most(Confidence::Low, level == Some(Level::Limit));

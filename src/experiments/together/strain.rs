@@ -26,8 +26,6 @@ pub(super) enum Level {
     Idle,
     /// They may have had a part in it.
     Busy,
-    /// No core had time to spare, but drivebench itself hardly waited: the kernel's own threads may have.
-    Full,
     /// They held the loads back.
     Limit,
 }
@@ -84,7 +82,7 @@ impl Strain {
                 let interrupts = percent(self.interrupts);
                 (Level::Limit, format!("{}, {interrupts} of its time with interrupts", busy()))
             }
-            _ if self.least >= FULL => (Level::Full, "no core had time to spare".to_owned()),
+            _ if self.least >= FULL => (Level::Busy, "no core had time to spare".to_owned()),
             _ if share(self.throttled) >= 0.02 => (Level::Busy, throttled()),
             _ if share(self.waited) >= 0.08 => (Level::Busy, waited()),
             _ if self.busiest >= FULL && self.interrupts >= INTERRUPTS / 2.0 => (Level::Busy, busy()),
@@ -118,7 +116,7 @@ mod tests {
             Level::Idle,
             "another program, another core"
         );
-        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Full, "busy, but nobody waited");
+        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Busy, "busy, but nobody waited");
         assert_eq!(level(&[(0.5, 0.0)], 3.0, 1.0, 0.0), Level::Busy);
         assert_eq!(level(&[(1.0, 0.0)], 3.0, 8.0, 0.0), Level::Limit);
         assert_eq!(level(&[(0.4, 0.0)], 3.0, 0.0, 4.0), Level::Limit);
