@@ -89,6 +89,8 @@ fn bad_input_is_refused_before_anything_is_touched() {
         &["run"],
         &["run", "baseline"],
         &["run", "basement", here],
+        &["run", "together", here],
+        &["run", "together", "--caching", "buffered", here, here],
         &["run", "baseline", &missing],
         &["run", "baseline", "/proc"],
         &["run", "baseline", "/dev/null"],
@@ -402,6 +404,33 @@ fn two_targets_are_ranked() {
 }
 
 #[test]
+fn targets_are_measured_together_and_the_plan_says_which() {
+    let (cli, a, b) = (Cli::new(), Cli::directory(), Cli::directory());
+    let paths = [a.path().to_str().expect("UTF-8"), b.path().to_str().expect("UTF-8")];
+    let common = ["--rw", "write", "--runs", "2", "--max-time", "4s", "--max-bytes", "128M"];
+    let args = |more: &'static str| [&["run", "together", more][..], &common, &paths].concat();
+    let plan = cli.run(args("--plan"));
+    assert_eq!(plan.code, 0, "{}", plan.err);
+    let steps: Vec<&str> = plan.out.lines().filter(|l| l.starts_with("  ")).map(str::trim).collect();
+    insta::assert_snapshot!(steps.join("\n"));
+
+    let done = cli.run(args("--wait"));
+    assert_eq!(done.code, 0, "{}", done.err);
+    for expected in ["at once", "share", "sum", "Writes: ", "Confidence: "] {
+        assert!(done.out.contains(expected), "{expected} in {}", done.out);
+    }
+    assert!(names(a.path()).is_empty() && names(b.path()).is_empty(), "nothing is left");
+    let record = cli.record();
+    let events = record.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).expect("JSON lines"));
+    let did: Vec<serde_json::Value> = events.filter(|e| e["event"] == "processors").collect();
+    assert_eq!(did.len(), 7, "each step of loads says what the processors did");
+    for did in did.iter().map(|e| &e["did"]) {
+        assert!(did["seconds"].as_f64() > Some(0.0) && did["worked"].as_f64().is_some(), "{did}");
+        assert!(!did["cores"].as_array().expect("cores").is_empty(), "{did}");
+    }
+}
+
+#[test]
 fn output_without_unicode_is_ascii_and_a_closed_pipe_is_no_error() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let mut args = short(place.path());
@@ -427,6 +456,7 @@ fn help_says_what_there_is() {
             text(&["--help"]),
             text(&["run", "--help"]),
             text(&["run", "baseline", "--help"]),
+            text(&["run", "together", "--help"]),
             text(&["results", "--help"]),
         ]
         .join("\n----\n")

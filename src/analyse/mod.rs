@@ -3,7 +3,8 @@
 //! Everything here is a pure function of windows: fed with the windows of a stored record it gives the same numbers
 //! again. [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for disks that rotate,
 //! [`Tail`] gives percentiles, [`waiting`] what an open stream of requests would have waited, [`compare`] and
-//! [`repeat`] put several results side by side, [`Fit`] finds the costs that add up to what was seen.
+//! [`repeat`] put several results side by side, [`Fit`] finds the costs that add up to what was seen, [`sharing`] what
+//! loads at the same time have in common.
 
 mod adaptive;
 mod cliff;
@@ -15,6 +16,7 @@ mod judge;
 pub mod repeat;
 mod rules;
 mod series;
+pub mod sharing;
 mod stalls;
 mod steady;
 mod tail;

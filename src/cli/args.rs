@@ -106,7 +106,7 @@ pub struct Options {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = load_name)]
     pub rw: Option<Vec<LoadName>>,
 
-    /// Bytes per operation, 64 B to 16 MiB [default: 4k]
+    /// Bytes per operation, 64 B to 16 MiB [default: 4k; together: 1M]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, alias = "block")]
     pub bs: Option<u64>,
 

@@ -27,7 +27,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
     let resolve = |given: &String| Target::resolve(&inventory, given);
-    let mut ask = ask(args, args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?)?;
+    let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+    let mut ask = ask(args, experiment.block(), targets)?;
     ask.own.memory = memory(&inventory);
     let plan = experiment.plan(&ask)?;
     let before = describe(&plan);
@@ -127,7 +128,7 @@ fn carry_out(
     Ok(code)
 }
 
-fn ask(args: &Options, targets: Vec<Target>) -> anyhow::Result<Ask> {
+fn ask(args: &Options, block: u64, targets: Vec<Target>) -> anyhow::Result<Ask> {
     let loads = args.rw.clone();
     if let Some(twice) =
         loads.iter().flatten().enumerate().find(|(at, l)| loads.iter().flatten().take(*at).any(|o| o == *l))
@@ -152,7 +153,7 @@ fn ask(args: &Options, targets: Vec<Target>) -> anyhow::Result<Ask> {
     Ok(Ask {
         targets,
         loads,
-        block: args.bs.unwrap_or(4096),
+        block: args.bs.unwrap_or(block),
         depth: args.iodepth.unwrap_or(1),
         caching: args.caching.map_or(Caching::Direct, Caching::from),
         read_percent: args.rwmixread.unwrap_or(50),
@@ -254,8 +255,11 @@ fn describe(plan: &Plan) -> String {
                 continue;
             }
             let until = match &m.rule {
-                Rule::Fixed { bytes, .. } if runs > 1 => format!("{}, {runs} runs", size(*bytes)),
-                Rule::Fixed { bytes, .. } => size(*bytes),
+                Rule::Fixed { bytes, seconds } => {
+                    let runs = if runs > 1 { format!(", {} runs", runs) } else { String::new() };
+                    let within = seconds.map(|s| format!(" or {}", duration(s))).unwrap_or_default();
+                    format!("{}{within}{runs}", size(*bytes))
+                }
                 Rule::Adaptive { rules, .. } => {
                     format!("until ±{} is sure", aim(rules.precision))
                 }

@@ -130,6 +130,14 @@ pub enum PlanError {
     /// No target was named.
     #[error("nothing to measure: name a directory, file or drive")]
     NoTarget,
+    /// Fewer targets than the question needs.
+    #[error("{experiment} compares drives: name {least} targets or more")]
+    TooFew {
+        /// The experiment.
+        experiment: &'static str,
+        /// How many it needs.
+        least: usize,
+    },
     /// The load is out of range.
     #[error(transparent)]
     Load(#[from] LoadError),

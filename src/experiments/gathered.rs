@@ -90,7 +90,7 @@ impl Gathered {
                     .push("Stopped by hand: what the plan holds beyond this was not measured.".to_owned());
             }
             Event::Errand { step, target, took } => self.errands.push((step, target, took)),
-            Event::Scratch { .. } | Event::End(_) => {}
+            Event::Scratch { .. } | Event::Processors { .. } | Event::End(_) => {}
         }
     }
 

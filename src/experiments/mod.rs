@@ -9,6 +9,7 @@ mod series;
 mod site;
 mod sizes;
 mod smallfiles;
+mod together;
 mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, Own, PlanError};
@@ -16,6 +17,7 @@ pub use baseline::Baseline;
 pub use pagecache::PageCache;
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
+pub use together::Together;
 pub use waiting::waiting;
 
 use std::fmt;
@@ -36,6 +38,11 @@ pub trait Experiment: Sync + fmt::Debug {
     /// What people type after `drivebench run`.
     fn examples(&self) -> &'static [&'static str];
 
+    /// Bytes per operation where nobody asks for another size.
+    fn block(&self) -> u64 {
+        4096
+    }
+
     /// What it would do. Touches no drive.
     ///
     /// # Errors
@@ -47,7 +54,7 @@ pub trait Experiment: Sync + fmt::Debug {
 }
 
 /// All experiments.
-pub const REGISTER: [&dyn Experiment; 4] = [&Baseline, &Sizes, &PageCache, &SmallFiles];
+pub const REGISTER: [&dyn Experiment; 5] = [&Baseline, &Together, &Sizes, &PageCache, &SmallFiles];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    inventory::{Check, Inventory},
+    inventory::{Check, Inventory, Processors},
     plan::{Measure, Plan},
     units::{EngineInfo, Outcome, Place, Window},
 };
@@ -80,6 +80,13 @@ pub enum Event {
         /// The command that repeats it with fio.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<String>,
+    },
+    /// What the processors did while the loads of a step ran.
+    Processors {
+        /// Position of the step in the plan.
+        step: usize,
+        /// What they did.
+        did: Processors,
     },
     /// An errand was done.
     Errand {

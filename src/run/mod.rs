@@ -20,7 +20,7 @@ pub use scratch::{Swept, sweep, sweep_directory};
 
 use crate::{
     engine::{self, Cancel, EngineError, Flow},
-    inventory::{Drive, Inventory, Kind, Moved, Preflight, Snapshot, Sysroot, Target},
+    inventory::{Drive, Inventory, Kind, Moved, Preflight, ProcessorWatch, Snapshot, Sysroot, Target},
     plan::{Errand, Measure, Plan, Step, Task},
     record::{Event, How, When, Writer},
     units::{Direction, Ended, Load, Outcome, Pattern, percent, size},
@@ -182,6 +182,9 @@ pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
     })
 }
 
+/// How often threads are asked while loads run what they have waited: seldom, as looking takes time, too.
+const GLANCE: Duration = Duration::from_millis(500);
+
 /// What went wrong on which target, where the step itself could be done.
 type Troubles = Vec<(usize, String)>;
 
@@ -249,11 +252,17 @@ fn loads(
     setting.writer.quiet(m.targets.iter().any(|&t| shares_drive(store.as_ref(), &plan.targets[t])));
 
     let mut unwritten = Ok(());
-    let cancel = setting.cancel;
+    let (cancel, sysroot) = (setting.cancel, setting.sysroot);
+    let (since, mut looked) = (Instant::now(), Instant::now());
+    let mut processors = ProcessorWatch::begin(sysroot);
     let outcomes = measure(engine.as_mut(), m, &sites, cancel, &mut |seen| {
         let event = match seen {
             Seen::Progress(progress) => {
                 setting.watcher.progress(&progress);
+                if looked.elapsed() >= GLANCE {
+                    processors.look(sysroot);
+                    looked = Instant::now();
+                }
                 return Flow::Continue;
             }
             Seen::Window { target, zone, window } => {
@@ -270,10 +279,12 @@ fn loads(
         }
         if unwritten.is_ok() { Flow::Continue } else { Flow::Stop }
     });
+    let did = processors.end(sysroot, since.elapsed().as_secs_f64());
     setting.writer.quiet(false);
     unwritten?;
     setting.writer.sync()?;
     let outcomes = outcomes?;
+    setting.emit(Event::Processors { step, did })?;
     for (site, outcome) in sites.iter().zip(&outcomes) {
         files.account(site.target, outcome, written_from_start(m, site, outcome));
     }

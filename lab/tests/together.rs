@@ -1,0 +1,126 @@
+//! `drivebench run together` in machines of the lab, compared with what their drives did meanwhile.
+#![allow(clippy::disallowed_methods)]
+
+use std::{
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use drivebench::engine::sim::Cause;
+use drivebench_lab::{
+    Machine, Options, Scenario,
+    ledger::{Entry, Kind},
+};
+use serde_json::Value;
+
+/// One machine at a time: two cores carry no more.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn start(name: &str) -> Machine {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.toml"));
+    let scenario = Scenario::read(&path).expect("a scenario");
+    Machine::start(&scenario, &Options::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What a command in the machine found.
+fn findings(machine: &Machine, command: &str) -> Value {
+    let text = machine.ask(&["sh", "-c", command]).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// The limits of a load: name, bytes per second, confidence.
+fn limits(findings: &Value, load: &str) -> Vec<(String, f64, String)> {
+    let name = format!("{load} limit");
+    let named = findings["estimates"].as_array().expect("estimates").iter().filter(|n| n["name"] == name);
+    let limit = |n: &Value| {
+        let how = n["estimate"]["how"].as_str().expect("how");
+        let confidence = how.rsplit(' ').next().unwrap_or_default().to_owned();
+        (
+            n["target"].as_str().expect("a target").to_owned(),
+            n["estimate"]["value"].as_f64().expect("a value"),
+            confidence,
+        )
+    };
+    named.map(limit).collect()
+}
+
+/// Half a second, ns.
+const SLICE: u64 = 500_000_000;
+
+/// What these drives passed together while all of them were at work: the median over half seconds, bytes per second.
+fn passed(ledgers: &[Vec<Entry>], kind: Kind) -> f64 {
+    let of =
+        |entries: &Vec<Entry>| entries.iter().filter(move |e| e.kind == kind).copied().collect::<Vec<_>>();
+    let ledgers: Vec<Vec<Entry>> = ledgers.iter().map(of).collect();
+    let ends = ledgers.iter().flatten().map(|e| e.end_ns);
+    let (from, to) = (ends.clone().min().expect("work"), ends.max().expect("work"));
+    // For each half second: bytes, and how much of it the drive was at work.
+    let slice = |entries: &[Entry], at: u64| {
+        entries.iter().fold((0.0, 0.0), |(bytes, busy), e| {
+            let inside = e.end_ns.min(at + SLICE).saturating_sub(e.start_ns.max(at)) as f64;
+            let share = inside / (e.end_ns - e.start_ns).max(1) as f64;
+            (bytes + e.length as f64 * share, busy + inside / SLICE as f64)
+        })
+    };
+    let slices = (from..to - SLICE).step_by(SLICE as usize);
+    let all = slices.map(|at| ledgers.iter().map(|l| slice(l, at)).collect::<Vec<_>>());
+    let at_work = all.filter(|slice| slice.iter().all(|(_, busy)| *busy > 0.9));
+    let mut sums: Vec<f64> =
+        at_work.map(|s| s.iter().map(|(bytes, _)| bytes).sum::<f64>() * 1e9 / SLICE as f64).collect();
+    assert!(sums.len() > 4, "they were at work together for {} half seconds", sums.len());
+    sums.sort_by(f64::total_cmp);
+    sums[sums.len() / 2]
+}
+
+#[test]
+fn hubs_that_limit_are_named_with_their_ceilings() {
+    let _turn = turn();
+    let machine = start("hub-limited");
+    let command =
+        "drivebench run together --rw read --runs 2 --max-time 33s --format json /mnt/a /mnt/b /mnt/c /mnt/d";
+    let found = findings(&machine, command);
+    let named = limits(&found, "read");
+    println!("{named:?}\n{:#}", found["verdicts"]);
+    let ledger = |i: usize| machine.ledger(i).unwrap();
+    for (at, (hub, drives)) in [("hub 1", [0, 1]), ("hub 2", [2, 3])].iter().enumerate() {
+        let truth = passed(&drives.map(ledger), Kind::Read);
+        println!("{hub}: the ledger has {truth:.0} B/s");
+        let (name, rate, _) = &named[at];
+        assert_eq!(name, hub, "{named:?}");
+        assert!((rate / truth - 1.0).abs() < 0.05, "{hub}: {rate} is not {truth}");
+    }
+    assert_eq!(named.len(), 2, "{named:?}");
+}
+
+#[test]
+fn drives_and_a_bus_and_a_processor_are_told_apart() {
+    let _turn = turn();
+    let machine = start("two-sticks");
+    let found =
+        findings(&machine, "drivebench run together --runs 2 --max-time 33s --format json /mnt/a /mnt/b");
+    println!("{:#}", found["verdicts"]);
+    let writes = limits(&found, "write");
+    assert_eq!((writes.len(), writes[0].0.as_str()), (1, "drives"), "{writes:?}");
+    // The post's sticks read a little more alone than at the same time; the ledger says why.
+    let ledgers = [0, 1].map(|i| machine.ledger(i).unwrap());
+    let reads = limits(&found, "read");
+    let truth = passed(&ledgers, Kind::Read);
+    println!("{reads:?}, the ledger has {truth:.0} B/s");
+    assert!(ledgers.iter().flatten().any(|e| e.kind == Kind::Read && e.cause == Cause::Bus));
+    assert_eq!(reads.len(), 1, "{reads:?}");
+    assert!(reads[0].0.starts_with("hub 1") || reads[0].0.contains("bus"), "{reads:?}");
+    assert!((reads[0].1 / truth - 1.0).abs() < 0.05, "{reads:?} is not {truth}");
+
+    let limited = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && \
+        echo +cpu >/sys/fs/cgroup/cgroup.subtree_control && mkdir /sys/fs/cgroup/small && \
+        echo 3000 100000 >/sys/fs/cgroup/small/cpu.max && echo 0 >/sys/fs/cgroup/small/cgroup.procs && \
+        exec drivebench run together --rw read --bs 128k --runs 2 --max-time 33s --format json /mnt/a /mnt/b";
+    let found = findings(&machine, limited);
+    println!("{:#}", found["verdicts"]);
+    let reads = limits(&found, "read");
+    assert_eq!((reads.len(), reads[0].0.as_str()), (1, "processor"), "{reads:?}");
+}

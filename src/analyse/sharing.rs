@@ -1,0 +1,416 @@
+//! Loads at the same time: which ceilings that they share explain what they lose against being alone.
+//!
+//! Each drive has a speed of its own, and each group of drives may have a ceiling for its sum. Drives below a ceiling
+//! share it evenly, but none gets more than its own speed. Of all sets of ceilings the one is taken that fits best; a
+//! ceiling must improve chi-square by more than 4 to be worth its number.
+
+use super::{Estimate, interval::student};
+
+/// Loads that ran at the same time, once or several times.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trial {
+    /// Which drives; one alone is measured so, too.
+    pub members: Vec<usize>,
+    /// The speeds of the members, bytes per second, for each repetition.
+    pub runs: Vec<Vec<f64>>,
+}
+
+/// What the trials show.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sharing {
+    /// The ceilings that explain what was lost; none where the drives are the limit.
+    pub ceilings: Vec<Shared>,
+    /// What is left unexplained: chi-square per number that was measured; 1 and less is noise.
+    pub misfit: f64,
+}
+
+/// A ceiling of a group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shared {
+    /// Position in the groups that were asked about.
+    pub group: usize,
+    /// How much passes, bytes per second.
+    pub ceiling: Estimate,
+    /// By how much the best explanation without this ceiling is worse, as chi-square.
+    pub margin: f64,
+    /// In how many different trials it was reached.
+    pub reached: usize,
+    /// In one of them drives outside of the group ran, too, and lost nothing.
+    pub others_free: bool,
+}
+
+/// What a ceiling must be worth.
+const WORTH: f64 = 4.0;
+/// Runs differ by so much at least, as a share: no model is better than that.
+const FLOOR: f64 = 0.015;
+/// Drives below a ceiling share it evenly, give or take this share.
+const EVEN: f64 = 0.25;
+/// What is below the sum of its drives by less than this share limits nothing worth a name.
+const SMALL: f64 = 0.04;
+/// All sets of so many groups are tried; there are seldom more that lost anything.
+const MOST_GROUPS: usize = 5;
+/// The spread taken where nothing was repeated, as a share.
+const UNKNOWN: f64 = 0.05;
+
+/// Finds the ceilings among `groups` of drives, each given as the drives in it. `None` where a drive was not measured
+/// alone or nothing at the same time.
+pub fn sharing(trials: &[Trial], groups: &[Vec<usize>]) -> Option<Sharing> {
+    let data = Data::new(trials)?;
+    let groups = lossy(&data, groups);
+    let scored: Vec<(Vec<usize>, Vec<f64>, f64)> = (0..1usize << groups.len())
+        .filter_map(|set| {
+            let chosen: Vec<usize> = (0..groups.len()).filter(|g| set >> g & 1 == 1).collect();
+            let members: Vec<&[usize]> = chosen.iter().map(|&g| &groups[g].1[..]).collect();
+            let (values, chi2) = data.fit(&members)?;
+            let score = chi2 + WORTH * chosen.len() as f64;
+            Some((chosen, values, score))
+        })
+        .collect();
+    let (chosen, values, score) = scored.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let members: Vec<&[usize]> = chosen.iter().map(|&g| &groups[g].1[..]).collect();
+    let ceilings = chosen.iter().enumerate().map(|(at, g)| {
+        let without = scored.iter().filter(|(others, ..)| !others.contains(g)).map(|(.., score)| *score);
+        let (reached, others_free, error) = data.evidence(&members, values, at);
+        let value = values[at];
+        Shared {
+            group: groups[*g].0,
+            ceiling: Estimate {
+                value,
+                low: (value - error).max(0.0),
+                high: value + error,
+                how: "ceiling fitted to loads alone and at once".to_owned(),
+                converged: false,
+            },
+            margin: without.fold(f64::INFINITY, f64::min) - score,
+            reached,
+            others_free,
+        }
+    });
+    let chi2 = score - WORTH * chosen.len() as f64;
+    Some(Sharing { ceilings: ceilings.collect(), misfit: chi2 / data.count() as f64 })
+}
+
+/// Groups that lost something in a trial, with their positions; those that lost most where there are many.
+fn lossy(data: &Data<'_>, groups: &[Vec<usize>]) -> Vec<(usize, Vec<usize>)> {
+    let mut lost: Vec<(f64, usize, Vec<usize>)> = groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group.len() > 1)
+        .map(|(at, group)| (data.loss(group), at, group.clone()))
+        .filter(|(loss, ..)| *loss > SMALL)
+        .collect();
+    lost.sort_by(|a, b| b.0.total_cmp(&a.0));
+    lost.truncate(MOST_GROUPS);
+    lost.into_iter().map(|(_, at, group)| (at, group)).collect()
+}
+
+/// The trials, and what is to be expected of them.
+struct Data<'a> {
+    /// Those of several drives.
+    trials: Vec<&'a Trial>,
+    /// Speed of each drive alone.
+    alone: Vec<f64>,
+    /// How often each was measured alone.
+    repeated: Vec<f64>,
+    /// How far repetitions of each lie apart, as a share.
+    spread: Vec<f64>,
+    /// What that rests on.
+    degrees: usize,
+}
+
+/// A drive in a trial, as the model has it.
+#[derive(Clone, Copy)]
+struct Expected {
+    speed: f64,
+    /// The ceiling that holds it back, as a position in the set.
+    held_by: Option<usize>,
+}
+
+impl<'a> Data<'a> {
+    fn new(trials: &'a [Trial]) -> Option<Self> {
+        let drives = trials.iter().flat_map(|t| &t.members).max()? + 1;
+        let usable: Vec<&Trial> = trials.iter().filter(|t| !t.runs.is_empty()).collect();
+        let (single, several): (Vec<&Trial>, Vec<&Trial>) = usable.iter().partition(|t| t.members.len() == 1);
+        let mut alone = vec![f64::NAN; drives];
+        let mut repeated = vec![0.0; drives];
+        for trial in single {
+            alone[trial.members[0]] = trial.mean(0);
+            repeated[trial.members[0]] = trial.runs.len() as f64;
+        }
+        let known = |t: &&Trial| t.members.iter().all(|&m| alone[m].is_finite() && alone[m] > 0.0);
+        if several.is_empty() || !several.iter().all(known) {
+            return None;
+        }
+        let mut own = vec![(0.0, 0.0); drives];
+        for trial in &usable {
+            for (at, &member) in trial.members.iter().enumerate() {
+                let mean = trial.mean(at);
+                let squares: f64 = trial.runs.iter().map(|run| (run[at] / mean - 1.0).powi(2)).sum();
+                own[member].0 += squares;
+                own[member].1 += trial.runs.len() as f64 - 1.0;
+            }
+        }
+        let (squares, degrees) = own.iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+        let common = if degrees > 0.0 { squares / degrees } else { UNKNOWN * UNKNOWN };
+        // A drive's own spread rests on few runs: what all have in common weighs in like as many more.
+        let spread = own.iter().map(|(squares, n)| ((squares + PRIOR * common) / (n + PRIOR)).sqrt());
+        let spread = spread.collect();
+        Some(Self { trials: several, alone, repeated, spread, degrees: degrees as usize })
+    }
+
+    /// Numbers that were measured with several at once.
+    fn count(&self) -> usize {
+        self.trials.iter().map(|t| t.members.len()).sum()
+    }
+
+    /// The largest share of the group's sum that was lost in a trial.
+    fn loss(&self, group: &[usize]) -> f64 {
+        let loss = |trial: &&Trial| {
+            let in_group = |m: &(usize, &usize)| group.contains(m.1);
+            let (mut seen, mut own) = (0.0, 0.0);
+            for (at, &member) in trial.members.iter().enumerate().filter(in_group) {
+                seen += trial.mean(at);
+                own += self.alone[member];
+            }
+            if own > 0.0 { 1.0 - seen / own } else { 0.0 }
+        };
+        self.trials.iter().map(loss).fold(0.0, f64::max)
+    }
+
+    /// What the members of a trial reach below these ceilings: all rise evenly until their own speed or a ceiling
+    /// holds them.
+    fn expect(&self, trial: &Trial, groups: &[&[usize]], ceilings: &[f64]) -> Vec<Expected> {
+        let mut expected: Vec<Option<Expected>> = vec![None; trial.members.len()];
+        while expected.iter().any(Option::is_none) {
+            let level = |(c, group): (usize, &&[usize])| {
+                let inside = trial.members.iter().zip(&expected).filter(|(m, _)| group.contains(m));
+                let (mut left, mut rising) = (ceilings[c], 0.0);
+                for (_, done) in inside {
+                    match done {
+                        Some(e) => left -= e.speed,
+                        None => rising += 1.0,
+                    }
+                }
+                (rising > 0.0).then_some((left.max(0.0) / rising, c))
+            };
+            let lowest = groups.iter().enumerate().filter_map(level).min_by(|a, b| a.0.total_cmp(&b.0));
+            let rising = trial.members.iter().zip(&expected).filter(|(_, done)| done.is_none());
+            let slowest = rising.map(|(&m, _)| self.alone[m]).fold(f64::INFINITY, f64::min);
+            let held = lowest.filter(|(level, _)| *level < slowest);
+            for (&member, done) in trial.members.iter().zip(&mut expected).filter(|(_, d)| d.is_none()) {
+                match held {
+                    Some((speed, c)) if groups[c].contains(&member) => {
+                        *done = Some(Expected { speed, held_by: Some(c) });
+                    }
+                    None if self.alone[member] <= slowest => {
+                        *done = Some(Expected { speed: slowest, held_by: None });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        expected.into_iter().flatten().collect()
+    }
+
+    /// How far a mean of this trial may be off by chance, as a share.
+    fn error(&self, trial: &Trial, member: usize) -> f64 {
+        (self.spread[member].powi(2) / trial.runs.len() as f64 + FLOOR * FLOOR).sqrt()
+    }
+
+    /// How far a trial is from what is expected of it.
+    fn chi2(&self, trial: &Trial, groups: &[&[usize]], ceilings: &[f64]) -> f64 {
+        let expected = self.expect(trial, groups, ceilings);
+        let mut chi2 = 0.0;
+        // For each ceiling: what it should pass, what passed, and the error.
+        let mut held = vec![(0.0, 0.0, 0.0); groups.len()];
+        for (at, (&member, e)) in trial.members.iter().zip(&expected).enumerate() {
+            let (seen, error) = (trial.mean(at), self.error(trial, member));
+            match e.held_by {
+                None => {
+                    let alone = self.spread[member] / self.repeated[member].sqrt();
+                    chi2 += ((seen / e.speed - 1.0) / error.hypot(alone)).powi(2);
+                }
+                Some(c) => {
+                    let (should, did, errors) = &mut held[c];
+                    *should += e.speed;
+                    *did += seen;
+                    *errors += (error * e.speed).powi(2);
+                    chi2 += ((seen / e.speed - 1.0) / EVEN).powi(2);
+                }
+            }
+        }
+        let sums = held.iter().filter(|(should, ..)| *should > 0.0);
+        // What members of a ceiling lose or win against each other cancels; their errors together are no smaller than
+        // those of the floor, which they share.
+        let sum = |(should, did, errors): &(f64, f64, f64)| {
+            (did - should).powi(2) / (errors + (FLOOR * should).powi(2))
+        };
+        chi2 + sums.map(sum).sum::<f64>()
+    }
+
+    /// The best ceilings for these groups, and what they leave; `None` where one of them would hold nothing back.
+    fn fit(&self, groups: &[&[usize]]) -> Option<(Vec<f64>, f64)> {
+        let total = |ceilings: &[f64]| -> f64 {
+            self.trials.iter().map(|trial| self.chi2(trial, groups, ceilings)).sum()
+        };
+        let sums = groups.iter().map(|group| group.iter().map(|&m| self.alone[m]).sum::<f64>());
+        let own: Vec<f64> = sums.collect();
+        let mut ceilings: Vec<f64> =
+            groups.iter().zip(&own).map(|(group, own)| own * (1.0 - self.loss(group))).collect();
+        for _ in 0..if groups.len() > 1 { ROUNDS } else { 1 } {
+            for c in 0..groups.len() {
+                let mut at = |x: f64| {
+                    ceilings[c] = x;
+                    total(&ceilings)
+                };
+                ceilings[c] = lowest(&mut at, 0.05 * own[c], own[c]);
+            }
+        }
+        let binds = |c: usize| {
+            self.trials.iter().any(|trial| {
+                let expected = self.expect(trial, groups, &ceilings);
+                let own: f64 = self.own(trial, groups[c]);
+                expected.iter().any(|e| e.held_by == Some(c)) && ceilings[c] < (1.0 - SMALL) * own
+            })
+        };
+        (0..groups.len()).all(binds).then(|| (ceilings.clone(), total(&ceilings)))
+    }
+
+    /// What the members of a trial that are in the group would reach on their own.
+    fn own(&self, trial: &Trial, group: &[usize]) -> f64 {
+        trial.members.iter().filter(|m| group.contains(m)).map(|&m| self.alone[m]).sum()
+    }
+
+    /// In how many trials a ceiling was reached, whether others ran freely beside it, and how far its value may be off.
+    fn evidence(&self, groups: &[&[usize]], ceilings: &[f64], at: usize) -> (usize, bool, f64) {
+        let (mut reached, mut others_free, mut weight) = (0, false, 0.0);
+        for trial in &self.trials {
+            let expected = self.expect(trial, groups, ceilings);
+            let Some(i) = expected.iter().position(|e| e.held_by == Some(at)) else { continue };
+            reached += 1;
+            weight += self.error(trial, trial.members[i]).powi(-2);
+            let outside = trial.members.iter().zip(&expected).filter(|(m, _)| !groups[at].contains(m));
+            let free: Vec<bool> = outside.map(|(_, e)| e.held_by.is_none()).collect();
+            others_free |= !free.is_empty() && free.iter().all(|free| *free);
+        }
+        let t = if self.degrees > 0 { student(self.degrees) } else { f64::INFINITY };
+        (reached, others_free, t * ceilings[at] / weight.sqrt())
+    }
+}
+
+/// How many runs what all drives have in common is worth.
+const PRIOR: f64 = 4.0;
+/// Rounds in which each ceiling is fitted while the others stand; they hardly move after two.
+const ROUNDS: usize = 3;
+
+impl Trial {
+    /// The mean speed of the member at this position.
+    fn mean(&self, at: usize) -> f64 {
+        self.runs.iter().map(|run| run[at]).sum::<f64>() / self.runs.len() as f64
+    }
+}
+
+/// Where between `low` and `high` a function is lowest: on a grid first, as there may be several valleys.
+fn lowest(f: &mut dyn FnMut(f64) -> f64, low: f64, high: f64) -> f64 {
+    const STEPS: u32 = 40;
+    let step = (high / low).powf(1.0 / f64::from(STEPS));
+    let grid = (0..=STEPS).map(|i| low * step.powi(i as i32));
+    let best = grid.map(|x| (x, f(x))).min_by(|a, b| a.1.total_cmp(&b.1)).map_or(high, |(x, _)| x);
+    let golden = (5f64.sqrt() - 1.0) / 2.0;
+    let (mut a, mut b) = (best / step, (best * step).min(high));
+    for _ in 0..20 {
+        let (x, y) = (b - golden * (b - a), a + golden * (b - a));
+        if f(x) <= f(y) { b = y } else { a = x }
+    }
+    (a + b) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A trial of three repetitions around these speeds.
+    fn trial(members: &[usize], speeds: &[f64]) -> Trial {
+        let run = |factor: f64| speeds.iter().map(|s| s * 1e6 * factor).collect();
+        Trial { members: members.to_vec(), runs: [0.995, 1.0, 1.005].map(run).to_vec() }
+    }
+
+    fn alone(speeds: &[f64]) -> Vec<Trial> {
+        speeds.iter().enumerate().map(|(i, s)| trial(&[i], &[*s])).collect()
+    }
+
+    #[test]
+    fn drives_that_reach_their_sum_have_no_ceiling() {
+        let trials = [alone(&[7.0, 6.6]), vec![trial(&[0, 1], &[6.95, 6.58])]].concat();
+        let found = sharing(&trials, &[vec![0, 1]]).expect("an answer");
+        assert!(found.ceilings.is_empty() && found.misfit < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn two_hubs_with_a_ceiling_each() {
+        let trials = [
+            alone(&[8.0, 8.0, 10.0, 10.0]),
+            vec![
+                trial(&[0, 1], &[4.5, 4.5]),
+                trial(&[2, 3], &[6.0, 6.0]),
+                trial(&[0, 2], &[8.0, 10.0]),
+                trial(&[0, 1, 2, 3], &[4.5, 4.5, 6.0, 6.0]),
+            ],
+        ]
+        .concat();
+        let groups = [vec![0, 1, 2, 3], vec![0, 1], vec![2, 3]];
+        let found = sharing(&trials, &groups).expect("an answer");
+        let named: Vec<(usize, f64)> =
+            found.ceilings.iter().map(|c| (c.group, (c.ceiling.value / 1e4).round() / 100.0)).collect();
+        assert_eq!(named, [(1, 9.0), (2, 12.0)], "{found:?}");
+        assert!(found.ceilings.iter().all(|c| c.margin > 50.0 && c.reached == 2), "{found:?}");
+        // Without what both alone show, a common ceiling could explain the same.
+        let found = sharing(&[&trials[..4], &trials[7..]].concat(), &groups).expect("an answer");
+        assert!(found.ceilings.iter().all(|c| c.margin < 10.0), "{found:?}");
+    }
+
+    #[test]
+    fn one_hub_is_held_back_and_the_other_is_not() {
+        let trials = [
+            alone(&[8.0, 8.0, 3.0]),
+            vec![
+                trial(&[0, 1], &[4.5, 4.5]),
+                trial(&[0, 2], &[8.0, 3.0]),
+                trial(&[0, 1, 2], &[4.5, 4.5, 3.0]),
+            ],
+        ]
+        .concat();
+        let found = sharing(&trials, &[vec![0, 1, 2], vec![0, 1]]).expect("an answer");
+        let [one] = &found.ceilings[..] else { panic!("{found:?}") };
+        assert!((one.group, one.others_free) == (1, true) && one.margin > 50.0, "{one:?}");
+        assert!(
+            one.ceiling.low < 9e6 && one.ceiling.high > 9e6 && one.ceiling.half_width() < 0.05,
+            "{one:?}"
+        );
+    }
+
+    #[test]
+    fn a_slow_drive_keeps_its_speed_below_a_ceiling() {
+        let trials = [alone(&[20.0, 3.0]), vec![trial(&[0, 1], &[12.0, 3.0])]].concat();
+        let found = sharing(&trials, &[vec![0, 1]]).expect("an answer");
+        assert!(
+            (found.ceilings[0].ceiling.value / 15e6 - 1.0).abs() < 0.01 && found.misfit < 1.0,
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn too_little_is_no_answer() {
+        assert_eq!(sharing(&[], &[]), None);
+        assert_eq!(sharing(&alone(&[1.0, 1.0]), &[vec![0, 1]]), None);
+        assert_eq!(sharing(&[trial(&[0], &[1.0]), trial(&[0, 1], &[1.0, 1.0])], &[vec![0, 1]]), None);
+        // What was not repeated has no interval.
+        let once = |members: &[usize], speeds: &[f64]| Trial {
+            members: members.to_vec(),
+            runs: vec![speeds.to_vec()],
+        };
+        let trials = [once(&[0], &[8e6]), once(&[1], &[8e6]), once(&[0, 1], &[4e6, 4e6])];
+        let found = sharing(&trials, &[vec![0, 1]]).expect("an answer");
+        assert_eq!(found.ceilings[0].ceiling.high, f64::INFINITY);
+    }
+}

@@ -1,0 +1,172 @@
+//! How together reads its record.
+
+use super::{
+    super::{
+        Experiment,
+        cells::{column, short, value},
+        gathered::Gathered,
+    },
+    answer::{Answer, What, answer},
+    headroom,
+    seen::{Group, Seen},
+    shared::{Shared, shared},
+    words,
+};
+use crate::{
+    analyse::{Estimate, compare, repeat},
+    findings::{At, Axis, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
+    inventory::{Inventory, Target},
+    plan::Plan,
+    record::Event,
+    units::{count, percent, rate},
+};
+
+pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let mut seen = Seen::default();
+    let held = Gathered::read(record, |event| seen.take(event));
+    let mut findings = held.findings(experiment);
+    let Some(plan) = held.plan.clone() else { return findings };
+    let none = Inventory::default();
+    let inventory = held.start.as_ref().map_or(&none, |start| &start.inventory);
+    let groups = seen.groups(&held.measured);
+    let answers: Vec<Answer<'_>> = groups
+        .iter()
+        .filter_map(|group| answer(group, &shared(inventory, &plan.targets, &group.members)))
+        .collect();
+    let everywhere: Vec<usize> = (0..plan.targets.len()).collect();
+    let shared = shared(inventory, &plan.targets, &everywhere);
+
+    findings.tables = answers.iter().map(|a| speeds(a, &plan)).collect();
+    findings.tables.extend(groups.iter().filter_map(|group| between(group, &plan)));
+    findings.figures = answers.iter().map(|a| figure(a, &plan, &shared)).collect();
+    findings.verdicts = answers.iter().flat_map(|a| words::verdict(a, &plan.targets)).collect();
+    for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.name == g.name)) {
+        findings.verdicts.push(format!(
+            "{}: not all of what an answer needs was measured: each target alone, and all at once.",
+            headroom::capital(&group.name)
+        ));
+    }
+    findings.verdicts.extend(headroom::buses(&answers, &shared));
+    findings.verdicts.extend(headroom::ports(inventory, &plan.targets, &answers));
+    let lost: usize = groups.iter().flat_map(|g| &g.sets).map(|set| set.lost).sum();
+    if lost > 0 {
+        let lost = count(lost as u64, "run");
+        findings
+            .flags
+            .push(format!("{lost} could not be used: a load failed, was stopped, or hardly met the others."));
+    }
+    findings.estimates = answers.iter().flat_map(|a| named(a, &plan.targets)).collect();
+    findings
+}
+
+/// Alone, at once, and what is left of it.
+fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
+    let name = &a.group.name;
+    let columns =
+        vec![column(name, false), column("alone", false), column("at once", false), column("share", false)];
+    let row = |name: String, alone: &Estimate, at_once: &Estimate| {
+        let share = compare::ratio(at_once, alone).map_or("-".to_owned(), |r| share(&r.estimate));
+        vec![name, value(alone), value(at_once), share]
+    };
+    let members = a.group.members.iter().zip(a.alone.iter().zip(&a.at_once));
+    let mut rows: Vec<Vec<String>> =
+        members.map(|(&m, (alone, at_once))| row(short(&plan.targets[m].given), alone, at_once)).collect();
+    rows.push(row("sum".to_owned(), &a.sum_alone, &a.sum));
+    Table { title: String::new(), columns, rows }
+}
+
+/// A share with its interval, where it has one.
+fn share(e: &Estimate) -> String {
+    let whole = |share: f64| percent(share).trim_end_matches(" %").to_owned();
+    if e.high.is_finite() {
+        format!("{} ({}–{})", percent(e.value), whole(e.low), percent(e.high))
+    } else {
+        percent(e.value)
+    }
+}
+
+/// Those that ran together without the others.
+fn between(group: &Group, plan: &Plan) -> Option<Table> {
+    let rows: Vec<Vec<String>> = group
+        .between()
+        .filter_map(|set| {
+            let members = &set.trial.members;
+            let names = members.iter().map(|&m| short(&plan.targets[m].given)).collect::<Vec<_>>();
+            let name = if members.len() > 2 {
+                let numbers: Vec<String> = members.iter().map(|m| (m + 1).to_string()).collect();
+                format!("targets {}", numbers.join(", "))
+            } else {
+                names.join(" + ")
+            };
+            let alone = members.iter().map(|&m| repeat::mean(&group.alone(m)?.of(m)));
+            let alone: f64 = alone.collect::<Option<Vec<_>>>()?.iter().map(|e| e.value).sum();
+            let sum = repeat::mean(&set.sums(members))?;
+            let share = percent(sum.value / alone);
+            Some(vec![name, rate(alone), value(&sum), share])
+        })
+        .collect();
+    let columns = vec![
+        column(&format!("{} of some", group.name), false),
+        column("alone", false),
+        column("together", false),
+        column("share", true),
+    ];
+    (!rows.is_empty()).then_some(Table { title: String::new(), columns, rows })
+}
+
+/// Bars of each alone and at once, and the ceilings across.
+fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
+    let name = &a.group.name;
+    let names = a.group.members.iter().map(|&m| short(&plan.targets[m].given)).chain(["sum".to_owned()]);
+    let bars = |name: &str, each: &[Estimate], sum: &Estimate| Curve {
+        name: name.to_owned(),
+        style: Style::Bars,
+        points: each.iter().chain([sum]).enumerate().map(|(x, e)| Point::of(x as f64, e)).collect(),
+    };
+    let held = a.limits.iter().filter(|l| l.what != What::Drives).map(|l| Mark {
+        label: format!("{}, {}", l.name, rate(l.ceiling.value)),
+        at: At::Y(l.ceiling.value),
+    });
+    let free = shared.iter().filter(|s| !a.limits.iter().any(|l| l.name == s.name)).filter_map(|s| {
+        let usable = s.usable()?;
+        Some(Mark { label: format!("{}, about {}", s.name, rate(usable)), at: At::Y(usable) })
+    });
+    let runs = a.group.at_once().map_or(0, |set| set.trial.runs.len()) as u64;
+    let (sum, alone) = (rate(a.sum.value), rate(a.sum_alone.value));
+    Figure {
+        title: format!("{name} speed alone and at once"),
+        text: format!(
+            "At once the targets {name} {sum}, {} of the {alone} they add up to alone.",
+            percent(a.share.value)
+        ),
+        n: format!("{} at once, of 95 % intervals", count(runs, "run")),
+        x: Axis { label: "target".to_owned(), names: names.collect(), ..Axis::default() },
+        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() },
+        curves: vec![bars("alone", &a.alone, &a.sum_alone), bars("at once", &a.at_once, &a.sum)],
+        marks: held.chain(free).collect(),
+        bands: Vec::new(),
+    }
+}
+
+fn named(a: &Answer<'_>, targets: &[Target]) -> Vec<Named> {
+    let name = &a.group.name;
+    let named = |target: &str, what: &str, estimate: &Estimate| Named {
+        target: target.to_owned(),
+        name: format!("{name} {what}"),
+        unit: "B/s".to_owned(),
+        estimate: estimate.clone(),
+        bytes: None,
+    };
+    let mut all = Vec::new();
+    for (&m, (alone, at_once)) in a.group.members.iter().zip(a.alone.iter().zip(&a.at_once)) {
+        all.push(named(&targets[m].given, "alone", alone));
+        all.push(named(&targets[m].given, "together", at_once));
+    }
+    all.push(named("all", "sum alone", &a.sum_alone));
+    all.push(named("all", "sum", &a.sum));
+    for limit in &a.limits {
+        let how = format!("{}, confidence {}", limit.ceiling.how, limit.confidence.word());
+        all.push(named(&limit.name, "limit", &Estimate { how, ..limit.ceiling.clone() }));
+    }
+    all
+}

@@ -1,0 +1,97 @@
+//! What buses and network ports leave unused.
+
+use super::{answer::Answer, answer::What, shared::Shared};
+use crate::{
+    inventory::{BusKind, Inventory, NetworkPort, Target},
+    units::{Direction, percent, rate},
+};
+
+/// What is unused of each bus that several targets share and that limits nothing.
+pub(super) fn buses(answers: &[Answer<'_>], shared: &[Shared]) -> Vec<String> {
+    let limits = |bus: &Shared| {
+        let named = answers.iter().flat_map(|a| &a.limits);
+        named.into_iter().any(|l| l.what == What::Bus && l.name == bus.name)
+    };
+    shared.iter().filter(|bus| !bus.drive && !limits(bus)).filter_map(|bus| unused(bus, answers)).collect()
+}
+
+fn unused(bus: &Shared, answers: &[Answer<'_>]) -> Option<String> {
+    let (usable, source) = (bus.usable()?, &bus.ceiling.as_ref()?.source);
+    let passed = answers.iter().filter_map(|a| {
+        let sums = a.group.at_once()?.sums(&bus.members);
+        Some(sums.iter().sum::<f64>() / sums.len() as f64)
+    });
+    let most = passed.fold(0.0, f64::max);
+    let name = capital(&bus.name);
+    if most <= 0.0 {
+        return None;
+    }
+    if most > usable {
+        return Some(format!(
+            "{name} passed {}, more than the {} that commonly do ({source}).",
+            rate(most),
+            rate(usable)
+        ));
+    }
+    let (free, share) = (rate(usable - most), percent(1.0 - most / usable));
+    Some(format!("{name} passes about {} ({source}): {free} of it, {share}, is unused.", rate(usable)))
+}
+
+/// What each connected port means for those who use the drives over the network.
+pub(super) fn ports(inventory: &Inventory, targets: &[Target], answers: &[Answer<'_>]) -> Vec<String> {
+    let connected = inventory.ports.iter().filter(|port| port.connected != Some(false));
+    connected.filter_map(|p| port(inventory, targets, answers, p)).collect()
+}
+
+fn port(
+    inventory: &Inventory,
+    targets: &[Target],
+    answers: &[Answer<'_>],
+    port: &NetworkPort,
+) -> Option<String> {
+    let ceiling = port.ceiling.as_ref()?;
+    let passes = ceiling.practical.unwrap_or(ceiling.theory) * 1e6;
+    let kind = if port.wireless { "Wi-Fi" } else { "Ethernet" };
+    let what = |a: &&Answer<'_>| match a.group.direction {
+        Direction::Read => "reads",
+        Direction::Write => "writes",
+        Direction::Mixed { .. } => "mixed loads",
+    };
+    let (below, above): (Vec<&Answer<'_>>, Vec<&Answer<'_>>) =
+        answers.iter().partition(|a| a.sum.value > passes);
+    let names = |those: &[&Answer<'_>]| {
+        let mut names: Vec<&str> = those.iter().map(what).collect();
+        names.dedup();
+        names.join(" and ")
+    };
+    let verdict = match (&below[..], &above[..]) {
+        ([], []) => return None,
+        (limited, []) => format!("it limits {}", names(limited)),
+        ([], free) => {
+            let most = free.iter().map(|a| a.sum.value).fold(0.0, f64::max);
+            format!("more than the drives do; {} of it is unused", rate(passes - most))
+        }
+        (limited, free) => format!("it limits {}, not {}", names(limited), names(free)),
+    };
+    let speed = port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
+    let mut text =
+        format!("{kind} ({}{speed}) passes {} ({}): {verdict}.", port.name, rate(passes), ceiling.source);
+    let mine = inventory.buses_above(port.upstream.as_deref());
+    let common = mine.iter().find(|bus| {
+        let above = |upstream| inventory.buses_above(upstream).iter().any(|b| b.id == bus.id);
+        bus.kind == BusKind::Usb
+            && targets.iter().flat_map(|t| &t.drives).any(|d| above(d.upstream.as_deref()))
+    });
+    if let Some(bus) = common {
+        let bus = bus.what();
+        text += &format!(
+            " It hangs on the {bus} bus with the drives: what a client reads crosses that bus twice."
+        );
+    }
+    Some(text)
+}
+
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
+}

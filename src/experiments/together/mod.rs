@@ -1,0 +1,53 @@
+//! together: do drives slow each other down, and what is the limit?
+
+mod answer;
+mod findings;
+mod headroom;
+mod plan;
+mod seen;
+mod shared;
+mod strain;
+mod words;
+
+use super::{Ask, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event, units::MIB};
+
+/// Each drive alone, all at once from one start, and those in between that tell one limit from another.
+#[derive(Debug)]
+pub struct Together;
+
+impl Experiment for Together {
+    fn name(&self) -> &'static str {
+        "together"
+    }
+
+    fn question(&self) -> &'static str {
+        "do drives slow each other down, and what is the limit?"
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["rw", "bs", "iodepth", "rwmixread", "runs"]
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &[
+            "together /mnt/a /mnt/b         two drives alone, then at once",
+            "together --rw read /dev/sd?    whole drives, reading only",
+            "together --plan /mnt/*         the cost, and which go together",
+            "together --max-time 2m /mnt/*  a rough answer",
+        ]
+    }
+
+    fn block(&self) -> u64 {
+        // Large enough that what an operation costs the processor is no part of the answer.
+        MIB
+    }
+
+    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+        plan::plan(ask)
+    }
+
+    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        findings::findings(self, record)
+    }
+}

@@ -1,0 +1,197 @@
+//! How together plans itself.
+
+use super::super::{
+    ask::{Ask, LoadName, PlanError},
+    site::{aligned, reach},
+};
+use crate::{
+    inventory::{Kind, Target},
+    plan::{Measure, Plan, Rule, Step},
+    units::{Load, MIB},
+};
+
+/// The label of the step that only fills files so that there is something to read, and caches are full.
+pub(super) const FILL: &str = "fill";
+/// How often each load is repeated: an interval needs several.
+const RUNS: u32 = 3;
+/// Most seconds of a load: some hundred operations of a slow stick.
+const SECONDS: f64 = 10.0;
+/// Filling may take as long as so many loads.
+const FILL_LOADS: f64 = 3.0;
+/// Most bytes of a load that writes, and of filling: wear buys nothing beyond.
+const WRITTEN: u64 = 1024 * MIB;
+
+pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+    if ask.targets.len() < 2 {
+        return Err(PlanError::TooFew { experiment: "together", least: 2 });
+    }
+    let loads = loads(ask)?;
+    let reach = ask
+        .targets
+        .iter()
+        .enumerate()
+        .map(|(at, t)| reach(t, ask, loads.iter().any(|(_, load, on)| load.writes() && on.contains(&at))))
+        .collect::<Result<Vec<u64>, _>>()?;
+    let reach = reach.into_iter().min().unwrap_or(0);
+    let runs = ask.own.runs.unwrap_or(RUNS);
+    let each: Vec<(LoadName, Load, Vec<Vec<usize>>)> =
+        loads.into_iter().map(|(name, load, on)| (name, load, sets(&on, &ask.targets))).collect();
+    let files: Vec<usize> =
+        (0..ask.targets.len()).filter(|&t| ask.targets[t].kind == Kind::Directory).collect();
+    let filled = !files.is_empty() && !each.is_empty();
+
+    // The time on one drive is shared by all that is done there.
+    let on = |t: usize| each.iter().flat_map(|(.., sets)| sets).filter(|set| set.contains(&t)).count();
+    let most = (0..ask.targets.len()).map(on).max().unwrap_or(0) as f64 * f64::from(runs);
+    let shares = most + if filled { FILL_LOADS } else { 0.0 };
+    let seconds = (ask.effort.max_seconds / shares).min(SECONDS);
+
+    let mut steps: Vec<Step> = files.iter().map(|&target| Step::Scratch { target, bytes: reach }).collect();
+    if filled {
+        steps.push(Step::Measure(fill(ask, files, reach, seconds)));
+    }
+    for repetition in 1..=runs {
+        for (name, load, sets) in &each {
+            // Another order each time, so that a drift is nobody's own.
+            let order = (0..sets.len()).map(|i| &sets[(i + repetition as usize - 1) % sets.len()]);
+            for set in order {
+                let most = if load.writes() { WRITTEN } else { u64::MAX };
+                let bytes = (ask.effort.max_bytes.min(most) / load.block).max(1) * load.block;
+                steps.push(Step::Measure(Measure {
+                    label: label(*name, set, sets),
+                    repetition,
+                    targets: set.clone(),
+                    load: load.clone(),
+                    rule: Rule::Fixed { bytes, seconds: Some(seconds) },
+                    reach,
+                    only_written: !load.writes()
+                        && set.iter().any(|&t| ask.targets[t].kind == Kind::Directory),
+                    cold: false,
+                }));
+            }
+        }
+    }
+    Ok(Plan {
+        experiment: "together".to_owned(),
+        protocol: None,
+        engine: ask.engine.clone(),
+        targets: ask.targets.clone(),
+        steps,
+    })
+}
+
+/// The loads, and the targets that take them: what was not asked for by name leaves out those that can't be written.
+fn loads(ask: &Ask) -> Result<Vec<(LoadName, Load, Vec<usize>)>, PlanError> {
+    let usual = [LoadName::Write, LoadName::Read];
+    let mut loads = Vec::new();
+    for name in ask.loads.as_deref().unwrap_or(&usual) {
+        let load = name.load(ask);
+        load.check()?;
+        ask.targets.iter().try_for_each(|target| aligned(target, &load))?;
+        let takes =
+            |t: &usize| ask.loads.is_some() || !load.writes() || ask.targets[*t].kind == Kind::Directory;
+        let on: Vec<usize> = (0..ask.targets.len()).filter(takes).collect();
+        if on.len() > 1 {
+            loads.push((*name, load, on));
+        }
+    }
+    Ok(loads)
+}
+
+/// What is measured: each alone, all at once, and between them what tells a bus from another: the drives of each bus,
+/// and one of each bus. Where all are on one bus, or nothing tells, two and four of them.
+fn sets(on: &[usize], targets: &[Target]) -> Vec<Vec<usize>> {
+    let mut sets: Vec<Vec<usize>> = on.iter().map(|&t| vec![t]).collect();
+    sets.push(on.to_vec());
+    let mut groups: Vec<(Option<&str>, Vec<usize>)> = Vec::new();
+    for &t in on {
+        let bus = targets[t].drives.first().and_then(|d| d.upstream.as_deref());
+        match groups.iter_mut().find(|(other, _)| *other == bus) {
+            Some((_, group)) => group.push(t),
+            None => groups.push((bus, vec![t])),
+        }
+    }
+    let several = groups.len() > 1 && groups.len() < on.len();
+    let between: Vec<Vec<usize>> = if several {
+        let across = groups.iter().map(|(_, group)| group[0]).collect();
+        groups.into_iter().map(|(_, group)| group).chain([across]).collect()
+    } else {
+        [2, 4]
+            .iter()
+            .filter(|&&n| n == 2 || on.len() > 5)
+            .map(|&n| on.iter().take(n).copied().collect())
+            .collect()
+    };
+    for set in between {
+        if set.len() > 1 && set.len() < on.len() && !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    sets
+}
+
+/// What a step is called; its targets by their position, from 1, as people count.
+fn label(name: LoadName, set: &[usize], sets: &[Vec<usize>]) -> String {
+    let name = name.name();
+    match set {
+        [_] => format!("{name} alone"),
+        // The largest set is all of them.
+        _ if sets.iter().all(|other| other.len() <= set.len()) => format!("{name} at once"),
+        _ => {
+            let numbers: Vec<String> = set.iter().map(|t| (t + 1).to_string()).collect();
+            format!("{name} {}", numbers.join("+"))
+        }
+    }
+}
+
+fn fill(ask: &Ask, targets: Vec<usize>, reach: u64, seconds: f64) -> Measure {
+    let block = ask.block.max(MIB / ask.block * ask.block).min(reach);
+    let bytes = reach.min(WRITTEN) / block * block;
+    Measure {
+        label: FILL.to_owned(),
+        repetition: 1,
+        targets,
+        load: Load { block, depth: 1, ..LoadName::Write.load(ask) },
+        rule: Rule::Fixed { bytes, seconds: Some(seconds * FILL_LOADS) },
+        reach: bytes,
+        only_written: false,
+        cold: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Drive;
+
+    fn on(buses: &[Option<&str>]) -> Vec<Vec<usize>> {
+        let target = |bus: &Option<&str>| Target {
+            given: String::new(),
+            kind: Kind::Directory,
+            path: "/".into(),
+            drives: vec![Drive { upstream: bus.map(str::to_owned), ..Drive::default() }],
+            layers: Vec::new(),
+            mount: None,
+            free: None,
+            capacity: None,
+            size: None,
+            read_only: None,
+            direct_alignment: 512,
+        };
+        let targets: Vec<Target> = buses.iter().map(target).collect();
+        let all: Vec<usize> = (0..targets.len()).collect();
+        sets(&all, &targets).into_iter().filter(|set| set.len() > 1).collect()
+    }
+
+    #[test]
+    fn only_what_tells_one_limit_from_another_goes_together() {
+        let (a, b, c) = (Some("hub 1"), Some("hub 2"), Some("hub 3"));
+        assert_eq!(on(&[a, a]), [vec![0, 1]]);
+        assert_eq!(on(&[a, b]), [vec![0, 1]]);
+        assert_eq!(on(&[a, a, a]), [vec![0, 1, 2], vec![0, 1]]);
+        assert_eq!(on(&[a, a, b, b]), [vec![0, 1, 2, 3], vec![0, 1], vec![2, 3], vec![0, 2]]);
+        assert_eq!(on(&[a, a, b]), [vec![0, 1, 2], vec![0, 1], vec![0, 2]]);
+        assert_eq!(on(&[a, b, c]), [vec![0, 1, 2], vec![0, 1]]);
+        assert_eq!(on(&[None; 6]), [(0..6).collect(), vec![0, 1], vec![0, 1, 2, 3]]);
+    }
+}

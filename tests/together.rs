@@ -1,0 +1,434 @@
+//! together on modelled drives, whose truth is known: from the plan to the limit that is named.
+
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use drivebench::{
+    analyse::Rules,
+    engine::sim::{Board, Bus as Link, Model, Noise, Zone},
+    experiments::{Experiment, LoadName, Together},
+    findings::Findings,
+    inventory::{Bus, BusKind, Ceiling, Core, Inventory, NetworkPort, Processors, Target},
+    record::{Event, SCHEMA, Start},
+    report::{Format, Style, render},
+};
+use modelled::{ask, carry_out, only, target};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const GB: u64 = 1_000_000_000;
+
+/// A stick that writes and reads at these speeds (bytes per second), with the usual noise.
+fn stick(write: f64, read: f64) -> Model {
+    Model {
+        capacity: 62 * GB,
+        write: vec![Zone { from: 0, rate: write }],
+        read: vec![Zone { from: 0, rate: read }],
+        operation_seconds: 0.2e-3,
+        noise: Noise { variation: 0.03, memory: 0.5, run: 0.005 },
+        ..Model::default()
+    }
+}
+
+/// What a machine with modelled drives is.
+struct Machine {
+    models: Vec<Model>,
+    /// The hub that each drive hangs on, from 1.
+    hubs: Vec<usize>,
+    links: Vec<Link>,
+    /// What is known of its one USB bus.
+    ceiling: Option<Ceiling>,
+    ports: Vec<NetworkPort>,
+    /// What the processors do at any time, where it is recorded.
+    processors: Option<Processors>,
+}
+
+impl Machine {
+    fn new(models: Vec<Model>, hubs: &[usize], links: Vec<Link>) -> Self {
+        let idle = Core { busy: 0.1, interrupts: 0.02, iowait: 0.5 };
+        let processors = Processors {
+            seconds: 10.0,
+            cores: vec![idle; 4],
+            worked: Some(0.5),
+            waited: Some(0.01),
+            throttled: None,
+        };
+        let (ceiling, ports) = (None, Vec::new());
+        Self { models, hubs: hubs.to_vec(), links, ceiling, ports, processors: Some(processors) }
+    }
+
+    fn inventory(&self) -> Inventory {
+        let root = Bus {
+            id: "x-usbv2".to_owned(),
+            kind: BusKind::Usb,
+            mbps: Some(480.0),
+            ceiling: self.ceiling.clone(),
+            ..Bus::default()
+        };
+        let hub = |n: usize| Bus {
+            id: format!("x-usbv2-{n}"),
+            kind: BusKind::UsbHub,
+            parent: Some(root.id.clone()),
+            ..Bus::default()
+        };
+        let hubs = (1..=self.hubs.iter().copied().max().unwrap_or(0)).map(hub);
+        let buses = [root.clone()].into_iter().chain(hubs).collect();
+        Inventory { buses, ports: self.ports.clone(), ..Inventory::default() }
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        let one = |(at, hub): (usize, &usize)| {
+            let mut target = target(&format!("/mnt/{}", (b'a' + at as u8) as char), 62 * GB, false);
+            target.drives[0].name = format!("sd{}", (b'a' + at as u8) as char);
+            target.drives[0].upstream = Some(format!("x-usbv2-{hub}"));
+            target
+        };
+        self.hubs.iter().enumerate().map(one).collect()
+    }
+
+    /// The record of a run.
+    fn record(&self, loads: Option<LoadName>, seed: u64) -> Vec<Event> {
+        let mut asked = ask(self.targets(), Rules::standard(), Together.block());
+        if let Some(load) = loads {
+            asked = only(load, asked);
+        }
+        let plan = Together.plan(&asked).expect("plans");
+        let board = Board { drives: self.models.clone(), buses: self.links.clone(), seed };
+        let mut events = vec![Event::Start(Box::new(Start {
+            schema: SCHEMA,
+            run: "r1".to_owned(),
+            at: String::new(),
+            version: "0".to_owned(),
+            command: vec!["drivebench".to_owned(), "run".to_owned(), "together".to_owned()],
+            experiment: "together".to_owned(),
+            targets: Vec::new(),
+            inventory: self.inventory(),
+        }))];
+        for event in carry_out(&plan, &board).expect("runs") {
+            let began = if let Event::Step { step, .. } = &event { Some(*step) } else { None };
+            events.push(event);
+            let did = began.zip(self.processors.clone());
+            events.extend(did.map(|(step, did)| Event::Processors { step, did }));
+        }
+        events
+    }
+
+    fn findings(&self, seed: u64) -> Findings {
+        Together.findings(&mut self.record(None, seed).into_iter())
+    }
+}
+
+fn link(rate: f64, drives: &[usize]) -> Link {
+    Link { rate, drives: drives.to_vec() }
+}
+
+/// What is named as the limit of a load: name, value, confidence.
+fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
+    let name = format!("{load} limit");
+    let named = findings.estimates.iter().filter(|n| n.name == name);
+    named
+        .map(|n| {
+            let confidence = n.estimate.how.rsplit(' ').next().unwrap_or_default();
+            (n.target.clone(), n.estimate.value, confidence.to_owned())
+        })
+        .collect()
+}
+
+fn said(findings: &Findings) -> String {
+    assert!(findings.modelled, "figures from a model say so");
+    let text = render(findings, Format::Text, Style::PLAIN);
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    text
+}
+
+/// What limits a load of a machine by chance.
+#[derive(Debug, Default)]
+struct Truth {
+    /// Names and rates of the ceilings below what their drives could do.
+    limits: Vec<(String, f64)>,
+    /// Names of ceilings so near to what their drives can do that either is right.
+    near: Vec<String>,
+}
+
+/// A machine by chance, and what limits its reads and its writes; `near` ceilings only where they are allowed.
+fn by_chance(random: &mut Xoshiro256PlusPlus, near: bool) -> (Machine, [Truth; 2]) {
+    loop {
+        let n = random.random_range(2..=6);
+        let mut model = || {
+            let read: f64 = random.random_range(5f64.ln()..40f64.ln()).exp() * 1e6;
+            let mut model = stick(read * random.random_range(0.3..0.9), read);
+            model.noise.run = random.random_range(0.002..0.02);
+            model
+        };
+        let models: Vec<Model> = (0..n).map(|_| model()).collect();
+        let two = n > 2 && random.random_bool(0.5);
+        let hubs: Vec<usize> = (0..n).map(|i| if two { 1 + i % 2 } else { 1 }).collect();
+        let on = |hub: usize| (0..n).filter(|i| hubs[*i] == hub).collect::<Vec<_>>();
+        // The ceiling stands at the hubs, or at the bus that both hang on.
+        let groups: Vec<(&str, Vec<usize>)> = match (two, random.random_bool(0.6)) {
+            (true, true) => vec![("hub 1", on(1)), ("hub 2", on(2))],
+            (true, false) => vec![("the USB2 bus", (0..n).collect())],
+            // Which of both it is can't be told, and the nearer one is named.
+            (false, _) => vec![("hub 1", (0..n).collect())],
+        };
+        let mut links = Vec::new();
+        let mut truth = [Truth::default(), Truth::default()];
+        for (name, drives) in groups.into_iter().filter(|(_, drives)| drives.len() > 1) {
+            let sum = |of: fn(&Model) -> f64| drives.iter().map(|&d| of(&models[d])).sum::<f64>();
+            let sums = [sum(|m| m.read[0].rate), sum(|m| m.write[0].rate)];
+            let below = random.random_bool(0.5);
+            let rate =
+                sums[0] * if below { random.random_range(0.3..0.9) } else { random.random_range(1.1..2.0) };
+            for (load, sum) in truth.iter_mut().zip(sums) {
+                if (0.87..1.2).contains(&(rate / sum)) {
+                    load.near.push(name.to_owned());
+                } else if rate < sum {
+                    load.limits.push((name.to_owned(), rate));
+                }
+            }
+            links.push(link(rate, &drives));
+        }
+        if near || truth.iter().all(|t| t.near.is_empty()) {
+            return (Machine::new(models, &hubs, links), truth);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Score {
+    /// Machines of which reads and writes were answered rightly.
+    right: u32,
+    wrong: Vec<String>,
+    wrong_and_sure: Vec<String>,
+    /// Answers of high confidence.
+    sure: u32,
+    /// The most that a ceiling was off, as a share.
+    worst: f64,
+}
+
+fn judge(machines: u64, seed: u64, near: bool) -> Score {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut score = Score::default();
+    for round in 0..machines {
+        let (machine, truth) = by_chance(&mut random, near);
+        let findings = machine.findings(round);
+        let mut right = true;
+        for (load, truth) in ["read", "write"].iter().zip(&truth) {
+            let named = limits(&findings, load);
+            let is_near = |name: &String| truth.near.contains(name);
+            let true_one = |name: &String| truth.limits.iter().find(|t| t.0 == *name);
+            let ceilings: Vec<_> = named.iter().filter(|l| l.0 != "drives" && !is_near(&l.0)).collect();
+            let missed: Vec<_> =
+                truth.limits.iter().filter(|t| !ceilings.iter().any(|l| l.0 == t.0)).collect();
+            let invented: Vec<_> = ceilings.iter().filter(|l| true_one(&l.0).is_none()).collect();
+            for ceiling in &ceilings {
+                let off = true_one(&ceiling.0).map_or(0.0, |t| (ceiling.1 / t.1 - 1.0).abs());
+                score.worst = score.worst.max(off);
+            }
+            score.sure += u32::from(named.iter().any(|l| l.2 == "high"));
+            let drives_sure = named.iter().any(|l| l.0 == "drives" && l.2 == "high");
+            let sure = invented.iter().any(|l| l.2 == "high") || !missed.is_empty() && drives_sure;
+            if !missed.is_empty() || !invented.is_empty() {
+                right = false;
+                let text = format!("{round} {load}: {truth:?}, but {named:?}; {:?}", machine.links);
+                if sure { &mut score.wrong_and_sure } else { &mut score.wrong }.push(text);
+            }
+        }
+        score.right += u32::from(right);
+    }
+    score
+}
+
+#[test]
+fn the_limit_of_machines_by_chance() {
+    let score = judge(20, 1, false);
+    assert!(score.right >= 19 && score.wrong_and_sure.is_empty() && score.worst < 0.05, "{score:#?}");
+    assert!(score.sure >= 20, "of 40 answers half are sure: {score:#?}");
+    // Ceilings near to what the drives can do: either is right, but a third thing is not.
+    let score = judge(60, 2, true);
+    assert!(score.right >= 56 && score.wrong_and_sure.is_empty(), "{score:#?}");
+}
+
+#[test]
+#[ignore = "a study: cargo test --test together -- --ignored --nocapture"]
+fn the_limit_of_many_machines_by_chance() {
+    for (seed, near) in [(3, false), (4, true)] {
+        println!("{:#?}", judge(1000, seed, near));
+    }
+}
+
+/// Two hubs: 8 + 8 MB/s of reads share 9, 10 + 10 share 12; of writes only 8 + 8 do.
+fn two_hubs() -> Machine {
+    let models = vec![stick(3e6, 8e6), stick(3e6, 8e6), stick(8e6, 10e6), stick(8e6, 10e6)];
+    Machine::new(models, &[1, 1, 2, 2], vec![link(9e6, &[0, 1]), link(12e6, &[2, 3])])
+}
+
+/// Two sticks of a post, on a bus that carries both.
+fn two_sticks() -> Machine {
+    let models = vec![stick(5.275e6, 15.35e6), stick(5.295e6, 14.37e6)];
+    let ceiling =
+        Ceiling { theory: 60.0, practical: Some(32.0), source: "measured by others on a board".to_owned() };
+    let ethernet = NetworkPort {
+        name: "eth0".to_owned(),
+        connected: Some(true),
+        mbps: Some(100.0),
+        ceiling: Some(Ceiling {
+            theory: 12.5,
+            practical: Some(11.75),
+            source: "measured by others".to_owned(),
+        }),
+        upstream: Some("x-usbv2-1".to_owned()),
+        ..NetworkPort::default()
+    };
+    let machine = Machine::new(models, &[1, 1], Vec::new());
+    Machine { ceiling: Some(ceiling), ports: vec![ethernet], ..machine }
+}
+
+#[test]
+fn hubs_that_limit_are_named() {
+    let findings = two_hubs().findings(1);
+    insta::assert_snapshot!(said(&findings));
+    let reads = limits(&findings, "read");
+    let truth = [("hub 1", 9e6), ("hub 2", 12e6)];
+    for ((name, rate, confidence), (truth, ceiling)) in reads.iter().zip(truth) {
+        assert_eq!((name.as_str(), confidence.as_str()), (truth, "high"));
+        assert!((rate / ceiling - 1.0).abs() < 0.05, "{rate}");
+    }
+    assert_eq!(
+        limits(&findings, "write").iter().map(|l| l.0.as_str()).collect::<Vec<_>>(),
+        ["hub 2", "drives"]
+    );
+
+    let figure = &findings.figures[0];
+    assert_eq!(figure.x.names, ["/mnt/a", "/mnt/b", "/mnt/c", "/mnt/d", "sum"]);
+    assert!(figure.curves.iter().all(|c| c.points.len() == 5 && c.points[0].interval.is_some()));
+    assert_eq!((figure.y.unit.as_str(), figure.marks.len()), ("B/s", 1), "{figure:?}");
+}
+
+#[test]
+fn drives_that_limit_are_named_and_what_the_bus_and_the_wire_leave() {
+    let findings = two_sticks().findings(1);
+    insta::assert_snapshot!(said(&findings));
+    for load in ["read", "write"] {
+        let [(name, _, confidence)] = &limits(&findings, load)[..] else { panic!("one limit") };
+        assert_eq!((name.as_str(), confidence.as_str()), ("drives", "high"));
+    }
+}
+
+#[test]
+fn a_processor_that_limits_is_named() {
+    let mut machine = two_sticks();
+    machine.links = vec![link(17e6, &[0, 1])];
+    let core = Core { busy: 1.0, interrupts: 0.2, iowait: 0.0 };
+    let did = Processors {
+        seconds: 10.0,
+        cores: vec![core],
+        worked: Some(4.0),
+        waited: Some(9.0),
+        throttled: Some(0.0),
+    };
+    machine.processors = Some(did.clone());
+    let findings = machine.findings(1);
+    insta::assert_snapshot!(said(&findings));
+    assert_eq!(limits(&findings, "read")[0].0, "processor");
+
+    // A limit on its time that a service manager imposed.
+    machine.processors = Some(Processors { waited: Some(0.1), throttled: Some(6.0), ..did.clone() });
+    let text = said(&machine.findings(1)).replace('\n', " ");
+    assert!(
+        text.contains("A limit on its processor time held drivebench back for 60 % of the time"),
+        "{text}"
+    );
+
+    // Busy, but drivebench hardly waited: the kernel's own threads may have, or not, and nothing is sure.
+    machine.processors = Some(Processors { waited: Some(0.1), ..did });
+    let named = limits(&machine.findings(1), "read");
+    assert_eq!((named[0].0.as_str(), named[0].2.as_str()), ("the USB2 bus", "low"));
+    // Nothing recorded, nothing sure.
+    machine.processors = None;
+    assert_eq!(limits(&machine.findings(1), "read")[0].2, "moderate");
+}
+
+#[test]
+fn what_drives_on_different_buses_share_can_not_be_seen() {
+    let mut machine = two_hubs();
+    machine.links = vec![link(20e6, &[0, 1, 2, 3])];
+    // No bus is above both hubs.
+    let mut record = machine.record(Some(LoadName::Read), 1);
+    let Event::Start(start) = &mut record[0] else { panic!("a start") };
+    start.inventory.buses.retain(|bus| bus.kind == BusKind::UsbHub);
+    let findings = Together.findings(&mut record.into_iter());
+    insta::assert_snapshot!(said(&findings));
+    let [(name, rate, confidence)] = &limits(&findings, "read")[..] else { panic!("one limit") };
+    assert_eq!((name.as_str(), confidence.as_str()), ("something shared", "moderate"));
+    assert!((rate / 20e6 - 1.0).abs() < 0.05, "{rate}");
+}
+
+#[test]
+fn two_directories_on_one_drive_share_that() {
+    let machine = Machine::new(vec![stick(4e6, 8e6), stick(4e6, 8e6)], &[1, 1], vec![link(8e6, &[0, 1])]);
+    let mut record = machine.record(Some(LoadName::Read), 1);
+    for event in &mut record {
+        if let Event::Plan { plan } = event {
+            plan.targets[1].drives[0].name = "sda".to_owned();
+        }
+    }
+    let findings = Together.findings(&mut record.into_iter());
+    let text = said(&findings).replace('\n', " ");
+    assert!(text.contains("the drive sda itself is the limit of /mnt/a and /mnt/b"), "{text}");
+}
+
+#[test]
+fn a_record_that_ends_early_is_worth_what_it_holds() {
+    let record = two_hubs().record(None, 1);
+    for keep in [0, 1, 2, 3, 40, 300, 900, record.len() / 2, record.len() - 1] {
+        let findings = Together.findings(&mut record[..keep].iter().cloned());
+        let text = render(&findings, Format::Text, Style::PLAIN);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
+    }
+    // The record written and read again gives the same findings.
+    let lines: Vec<String> = record.iter().map(|e| serde_json::to_string(e).expect("JSON")).collect();
+    let read: Vec<Event> = lines.iter().map(|l| serde_json::from_str(l).expect("an event")).collect();
+    assert_eq!(Together.findings(&mut read.into_iter()), Together.findings(&mut record.into_iter()));
+}
+
+#[test]
+fn one_run_has_no_interval_and_is_sure_of_nothing() {
+    let machine = two_hubs();
+    let mut asked = ask(machine.targets(), Rules::standard(), Together.block());
+    asked.own.runs = Some(1);
+    asked.effort.max_seconds = 60.0;
+    let plan = Together.plan(&asked).expect("plans");
+    for target in 0..4 {
+        let cost = plan.cost(target);
+        assert!(cost.seconds.is_some_and(|s| s <= 60.0 + 1e-9), "{cost:?}");
+    }
+    let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
+    let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
+    assert!(
+        findings.estimates.iter().filter(|n| n.name != "read limit").all(|n| n.estimate.high.is_infinite())
+    );
+    for load in ["read", "write"] {
+        assert!(limits(&findings, load).iter().all(|l| l.2 == "low"), "{:?}", limits(&findings, load));
+    }
+}
+
+#[test]
+fn a_load_ends_with_its_bytes_and_only_what_ran_together_counts() {
+    // The fast one is done with its bytes long before the slow one.
+    let mut machine =
+        Machine::new(vec![stick(4e6, 5e6), stick(30e6, 40e6)], &[1, 1], vec![link(30e6, &[0, 1])]);
+    machine.models.iter_mut().for_each(|m| m.noise.run = 0.002);
+    let mut asked = only(LoadName::Read, ask(machine.targets(), Rules::standard(), Together.block()));
+    asked.effort.max_bytes = 80_000_000;
+    let plan = Together.plan(&asked).expect("plans");
+    assert!(
+        plan.measures().all(
+            |(_, m)| matches!(m.rule, drivebench::plan::Rule::Fixed { bytes, .. } if bytes <= 80_000_000)
+        )
+    );
+    let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
+    let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
+    let sum = findings.estimates.iter().find(|n| n.name == "read sum").expect("a sum");
+    assert!((sum.estimate.value / 30e6 - 1.0).abs() < 0.03, "{sum:?}");
+}
