@@ -52,7 +52,7 @@ pub enum Command {
     Bay(Bay),
     /// Keep what this machine says of its drives in an archive, for a bug report
     Capture(Capture),
-    /// Show, list or remove what was measured before
+    /// Show, list, compare or remove what was measured before
     Results(Results),
 }
 
@@ -300,6 +300,12 @@ pub struct Results {
     pub action: Option<ResultsAction>,
 }
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  drivebench results compare r2k4 r7xz           the drives that both measured
+  drivebench results compare r2k4:/mnt/a r7xz    one of several, and another
+  drivebench results compare r2k4                the drives of one run";
+
 /// What can be done with results.
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
@@ -316,6 +322,19 @@ pub enum ResultsAction {
         /// Add what clients would wait whose requests come evenly, at 50 % and 80 % load (modelled)
         #[arg(long)]
         waiting: bool,
+    },
+    /// Compare two results, drive by drive: how many times one is the other, and whether that is a real difference
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare {
+        /// A run, or one target of it
+        #[arg(value_name = "RUN[:TARGET]")]
+        first: String,
+        /// What to compare it with; without it, the first run's targets are compared with each other
+        #[arg(value_name = "RUN[:TARGET]")]
+        second: Option<String>,
+        /// Write it as this
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: FormatName,
     },
     /// Remove the records of runs
     Rm {

@@ -3,6 +3,7 @@
 mod ask;
 mod baseline;
 mod cells;
+mod compare;
 mod gathered;
 mod series;
 mod site;
@@ -10,6 +11,7 @@ mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
+pub use compare::{CompareError, Side, compare};
 pub use waiting::waiting;
 
 use std::fmt;
