@@ -3,11 +3,12 @@
 //! Everything here is a pure function of windows: fed with the windows of a stored record it gives the same numbers
 //! again. [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for disks that rotate,
 //! [`Tail`] gives percentiles, [`waiting`] what an open stream of requests would have waited, [`compare`] and
-//! [`repeat`] put several results side by side.
+//! [`repeat`] put several results side by side, [`crossed`] tells what is a drive's from what is its bay's.
 
 mod adaptive;
 mod cliff;
 pub mod compare;
+pub mod crossed;
 mod estimate;
 mod interval;
 mod judge;

@@ -60,8 +60,16 @@ pub enum Command {
 #[derive(Debug, Group)]
 pub struct Options {
     /// A directory on the drive, an existing file, a /dev path, a serial, a label or bay:PORT; several are compared
-    #[arg(required = true, value_name = "TARGET")]
+    #[arg(required_unless_present = "resume", value_name = "TARGET")]
     pub targets: Vec<String>,
+
+    /// Go on with a run that was stopped or cut off, days ago if need be: what is done is not done again
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with_all = ["targets", "plan", "quick", "thorough", "precision", "max_time", "max_bytes", "rw", "bs", "iodepth", "rwmixread", "caching", "verify", "seed", "engine", "protocol", "runs"]
+    )]
+    pub resume: Option<String>,
 
     /// Show what would be done and what it costs, and stop
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 mod ask;
 mod baseline;
+mod bays;
 mod cells;
 mod compare;
 mod gathered;
@@ -11,6 +12,7 @@ mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
+pub use bays::Bays;
 pub use compare::{CompareError, Side, compare};
 pub use waiting::waiting;
 
@@ -43,7 +45,7 @@ pub trait Experiment: Sync + fmt::Debug {
 }
 
 /// All experiments.
-pub const REGISTER: [&dyn Experiment; 1] = [&Baseline];
+pub const REGISTER: [&dyn Experiment; 2] = [&Baseline, &Bays];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {
