@@ -16,7 +16,7 @@ use crate::{
     inventory::{Inventory, Kind, Sysroot, Target},
     plan::{Arrange, Plan, Protocol, Rule, Step},
     record::{Done, End, Event, How, Resume, SCHEMA, Start, Store},
-    report::{Format, render},
+    report::{Format, Style, render, wrapped},
     run::{self, Lock, Setting},
     units::{Caching, MIB, aim, count, decimal_bytes, duration, size},
 };
@@ -333,5 +333,52 @@ fn moves(plan: &Plan) -> Vec<String> {
         count(arrangements.len() as u64, "arrangement"),
         count(moved, "move")
     );
-    [vec![head, format!("  {how}")], lines].concat()
+    let lines = [vec![head, format!("  {how}")], lines].concat();
+    let wrap = |line: &String| wrapped(line.trim_start(), if line.starts_with(' ') { "  " } else { "" }, Style::PLAIN);
+    lines.iter().map(|line| wrap(line).trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{experiments::Bays, inventory::trees};
+
+    #[test]
+    fn a_plan_that_moves_drives_says_how_often() {
+        let inventory = trees::pi_zero().inventory();
+        let plan = |names: &[&str], max_bytes: u64| {
+            let target = |name: &&str| Target {
+                given: format!("/dev/{name}"),
+                kind: Kind::BlockDevice,
+                path: format!("/dev/{name}").into(),
+                drives: inventory.drives.iter().filter(|d| d.name == *name).cloned().collect(),
+                layers: vec![],
+                mount: None,
+                free: None,
+                capacity: None,
+                size: None,
+                read_only: None,
+                direct_alignment: 512,
+            };
+            let rules = Rules::standard();
+            let ask = Ask {
+                targets: names.iter().map(target).collect(),
+                loads: None,
+                block: 4096,
+                depth: 1,
+                caching: Caching::Direct,
+                read_percent: 50,
+                verify: false,
+                seed: 1,
+                engine: None,
+                effort: Effort { rules, max_bytes, max_seconds: 1800.0 },
+                protocol: None,
+                own: Own::default(),
+            };
+            describe(&Bays.plan(&ask).expect("plans"))
+        };
+        insta::assert_snapshot!(
+            [plan(&["sda", "sdb", "sdc", "sdd"], 3 << 30), plan(&["sda", "sdc"], 3 << 30)].join("----\n")
+        );
+    }
 }

@@ -176,11 +176,102 @@ fn look(planned: &Plan, plan: &Plan, arrange: &Arrange, inventory: &Inventory) -
             target,
             drive: drive.name_for_people(),
             identity: drive.identity(),
-            from: now.map(|d| planned.bay_name(&d.full_bay())),
+            from: now.map(|d| match (planned.bay_name(&d.full_bay()), &d.bay) {
+                (full, Some(bay)) if full == d.full_bay() => bay.clone(),
+                (name, _) => name,
+            }),
             to: planned.bay_name(bay),
             to_bay: bay.clone(),
             mounted: inventory.mounts.iter().filter(on).map(|m| m.path.clone()).collect(),
         });
     }
     (wanted, targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        inventory::{Kind, trees},
+        plan::Step,
+    };
+
+    /// Two sticks of the Pi that are to change places, and the first mounted.
+    fn plan(inventory: &Inventory) -> Plan {
+        let target = |name: &str| Target {
+            given: format!("/dev/{name}"),
+            kind: Kind::BlockDevice,
+            path: format!("/dev/{name}").into(),
+            drives: inventory.drives.iter().filter(|d| d.name == name).cloned().collect(),
+            layers: vec![],
+            mount: None,
+            free: None,
+            capacity: None,
+            size: None,
+            read_only: None,
+            direct_alignment: 512,
+        };
+        let targets = vec![target("sda"), target("sdc")];
+        let mut bays: Vec<String> = targets.iter().map(|t| t.drives[0].full_bay()).collect();
+        let first = Step::Arrange(Arrange { number: 1, bays: bays.clone() });
+        bays.reverse();
+        let steps = vec![first, Step::Arrange(Arrange { number: 2, bays })];
+        Plan { experiment: "bays".to_owned(), protocol: None, engine: None, targets, steps }
+    }
+
+    fn second(plan: &Plan) -> &Arrange {
+        plan.arrangements().nth(1).expect("two").1
+    }
+
+    #[test]
+    fn what_is_to_be_moved_is_said_until_it_was() {
+        let mut inventory = trees::pi_zero().inventory();
+        let plan = plan(&inventory);
+        let said = |inventory: &Inventory| {
+            let (wanted, _) = look(&plan, &plan, second(&plan), inventory);
+            let moves: Vec<String> = wanted.moves.iter().map(Move::describe).collect();
+            moves.join("\n")
+        };
+        let mut all = vec![said(&inventory)];
+        let at = |inventory: &Inventory, name: &str| {
+            inventory.drives.iter().position(|d| d.name == name).expect("there")
+        };
+        let mut taken = inventory.drives.remove(at(&inventory, "sda"));
+        all.push(said(&inventory));
+        let other = at(&inventory, "sdc");
+        let free = std::mem::replace(&mut inventory.drives[other].bay, taken.bay.clone());
+        all.push(said(&inventory));
+        // Back under another name, first in a bay that is none of the two.
+        (taken.name, taken.bay) = ("sdq".to_owned(), Some("1.9".to_owned()));
+        inventory.drives.push(taken);
+        all.push(said(&inventory));
+        let last = at(&inventory, "sdq");
+        inventory.drives[last].bay = free;
+        let wanted = look(&plan, &plan, second(&plan), &inventory).0;
+        assert_eq!(wanted.moves, []);
+        insta::assert_snapshot!(all.join("\n--\n"));
+    }
+
+    #[test]
+    fn what_the_system_lives_on_stays() {
+        let mut inventory = trees::pi_zero().inventory();
+        let plan = plan(&inventory);
+        let store = Path::new("/nowhere/store");
+        assert!(movable(&plan, &inventory, store).is_ok());
+        let refused = |inventory: &Inventory, plan: &Plan| {
+            movable(plan, inventory, store).expect_err("refused").to_string()
+        };
+        inventory.swaps.push("/mnt/a/swapfile".to_owned());
+        let swap = refused(&inventory, &plan);
+        assert_eq!(swap, "Cruzer Blade 4C530001 in bay 1.1 can't be moved: it is swapped to: swapoff first");
+        let mount = inventory.mounts.iter_mut().find(|m| m.path == "/mnt/a").expect("mounted");
+        mount.path = "/var".to_owned();
+        assert!(refused(&inventory, &plan).ends_with("can't be moved: /var is on it"));
+        let mut held = plan.clone();
+        held.targets.remove(0);
+        held.targets[0].drives[0].holders = vec!["md0".to_owned()];
+        assert!(refused(&inventory, &held).ends_with("md0 stands on it"));
+        held.steps.truncate(1);
+        assert!(movable(&held, &inventory, store).is_ok(), "nothing is moved");
+    }
 }

@@ -35,7 +35,8 @@ pub struct Crossed {
 pub struct Factor {
     /// Their share of the variance.
     pub share: Estimate,
-    /// Each as a multiple of the mean of the others; the intervals hold all at once with 95 %.
+    /// Each as a multiple of the median of all, of two as a multiple of the other; the intervals hold all at once with
+    /// 95 %.
     pub levels: Vec<Estimate>,
     /// The chance of so large a difference were there none among them.
     pub p: f64,
@@ -256,15 +257,17 @@ impl Spread {
         }
     }
 
-    /// Each as a multiple of the mean of the others.
+    /// Each as a multiple of the median: the one that differs shifts the mean of all others, but not their median. The
+    /// interval is that of the difference of two, which is wide enough.
     fn levels(&self, sums: &[f64]) -> Vec<Estimate> {
-        let (n, t) = (self.n as f64, self.t as f64);
+        let mut sorted = sums.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let median = (sorted[(self.n - 1) / 2] + sorted[self.n / 2]) / 2.0;
         // Of two the one is as far above as the other is below: one interval, not two.
-        let several = if self.n == 2 { 1 } else { self.n };
-        let half = student_of(several, self.free) * (self.error * (1.0 / t + 1.0 / (t * (n - 1.0)))).sqrt();
+        let (several, times) = if self.n == 2 { (1, 2.0) } else { (self.n, 1.0) };
+        let half = student_of(several, self.free) * (2.0 * self.error / self.t as f64).sqrt();
         let level = |sum: &f64| {
-            // The sums of all add up to nothing, so the others' mean is minus this one's share.
-            let off = sum / t * n / (n - 1.0);
+            let off = times * (sum - median) / self.t as f64;
             Estimate {
                 value: off.exp(),
                 low: (off - half).exp(),
@@ -281,19 +284,25 @@ impl Spread {
 fn noncentrality(f: f64, between: f64, within: f64, p: f64) -> f64 {
     let x = between * f / (between * f + within);
     let below = |lambda: f64| {
-        // A Poisson mixture of beta distributions, summed around its middle.
-        let (middle, width) = (lambda / 2.0, 10.0 * (lambda / 2.0).sqrt() + 20.0);
-        let (first, last) = ((middle - width).max(0.0) as u64, (middle + width) as u64);
-        let term = |j: u64| {
-            let j = j as f64;
-            let weight = if middle > 0.0 {
-                (j * middle.ln() - middle - ln_gamma(j + 1.0)).exp()
-            } else {
-                f64::from(j == 0.0)
-            };
-            weight * beta_reg(between / 2.0 + j, within / 2.0, x)
-        };
-        (first..=last).map(term).sum::<f64>()
+        // A Poisson mixture of beta distributions, summed around its middle; each term follows from the one before.
+        let (middle, b) = (lambda / 2.0, within / 2.0);
+        let width = 8.0 * middle.sqrt() + 20.0;
+        let first = (middle - width).max(0.0).floor();
+        let mut weight = if middle > 0.0 { (first * middle.ln() - middle - ln_gamma(first + 1.0)).exp() } else { 1.0 };
+        let mut a = between / 2.0 + first;
+        let mut beta = beta_reg(a, b, x);
+        let mut step = (a * x.ln() + b * (1.0 - x).ln() + ln_gamma(a + b) - ln_gamma(a + 1.0) - ln_gamma(b)).exp();
+        let mut sum = 0.0;
+        let mut j = first;
+        while j <= middle + width {
+            sum += weight * beta;
+            beta = (beta - step).max(0.0);
+            step *= x * (a + b) / (a + 1.0);
+            a += 1.0;
+            j += 1.0;
+            weight *= middle / j;
+        }
+        sum
     };
     if !(x > 0.0 && x < 1.0) || below(0.0) < p {
         return 0.0;
@@ -302,7 +311,7 @@ fn noncentrality(f: f64, between: f64, within: f64, p: f64) -> f64 {
     while below(ends.1) > p && ends.1 < 1e7 {
         ends.1 *= 2.0;
     }
-    for _ in 0..60 {
+    for _ in 0..40 {
         let middle = (ends.0 + ends.1) / 2.0;
         if below(middle) > p { ends.0 = middle } else { ends.1 = middle }
     }

@@ -176,7 +176,8 @@ fn named(plan: &Plan, c: &Crossing) -> Vec<Named> {
     for (what, factor) in [("drives", &crossed.things), ("bays", &crossed.places)] {
         all.push(named(what.to_owned(), format!("{label}: share of the variance"), "", factor.share.clone()));
     }
-    let others = format!("{label}, as a multiple of the others");
+    let of = if plan.targets.len() == 2 { "other" } else { "median" };
+    let others = format!("{label}, as a multiple of the {of}");
     for (target, e) in plan.targets.iter().zip(&crossed.things.levels) {
         all.push(named(target.given.clone(), others.clone(), "", e.clone()));
     }

@@ -80,7 +80,7 @@ fn answer(plan: &Plan, c: &Crossed) -> String {
         }
     });
     let names: Vec<String> = (0..plan.targets.len()).map(|at| name(plan, at)).collect();
-    let ports: Vec<String> = bays(plan).iter().map(|b| format!("bay {b}")).collect();
+    let ports: Vec<String> = bays(plan).iter().map(|b| format!("Bay {b}")).collect();
     said.extend(levels(bays_, &ports, "bay"));
     said.extend(levels(drives, &names, "drive"));
     let coarse = [drives, bays_].into_iter().any(|f| f.least > 0.05);
@@ -100,15 +100,16 @@ fn chance(p: f64) -> String {
 
 /// Which differ from the others, and by how much; where none does, how much could have gone unseen.
 fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
+    let than = if names.len() == 2 { "the other".to_owned() } else { format!("the median {what}") };
     let of = |e: &Estimate| {
         let off = |ratio: f64| percent((ratio - 1.0).abs());
         let word = if e.value < 1.0 { "slower" } else { "faster" };
         let ends = if e.value < 1.0 { (off(e.high), off(e.low)) } else { (off(e.low), off(e.high)) };
-        format!("{} {word} than the others (95 %: {} to {})", off(e.value), ends.0, ends.1)
+        format!("{} {word} than {than} (95 %: {} to {})", off(e.value), ends.0, ends.1)
     };
     if !factor.differ {
         let far = factor.levels.iter().map(|e| (1.0 - e.low).max(e.high - 1.0)).fold(0.0, f64::max);
-        return vec![format!("No {what} is more than {} off the others.", percent(far))];
+        return vec![format!("No {what} is more than {} off {than}.", percent(far))];
     }
     let apart = |e: &&Estimate| e.high < 1.0 || e.low > 1.0;
     // Of two the one is as much slower as the other is faster.
