@@ -19,6 +19,7 @@ mod stalls;
 mod steady;
 mod tail;
 mod throughput;
+mod timeline;
 pub mod waiting;
 mod zones;
 
@@ -30,4 +31,5 @@ pub use estimate::Estimate;
 pub use rules::Rules;
 pub use tail::{Percentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, Stalls, Throughput, Unseen};
+pub use timeline::{Stretch, Timeline};
 pub use zones::{Position, Zoned, Zones};

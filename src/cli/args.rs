@@ -54,6 +54,21 @@ pub enum Command {
     Capture(Capture),
     /// Show, list, compare or remove what was measured before
     Results(Results),
+    /// Write what runs found as a page that can be published
+    Report(Report),
+}
+
+/// `drivebench report`.
+#[derive(Debug, Group)]
+#[command(after_help = "The page needs no network and no script. Nothing is sent anywhere.")]
+pub struct Report {
+    /// The runs' names, in the order of the page; `drivebench results` lists them
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<String>,
+
+    /// The directory to make for it [default: drivebench-RUN]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// `drivebench run EXPERIMENT`.

@@ -334,7 +334,9 @@ fn moves(plan: &Plan) -> Vec<String> {
         count(moved, "move")
     );
     let lines = [vec![head, format!("  {how}")], lines].concat();
-    let wrap = |line: &String| wrapped(line.trim_start(), if line.starts_with(' ') { "  " } else { "" }, Style::PLAIN);
+    let wrap = |line: &String| {
+        wrapped(line.trim_start(), if line.starts_with(' ') { "  " } else { "" }, Style::PLAIN)
+    };
     lines.iter().map(|line| wrap(line).trim_end().to_owned()).collect()
 }
 

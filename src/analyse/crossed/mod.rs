@@ -288,10 +288,12 @@ fn noncentrality(f: f64, between: f64, within: f64, p: f64) -> f64 {
         let (middle, b) = (lambda / 2.0, within / 2.0);
         let width = 8.0 * middle.sqrt() + 20.0;
         let first = (middle - width).max(0.0).floor();
-        let mut weight = if middle > 0.0 { (first * middle.ln() - middle - ln_gamma(first + 1.0)).exp() } else { 1.0 };
+        let mut weight =
+            if middle > 0.0 { (first * middle.ln() - middle - ln_gamma(first + 1.0)).exp() } else { 1.0 };
         let mut a = between / 2.0 + first;
         let mut beta = beta_reg(a, b, x);
-        let mut step = (a * x.ln() + b * (1.0 - x).ln() + ln_gamma(a + b) - ln_gamma(a + 1.0) - ln_gamma(b)).exp();
+        let mut step =
+            (a * x.ln() + b * (1.0 - x).ln() + ln_gamma(a + b) - ln_gamma(a + 1.0) - ln_gamma(b)).exp();
         let mut sum = 0.0;
         let mut j = first;
         while j <= middle + width {
