@@ -220,6 +220,10 @@ impl Subcommand for Run {
             for id in foreign(*experiment) {
                 one = one.mut_arg(id, |arg| arg.hide(true));
             }
+            // What goes on knows its targets.
+            if !experiment.options().contains(&"resume") {
+                one = one.mut_arg("targets", |arg| arg.required(true));
+            }
             command.subcommand(one)
         })
     }
