@@ -213,6 +213,16 @@ impl Machine {
         Ok(())
     }
 
+    /// Lets the bay that drive `i` is in carry no more than this, bytes per second; without a rate, as much as it can.
+    pub fn limit(&mut self, i: usize, rate: Option<u64>) -> Result<(), MachineError> {
+        let rate = rate.unwrap_or(0);
+        let limits = json!({
+            "id": format!("s{i}"), "bps": rate, "bps_rd": 0, "bps_wr": 0, "iops": 0, "iops_rd": 0, "iops_wr": 0,
+        });
+        let done = self.qmp.execute("block_set_io_throttle", limits);
+        done.map(drop).map_err(|e| self.wrong("a bay could not be limited", e))
+    }
+
     /// Where drive `i` is plugged in.
     pub fn bay(&self, i: usize) -> Option<&str> {
         self.bays[i].as_deref()

@@ -10,7 +10,7 @@ use super::{
 use crate::units::{MIB, Window};
 
 /// Looking many times and stopping at a good moment makes intervals too short; those of early stops get wider by this.
-const WIDEN: f64 = 1.2;
+pub(super) const WIDEN: f64 = 1.2;
 /// A cliff this many chunks before a failed look was what made it fail.
 const FORGIVE: usize = 64;
 

@@ -1,6 +1,9 @@
 //! Results side by side: ratios, ranks, exact tests.
 
-use super::Estimate;
+use super::{Estimate, adaptive::WIDEN, judge::FLOOR};
+
+/// No run's interval is narrower, however many bytes it moves.
+const LEAST_HALF_WIDTH: f64 = FLOOR * WIDEN;
 
 /// One result as a multiple of another.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +32,36 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     };
     let different = estimate.low > 1.0 || estimate.high < 1.0;
     Some(Ratio { estimate, different })
+}
+
+/// The same with the interval that another run would need: what one run tells of itself may be narrower than what runs
+/// differ by.
+pub fn across_runs(e: &Estimate) -> Estimate {
+    let low = e.low.min(e.value * (1.0 - LEAST_HALF_WIDTH));
+    Estimate { low, high: e.high.max(e.value * (1.0 + LEAST_HALF_WIDTH)), ..e.clone() }
+}
+
+/// What it takes to tell two results apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum More {
+    /// This many times the bytes of each.
+    Bytes(f64),
+    /// Repetitions: the difference is smaller than two runs of one drive differ, whatever they move.
+    Repetitions,
+}
+
+/// What would show a difference as large as the one between the values, where now there is none. Half-widths shrink
+/// with the root of the bytes, down to what repeated runs differ by. `None` where they differ already, or where
+/// nothing bounds one of them.
+pub fn to_tell_apart(a: &Estimate, b: &Estimate) -> Option<More> {
+    let now = ratio(a, b).filter(|r| !r.different && r.estimate.low > 0.0 && r.estimate.high.is_finite())?;
+    let seen = now.estimate.value.ln().abs();
+    let (down, up) = (now.estimate.value / now.estimate.low, now.estimate.high / now.estimate.value);
+    // The end of the interval that lies beyond 1 is the one that must come nearer.
+    let half = if now.estimate.value > 1.0 { down.ln() } else { up.ln() };
+    let floor = 2.0 * LEAST_HALF_WIDTH.powi(2);
+    let (needed, shrinks) = (seen.powi(2) - floor, half.powi(2) - floor);
+    Some(if needed > 0.0 && shrinks > 0.0 { More::Bytes(shrinks / needed) } else { More::Repetitions })
 }
 
 /// Positions in `estimates` from the largest value to the smallest, in groups: within a group nothing differs really
@@ -109,6 +142,34 @@ mod tests {
     fn what_nothing_bounds_differs_from_nothing() {
         let r = ratio(&Estimate::unbounded(100.0, ""), &of(1.0, 0.1)).expect("both positive");
         assert_eq!((r.estimate.low, r.estimate.high, r.different), (0.0, f64::INFINITY, false));
+    }
+
+    #[test]
+    fn one_run_never_claims_what_another_would_show() {
+        assert_eq!(across_runs(&of(100.0, 0.1)), of(100.0, 1.2));
+        assert_eq!(across_runs(&of(100.0, 5.0)), of(100.0, 5.0));
+        assert_eq!(across_runs(&Estimate::unbounded(1.0, "")), Estimate::unbounded(1.0, ""));
+    }
+
+    #[test]
+    fn what_would_tell_two_results_apart() {
+        // 4 % apart and each known to 5 %: ln(1.04)^2 = 0.00154, floors 0.000288, half-widths 2 x 0.05^2.
+        let Some(More::Bytes(times)) = to_tell_apart(&of(1.04, 0.052), &of(1.0, 0.05)) else {
+            panic!("bytes would do")
+        };
+        assert!((times - 3.8).abs() < 0.2, "{times}");
+        assert_eq!(to_tell_apart(&of(1.01, 0.05), &of(1.0, 0.05)), Some(More::Repetitions));
+        assert_eq!(to_tell_apart(&of(1.0, 0.05), &of(1.0, 0.05)), Some(More::Repetitions));
+        assert_eq!(to_tell_apart(&of(2.0, 0.05), &of(1.0, 0.05)), None, "they differ already");
+        assert_eq!(to_tell_apart(&Estimate::unbounded(1.0, ""), &of(1.0, 0.05)), None);
+        // With that many bytes each, such values do differ.
+        let (a, b) = (of(1.04, 0.052), of(1.0, 0.05));
+        let narrow = |e: &Estimate| {
+            let half = LEAST_HALF_WIDTH
+                .hypot((0.05f64.powi(2) - LEAST_HALF_WIDTH.powi(2)).sqrt() / (times * 1.1).sqrt());
+            of(e.value, e.value * half)
+        };
+        assert!(ratio(&narrow(&a), &narrow(&b)).expect("positive").different);
     }
 
     #[test]

@@ -6,7 +6,13 @@ use super::stalls::Event;
 
 /// The two-sided 95 % quantile of Student's t; infinite without a degree of freedom.
 pub(crate) fn student(degrees: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+    student_of(1, degrees)
+}
+
+/// The same where `several` intervals are to hold at once (Bonferroni).
+pub(crate) fn student_of(several: usize, degrees: usize) -> f64 {
+    let p = 1.0 - 0.025 / several as f64;
+    StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(p))
 }
 
 /// Garwood's 95 % limits of a Poisson mean of which `k` events were seen; `k` need not be whole.

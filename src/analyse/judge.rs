@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Two runs of one drive differ by about this share, whatever a single run says.
-const FLOOR: f64 = 0.01;
+pub(super) const FLOOR: f64 = 0.01;
 /// Fewer chunks than this give no interval.
 pub(crate) const LEAST: usize = 32;
 

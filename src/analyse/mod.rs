@@ -4,11 +4,12 @@
 //! again. [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for disks that rotate,
 //! [`Tail`] gives percentiles, [`waiting`] what an open stream of requests would have waited, [`compare`] and
 //! [`repeat`] put several results side by side, [`Fit`] finds the costs that add up to what was seen, [`sharing`] what
-//! loads at the same time have in common.
+//! loads at the same time have in common, [`crossed`] tells what is a drive's from what is its bay's.
 
 mod adaptive;
 mod cliff;
 pub mod compare;
+pub mod crossed;
 mod estimate;
 mod fit;
 mod interval;

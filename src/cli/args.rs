@@ -52,7 +52,7 @@ pub enum Command {
     Bay(Bay),
     /// Keep what this machine says of its drives in an archive, for a bug report
     Capture(Capture),
-    /// Show, list or remove what was measured before
+    /// Show, list, compare or remove what was measured before
     Results(Results),
     /// Write what runs found as a page that can be published
     Report(Report),
@@ -75,8 +75,16 @@ pub struct Report {
 #[derive(Debug, Group)]
 pub struct Options {
     /// A directory on the drive, an existing file, a /dev path, a serial, a label or bay:PORT; several are compared
-    #[arg(required = true, value_name = "TARGET")]
+    #[arg(required_unless_present = "resume", value_name = "TARGET")]
     pub targets: Vec<String>,
+
+    /// Go on with a run that was stopped or cut off, days ago if need be: what is done is not done again
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with_all = ["targets", "plan", "quick", "thorough", "precision", "max_time", "max_bytes", "rw", "bs", "iodepth", "rwmixread", "caching", "verify", "seed", "engine", "protocol", "runs"]
+    )]
+    pub resume: Option<String>,
 
     /// Show what would be done and what it costs, and stop
     #[arg(long)]
@@ -212,6 +220,10 @@ impl Subcommand for Run {
             for id in foreign(*experiment) {
                 one = one.mut_arg(id, |arg| arg.hide(true));
             }
+            // What goes on knows its targets.
+            if !experiment.options().contains(&"resume") {
+                one = one.mut_arg("targets", |arg| arg.required(true));
+            }
             command.subcommand(one)
         })
     }
@@ -339,6 +351,12 @@ pub struct Which {
     pub until: Option<String>,
 }
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  drivebench results compare r2k4 r7xz           the drives that both measured
+  drivebench results compare r2k4:/mnt/a r7xz    one of several, and another
+  drivebench results compare r2k4                the drives of one run";
+
 /// What can be done with results.
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
@@ -355,6 +373,19 @@ pub enum ResultsAction {
         /// Add what clients would wait whose requests come evenly, at 50 % and 80 % load (modelled)
         #[arg(long)]
         waiting: bool,
+    },
+    /// Compare two results, drive by drive: how many times one is the other, and whether that is a real difference
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare {
+        /// A run, or one target of it
+        #[arg(value_name = "RUN[:TARGET]")]
+        first: String,
+        /// What to compare it with; without it, the first run's targets are compared with each other
+        #[arg(value_name = "RUN[:TARGET]")]
+        second: Option<String>,
+        /// Write it as this
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: FormatName,
     },
     /// Remove the records of runs
     Rm {

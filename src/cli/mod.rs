@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::{
-    experiments::PlanError,
+    experiments::{CompareError, PlanError},
     inventory::{BayError, TargetError},
     plan::ProtocolError,
     record::StoreError,
@@ -80,6 +80,7 @@ fn code(e: &anyhow::Error) -> u8 {
         || e.is::<TargetError>()
         || e.is::<BayError>()
         || e.is::<ProtocolError>()
+        || e.is::<CompareError>()
         || e.downcast_ref::<PlanError>().is_some_and(plan)
         || matches!(e.downcast_ref(), Some(StoreError::NoSuchRun { .. }));
     if usage { USAGE } else { 1 }

@@ -10,7 +10,7 @@ use crate::{
     plan::{Errand, Measure, Plan, Rule, Task},
     record::Event,
     report::wrapped,
-    run::{Progress, Watcher},
+    run::{Move, Progress, Wanted, Watcher},
     units::{Ended, count, decimal_bytes, duration, percent, rate, size},
 };
 
@@ -141,6 +141,23 @@ impl Watcher for Show<'_> {
                 "repetition": errand.repetition,
             })),
         }
+    }
+
+    fn arrange(&mut self, wanted: &Wanted) {
+        if let Way::Events = self.how {
+            let mut value = json!(wanted);
+            value["event"] = json!("wanted");
+            return self.line(&value);
+        }
+        if let Way::Live = self.how {
+            self.output.redraw(None);
+        }
+        let all = self.plan.arrangements().count();
+        self.output.note(&format!("  Arrangement {} of {all}: please", wanted.number));
+        for one in wanted.moves.iter().map(Move::describe).chain(wanted.waits.iter().cloned()) {
+            self.output.note(&wrapped(&one, "    - ", self.output.aside));
+        }
+        self.output.note("  It goes on by itself when it sees them there. Ctrl-C ends it for today.");
     }
 
     fn progress(&mut self, p: &Progress<'_>) {

@@ -1,4 +1,4 @@
-//! `drivebench results`: list, show, remove.
+//! `drivebench results`: list, show, compare, remove.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -7,9 +7,9 @@ use super::{
     args::{Results, ResultsAction, Which},
 };
 use crate::{
-    experiments,
+    experiments::{self, Experiment, Side},
     findings::{Column, Findings, Table},
-    record::{Brief, Event, How, Store},
+    record::{Brief, Event, How, Reader, Store},
     report::{Format, render, table},
     units::count,
 };
@@ -35,6 +35,14 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             }
             Ok(ExitCode::SUCCESS)
         }
+        ResultsAction::Compare { first, second, format } => {
+            let (first, second) =
+                (side(&store, first)?, second.as_ref().map(|s| side(&store, s)).transpose()?);
+            let second = second.as_ref().map(|(side, target)| (side, *target));
+            let findings = experiments::compare((&first.0, first.1), second)?;
+            output.result(&render(&findings, Format::from(*format), output.style))?;
+            Ok(ExitCode::SUCCESS)
+        }
         ResultsAction::Rm { runs } => {
             // All names are looked at before the first record goes.
             runs.iter().try_for_each(|run| store.open(run).map(drop))?;
@@ -45,8 +53,23 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     }
 }
 
+/// `RUN` or `RUN:TARGET`.
+fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Side, Option<&'a str>)> {
+    let (run, target) = text.split_once(':').map_or((text, None), |(run, target)| (run, Some(target)));
+    let (experiment, mut reader, start) = open(store, run)?;
+    Ok((Side::read(experiment, std::iter::once(start).chain(reader.by_ref())), target))
+}
+
 /// What a stored run found, worked out from its record.
 pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
+    let (experiment, mut reader, start) = open(store, run)?;
+    let mut findings = experiment.findings(&mut std::iter::once(start).chain(reader.by_ref()));
+    findings.flags.extend(reader.cut_off());
+    Ok(findings)
+}
+
+/// A record with its first event, and who can read it.
+fn open(store: &Store, run: &str) -> anyhow::Result<(&'static dyn Experiment, Reader, Event)> {
     let mut reader = store.open(run)?;
     let Some(Event::Start(start)) = reader.next() else {
         anyhow::bail!("the record of {run} does not begin with its start");
@@ -57,9 +80,7 @@ pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
             start.experiment
         );
     };
-    let mut findings = experiment.findings(&mut std::iter::once(Event::Start(start)).chain(reader.by_ref()));
-    findings.flags.extend(reader.cut_off());
-    Ok(findings)
+    Ok((experiment, reader, Event::Start(start)))
 }
 
 fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {

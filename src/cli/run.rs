@@ -1,6 +1,6 @@
 //! `drivebench run`: plan, show, measure, report.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use super::{
     Output, Usage,
@@ -14,11 +14,11 @@ use crate::{
     analyse::Rules,
     experiments::{Ask, Effort, Experiment, Own},
     inventory::{Inventory, Kind, Sysroot, Target},
-    plan::{Plan, Protocol, Rule, Step},
-    record::{End, Event, How, SCHEMA, Start, Store},
-    report::{Format, render},
+    plan::{Arrange, Plan, Protocol, Rule, Step},
+    record::{Done, End, Event, How, Resume, SCHEMA, Start, Store},
+    report::{Format, Style, render, wrapped},
     run::{self, Lock, Setting},
-    units::{Caching, Load, MIB, aim, decimal_bytes, duration, size},
+    units::{Caching, Load, MIB, aim, count, decimal_bytes, duration, size},
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -26,32 +26,74 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let store = results::store(store)?;
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
+    if let Some(run) = &args.resume {
+        let task = resumed(*experiment, &store, run)?;
+        return carry_out(args, task, (inventory, &sysroot), &store, output);
+    }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
     let mut ask = ask(args, experiment.block(), targets)?;
     ask.own.memory = memory(&inventory);
     let plan = experiment.plan(&ask)?;
-    let before = describe(&plan);
+    run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
         let text = match Format::from(args.format) {
             Format::Json => serde_json::to_string_pretty(&plan)? + "\n",
-            _ => before,
+            _ => describe(&plan),
         };
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    carry_out(args, *experiment, plan, (inventory, &sysroot), &store, output, &before)
+    let task = Task { experiment: *experiment, before: describe(&plan), plan, resumed: None };
+    carry_out(args, task, (inventory, &sysroot), &store, output)
+}
+
+/// What is to be carried out.
+struct Task {
+    experiment: &'static dyn Experiment,
+    plan: Plan,
+    /// What people are told first.
+    before: String,
+    /// The run that goes on, and its steps that are done.
+    resumed: Option<(String, BTreeSet<usize>)>,
+}
+
+/// What is left of a run.
+fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
+    let (mut plan, mut done, mut name) = (None, Done::default(), None);
+    let mut reader = store.open(run)?;
+    for event in reader.by_ref() {
+        done.take(&event);
+        match event {
+            Event::Start(start) => name = Some(start.experiment),
+            Event::Plan { plan: p } => plan = Some(p),
+            _ => {}
+        }
+    }
+    if let Some(name) = name.filter(|name| name != experiment.name()) {
+        return Err(Usage(format!("{run} is a run of {name}: drivebench run {name} --resume {run}")).into());
+    }
+    let Some(plan) = plan else {
+        return Err(Usage(format!("{run} ended before its plan was kept: start it anew")).into());
+    };
+    let done = done.steps(&plan);
+    if done.len() >= plan.steps.len() {
+        return Err(Usage(format!("{run} is complete: `drivebench results show {run}` shows it")).into());
+    }
+    let count = |done: &dyn Fn(usize) -> bool| plan.measures().filter(|(at, _)| done(*at)).count();
+    let (all, so_far) = (count(&|_| true), count(&|at| done.contains(&at)));
+    let before = format!("Going on with {run}: {so_far} of {all} measurements are done.\n");
+    Ok(Task { experiment, plan, before, resumed: Some((run.to_owned(), done)) })
 }
 
 fn carry_out(
     args: &Options,
-    experiment: &dyn Experiment,
-    plan: Plan,
+    task: Task,
     (inventory, sysroot): (Inventory, &Sysroot),
     store: &Store,
     output: &Output,
-    before: &str,
 ) -> anyhow::Result<ExitCode> {
+    let Task { experiment, plan, before, resumed } = task;
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
     let locks = lock(&plan, args.wait, &cancel, output);
@@ -73,7 +115,18 @@ fn carry_out(
         targets: plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect(),
         inventory: inventory.clone(),
     };
-    let (name, mut writer) = store.create(begin)?;
+    let (name, mut writer, first, done) = match resumed {
+        None => {
+            let (name, writer) = store.create(begin)?;
+            (name, writer, Event::Plan { plan: plan.clone() }, BTreeSet::new())
+        }
+        Some((name, done)) => {
+            let version = env!("CARGO_PKG_VERSION").to_owned();
+            let now = Resume { at: run::now(), version, inventory: inventory.clone() };
+            let writer = store.reopen(&name)?;
+            (name, writer, Event::Resume(Box::new(now)), done)
+        }
+    };
     if !args.events {
         before.lines().for_each(|line| output.note(line));
     }
@@ -87,8 +140,7 @@ fn carry_out(
         watcher: &mut show,
         cancel: &cancel,
     };
-    let carried =
-        setting.emit(Event::Plan { plan: plan.clone() }).and_then(|()| run::execute(&plan, &mut setting));
+    let carried = setting.emit(first).and_then(|()| run::execute(&plan, &done, &mut setting));
     let how = match carried {
         Ok(how) => how,
         // Without a record there is no end to write either; what was written before is all there is.
@@ -121,6 +173,9 @@ fn carry_out(
     shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
     if !args.events {
         output.note(&format!("Kept as {name} · `drivebench results show {name}` shows it again."));
+        if how != How::Finished && experiment.options().contains(&"resume") {
+            output.note(&format!("`drivebench run {} --resume {name}` goes on with it.", experiment.name()));
+        }
     }
     if let How::Failed(why) = how {
         output.error(&anyhow::anyhow!("{why}"), None);
@@ -279,5 +334,96 @@ fn describe(plan: &Plan) -> String {
         };
         lines.push(format!("  {written} · {time} · nothing erased"));
     }
+    lines.extend(moves(plan));
     lines.join("\n") + "\n"
+}
+
+/// What people have to do with their hands.
+fn moves(plan: &Plan) -> Vec<String> {
+    let arrangements: Vec<&Arrange> = plan.arrangements().map(|(_, a)| a).collect();
+    let Some(first) = arrangements.first() else { return Vec::new() };
+    let mut lines = Vec::new();
+    let mut moved = 0;
+    let mut before = &first.bays;
+    for a in &arrangements {
+        let changed: Vec<usize> = (0..a.bays.len()).filter(|&at| a.bays[at] != before[at]).collect();
+        let to = |&at: &usize| {
+            let drive = plan.targets[at].drives.first();
+            let drive = drive
+                .map_or(plan.targets[at].given.clone(), |d| d.serial.clone().unwrap_or_else(|| d.label()));
+            format!("{drive} to {}", plan.bay_name(&a.bays[at]))
+        };
+        let what = if changed.is_empty() {
+            "as they are".to_owned()
+        } else {
+            changed.iter().map(to).collect::<Vec<_>>().join(", ")
+        };
+        lines.push(format!("  arrangement {}: {what}", a.number));
+        moved += changed.len() as u64;
+        before = &a.bays;
+    }
+    let seconds: Option<f64> = (0..plan.targets.len()).map(|at| plan.cost(at).seconds).sum();
+    let time = seconds.map_or(String::new(), |s| format!(" · at most {} and the moving", duration(s)));
+    let bays = count(first.bays.len() as u64, "drive");
+    let read = plan.targets.iter().all(|t| t.kind == Kind::BlockDevice);
+    let how = if read {
+        "whole devices are read: that works wherever a drive appears, mounted or not; to write, name directories on them"
+    } else {
+        "files are written and read: after a move the filesystem must be mounted again, anywhere"
+    };
+    let head = format!(
+        "{bays} in as many bays, {}, {}{time}",
+        count(arrangements.len() as u64, "arrangement"),
+        count(moved, "move")
+    );
+    let lines = [vec![head, format!("  {how}")], lines].concat();
+    let wrap = |line: &String| {
+        wrapped(line.trim_start(), if line.starts_with(' ') { "  " } else { "" }, Style::PLAIN)
+    };
+    lines.iter().map(|line| wrap(line).trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{experiments::Bays, inventory::trees};
+
+    #[test]
+    fn a_plan_that_moves_drives_says_how_often() {
+        let inventory = trees::pi_zero().inventory();
+        let plan = |names: &[&str], max_bytes: u64| {
+            let target = |name: &&str| Target {
+                given: format!("/dev/{name}"),
+                kind: Kind::BlockDevice,
+                path: format!("/dev/{name}").into(),
+                drives: inventory.drives.iter().filter(|d| d.name == *name).cloned().collect(),
+                layers: vec![],
+                mount: None,
+                free: None,
+                capacity: None,
+                size: None,
+                read_only: None,
+                direct_alignment: 512,
+            };
+            let rules = Rules::standard();
+            let ask = Ask {
+                targets: names.iter().map(target).collect(),
+                loads: None,
+                block: 4096,
+                depth: 1,
+                caching: Caching::Direct,
+                read_percent: 50,
+                verify: false,
+                seed: 1,
+                engine: None,
+                effort: Effort { rules, max_bytes, max_seconds: 1800.0 },
+                protocol: None,
+                own: Own::default(),
+            };
+            describe(&Bays.plan(&ask).expect("plans"))
+        };
+        insta::assert_snapshot!(
+            [plan(&["sda", "sdb", "sdc", "sdd"], 3 << 30), plan(&["sda", "sdc"], 3 << 30)].join("----\n")
+        );
+    }
 }

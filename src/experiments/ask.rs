@@ -138,6 +138,27 @@ pub enum PlanError {
         /// How many it needs.
         least: usize,
     },
+    /// Things are compared by changing their places, and there is nothing to change.
+    #[error("it takes two drives or more, each in a bay of its own: name another")]
+    TooFewDrives,
+    /// The drive can't be known again in another bay.
+    #[error(
+        "{drive} can't be told apart once it is moved: {why}; measure it in its bay with `drivebench run baseline`"
+    )]
+    Nameless {
+        /// The drive.
+        drive: String,
+        /// What is wrong with its serial.
+        why: String,
+    },
+    /// It can't be measured in another bay.
+    #[error("{path} can't be measured in another bay: {why}", path = path.display())]
+    Unmovable {
+        /// The target.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
     /// The load is out of range.
     #[error(transparent)]
     Load(#[from] LoadError),

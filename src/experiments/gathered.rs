@@ -31,6 +31,8 @@ pub(super) struct Gathered {
     flags: Vec<String>,
 }
 
+const STOPPED: &str = "Stopped by hand: what the plan holds beyond this was not measured.";
+
 /// All runs of one load on one target.
 pub(super) struct Group<'a> {
     /// Position of the target in the plan.
@@ -66,6 +68,8 @@ impl Gathered {
                 self.flags.dedup();
             }
             Event::Step { step, engine, instead, .. } => {
+                // A step that was cut short before is measured all over.
+                self.series.retain(|(of, _), _| *of != step);
                 self.measured.extend(instead.map(|m| (step, *m)));
                 if !self.engines.contains(&engine) {
                     self.engines.push(engine);
@@ -86,11 +90,11 @@ impl Gathered {
                 }
             }
             Event::End(End { how: How::Interrupted, .. }) => {
-                self.flags
-                    .push("Stopped by hand: what the plan holds beyond this was not measured.".to_owned());
+                self.flags.push(STOPPED.to_owned());
             }
             Event::Errand { step, target, took } => self.errands.push((step, target, took)),
-            Event::Scratch { .. } | Event::Processors { .. } | Event::End(_) => {}
+            Event::Resume(_) => self.flags.retain(|flag| flag != STOPPED),
+            Event::Arranged { .. } | Event::Scratch { .. } | Event::Processors { .. } | Event::End(_) => {}
         }
     }
 

@@ -2,7 +2,9 @@
 
 mod ask;
 mod baseline;
+mod bays;
 mod cells;
+mod compare;
 mod gathered;
 mod pagecache;
 mod series;
@@ -14,6 +16,8 @@ mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
+pub use bays::Bays;
+pub use compare::{CompareError, Side, compare};
 pub use pagecache::PageCache;
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
@@ -54,7 +58,7 @@ pub trait Experiment: Sync + fmt::Debug {
 }
 
 /// All experiments.
-pub const REGISTER: [&dyn Experiment; 5] = [&Baseline, &Together, &Sizes, &PageCache, &SmallFiles];
+pub const REGISTER: [&dyn Experiment; 6] = [&Baseline, &Together, &Bays, &Sizes, &PageCache, &SmallFiles];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

@@ -97,13 +97,25 @@ impl Drive {
     /// up, or another drive here has it too, also where it hangs. Stable between boots; only with its own serial does it
     /// follow the drive to another bay.
     pub fn identity(&self) -> String {
-        let own_serial = self.serial.as_ref().filter(|serial| !self.shared_serial && !is_made_up(serial));
-        let cid = self.wwid.as_ref().filter(|_| self.bus.as_deref() == Some("mmc"));
-        if let Some(name) = cid.or(own_serial) {
+        if let Some(name) = self.own_name() {
             return format!("{name}+{}", self.sectors);
         }
         let name = self.serial.as_ref().or(self.wwid.as_ref()).map_or("unnamed", String::as_str);
         format!("{name}+{}@{}", self.sectors, self.full_bay())
+    }
+
+    /// A serial or CID that is its own, so that it is known in another bay too.
+    pub fn own_name(&self) -> Option<&String> {
+        let own_serial = self.serial.as_ref().filter(|serial| !self.shared_serial && !is_made_up(serial));
+        let cid = self.wwid.as_ref().filter(|_| self.bus.as_deref() == Some("mmc"));
+        cid.or(own_serial)
+    }
+
+    /// Model and serial, wherever it is: `Cruzer Blade 4C530001`.
+    pub fn name_for_people(&self) -> String {
+        let words = [self.model.as_deref(), self.serial.as_deref()];
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        if words.is_empty() { self.identity() } else { words.join(" ") }
     }
 
     /// The bay with its controller, unlike [`Drive::bay`] never the same for two drives.

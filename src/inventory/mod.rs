@@ -1,5 +1,6 @@
 //! What is here: machine, buses, bays, drives, filesystems. Reads a *sysroot* (`/` or a captured tree).
 
+mod again;
 mod anonymise;
 mod archive;
 mod bays;
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use topology::Topology;
 
+pub use again::Away;
 pub use archive::{Archive, ArchiveError};
 pub use bays::{BayError, Bays};
 pub use capture::look_around;

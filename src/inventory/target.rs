@@ -185,7 +185,7 @@ impl Target {
         self.read_only.is_none()
     }
 
-    fn at(inventory: &Inventory, given: &str, path: &str) -> Result<Self, TargetError> {
+    pub(super) fn at(inventory: &Inventory, given: &str, path: &str) -> Result<Self, TargetError> {
         let real = fs::canonicalize(path).map_err(|error| refusal(path, error))?;
         let data = fs::metadata(&real).map_err(|error| refusal(path, error))?;
         let Some(shown) = real.to_str().map(str::to_owned) else {

@@ -42,6 +42,18 @@ pub enum Step {
     Measure(Measure),
     /// Do something else to a target, timed as a whole.
     Errand(Errand),
+    /// Have people put drives into bays.
+    Arrange(Arrange),
+}
+
+/// Which drive is to be in which bay from now on. The steps that follow find their targets there, whatever the kernel
+/// calls them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arrange {
+    /// Which arrangement it is, from 1.
+    pub number: u32,
+    /// The bay of each of the plan's targets, with its bus, see [`crate::inventory::Drive::full_bay`].
+    pub bays: Vec<String>,
 }
 
 /// What is no load but part of an experiment, timed as a whole.
@@ -220,7 +232,7 @@ impl Plan {
     pub fn measures(&self) -> impl Iterator<Item = (usize, &Measure)> {
         self.steps.iter().enumerate().filter_map(|(i, s)| match s {
             Step::Measure(m) => Some((i, m)),
-            Step::Scratch { .. } | Step::Errand(_) => None,
+            Step::Scratch { .. } | Step::Errand(_) | Step::Arrange(_) => None,
         })
     }
 
@@ -228,8 +240,23 @@ impl Plan {
     pub fn errands(&self) -> impl Iterator<Item = (usize, &Errand)> {
         self.steps.iter().enumerate().filter_map(|(i, s)| match s {
             Step::Errand(e) => Some((i, e)),
-            Step::Scratch { .. } | Step::Measure(_) => None,
+            Step::Scratch { .. } | Step::Measure(_) | Step::Arrange(_) => None,
         })
+    }
+
+    /// The arrangements among the steps, with their position.
+    pub fn arrangements(&self) -> impl Iterator<Item = (usize, &Arrange)> {
+        self.steps.iter().enumerate().filter_map(|(i, s)| match s {
+            Step::Arrange(a) => Some((i, a)),
+            Step::Scratch { .. } | Step::Measure(_) | Step::Errand(_) => None,
+        })
+    }
+
+    /// A bay as people call it, where one of the targets was in it when this was planned.
+    pub fn bay_name(&self, full: &str) -> String {
+        let here = self.targets.iter().flat_map(|t| &t.drives).find(|d| d.full_bay() == full);
+        let named = here.and_then(|d| d.bay_name.clone().or_else(|| d.bay.clone()));
+        named.unwrap_or_else(|| full.to_owned())
     }
 
     /// The most it costs the target at this position.

@@ -69,6 +69,7 @@ impl Brief {
                     }
                 }
                 Event::End(end) => brief.end = Some(end),
+                Event::Resume(_) => brief.end = None,
                 _ => {}
             }
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    inventory::{Check, Inventory, Processors},
+    inventory::{Check, Drive, Inventory, Processors},
     plan::{Measure, Plan},
     units::{EngineInfo, Outcome, Place, Window},
 };
@@ -97,6 +97,19 @@ pub enum Event {
         /// What it took.
         took: Took,
     },
+    /// Drives are where the plan wants them.
+    Arranged {
+        /// Position of the step in the plan.
+        step: usize,
+        /// When, as RFC 3339.
+        at: String,
+        /// What each target's drive says of itself there, in the order of the targets.
+        drives: Vec<Drive>,
+        /// How long it took, s.
+        seconds: f64,
+    },
+    /// The run goes on after it had ended or was cut off.
+    Resume(Box<Resume>),
     /// Something a reader of the result must know.
     Note {
         /// Position of the target in the plan, where it is about one.
@@ -140,6 +153,17 @@ pub struct Start {
     /// The targets' labels, for lists.
     pub targets: Vec<String>,
     /// The machine and its drives.
+    pub inventory: Inventory,
+}
+
+/// How a run goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resume {
+    /// When, as RFC 3339.
+    pub at: String,
+    /// drivebench's version.
+    pub version: String,
+    /// The machine and its drives as they are now.
     pub inventory: Inventory,
 }
 

@@ -1,13 +1,15 @@
 //! What happened: one append-only file a run, JSON lines, and the store that keeps them.
 
 mod brief;
+mod done;
 mod event;
 mod reader;
 mod store;
 mod writer;
 
 pub use brief::Brief;
-pub use event::{End, Event, How, SCHEMA, Start, Took, When};
+pub use done::Done;
+pub use event::{End, Event, How, Resume, SCHEMA, Start, Took, When};
 pub use reader::{ReadError, Reader};
 pub use store::{Store, StoreError};
 pub use writer::Writer;

@@ -124,7 +124,7 @@ impl Iterator for Reader {
     type Item = Event;
 
     fn next(&mut self) -> Option<Event> {
-        if self.complete || self.broken.is_some() {
+        if self.broken.is_some() {
             return None;
         }
         let line = match self.line() {
@@ -136,11 +136,15 @@ impl Iterator for Reader {
         };
         match serde_json::from_slice::<Event>(&line) {
             Ok(event) => {
+                // A run that ended may have gone on.
                 self.complete = matches!(event, Event::End(_));
                 Some(event)
             }
             // The last line of a run that was killed may be half a line; anything else is damage and is named.
-            Err(_) if line.last() != Some(&b'\n') => None,
+            Err(_) if line.last() != Some(&b'\n') => {
+                self.complete = false;
+                None
+            }
             Err(e) => {
                 self.broken = Some(format!("The record is damaged at line {}: {e}.", self.number));
                 None

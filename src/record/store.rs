@@ -106,6 +106,19 @@ impl Store {
         unreachable!("the loop ends by returning")
     }
 
+    /// Goes on with the record of a run: half a line that a kill left is taken off.
+    pub fn reopen(&self, run: &str) -> Result<Writer, StoreError> {
+        self.open(run)?;
+        // A packed record is over.
+        let path = self.dir.join(format!("{run}{PLAIN}"));
+        let reopen = || {
+            let file = OpenOptions::new().read(true).append(true).open(&path)?;
+            file.set_len(whole_lines(&file)?)?;
+            Ok(Writer::new(file))
+        };
+        reopen().map_err(|source| StoreError::Unwritable { path: path.clone(), source })
+    }
+
     /// The record of a run, by its name.
     pub fn open(&self, run: &str) -> Result<Reader, StoreError> {
         let none = || StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() };
@@ -207,6 +220,23 @@ fn name(letters: usize) -> io::Result<String> {
     Ok(std::iter::once('r').chain(tail).collect())
 }
 
+/// Bytes up to the end of the last line that has one.
+fn whole_lines(file: &File) -> io::Result<u64> {
+    use std::os::unix::fs::FileExt;
+    let mut end = file.metadata()?.len();
+    let mut block = [0; 64 * 1024];
+    while end > 0 {
+        let from = end.saturating_sub(block.len() as u64);
+        let part = &mut block[..(end - from) as usize];
+        file.read_exact_at(part, from)?;
+        if let Some(at) = part.iter().rposition(|b| *b == b'\n') {
+            return Ok(from + at as u64 + 1);
+        }
+        end = from;
+    }
+    Ok(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,6 +321,28 @@ mod tests {
         assert_eq!(reader.by_ref().count(), 2);
         let said = reader.cut_off().expect("says so");
         assert!(said.starts_with("The record is damaged at line 3"), "{said}");
+    }
+
+    #[test]
+    fn a_run_that_goes_on_keeps_what_was_whole() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        writer.append(&note("one")).expect("appends");
+        writer.append(&end()).expect("appends");
+        let path = store.path(&run);
+        let whole = fs::read(&path).expect("reads");
+        fs::write(&path, [&whole[..], &vec![b'x'; 100_000]].concat())
+            .expect("is killed in the middle of a line");
+        let mut writer = store.reopen(&run).expect("goes on");
+        writer.append(&note("two")).expect("appends");
+        let mut reader = store.open(&run).expect("opens");
+        let events: Vec<Event> = reader.by_ref().collect();
+        assert_eq!(events, [Event::Start(Box::new(start(run.clone()))), note("one"), end(), note("two")]);
+        assert!(reader.cut_off().is_some(), "it has not ended again");
+        writer.append(&end()).expect("appends");
+        let mut reader = store.open(&run).expect("opens");
+        assert_eq!((reader.by_ref().count(), reader.cut_off()), (5, None));
+        assert!(matches!(store.reopen("r999"), Err(StoreError::NoSuchRun { .. })));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Carries a plan out step by step, appends to the record, and undoes what it set up on any exit.
 
+mod arrange;
 mod errands;
 mod files;
 mod folder;
@@ -9,11 +10,13 @@ mod scratch;
 mod zones;
 
 use std::{
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
 };
 
+pub use arrange::{Move, Wanted, movable};
 pub use lock::{Lock, LockError};
 pub use measure::{Progress, Seen, Site, measure};
 pub use scratch::{Swept, sweep, sweep_directory};
@@ -77,6 +80,14 @@ pub enum RunError {
     /// The engine refused.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The drive can't be moved while the machine runs.
+    #[error("{drive} can't be moved: {why}")]
+    Stays {
+        /// The drive.
+        drive: String,
+        /// What holds it.
+        why: String,
+    },
     /// Nothing to read: the load before wrote nothing.
     #[error("nothing was written that could be read back")]
     NothingWritten,
@@ -91,6 +102,8 @@ pub trait Watcher {
     fn event(&mut self, event: &Event);
     /// An errand begins.
     fn errand(&mut self, errand: &Errand);
+    /// Drives must be moved before the plan goes on; called again whenever what is wanted changes.
+    fn arrange(&mut self, wanted: &Wanted);
     /// How far a load has come; after each window.
     fn progress(&mut self, progress: &Progress<'_>);
 }
@@ -122,40 +135,68 @@ impl Setting<'_> {
     }
 }
 
-/// Carries a plan out. The record gets everything but its end, which the caller adds.
+/// Carries a plan out but for what is `done` already. The record gets everything but its end, which the caller adds.
 ///
 /// A target that fails is left alone from then on; the others are still measured.
 ///
 /// # Errors
 /// Only where the record can't be written on: then nothing more is measured.
-pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
+pub fn execute(planned: &Plan, done: &BTreeSet<usize>, setting: &mut Setting<'_>) -> io::Result<How> {
+    // Targets move and are called otherwise after a reboot: this copy tells where they are now.
+    let mut plan = planned.clone();
+    let moves = plan.arrangements().next().is_some();
+    if moves || !done.is_empty() {
+        plan.targets.iter_mut().for_each(|t| *t = t.again(setting.inventory).unwrap_or_else(|_| t.clone()));
+    }
     let mut files = files::Files::new(plan.targets.len(), setting.store, setting.run);
     let mut failed: Vec<(usize, String)> = Vec::new();
     let mut noted: Vec<String> = Vec::new();
-    let before = look_before(plan, setting)?;
-    for (at, step) in plan.steps.iter().enumerate() {
+    let before = look_before(&plan, setting)?;
+    let mut arrangement = None;
+    for (at, step) in plan.steps.clone().iter().enumerate() {
         if setting.cancel.is_set() {
             break;
+        }
+        if let Step::Arrange(a) = step {
+            arrangement = Some(a);
+        }
+        if done.contains(&at) {
+            continue;
+        }
+        // Drives may be moved at any time, so each load looks where they are; nobody is asked to move any after a
+        // failure, as what is compared is not whole any more.
+        if let (Some(wanted), Step::Arrange(_) | Step::Scratch { .. } | Step::Measure(_)) =
+            (arrangement, step)
+        {
+            let asks = matches!(step, Step::Arrange(_));
+            if asks && !failed.is_empty() {
+                break;
+            }
+            if !arrange::settle((planned, &mut plan), wanted, asks.then_some(at), &mut files, setting)? {
+                break;
+            }
         }
         let touched = match step {
             Step::Scratch { target, .. } => std::slice::from_ref(target),
             Step::Measure(m) => &m.targets[..],
             Step::Errand(e) => std::slice::from_ref(&e.target),
+            Step::Arrange(_) => &[],
         };
         if touched.iter().any(|t| failed.iter().any(|(f, _)| f == t)) {
             continue;
         }
         let done = match step {
-            Step::Scratch { target, bytes } => scratch(plan, *target, *bytes, &mut files, setting),
-            Step::Errand(e) => errand(plan, at, e, &mut files, setting),
-            Step::Measure(m) => loads(plan, at, (m, false), &mut files, setting).or_else(|e| match e {
+            Step::Arrange(_) => Ok(Vec::new()),
+            Step::Scratch { target, bytes } => scratch(&plan, *target, *bytes, &mut files, setting),
+            Step::Errand(e) => errand(&plan, at, e, &mut files, setting),
+            Step::Measure(m) => loads(&plan, at, (m, false), &mut files, setting).or_else(|e| match e {
                 RunError::Engine(e @ EngineError::NoDirect(_)) => {
                     let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
                     if !noted.contains(&text) {
                         setting.emit(Event::Note { target: None, text: text.clone() })?;
                         noted.push(text);
                     }
-                    loads(plan, at, (&m.through_cache(), true), &mut files, setting)
+                    loads(&plan, at, (&m.through_cache(), true), &mut files, setting)
                 }
                 e => Err(e),
             }),
@@ -166,7 +207,10 @@ pub fn execute(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<How> {
             Err(e) => failed.extend(touched.iter().map(|&t| (t, e.to_string()))),
         }
     }
-    look_after(plan, &before, files.moved(), setting)?;
+    // Counters of drives that were moved began anew.
+    if !moves {
+        look_after(&plan, &before, files.moved(), setting)?;
+    }
     for at in 0..plan.targets.len() {
         if let Err(e) = files.close(at) {
             failed.push((at, e.to_string()));
@@ -365,7 +409,8 @@ fn snapshot(plan: &Plan, setting: &Setting<'_>) -> Snapshot {
 /// Whether the store is on a drive of the target; where that can't be told, it is taken to be.
 fn shares_drive(store: Option<&Target>, target: &Target) -> bool {
     let Some(store) = store.filter(|s| !s.drives.is_empty()) else { return true };
-    target.drives.is_empty() || store.drives.iter().any(|d| target.drives.iter().any(|t| t.name == d.name))
+    let same = |d: &Drive| target.drives.iter().any(|t| t.identity() == d.identity());
+    target.drives.is_empty() || store.drives.iter().any(same)
 }
 
 /// The time now, as RFC 3339 in UTC.

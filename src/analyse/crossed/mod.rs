@@ -1,0 +1,324 @@
+//! Things in places: how much of what differs is the thing's, how much the place's, and might it all be chance.
+//!
+//! Every thing stands in every place equally often, so the effects of thing, place and moment are separate. Whether
+//! there is any is told by shuffling: which thing came to which place when was drawn at random, so where places have no
+//! effect a thing's values could have come in any order. That is exact where nothing else happens to all at one moment,
+//! and nearly so where it does (see the tests).
+
+mod design;
+
+use rand::{Rng, RngCore, SeedableRng, seq::SliceRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use statrs::function::{beta::beta_reg, gamma::ln_gamma};
+
+pub use design::{Arrangement, balanced, draw, moves, rounds};
+
+use super::{Estimate, interval::student_of};
+
+/// What a crossed experiment shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crossed {
+    /// The things.
+    pub things: Factor,
+    /// The places.
+    pub places: Factor,
+    /// The share of the variance that is neither's: of the moment, and of chance.
+    pub rest: f64,
+    /// How far single values lie from what thing, place and moment say, as a share (one standard deviation).
+    pub noise: f64,
+    /// The chance of things or places differing as much were there no difference of either.
+    pub p: f64,
+}
+
+/// What is the things', or the places'.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor {
+    /// Their share of the variance.
+    pub share: Estimate,
+    /// Each as a multiple of the median of all, of two as a multiple of the other; the intervals hold all at once with
+    /// 95 %.
+    pub levels: Vec<Estimate>,
+    /// The chance of so large a difference were there none among them.
+    pub p: f64,
+    /// The smallest `p` that the design can give.
+    pub least: f64,
+    /// Whether they differ: neither this test nor that of both together leaves it to chance. Together they say so of
+    /// anything that doesn't differ in 5 % of all experiments at most (closed testing).
+    pub differ: bool,
+}
+
+/// What is called a difference.
+const ALPHA: f64 = 0.05;
+/// Tries where there are too many to try all.
+const TRIES: u32 = 9_999;
+/// Luck is the same every time a record is read.
+const SEED: u64 = 0x5eed;
+
+impl Crossed {
+    /// From the design, and the value of each thing in each arrangement. Values are positive, and compared as ratios.
+    /// `None` unless every thing stood in every place equally often and there are three arrangements or more; and where
+    /// all values are the same.
+    pub fn of(design: &[Arrangement], values: &[Vec<f64>]) -> Option<Self> {
+        Self::with(design, values, TRIES)
+    }
+
+    /// The same with so many shuffles.
+    fn with(design: &[Arrangement], values: &[Vec<f64>], tries: u32) -> Option<Self> {
+        let (t, n) = (design.len(), design.first()?.len());
+        let whole = values.len() == t && values.iter().all(|row| row.len() == n) && balanced(design);
+        let positive = values.iter().flatten().all(|v| *v > 0.0 && v.is_finite());
+        if n < 2 || t < 3 || !whole || !positive {
+            return None;
+        }
+        let logs: Vec<Vec<f64>> = values.iter().map(|row| row.iter().map(|v| v.ln()).collect()).collect();
+        let mean = logs.iter().flatten().sum::<f64>() / (t * n) as f64;
+        // The moment's own goes first: all that is measured in one arrangement rises and falls with it.
+        let moments: Vec<f64> = logs.iter().map(|row| row.iter().sum::<f64>() / n as f64 - mean).collect();
+        let centred = |(row, m): (&Vec<f64>, &f64)| row.iter().map(|v| v - m - mean).collect();
+        let by_thing: Vec<Vec<f64>> = logs.iter().zip(&moments).map(centred).collect();
+        let by_place: Vec<Vec<f64>> = design.iter().zip(&by_thing).map(|(a, row)| turned(a, row)).collect();
+        let (things, places) = (column_sums(&by_thing), column_sums(&by_place));
+        let total: f64 = by_thing.iter().flatten().map(|v| v * v).sum();
+        if total < 1e-12 {
+            return None;
+        }
+        let spread = Spread::new(n, t, total, [between(&things, t), between(&places, t)], &moments);
+        let p = together(&logs, design, &spread, tries);
+        let logs_by_place: Vec<Vec<f64>> = design.iter().zip(&logs).map(|(a, row)| turned(a, row)).collect();
+        let home: Vec<usize> = (0..n).collect();
+        let backwards: Vec<Arrangement> = design.iter().map(|a| turned(a, &home)).collect();
+        let factor = |which: usize, sums: &[f64], data: &[Vec<f64>], design: &[Arrangement]| {
+            let own = within(design, data, spread.f(which), tries);
+            let (share, levels) = (spread.share(which), spread.levels(sums));
+            Factor { share, levels, p: own, least: least(n, t / n), differ: own <= ALPHA && p <= ALPHA }
+        };
+        Some(Self {
+            // Were things without effect, then what was measured in a place was the place's, whichever thing stood there.
+            things: factor(0, &things, &logs_by_place, &backwards),
+            places: factor(1, &places, &logs, design),
+            rest: spread.rest() / spread.whole(),
+            noise: spread.error.sqrt(),
+            p,
+        })
+    }
+}
+
+/// A row by thing as a row by place.
+fn turned<T: Copy>(arrangement: &[usize], row: &[T]) -> Vec<T> {
+    let mut turned = row.to_vec();
+    arrangement.iter().zip(row).for_each(|(&place, v)| turned[place] = *v);
+    turned
+}
+
+fn column_sums(rows: &[Vec<f64>]) -> Vec<f64> {
+    let mut sums = vec![0.0; rows.first().map_or(0, Vec::len)];
+    rows.iter().for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += v));
+    sums
+}
+
+/// The sum of squares between groups of `t` values each, from the groups' sums.
+fn between(sums: &[f64], t: usize) -> f64 {
+    sums.iter().map(|s| s * s).sum::<f64>() / t as f64
+}
+
+/// How much more columns differ than what is left when columns, groups and rows are taken off; the same for the groups
+/// that the design puts values to.
+fn ratios(design: &[Arrangement], data: &[Vec<f64>], sums: &mut [f64]) -> [f64; 2] {
+    let (t, n) = (design.len(), design[0].len());
+    let mean = data.iter().flatten().sum::<f64>() / (t * n) as f64;
+    let squares = |sums: &[f64], each: usize| {
+        sums.iter().map(|s| (s - each as f64 * mean).powi(2)).sum::<f64>() / each as f64
+    };
+    let total: f64 = data.iter().flatten().map(|v| (v - mean).powi(2)).sum();
+    let rows: f64 = data.iter().map(|row| squares(&[row.iter().sum()], n)).sum();
+    sums.fill(0.0);
+    data.iter().for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += v));
+    let columns = squares(sums, t);
+    sums.fill(0.0);
+    for (arrangement, row) in design.iter().zip(data) {
+        arrangement.iter().zip(row).for_each(|(&group, v)| sums[group] += v);
+    }
+    let groups = squares(sums, t);
+    let left = (total - rows - columns - groups).max(total * 1e-9);
+    [columns / left, groups / left]
+}
+
+/// The share of shuffles of the data after which `statistic` is `seen` or more, the data as they are among them.
+fn shuffled(
+    data: &[Vec<f64>],
+    (seen, tries): (f64, u32),
+    shuffle: impl Fn(&mut Vec<Vec<f64>>, &mut dyn RngCore),
+    mut statistic: impl FnMut(&[Vec<f64>]) -> f64,
+) -> f64 {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let mut data = data.to_vec();
+    let mut extreme = 1;
+    for _ in 0..tries {
+        shuffle(&mut data, &mut random);
+        extreme += u32::from(statistic(&data) >= seen * (1.0 - 1e-9));
+    }
+    f64::from(extreme) / f64::from(tries + 1)
+}
+
+/// The chance of groups differing as much as `seen` if it did not matter to a column's values in which group it stood.
+/// The design was drawn so that each group comes at any moment.
+fn within(design: &[Arrangement], data: &[Vec<f64>], seen: f64, tries: u32) -> f64 {
+    let n = design[0].len();
+    let mut sums = vec![0.0; n];
+    let shuffle = |data: &mut Vec<Vec<f64>>, random: &mut dyn RngCore| {
+        for column in 0..n {
+            for i in (1..data.len()).rev() {
+                let j = random.random_range(0..=i);
+                let (a, b) = (data[i][column], data[j][column]);
+                (data[i][column], data[j][column]) = (b, a);
+            }
+        }
+    };
+    shuffled(data, (seen, tries), shuffle, |data| ratios(design, data, &mut sums)[1])
+}
+
+/// The chance of things or places differing as much if any value might have been any other.
+fn together(data: &[Vec<f64>], design: &[Arrangement], spread: &Spread, tries: u32) -> f64 {
+    let n = design[0].len();
+    let mut sums = vec![0.0; n];
+    let shuffle = |data: &mut Vec<Vec<f64>>, random: &mut dyn RngCore| {
+        let mut all = data.concat();
+        all.shuffle(random);
+        data.iter_mut().zip(all.chunks_exact(n)).for_each(|(row, values)| row.copy_from_slice(values));
+    };
+    let largest = |data: &[Vec<f64>]| ratios(design, data, &mut sums).into_iter().fold(0.0, f64::max);
+    shuffled(data, (spread.f(0).max(spread.f(1)), tries), shuffle, largest)
+}
+
+/// The smallest chance that shuffling can give: names of places don't count, nor does what keeps a value in its place.
+fn least(n: usize, rounds: usize) -> f64 {
+    let ways = ln_gamma((n * rounds) as f64 + 1.0) - n as f64 * ln_gamma(rounds as f64 + 1.0);
+    (ln_gamma(n as f64 + 1.0) - n as f64 * ways).exp().max(1.0 / f64::from(TRIES + 1))
+}
+
+/// Where the variance lies.
+struct Spread {
+    n: usize,
+    t: usize,
+    /// Sums of squares between things, between places.
+    sums: [f64; 2],
+    /// Degrees of freedom of what is left.
+    free: usize,
+    /// The variance of what is left.
+    error: f64,
+    /// The variance of moments beyond what is left.
+    moments: f64,
+}
+
+impl Spread {
+    fn new(n: usize, t: usize, total: f64, sums: [f64; 2], moments: &[f64]) -> Self {
+        let free = (t - 2) * (n - 1);
+        // All but nothing may be left; nothing at all would make every interval a point.
+        let error = (total - sums[0] - sums[1]).max(total * 1e-9) / free as f64;
+        let of_moments = n as f64 * moments.iter().map(|m| m * m).sum::<f64>();
+        let moments = ((of_moments - (t - 1) as f64 * error) / (n * t) as f64).max(0.0);
+        Self { n, t, sums, free, error, moments }
+    }
+
+    /// The sum of squares between things or places, as a multiple of what is left.
+    fn f(&self, which: usize) -> f64 {
+        self.sums[which] / (self.error * self.free as f64)
+    }
+
+    /// The variance that things or places bring, chance's part taken off.
+    fn brings(&self, which: usize) -> f64 {
+        ((self.sums[which] - (self.n - 1) as f64 * self.error) / (self.n * self.t) as f64).max(0.0)
+    }
+
+    fn rest(&self) -> f64 {
+        self.error + self.moments
+    }
+
+    fn whole(&self) -> f64 {
+        self.brings(0) + self.brings(1) + self.rest()
+    }
+
+    /// The share of the variance, with its interval from the noncentral F distribution.
+    fn share(&self, which: usize) -> Estimate {
+        let others = self.brings(1 - which) + self.rest();
+        let of = |variance: f64| variance / (variance + others);
+        let degrees = (self.n - 1) as f64;
+        let f = self.sums[which] / degrees / self.error;
+        let [low, high] = [0.975, 0.025].map(|p| {
+            of(noncentrality(f, degrees, self.free as f64, p) * self.error / (self.n * self.t) as f64)
+        });
+        let value = of(self.brings(which));
+        Estimate {
+            value,
+            low: low.min(value),
+            high: high.max(value),
+            how: format!("noncentral F, {} and {} degrees of freedom", self.n - 1, self.free),
+            converged: true,
+        }
+    }
+
+    /// Each as a multiple of the median: the one that differs shifts the mean of all others, but not their median. The
+    /// interval is that of the difference of two, which is wide enough.
+    fn levels(&self, sums: &[f64]) -> Vec<Estimate> {
+        let mut sorted = sums.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let median = (sorted[(self.n - 1) / 2] + sorted[self.n / 2]) / 2.0;
+        // Of two the one is as far above as the other is below: one interval, not two.
+        let (several, times) = if self.n == 2 { (1, 2.0) } else { (self.n, 1.0) };
+        let half = student_of(several, self.free) * (2.0 * self.error / self.t as f64).sqrt();
+        let level = |sum: &f64| {
+            let off = times * (sum - median) / self.t as f64;
+            Estimate {
+                value: off.exp(),
+                low: (off - half).exp(),
+                high: (off + half).exp(),
+                how: format!("t, {} degrees of freedom, {several} at once", self.free),
+                converged: true,
+            }
+        };
+        sums.iter().map(level).collect()
+    }
+}
+
+/// The noncentrality at which F with these degrees of freedom stays below `f` with probability `p`.
+fn noncentrality(f: f64, between: f64, within: f64, p: f64) -> f64 {
+    let x = between * f / (between * f + within);
+    let below = |lambda: f64| {
+        // A Poisson mixture of beta distributions, summed around its middle; each term follows from the one before.
+        let (middle, b) = (lambda / 2.0, within / 2.0);
+        let width = 8.0 * middle.sqrt() + 20.0;
+        let first = (middle - width).max(0.0).floor();
+        let mut weight =
+            if middle > 0.0 { (first * middle.ln() - middle - ln_gamma(first + 1.0)).exp() } else { 1.0 };
+        let mut a = between / 2.0 + first;
+        let mut beta = beta_reg(a, b, x);
+        let mut step =
+            (a * x.ln() + b * (1.0 - x).ln() + ln_gamma(a + b) - ln_gamma(a + 1.0) - ln_gamma(b)).exp();
+        let mut sum = 0.0;
+        let mut j = first;
+        while j <= middle + width {
+            sum += weight * beta;
+            beta = (beta - step).max(0.0);
+            step *= x * (a + b) / (a + 1.0);
+            a += 1.0;
+            j += 1.0;
+            weight *= middle / j;
+        }
+        sum
+    };
+    if !(x > 0.0 && x < 1.0) || below(0.0) < p {
+        return 0.0;
+    }
+    let mut ends = (0.0, between * f + 10.0);
+    while below(ends.1) > p && ends.1 < 1e7 {
+        ends.1 *= 2.0;
+    }
+    for _ in 0..40 {
+        let middle = (ends.0 + ends.1) / 2.0;
+        if below(middle) > p { ends.0 = middle } else { ends.1 = middle }
+    }
+    (ends.0 + ends.1) / 2.0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! bays: is it the drive or the port?
+
+mod findings;
+mod plan;
+mod verdicts;
+
+use super::{Ask, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event};
+
+/// Drives change places by hand until each was in each bay; what stays with the drive is the drive's.
+#[derive(Debug)]
+pub struct Bays;
+
+impl Experiment for Bays {
+    fn name(&self) -> &'static str {
+        "bays"
+    }
+
+    fn question(&self) -> &'static str {
+        "is it the drive or the port?"
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["quick", "thorough", "rw", "bs", "iodepth", "rwmixread", "caching", "runs", "resume"]
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &[
+            "bays --plan /dev/sda /dev/sdb  how many moves, minutes, bytes",
+            "bays bay:1.1 bay:1.2 bay:1.3   whole drives, read in each bay",
+            "bays /mnt/a /mnt/b             files on them, written and read",
+            "bays --runs 2 /dev/sd[a-d]     each drive twice in each bay",
+            "bays --resume r2k4             go on, days later if need be",
+        ]
+    }
+
+    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+        plan::plan(ask)
+    }
+
+    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        findings::findings(self, record)
+    }
+}

@@ -1,0 +1,156 @@
+//! How bays plans itself.
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::super::{
+    ask::{Ask, LoadName, PlanError},
+    site::{aligned, fits, would_erase},
+};
+use crate::{
+    analyse::crossed,
+    inventory::{Drive, Kind, Target},
+    plan::{Arrange, Measure, Plan, Rule, Step},
+    units::Load,
+};
+
+/// The label of the step that only fills a file so that there is something to read.
+pub(super) const FILL: &str = "fill";
+
+pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+    let targets = ask.targets.iter().map(movable).collect::<Result<Vec<_>, _>>()?;
+    let drives: Vec<&Drive> = targets.iter().flat_map(|t| t.drives.first()).collect();
+    let twice = |at: usize| drives[..at].iter().any(|d| d.identity() == drives[at].identity());
+    if drives.len() < 2 || (0..drives.len()).any(twice) {
+        return Err(PlanError::TooFewDrives);
+    }
+    for (target, drive) in targets.iter().zip(&drives) {
+        alike(target, drives[0], drive)?;
+    }
+    let n = targets.len();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed);
+    let rounds = ask.own.runs.map_or(crossed::rounds(n), |runs| runs as usize);
+    let design = crossed::draw(n, rounds, &mut random);
+    let bays: Vec<String> = drives.iter().map(|d| d.full_bay()).collect();
+    let each = targets.iter().map(|t| loads(t, ask, design.len())).collect::<Result<Vec<_>, _>>()?;
+    let mut steps = Vec::new();
+    for (number, arrangement) in (1..).zip(&design) {
+        steps.push(Step::Arrange(Arrange {
+            number,
+            bays: arrangement.iter().map(|&b| bays[b].clone()).collect(),
+        }));
+        // Whatever changes while one arrangement is measured should not favour the same drive every time.
+        let mut order: Vec<usize> = (0..n).collect();
+        order.shuffle(&mut random);
+        for target in order {
+            steps.extend(each[target].iter().map(|step| match step {
+                Step::Scratch { bytes, .. } => Step::Scratch { target, bytes: *bytes },
+                Step::Measure(m) => {
+                    Step::Measure(Measure { repetition: number, targets: vec![target], ..m.clone() })
+                }
+                other => other.clone(),
+            }));
+        }
+    }
+    Ok(Plan { experiment: "bays".to_owned(), protocol: None, engine: ask.engine.clone(), targets, steps })
+}
+
+/// What is measured of a target in every bay: files where a directory was named, else the whole drive, which can be read
+/// wherever it appears.
+fn movable(target: &Target) -> Result<Target, PlanError> {
+    let no = |why: &str| PlanError::Unmovable { path: target.path.clone(), why: why.to_owned() };
+    if !target.layers.is_empty() || target.drives.len() > 1 {
+        return Err(no("it lies on several drives or on a layer between; name one drive"));
+    }
+    let by_path = target.given.contains('/');
+    let target = match target.kind {
+        Kind::File => return Err(no("it is a file; name its directory, or the drive")),
+        Kind::Directory if by_path && target.mount.is_some() => target.clone(),
+        Kind::Directory | Kind::BlockDevice => {
+            target.whole_drive().ok_or_else(|| no("no drive is known to be below it"))?
+        }
+    };
+    match target.drives.first() {
+        Some(drive) if drive.own_name().is_some() => Ok(target),
+        Some(drive) => {
+            let why = match &drive.serial {
+                Some(_) if drive.shared_serial => "another drive here has the same serial",
+                Some(_) => "its serial is made up, as sticks of its make all have it",
+                None => "it has no serial",
+            };
+            Err(PlanError::Nameless { drive: drive.label(), why: why.to_owned() })
+        }
+        None => Err(no("no drive is known to be below it")),
+    }
+}
+
+/// Whether both fit into each other's bays, and see them under the same names.
+fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError> {
+    let no = |why: String| Err(PlanError::Unmovable { path: target.path.clone(), why });
+    let bus = |d: &Drive| d.bus.clone().unwrap_or_else(|| "an unknown bus".to_owned());
+    if bus(first) != bus(drive) {
+        return no(format!("it is on {}, {} on {}", bus(drive), first.label(), bus(first)));
+    }
+    // The two generations of USB number a port each for itself.
+    let generation =
+        |d: &Drive| d.controller.as_deref().and_then(|c| c.rsplit_once("-usbv")).map(|(_, v)| v.to_owned());
+    if generation(first) != generation(drive) {
+        return no(format!(
+            "it is on a USB {} bus, {} on another generation's, and the same port has another name on each; \
+             compare drives of one generation",
+            generation(drive).unwrap_or_default(),
+            first.label()
+        ));
+    }
+    Ok(())
+}
+
+/// What is done to a target in each of `times` arrangements: the same bytes at the same place. No rule stops them early,
+/// for the interval comes from crossing, not from one measurement.
+fn loads(target: &Target, ask: &Ask, times: usize) -> Result<Vec<Step>, PlanError> {
+    let files = target.kind == Kind::Directory;
+    let usual: &[LoadName] = if files { &[LoadName::Write, LoadName::Read] } else { &[LoadName::Read] };
+    let names = ask.loads.as_deref().unwrap_or(usual);
+    let share = ask.effort.max_bytes / times as u64 / ask.block * ask.block;
+    if share == 0 {
+        return Err(PlanError::Budget { bytes: ask.effort.max_bytes / times as u64, block: ask.block });
+    }
+    let bytes = if files {
+        share.min(fits(target, share)?)
+    } else {
+        let size = target.size.unwrap_or(0);
+        if size < ask.block {
+            return Err(PlanError::TooSmall { path: target.path.clone(), bytes: size, block: ask.block });
+        }
+        share.min(size / ask.block * ask.block)
+    };
+    let fills = files && names.first() != Some(&LoadName::Write);
+    let seconds = ask.effort.max_seconds / (times * (names.len() + usize::from(fills))) as f64;
+    let measure = |label: &str, load: Load, name: LoadName| Measure {
+        label: label.to_owned(),
+        repetition: 1,
+        targets: vec![0],
+        only_written: files && name != LoadName::Write,
+        rule: Rule::Fixed { bytes, seconds: Some(seconds) },
+        cold: !load.writes() && load.caching != crate::units::Caching::Direct,
+        load,
+        reach: bytes,
+    };
+    let mut steps = Vec::new();
+    if files {
+        steps.push(Step::Scratch { target: 0, bytes });
+    }
+    if fills {
+        steps.push(Step::Measure(measure(FILL, LoadName::Write.load(ask), LoadName::Write)));
+    }
+    for name in names {
+        let load = name.load(ask);
+        load.check()?;
+        aligned(target, &load)?;
+        if load.writes() && !files {
+            return Err(would_erase(target));
+        }
+        steps.push(Step::Measure(measure(name.name(), load, *name)));
+    }
+    Ok(steps)
+}

@@ -1,0 +1,147 @@
+//! What bays' numbers mean, in sentences.
+
+use super::findings::{Crossing, bays, name};
+use crate::{
+    analyse::{
+        Estimate,
+        crossed::{Crossed, Factor, balanced},
+    },
+    inventory::Drive,
+    plan::Plan,
+    units::{count, percent},
+};
+
+pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run: &str) -> Vec<String> {
+    let mut said: Vec<String> = crossings
+        .iter()
+        .map(|c| match &c.crossed {
+            Some(crossed) => format!("{}: {}", c.label, answer(plan, crossed)),
+            None => format!("{}: {}", c.label, open(c, run)),
+        })
+        .collect();
+    said.extend(links(plan, there));
+    let any = |of: fn(&Crossed) -> &Factor| {
+        crossings.iter().filter_map(|c| c.crossed.as_ref()).any(|c| of(c).differ)
+    };
+    if any(|c| &c.places) {
+        said.push(
+            "Leave a slow bay empty, or put the drive there that matters least; try another cable or hub there."
+                .to_owned(),
+        );
+    } else if any(|c| &c.things) {
+        said.push("Another port makes no drive faster: choose by the drive.".to_owned());
+    }
+    said
+}
+
+/// Why there is no answer yet.
+fn open(c: &Crossing, run: &str) -> String {
+    let done = c.speeds.iter().filter(|row| row.iter().all(Option::is_some)).count();
+    let all = c.design.len() as u64;
+    if done as u64 == all && balanced(&c.design) {
+        return "all measurements are the same, or too few to leave anything to chance; --runs asks for more."
+            .to_owned();
+    }
+    format!(
+        "{done} of {} measured: until all are, what is the drive's can't be told from what is the bay's. \
+         `drivebench run bays --resume {run}` goes on.",
+        count(all, "arrangement")
+    )
+}
+
+fn answer(plan: &Plan, c: &Crossed) -> String {
+    let (drives, bays_) = (&c.things, &c.places);
+    let share = |f: &Factor| {
+        let e = &f.share;
+        format!("{} (95 %: {} to {}; {})", percent(e.value), percent(e.low), percent(e.high), chance(f.p))
+    };
+    let mut said = Vec::new();
+    said.push(match (drives.differ, bays_.differ) {
+        (true, false) => format!(
+            "the drive, not the bay. Drives explain {} of what differs, bays nothing measurable ({}).",
+            share(drives),
+            chance(bays_.p)
+        ),
+        (false, true) => format!(
+            "the bay, not the drive. Bays explain {} of what differs, drives nothing measurable ({}).",
+            share(bays_),
+            chance(drives.p)
+        ),
+        (true, true) => {
+            format!(
+                "both drive and bay. Drives explain {} of what differs, bays {}.",
+                share(drives),
+                share(bays_)
+            )
+        }
+        (false, false) => {
+            let p = chance(drives.p.min(bays_.p));
+            format!("no real difference between these drives, nor between these bays ({p} at the least).")
+        }
+    });
+    let names: Vec<String> = (0..plan.targets.len()).map(|at| name(plan, at)).collect();
+    let ports: Vec<String> = bays(plan).iter().map(|b| format!("Bay {b}")).collect();
+    said.extend(levels(bays_, &ports, "bay"));
+    said.extend(levels(drives, &names, "drive"));
+    let coarse = [drives, bays_].into_iter().any(|f| f.least > 0.05);
+    if coarse {
+        said.push(format!(
+            "So few arrangements can't show a difference at 5 % ({} at best): more with --runs.",
+            chance(drives.least)
+        ));
+    }
+    said.push(format!("Single measurements scatter by {}.", percent(c.noise)));
+    said.join(" ")
+}
+
+fn chance(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
+}
+
+/// Which differ from the others, and by how much; where none does, how much could have gone unseen.
+fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
+    let than = if names.len() == 2 { "the other".to_owned() } else { format!("the median {what}") };
+    let of = |e: &Estimate| {
+        let off = |ratio: f64| percent((ratio - 1.0).abs());
+        let word = if e.value < 1.0 { "slower" } else { "faster" };
+        let ends = if e.value < 1.0 { (off(e.high), off(e.low)) } else { (off(e.low), off(e.high)) };
+        format!("{} {word} than {than} (95 %: {} to {})", off(e.value), ends.0, ends.1)
+    };
+    if !factor.differ {
+        let far = factor.levels.iter().map(|e| (1.0 - e.low).max(e.high - 1.0)).fold(0.0, f64::max);
+        return vec![format!("No {what} is more than {} off {than}.", percent(far))];
+    }
+    let apart = |e: &&Estimate| e.high < 1.0 || e.low > 1.0;
+    // Of two the one is as much slower as the other is faster.
+    let all = factor.levels.iter().zip(names);
+    let mut shown: Vec<(&Estimate, &String)> = all.filter(|(e, _)| apart(e)).collect();
+    shown.sort_by(|a, b| a.0.value.total_cmp(&b.0.value));
+    if names.len() == 2 {
+        shown.truncate(1);
+    }
+    let said = shown.into_iter().map(|(e, name)| format!("{name} is {}.", of(e)));
+    said.collect()
+}
+
+/// What drives say of their link: a port that links slower than others needs no statistics.
+fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
+    let best = |d: &Drive| {
+        let same = there.iter().filter(|o| o.identity() == d.identity());
+        same.filter_map(|o| o.link_mbps).fold(0.0, f64::max)
+    };
+    let slow = there.iter().filter_map(|d| {
+        let (link, best) = (d.link_mbps?, best(d));
+        (link < best).then(|| {
+            format!("{} at {link} Mb/s in bay {}", d.name_for_people(), plan.bay_name(&d.full_bay()))
+        })
+    });
+    let mut slow: Vec<String> = slow.collect();
+    slow.sort();
+    slow.dedup();
+    (!slow.is_empty()).then(|| {
+        format!(
+            "Linked slower than in other bays: {}. That is the port, its cable or its hub.",
+            slow.join(", ")
+        )
+    })
+}

@@ -1,0 +1,144 @@
+//! `results compare` on records of modelled drives: what it says of two runs, of one run's drives, and of unlike ones.
+
+#[path = "support/cli.rs"]
+mod cli;
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use cli::Cli;
+use drivebench::{
+    analyse::Rules,
+    engine::sim::{Board, Model, Noise, Zone},
+    experiments::{Ask, LoadName},
+    inventory::{Inventory, Target},
+    record::{End, Event, How, SCHEMA, Start, Store},
+};
+use modelled::{ask, carry_out, only, plan, target};
+
+fn stick(read: f64) -> Model {
+    Model {
+        capacity: 62_000_000_000,
+        write: vec![Zone { from: 0, rate: 2e6 }],
+        read: vec![Zone { from: 0, rate: read }],
+        noise: Noise { variation: 0.03, memory: 0.5, run: 0.003 },
+        ..Model::default()
+    }
+}
+
+fn reads(names: &[&str], rules: Rules) -> Ask {
+    let targets: Vec<Target> = names.iter().map(|n| target(n, 62_000_000_000, false)).collect();
+    only(LoadName::Read, ask(targets, rules, 4096))
+}
+
+/// Keeps a run of these reads on modelled drives; `real` says that its figures are no model's.
+fn keep(cli: &Cli, at: &str, ask: &Ask, speeds: &[f64], seed: u64, real: bool) -> String {
+    let plan = plan(ask).expect("plans");
+    let board = Board { drives: speeds.iter().map(|&s| stick(s)).collect(), buses: vec![], seed };
+    let start = |run: String| Start {
+        schema: SCHEMA,
+        run,
+        at: at.to_owned(),
+        version: "0.1.0".to_owned(),
+        command: vec!["drivebench".to_owned()],
+        experiment: plan.experiment.clone(),
+        targets: vec![],
+        inventory: Inventory::default(),
+    };
+    let (run, mut writer) = Store::at(cli.store()).create(start).expect("a record");
+    for mut event in carry_out(&plan, &board).expect("runs") {
+        if let (Event::Step { engine, .. }, true) = (&mut event, real) {
+            engine.name = "psync".to_owned();
+            engine.modelled = false;
+        }
+        writer.append(&event).expect("appends");
+    }
+    writer.append(&Event::End(End { how: How::Finished, at: at.to_owned() })).expect("appends");
+    run
+}
+
+const SPRING: &str = "2026-05-01T10:00:00Z";
+const AUTUMN: &str = "2026-11-21T10:00:00Z";
+
+/// What comparing says, with names that are the same every time.
+fn compared(cli: &Cli, args: &[&str], runs: &[&str]) -> String {
+    let done = cli.run([&["results", "compare"], args].concat());
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.lines().all(|l| l.chars().count() <= 80), "{}", done.out);
+    let names = ["runA", "runB", "runC"];
+    runs.iter().zip(names).fold(done.out, |out, (run, name)| out.replace(run, name))
+}
+
+#[test]
+fn the_same_drive_months_ago() {
+    let cli = Cli::new();
+    let one = reads(&["4C530001"], Rules::standard());
+    let then = keep(&cli, SPRING, &one, &[6.6e6], 1, true);
+    let now = keep(&cli, AUTUMN, &one, &[5.9e6], 2, true);
+    let again = keep(&cli, AUTUMN, &one, &[6.68e6], 3, true);
+    insta::assert_snapshot!(
+        [
+            compared(&cli, &[&then, &now], &[&then, &now]),
+            // Bytes would not do: 1 % apart, as two runs of one drive are.
+            compared(&cli, &[&then, &again], &[&then, &again]),
+        ]
+        .join("----\n")
+    );
+}
+
+#[test]
+fn the_drives_of_one_run_and_of_two() {
+    let cli = Cli::new();
+    let three = reads(&["A", "B", "C"], Rules::quick());
+    let run = keep(&cli, SPRING, &three, &[6.6e6, 7.26e6, 6.9e6], 1, true);
+    let other = keep(&cli, AUTUMN, &reads(&["D"], Rules::quick()), &[6.6e6], 2, true);
+    let moved = keep(&cli, AUTUMN, &reads(&["C", "A"], Rules::quick()), &[6.9e6, 6.6e6], 3, true);
+    insta::assert_snapshot!(
+        [
+            compared(&cli, &[&run], &[&run]),
+            compared(&cli, &[&format!("{run}:B"), &other], &[&run, &other]),
+            compared(&cli, &[&run, &moved], &[&run, &moved]),
+        ]
+        .join("----\n")
+    );
+}
+
+#[test]
+fn unlike_runs_are_never_compared_in_silence() {
+    let cli = Cli::new();
+    let one = reads(&["A"], Rules::quick());
+    let real = keep(&cli, SPRING, &one, &[6.6e6], 1, true);
+    let model = keep(&cli, AUTUMN, &one, &[6.6e6], 1, false);
+    let large = Ask { block: 1 << 20, ..one };
+    let large = keep(&cli, AUTUMN, &large, &[19e6], 1, true);
+    insta::assert_snapshot!(
+        [
+            compared(&cli, &[&real, &model], &[&real, &model]),
+            compared(&cli, &[&real, &large], &[&real, &large]),
+        ]
+        .join("----\n")
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_what_to_do() {
+    let cli = Cli::new();
+    let run = keep(&cli, SPRING, &reads(&["A", "B"], Rules::quick()), &[6.6e6, 6.6e6], 1, true);
+    let alone = keep(&cli, AUTUMN, &reads(&["D"], Rules::quick()), &[6.6e6], 2, true);
+    let refused = |args: &[&str]| {
+        let done = cli.run([&["results", "compare"], args].concat());
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{args:?}");
+        done.err
+            .replace(&run, "runA")
+            .replace(&alone, "runB")
+            .replace(&*cli.store().to_string_lossy(), "STORE")
+    };
+    insta::assert_snapshot!(
+        [
+            refused(&[&alone]),
+            refused(&[&run, &alone]),
+            refused(&[&format!("{run}:E"), &alone]),
+            refused(&["r999"]).split_whitespace().collect::<Vec<_>>().join(" "),
+        ]
+        .join("----\n")
+    );
+}
