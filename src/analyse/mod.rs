@@ -9,6 +9,7 @@ mod adaptive;
 mod cliff;
 pub mod compare;
 mod estimate;
+mod fall;
 mod interval;
 mod judge;
 pub mod repeat;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use adaptive::{Adaptive, Decision};
 pub use estimate::Estimate;
+pub use fall::Fall;
 pub use rules::Rules;
 pub use tail::{Percentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, Stalls, Throughput, Unseen};

@@ -83,7 +83,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub max_time: Option<Duration>,
 
-    /// Most bytes each load moves; no more is ever written to a drive by it [default: 3GiB]
+    /// Most bytes each load moves; no more is ever written to a drive by it [default: 3GiB; cliff: 32GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_bytes: Option<u64>,
 
@@ -91,7 +91,7 @@ pub struct Options {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = load_name)]
     pub rw: Option<Vec<LoadName>>,
 
-    /// Bytes per operation, 64 B to 16 MiB [default: 4k]
+    /// Bytes per operation, 64 B to 16 MiB [default: 4k; cliff: 1M]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, alias = "block")]
     pub bs: Option<u64>,
 
@@ -143,7 +143,7 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub largest: Option<u64>,
 
-    /// How long the drive is left alone before it is tried again
+    /// How long the drive is left alone: before it is written again, or for its own timer to end [default: 60s; spinup: what --max-time leaves]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub pause: Option<Duration>,
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     analyse::Rules,
-    experiments::{Ask, Effort, Experiment, Own},
+    experiments::{Ask, Effort, Experiment, Own, Usual},
     inventory::{Inventory, Kind, Sysroot, Target},
     plan::{Plan, Protocol, Rule, Step},
     record::{End, Event, How, SCHEMA, Start, Store},
@@ -27,7 +27,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
     let resolve = |given: &String| Target::resolve(&inventory, given);
-    let ask = ask(args, args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?)?;
+    let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+    let ask = ask(args, targets, experiment.usual())?;
     let plan = experiment.plan(&ask)?;
     let before = describe(&plan);
     if args.plan {
@@ -121,7 +122,7 @@ fn carry_out(
     Ok(code)
 }
 
-fn ask(args: &Options, targets: Vec<Target>) -> anyhow::Result<Ask> {
+fn ask(args: &Options, targets: Vec<Target>, usual: Usual) -> anyhow::Result<Ask> {
     let loads = args.rw.clone();
     if let Some(twice) =
         loads.iter().flatten().enumerate().find(|(at, l)| loads.iter().flatten().take(*at).any(|o| o == *l))
@@ -135,7 +136,7 @@ fn ask(args: &Options, targets: Vec<Target>) -> anyhow::Result<Ask> {
         _ => (Rules::standard(), 30.0),
     };
     // No drive holds more than 2^60 bytes, and sums of less don't overflow.
-    let max_bytes = args.max_bytes.unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
+    let max_bytes = args.max_bytes.or(usual.max_bytes).unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
     let rules = Rules {
         precision: args.precision.unwrap_or(rules.precision),
         budget: max_bytes.div_ceil(MIB) as usize,
@@ -146,7 +147,7 @@ fn ask(args: &Options, targets: Vec<Target>) -> anyhow::Result<Ask> {
     Ok(Ask {
         targets,
         loads,
-        block: args.bs.unwrap_or(4096),
+        block: args.bs.unwrap_or(usual.block),
         depth: args.iodepth.unwrap_or(1),
         caching: args.caching.map_or(Caching::Direct, Caching::from),
         read_percent: args.rwmixread.unwrap_or(50),
@@ -208,7 +209,12 @@ fn describe(plan: &Plan) -> String {
             let m = match step {
                 Step::Measure(m) if m.targets.contains(&at) && m.repetition == 1 => m,
                 Step::Errand(e) if e.target == at && e.repetition == 1 => {
-                    lines.push(format!("  {}: {}", e.label, e.task.describe()));
+                    let same = plan.errands().filter(|(_, o)| o.label == e.label && o.target == at);
+                    let times = match same.count() {
+                        0 | 1 => String::new(),
+                        n => format!(", {n} times"),
+                    };
+                    lines.push(format!("  {}: {}{times}", e.label, e.task.describe()));
                     continue;
                 }
                 _ => continue,
@@ -217,6 +223,10 @@ fn describe(plan: &Plan) -> String {
             let until = match &m.rule {
                 Rule::Fixed { bytes, .. } if runs > 1 => format!("{}, {runs} runs", size(*bytes)),
                 Rule::Fixed { bytes, .. } => size(*bytes),
+                Rule::Adaptive { rules, .. } if rules.w_min == Rules::UNTIL_CLIFF => {
+                    "until it slows down for good".to_owned()
+                }
+                Rule::Again { .. } => "as much again, if it slowed down".to_owned(),
                 Rule::Adaptive { rules, .. } => {
                     format!("until ±{} is sure", aim(rules.precision))
                 }

@@ -38,6 +38,21 @@ pub struct Ask {
     pub own: Own,
 }
 
+/// What an experiment takes where nobody says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usual {
+    /// Bytes per operation.
+    pub block: u64,
+    /// Most bytes a load may move; `None` leaves it to the precision asked for.
+    pub max_bytes: Option<u64>,
+}
+
+impl Default for Usual {
+    fn default() -> Self {
+        Self { block: 4096, max_bytes: None }
+    }
+}
+
 /// Options of single experiments; `None` leaves the choice to them.
 #[derive(Debug, Clone, Default)]
 pub struct Own {
@@ -186,6 +201,14 @@ pub enum PlanError {
         bytes: u64,
         /// The block size.
         block: u64,
+    },
+    /// It is not what this experiment is about.
+    #[error("{path}: {why}", path = path.display())]
+    Unsuitable {
+        /// The target.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
     },
     /// The existing file is shorter than a block.
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]

@@ -3,13 +3,17 @@
 mod ask;
 mod baseline;
 mod cells;
+mod cliff;
 mod gathered;
 mod series;
 mod site;
+mod spinup;
 mod waiting;
 
-pub use ask::{Ask, Effort, LoadName, Own, PlanError};
+pub use ask::{Ask, Effort, LoadName, Own, PlanError, Usual};
 pub use baseline::Baseline;
+pub use cliff::Cliff;
+pub use spinup::Spinup;
 pub use waiting::waiting;
 
 use std::fmt;
@@ -27,6 +31,11 @@ pub trait Experiment: Sync + fmt::Debug {
     /// The options it takes beyond those that all take, by their names in [`crate::cli`].
     fn options(&self) -> &'static [&'static str];
 
+    /// What it takes where nobody says otherwise.
+    fn usual(&self) -> Usual {
+        Usual::default()
+    }
+
     /// What people type after `drivebench run`.
     fn examples(&self) -> &'static [&'static str];
 
@@ -41,7 +50,7 @@ pub trait Experiment: Sync + fmt::Debug {
 }
 
 /// All experiments.
-pub const REGISTER: [&dyn Experiment; 1] = [&Baseline];
+pub const REGISTER: [&dyn Experiment; 3] = [&Baseline, &Cliff, &Spinup];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

@@ -21,6 +21,8 @@ pub(super) struct Run {
     pub repetition: u32,
     pub estimate: Estimate,
     pub throughput: Throughput,
+    /// What it rests on.
+    pub adaptive: Adaptive,
     pub zoned: Option<Zoned>,
     pub tail: Tail,
     pub bytes: u64,
@@ -31,7 +33,7 @@ pub(super) struct Run {
 impl Series {
     pub fn new(m: &Measure) -> Self {
         let rules = match &m.rule {
-            Rule::Adaptive { rules, .. } => rules.clone(),
+            Rule::Adaptive { rules, .. } | Rule::Again { rules, .. } => rules.clone(),
             // A fixed load is looked at for stalls and cliffs only: the rule must take all of its windows.
             _ => Rules { precision: 1e-9, give_up: None, budget: 1 << 40, ..Rules::standard() },
         };
@@ -91,6 +93,7 @@ impl Series {
             }
             _ => throughput.estimate.clone(),
         };
-        Run { repetition: m.repetition, estimate, throughput, zoned, tail: self.tail, bytes, seconds, ended }
+        let (repetition, tail, adaptive) = (m.repetition, self.tail, self.adaptive);
+        Run { repetition, estimate, throughput, adaptive, zoned, tail, bytes, seconds, ended }
     }
 }

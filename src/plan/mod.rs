@@ -66,13 +66,26 @@ pub enum Task {
         /// For how long.
         seconds: f64,
     },
+    /// Let it fall asleep: by command or, where it refuses, by its own timer.
+    Standby {
+        /// The drive's node.
+        device: String,
+        /// How long its own timer is waited for, s.
+        patience: f64,
+    },
 }
 
 impl Task {
+    /// How long a disk is given to come to rest after it was told to, s.
+    pub const SETTLE: f64 = 10.0;
+
     /// What it does to the target at most.
     fn cost(&self) -> Cost {
         match self {
             Self::Pause { seconds } => Cost { seconds: Some(*seconds), ..Cost::default() },
+            Self::Standby { patience, .. } => {
+                Cost { seconds: Some(Self::SETTLE + patience), ..Cost::default() }
+            }
         }
     }
 
@@ -80,6 +93,12 @@ impl Task {
     pub fn describe(&self) -> String {
         match self {
             Self::Pause { seconds } => format!("leave it alone for {}", duration(*seconds)),
+            Self::Standby { patience, .. } => {
+                let patience = duration(*patience);
+                format!(
+                    "send it to sleep with hdparm -y; where refused, wait up to {patience} for its own timer"
+                )
+            }
         }
     }
 }
@@ -122,6 +141,14 @@ pub enum Rule {
         rules: Rules,
         /// Most bytes to move.
         bytes: u64,
+        /// Most seconds.
+        seconds: f64,
+    },
+    /// The load before it again, where that one fell off a cliff: it goes on where that one ended, and moves at most as
+    /// much, within the same bytes.
+    Again {
+        /// As of the load before.
+        rules: Rules,
         /// Most seconds.
         seconds: f64,
     },
@@ -181,6 +208,13 @@ impl Plan {
         })
     }
 
+    /// Whether the step at this position is left out where the load before it fell off no cliff: a load that goes on
+    /// after one, and the pause before it.
+    pub fn needs_cliff(&self, step: usize) -> bool {
+        let again = |at: usize| matches!(self.steps.get(at), Some(Step::Measure(m)) if matches!(m.rule, Rule::Again { .. }));
+        again(step) || matches!(self.steps.get(step), Some(Step::Errand(_))) && again(step + 1)
+    }
+
     /// The most it costs the target at this position.
     pub fn cost(&self, target: usize) -> Cost {
         let mut cost = Cost { seconds: Some(0.0), ..Cost::default() };
@@ -188,6 +222,8 @@ impl Plan {
             let (bytes, seconds) = match m.rule {
                 Rule::Fixed { bytes, seconds } => (bytes, seconds),
                 Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+                // Counted with the load before.
+                Rule::Again { seconds, .. } => (0, Some(seconds)),
                 Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
             };
             let (written, read) = if m.load.writes() { (bytes, 0) } else { (0, bytes) };
@@ -214,7 +250,7 @@ impl Measure {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
             Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
-            Rule::Zones { seconds, .. } => (self.reach, Some(seconds)),
+            Rule::Zones { seconds, .. } | Rule::Again { seconds, .. } => (self.reach, Some(seconds)),
         };
         let bytes = bytes.min(CACHED).min(self.reach) / self.load.block * self.load.block;
         let writes = self.load.writes();

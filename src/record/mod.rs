@@ -6,7 +6,7 @@ mod store;
 mod wear;
 mod writer;
 
-pub use event::{End, Event, How, SCHEMA, Start, Took, When};
+pub use event::{End, Event, How, SCHEMA, Slept, Start, Took, When};
 pub use reader::{ReadError, Reader};
 pub use store::{Brief, Store, StoreError};
 pub use writer::Writer;

@@ -2,26 +2,31 @@
 
 use std::time::{Duration, Instant};
 
-use super::{RunError, Setting};
+use super::{RunError, Setting, standby};
 use crate::{
+    inventory::{Snapshot, Target},
     plan::{Errand, Task},
-    record::Took,
+    record::{Slept, Took},
+    tools::System,
 };
 
 /// How often a wait looks whether it should end.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Does an errand and times it.
-pub(super) fn run(errand: &Errand, setting: &Setting<'_>) -> Result<Took, RunError> {
+pub(super) fn run(errand: &Errand, target: &Target, setting: &Setting<'_>) -> Result<Took, RunError> {
     let since = Instant::now();
-    match errand.task {
-        Task::Pause { seconds } => pause(since, seconds, setting),
+    let mut slept = None;
+    match &errand.task {
+        Task::Pause { seconds } => pause(*seconds, setting),
+        Task::Standby { device, patience } => slept = Some(sleep(device, *patience, target, setting)?),
     }
     let cut_short = setting.cancel.is_set();
-    Ok(Took { seconds: since.elapsed().as_secs_f64(), bytes: 0, cut_short })
+    Ok(Took { seconds: since.elapsed().as_secs_f64(), bytes: 0, cut_short, slept })
 }
 
-fn pause(since: Instant, seconds: f64, setting: &Setting<'_>) {
+fn pause(seconds: f64, setting: &Setting<'_>) {
+    let since = Instant::now();
     while !setting.cancel.is_set() {
         let left = seconds - since.elapsed().as_secs_f64();
         if left <= 0.0 {
@@ -29,4 +34,21 @@ fn pause(since: Instant, seconds: f64, setting: &Setting<'_>) {
         }
         std::thread::sleep(GLANCE.min(Duration::from_secs_f64(left)));
     }
+}
+
+/// Brings the target's drive to sleep, and looks who else moved something on it meanwhile.
+fn sleep(device: &str, patience: f64, target: &Target, setting: &Setting<'_>) -> Result<Slept, RunError> {
+    let store = setting.store.to_str().and_then(|path| Target::resolve(setting.inventory, path).ok());
+    let same = |name: &str| target.drives.iter().any(|drive| drive.name == name);
+    if store.iter().flat_map(|store| &store.drives).any(|drive| same(&drive.name)) {
+        return Err(RunError::StoreWakes(device.to_owned()));
+    }
+    let before = Snapshot::take(setting.sysroot, &target.drives);
+    let slept = standby::send(device, patience, &System::default(), &mut |seconds| {
+        pause(seconds, setting);
+        !setting.cancel.is_set()
+    })?;
+    let after = Snapshot::take(setting.sysroot, &target.drives);
+    let moved = target.drives.iter().filter_map(|drive| before.between(&after, &drive.name));
+    Ok(Slept { others: moved.map(|did| did.read + did.written).sum(), ..slept })
 }
