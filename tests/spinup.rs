@@ -135,6 +135,6 @@ fn what_it_would_cost() {
     let plan: Plan = plan_of(&Spinup, &asked(15.0)).expect("plans");
     let cost = plan.cost(0);
     assert_eq!(cost.written, 0);
-    assert_eq!(cost.seconds, Some(10.0 * (25.0 + 30.0 + 60.0)));
+    assert_eq!(cost.seconds, Some(10.0 * (25.0 + 15.0 + 30.0)));
     assert_eq!((plan.measures().count(), plan.errands().count()), (20, 10));
 }

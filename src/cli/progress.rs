@@ -155,6 +155,7 @@ impl Watcher for Show<'_> {
                     "bytes_per_second": p.speed,
                     "estimate": estimate,
                     "stalls": p.stalls,
+                    "cliffs": p.cliffs,
                     "seconds_left_at_most": left(p).is_finite().then(|| left(p)),
                 }));
             }
@@ -182,8 +183,9 @@ impl Show<'_> {
         };
         let stalls =
             if p.stalls > 0 { format!(", {}", count(p.stalls as u64, "stall")) } else { String::new() };
+        let slower = if p.cliffs > 0 { ", slowed down" } else { "" };
         let heading = self.heading(p.target, &p.measure.label);
-        format!("{heading} {speed}  {}  {}{left}{stalls}", size(p.bytes), duration(p.seconds))
+        format!("{heading} {speed}  {}  {}{left}{stalls}{slower}", size(p.bytes), duration(p.seconds))
     }
 }
 

@@ -226,7 +226,7 @@ fn describe(plan: &Plan) -> String {
                 Rule::Adaptive { rules, .. } if rules.w_min == Rules::UNTIL_CLIFF => {
                     "until it slows down for good".to_owned()
                 }
-                Rule::Again { .. } => "as much again, if it slowed down".to_owned(),
+                Rule::Again { .. } => "if it slowed down".to_owned(),
                 Rule::Adaptive { rules, .. } => {
                     format!("until ±{} is sure", aim(rules.precision))
                 }
@@ -247,4 +247,58 @@ fn describe(plan: &Plan) -> String {
         lines.push(format!("  {written} · {time} · nothing erased"));
     }
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Drive;
+
+    fn target(path: &str, kind: Kind) -> Target {
+        let drive = Drive {
+            name: "sda".to_owned(),
+            model: Some("WDC WD10JPVX".to_owned()),
+            serial: Some("WX61".to_owned()),
+            rotational: true,
+            sectors: 1_953_525_168,
+            ..Drive::default()
+        };
+        Target {
+            given: path.to_owned(),
+            kind,
+            path: path.into(),
+            size: (kind == Kind::BlockDevice).then(|| drive.bytes()),
+            drives: vec![drive],
+            layers: Vec::new(),
+            mount: None,
+            free: Some(500_000_000_000),
+            capacity: None,
+            read_only: None,
+            uses: Vec::new(),
+            direct_alignment: 512,
+        }
+    }
+
+    fn shown(experiment: &str, kind: Kind, path: &str) -> String {
+        use clap::Parser;
+        let typed = ["drivebench", "run", experiment, "--plan", path];
+        let super::super::args::Command::Run(run) = super::super::args::Args::parse_from(typed).command
+        else {
+            panic!("it runs")
+        };
+        let ask = ask(&run.options, vec![target(path, kind)], run.experiment.usual()).expect("fits");
+        describe(&run.experiment.plan(&ask).expect("plans"))
+    }
+
+    #[test]
+    fn plans_of_single_experiments() {
+        insta::assert_snapshot!(
+            [
+                shown("cliff", Kind::Directory, "/mnt/a"),
+                shown("cliff", Kind::BlockDevice, "/dev/sda"),
+                shown("spinup", Kind::BlockDevice, "/dev/sda"),
+            ]
+            .join("\n")
+        );
+    }
 }

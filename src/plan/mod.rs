@@ -95,9 +95,7 @@ impl Task {
             Self::Pause { seconds } => format!("leave it alone for {}", duration(*seconds)),
             Self::Standby { patience, .. } => {
                 let patience = duration(*patience);
-                format!(
-                    "send it to sleep with hdparm -y; where refused, wait up to {patience} for its own timer"
-                )
+                format!("hdparm -y; where refused, up to {patience} for its own timer")
             }
         }
     }

@@ -91,7 +91,11 @@ fn restored(written: &Written<'_>, fall: &Fall) -> Option<String> {
     let rest = duration(pause);
     let bytes = decimal_bytes(again.run.bytes);
     let Some(second) = again.last() else {
-        again.run.throughput.unseen.as_ref()?;
+        if again.run.throughput.unseen.is_none() {
+            return Some(format!(
+                "After {rest} of rest {bytes} were written: too little to say what was restored."
+            ));
+        }
         let middle = (fall.before.value * fall.after.value).sqrt();
         return Some(if again.run.estimate.value < middle {
             let least = size(LEAST * again.run.throughput.chunk);

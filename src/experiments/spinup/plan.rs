@@ -30,9 +30,9 @@ const READS: u64 = 16;
 /// A copy: as much as makes a few seconds, little enough to be repeated.
 const COPY_BYTES: u64 = 256 * MIB;
 /// Slower than any disk that works, s.
-const READ_SECONDS: f64 = 30.0;
+const READ_SECONDS: f64 = 15.0;
 /// The same for a copy, s.
-const COPY_SECONDS: f64 = 60.0;
+const COPY_SECONDS: f64 = 30.0;
 /// The least a drive's own timer is waited for where it must be, s.
 const LEAST_PATIENCE: f64 = 60.0;
 
@@ -98,7 +98,8 @@ impl One<'_> {
 
     fn standby(&self, repetition: u32) -> Step {
         let standbys = 2 * self.ask.own.runs.unwrap_or(RUNS);
-        let patience = (self.ask.effort.max_seconds / f64::from(standbys)).max(LEAST_PATIENCE);
+        let patience = self.ask.effort.max_seconds / f64::from(standbys);
+        let patience = (patience - Task::SETTLE - READ_SECONDS - COPY_SECONDS).max(LEAST_PATIENCE);
         Step::Errand(Errand {
             label: STANDBY.to_owned(),
             repetition,
