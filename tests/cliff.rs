@@ -192,6 +192,18 @@ fn a_record_that_ends_early_is_worth_what_it_holds() {
 }
 
 #[test]
+fn the_page_cache_tells_nothing_of_the_drive() {
+    let mut events = events(&asked(60.0), cached(), 1);
+    let plan = plan_of(&Cliff, &asked(60.0)).expect("plans");
+    let (_, write) = plan.measures().next().expect("a write");
+    if let Some(Event::Step { instead, .. }) = events.get_mut(1) {
+        *instead = Some(Box::new(write.through_cache()));
+    }
+    let findings = Cliff.findings(&mut events.into_iter());
+    assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct writing was refused"));
+}
+
+#[test]
 fn what_it_is_not_for() {
     let refused = |change: &dyn Fn(&mut Ask)| {
         let mut asked = asked(60.0);

@@ -28,9 +28,9 @@ pub fn mean(runs: &[f64]) -> Option<Estimate> {
     }
 }
 
-/// The median of whole runs; its interval is Student's over runs, which a run far out makes wider, and holds the
+/// The median of a few runs; its interval is Student's over them, which a run far out makes wider, and holds the
 /// median in any case. `None` of none.
-pub fn median(runs: &[f64]) -> Option<Estimate> {
+pub fn middle(runs: &[f64]) -> Option<Estimate> {
     let mean = mean(runs)?;
     let value = stalls::median(runs, &mut Vec::new());
     let how = format!("median, {}", mean.how);
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn a_median_of_runs_and_a_difference_of_two_kinds() {
-        let e = median(&[3.0, 3.5, 9.0]).expect("three runs");
+        let e = middle(&[3.0, 3.5, 9.0]).expect("three runs");
         assert_eq!((e.value, e.how.as_str()), (3.5, "median, t, 3 runs"));
         assert!(e.low < 3.0 && e.high > 9.0, "one far out makes it wide: {e:?}");
-        assert_eq!(median(&[]), None);
+        assert_eq!(middle(&[]), None);
         // scipy.stats.ttest_ind([12, 13, 14], [9, 9.5, 10], equal_var=False).confidence_interval(): df 2.94, here 2.
         let e = difference(&[12.0, 13.0, 14.0], &[9.0, 9.5, 10.0]).expect("enough");
         assert!(

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     analyse::Rules,
-    experiments::{Ask, Effort, Experiment, Own, Usual},
+    experiments::{Ask, Effort, Experiment, Own},
     inventory::{Inventory, Kind, Sysroot, Target},
     plan::{Plan, Protocol, Rule, Step},
     record::{End, Event, How, SCHEMA, Start, Store},
@@ -28,7 +28,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let inventory = bay::here(output);
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let ask = ask(args, targets, experiment.usual())?;
+    let ask = ask(args, targets, *experiment)?;
     let plan = experiment.plan(&ask)?;
     let before = describe(&plan);
     if args.plan {
@@ -122,7 +122,7 @@ fn carry_out(
     Ok(code)
 }
 
-fn ask(args: &Options, targets: Vec<Target>, usual: Usual) -> anyhow::Result<Ask> {
+fn ask(args: &Options, targets: Vec<Target>, experiment: &dyn Experiment) -> anyhow::Result<Ask> {
     let loads = args.rw.clone();
     if let Some(twice) =
         loads.iter().flatten().enumerate().find(|(at, l)| loads.iter().flatten().take(*at).any(|o| o == *l))
@@ -136,7 +136,8 @@ fn ask(args: &Options, targets: Vec<Target>, usual: Usual) -> anyhow::Result<Ask
         _ => (Rules::standard(), 30.0),
     };
     // No drive holds more than 2^60 bytes, and sums of less don't overflow.
-    let max_bytes = args.max_bytes.or(usual.max_bytes).unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
+    let max_bytes =
+        args.max_bytes.or(experiment.max_bytes()).unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
     let rules = Rules {
         precision: args.precision.unwrap_or(rules.precision),
         budget: max_bytes.div_ceil(MIB) as usize,
@@ -147,7 +148,7 @@ fn ask(args: &Options, targets: Vec<Target>, usual: Usual) -> anyhow::Result<Ask
     Ok(Ask {
         targets,
         loads,
-        block: args.bs.unwrap_or(usual.block),
+        block: args.bs.unwrap_or(experiment.block()),
         depth: args.iodepth.unwrap_or(1),
         caching: args.caching.map_or(Caching::Direct, Caching::from),
         read_percent: args.rwmixread.unwrap_or(50),
@@ -286,7 +287,7 @@ mod tests {
         else {
             panic!("it runs")
         };
-        let ask = ask(&run.options, vec![target(path, kind)], run.experiment.usual()).expect("fits");
+        let ask = ask(&run.options, vec![target(path, kind)], run.experiment).expect("fits");
         describe(&run.experiment.plan(&ask).expect("plans"))
     }
 

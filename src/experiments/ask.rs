@@ -38,21 +38,6 @@ pub struct Ask {
     pub own: Own,
 }
 
-/// What an experiment takes where nobody says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usual {
-    /// Bytes per operation.
-    pub block: u64,
-    /// Most bytes a load may move; `None` leaves it to the precision asked for.
-    pub max_bytes: Option<u64>,
-}
-
-impl Default for Usual {
-    fn default() -> Self {
-        Self { block: 4096, max_bytes: None }
-    }
-}
-
 /// Options of single experiments; `None` leaves the choice to them.
 #[derive(Debug, Clone, Default)]
 pub struct Own {

@@ -10,7 +10,7 @@ mod site;
 mod spinup;
 mod waiting;
 
-pub use ask::{Ask, Effort, LoadName, Own, PlanError, Usual};
+pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
 pub use cliff::Cliff;
 pub use spinup::Spinup;
@@ -31,13 +31,18 @@ pub trait Experiment: Sync + fmt::Debug {
     /// The options it takes beyond those that all take, by their names in [`crate::cli`].
     fn options(&self) -> &'static [&'static str];
 
-    /// What it takes where nobody says otherwise.
-    fn usual(&self) -> Usual {
-        Usual::default()
-    }
-
     /// What people type after `drivebench run`.
     fn examples(&self) -> &'static [&'static str];
+
+    /// Bytes per operation where nobody asks for another size.
+    fn block(&self) -> u64 {
+        4096
+    }
+
+    /// Most bytes a load moves where nobody asks for less or more; `None` leaves it to the precision asked for.
+    fn max_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// What it would do. Touches no drive.
     ///

@@ -22,7 +22,7 @@ pub(super) fn run(errand: &Errand, target: &Target, setting: &Setting<'_>) -> Re
         Task::Standby { device, patience } => slept = Some(sleep(device, *patience, target, setting)?),
     }
     let cut_short = setting.cancel.is_set();
-    Ok(Took { seconds: since.elapsed().as_secs_f64(), bytes: 0, cut_short, slept })
+    Ok(Took { seconds: since.elapsed().as_secs_f64(), cut_short, slept, ..Took::default() })
 }
 
 fn pause(seconds: f64, setting: &Setting<'_>) {

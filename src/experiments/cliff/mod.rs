@@ -4,7 +4,7 @@ mod findings;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Experiment, PlanError, Usual};
+use super::{Ask, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event, units::MIB};
 
 /// Writes until the speed falls for good or the budget ends, and again after a pause; of a disk that rotates, read as
@@ -25,8 +25,12 @@ impl Experiment for Cliff {
         &["precision", "bs", "iodepth", "pause"]
     }
 
-    fn usual(&self) -> Usual {
-        Usual { block: MIB, max_bytes: Some(32 << 30) }
+    fn block(&self) -> u64 {
+        MIB
+    }
+
+    fn max_bytes(&self) -> Option<u64> {
+        Some(32 << 30)
     }
 
     fn examples(&self) -> &'static [&'static str] {

@@ -45,7 +45,7 @@ impl Woken<'_> {
 
     /// By the first reads.
     pub fn direct(&self) -> Option<Estimate> {
-        repeat::median(&self.wakings())
+        repeat::middle(&self.wakings())
     }
 
     /// By the copies; nothing where no read showed that the disk slept.
@@ -54,7 +54,7 @@ impl Woken<'_> {
     }
 
     fn spinning(&self) -> Option<Estimate> {
-        repeat::median(&self.reads.iter().map(|(_, spinning)| *spinning).collect::<Vec<_>>())
+        repeat::middle(&self.reads.iter().map(|(_, spinning)| *spinning).collect::<Vec<_>>())
     }
 }
 
@@ -120,7 +120,7 @@ impl Woken<'_> {
             (COPY, self.copies.clone()),
         ];
         let row = |(label, seconds): (&str, Vec<f64>)| {
-            let median = repeat::median(&seconds)?.value;
+            let median = repeat::middle(&seconds)?.value;
             let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
             let most = seconds.iter().copied().fold(0.0, f64::max);
             let mut row = if several { vec![short(&self.target.given)] } else { Vec::new() };

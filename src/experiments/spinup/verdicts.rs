@@ -72,7 +72,7 @@ fn how(woken: &Woken<'_>) -> Option<String> {
         _ if naps.is_empty() => return None,
         n if n == naps.len() => "It was sent to sleep with hdparm -y".to_owned(),
         0 => format!(
-            "It refuses to be sent to sleep, so its own timer was waited for, up to {} each time",
+            "It can't be sent to sleep, so its own timer was waited for, up to {} each time",
             duration(longest)
         ),
         n => format!("It was sent to sleep {n} of {} times; else its own timer was waited for", naps.len()),
