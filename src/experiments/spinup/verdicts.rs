@@ -41,8 +41,8 @@ pub(super) fn both(woken: &Woken<'_>) -> String {
     let direct = format!("It takes {} to wake, by the first read after standby.", value(&direct));
     match woken.by_copies() {
         Some(copies) => format!(
-            "{direct} By the difference of copies it would be {}: a copy takes longer than waking, so what one copy differs \
-             from the next comes in twice.",
+            "{direct} By the difference of copies it would be {}: wider, as what one copy differs from the next comes in, \
+             and twice.",
             value(&copies)
         ),
         None => direct,
