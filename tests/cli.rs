@@ -434,6 +434,39 @@ fn help_says_what_there_is() {
 }
 
 #[test]
+fn a_report_is_a_new_directory_or_nothing() {
+    let (cli, dir) = (Cli::new(), Cli::directory());
+    let place = dir.path().to_str().expect("UTF-8");
+    let run = cli.run(["run", "baseline", "--max-bytes", "2MiB", "--bs", "64k", place]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let name = cli.run(["results"]).out.lines().last().and_then(|l| l.split(' ').next().map(str::to_owned));
+    let name = name.expect("a run");
+    let out = dir.path().join("report");
+    let report = |runs: &[&str]| {
+        cli.run(["report", "--out", out.to_str().expect("UTF-8")].iter().chain(runs).copied())
+    };
+    for refused in [report(&[&name, &name]), report(&["nosuch"]), report(&[])] {
+        assert_eq!((refused.code, out.exists()), (2, false), "{}", refused.err);
+    }
+    assert_eq!(report(&[&name]).code, 0);
+    let files: Vec<_> =
+        out.read_dir().expect("a directory").map(|f| f.expect("a file").file_name().into_string()).collect();
+    let svg = |i: usize| format!("{name}-{i}.svg");
+    let whole = [svg(1), svg(2), svg(3), "report.html".to_owned(), "report.md".to_owned()].map(Ok);
+    assert!(files.len() == 5 && whole.iter().all(|name| files.contains(name)), "{files:?}");
+    let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
+    assert!(
+        page.matches("<svg").count() == 3 && !page.contains("<script") && !page.contains("src="),
+        "{page}"
+    );
+    let refused = report(&[&name]);
+    assert!(refused.code == 2 && refused.err.contains("exists"), "{}", refused.err);
+    let nowhere = cli.run(["report", "--out", "/nonexistent/report", &name]);
+    assert!(nowhere.code == 1 && nowhere.err.contains("No such file"), "{}", nowhere.err);
+    assert_eq!(dir.path().read_dir().expect("a directory").count(), 1, "nothing half written is left");
+}
+
+#[test]
 fn list_and_its_json() {
     let cli = Cli::new();
     assert_eq!(cli.run(["list"]).code, 0);

@@ -19,6 +19,7 @@ mod stalls;
 mod steady;
 mod tail;
 mod throughput;
+mod timeline;
 pub mod waiting;
 mod zones;
 
@@ -31,4 +32,5 @@ pub use fall::Fall;
 pub use rules::Rules;
 pub use tail::{Percentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, Stalls, Throughput, Unseen};
+pub use timeline::{Stretch, Timeline};
 pub use zones::{Position, Zoned, Zones};

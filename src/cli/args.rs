@@ -54,6 +54,21 @@ pub enum Command {
     Capture(Capture),
     /// Show, list or remove what was measured before
     Results(Results),
+    /// Write what runs found as a page that can be published
+    Report(Report),
+}
+
+/// `drivebench report`.
+#[derive(Debug, Group)]
+#[command(after_help = "The page needs no network and no script. Nothing is sent anywhere.")]
+pub struct Report {
+    /// The runs' names, in the order of the page; `drivebench results` lists them
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<String>,
+
+    /// The directory to make for it [default: drivebench-RUN]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// `drivebench run EXPERIMENT`.
@@ -300,11 +315,35 @@ pub struct Results {
     pub action: Option<ResultsAction>,
 }
 
+/// Which runs.
+#[derive(Debug, Default, Group)]
+pub struct Which {
+    /// Only those on a drive or target in whose name this stands: model, serial, path
+    #[arg(long, value_name = "TEXT")]
+    pub drive: Option<String>,
+
+    /// Only those on a board in whose name this stands
+    #[arg(long, value_name = "TEXT")]
+    pub board: Option<String>,
+
+    /// Only those of this experiment
+    #[arg(long, value_name = "NAME")]
+    pub experiment: Option<String>,
+
+    /// Only those from this day on (UTC)
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
+    pub since: Option<String>,
+
+    /// Only those up to this day (UTC)
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
+    pub until: Option<String>,
+}
+
 /// What can be done with results.
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
-    /// List all runs
-    List,
+    /// List runs, all or those asked for
+    List(Which),
     /// Show what runs found, worked out anew from their records
     Show {
         /// The runs' names
@@ -416,6 +455,13 @@ fn precision(text: &str) -> Result<f64, String> {
     } else {
         Err("from 1.5 to 50 percent: what another day would show differs by 1 % in any case".to_owned())
     }
+}
+
+/// A day as it stands at the beginning of a date.
+fn day(text: &str) -> Result<String, String> {
+    humantime::parse_rfc3339(&format!("{text}T00:00:00Z"))
+        .map(|_| text.to_owned())
+        .map_err(|_| "a day is written as 2026-11-21".to_owned())
 }
 
 /// A length of time; a bare number is seconds.

@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use super::{
     Output,
@@ -56,15 +56,15 @@ fn path() -> Option<PathBuf> {
 
 fn load(path: &Path) -> anyhow::Result<Bays> {
     match fs::read_to_string(path) {
-        Ok(text) => toml::from_str(&text).with_context(|| format!("{} can't be read", path.display())),
+        Ok(text) => toml::from_str(&text).map_err(|e| anyhow!("{} can't be read: {e}", path.display())),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Bays::default()),
-        Err(e) => Err(e).with_context(|| format!("{} can't be read", path.display())),
+        Err(e) => Err(anyhow!("{} can't be read: {e}", path.display())),
     }
 }
 
 /// Written beside, then moved over: a power cut leaves the old names or the new.
 fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
-    let text = toml::to_string(bays).context("names of bays can't be written")?;
+    let text = toml::to_string(bays)?;
     let beside = path.with_extension("new");
     let write = || {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -72,7 +72,7 @@ fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
         fs::File::open(&beside)?.sync_all()?;
         fs::rename(&beside, path)
     };
-    write().with_context(|| format!("{} can't be written", path.display()))
+    write().map_err(|e| anyhow!("{} can't be written: {e}", path.display()))
 }
 
 fn list(bays: &Bays, output: &Output) -> anyhow::Result<()> {

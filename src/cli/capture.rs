@@ -9,8 +9,6 @@ use std::{
     time::SystemTime,
 };
 
-use anyhow::Context;
-
 use super::{Output, Usage, args::Capture, health};
 use crate::{
     inventory::{Archive, Inventory, LSBLK, SPACE, Sysroot, look_around},
@@ -27,7 +25,7 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
         file.sync_all()?;
         Ok(archive)
     };
-    let written = write().with_context(|| format!("{} can't be written", args.file.display()));
+    let written = write().map_err(|e| unwritable(&args.file, &e));
     let archive = match written {
         Ok(archive) => archive,
         Err(e) => {
@@ -61,8 +59,12 @@ fn create(path: &Path) -> anyhow::Result<File> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             Err(Usage(format!("{} exists: name a file that doesn't", path.display())).into())
         }
-        file => file.with_context(|| format!("{} can't be written", path.display())),
+        file => file.map_err(|e| unwritable(path, &e)),
     }
+}
+
+fn unwritable(path: &Path, why: &io::Error) -> anyhow::Error {
+    anyhow::anyhow!("{} can't be written: {why}", path.display())
 }
 
 fn archive(anonymise: bool) -> io::Result<Archive> {

@@ -7,6 +7,7 @@ mod health;
 mod list;
 mod output;
 mod progress;
+mod report;
 mod results;
 mod run;
 mod signals;
@@ -55,6 +56,7 @@ pub fn main() -> ExitCode {
         Command::List(list) => list::list(list, &args.store, &output),
         Command::Capture(capture) => capture::capture(capture, &output),
         Command::Bay(bay) => bay::bay(bay, &output),
+        Command::Report(report) => report::report(report, &args.store, &output),
         Command::Results(results) => results::results(results, &args.store, &output),
     };
     match done {

@@ -4,13 +4,14 @@ use std::{path::PathBuf, process::ExitCode};
 
 use super::{
     Output,
-    args::{Results, ResultsAction},
+    args::{Results, ResultsAction, Which},
 };
 use crate::{
     experiments,
     findings::{Column, Findings, Table},
     record::{Brief, Event, How, Store},
     report::{Format, render, table},
+    units::count,
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
@@ -22,8 +23,8 @@ pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = store(dir)?;
-    match args.action.as_ref().unwrap_or(&ResultsAction::List) {
-        ResultsAction::List => list(&store, output),
+    match args.action.as_ref().unwrap_or(&ResultsAction::List(Which::default())) {
+        ResultsAction::List(which) => list(&store, which, output),
         ResultsAction::Show { runs, format, waiting } => {
             for run in runs {
                 let mut findings = findings(&store, run)?;
@@ -61,13 +62,17 @@ pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
     Ok(findings)
 }
 
-fn list(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    let (runs, unreadable) = store.list()?;
-    if runs.is_empty() && unreadable.is_empty() {
+fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {
+    let (mut runs, unreadable) = store.list()?;
+    let all = runs.len();
+    runs.retain(|run| asked_for(run, which));
+    if all == 0 && unreadable.is_empty() {
         output.note(&format!(
             "No results in {} yet: `drivebench run baseline .` makes one.",
             store.dir().display()
         ));
+    } else if all > 0 && runs.is_empty() {
+        output.note(&format!("None of {} is like that.", count(all as u64, "run")));
     }
     let column = |name: &str| Column { name: name.to_owned(), right: false };
     let rows = runs.iter().map(row).collect::<Vec<_>>();
@@ -81,6 +86,17 @@ fn list(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn asked_for(run: &Brief, which: &Which) -> bool {
+    let holds = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
+    let mut names = run.targets.iter().chain(run.written.keys());
+    let day = run.at.get(..10).unwrap_or_default();
+    which.drive.as_ref().is_none_or(|part| names.any(|name| holds(name, part)))
+        && which.board.as_ref().is_none_or(|part| run.board.as_ref().is_some_and(|b| holds(b, part)))
+        && which.experiment.as_ref().is_none_or(|name| *name == run.experiment)
+        && which.since.as_deref().is_none_or(|since| day >= since)
+        && which.until.as_deref().is_none_or(|until| day <= until)
+}
+
 fn row(run: &Brief) -> Vec<String> {
     let ended = match run.end.as_ref().map(|e| &e.how) {
         Some(How::Finished) => "finished",
@@ -88,7 +104,6 @@ fn row(run: &Brief) -> Vec<String> {
         Some(How::Failed(_)) => "failed",
         None => "running or cut off",
     };
-    let start = &run.start;
-    let at = start.at.get(..16).unwrap_or(&start.at).replace('T', " ");
-    vec![start.run.clone(), at, start.experiment.clone(), ended.to_owned(), start.targets.join(", ")]
+    let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
+    vec![run.run.clone(), at, run.experiment.clone(), ended.to_owned(), run.targets.join(", ")]
 }

@@ -104,6 +104,11 @@ fn carry_out(
         How::Failed(_) => ExitCode::FAILURE,
     };
     let findings = results::findings(store, &name)?;
+    if how == How::Finished {
+        if let Err(e) = store.pack(&name) {
+            output.note(&format!("The record stays as it is, unpacked: {e}."));
+        }
+    }
     let shown = if args.events {
         show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
         Ok(())

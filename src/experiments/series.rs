@@ -1,7 +1,7 @@
 //! What the record of one load adds up to.
 
 use crate::{
-    analyse::{Adaptive, End, Estimate, Rules, Tail, Throughput, Zoned, Zones, repeat},
+    analyse::{Adaptive, End, Estimate, Rules, Tail, Throughput, Timeline, Zoned, Zones, repeat},
     plan::{Measure, Rule},
     units::{Ended, Outcome, Place, Window},
 };
@@ -11,6 +11,7 @@ pub(super) struct Series {
     adaptive: Adaptive,
     zones: Option<Zones>,
     tail: Tail,
+    timeline: Timeline,
     bytes: u64,
     seconds: f64,
     outcome: Option<Outcome>,
@@ -25,6 +26,8 @@ pub(super) struct Run {
     pub adaptive: Adaptive,
     pub zoned: Option<Zoned>,
     pub tail: Tail,
+    /// Speed over time; nothing in a zone measurement.
+    pub timeline: Timeline,
     pub bytes: u64,
     pub seconds: f64,
     pub ended: Option<Ended>,
@@ -45,6 +48,7 @@ impl Series {
             adaptive: Adaptive::new(&rules),
             zones,
             tail: Tail::default(),
+            timeline: Timeline::default(),
             bytes: 0,
             seconds: 0.0,
             outcome: None,
@@ -59,6 +63,7 @@ impl Series {
             (Some(zones), Some(place)) => zones.push(place, window),
             _ => {
                 self.adaptive.push(window);
+                self.timeline.push(window);
             }
         }
     }
@@ -93,7 +98,8 @@ impl Series {
             }
             _ => throughput.estimate.clone(),
         };
-        let (repetition, tail, adaptive) = (m.repetition, self.tail, self.adaptive);
-        Run { repetition, estimate, throughput, adaptive, zoned, tail, bytes, seconds, ended }
+        let Self { adaptive, tail, timeline, .. } = self;
+        let repetition = m.repetition;
+        Run { repetition, estimate, throughput, adaptive, zoned, tail, timeline, bytes, seconds, ended }
     }
 }

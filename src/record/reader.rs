@@ -1,10 +1,13 @@
 //! Reads a record back, one event at a time: records are larger than the memory a small board can spare.
 
 use std::{
+    fmt,
     fs::File,
-    io::{BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
+
+use flate2::bufread::GzDecoder;
 
 use super::{Event, SCHEMA};
 
@@ -44,19 +47,33 @@ pub enum ReadError {
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
-    lines: BufReader<File>,
+    lines: BufReader<Box<dyn Bytes>>,
+    /// The first line, which was looked at when it was opened.
+    first: Option<Vec<u8>>,
     number: u64,
     complete: bool,
     broken: Option<String>,
 }
 
+/// Packed or not, what bytes come from.
+trait Bytes: Read + fmt::Debug {}
+
+impl<T: Read + fmt::Debug> Bytes for T {}
+
+/// The text of a record, packed or not.
+fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Bytes>>> {
+    let mut file = BufReader::new(File::open(path)?);
+    let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    Ok(BufReader::new(if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) }))
+}
+
 impl Reader {
     /// Opens a record and checks that it begins as one.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = File::open(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-        let mut probe = Self {
+        let mut reader = Self {
             path: path.to_owned(),
-            lines: BufReader::new(file),
+            lines: lines(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?,
+            first: None,
             number: 0,
             complete: false,
             broken: None,
@@ -65,7 +82,7 @@ impl Reader {
             let first: serde_json::Value = serde_json::from_slice(line).ok()?;
             (first["event"] == "start").then(|| first["schema"].as_u64()).flatten()
         };
-        let line = probe.line()?.unwrap_or_default();
+        let line = reader.line()?.unwrap_or_default();
         let not = |why: &str| ReadError::NotARecord { path: path.to_owned(), why: why.to_owned() };
         match schema(&line) {
             None if line.is_empty() => Err(not("it is empty")),
@@ -74,10 +91,9 @@ impl Reader {
                 Err(ReadError::Newer { path: path.to_owned(), found: u32::try_from(n).unwrap_or(u32::MAX) })
             }
             Some(_) => {
-                use std::io::Seek;
-                probe.lines.rewind().map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-                probe.number = 0;
-                Ok(probe)
+                reader.first = Some(line);
+                reader.number = 0;
+                Ok(reader)
             }
         }
     }
@@ -92,6 +108,10 @@ impl Reader {
     }
 
     fn line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
+        if let Some(first) = self.first.take() {
+            self.number += 1;
+            return Ok(Some(first));
+        }
         let mut line = Vec::new();
         let io = |source| ReadError::Io { path: self.path.clone(), source };
         let n = (&mut self.lines).take(MAX_LINE).read_until(b'\n', &mut line).map_err(io)?;

@@ -1,12 +1,15 @@
 //! The store: a directory with one file a run.
 
 use std::{
+    collections::HashMap,
     fs::{self, File, OpenOptions},
     io,
     path::{Path, PathBuf},
 };
 
-use super::{Event, ReadError, Reader, Start, Writer};
+use flate2::{Compression, write::GzEncoder};
+
+use super::{Brief, Event, ReadError, Reader, Start, Writer, brief::Index};
 
 /// Why the store can't do what is asked.
 #[derive(Debug, thiserror::Error)]
@@ -43,16 +46,9 @@ pub enum StoreError {
     Read(#[from] ReadError),
 }
 
-/// What a list shows of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Brief {
-    /// How the record begins.
-    pub start: Start,
-    /// How it ended; `None` where it is running or was cut off.
-    pub end: Option<super::End>,
-    /// Bytes its record takes.
-    pub bytes: u64,
-}
+/// How records end that are written to, and those that are over.
+const PLAIN: &str = ".jsonl";
+const PACKED: &str = ".jsonl.gz";
 
 /// A directory of records.
 #[derive(Debug, Clone)]
@@ -125,8 +121,11 @@ impl Store {
         self.open(run)
             .map(drop)
             .or_else(|e| if matches!(e, StoreError::NoSuchRun { .. }) { Err(e) } else { Ok(()) })?;
-        let path = self.path(run);
-        fs::remove_file(&path).map_err(|source| StoreError::Unwritable { path, source })
+        // Both are there where packing was cut short.
+        let both = [PACKED, PLAIN].map(|end| self.dir.join(format!("{run}{end}")));
+        both.into_iter().filter(|path| path.exists()).try_for_each(|path| {
+            fs::remove_file(&path).map_err(|source| StoreError::Unwritable { path, source })
+        })
     }
 
     /// All runs, oldest first, and what can't be read.
@@ -137,22 +136,62 @@ impl Store {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
             Err(e) => return Err(unreadable(e)),
         };
+        let mut index = Index::open(&self.dir);
+        let before = index.len();
         let (mut runs, mut bad) = (Vec::new(), Vec::new());
         for entry in entries {
             let path = entry.map_err(unreadable)?.path();
-            if path.extension().is_some_and(|x| x == "jsonl") {
-                match brief(&path) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // Both are there while one is made of the other.
+            if name.ends_with(PLAIN) && !path.with_extension("jsonl.gz").exists() || name.ends_with(PACKED) {
+                match index.brief(&path) {
                     Ok(run) => runs.push(run),
                     Err(e) => bad.push(e),
                 }
             }
         }
-        runs.sort_by(|a, b| (&a.start.at, &a.start.run).cmp(&(&b.start.at, &b.start.run)));
+        runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
+        // Without an index the next list takes longer, that is all.
+        let _ = index.save(before < runs.len());
         Ok((runs, bad))
     }
 
+    /// Bytes that all kept runs wrote, by the identity of the drive. What was written to several drives at once counts
+    /// for each of them, since a mirror writes all of it twice: at most so much.
+    pub fn written(&self) -> Result<HashMap<String, u64>, StoreError> {
+        let mut written: HashMap<String, u64> = HashMap::new();
+        for (drive, bytes) in self.list()?.0.into_iter().flat_map(|run| run.written) {
+            let sum = written.entry(drive).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+        Ok(written)
+    }
+
+    /// Packs the record of a run that is over; it reads as before.
+    pub fn pack(&self, run: &str) -> Result<(), StoreError> {
+        let (plain, packed) =
+            (self.dir.join(format!("{run}{PLAIN}")), self.dir.join(format!("{run}{PACKED}")));
+        let beside = self.dir.join(format!("{run}.packing"));
+        let pack = || {
+            // What an earlier try left is of no use.
+            let _ = fs::remove_file(&beside);
+            let mut out = GzEncoder::new(File::create_new(&beside)?, Compression::default());
+            io::copy(&mut File::open(&plain)?, &mut out)?;
+            out.finish()?.sync_all()?;
+            fs::rename(&beside, &packed)?;
+            File::open(&self.dir)?.sync_all()?;
+            fs::remove_file(&plain)
+        };
+        pack().map_err(|source| {
+            let _ = fs::remove_file(&beside);
+            StoreError::Unwritable { path: packed.clone(), source }
+        })
+    }
+
+    /// Where the record of a run is, packed or not.
     fn path(&self, run: &str) -> PathBuf {
-        self.dir.join(format!("{run}.jsonl"))
+        let packed = self.dir.join(format!("{run}{PACKED}"));
+        if packed.exists() { packed } else { self.dir.join(format!("{run}{PLAIN}")) }
     }
 }
 
@@ -166,33 +205,6 @@ fn name(letters: usize) -> io::Result<String> {
     io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
     let tail = random.iter().map(|b| char::from(LETTERS[usize::from(*b) % LETTERS.len()]));
     Ok(std::iter::once('r').chain(tail).collect())
-}
-
-/// The first line and the last one; what lies between may be long.
-fn brief(path: &Path) -> Result<Brief, ReadError> {
-    use std::io::{Read, Seek, SeekFrom};
-    const TAIL: u64 = 64 * 1024;
-    let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    let start = match Reader::open(path)?.next() {
-        Some(Event::Start(start)) => *start,
-        _ => {
-            return Err(ReadError::NotARecord {
-                path: path.to_owned(),
-                why: "its first line can't be read".to_owned(),
-            });
-        }
-    };
-    let mut file = File::open(path).map_err(failed)?;
-    let bytes = file.metadata().map_err(failed)?.len();
-    let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL))).map_err(failed)?;
-    file.take(TAIL).read_to_end(&mut tail).map_err(failed)?;
-    let last = tail.split(|b| *b == b'\n').rfind(|line| !line.is_empty());
-    let end = last.and_then(|line| match serde_json::from_slice(line) {
-        Ok(Event::End(end)) => Some(end),
-        _ => None,
-    });
-    Ok(Brief { start, end, bytes })
 }
 
 #[cfg(test)]
@@ -301,7 +313,7 @@ mod tests {
         fs::write(store.dir().join("garbage.jsonl"), [0xff; 100]).expect("writes");
         fs::write(store.dir().join("notes.txt"), "mine").expect("writes");
         let (runs, bad) = store.list().expect("lists");
-        let shown: Vec<_> = runs.iter().map(|r| (r.start.run.clone(), r.end.is_some())).collect();
+        let shown: Vec<_> = runs.iter().map(|r| (r.run.clone(), r.end.is_some())).collect();
         assert_eq!(shown, [(run.clone(), true), (later, false)]);
         assert_eq!(bad.len(), 1);
         store.remove(&run).expect("removes");
@@ -309,6 +321,48 @@ mod tests {
         for odd in ["", "../notes", "notes.txt", "r/../../x", &"r".repeat(40)] {
             assert!(matches!(store.remove(odd), Err(StoreError::NoSuchRun { .. })), "{odd}");
         }
+    }
+
+    #[test]
+    fn packed_records_read_as_before_and_lists_remember() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        for event in [note("one"), end()] {
+            writer.append(&event).expect("appends");
+        }
+        let before: Vec<Event> = store.open(&run).expect("opens").collect();
+        let listed = store.list().expect("lists").0;
+        store.pack(&run).expect("packs");
+        assert!(!store.dir.join(format!("{run}{PLAIN}")).exists());
+        let mut reader = store.open(&run).expect("opens");
+        assert_eq!(reader.by_ref().collect::<Vec<_>>(), before);
+        assert_eq!(reader.cut_off(), None);
+        assert_eq!(store.list().expect("lists").0, listed);
+
+        // What the index knows is not read again; without it the records are.
+        let index = store.dir.join("index");
+        let text = fs::read_to_string(&index).expect("an index");
+        fs::write(&index, text.replace("\"baseline\"", "\"remembered\"")).expect("writes");
+        assert_eq!(store.list().expect("lists").0[0].experiment, "remembered");
+        for broken in ["", "{", "\u{0}\n{}\n"] {
+            fs::write(&index, broken).expect("writes");
+            assert_eq!(store.list().expect("lists").0, listed, "{broken:?}");
+        }
+        fs::remove_file(&index).expect("removes");
+        assert_eq!(store.list().expect("lists").0, listed);
+
+        // A packed record that was cut off reads as far as it goes.
+        let path = store.path(&run);
+        let whole = fs::read(&path).expect("reads");
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).expect("cuts");
+            if let Ok(mut reader) = store.open(&run) {
+                let events = reader.by_ref().count();
+                assert!(events == before.len() || reader.cut_off().is_some(), "cut at {cut}");
+            }
+        }
+        store.remove(&run).expect("removes");
+        assert_eq!(store.list().expect("lists").0, []);
     }
 
     #[test]

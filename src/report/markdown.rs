@@ -2,14 +2,20 @@
 
 use crate::findings::{Findings, Table};
 
-/// Findings as a Markdown page.
-pub fn markdown(findings: &Findings) -> String {
+/// Findings as a Markdown page. `pictures` names the files of its figures, where there are any.
+pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
     let mut out = format!("# {}: {}\n", findings.experiment, findings.question);
     let list = |title: &str, items: &[String], mark: &str| {
         let lines: String = items.iter().map(|i| format!("{mark}{}\n", escape(i))).collect();
         if items.is_empty() { String::new() } else { format!("\n{title}{lines}") }
     };
     out += &list("", &findings.verdicts, "- ");
+    if findings.modelled && !pictures.is_empty() {
+        out += "\n**Virtual: these figures come from modelled drives, not from real ones.**\n";
+    }
+    for (figure, file) in findings.figures.iter().zip(pictures) {
+        out += &format!("\n![{}. {}]({file})\n", escape(&figure.title), escape(&figure.text));
+    }
     for t in &findings.tables {
         out += "\n";
         out += &table(t);

@@ -1,11 +1,14 @@
-//! Findings as text, Markdown, CSV and JSON. Knows no experiment.
+//! Findings as text, Markdown, HTML, SVG, CSV and JSON. Knows no experiment.
 
 mod csv;
+mod html;
 mod markdown;
+pub mod plot;
 mod style;
 mod text;
 
 pub use csv::csv;
+pub use html::html;
 pub use markdown::markdown;
 pub use style::{Style, ascii};
 pub use text::{table, text, wrapped};
@@ -30,7 +33,7 @@ pub enum Format {
 pub fn render(findings: &Findings, format: Format, style: Style) -> String {
     match format {
         Format::Text => text(findings, style),
-        Format::Markdown => style.text(&markdown(findings)),
+        Format::Markdown => style.text(&markdown(findings, &[])),
         Format::Csv => style.text(&csv(findings)),
         Format::Json => serde_json::to_string_pretty(findings).map_or_else(|e| e.to_string(), |s| s + "\n"),
     }

@@ -48,7 +48,7 @@ pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
 const GLUE: char = '\u{a0}';
 
 /// Numbers stay on one line with their units.
-fn glued(text: &str) -> String {
+pub(super) fn glued(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
     use crate::{
         analyse::Estimate,
-        findings::{Column, Named},
-        report::{Format, render},
+        findings::{At, Axis, Band, Column, Curve, Figure, Mark, Named, Point, Style as Drawn},
+        report::{Format, html, markdown, plot, render},
     };
 
     fn findings() -> Findings {
@@ -123,7 +123,27 @@ mod tests {
                 columns: vec![column("", false), column("speed", false), column("stalls", true)],
                 rows: vec![cells(["write", "1.93 MB/s ±1.8 %", "17"]), cells(["read", "6.62 MB/s ±1.1 %", "none"])],
             }],
-            figures: vec![],
+            figures: vec![Figure {
+                title: "write <speed> & time".to_owned(),
+                text: "1.93 MB/s, with 2 stalls.".to_owned(),
+                n: "n = 3 windows".to_owned(),
+                x: Axis { label: "time".to_owned(), unit: "s".to_owned(), ..Axis::default() },
+                y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() },
+                curves: vec![
+                    Curve {
+                        name: "speed".to_owned(),
+                        style: Drawn::Line,
+                        points: [(0.0, 1.9e6), (1.0, 1.95e6), (2.0, 0.4e6)].map(|(x, y)| Point::new(x, y)).to_vec(),
+                    },
+                    Curve {
+                        name: "stalls".to_owned(),
+                        style: Drawn::Dots,
+                        points: vec![Point { x: 2.0, y: 0.0, interval: Some((0.0, 1e5)) }],
+                    },
+                ],
+                marks: vec![Mark { label: "1.93 MB/s".to_owned(), at: At::Y(1.93e6) }],
+                bands: vec![Band { label: "used".to_owned(), from: 0.5, to: 2.0 }],
+            }],
             verdicts: vec![
                 "Writes stopped 17 times for about 440 ms, every 61 MiB or so: 1.4 % of the time, 451 ms at worst, which is what a client sees.".to_owned(),
             ],
@@ -131,6 +151,14 @@ mod tests {
             reproduce: vec!["drivebench run baseline /mnt/a".to_owned()],
             estimates: vec![named("write throughput", 1.96e6), named("read throughput", f64::INFINITY)],
         }
+    }
+
+    #[test]
+    fn pages_and_pictures() {
+        let findings = Findings { modelled: true, ..findings() };
+        insta::assert_snapshot!("html", html(&[findings.clone(), findings.clone()]));
+        insta::assert_snapshot!("svg", plot::file(&findings.figures[0]));
+        insta::assert_snapshot!("markdown_with_pictures", markdown(&findings, &["r7k2-1.svg".to_owned()]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::{
     ffi::OsStr,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Output, Stdio},
 };
@@ -103,9 +103,16 @@ impl Cli {
     pub fn record(&self) -> String {
         let mut files: Vec<_> =
             std::fs::read_dir(self.store()).expect("a store").map(|e| e.expect("entry").path()).collect();
-        files.retain(|p| p.extension().is_some_and(|x| x == "jsonl"));
+        files.retain(|p| p.extension().is_some_and(|x| x == "jsonl" || x == "gz"));
         assert_eq!(files.len(), 1, "one record: {files:?}");
-        std::fs::read_to_string(&files[0]).expect("reads")
+        let bytes = std::fs::read(&files[0]).expect("reads");
+        let mut text = String::new();
+        if files[0].extension().is_some_and(|x| x == "gz") {
+            flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).expect("unpacks");
+        } else {
+            text = String::from_utf8(bytes).expect("UTF-8");
+        }
+        text
     }
 
     /// The name of the one run in the store.

@@ -7,6 +7,7 @@ use super::{
         gathered::{Gathered, Group},
         series::Run,
     },
+    figures,
     plan::FILL,
     verdicts,
 };
@@ -26,6 +27,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     if !groups.is_empty() {
         findings.tables = vec![speeds(&plan, &groups), latencies(&plan, &groups)];
     }
+    findings.figures = figures::figures(&plan, &groups);
     findings.verdicts = verdicts::verdicts(&plan, &groups);
     findings.estimates = groups.iter().flat_map(|g| named(&plan, g)).collect();
     findings

@@ -1,5 +1,6 @@
 //! baseline: how fast is each drive, and how bad is its worst case?
 
+mod figures;
 mod findings;
 mod plan;
 mod verdicts;

@@ -69,7 +69,13 @@ pub(super) fn shared(inventory: &Inventory) -> Vec<Finding> {
             None => found.push((bus, sharers, most)),
         }
     }
-    found.into_iter().map(|(bus, sharers, most)| describe(bus, &sharers, most)).collect()
+    // A part of a bus that carries no less than the whole says nothing new.
+    let tightest = |bus: &Bus, most: f64| {
+        let above = inventory.buses_above(bus.parent.as_deref());
+        !found.iter().any(|(other, _, carries)| *carries <= most && above.iter().any(|up| up.id == other.id))
+    };
+    let telling = found.iter().filter(|(bus, _, most)| tightest(bus, *most));
+    telling.map(|(bus, sharers, most)| describe(bus, sharers, *most)).collect()
 }
 
 fn sharers<'a>(inventory: &'a Inventory, bus: &Bus) -> Sharers<'a> {

@@ -1,0 +1,101 @@
+//! Speed over time, in as many points as a plot can show.
+
+use crate::units::Window;
+
+/// At most twice so many points are kept.
+const POINTS: usize = 256;
+
+/// A part of a load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stretch {
+    /// When it began, s since the load's start.
+    pub from: f64,
+    /// When it ended, s since the load's start.
+    pub to: f64,
+    /// Bytes moved before it.
+    pub before: u64,
+    /// Bytes moved in it.
+    pub bytes: u64,
+}
+
+/// Speed over time and over bytes; whatever the load's length, it takes little memory.
+#[derive(Debug, Clone)]
+pub struct Timeline {
+    stretches: Vec<Stretch>,
+    /// Windows in each stretch but the last.
+    each: usize,
+    /// Windows in the last.
+    last: usize,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self { stretches: Vec::new(), each: 1, last: 1 }
+    }
+}
+
+impl Stretch {
+    /// Bytes per second.
+    pub fn rate(&self) -> f64 {
+        self.bytes as f64 / (self.to - self.from)
+    }
+
+    fn and(self, later: Self) -> Self {
+        Self { to: later.to, bytes: self.bytes + later.bytes, ..self }
+    }
+}
+
+impl Timeline {
+    /// Adds the load's next window.
+    pub fn push(&mut self, window: &Window) {
+        let before = self.stretches.last().map_or(0, |s| s.before + s.bytes);
+        let (from, to) = (window.from_ns as f64 / 1e9, window.to_ns as f64 / 1e9);
+        let next = Stretch { from, to, before, bytes: window.bytes };
+        match self.stretches.last_mut() {
+            Some(last) if self.last < self.each => {
+                *last = last.and(next);
+                self.last += 1;
+            }
+            _ => {
+                self.stretches.push(next);
+                self.last = 1;
+            }
+        }
+        if self.stretches.len() == 2 * POINTS && self.last == self.each {
+            self.stretches = self.stretches.chunks(2).map(|pair| pair[0].and(pair[pair.len() - 1])).collect();
+            self.each *= 2;
+            self.last = self.each;
+        }
+    }
+
+    /// The parts in order of time.
+    pub fn stretches(&self) -> impl Iterator<Item = &Stretch> {
+        self.stretches.iter().filter(|s| s.to > s.from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_windows_fits_and_none_is_lost() {
+        for n in [0, 1, 2, 255, 512, 513, 1025, 100_003] {
+            let mut timeline = Timeline::default();
+            for i in 0..n {
+                let (from_ns, to_ns) = (i * 1_000_000, (i + 1) * 1_000_000);
+                timeline.push(&Window { from_ns, to_ns, bytes: i, ..Window::default() });
+            }
+            let all: Vec<&Stretch> = timeline.stretches().collect();
+            assert!(all.len() < 2 * POINTS + 1, "{n}: {}", all.len());
+            assert_eq!(all.iter().map(|s| s.bytes).sum::<u64>(), (0..n).sum::<u64>(), "{n}");
+            assert!(
+                all.windows(2).all(
+                    |pair| pair[0].to == pair[1].from && pair[0].before + pair[0].bytes == pair[1].before
+                ),
+                "{n}"
+            );
+            assert!(n < 1 || all.last().is_some_and(|s| (s.to - n as f64 / 1e3).abs() < 1e-9), "{n}");
+        }
+    }
+}

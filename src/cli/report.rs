@@ -1,0 +1,74 @@
+//! `drivebench report`: a directory with a page that people can publish.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use super::{Output, Usage, args::Report, results};
+use crate::{
+    findings::Findings,
+    report::{html, markdown, plot},
+    units::decimal_bytes,
+};
+
+pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+    if let Some((_, twice)) = args.runs.iter().enumerate().find(|(i, run)| args.runs[..*i].contains(run)) {
+        return Err(Usage(format!("{twice} is named twice")).into());
+    }
+    let store = results::store(store)?;
+    let all = args.runs.iter().map(|run| results::findings(&store, run));
+    let all: Vec<Findings> = all.collect::<anyhow::Result<_>>()?;
+    let dir = args.out.clone().unwrap_or_else(|| format!("drivebench-{}", args.runs.join("-")).into());
+    if dir.symlink_metadata().is_ok() {
+        return Err(
+            Usage(format!("{} exists: name a directory that doesn't, with --out", dir.display())).into()
+        );
+    }
+    let files = files(&all);
+    let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
+    write(&dir, &files).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
+    output.note(&format!(
+        "Wrote {}: report.html for a browser, report.md with {} pictures for a page of yours, {} in all.",
+        dir.display(),
+        files.len() - 2,
+        decimal_bytes(bytes as u64)
+    ));
+    output.note("Serials of drives and paths are in it: look through it before you publish it.");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a report is made of: names and contents.
+fn files(all: &[Findings]) -> Vec<(String, String)> {
+    let mut files = vec![("report.html".to_owned(), html(all))];
+    let mut pages = Vec::new();
+    for findings in all {
+        let name = |i: usize| format!("{}-{}.svg", findings.run, i + 1);
+        let names: Vec<String> = (0..findings.figures.len()).map(name).collect();
+        pages.push(markdown(findings, &names));
+        files.extend(names.into_iter().zip(findings.figures.iter().map(plot::file)));
+    }
+    files.push(("report.md".to_owned(), pages.join("\n")));
+    files
+}
+
+/// All files or none: the directory gets its name when all are in it.
+fn write(dir: &Path, files: &[(String, String)]) -> io::Result<()> {
+    let name = dir.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let work = dir.with_file_name(format!(".{name}.{}", std::process::id()));
+    fs::create_dir(&work)?;
+    let fill = || {
+        for (name, text) in files {
+            let mut file = File::create_new(work.join(name))?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+        }
+        fs::rename(&work, dir)
+    };
+    fill().inspect_err(|_| {
+        // The error says what went wrong in any case.
+        let _ = fs::remove_dir_all(&work);
+    })
+}

@@ -1,0 +1,213 @@
+//! What baseline shows in figures.
+
+use super::super::{
+    cells::{short, value},
+    gathered::Group,
+    series::Run,
+};
+use crate::{
+    analyse::Stretch,
+    findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style},
+    plan::Plan,
+    units::{count, decimal_bytes, duration, rate},
+};
+
+pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
+    let mut all = Vec::new();
+    if plan.targets.len() > 1 {
+        all.push(drives(plan, groups));
+    }
+    for group in groups {
+        match &group.runs[..] {
+            [run] if run.zoned.is_some() => all.extend(positions(plan, group, run)),
+            [run] => all.extend(over_time(plan, group, run)),
+            _ => all.push(repetitions(plan, group)),
+        }
+    }
+    all.extend(tail(plan, groups));
+    all
+}
+
+fn speed() -> Axis {
+    Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() }
+}
+
+fn named(names: impl Iterator<Item = String>) -> Axis {
+    Axis { names: names.collect(), ..Axis::default() }
+}
+
+fn curve(name: &str, style: Style, points: Vec<Point>) -> Curve {
+    Curve { name: name.to_owned(), style, points }
+}
+
+/// What is measured, with its target where there are several.
+fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
+    let load = &group.measure.label;
+    if plan.targets.len() > 1 {
+        format!("{load} {what}, {}", group.target.given)
+    } else {
+        format!("{load} {what}")
+    }
+}
+
+/// Labels of the loads, each once, in order.
+fn labels<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
+    let mut labels: Vec<&str> = Vec::new();
+    for group in groups {
+        if !labels.contains(&group.measure.label.as_str()) {
+            labels.push(&group.measure.label);
+        }
+    }
+    labels
+}
+
+/// Every drive's speed with its interval.
+fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
+    let curves = labels(groups).into_iter().map(|label| {
+        let of = groups.iter().filter(|g| g.measure.label == label);
+        curve(label, Style::Dots, of.map(|g| Point::of(g.at as f64, &g.estimate)).collect())
+    });
+    let said =
+        groups.iter().map(|g| format!("{} {}: {}", g.target.given, g.measure.label, value(&g.estimate)));
+    let loads = groups.iter().map(|g| g.runs.len() as u64).sum();
+    Figure {
+        title: "speed of each drive with its 95 % interval".to_owned(),
+        text: said.collect::<Vec<_>>().join("; ") + ".",
+        n: format!("n = {}", count(loads, "load")),
+        x: named(plan.targets.iter().map(|t| short(&t.given))),
+        y: speed(),
+        curves: curves.collect(),
+        ..Figure::default()
+    }
+}
+
+fn over_time(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
+    let stretches: Vec<&Stretch> = run.timeline.stretches().collect();
+    let (first, last) = (stretches.first()?, stretches.last()?);
+    let points = stretches.iter().map(|s| Point::new((s.from + s.to) / 2.0, s.rate())).collect();
+    let t = &run.throughput;
+    let stalls: Vec<Point> = t.stalls.each.iter().map(|s| Point::new(s.at_seconds, 0.0)).collect();
+    let (slowest, fastest) = stretches
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(s.rate()), high.max(s.rate())));
+    let stalled = match stalls.len() as u64 {
+        0 => "No stalls.".to_owned(),
+        n => format!("{} of {} on average.", count(n, "stall"), duration(t.stalls.mean_seconds)),
+    };
+    let text = format!(
+        "{} over {}, between {} and {} in stretches of {}. {stalled}",
+        value(&run.estimate),
+        duration(last.to),
+        rate(slowest),
+        rate(fastest),
+        duration((last.to - first.from) / stretches.len() as f64),
+    );
+    let used = stretches.iter().find(|s| s.before >= t.discarded).map(|s| s.from);
+    let mut curves = vec![curve(if stalls.is_empty() { "" } else { "speed" }, Style::Line, points)];
+    if !stalls.is_empty() {
+        curves.push(curve("stalls", Style::Dots, stalls));
+    }
+    let band = |from| Band { label: "what the number rests on".to_owned(), from, to: last.to };
+    Some(Figure {
+        title: title(plan, group, "speed over time"),
+        text,
+        n: format!("n = {}", count(run.tail.histogram().count(), "operation")),
+        x: Axis { label: "time".to_owned(), unit: "s".to_owned(), ..Axis::default() },
+        y: speed(),
+        curves,
+        marks: vec![Mark { label: rate(run.estimate.value), at: At::Y(run.estimate.value) }],
+        bands: used.filter(|from| *from > 0.0).map(band).into_iter().collect(),
+    })
+}
+
+/// Disks that rotate: speed over the whole of them.
+fn positions(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
+    let positions = &run.zoned.as_ref()?.positions;
+    let (first, last) = (positions.first()?, positions.last()?);
+    Some(Figure {
+        title: title(plan, group, "speed over the disk"),
+        text: format!(
+            "From {} at the beginning to {} at {}.",
+            rate(first.speed.value),
+            rate(last.speed.value),
+            decimal_bytes(last.offset)
+        ),
+        n: format!("n = {}", count(positions.len() as u64, "position")),
+        x: Axis { label: "position".to_owned(), unit: "B".to_owned(), ..Axis::default() },
+        y: speed(),
+        curves: vec![curve(
+            "",
+            Style::Line,
+            positions.iter().map(|p| Point::new(p.offset as f64, p.speed.value)).collect(),
+        )],
+        ..Figure::default()
+    })
+}
+
+/// A dot for every run.
+fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
+    let points = group.runs.iter().enumerate().map(|(i, run)| Point::new(i as f64, run.estimate.value));
+    Figure {
+        title: title(plan, group, "speed of every run"),
+        text: format!("{} over all runs.", value(&group.estimate)),
+        n: format!("n = {}", count(group.runs.len() as u64, "run")),
+        x: named(group.runs.iter().map(|run| format!("run {}", run.repetition))),
+        y: speed(),
+        curves: vec![curve("", Style::Dots, points.collect())],
+        marks: vec![Mark {
+            label: format!("mean {}", rate(group.estimate.value)),
+            at: At::Y(group.estimate.value),
+        }],
+        ..Figure::default()
+    }
+}
+
+/// Percentiles to the far end, as far as they were seen.
+const TAIL: [(&str, f64); 6] =
+    [("50", 0.5), ("90", 0.9), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999), ("99.999", 0.99999)];
+
+fn tail(plan: &Plan, groups: &[Group<'_>]) -> Option<Figure> {
+    // Beyond what can be told there is a longest operation, and no percentile.
+    let of = |run: &Run| {
+        let told = TAIL.iter().enumerate().filter_map(|(i, (_, share))| {
+            let p = run.tail.percentile(*share).filter(|p| p.estimate.high.is_finite())?;
+            Some(Point::of(i as f64, &p.estimate))
+        });
+        told.collect::<Vec<_>>()
+    };
+    let longest = |run: &Run| run.tail.histogram().max().map(|ns| ns as f64 / 1e9);
+    let first = || groups.iter().filter_map(|g| Some((g, g.runs.first()?)));
+    let mut curves: Vec<Curve> = first()
+        .map(|(g, run)| curve(title(plan, g, "").replace(" ,", ",").trim_end(), Style::Line, of(run)))
+        .filter(|c| !c.points.is_empty())
+        .collect();
+    let said = first().filter_map(|(g, run)| {
+        let median = run.tail.histogram().quantile(0.5)? as f64 / 1e9;
+        let name = title(plan, g, "").replace(" ,", ",");
+        Some(format!(
+            "{}: {} typically, {} at the longest.",
+            name.trim_end(),
+            duration(median),
+            duration(longest(run)?)
+        ))
+    });
+    let text = said.collect::<Vec<_>>().join(" ");
+    let far = first().filter_map(|(_, run)| Some(Point::new(TAIL.len() as f64, longest(run)?)));
+    let far: Vec<Point> = far.collect();
+    let operations = first().map(|(_, run)| run.tail.histogram().count()).sum();
+    if !far.is_empty() {
+        curves.push(curve("longest operation", Style::Dots, far));
+    }
+    (!curves.is_empty()).then(|| Figure {
+        title: "latency of one operation, as far as it can be told".to_owned(),
+        text,
+        n: format!("n = {}", count(operations, "operation")),
+        x: Axis {
+            label: "percentile of operations".to_owned(),
+            ..named(TAIL.iter().map(|(name, _)| (*name).to_owned()).chain(["longest".to_owned()]))
+        },
+        y: Axis { label: "latency".to_owned(), unit: "s".to_owned(), log: true, ..Axis::default() },
+        curves,
+        ..Figure::default()
+    })
+}

@@ -1,0 +1,117 @@
+//! Findings as one HTML page that needs nothing else: no network, no script.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{plot, text::glued};
+use crate::findings::{Figure, Findings, Table};
+
+/// Light and dark, wide and narrow, screen and paper.
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ink:#222;--soft:#5a5a5a;--paper:#fff;--line:#d0d0d0;--note:#fff6e0;--code:#f4f6f8}\
+@media (prefers-color-scheme:dark){:root{--ink:#e8e8e8;--soft:#a8a8a8;--paper:#17191c;--line:#4a4a4a;--note:#3a3118;--code:#22262b}}\
+*{box-sizing:border-box}\
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\
+main{max-width:72rem;margin:auto;padding:1rem}\
+h1{font-size:1.6rem;line-height:1.25;margin:.2rem 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}h3{font-size:1rem;margin:1.5rem 0 .3rem}\
+p,li{max-width:48rem;overflow-wrap:anywhere}\
+.soft,footer{color:var(--soft);font-size:.9rem}\
+.answer{font-size:1.1rem}.note{background:var(--note);padding:.5rem .8rem;border-left:4px solid #d55e00}\
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}\
+figure{margin:0;break-inside:avoid}svg{width:100%;height:auto;display:block}\
+.wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
+caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.25rem .9rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}\
+.n{text-align:right}pre{background:var(--code);padding:.7rem;overflow-x:auto;font-size:.85rem}article+article{border-top:2px solid var(--line);margin-top:3rem}\
+@media print{main{max-width:none;padding:0}pre{white-space:pre-wrap}.wide{overflow:visible}}";
+
+/// All of them as a page, in this order.
+pub fn html(all: &[Findings]) -> String {
+    let title = match all {
+        [one] => one.question.clone(),
+        _ => "Measurements of drives".to_owned(),
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="generator" content="drivebench";
+                title { (first_up(&title)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(plot::dark())) }
+            }
+            body {
+                main {
+                    @if let [one] = all {
+                        article { h1 { (first_up(&one.question)) } (body(one, 0)) }
+                    } @else {
+                        h1 { (title) }
+                        @for (i, one) in all.iter().enumerate() {
+                            article { h2 { (first_up(&one.question)) } (body(one, i)) }
+                        }
+                    }
+                    footer { p { "Worked out by drivebench from what it recorded. A speed in MB/s is 10⁶ bytes a second." } }
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn body(findings: &Findings, nth: usize) -> Markup {
+    html! {
+        p.soft { "drivebench " (findings.experiment) " · run " (findings.run) }
+        @if findings.modelled {
+            p.note { "Virtual: these figures come from modelled drives, not from real ones." }
+        }
+        @for verdict in &findings.verdicts { p.answer { (glued(verdict)) } }
+        @if !findings.figures.is_empty() {
+            div.figures {
+                @for (i, one) in findings.figures.iter().enumerate() { (figure(one, &format!("f{nth}-{i}"))) }
+            }
+        }
+        @for one in &findings.tables { (table(one)) }
+        @if !findings.flags.is_empty() {
+            h3 { "What was flagged" }
+            ul { @for flag in &findings.flags { li { (glued(flag)) } } }
+        }
+        h3 { "How it was measured" }
+        ul { @for line in &findings.context { li { (glued(line)) } } }
+        @if !findings.reproduce.is_empty() {
+            p { "To do it again:" }
+            pre tabindex="0" { code { (findings.reproduce.join("\n")) } }
+        }
+    }
+}
+
+/// The text stands in the drawing for those who listen, and under it for those who look closely.
+fn figure(figure: &Figure, id: &str) -> Markup {
+    html! {
+        figure {
+            (PreEscaped(plot::svg(figure, id)))
+            figcaption.soft { (glued(&figure.text)) }
+        }
+    }
+}
+
+fn table(table: &Table) -> Markup {
+    let class = |i: usize| table.columns.get(i).filter(|c| c.right).map(|_| "n");
+    html! {
+        div.wide tabindex="0" role="region" aria-label=(if table.title.is_empty() { "figures" } else { &table.title }) {
+            table {
+                @if !table.title.is_empty() { caption { (first_up(&table.title)) } }
+                thead { tr { @for (i, c) in table.columns.iter().enumerate() { th scope="col" class=[class(i)] { (c.name) } } } }
+                tbody {
+                    @for row in &table.rows {
+                        tr { @for (i, cell) in row.iter().enumerate() { td class=[class(i)] { (cell) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A sentence begins with a capital.
+fn first_up(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
