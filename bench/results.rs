@@ -54,6 +54,7 @@ fn fill(store: &Store) -> Result<String, Box<dyn std::error::Error>> {
             capacity: None,
             size: None,
             read_only: None,
+            uses: Vec::new(),
             direct_alignment: 512,
         };
         let at = format!("2026-{:02}-{:02}T10:00:00Z", n / 28 % 12 + 1, n % 28 + 1);

@@ -50,7 +50,7 @@ fn recorded(plan: &Plan, seed: u64) -> Vec<Event> {
         let (write, set) = match errand.task {
             Task::WriteFiles { set, .. } => (true, set),
             Task::ReadFiles { set, .. } => (false, set),
-            Task::Pause { .. } => continue,
+            Task::Pause { .. } | Task::Standby { .. } => continue,
         };
         let seconds = truth(write, set) * (1.0 + 0.04 * random.sample::<f64, _>(StandardNormal));
         let took = Took { seconds, bytes: set.bytes(), files: set.files, ..Took::default() };
@@ -98,7 +98,7 @@ fn what_lies_outside_is_a_guess_and_what_was_cut_short_counts_for_nothing() {
         .iter()
         .map(|e| match e {
             Event::Errand { step, target, took } => {
-                Event::Errand { step: *step, target: *target, took: Took { cut_short: true, ..*took } }
+                Event::Errand { step: *step, target: *target, took: Took { cut_short: true, ..took.clone() } }
             }
             other => other.clone(),
         })

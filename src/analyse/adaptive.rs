@@ -1,8 +1,9 @@
 //! The sequential rule: measure until the number is good enough, and no longer.
 
 use super::{
-    Cliff, End, Estimate, Reason, Rules, Stall, Stalls, Throughput, Unseen,
+    Cliff, End, Estimate, Fall, Reason, Rules, Stall, Stalls, Throughput, Unseen,
     cliff::Cut,
+    fall,
     interval::{deviation, spacings},
     judge::{Judged, judge},
     series::Series,
@@ -139,6 +140,30 @@ impl Adaptive {
     /// Stalls found at the latest look.
     pub fn stalls_seen(&self) -> usize {
         self.latest.as_ref().map_or(0, |judged| judged.earlier.len() + judged.events.len())
+    }
+
+    /// Cliffs found at the latest look.
+    pub fn cliffs_seen(&self) -> usize {
+        self.latest.as_ref().map_or(0, |judged| judged.cliffs.len())
+    }
+
+    /// Every cliff, with an interval around its place and both speeds.
+    pub fn falls(&self) -> Vec<Fall> {
+        let series = &self.series;
+        let cliffs = judge(&series.x, series.chunk_mib()).map(|judged| judged.cliffs).unwrap_or_default();
+        fall::falls(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
+    }
+
+    /// Speed over bytes moved, in at most `most` pieces: where each ends, bytes, and how fast it was, bytes per second.
+    pub fn curve(&self, most: usize) -> Vec<(u64, f64)> {
+        let series = &self.series;
+        let each = series.len().div_ceil(most.max(1)).max(1);
+        let pieces = series.x.chunks(each).scan(0, |end, piece| {
+            *end += piece.len();
+            let seconds_per_mib = piece.iter().sum::<f64>() / piece.len() as f64;
+            Some((series.bytes_before(*end), MIB as f64 / seconds_per_mib))
+        });
+        pieces.collect()
     }
 
     /// What the load is worth, at any time: after the rule's decision, or with what there is.

@@ -11,6 +11,7 @@ mod cliff;
 pub mod compare;
 pub mod crossed;
 mod estimate;
+mod fall;
 mod fit;
 mod interval;
 mod judge;
@@ -32,6 +33,7 @@ mod tests;
 
 pub use adaptive::{Adaptive, Decision};
 pub use estimate::Estimate;
+pub use fall::Fall;
 pub use fit::{Fit, Row};
 pub use rules::Rules;
 pub use tail::{Percentile, Tail};

@@ -5,6 +5,7 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use super::{
     Estimate,
     interval::{deviation, student},
+    stalls,
 };
 
 /// The mean of whole runs with Student's interval over runs. Values are positive; others are left out. `None` of none.
@@ -63,6 +64,30 @@ pub fn median(runs: &[f64]) -> Option<Estimate> {
     Some(Estimate { value, low, high, how: format!("order statistics, {n} runs"), converged: false })
 }
 
+/// The median of a few runs; its interval is Student's over them, which a run far out makes wider, and holds the
+/// median in any case. `None` of none.
+pub fn middle(runs: &[f64]) -> Option<Estimate> {
+    let mean = mean(runs)?;
+    let value = stalls::median(runs, &mut Vec::new());
+    let how = format!("median, {}", mean.how);
+    Some(Estimate { value, low: mean.low.min(value), high: mean.high.max(value), how, ..mean })
+}
+
+/// By how much the mean of `a` exceeds that of `b`, with Welch's interval; `None` with fewer than two runs of either.
+pub fn difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
+    let part = |runs: &[f64]| {
+        let n = runs.len() as f64;
+        (runs.len() > 1).then(|| (runs.iter().sum::<f64>() / n, deviation(runs).powi(2) / n, n - 1.0))
+    };
+    let ((a, of_a, m), (b, of_b, n)) = (part(a)?, part(b)?);
+    let variance = of_a + of_b;
+    let degrees = variance.powi(2) / (of_a.powi(2) / m + of_b.powi(2) / n);
+    let degrees = if degrees.is_finite() { degrees.floor() } else { m + n };
+    let (value, half) = (a - b, student(degrees as usize) * variance.sqrt());
+    let how = format!("Welch, {} against {} runs", m + 1.0, n + 1.0);
+    Some(Estimate { value, low: value - half, high: value + half, how, converged: false })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +98,21 @@ mod tests {
         let e = mean(&[19.0, 20.0, 21.0]).expect("three runs");
         assert_eq!((e.value, e.how.as_str()), (20.0, "t, 3 runs"));
         assert!((e.low - 17.515_862).abs() < 1e-5 && (e.high - 22.484_138).abs() < 1e-5, "{e:?}");
+    }
+
+    #[test]
+    fn a_median_of_runs_and_a_difference_of_two_kinds() {
+        let e = middle(&[3.0, 3.5, 9.0]).expect("three runs");
+        assert_eq!((e.value, e.how.as_str()), (3.5, "median, t, 3 runs"));
+        assert!(e.low < 3.0 && e.high > 9.0, "one far out makes it wide: {e:?}");
+        assert_eq!(middle(&[]), None);
+        // scipy.stats.ttest_ind([12, 13, 14], [9, 9.5, 10], equal_var=False).confidence_interval(): df 2.94, here 2.
+        let e = difference(&[12.0, 13.0, 14.0], &[9.0, 9.5, 10.0]).expect("enough");
+        assert!(
+            (e.value - 3.5).abs() < 1e-12 && (e.high - e.value - 4.302_65 * 0.645_497).abs() < 1e-4,
+            "{e:?}"
+        );
+        assert_eq!(difference(&[1.0], &[1.0, 2.0]), None);
     }
 
     #[test]

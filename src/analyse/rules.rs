@@ -22,6 +22,9 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// A least amount that nothing reaches: only a clean cliff ends the load, or its budget.
+    pub const UNTIL_CLIFF: usize = usize::MAX;
+
     /// 5 %, at least 1 GiB, at most 3 GiB.
     pub fn standard() -> Self {
         Self {

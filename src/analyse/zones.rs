@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Estimate, interval::student};
+use super::{
+    Estimate,
+    interval::{base_half_width, deviation, student},
+};
 use crate::units::{MIB, Place, Window};
 
 /// Numbers of positions, each level holding the one before it.
@@ -23,6 +26,8 @@ pub struct Zones {
 
 #[derive(Debug, Clone, Default)]
 struct Seen {
+    /// Seconds a byte of each window but the first.
+    each: Vec<f64>,
     windows: u32,
     offset: u64,
     /// Without the first window, which holds the arm's move.
@@ -37,7 +42,7 @@ pub struct Position {
     /// Where, bytes.
     pub offset: u64,
     /// How fast, bytes per second.
-    pub rate: f64,
+    pub speed: Estimate,
 }
 
 /// The whole disk.
@@ -92,6 +97,9 @@ impl Zones {
         if seen.windows > 0 {
             seen.bytes = seen.bytes.saturating_add(window.bytes);
             seen.seconds += window.seconds();
+            if window.bytes > 0 {
+                seen.each.push(window.seconds() / window.bytes as f64);
+            }
         }
         seen.windows += 1;
         seen.total = (seen.total.0.saturating_add(window.bytes), seen.total.1 + window.seconds());
@@ -101,11 +109,8 @@ impl Zones {
     /// nothing.
     pub fn finish(&self) -> Option<Zoned> {
         let good = |s: &&Seen| s.bytes > 0 && s.seconds > 0.0;
-        let positions = self
-            .seen
-            .values()
-            .filter(good)
-            .map(|s| Position { offset: s.offset, rate: s.bytes as f64 / s.seconds });
+        let positions =
+            self.seen.values().filter(good).map(|s| Position { offset: s.offset, speed: s.speed() });
         let time = |step: u32| self.seen.get(&step).filter(good).map(|s| s.seconds / s.bytes as f64);
         let level = LEVELS.iter().rev().find_map(|&level| {
             (0..level).map(|i| time(i * (STEPS / (level - 1)))).collect::<Option<Vec<f64>>>()
@@ -119,7 +124,7 @@ impl Zones {
         match level {
             Some(times) => Some(zoned(self.estimate(&times))),
             None => {
-                let times: Vec<f64> = positions.clone().map(|p| 1.0 / p.rate).collect();
+                let times: Vec<f64> = positions.clone().map(|p| 1.0 / p.speed.value).collect();
                 let value = times.len() as f64 / times.iter().sum::<f64>();
                 (!times.is_empty())
                     .then(|| zoned(Estimate::unbounded(value, "too few positions for an interval")))
@@ -143,6 +148,21 @@ impl Zones {
             how: format!("{} positions", times.len()),
             converged: half <= self.precision * mean,
         }
+    }
+}
+
+impl Seen {
+    /// Throughput at this place, from windows that may be alike.
+    fn speed(&self) -> Estimate {
+        let (value, n) = (self.bytes as f64 / self.seconds, self.each.len());
+        let half = match n {
+            0 | 1 => return Estimate::unbounded(value, "too short for an interval"),
+            2..8 => student(n - 1) * deviation(&self.each) / (n as f64).sqrt(),
+            _ => base_half_width(&self.each),
+        };
+        let half = (half * value).hypot(FLOOR);
+        let high = if half < 1.0 { value / (1.0 - half) } else { f64::INFINITY };
+        Estimate { value, low: value / (1.0 + half), high, how: "batch means".to_owned(), converged: true }
     }
 }
 

@@ -5,6 +5,7 @@ mod bay;
 mod capture;
 mod health;
 mod list;
+mod options;
 mod output;
 mod progress;
 mod report;

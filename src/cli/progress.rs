@@ -180,6 +180,7 @@ impl Watcher for Show<'_> {
                     "bytes_per_second": p.speed,
                     "estimate": estimate,
                     "stalls": p.stalls,
+                    "cliffs": p.cliffs,
                     "seconds_left_at_most": left(p).is_finite().then(|| left(p)),
                 }));
             }
@@ -207,8 +208,9 @@ impl Show<'_> {
         };
         let stalls =
             if p.stalls > 0 { format!(", {}", count(p.stalls as u64, "stall")) } else { String::new() };
+        let slower = if p.cliffs > 0 { ", slowed down" } else { "" };
         let heading = self.heading(p.target, &p.measure.label);
-        format!("{heading} {speed}  {}  {}{left}{stalls}", size(p.bytes), duration(p.seconds))
+        format!("{heading} {speed}  {}  {}{left}{stalls}{slower}", size(p.bytes), duration(p.seconds))
     }
 }
 
@@ -223,6 +225,7 @@ fn budget(m: &Measure) -> (u64, f64) {
     match m.rule {
         Rule::Fixed { bytes, seconds } => (bytes.max(1), seconds.unwrap_or(f64::INFINITY)),
         Rule::Adaptive { bytes, seconds, .. } => (bytes.max(1), seconds),
+        Rule::Again { seconds, .. } => ((m.reach / 2).max(1), seconds),
         Rule::Zones { seconds, .. } => (crate::plan::zone_bytes(), seconds),
     }
 }

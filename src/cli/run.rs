@@ -3,9 +3,8 @@
 use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use super::{
-    Output, Usage,
-    args::{Options, Run},
-    bay,
+    Output, Usage, bay,
+    options::{Options, Run},
     progress::Show,
     results,
     signals::Signals,
@@ -32,7 +31,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let mut ask = ask(args, experiment.block(), targets)?;
+    let mut ask = ask(args, targets, *experiment)?;
     ask.own.memory = memory(&inventory);
     let plan = experiment.plan(&ask)?;
     run::movable(&plan, &inventory, store.dir())?;
@@ -183,7 +182,7 @@ fn carry_out(
     Ok(code)
 }
 
-fn ask(args: &Options, block: u64, targets: Vec<Target>) -> anyhow::Result<Ask> {
+fn ask(args: &Options, targets: Vec<Target>, experiment: &dyn Experiment) -> anyhow::Result<Ask> {
     let loads = args.rw.clone();
     if let Some(twice) =
         loads.iter().flatten().enumerate().find(|(at, l)| loads.iter().flatten().take(*at).any(|o| o == *l))
@@ -197,7 +196,8 @@ fn ask(args: &Options, block: u64, targets: Vec<Target>) -> anyhow::Result<Ask> 
         _ => (Rules::standard(), 30.0),
     };
     // No drive holds more than 2^60 bytes, and sums of less don't overflow.
-    let max_bytes = args.max_bytes.unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
+    let max_bytes =
+        args.max_bytes.or(experiment.max_bytes()).unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
     let rules = Rules {
         precision: args.precision.unwrap_or(rules.precision),
         budget: max_bytes.div_ceil(MIB) as usize,
@@ -208,7 +208,7 @@ fn ask(args: &Options, block: u64, targets: Vec<Target>) -> anyhow::Result<Ask> 
     Ok(Ask {
         targets,
         loads,
-        block: args.bs.unwrap_or(block),
+        block: args.bs.unwrap_or(experiment.block()),
         depth: args.iodepth.unwrap_or(1),
         caching: args.caching.map_or(Caching::Direct, Caching::from),
         read_percent: args.rwmixread.unwrap_or(50),
@@ -279,7 +279,12 @@ fn describe(plan: &Plan) -> String {
             let m = match step {
                 Step::Measure(m) if m.targets.contains(&at) && m.repetition == 1 => m,
                 Step::Errand(e) if e.target == at && e.repetition == 1 => {
-                    lines.push(format!("  {}: {}", e.label, e.task.describe()));
+                    let same = plan.errands().filter(|(_, o)| o.label == e.label && o.target == at);
+                    let times = match same.count() {
+                        0 | 1 => String::new(),
+                        n => format!(", {n} times"),
+                    };
+                    lines.push(format!("  {}: {}{times}", e.label, e.task.describe()));
                     continue;
                 }
                 _ => continue,
@@ -315,6 +320,10 @@ fn describe(plan: &Plan) -> String {
                     let within = seconds.map(|s| format!(" or {}", duration(s))).unwrap_or_default();
                     format!("{}{within}{runs}", size(*bytes))
                 }
+                Rule::Adaptive { rules, .. } if rules.w_min == Rules::UNTIL_CLIFF => {
+                    "until it slows down for good".to_owned()
+                }
+                Rule::Again { .. } => "if it slowed down".to_owned(),
                 Rule::Adaptive { rules, .. } => {
                     format!("until ±{} is sure", aim(rules.precision))
                 }
@@ -386,7 +395,10 @@ fn moves(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{experiments::Bays, inventory::trees};
+    use crate::{
+        experiments::Bays,
+        inventory::{Drive, trees},
+    };
 
     #[test]
     fn a_plan_that_moves_drives_says_how_often() {
@@ -403,6 +415,7 @@ mod tests {
                 capacity: None,
                 size: None,
                 read_only: None,
+                uses: vec![],
                 direct_alignment: 512,
             };
             let rules = Rules::standard();
@@ -424,6 +437,54 @@ mod tests {
         };
         insta::assert_snapshot!(
             [plan(&["sda", "sdb", "sdc", "sdd"], 3 << 30), plan(&["sda", "sdc"], 3 << 30)].join("----\n")
+        );
+    }
+
+    fn target(path: &str, kind: Kind) -> Target {
+        let drive = Drive {
+            name: "sda".to_owned(),
+            model: Some("WDC WD10JPVX".to_owned()),
+            serial: Some("WX61".to_owned()),
+            rotational: true,
+            sectors: 1_953_525_168,
+            ..Drive::default()
+        };
+        Target {
+            given: path.to_owned(),
+            kind,
+            path: path.into(),
+            size: (kind == Kind::BlockDevice).then(|| drive.bytes()),
+            drives: vec![drive],
+            layers: Vec::new(),
+            mount: None,
+            free: Some(500_000_000_000),
+            capacity: None,
+            read_only: None,
+            uses: Vec::new(),
+            direct_alignment: 512,
+        }
+    }
+
+    fn shown(experiment: &str, kind: Kind, path: &str) -> String {
+        use clap::Parser;
+        let typed = ["drivebench", "run", experiment, "--plan", path];
+        let super::super::args::Command::Run(run) = super::super::args::Args::parse_from(typed).command
+        else {
+            panic!("it runs")
+        };
+        let ask = ask(&run.options, vec![target(path, kind)], run.experiment).expect("fits");
+        describe(&run.experiment.plan(&ask).expect("plans"))
+    }
+
+    #[test]
+    fn plans_of_single_experiments() {
+        insta::assert_snapshot!(
+            [
+                shown("cliff", Kind::Directory, "/mnt/a"),
+                shown("cliff", Kind::BlockDevice, "/dev/sda"),
+                shown("spinup", Kind::BlockDevice, "/dev/sda"),
+            ]
+            .join("\n")
         );
     }
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{OFlags, fcntl_getfl, fcntl_setfl, ftruncate},
+    fs::{OFlags, fcntl_getfl, fcntl_setfl, ftruncate, ioctl_blksszget},
     io::Errno,
 };
 
@@ -91,6 +91,11 @@ impl FileTarget {
     /// The smallest unit that really moves past the page cache, bytes: found by trying, for some filesystems accept
     /// the flag and refuse the transfer.
     fn direct_unit(&self, job: &Job) -> Result<u64, EngineError> {
+        // A block device takes its own blocks, whatever they are; trying would wake one that sleeps.
+        let is_device = self.file.metadata().is_ok_and(|about| about.file_type().is_block_device());
+        if let (true, Ok(unit)) = (is_device, ioctl_blksszget(&self.file)) {
+            return Ok(u64::from(unit));
+        }
         for unit in [512, ALIGN as u64] {
             match self.try_direct(job, unit) {
                 Err(e) if matches!(Errno::from_io_error(&e), Some(Errno::INVAL | Errno::OPNOTSUPP)) => {}

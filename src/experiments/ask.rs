@@ -224,6 +224,14 @@ pub enum PlanError {
         /// The block size.
         block: u64,
     },
+    /// It is not what this experiment is about.
+    #[error("{path}: {why}", path = path.display())]
+    Unsuitable {
+        /// The target.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
     /// The existing file is shorter than a block.
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]
     TooSmall {

@@ -4,6 +4,7 @@ mod ask;
 mod baseline;
 mod bays;
 mod cells;
+mod cliff;
 mod compare;
 mod gathered;
 mod pagecache;
@@ -11,16 +12,19 @@ mod series;
 mod site;
 mod sizes;
 mod smallfiles;
+mod spinup;
 mod together;
 mod waiting;
 
 pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
 pub use bays::Bays;
+pub use cliff::Cliff;
 pub use compare::{CompareError, Side, compare};
 pub use pagecache::PageCache;
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
+pub use spinup::Spinup;
 pub use together::Together;
 pub use waiting::waiting;
 
@@ -47,6 +51,11 @@ pub trait Experiment: Sync + fmt::Debug {
         4096
     }
 
+    /// Most bytes a load moves where nobody asks for less or more; `None` leaves it to the precision asked for.
+    fn max_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// What it would do. Touches no drive.
     ///
     /// # Errors
@@ -58,7 +67,8 @@ pub trait Experiment: Sync + fmt::Debug {
 }
 
 /// All experiments.
-pub const REGISTER: [&dyn Experiment; 6] = [&Baseline, &Together, &Bays, &Sizes, &PageCache, &SmallFiles];
+pub const REGISTER: [&dyn Experiment; 8] =
+    [&Baseline, &Together, &Bays, &Sizes, &PageCache, &Cliff, &Spinup, &SmallFiles];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

@@ -22,6 +22,8 @@ pub(super) struct Run {
     pub repetition: u32,
     pub estimate: Estimate,
     pub throughput: Throughput,
+    /// What it rests on.
+    pub adaptive: Adaptive,
     pub zoned: Option<Zoned>,
     pub tail: Tail,
     /// Speed over time; nothing in a zone measurement.
@@ -34,7 +36,7 @@ pub(super) struct Run {
 impl Series {
     pub fn new(m: &Measure) -> Self {
         let rules = match &m.rule {
-            Rule::Adaptive { rules, .. } => rules.clone(),
+            Rule::Adaptive { rules, .. } | Rule::Again { rules, .. } => rules.clone(),
             // A fixed load is looked at for stalls and cliffs only: the rule must take all of its windows.
             _ => Rules { precision: 1e-9, give_up: None, budget: 1 << 40, ..Rules::standard() },
         };
@@ -96,7 +98,8 @@ impl Series {
             }
             _ => throughput.estimate.clone(),
         };
-        let Self { tail, timeline, .. } = self;
-        Run { repetition: m.repetition, estimate, throughput, zoned, tail, timeline, bytes, seconds, ended }
+        let Self { adaptive, tail, timeline, .. } = self;
+        let repetition = m.repetition;
+        Run { repetition, estimate, throughput, adaptive, zoned, tail, timeline, bytes, seconds, ended }
     }
 }

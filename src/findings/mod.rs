@@ -44,7 +44,7 @@ pub struct Named {
     pub target: String,
     /// What it is, such as `write throughput`.
     pub name: String,
-    /// Its unit: `B/s` or `s`.
+    /// Its unit: `B/s`, `s` or `B`.
     pub unit: String,
     /// The number.
     pub estimate: Estimate,

@@ -119,6 +119,7 @@ mod tests {
             capacity: None,
             size: None,
             read_only: None,
+            uses: vec![],
             direct_alignment: 512,
         }
     }

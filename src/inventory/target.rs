@@ -63,6 +63,9 @@ pub struct Target {
     pub size: Option<u64>,
     /// Why nothing can be written; none where it can.
     pub read_only: Option<String>,
+    /// What else its drives are used for: where their filesystems are mounted, and `swap`.
+    #[serde(default)]
+    pub uses: Vec<String>,
     /// What offset and length of direct I/O must be multiples of, bytes.
     pub direct_alignment: u32,
 }
@@ -254,6 +257,7 @@ fn block_device(
     let logical = logical.or_else(|| sysfs.number(&format!("{dir}/queue/logical_block_size"))).unwrap_or(512);
     let under = inventory.under(block);
     Ok(Target {
+        uses: uses(inventory, &under.drives),
         given: given.to_owned(),
         kind,
         path,
@@ -297,6 +301,7 @@ fn on_filesystem(
     let under = inventory.under(blocks);
     let space = statvfs(&path).ok();
     Ok(Target {
+        uses: uses(inventory, &under.drives),
         given: given.to_owned(),
         kind,
         drives: under.drives.into_iter().cloned().collect(),
@@ -309,6 +314,16 @@ fn on_filesystem(
         direct_alignment: if OWN_BLOCKS.contains(&filesystem) { logical.max(4096) } else { logical },
         path,
     })
+}
+
+/// What `drives` are used for.
+fn uses(inventory: &Inventory, drives: &[&Drive]) -> Vec<String> {
+    let on = |of: Vec<&Drive>| of.iter().any(|a| drives.iter().any(|b| a.name == b.name));
+    let mounts = inventory.mounts.iter().filter(|mount| on(inventory.drives_of(mount)));
+    let mut uses: Vec<String> = mounts.map(|mount| mount.path.clone()).collect();
+    uses.extend(on(inventory.swap_drives()).then(|| "swap".to_owned()));
+    uses.dedup();
+    uses
 }
 
 fn why_read_only(kind: Kind, path: &Path, mount: Option<&Mount>) -> Option<String> {

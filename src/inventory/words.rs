@@ -81,6 +81,7 @@ mod tests {
             capacity: None,
             size: None,
             read_only: None,
+            uses: Vec::new(),
             direct_alignment: 512,
         }
     }

@@ -97,6 +97,13 @@ pub enum Task {
         /// Most seconds.
         seconds: f64,
     },
+    /// Let it fall asleep: by command or, where it refuses, by its own timer.
+    Standby {
+        /// The drive's node.
+        device: String,
+        /// How long its own timer is waited for, s.
+        patience: f64,
+    },
 }
 
 /// Files of one size.
@@ -121,6 +128,9 @@ impl FileSet {
 }
 
 impl Task {
+    /// How long a disk is given to come to rest after it was told to, s.
+    pub const SETTLE: f64 = 10.0;
+
     /// What it does to the target at most.
     fn cost(&self) -> Cost {
         match self {
@@ -131,6 +141,9 @@ impl Task {
             Self::ReadFiles { set, seconds } => {
                 Cost { read: set.bytes(), seconds: Some(*seconds), ..Cost::default() }
             }
+            Self::Standby { patience, .. } => {
+                Cost { seconds: Some(Self::SETTLE + patience), ..Cost::default() }
+            }
         }
     }
 
@@ -140,6 +153,10 @@ impl Task {
             Self::Pause { seconds } => format!("leave it alone for {}", duration(*seconds)),
             Self::WriteFiles { .. } => "sync at the end included".to_owned(),
             Self::ReadFiles { .. } => "dropped from the page cache before".to_owned(),
+            Self::Standby { patience, .. } => {
+                let patience = duration(*patience);
+                format!("hdparm -y; where refused, up to {patience} for its own timer")
+            }
         }
     }
 }
@@ -182,6 +199,14 @@ pub enum Rule {
         rules: Rules,
         /// Most bytes to move.
         bytes: u64,
+        /// Most seconds.
+        seconds: f64,
+    },
+    /// The load before it again, where that one fell off a cliff: it goes on where that one ended, and moves at most as
+    /// much, within the same bytes.
+    Again {
+        /// As of the load before.
+        rules: Rules,
         /// Most seconds.
         seconds: f64,
     },
@@ -259,6 +284,13 @@ impl Plan {
         named.unwrap_or_else(|| full.to_owned())
     }
 
+    /// Whether the step at this position is left out where the load before it fell off no cliff: a load that goes on
+    /// after one, and the pause before it.
+    pub fn needs_cliff(&self, step: usize) -> bool {
+        let again = |at: usize| matches!(self.steps.get(at), Some(Step::Measure(m)) if matches!(m.rule, Rule::Again { .. }));
+        again(step) || matches!(self.steps.get(step), Some(Step::Errand(_))) && again(step + 1)
+    }
+
     /// The most it costs the target at this position.
     pub fn cost(&self, target: usize) -> Cost {
         let mut cost = Cost { seconds: Some(0.0), ..Cost::default() };
@@ -266,6 +298,8 @@ impl Plan {
             let (bytes, seconds) = match m.rule {
                 Rule::Fixed { bytes, seconds } => (bytes, seconds),
                 Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+                // Counted with the load before.
+                Rule::Again { seconds, .. } => (0, Some(seconds)),
                 Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
             };
             let (written, read) = if m.load.writes() { (bytes, 0) } else { (0, bytes) };
@@ -292,7 +326,7 @@ impl Measure {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
             Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
-            Rule::Zones { seconds, .. } => (self.reach, Some(seconds)),
+            Rule::Zones { seconds, .. } | Rule::Again { seconds, .. } => (self.reach, Some(seconds)),
         };
         let bytes = bytes.min(CACHED).min(self.reach) / self.load.block * self.load.block;
         let writes = self.load.writes();

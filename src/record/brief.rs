@@ -176,6 +176,7 @@ mod tests {
             capacity: None,
             size: None,
             read_only: None,
+            uses: Vec::new(),
             direct_alignment: 512,
         }
     }

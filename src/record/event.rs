@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     inventory::{Check, Drive, Inventory, Processors},
     plan::{Measure, Plan},
-    units::{EngineInfo, Outcome, Place, Window},
+    units::{EngineInfo, Outcome, Place, Power, Window},
 };
 
 /// The form of the record this version writes. It grows when a reader of the form before would misread it.
@@ -122,7 +122,7 @@ pub enum Event {
 }
 
 /// What an errand took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Took {
     /// How long, s.
@@ -133,6 +133,23 @@ pub struct Took {
     pub files: u64,
     /// Someone asked to stop before it was done.
     pub cut_short: bool,
+    /// How a drive was brought to sleep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slept: Option<Slept>,
+}
+
+/// How a drive was brought to sleep, and what it said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Slept {
+    /// Command lines of the programs that were asked, each with what came of it.
+    pub asked: Vec<String>,
+    /// It took the command; else its own timer was waited for.
+    pub told: bool,
+    /// What it said in the end.
+    pub power: Power,
+    /// Bytes that others moved on it meanwhile, which keep it awake.
+    pub others: u64,
 }
 
 /// How a record begins.

@@ -9,7 +9,7 @@ mod writer;
 
 pub use brief::Brief;
 pub use done::Done;
-pub use event::{End, Event, How, Resume, SCHEMA, Start, Took, When};
+pub use event::{End, Event, How, Resume, SCHEMA, Slept, Start, Took, When};
 pub use reader::{ReadError, Reader};
 pub use store::{Store, StoreError};
 pub use writer::Writer;

@@ -209,6 +209,7 @@ mod tests {
             capacity: None,
             size: None,
             read_only: None,
+            uses: vec![],
             direct_alignment: 512,
         };
         let targets = vec![target("sda"), target("sdc")];

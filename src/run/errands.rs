@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::{RunError, Setting, files::Files, folder::Work};
+use super::{RunError, Setting, files::Files, folder::Work, standby};
 use crate::{
-    inventory::Target,
+    inventory::{Snapshot, Target},
     plan::{Errand, Task},
-    record::Took,
+    record::{Slept, Took},
+    tools::System,
 };
 
 /// How often a wait looks whether it should end.
@@ -20,22 +21,25 @@ pub(super) fn run(
     setting: &Setting<'_>,
 ) -> Result<(Took, Option<String>), RunError> {
     let since = Instant::now();
-    match errand.task {
-        Task::Pause { seconds } => pause(since, seconds, setting),
+    let mut slept = None;
+    match &errand.task {
+        Task::Pause { seconds } => pause(*seconds, setting),
+        Task::Standby { device, patience } => slept = Some(sleep(device, *patience, target, setting)?),
         Task::WriteFiles { set, seed, seconds, .. } => {
             let folder = files.folder(errand.target, target)?;
-            return Ok(folder.work(Work::Write { set, seed }, seconds, setting.cancel));
+            return Ok(folder.work(Work::Write { set: *set, seed: *seed }, *seconds, setting.cancel));
         }
         Task::ReadFiles { set, seconds } => {
             let folder = files.folder(errand.target, target)?;
-            return Ok(folder.work(Work::Read { set }, seconds, setting.cancel));
+            return Ok(folder.work(Work::Read { set: *set }, *seconds, setting.cancel));
         }
     }
     let cut_short = setting.cancel.is_set();
-    Ok((Took { seconds: since.elapsed().as_secs_f64(), cut_short, ..Took::default() }, None))
+    Ok((Took { seconds: since.elapsed().as_secs_f64(), cut_short, slept, ..Took::default() }, None))
 }
 
-fn pause(since: Instant, seconds: f64, setting: &Setting<'_>) {
+fn pause(seconds: f64, setting: &Setting<'_>) {
+    let since = Instant::now();
     while !setting.cancel.is_set() {
         let left = seconds - since.elapsed().as_secs_f64();
         if left <= 0.0 {
@@ -43,4 +47,21 @@ fn pause(since: Instant, seconds: f64, setting: &Setting<'_>) {
         }
         std::thread::sleep(GLANCE.min(Duration::from_secs_f64(left)));
     }
+}
+
+/// Brings the target's drive to sleep, and looks who else moved something on it meanwhile.
+fn sleep(device: &str, patience: f64, target: &Target, setting: &Setting<'_>) -> Result<Slept, RunError> {
+    let store = setting.store.to_str().and_then(|path| Target::resolve(setting.inventory, path).ok());
+    let same = |name: &str| target.drives.iter().any(|drive| drive.name == name);
+    if store.iter().flat_map(|store| &store.drives).any(|drive| same(&drive.name)) {
+        return Err(RunError::StoreWakes(device.to_owned()));
+    }
+    let before = Snapshot::take(setting.sysroot, &target.drives);
+    let slept = standby::send(device, patience, &System::default(), &mut |seconds| {
+        pause(seconds, setting);
+        !setting.cancel.is_set()
+    })?;
+    let after = Snapshot::take(setting.sysroot, &target.drives);
+    let moved = target.drives.iter().filter_map(|drive| before.between(&after, &drive.name));
+    Ok(Slept { others: moved.map(|did| did.read + did.written).sum(), ..slept })
 }

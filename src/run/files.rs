@@ -26,6 +26,8 @@ struct Open {
     scratch: Option<Scratch>,
     /// Bytes from the start that can be read back: all of an existing file, what was written of a scratch file.
     readable: u64,
+    /// The last load fell off a cliff.
+    fell: bool,
 }
 
 /// How long removing a file may take.
@@ -62,7 +64,7 @@ impl Files {
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
         let path = scratch.path().map(Path::to_owned);
-        self.open[at] = Some(Open { file, scratch: Some(scratch), readable: 0 });
+        self.open[at] = Some(Open { file, scratch: Some(scratch), readable: 0, fell: false });
         Ok(path)
     }
 
@@ -71,7 +73,7 @@ impl Files {
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
         if self.open[at].is_none() {
             let (file, readable) = open_existing(target).map_err(cannot)?;
-            self.open[at] = Some(Open { file: Arc::new(file), scratch: None, readable });
+            self.open[at] = Some(Open { file: Arc::new(file), scratch: None, readable, fell: false });
         }
         match &self.open[at] {
             Some(open) => {
@@ -105,6 +107,18 @@ impl Files {
                 .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
         };
         Ok(self.folders[at].insert(folder))
+    }
+
+    /// Notes whether the last load on this target fell off a cliff.
+    pub fn note_cliff(&mut self, at: usize, fell: bool) {
+        if let Some(open) = &mut self.open[at] {
+            open.fell = fell;
+        }
+    }
+
+    /// Whether the last load on this target fell off a cliff.
+    pub fn fell(&self, at: usize) -> bool {
+        self.open[at].as_ref().is_some_and(|open| open.fell)
     }
 
     /// What loads moved on each target.

@@ -13,8 +13,25 @@ use crate::{
 pub struct Site {
     /// Position of the target in the plan.
     pub target: usize,
-    /// How much of it may be touched, bytes from its start.
+    /// Where the part begins that may be touched, bytes.
+    pub offset: u64,
+    /// How much may be touched from there on, bytes.
     pub length: u64,
+}
+
+impl Site {
+    /// What `m` may touch of a target of which so many bytes from the start can be read back.
+    pub fn of(m: &Measure, target: usize, readable: u64) -> Self {
+        let (offset, length) = match m.rule {
+            Rule::Again { .. } => {
+                let offset = readable.next_multiple_of(m.load.block);
+                (offset, m.reach.saturating_sub(offset).min(readable))
+            }
+            _ if m.only_written => (0, readable.min(m.reach)),
+            _ => (0, m.reach),
+        };
+        Self { target, offset, length }
+    }
 }
 
 /// How far a load has come.
@@ -34,6 +51,8 @@ pub struct Progress<'a> {
     pub estimate: Option<Estimate>,
     /// Stalls seen so far.
     pub stalls: usize,
+    /// Cliffs seen so far.
+    pub cliffs: usize,
 }
 
 /// What can be seen of a measurement while it runs.
@@ -85,14 +104,19 @@ pub fn measure(
                 &mut |_, w: &Window| Enough { stop: w.to_ns as f64 / 1e9 >= most, ..Enough::default() };
             run(engine, m, sites, *bytes, cancel, show, rule)
         }
-        Rule::Adaptive { rules, bytes, seconds } => {
+        Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds } => {
+            let bytes = match m.rule {
+                Rule::Adaptive { bytes, .. } => bytes,
+                _ => sites.iter().map(|site| site.length).min().unwrap_or(0) / m.load.block * m.load.block,
+            };
             let mut rule: Vec<Adaptive> = sites.iter().map(|_| Adaptive::new(rules)).collect();
-            run(engine, m, sites, *bytes, cancel, show, &mut |at, window| {
+            run(engine, m, sites, bytes, cancel, show, &mut |at, window| {
                 let decided = rule[at].push(window).stops();
                 Enough {
                     stop: decided || window.to_ns as f64 / 1e9 >= *seconds,
                     estimate: rule[at].progress(),
                     stalls: rule[at].stalls_seen(),
+                    cliffs: rule[at].cliffs_seen(),
                 }
             })
         }
@@ -105,6 +129,7 @@ struct Enough {
     stop: bool,
     estimate: Option<Estimate>,
     stalls: usize,
+    cliffs: usize,
 }
 
 fn run(
@@ -119,7 +144,7 @@ fn run(
     let job = |(at, site): (usize, &Site)| Job {
         target: at,
         load: m.load.clone(),
-        extent: Extent { offset: 0, length: site.length },
+        extent: Extent { offset: site.offset, length: site.length },
         bytes,
         window: m.window(),
     };
@@ -138,6 +163,7 @@ fn run(
             speed: window.bytes as f64 / window.seconds(),
             estimate: enough.estimate,
             stalls: enough.stalls,
+            cliffs: enough.cliffs,
         };
         let watched = show(Seen::Progress(progress));
         if enough.stop || [shown, watched].contains(&Flow::Stop) { Flow::Stop } else { Flow::Continue }

@@ -7,6 +7,7 @@ mod folder;
 mod lock;
 mod measure;
 mod scratch;
+mod standby;
 mod zones;
 
 use std::{
@@ -24,8 +25,9 @@ pub use scratch::{Swept, sweep, sweep_directory};
 use crate::{
     engine::{self, Cancel, EngineError, Flow},
     inventory::{Drive, Inventory, Kind, Moved, Preflight, ProcessorWatch, Snapshot, Sysroot, Target},
-    plan::{Errand, Measure, Plan, Step, Task},
+    plan::{Errand, Measure, Plan, Rule, Step, Task},
     record::{Event, How, When, Writer},
+    tools::ToolError,
     units::{Direction, Ended, Load, Outcome, Pattern, percent, size},
 };
 
@@ -91,6 +93,21 @@ pub enum RunError {
     /// Nothing to read: the load before wrote nothing.
     #[error("nothing was written that could be read back")]
     NothingWritten,
+    /// Another program can't be asked.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// Only root may talk to a drive past the kernel.
+    #[error(
+        "only root may send {0} to standby and ask whether it sleeps, which a user who may read it may not: \
+         call it with sudo"
+    )]
+    NotRoot(String),
+    /// What is recorded would wake the drive.
+    #[error(
+        "the results are kept on {0} itself, and every line of them would wake it: keep them on another drive, \
+         with --store DIR"
+    )]
+    StoreWakes(String),
     /// The record can't be written on, so no result would be kept.
     #[error("the record can't be written: {0}")]
     Record(#[from] io::Error),
@@ -185,6 +202,9 @@ pub fn execute(planned: &Plan, done: &BTreeSet<usize>, setting: &mut Setting<'_>
         if touched.iter().any(|t| failed.iter().any(|(f, _)| f == t)) {
             continue;
         }
+        if plan.needs_cliff(at) && !touched.iter().all(|&target| files.fell(target)) {
+            continue;
+        }
         let done = match step {
             Step::Arrange(_) => Ok(Vec::new()),
             Step::Scratch { target, bytes } => scratch(&plan, *target, *bytes, &mut files, setting),
@@ -257,7 +277,7 @@ fn errand(
     match errand.task {
         Task::WriteFiles { .. } => files.add(target, Moved { written: took.bytes, read: 0 }),
         Task::ReadFiles { .. } => files.add(target, Moved { written: 0, read: took.bytes }),
-        Task::Pause { .. } => {}
+        Task::Pause { .. } | Task::Standby { .. } => {}
     }
     setting.emit(Event::Errand { step, target, took })?;
     Ok(trouble.map(|text| (target, text)).into_iter().collect())
@@ -274,8 +294,13 @@ fn loads(
     let mut sites = Vec::new();
     for &target in &m.targets {
         let (file, readable) = files.open(target, &plan.targets[target])?;
-        let length = if m.only_written { readable.min(m.reach) } else { m.reach };
-        if length < m.load.block {
+        let site = Site::of(m, target, readable);
+        if matches!(m.rule, Rule::Again { .. }) && site.length < m.load.block {
+            let text = "No room was left to write once more after the pause.".to_owned();
+            setting.emit(Event::Note { target: Some(target), text })?;
+            return Ok(Vec::new());
+        }
+        if site.length < m.load.block {
             return Err(RunError::NothingWritten);
         }
         if m.cold {
@@ -284,7 +309,7 @@ fn loads(
                 .cool(target, setting.cancel)
                 .map_err(|source| RunError::Cool { path: path.clone(), source })?;
         }
-        sites.push(Site { target, length });
+        sites.push(site);
         opened.push(file);
     }
     let mut engine = engine::open(plan.engine.as_deref(), &m.load, opened)?;
@@ -296,12 +321,14 @@ fn loads(
     setting.writer.quiet(m.targets.iter().any(|&t| shares_drive(store.as_ref(), &plan.targets[t])));
 
     let mut unwritten = Ok(());
+    let mut fell = vec![false; plan.targets.len()];
     let (cancel, sysroot) = (setting.cancel, setting.sysroot);
     let (since, mut looked) = (Instant::now(), Instant::now());
     let mut processors = ProcessorWatch::begin(sysroot);
     let outcomes = measure(engine.as_mut(), m, &sites, cancel, &mut |seen| {
         let event = match seen {
             Seen::Progress(progress) => {
+                fell[progress.target] = progress.cliffs > 0;
                 setting.watcher.progress(&progress);
                 if looked.elapsed() >= GLANCE {
                     processors.look(sysroot);
@@ -331,6 +358,7 @@ fn loads(
     setting.emit(Event::Processors { step, did })?;
     for (site, outcome) in sites.iter().zip(&outcomes) {
         files.account(site.target, outcome, written_from_start(m, site, outcome));
+        files.note_cliff(site.target, fell[site.target]);
     }
     let failures = sites.iter().zip(&outcomes).filter_map(|(site, outcome)| match &outcome.ended {
         Ended::Failed { what, offset, message, .. } => {
@@ -346,7 +374,7 @@ fn loads(
 fn written_from_start(m: &Measure, site: &Site, outcome: &Outcome) -> u64 {
     let gapless = m.load.pattern == Pattern::Sequential && m.load.direction == Direction::Write;
     let whole = site.length / m.load.block * m.load.block;
-    if gapless { outcome.bytes_written.min(whole) } else { 0 }
+    if gapless { site.offset + outcome.bytes_written.min(whole) } else { 0 }
 }
 
 /// The command that repeats a load with fio.

@@ -64,6 +64,7 @@ fn one(
                     speed: window.bytes as f64 / window.seconds(),
                     estimate: zones.finish().map(|z| z.estimate),
                     stalls: 0,
+                    cliffs: 0,
                 }));
                 shown
             })?;

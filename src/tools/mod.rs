@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, fmt, time::Duration};
 
+pub mod hdparm;
 pub mod lsblk;
 mod replay;
 pub mod smartctl;

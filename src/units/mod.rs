@@ -4,6 +4,7 @@ mod health;
 mod histogram;
 mod load;
 mod outcome;
+mod power;
 mod size;
 mod window;
 
@@ -11,5 +12,6 @@ pub use health::Health;
 pub use histogram::Histogram;
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern};
 pub use outcome::{Ended, EngineInfo, Outcome};
+pub use power::Power;
 pub use size::{KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size};
 pub use window::{Place, SlowOp, Window};

@@ -1,4 +1,4 @@
-//! Runs of baseline on modelled drives, as a run goes: planned, carried out, recorded.
+//! Runs of experiments on modelled drives, as a run goes: planned, carried out, recorded.
 #![allow(dead_code, reason = "tests and benchmarks use their part of it")]
 
 use drivebench::{
@@ -9,10 +9,10 @@ use drivebench::{
     },
     experiments::{Ask, Baseline, Effort, Experiment, LoadName, Own},
     inventory::{Drive, Kind, Target},
-    plan::Plan,
-    record::Event,
+    plan::{Plan, Step, Task},
+    record::{Event, Slept, Took},
     run::{self, Seen, Site},
-    units::{Caching, MIB},
+    units::{Caching, MIB, Power},
 };
 
 /// A directory on a drive that exists only as a model; a whole device where it rotates.
@@ -35,6 +35,7 @@ pub fn target(name: &str, capacity: u64, rotates: bool) -> Target {
         capacity: None,
         size: Some(capacity),
         read_only: None,
+        uses: Vec::new(),
         direct_alignment: 512,
     }
 }
@@ -67,15 +68,33 @@ pub fn plan(ask: &Ask) -> Result<Plan, EngineError> {
     Baseline.plan(ask).map_err(|e| EngineError::Job(e.to_string()))
 }
 
+/// The plan that an experiment makes of it.
+pub fn plan_of(experiment: &dyn Experiment, ask: &Ask) -> Result<Plan, EngineError> {
+    experiment.plan(ask).map_err(|e| EngineError::Job(e.to_string()))
+}
+
 /// Carries a plan out on modelled drives, one a target, and gives the events a record would hold.
 pub fn carry_out(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> {
     let mut sim = Sim::new(board)?;
     let mut events = vec![Event::Plan { plan: plan.clone() }];
     let mut written = vec![0; plan.targets.len()];
-    for (step, m) in plan.measures() {
-        let reach = |target: usize| if m.only_written { m.reach.min(written[target]) } else { m.reach };
-        let sites: Vec<Site> =
-            m.targets.iter().map(|&target| Site { target, length: reach(target) }).collect();
+    let mut fell = vec![false; plan.targets.len()];
+    for (step, what) in plan.steps.iter().enumerate() {
+        let m = match what {
+            Step::Measure(m) if !plan.needs_cliff(step) || m.targets.iter().all(|&target| fell[target]) => m,
+            Step::Errand(e) if !plan.needs_cliff(step) || fell[e.target] => {
+                let (took, slept) = rest(&e.task);
+                sim.rest(took);
+                let took = Took { seconds: took, slept, ..Took::default() };
+                events.push(Event::Errand { step, target: e.target, took });
+                continue;
+            }
+            _ => continue,
+        };
+        let sites: Vec<Site> = m.targets.iter().map(|&target| Site::of(m, target, written[target])).collect();
+        if sites.iter().any(|site| site.length < m.load.block) {
+            continue;
+        }
         events.push(Event::Step { step, engine: sim.info(), at: String::new(), instead: None });
         let mut one = Placed { sim: &mut sim, targets: &m.targets };
         let outcomes = run::measure(&mut one, m, &sites, &Cancel::default(), &mut |seen| {
@@ -86,15 +105,27 @@ pub fn carry_out(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> 
                 Seen::Outcome { target, zone, outcome } => {
                     events.push(Event::Outcome { step, target, zone, outcome: outcome.clone(), again: None });
                 }
-                Seen::Progress(_) => {}
+                Seen::Progress(progress) => fell[progress.target] = progress.cliffs > 0,
             }
             Flow::Continue
         })?;
         for (site, outcome) in sites.iter().zip(&outcomes) {
-            written[site.target] = outcome.bytes_written.min(site.length).max(written[site.target]);
+            let filled = site.offset + outcome.bytes_written.min(site.length);
+            written[site.target] = filled.max(written[site.target]);
         }
     }
     Ok(events)
+}
+
+/// How long an errand takes, s, and what a drive says of it that can't be told to sleep.
+fn rest(task: &Task) -> (f64, Option<Slept>) {
+    match task {
+        Task::Pause { seconds } => (*seconds, None),
+        Task::Standby { patience, .. } => {
+            (*patience, Some(Slept { power: Power::Standby, ..Slept::default() }))
+        }
+        Task::WriteFiles { .. } | Task::ReadFiles { .. } => unreachable!("the model has no files"),
+    }
 }
 
 /// The sim's drives are the plan's targets; an engine is opened over those of one step.

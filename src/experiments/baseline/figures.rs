@@ -128,8 +128,8 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
         title: title(plan, group, "speed over the disk"),
         text: format!(
             "From {} at the beginning to {} at {}.",
-            rate(first.rate),
-            rate(last.rate),
+            rate(first.speed.value),
+            rate(last.speed.value),
             decimal_bytes(last.offset)
         ),
         n: format!("n = {}", count(positions.len() as u64, "position")),
@@ -138,7 +138,7 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
         curves: vec![curve(
             "",
             Style::Line,
-            positions.iter().map(|p| Point::new(p.offset as f64, p.rate)).collect(),
+            positions.iter().map(|p| Point::new(p.offset as f64, p.speed.value)).collect(),
         )],
         ..Figure::default()
     })

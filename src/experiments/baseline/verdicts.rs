@@ -91,8 +91,8 @@ fn zones(run: &Run) -> Option<String> {
     let (first, last) = (positions.first()?, positions.last()?);
     Some(format!(
         "From {} at the beginning of the disk to {} at its end; the speed given is that of reading all of it.",
-        rate(first.rate),
-        rate(last.rate)
+        rate(first.speed.value),
+        rate(last.speed.value)
     ))
 }
 

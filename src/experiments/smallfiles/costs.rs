@@ -57,8 +57,8 @@ impl Costs {
             };
             let Some((_, _, took)) = errands.iter().find(whole) else { continue };
             match sets.iter_mut().find(|s| s.set == set) {
-                Some(same) => same.runs.push(*took),
-                None => sets.push(Set { set, runs: vec![*took] }),
+                Some(same) => same.runs.push(took.clone()),
+                None => sets.push(Set { set, runs: vec![took.clone()] }),
             }
         }
         sets.sort_by_key(|s| s.set.size);

@@ -176,6 +176,7 @@ mod tests {
             capacity: None,
             size: None,
             read_only: None,
+            uses: vec![],
             direct_alignment: 512,
         };
         let targets: Vec<Target> = buses.iter().map(target).collect();

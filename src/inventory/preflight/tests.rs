@@ -18,6 +18,7 @@ fn target(inventory: &Inventory, path: &str) -> Target {
         capacity: Some(62_000_000_000),
         size: None,
         read_only: None,
+        uses: Vec::new(),
         direct_alignment: 512,
     }
 }

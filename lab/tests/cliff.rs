@@ -1,0 +1,74 @@
+//! `drivebench run cliff` in a machine of the lab, compared with what the drive did meanwhile.
+#![allow(clippy::disallowed_methods)]
+
+use std::{path::Path, time::Duration};
+
+use drivebench_lab::{
+    Machine, Options, Scenario,
+    ledger::{Entry, Kind},
+    truth,
+};
+use serde_json::Value;
+
+/// A cache that is filled in seconds.
+const CACHE: f64 = 96.0 * 1_048_576.0;
+
+/// Between the two speeds, bytes per second.
+const MIDDLE: f64 = 22e6;
+
+/// Bytes written until the cache was full for the first time, and both speeds, bytes per second. A little of it drains
+/// between any two operations, so the ledger's causes name it to the end; how long operations took tells.
+fn truth_of(entries: &[Entry]) -> (f64, f64, f64) {
+    let (first, last) = (entries.first().expect("writes"), entries.last().expect("writes"));
+    let slow = |e: &Entry| e.length as f64 / ((e.end_ns - e.start_ns) as f64 / 1e9) < MIDDLE;
+    let full = entries.windows(8).position(|part| part.iter().all(slow)).expect("a cache that was filled");
+    let full_ns = entries[full].start_ns;
+    let bytes = |part: &[Entry]| part.iter().map(|e| e.length as f64).sum::<f64>();
+    let seconds = |from: u64, to: u64| (to - from) as f64 / 1e9;
+    let (before, after) = (bytes(&entries[..full]), bytes(&entries[full..]));
+    (before, before / seconds(first.start_ns, full_ns), after / seconds(full_ns, last.end_ns))
+}
+
+#[test]
+fn the_size_of_a_cache_and_both_speeds_and_what_a_pause_restores() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/cliff.toml");
+    let mut scenario = Scenario::read(&path).expect("a scenario").faster(2.0);
+    let cache = scenario.drives[0].model.cache.as_mut().expect("a cache");
+    cache.bytes = CACHE;
+    let machine = Machine::start(&scenario, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    // Ten seconds at 10 MB/s restore all of it.
+    let command = "drivebench run cliff /mnt/a --pause 12s --max-bytes 2GiB --format json";
+    let output =
+        machine.run(&command.split(' ').collect::<Vec<_>>(), Duration::from_secs(400)).expect("runs");
+    assert_eq!(output.code, 0, "{}", String::from_utf8_lossy(&output.stderr));
+    let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let named = |name: &str| {
+        let all = findings["estimates"].as_array().expect("estimates");
+        let found =
+            all.iter().find(|e| e["name"] == name).unwrap_or_else(|| panic!("no '{name}' in {findings}"));
+        found["estimate"]["value"].as_f64().expect("a value")
+    };
+
+    let entries = machine.ledger(0).expect("a ledger");
+    // What the filesystem writes by itself is little; what the load writes comes in two pieces.
+    let mut runs = truth::runs(&entries, Kind::Write, 6.0);
+    runs.sort_by_key(|run| std::cmp::Reverse(run.bytes));
+    let writes: Vec<Entry> =
+        entries.into_iter().filter(|e| e.kind == Kind::Write && e.length >= 65_536).collect();
+    let of = |run: &truth::Run| truth_of(&truth::within(&writes, run.from_ns, run.to_ns));
+    let mut pieces: Vec<&truth::Run> = runs.iter().take(2).collect();
+    pieces.sort_by_key(|run| run.from_ns);
+    let [first, again] = pieces[..] else { panic!("two pieces: {}", runs.len()) };
+    let (took, before, after) = of(first);
+    let close = |name: &str, truth: f64, share: f64| {
+        let ratio = named(name) / truth;
+        eprintln!("{name}: {:.0}, the drive did {truth:.0}, ratio {ratio:.3}", named(name));
+        assert!((ratio - 1.0).abs() < share, "{name}: {}, not {truth}", named(name));
+    };
+    close("fast region", took, 0.10);
+    close("write throughput before", before, 0.05);
+    close("write throughput after", after, 0.05);
+    close("fast region after the pause", of(again).0, 0.10);
+    let left = machine.ask(&["ls", "-A", "/mnt/a"]).expect("lists");
+    assert_eq!(left.trim(), "lost+found");
+}

@@ -1,0 +1,145 @@
+//! What cliff's numbers mean, in sentences.
+
+use super::findings::{Writing, Written, places};
+use crate::{
+    analyse::{Estimate, Fall, Position, Zoned},
+    units::{Ended, decimal_bytes, duration, percent, rate, size},
+};
+
+/// A fast part smaller than this many chunks can't be told from the beginning's noise.
+const LEAST: u64 = 32;
+
+/// What is said of one directory.
+pub(super) fn written(written: &Written<'_>) -> String {
+    let first = &written.first;
+    if written.cached {
+        return "Direct writing was refused, and through the page cache nothing can be said of the drive's own. Try a \
+                directory on another filesystem of that drive."
+            .to_owned();
+    }
+    let mut said = Vec::new();
+    for fall in &first.falls {
+        said.push(fell(fall));
+    }
+    match first.last() {
+        Some(fall) => {
+            let most = decimal_bytes(fall.at.value as u64);
+            if !fall.gradual {
+                said.push(format!(
+                    "What is copied at once and is smaller than {most} runs at the first speed, all beyond it at the last."
+                ));
+            }
+            said.extend(restored(written, fall));
+        }
+        None => said.extend(none(first)),
+    }
+    if let Some(Ended::Failed { what, offset, message, .. }) = &first.run.ended {
+        said.push(format!("A {what} at offset {} failed: {message}.", size(*offset)));
+    }
+    said.join(" ")
+}
+
+fn fell(fall: &Fall) -> String {
+    let (at, low, high) = (fall.at.value, fall.at.low, fall.at.high);
+    let [at, low, high] = [at, low, high].map(|bytes| decimal_bytes(bytes as u64));
+    let (before, after) = (speed(&fall.before), speed(&fall.after));
+    if fall.gradual {
+        format!(
+            "Writes slow down bit by bit, from {before} to {after}, as what warms up does; nothing was used up at a \
+             certain place."
+        )
+    } else {
+        format!("Writes slow down after {at} (95 %: {low} to {high}): from {before} to {after}.")
+    }
+}
+
+/// A speed with its interval, or with why there is none.
+fn speed(e: &Estimate) -> String {
+    match e.high.is_finite() {
+        true => format!("{} ({} to {})", rate(e.value), rate(e.low), rate(e.high)),
+        false => format!("{} (too short for an interval)", rate(e.value)),
+    }
+}
+
+/// Nothing fell, and what that can't exclude.
+fn none(first: &Writing) -> Vec<String> {
+    let run = &first.run;
+    let bytes = decimal_bytes(run.bytes);
+    if run.throughput.unseen.is_none() {
+        return vec![format!("{bytes} are too little to see anything: at least 128 MiB are needed.")];
+    }
+    let why = match run.ended {
+        Some(Ended::Finished) => "--max-bytes or the free space ended it",
+        Some(Ended::Stopped) => "--max-time ended it",
+        _ => "it was stopped",
+    };
+    vec![
+        format!("No lasting slow-down within {bytes}; {why}. Writes: {}.", speed(&run.estimate)),
+        format!(
+            "A fast part larger than that can't be excluded, nor one smaller than {}: SSDs have some of tens of GB. Raise \
+             --max-bytes and --max-time to look further.",
+            size(LEAST * run.throughput.chunk)
+        ),
+    ]
+}
+
+/// What the pause did.
+fn restored(written: &Written<'_>, fall: &Fall) -> Option<String> {
+    let (Some(pause), Some(again)) = (written.pause, &written.again) else {
+        return Some("Whether a pause restores the fast part was not tried.".to_owned());
+    };
+    let rest = duration(pause);
+    let bytes = decimal_bytes(again.run.bytes);
+    let Some(second) = again.last() else {
+        if again.run.throughput.unseen.is_none() {
+            return Some(format!(
+                "After {rest} of rest {bytes} were written: too little to say what was restored."
+            ));
+        }
+        let middle = (fall.before.value * fall.after.value).sqrt();
+        return Some(if again.run.estimate.value < middle {
+            let least = size(LEAST * again.run.throughput.chunk);
+            format!(
+                "After {rest} of rest it was slow from the start: less than {least} were restored. A longer --pause tells more."
+            )
+        } else {
+            format!("After {rest} of rest {bytes} were fast again: so much at least was restored.")
+        });
+    };
+    let [at, low, high] = [second.at.value, second.at.low, second.at.high].map(|b| decimal_bytes(b as u64));
+    let fast = format!("After {rest} of rest {at} were fast again ({low} to {high})");
+    Some(if second.at.high >= fall.at.low {
+        format!("{fast}: the pause restored all of it.")
+    } else {
+        let share = second.at.value / fall.at.value;
+        format!(
+            "{fast}, {} of the first time: {} for each second of rest.",
+            percent(share),
+            rate(second.at.value / pause).trim_end_matches("/s")
+        )
+    })
+}
+
+/// What is said of a disk's gradient.
+pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
+    let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
+        return "Too few places were read to say how the speed changes over the disk.".to_owned();
+    };
+    let mut said = vec![format!(
+        "Reads: {} at the beginning of the disk, {} in its middle, {} at its end.",
+        speed(&first.speed),
+        speed(&middle.speed),
+        speed(&last.speed)
+    )];
+    let ratio = last.speed.value / first.speed.value;
+    if last.speed.high < first.speed.low {
+        said.push(format!(
+            "The end is at {} of the beginning: put what must be fast into the first partition.",
+            percent(ratio)
+        ));
+    } else {
+        said.push("No real difference between beginning and end.".to_owned());
+    }
+    said.extend(zoned.map(|zoned| format!("Reading all of it: {}.", speed(&zoned.estimate))));
+    said.join(" ")
+}

@@ -1,0 +1,169 @@
+//! How spinup plans itself.
+
+use super::super::{
+    ask::{Ask, PlanError},
+    site::reach,
+};
+use crate::{
+    inventory::{Kind, Target},
+    plan::{Errand, Measure, Plan, Rule, Step, Task},
+    units::{Caching, Content, Direction, Load, MIB, Pattern},
+};
+
+/// Reads while the disk spins.
+pub(super) const SPINNING: &str = "read while spinning";
+/// Letting it fall asleep.
+pub(super) const STANDBY: &str = "standby";
+/// The read that wakes it.
+pub(super) const FIRST: &str = "first read";
+/// A copy while the disk spins.
+pub(super) const COPY: &str = "copy while spinning";
+/// A copy that wakes it first.
+pub(super) const COLD_COPY: &str = "copy from standby";
+
+/// Repetitions where nobody says.
+const RUNS: u32 = 5;
+/// One read.
+const READ: u64 = 4096;
+/// Reads while spinning: their median is what one costs.
+const READS: u64 = 16;
+/// A copy: as much as makes a few seconds, little enough to be repeated.
+const COPY_BYTES: u64 = 256 * MIB;
+/// Slower than any disk that works, s.
+const READ_SECONDS: f64 = 15.0;
+/// The same for a copy, s.
+const COPY_SECONDS: f64 = 30.0;
+/// The least a drive's own timer is waited for where it must be, s.
+const LEAST_PATIENCE: f64 = 60.0;
+
+pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+    if ask.targets.is_empty() {
+        return Err(PlanError::NoTarget);
+    }
+    let mut steps = Vec::new();
+    for (at, target) in ask.targets.iter().enumerate() {
+        let device = device(target)?;
+        let read = READ.max(u64::from(target.direct_alignment));
+        let small = Ask { block: read, ..ask.clone() };
+        let whole = reach(target, &small, false)?;
+        let copied = COPY_BYTES.min(ask.effort.max_bytes).min(whole) / MIB * MIB;
+        let one = One { at, ask, device, whole, read, copied };
+        let runs = ask.own.runs.unwrap_or(RUNS);
+        for run in 1..=runs {
+            steps.push(one.random(SPINNING, run, READS));
+            steps.push(one.standby(run));
+            steps.push(one.random(FIRST, run, 1));
+        }
+        for run in (1..=runs).filter(|_| copied > 0) {
+            steps.push(one.copy(COPY, run));
+            steps.push(one.standby(runs + run));
+            steps.push(one.copy(COLD_COPY, run));
+        }
+    }
+    Ok(Plan {
+        experiment: "spinup".to_owned(),
+        protocol: None,
+        engine: ask.engine.clone(),
+        targets: ask.targets.clone(),
+        steps,
+    })
+}
+
+/// The steps of one target.
+struct One<'a> {
+    at: usize,
+    ask: &'a Ask,
+    device: String,
+    /// Bytes of it.
+    whole: u64,
+    /// Bytes of a read.
+    read: u64,
+    /// Bytes of a copy.
+    copied: u64,
+}
+
+impl One<'_> {
+    /// Reads at random places; each repetition has its own, so that the drive's cache holds none.
+    fn random(&self, label: &str, run: u32, reads: u64) -> Step {
+        let seed =
+            self.ask.seed.wrapping_mul(1000).wrapping_add(u64::from(2 * run)) + u64::from(label == FIRST);
+        let rule = Rule::Fixed { bytes: reads * self.read, seconds: Some(READ_SECONDS) };
+        self.measure(label, run, self.load(Pattern::Random, self.read, seed), rule, self.whole)
+    }
+
+    fn copy(&self, label: &str, run: u32) -> Step {
+        let rule = Rule::Fixed { bytes: self.copied, seconds: Some(COPY_SECONDS) };
+        self.measure(label, run, self.load(Pattern::Sequential, MIB, self.ask.seed), rule, self.copied)
+    }
+
+    fn standby(&self, repetition: u32) -> Step {
+        let standbys = 2 * self.ask.own.runs.unwrap_or(RUNS);
+        let patience = self.ask.effort.max_seconds / f64::from(standbys);
+        let patience = (patience - Task::SETTLE - READ_SECONDS - COPY_SECONDS).max(LEAST_PATIENCE);
+        Step::Errand(Errand {
+            label: STANDBY.to_owned(),
+            repetition,
+            target: self.at,
+            task: Task::Standby {
+                device: self.device.clone(),
+                patience: self.ask.own.pause.unwrap_or(patience),
+            },
+        })
+    }
+
+    fn load(&self, pattern: Pattern, block: u64, seed: u64) -> Load {
+        Load {
+            direction: Direction::Read,
+            pattern,
+            block,
+            depth: 1,
+            caching: Caching::Direct,
+            content: Content::Random,
+            seed,
+            verify: false,
+        }
+    }
+
+    fn measure(&self, label: &str, repetition: u32, load: Load, rule: Rule, reach: u64) -> Step {
+        Step::Measure(Measure {
+            label: label.to_owned(),
+            repetition,
+            targets: vec![self.at],
+            load,
+            rule,
+            reach,
+            only_written: false,
+            cold: false,
+        })
+    }
+}
+
+/// The node of the one disk that can be let sleep, or why there is none.
+fn device(target: &Target) -> Result<String, PlanError> {
+    let refuse = |why: String| Err(PlanError::Unsuitable { path: target.path.clone(), why });
+    let [drive] = &target.drives[..] else {
+        return refuse("it is not on one drive of its own; name a disk, such as /dev/sda".to_owned());
+    };
+    let node = format!("/dev/{}", drive.name.replace('!', "/"));
+    if !target.rotates() {
+        return refuse(format!("{} does not rotate, so there is nothing to spin up", drive.label()));
+    }
+    let system = |used: &&String| {
+        ["/", "/usr", "/var", "swap"].contains(&used.as_str())
+            || used.as_str() == "/boot"
+            || used.starts_with("/boot/")
+    };
+    if let Some(used) = target.uses.iter().find(system) {
+        return refuse(format!(
+            "{} carries {used}: the system keeps waking it, and would hang while it sleeps; measure it from a system \
+             that runs from another drive",
+            drive.label()
+        ));
+    }
+    if target.kind != Kind::BlockDevice || target.path.as_os_str() != node.as_str() {
+        return refuse(format!(
+            "a filesystem or part of it may be read from memory; name the whole disk: {node}, as root"
+        ));
+    }
+    Ok(node)
+}

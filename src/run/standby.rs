@@ -1,0 +1,193 @@
+//! Brings a drive to sleep: by command, else by leaving it alone until its own timer ends.
+
+use super::RunError;
+use crate::{
+    plan::Task,
+    record::Slept,
+    tools::{
+        Output, Query, Runner,
+        hdparm::{accepted, denied, parse_power, power, standby},
+    },
+    units::Power,
+};
+
+/// The first wait for a drive's own timer, s. Each is twice the one before, because there are drives whose timer begins
+/// anew when they are asked whether they sleep.
+const FIRST: f64 = 5.0;
+
+/// Sends the drive at `device` to sleep; where it refuses, waits up to `patience` s for its own timer. `rest` lets
+/// time go by and says whether to go on.
+///
+/// # Errors
+/// Where hdparm isn't there, or only root may.
+pub(super) fn send(
+    device: &str,
+    patience: f64,
+    runner: &dyn Runner,
+    rest: &mut dyn FnMut(f64) -> bool,
+) -> Result<Slept, RunError> {
+    let mut slept = Slept::default();
+    let ask = |slept: &mut Slept, query: Query| -> Result<Output, RunError> {
+        let output = runner.ask(&query)?;
+        if denied(&output) {
+            return Err(RunError::NotRoot(device.to_owned()));
+        }
+        slept.asked.push(format!("{query}: {}", answer(&output)));
+        Ok(output)
+    };
+    // It has just been read: one that claims to sleep now isn't believed later.
+    let believed = parse_power(&ask(&mut slept, power(device))?) == Power::Awake;
+    slept.told = accepted(&ask(&mut slept, standby(device))?);
+    if slept.told {
+        let go_on = rest(Task::SETTLE);
+        slept.power = parse_power(&ask(&mut slept, power(device))?);
+        if !believed {
+            slept.power = Power::Unknown;
+        }
+        // Who took the command and then says nothing is taken to have obeyed; the read that follows shows it.
+        if slept.power != Power::Awake || !go_on {
+            return Ok(slept);
+        }
+        slept.told = false;
+    }
+    if !believed {
+        rest(patience);
+        return Ok(slept);
+    }
+    let (mut gap, mut left) = (FIRST, patience);
+    loop {
+        if left < 3.0 * gap {
+            gap = left;
+        }
+        let go_on = rest(gap);
+        left -= gap;
+        slept.power = parse_power(&ask(&mut slept, power(device))?);
+        if slept.power == Power::Standby || left <= 0.0 || !go_on {
+            return Ok(slept);
+        }
+        gap *= 2.0;
+    }
+}
+
+/// What a program said, in a line.
+fn answer(output: &Output) -> String {
+    let lines = output.stdout.lines().chain(output.stderr.lines()).map(str::trim);
+    let said: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.ends_with(':')).collect();
+    if said.is_empty() { output.complaint() } else { said.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::tools::ToolError;
+
+    /// A drive behind hdparm, in a time of its own.
+    #[derive(Default)]
+    struct Disk {
+        now: Cell<f64>,
+        idle_since: Cell<f64>,
+        /// Its own timer, s.
+        timer: f64,
+        /// It takes the command.
+        obeys: bool,
+        asleep: Cell<bool>,
+        /// A question begins its timer anew.
+        touchy: bool,
+        /// What it says whatever it does.
+        always: Option<&'static str>,
+    }
+
+    impl Disk {
+        fn sleep(&self, patience: f64) -> (Slept, f64) {
+            let slept = send("/dev/sda", patience, self, &mut |seconds| {
+                self.now.set(self.now.get() + seconds);
+                true
+            });
+            (slept.expect("hdparm answers"), self.now.get())
+        }
+    }
+
+    impl Runner for Disk {
+        fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+            let line = query.to_string();
+            let mut output = Output { code: Some(0), ..Output::default() };
+            if line.contains("-y") {
+                output.stdout = "
+/dev/sda:
+ issuing standby command
+"
+                .to_owned();
+                if self.obeys {
+                    self.asleep.set(true);
+                } else {
+                    output.stderr = "SG_IO: bad/missing sense data, sb[]:  70 00 05 00".to_owned();
+                }
+                return Ok(output);
+            }
+            if self.timer > 0.0 && self.now.get() - self.idle_since.get() >= self.timer {
+                self.asleep.set(true);
+            } else if self.touchy {
+                self.idle_since.set(self.now.get());
+            }
+            let state = self.always.unwrap_or(if self.asleep.get() { "standby" } else { "active/idle" });
+            output.stdout = format!(
+                "
+/dev/sda:
+ drive state is:  {state}
+"
+            );
+            Ok(output)
+        }
+
+        fn stream(
+            &self,
+            query: &Query,
+            _: &dyn Fn() -> bool,
+            _: &mut dyn FnMut(&str),
+        ) -> Result<Output, ToolError> {
+            self.ask(query)
+        }
+    }
+
+    #[test]
+    fn a_disk_that_obeys_is_given_time_to_come_to_rest() {
+        let (slept, seconds) = Disk { obeys: true, ..Disk::default() }.sleep(180.0);
+        assert_eq!((slept.told, slept.power, seconds), (true, Power::Standby, Task::SETTLE));
+        insta::assert_snapshot!(slept.asked.join("
+"), @r"
+        hdparm -C /dev/sda: drive state is:  active/idle
+        hdparm -y /dev/sda: issuing standby command
+        hdparm -C /dev/sda: drive state is:  standby
+        ");
+    }
+
+    #[test]
+    fn where_it_refuses_its_own_timer_is_waited_out() {
+        let (slept, seconds) = Disk { timer: 12.0, ..Disk::default() }.sleep(180.0);
+        assert_eq!((slept.told, slept.power, seconds), (false, Power::Standby, 15.0));
+        let (slept, seconds) = Disk { timer: 12.0, touchy: true, ..Disk::default() }.sleep(180.0);
+        assert_eq!((slept.power, seconds), (Power::Standby, 35.0), "asked less and less often");
+        let (slept, seconds) = Disk { timer: 600.0, ..Disk::default() }.sleep(180.0);
+        assert_eq!((slept.power, seconds), (Power::Awake, 180.0), "patience ends");
+    }
+
+    #[test]
+    fn a_bridge_that_always_says_the_same_is_not_believed() {
+        let bridge = || Disk { timer: 12.0, always: Some("standby"), ..Disk::default() };
+        let (slept, seconds) = bridge().sleep(20.0);
+        assert_eq!((slept.told, slept.power, seconds), (false, Power::Unknown, 20.0));
+        let (slept, seconds) = Disk { obeys: true, ..bridge() }.sleep(20.0);
+        assert_eq!((slept.told, slept.power, seconds), (true, Power::Unknown, Task::SETTLE));
+    }
+
+    #[test]
+    fn only_root_may() {
+        let output =
+            Output { code: Some(13), stderr: "/dev/sda: Permission denied".to_owned(), ..Output::default() };
+        let runner = crate::tools::Replay::default().answer("hdparm", output);
+        let error = send("/dev/sda", 1.0, &runner, &mut |_| true).expect_err("denied");
+        assert!(matches!(error, RunError::NotRoot(_)), "{error}");
+    }
+}

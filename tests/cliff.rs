@@ -1,0 +1,217 @@
+//! cliff on modelled drives, whose truth is known: from the plan to the sentences.
+
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use drivebench::{
+    analyse::{Estimate, Rules},
+    engine::sim::{Board, Cache, Drift, Model, Noise, Stalls, Zone},
+    experiments::{Ask, Cliff, Experiment},
+    findings::Findings,
+    record::Event,
+    report::{Format, Style, render},
+    units::MIB,
+};
+use modelled::{ask, carry_out, plan_of, target};
+
+const GB: u64 = 1_000_000_000;
+const CACHE: f64 = 402_653_184.0;
+
+/// A stick that writes at `rate`, bytes per second, with the usual noise.
+fn stick(rate: f64) -> Model {
+    Model {
+        capacity: 62 * GB,
+        write: vec![Zone { from: 0, rate }],
+        read: vec![Zone { from: 0, rate: 28e6 }],
+        noise: Noise { variation: 0.05, memory: 0.5, run: 0.005 },
+        ..Model::default()
+    }
+}
+
+/// One whose first 384 MiB are fast; they are free again at 5 MB/s of rest.
+fn cached() -> Model {
+    Model { cache: Some(Cache { bytes: CACHE, free: 1.0, rate: 25e6, drain: 5e6 }), ..stick(5e6) }
+}
+
+/// Stops for 0.44 s every 61 MiB, and for 2.6 s every 200 MiB.
+fn stalling(model: Model) -> Model {
+    let stalls = |every: f64, seconds| Stalls {
+        every: every * MIB as f64,
+        every_variation: 0.2,
+        seconds,
+        seconds_variation: 0.02,
+        ..Stalls::default()
+    };
+    Model { stalls: vec![stalls(61.0, 0.44), stalls(200.0, 2.6)], ..model }
+}
+
+fn asked(pause: f64) -> Ask {
+    let mut asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
+    asked.effort.max_bytes = 4 << 30;
+    asked.own.pause = Some(pause);
+    asked
+}
+
+fn events(asked: &Ask, model: Model, seed: u64) -> Vec<Event> {
+    let board = Board { drives: vec![model], buses: Vec::new(), seed };
+    carry_out(&plan_of(&Cliff, asked).expect("plans"), &board).expect("runs")
+}
+
+fn measured(asked: &Ask, model: &Model, seed: u64) -> Findings {
+    Cliff.findings(&mut events(asked, model.clone(), seed).into_iter())
+}
+
+fn estimate<'a>(findings: &'a Findings, name: &str) -> Option<&'a Estimate> {
+    findings.estimates.iter().find(|named| named.name == name).map(|named| &named.estimate)
+}
+
+fn said(findings: &Findings) -> String {
+    render(findings, Format::Text, Style::PLAIN)
+}
+
+/// Medians of five drives: fast region, speed before, speed after.
+fn medians(model: &Model) -> [f64; 3] {
+    let runs: Vec<Findings> = (1..=5).map(|seed| measured(&asked(60.0), model, seed)).collect();
+    ["fast region", "write throughput before", "write throughput after"].map(|name| {
+        let mut values: Vec<f64> = runs
+            .iter()
+            .map(|run| estimate(run, name).unwrap_or_else(|| panic!("{}", said(run))).value)
+            .collect();
+        values.sort_by(f64::total_cmp);
+        values[2]
+    })
+}
+
+fn close(what: &str, value: f64, truth: f64, share: f64) {
+    assert!((value / truth - 1.0).abs() < share, "{what}: {value}, not {truth}");
+}
+
+#[test]
+fn the_size_of_a_cache_and_both_speeds() {
+    let [size, before, after] = medians(&cached());
+    close("size", size, CACHE, 0.02);
+    close("before", before, 25e6, 0.05);
+    close("after", after, 5e6, 0.05);
+}
+
+#[test]
+fn stalls_do_not_fool_it() {
+    let [size, before, after] = medians(&stalling(cached()));
+    let with = |rate: f64| MIB as f64 / (MIB as f64 / rate + 0.44 / 61.0 + 2.6 / 200.0);
+    close("size", size, CACHE, 0.10);
+    // Two long stalls and six short ones are all that fits into the fast part.
+    close("before", before, with(25e6), 0.15);
+    close("after", after, with(5e6), 0.05);
+    for seed in 1..=10 {
+        let findings = measured(&asked(60.0), &stalling(stick(18e6)), seed);
+        assert!(estimate(&findings, "fast region").is_none(), "seed {seed}: {}", said(&findings));
+    }
+}
+
+#[test]
+fn what_it_says_and_what_a_pause_restores() {
+    // 60 s at 5 MB/s are three quarters of it.
+    let findings = measured(&asked(60.0), &cached(), 1);
+    insta::assert_snapshot!(said(&findings));
+    let again = estimate(&findings, "fast region after the pause").expect("seen");
+    close("restored", again.value, 300e6, 0.02);
+    assert!(again.low <= 300e6 && 300e6 <= again.high, "{again:?}");
+    let figure = &findings.figures[0];
+    assert_eq!((figure.curves.len(), figure.marks.len(), figure.bands.len()), (2, 1, 1));
+    assert!(figure.curves.iter().all(|curve| curve.points.len() > 100), "{}", figure.n);
+
+    let whole = said(&measured(&asked(600.0), &cached(), 1)).replace('\n', " ");
+    assert!(whole.contains("the pause restored all of it"), "{whole}");
+    let none = said(&measured(&asked(1.0), &cached(), 1)).replace('\n', " ");
+    assert!(none.contains("it was slow from the start"), "{none}");
+}
+
+#[test]
+fn without_a_cliff_it_says_how_far_it_looked() {
+    let events = events(&asked(60.0), stick(18e6), 1);
+    assert!(
+        !events.iter().any(|event| matches!(event, Event::Errand { .. })),
+        "nothing to restore, no pause"
+    );
+    insta::assert_snapshot!(said(&Cliff.findings(&mut events.into_iter())));
+}
+
+#[test]
+fn warming_up_is_no_cliff() {
+    let model = Model { drift: Some(Drift { to: 0.6, over: 2e9 }), ..stick(18e6) };
+    let text = said(&measured(&asked(60.0), &model, 1)).replace('\n', " ");
+    assert!(!text.contains("Writes slow down after"), "{text}");
+}
+
+#[test]
+fn a_file_with_no_room_left_shows_at_least_what_it_had_room_for() {
+    let mut asked = asked(600.0);
+    let mut text = |most| {
+        asked.effort.max_bytes = most;
+        said(&measured(&asked, &cached(), 1)).replace('\n', " ")
+    };
+    let some = text(900 * MIB);
+    assert!(some.contains("so much at least was restored"), "{some}");
+    let little = text(640 * MIB);
+    assert!(little.contains("too little to say what was restored"), "{little}");
+}
+
+#[test]
+fn the_gradient_of_a_disk() {
+    let rates = [180e6, 170e6, 150e6, 120e6, 90e6];
+    let zones = (0..).zip(rates).map(|(i, rate)| Zone { from: i * 100 * GB, rate }).collect();
+    let noise = Noise { variation: 0.02, memory: 0.5, run: 0.003 };
+    let model = Model {
+        capacity: 500 * GB,
+        read: zones,
+        write: vec![Zone { from: 0, rate: 1e6 }],
+        seek_seconds: 0.012,
+        noise,
+        ..Model::default()
+    };
+    let asked = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), MIB);
+    let findings = measured(&asked, &model, 1);
+    insta::assert_snapshot!(said(&findings));
+    for (name, truth) in [("beginning", 180e6), ("middle", 150e6), ("end", 90e6)] {
+        let e = estimate(&findings, &format!("read at the {name}")).expect("measured");
+        assert!(e.low <= truth && truth <= e.high && e.half_width() < 0.05, "{name}: {e:?}");
+    }
+    assert_eq!(findings.figures[0].curves[0].points.len(), 17);
+}
+
+#[test]
+fn a_record_that_ends_early_is_worth_what_it_holds() {
+    let events = events(&asked(60.0), cached(), 1);
+    for keep in [0, 1, 2, 3, 40, 200, 520, events.len() - 30, events.len()] {
+        let text = said(&Cliff.findings(&mut events[..keep].iter().cloned()));
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
+    }
+    let plan = plan_of(&Cliff, &asked(60.0)).expect("plans");
+    let cost = plan.cost(0);
+    assert_eq!((cost.written, cost.read, plan.space(0)), (4 << 30, 0, 4 << 30));
+}
+
+#[test]
+fn the_page_cache_tells_nothing_of_the_drive() {
+    let mut events = events(&asked(60.0), cached(), 1);
+    let plan = plan_of(&Cliff, &asked(60.0)).expect("plans");
+    let (_, write) = plan.measures().next().expect("a write");
+    if let Some(Event::Step { instead, .. }) = events.get_mut(1) {
+        *instead = Some(Box::new(write.through_cache()));
+    }
+    let findings = Cliff.findings(&mut events.into_iter());
+    assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct writing was refused"));
+}
+
+#[test]
+fn what_it_is_not_for() {
+    let refused = |change: &dyn Fn(&mut Ask)| {
+        let mut asked = asked(60.0);
+        change(&mut asked);
+        Cliff.plan(&asked).expect_err("refused").to_string()
+    };
+    let kind = |kind| refused(&|asked| asked.targets[0].kind = kind);
+    insta::assert_snapshot!(
+        [kind(drivebench::inventory::Kind::File), kind(drivebench::inventory::Kind::BlockDevice)].join("\n")
+    );
+}

@@ -1,0 +1,140 @@
+//! spinup on modelled disks, whose truth is known: from the plan to the sentences.
+
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use drivebench::{
+    analyse::{Estimate, Rules},
+    engine::sim::{Board, Model, Noise, Standby, Zone},
+    experiments::{Ask, Experiment, Spinup},
+    findings::Findings,
+    inventory::{Kind, Medium, Target},
+    plan::Plan,
+    record::Event,
+    report::{Format, Style, render},
+};
+use modelled::{ask, carry_out, plan_of, target};
+
+const GB: u64 = 1_000_000_000;
+
+/// A disk that sleeps after 12 s and takes 3.5 s to wake.
+fn disk() -> Model {
+    Model {
+        capacity: 1000 * GB,
+        read: vec![Zone { from: 0, rate: 60e6 }, Zone { from: 500 * GB, rate: 40e6 }],
+        write: vec![Zone { from: 0, rate: 58e6 }],
+        operation_seconds: 0.1e-3,
+        seek_seconds: 12e-3,
+        standby: Some(Standby { after_seconds: 12.0, wake_seconds: 3.5 }),
+        noise: Noise { variation: 0.02, memory: 0.5, run: 0.02 },
+        ..Model::default()
+    }
+}
+
+fn whole_disk() -> Target {
+    let mut disk = target("WX61A54C7801", 1000 * GB, true);
+    disk.drives[0].name = "sda".to_owned();
+    (disk.path, disk.given) = ("/dev/sda".into(), "/dev/sda".to_owned());
+    disk
+}
+
+fn asked(pause: f64) -> Ask {
+    let mut asked = ask(vec![whole_disk()], Rules::standard(), 4096);
+    asked.effort.max_seconds = 1800.0;
+    asked.own.pause = Some(pause);
+    asked
+}
+
+fn events(asked: &Ask, model: Model, seed: u64) -> Vec<Event> {
+    let board = Board { drives: vec![model], buses: Vec::new(), seed };
+    carry_out(&plan_of(&Spinup, asked).expect("plans"), &board).expect("runs")
+}
+
+fn measured(asked: &Ask, model: Model, seed: u64) -> Findings {
+    Spinup.findings(&mut events(asked, model, seed).into_iter())
+}
+
+fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
+    let named = findings.estimates.iter().find(|named| named.name == name);
+    &named.unwrap_or_else(|| panic!("no '{name}'")).estimate
+}
+
+fn said(findings: &Findings) -> String {
+    render(findings, Format::Text, Style::PLAIN)
+}
+
+#[test]
+fn the_time_to_wake_within_a_fifth_of_a_second() {
+    let runs: Vec<Findings> = (1..=5).map(|seed| measured(&asked(15.0), disk(), seed)).collect();
+    let mut direct: Vec<f64> = runs.iter().map(|run| estimate(run, "spin-up time").value).collect();
+    direct.sort_by(f64::total_cmp);
+    assert!((direct[2] - 3.5).abs() < 0.2, "{direct:?}");
+    for run in &runs {
+        let (direct, copies) = (estimate(run, "spin-up time"), estimate(run, "spin-up time by copies"));
+        assert!(copies.low <= 3.5 && 3.5 <= copies.high, "{copies:?}");
+        assert!(copies.high - copies.low > 2.0 * (direct.high - direct.low), "{copies:?} and {direct:?}");
+    }
+    insta::assert_snapshot!(said(&runs[0]));
+    assert_eq!(runs[0].figures[0].curves[1].points.len(), 2);
+}
+
+#[test]
+fn a_disk_that_never_slept_has_no_time_to_wake() {
+    let findings = measured(&asked(10.0), disk(), 1);
+    assert!(
+        findings.estimates.iter().all(|named| named.name == "read while spinning"),
+        "{:?}",
+        findings.estimates
+    );
+    let text = said(&findings).replace('\n', " ");
+    assert!(text.contains("It was not seen to sleep"), "{text}");
+}
+
+#[test]
+fn one_run_has_no_interval() {
+    let mut asked = asked(15.0);
+    asked.own.runs = Some(1);
+    let findings = measured(&asked, disk(), 1);
+    assert!(estimate(&findings, "spin-up time").high.is_infinite());
+    assert!(said(&findings).contains("without an interval"), "{}", said(&findings));
+}
+
+#[test]
+fn a_record_that_ends_early_is_worth_what_it_holds() {
+    let events = events(&asked(15.0), disk(), 1);
+    for keep in 0..events.len() {
+        let text = said(&Spinup.findings(&mut events[..keep].iter().cloned()));
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
+    }
+}
+
+#[test]
+fn what_must_not_sleep_or_can_not_is_refused() {
+    let refused = |change: &dyn Fn(&mut Target)| {
+        let mut asked = asked(15.0);
+        change(&mut asked.targets[0]);
+        Spinup.plan(&asked).expect_err("refused").to_string()
+    };
+    let used = |by: &str| refused(&|target| target.uses = vec!["/mnt/a".to_owned(), by.to_owned()]);
+    insta::assert_snapshot!(
+        [
+            used("/"),
+            used("/boot/firmware"),
+            used("swap"),
+            refused(&|target| target.drives[0].medium = Medium::Flash),
+            refused(&|target| target.kind = Kind::Directory),
+            refused(&|target| target.drives.clear()),
+            refused(&|target| target.path = "/dev/sda1".into()),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn what_it_would_cost() {
+    let plan: Plan = plan_of(&Spinup, &asked(15.0)).expect("plans");
+    let cost = plan.cost(0);
+    assert_eq!(cost.written, 0);
+    assert_eq!(cost.seconds, Some(10.0 * (25.0 + 15.0 + 30.0)));
+    assert_eq!((plan.measures().count(), plan.errands().count()), (20, 10));
+}
