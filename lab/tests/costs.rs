@@ -46,7 +46,7 @@ fn sizes_finds_the_knee_of_the_model() {
     let machine = start("pi-zero", 0.25);
     let model = &machine.scenario().drives[1].model;
     let (cost, write, read) = (model.operation_seconds, model.write[0].rate, model.read[0].rate);
-    let json = out(&machine, "drivebench run sizes --largest 64k --max-bytes 512k --format json /mnt/b");
+    let json = out(&machine, "drivebench run sizes --largest 64k --max-bytes 192k --format json /mnt/b");
     let findings = serde_json::from_str(&json).expect("JSON");
     for (way, rate) in [("write direct", write), ("read direct", read)] {
         let knee = value(&findings, &format!("{way} knee"));

@@ -19,14 +19,25 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
         return Err(Usage(format!("{twice} is named twice")).into());
     }
     let store = results::store(store)?;
-    let all = args.runs.iter().map(|run| results::findings(&store, run));
-    let all: Vec<Findings> = all.collect::<anyhow::Result<_>>()?;
+    let runs = args.runs.iter().map(|run| results::findings(&store, run));
+    let mut all: Vec<Findings> = runs.collect::<anyhow::Result<_>>()?;
     let dir = args.out.clone().unwrap_or_else(|| format!("drivebench-{}", args.runs.join("-")).into());
     if dir.symlink_metadata().is_ok() {
         return Err(
             Usage(format!("{} exists: name a directory that doesn't, with --out", dir.display())).into()
         );
     }
+    // What differs is what readers of several runs look for first.
+    let mut compared = Vec::new();
+    for other in args.runs.iter().skip(1) {
+        match results::compared(&store, &args.runs[0], other) {
+            Ok(findings) => compared.push(findings),
+            Err(e) => {
+                output.note(&format!("{} and {other} stand side by side, not compared: {e}.", args.runs[0]))
+            }
+        }
+    }
+    all.splice(0..0, compared);
     let files = files(&all);
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
     write(&dir, &files).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;

@@ -53,6 +53,12 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     }
 }
 
+/// Two runs, compared as `results compare` does.
+pub(super) fn compared(store: &Store, first: &str, second: &str) -> anyhow::Result<Findings> {
+    let (first, second) = (side(store, first)?, side(store, second)?);
+    Ok(experiments::compare((&first.0, None), Some((&second.0, None)))?)
+}
+
 /// `RUN` or `RUN:TARGET`.
 fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Side, Option<&'a str>)> {
     let (run, target) = text.split_once(':').map_or((text, None), |(run, target)| (run, Some(target)));
