@@ -38,7 +38,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     if args.plan {
         let text = match Format::from(args.format) {
             Format::Json => serde_json::to_string_pretty(&plan)? + "\n",
-            _ => describe(&plan),
+            _ => describe(&plan).lines().map(|line| line_of(line, output.style)).collect(),
         };
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
@@ -345,6 +345,12 @@ fn describe(plan: &Plan) -> String {
     }
     lines.extend(moves(plan));
     lines.join("\n") + "\n"
+}
+
+/// A line of a plan, indented as it was where it takes several.
+fn line_of(line: &str, style: Style) -> String {
+    let text = line.trim_start();
+    wrapped(text, &line[..line.len() - text.len()], style)
 }
 
 /// What people have to do with their hands.

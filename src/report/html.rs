@@ -42,11 +42,11 @@ pub fn html(all: &[Findings]) -> String {
             body {
                 main {
                     @if let [one] = all {
-                        article { h1 { (first_up(&one.question)) } (body(one, 0)) }
+                        article { h1 { (first_up(&one.question)) } (body(one, 0, true)) }
                     } @else {
                         h1 { (title) }
                         @for (i, one) in all.iter().enumerate() {
-                            article { h2 { (first_up(&one.question)) } (body(one, i)) }
+                            article { h2 { (first_up(&one.question)) } (body(one, i, false)) }
                         }
                     }
                     footer { p { "Worked out by drivebench from what it recorded. A speed in MB/s is 10⁶ bytes a second." } }
@@ -57,7 +57,15 @@ pub fn html(all: &[Findings]) -> String {
     page.into_string()
 }
 
-fn body(findings: &Findings, nth: usize) -> Markup {
+fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
+    // No level is left out below the page's own heading, or below that of one of several.
+    let heading = |text: &str| {
+        if alone {
+            html! { h2 { (text) } }
+        } else {
+            html! { h3 { (text) } }
+        }
+    };
     html! {
         p.soft { "drivebench " (findings.experiment) " · run " (findings.run) }
         @if findings.modelled {
@@ -71,10 +79,10 @@ fn body(findings: &Findings, nth: usize) -> Markup {
         }
         @for one in &findings.tables { (table(one)) }
         @if !findings.flags.is_empty() {
-            h3 { "What was flagged" }
+            (heading("What was flagged"))
             ul { @for flag in &findings.flags { li { (glued(flag)) } } }
         }
-        h3 { "How it was measured" }
+        (heading("How it was measured"))
         ul { @for line in &findings.context { li { (glued(line)) } } }
         @if !findings.reproduce.is_empty() {
             p { "To do it again:" }

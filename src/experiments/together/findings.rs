@@ -79,7 +79,9 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 fn share(e: &Estimate) -> String {
     let whole = |share: f64| percent(share).trim_end_matches(" %").to_owned();
     if e.high.is_finite() {
-        format!("{} ({}–{})", percent(e.value), whole(e.low), percent(e.high))
+        // Where the interval is wide a value in it says little, and the line is long enough.
+        let range = format!("{}–{}", whole(e.low), percent(e.high));
+        if e.half_width() > 0.2 { range } else { format!("{} ({range})", percent(e.value)) }
     } else {
         percent(e.value)
     }

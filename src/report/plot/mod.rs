@@ -90,7 +90,7 @@ pub fn dark() -> String {
         let (n, (_, dark)) = (role.number(), role.colours());
         format!(".f{n}{{fill:{dark}}}.s{n}{{stroke:{dark}}}")
     });
-    format!("@media (prefers-color-scheme:dark){{{}}}", rules.collect::<String>())
+    format!("@media (prefers-color-scheme:dark){{text{{stroke:#17191c}}{}}}", rules.collect::<String>())
 }
 
 /// A figure as a file of its own.
@@ -128,6 +128,8 @@ fn dress(drawn: &str, figure: &Figure, id: &str) -> String {
         body = body
             .replace(&format!("stroke=\"{colour}\""), &format!("class=\"s{n}\" stroke=\"{light}\"{dash}"));
     }
+    // Words stand out from what they stand on.
+    let body = body.replace("<text ", "<text paint-order=\"stroke\" stroke=\"#FFFFFF\" stroke-width=\"4\" ");
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
          aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{body}",
@@ -212,7 +214,7 @@ fn draw(figure: &Figure, out: &mut String) -> Drawn {
         .axis_style(stroke(Role::Ink, 2))
         .x_labels(32)
         .y_labels(32)
-        .x_label_style(words(FONT * 7 / 8, Role::Ink))
+        .x_label_style(words((f64::from(FONT * 7 / 8) * x.squeeze()) as i32, Role::Ink))
         .y_label_style(words(FONT * 7 / 8, Role::Ink))
         .axis_desc_style(words(FONT * 7 / 8, Role::Ink))
         .x_desc(x.label())
@@ -350,6 +352,10 @@ fn marks(chart: &mut Chart<'_, '_>, figure: &Figure, x: &Scale, y: &Scale) -> Dr
             // Beside the line, on the side where there is room.
             At::X(_) if px + 8 + text > width as i32 => ((px - 8, 2), Pos::new(HPos::Right, VPos::Top)),
             At::X(_) => ((px + 8, 2), Pos::new(HPos::Left, VPos::Top)),
+            // Above the line where another's words stand below.
+            At::Y(y) if figure.marks.iter().any(|m| matches!(m.at, At::Y(other) if other < y)) => {
+                ((px - 4, py - 4), Pos::new(HPos::Right, VPos::Bottom))
+            }
             At::Y(_) => ((px - 4, py + 4), Pos::new(HPos::Right, VPos::Top)),
         };
         area.draw(&Text::new(mark.label.clone(), at, words(FONT * 3 / 4, Role::Ink).pos(pos)))?;

@@ -69,13 +69,20 @@ impl Scale {
             let at = value.round();
             let near = (value - at).abs() < 0.01 && at >= 0.0;
             let name = self.axis.names.get(at as usize).filter(|_| near);
-            return name.map_or_else(String::new, |name| cut(name, LETTERS / self.axis.names.len()));
+            let most = LETTERS as f64 / self.axis.names.len() as f64 / self.squeeze();
+            return name.map_or_else(String::new, |name| cut(name, most as usize));
         }
         match (self.axis.unit.as_str(), self.log) {
             ("B", true) => size(value.round() as u64),
             ("s", true) => duration(value),
             _ => plain(value / self.per),
         }
+    }
+
+    /// How small names must be written to stand side by side, as a share of the usual size; half is the least.
+    pub fn squeeze(&self) -> f64 {
+        let longest = self.axis.names.iter().map(|name| name.chars().count() + 1).max().unwrap_or(0);
+        (LETTERS as f64 / (longest * self.axis.names.len()).max(1) as f64).clamp(0.5, 1.0)
     }
 
     /// Where it begins and ends.
