@@ -266,6 +266,8 @@ fn signals_stop_it_keep_the_result_and_leave_nothing() {
         let (cli, fs) = (Cli::new(), FaultFs::mount());
         let mut running = cli.start(long(fs.path()));
         running.wait_for("progress");
+        // Twice, as timeout does: to the process and to its group.
+        running.signal(signal);
         running.signal(signal);
         assert_eq!(running.finish(), Some(code));
         assert_eq!(names(fs.path()), [""; 0]);

@@ -1,19 +1,25 @@
-//! Ctrl-C and its kin: stop, keep what was measured, leave nothing behind. A second one ends at once.
+//! Ctrl-C and its kin: stop, keep what was measured, leave nothing behind. A second one, a moment later, ends at once.
 
 use std::{
-    io,
+    io::{self, Read},
+    os::unix::net::UnixStream,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     flag,
+    low_level::pipe,
 };
 
 use crate::engine::Cancel;
+
+/// Signals that come this close together are one: programs like timeout send theirs to a process and to its group.
+const TOGETHER: Duration = Duration::from_secs(1);
 
 /// What signals have asked.
 #[derive(Debug)]
@@ -26,12 +32,20 @@ impl Signals {
     /// Listens from now on.
     pub fn listen() -> io::Result<Self> {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (mut first, sent) = UnixStream::pair()?;
+        let impatient = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order: the first signal sets the flag that makes the second one end the process.
-            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&cancel))?;
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&impatient))?;
+            pipe::register(signal, sent.try_clone()?)?;
             flag::register_usize(signal, Arc::clone(&which), signal.unsigned_abs() as usize)?;
             flag::register(signal, Arc::clone(&cancel))?;
         }
+        std::thread::spawn(move || {
+            if first.read_exact(&mut [0]).is_ok() {
+                std::thread::sleep(TOGETHER);
+                impatient.store(true, Ordering::Relaxed);
+            }
+        });
         Ok(Self { cancel, which })
     }
 
