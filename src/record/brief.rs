@@ -11,6 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{End, Event, ReadError, Reader};
+use crate::plan::Task;
 
 /// What a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,24 +54,35 @@ impl Brief {
             written: BTreeMap::new(),
         };
         let mut drives: Vec<Vec<String>> = Vec::new();
+        // Errands that write.
+        let mut writing: Vec<usize> = Vec::new();
         for event in reader {
-            match event {
+            let (target, bytes) = match event {
                 Event::Plan { plan } => {
+                    let writes = |task: &Task| matches!(task, Task::WriteFiles { .. });
+                    writing = plan.errands().filter(|(_, e)| writes(&e.task)).map(|(at, _)| at).collect();
                     let of = |target: &crate::inventory::Target| {
                         target.drives.iter().map(|drive| drive.identity()).collect()
                     };
                     drives = plan.targets.iter().map(of).collect();
                     brief.written = drives.iter().flatten().map(|drive| (drive.clone(), 0)).collect();
+                    continue;
                 }
-                Event::Outcome { target, outcome, .. } => {
-                    for drive in drives.get(target).into_iter().flatten() {
-                        let bytes = brief.written.entry(drive.clone()).or_default();
-                        *bytes = bytes.saturating_add(outcome.bytes_written);
-                    }
+                Event::Outcome { target, outcome, .. } => (target, outcome.bytes_written),
+                Event::Errand { step, target, took } if writing.contains(&step) => (target, took.bytes),
+                Event::End(end) => {
+                    brief.end = Some(end);
+                    continue;
                 }
-                Event::End(end) => brief.end = Some(end),
-                Event::Resume(_) => brief.end = None,
-                _ => {}
+                Event::Resume(_) => {
+                    brief.end = None;
+                    continue;
+                }
+                _ => continue,
+            };
+            for drive in drives.get(target).into_iter().flatten() {
+                let sum = brief.written.entry(drive.clone()).or_default();
+                *sum = sum.saturating_add(bytes);
             }
         }
         Ok(brief)
@@ -157,8 +169,8 @@ mod tests {
     use super::*;
     use crate::{
         inventory::{Drive, Kind, Target},
-        plan::Plan,
-        record::{SCHEMA, Start, Store},
+        plan::{Errand, FileSet, Plan, Step},
+        record::{SCHEMA, Start, Store, Took},
         units::{Ended, Outcome},
     };
 
@@ -216,9 +228,20 @@ mod tests {
                 protocol: None,
                 engine: None,
                 targets,
-                steps: vec![],
+                steps: [
+                    Task::Pause { seconds: 1.0 },
+                    Task::WriteFiles {
+                        set: FileSet { files: 1, size: 3 },
+                        seed: 1,
+                        seconds: 1.0,
+                        predict: None,
+                    },
+                ]
+                .map(|task| Step::Errand(Errand { label: String::new(), repetition: 1, target: 0, task }))
+                .to_vec(),
             };
-            for event in [Event::Plan { plan }, wrote(0, bytes), wrote(1, 5), wrote(9, 1)] {
+            let took = |step| Event::Errand { step, target: 0, took: Took { bytes: 3, ..Took::default() } };
+            for event in [Event::Plan { plan }, wrote(0, bytes), wrote(1, 5), wrote(9, 1), took(0), took(1)] {
                 writer.append(&event).expect("appends");
             }
         }
@@ -226,7 +249,7 @@ mod tests {
         written.sort();
         assert_eq!(
             written,
-            [("4C530001+8".to_owned(), 120), ("S6PUNX01+8".to_owned(), 10), ("S6PUNX02+8".to_owned(), 10)]
+            [("4C530001+8".to_owned(), 126), ("S6PUNX01+8".to_owned(), 10), ("S6PUNX02+8".to_owned(), 10)]
         );
     }
 }
