@@ -27,6 +27,9 @@ const READY: Duration = Duration::from_secs(30);
 /// How long a guest may take to start; some 10 s where nothing else runs.
 const BOOT: Duration = Duration::from_secs(180);
 
+/// Where drivebench keeps its records in a guest, where it isn't told.
+const STORE: &str = "/root/.local/share/drivebench";
+
 /// How long a small errand in the guest may take.
 const ERRAND: Duration = Duration::from_secs(120);
 
@@ -279,6 +282,16 @@ impl MachineError {
     /// Something isn't as it must be, whichever machine it was.
     pub fn new(what: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { what: what.to_owned(), why: why.into(), console: String::new() }
+    }
+}
+
+/// Leaves what was recorded in the machine's store where `DRIVEBENCH_LAB_RECORDS` says, for looking at afterwards.
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let Some(to) = std::env::var_os("DRIVEBENCH_LAB_RECORDS") else { return };
+        if let Err(e) = self.get(STORE, Path::new(&to)) {
+            eprintln!("lab: no records kept: {e}");
+        }
     }
 }
 

@@ -48,7 +48,7 @@ fn limit(machine: &mut Machine, i: usize, slow: Option<(&str, u64)>) {
 /// Runs the experiment, moving drives as it asks; its findings, and its exit code. `until` is the arrangement before
 /// which somebody presses Ctrl-C.
 fn bays(machine: &mut Machine, what: &[&str], slow: Option<(&str, u64)>, until: Option<u64>) -> (Value, i32) {
-    let argv = [&["drivebench", "run", "bays", "--events", "--store", "/work/store"], what].concat();
+    let argv = [&["drivebench", "run", "bays", "--events"], what].concat();
     let running = machine.begin(&argv).unwrap_or_else(|e| panic!("{e}"));
     let (mut text, mut said, mut findings) = (Vec::new(), Vec::new(), Value::Null);
     let code = running.follow(LIMIT, |kind, bytes| {
