@@ -45,17 +45,10 @@ fn fill(store: &Store) -> Result<String, Box<dyn std::error::Error>> {
         };
         let target = Target {
             given: "/mnt/a".to_owned(),
-            kind: Kind::Directory,
             path: "/mnt/a".into(),
             drives: vec![drive],
-            layers: vec![],
-            mount: None,
-            free: None,
-            capacity: None,
-            size: None,
-            read_only: None,
-            uses: Vec::new(),
             direct_alignment: 512,
+            ..Target::default()
         };
         let at = format!("2026-{:02}-{:02}T10:00:00Z", n / 28 % 12 + 1, n % 28 + 1);
         let start = |run| Start {

@@ -220,19 +220,12 @@ impl Adaptive {
 
     fn estimate(&self, judged: &Judged) -> Estimate {
         let converged = self.decision == Decision::Converged;
-        let (low, high) = judged.widened(if converged { WIDEN } else { 1.0 });
-        Estimate {
-            value: MIB as f64 / judged.mean,
-            low: MIB as f64 / high,
-            high: if low > 0.0 { MIB as f64 / low } else { f64::INFINITY },
-            how: match judged.events.len() {
-                0 => "batch means",
-                1..=5 => "batch means + rare stalls",
-                _ => "batch means + stall cycles",
-            }
-            .to_owned(),
-            converged,
-        }
+        let how = match judged.events.len() {
+            0 => "batch means",
+            1..=5 => "batch means + rare stalls",
+            _ => "batch means + stall cycles",
+        };
+        judged.speed(if converged { WIDEN } else { 1.0 }, how, converged)
     }
 
     fn reason(&self, judged: &Judged, end: End) -> Option<Reason> {

@@ -1,12 +1,10 @@
 //! Falls: where exactly the speed fell for good, and how fast it was before and after, each with its interval.
 
-use super::{Estimate, cliff::Cut, judge::judge};
+use super::{Estimate, adaptive::WIDEN, cliff::Cut, judge::judge};
 use crate::units::MIB;
 
 /// 95 % of the likelihood ratios of a change-point's true place lie below this (Hansen 2000, table I).
 const RATIO: f64 = 7.35;
-/// Looking many times and stopping at a good moment makes intervals too short.
-const WIDEN: f64 = 1.2;
 
 /// The speed fell once and stayed low.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,17 +102,12 @@ fn line(y: &[f64], mean: f64, squares: f64) -> f64 {
 
 /// What a part of a load is worth by itself.
 fn speed(x: &[f64], chunk_mib: f64) -> Estimate {
-    let Some(judged) = judge(x, chunk_mib) else {
-        let mean = x.iter().sum::<f64>() / x.len() as f64;
-        return Estimate::unbounded(MIB as f64 / mean, "too short for an interval");
-    };
-    let (low, high) = judged.widened(WIDEN);
-    Estimate {
-        value: MIB as f64 / judged.mean,
-        low: MIB as f64 / high,
-        high: if low > 0.0 { MIB as f64 / low } else { f64::INFINITY },
-        how: "batch means".to_owned(),
-        converged: true,
+    match judge(x, chunk_mib) {
+        Some(judged) => judged.speed(WIDEN, "batch means", true),
+        None => {
+            let mean = x.iter().sum::<f64>() / x.len() as f64;
+            Estimate::unbounded(MIB as f64 / mean, "too short for an interval")
+        }
     }
 }
 

@@ -134,7 +134,7 @@ impl Fit {
     /// What so much of each part would cost if it were done once; `error` is its own scatter as rows have it, as a
     /// share of the cost.
     pub fn predict(&self, parts: &[f64], error: f64) -> Estimate {
-        let value: f64 = parts.iter().zip(&self.costs).map(|(a, b)| a * b).sum();
+        let value = self.at(parts);
         if value <= 0.0 {
             return self.estimate(0.0, 0.0, f64::INFINITY);
         }

@@ -1,11 +1,13 @@
 //! One look: all that a series of chunks tells about sustained throughput.
 
 use super::{
+    Estimate,
     cliff::{self, Cut},
     interval::{self, StallShare},
     stalls::{self, Event},
     steady::{self, Steady},
 };
+use crate::units::MIB;
 
 /// Two runs of one drive differ by about this share, whatever a single run says.
 pub(super) const FLOOR: f64 = 0.01;
@@ -53,9 +55,17 @@ impl Judged {
         self.cliffs.last().map_or(0, |c| c.resume)
     }
 
-    /// The interval made wider by `factor`.
-    pub fn widened(&self, factor: f64) -> (f64, f64) {
-        (self.mean - factor * (self.mean - self.low), self.mean + factor * (self.high - self.mean))
+    /// What it says of the speed, bytes per second; `widen` makes the interval of the mean wider.
+    pub fn speed(&self, widen: f64, how: &str, converged: bool) -> Estimate {
+        let low = self.mean - widen * (self.mean - self.low);
+        let high = self.mean + widen * (self.high - self.mean);
+        Estimate {
+            value: MIB as f64 / self.mean,
+            low: MIB as f64 / high,
+            high: if low > 0.0 { MIB as f64 / low } else { f64::INFINITY },
+            how: how.to_owned(),
+            converged,
+        }
     }
 }
 

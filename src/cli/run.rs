@@ -415,14 +415,8 @@ mod tests {
                 kind: Kind::BlockDevice,
                 path: format!("/dev/{name}").into(),
                 drives: inventory.drives.iter().filter(|d| d.name == *name).cloned().collect(),
-                layers: vec![],
-                mount: None,
-                free: None,
-                capacity: None,
-                size: None,
-                read_only: None,
-                uses: vec![],
                 direct_alignment: 512,
+                ..Target::default()
             };
             let rules = Rules::standard();
             let ask = Ask {
@@ -461,13 +455,9 @@ mod tests {
             path: path.into(),
             size: (kind == Kind::BlockDevice).then(|| drive.bytes()),
             drives: vec![drive],
-            layers: Vec::new(),
-            mount: None,
             free: Some(500_000_000_000),
-            capacity: None,
-            read_only: None,
-            uses: Vec::new(),
             direct_alignment: 512,
+            ..Target::default()
         }
     }
 

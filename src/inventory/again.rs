@@ -113,14 +113,9 @@ mod tests {
             kind: if mount.is_some() { Kind::Directory } else { Kind::BlockDevice },
             path: mount.as_ref().map_or(format!("/dev/{name}"), |m| format!("{}/tests", m.path)).into(),
             drives: vec![drive],
-            layers: vec![],
             mount,
-            free: None,
-            capacity: None,
-            size: None,
-            read_only: None,
-            uses: vec![],
             direct_alignment: 512,
+            ..Target::default()
         }
     }
 

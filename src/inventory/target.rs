@@ -41,7 +41,7 @@ const KERNEL: [&str; 19] = [
 const OWN_BLOCKS: [&str; 4] = ["btrfs", "bcachefs", "f2fs", "zfs"];
 
 /// What can be measured, found and looked at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// As the person wrote it.
     pub given: String,
@@ -71,10 +71,11 @@ pub struct Target {
 }
 
 /// What a target is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Test files may be made in it.
+    #[default]
     Directory,
     /// Somebody's file: only read.
     File,

@@ -179,17 +179,10 @@ mod tests {
             |serial: &&str| Drive { serial: Some((*serial).to_owned()), sectors: 8, ..Drive::default() };
         Target {
             given: "/mnt".to_owned(),
-            kind: Kind::Directory,
             path: PathBuf::from("/mnt"),
             drives: serials.iter().map(drive).collect(),
-            layers: vec![],
-            mount: None,
-            free: None,
-            capacity: None,
-            size: None,
-            read_only: None,
-            uses: Vec::new(),
             direct_alignment: 512,
+            ..Target::default()
         }
     }
 

@@ -203,14 +203,8 @@ mod tests {
             kind: Kind::BlockDevice,
             path: format!("/dev/{name}").into(),
             drives: inventory.drives.iter().filter(|d| d.name == name).cloned().collect(),
-            layers: vec![],
-            mount: None,
-            free: None,
-            capacity: None,
-            size: None,
-            read_only: None,
-            uses: vec![],
             direct_alignment: 512,
+            ..Target::default()
         };
         let targets = vec![target("sda"), target("sdc")];
         let mut bays: Vec<String> = targets.iter().map(|t| t.drives[0].full_bay()).collect();

@@ -29,14 +29,9 @@ pub fn target(name: &str, capacity: u64, rotates: bool) -> Target {
         kind: if rotates { Kind::BlockDevice } else { Kind::Directory },
         path: format!("/{name}").into(),
         drives: vec![drive],
-        layers: Vec::new(),
-        mount: None,
-        free: None,
-        capacity: None,
         size: Some(capacity),
-        read_only: None,
-        uses: Vec::new(),
         direct_alignment: 512,
+        ..Target::default()
     }
 }
 

@@ -167,17 +167,10 @@ mod tests {
     fn on(buses: &[Option<&str>]) -> Vec<Vec<usize>> {
         let target = |bus: &Option<&str>| Target {
             given: String::new(),
-            kind: Kind::Directory,
             path: "/".into(),
             drives: vec![Drive { upstream: bus.map(str::to_owned), ..Drive::default() }],
-            layers: Vec::new(),
-            mount: None,
-            free: None,
-            capacity: None,
-            size: None,
-            read_only: None,
-            uses: vec![],
             direct_alignment: 512,
+            ..Target::default()
         };
         let targets: Vec<Target> = buses.iter().map(target).collect();
         let all: Vec<usize> = (0..targets.len()).collect();

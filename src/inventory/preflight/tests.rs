@@ -9,17 +9,14 @@ fn target(inventory: &Inventory, path: &str) -> Target {
     let under = inventory.under_mount(mount);
     Target {
         given: path.to_owned(),
-        kind: Kind::Directory,
         path: PathBuf::from(path),
         drives: under.drives.into_iter().cloned().collect(),
         layers: under.layers.iter().map(|layer| layer.name.clone()).collect(),
         mount: Some(mount.clone()),
         free: Some(41_000_000_000),
         capacity: Some(62_000_000_000),
-        size: None,
-        read_only: None,
-        uses: Vec::new(),
         direct_alignment: 512,
+        ..Target::default()
     }
 }
 
