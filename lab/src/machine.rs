@@ -287,6 +287,7 @@ impl MachineError {
 
 /// Leaves what was recorded in the machine's store where `DRIVEBENCH_LAB_RECORDS` says, for looking at afterwards.
 impl Drop for Machine {
+    #[allow(clippy::print_stderr, reason = "a drop has nobody else to tell")]
     fn drop(&mut self) {
         let Some(to) = std::env::var_os("DRIVEBENCH_LAB_RECORDS") else { return };
         if let Err(e) = self.get(STORE, Path::new(&to)) {

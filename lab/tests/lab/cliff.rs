@@ -1,14 +1,11 @@
 //! `drivebench run cliff` in a machine of the lab, compared with what the drive did meanwhile.
-#![allow(clippy::disallowed_methods)]
-
-use std::{path::Path, time::Duration};
 
 use drivebench_lab::{
-    Machine, Options, Scenario,
     ledger::{Entry, Kind},
     truth,
 };
-use serde_json::Value;
+
+use super::{estimate, findings, scenario, start, turn};
 
 /// A cache that is filled in seconds.
 const CACHE: f64 = 96.0 * 1_048_576.0;
@@ -31,23 +28,14 @@ fn truth_of(entries: &[Entry]) -> (f64, f64, f64) {
 
 #[test]
 fn the_size_of_a_cache_and_both_speeds_and_what_a_pause_restores() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/cliff.toml");
-    let mut scenario = Scenario::read(&path).expect("a scenario").faster(2.0);
+    let _turn = turn();
+    let mut scenario = scenario("cliff").faster(2.0);
     let cache = scenario.drives[0].model.cache.as_mut().expect("a cache");
     cache.bytes = CACHE;
-    let machine = Machine::start(&scenario, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let machine = start(&scenario);
     // Ten seconds at 10 MB/s restore all of it.
-    let command = "drivebench run cliff /mnt/a --pause 12s --max-bytes 2GiB --format json";
-    let output =
-        machine.run(&command.split(' ').collect::<Vec<_>>(), Duration::from_secs(400)).expect("runs");
-    assert_eq!(output.code, 0, "{}", String::from_utf8_lossy(&output.stderr));
-    let findings: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let named = |name: &str| {
-        let all = findings["estimates"].as_array().expect("estimates");
-        let found =
-            all.iter().find(|e| e["name"] == name).unwrap_or_else(|| panic!("no '{name}' in {findings}"));
-        found["estimate"]["value"].as_f64().expect("a value")
-    };
+    let found = findings(&machine, "cliff /mnt/a --pause 12s --max-bytes 2GiB");
+    let named = |name: &str| estimate(&found, name).value;
 
     let entries = machine.ledger(0).expect("a ledger");
     // What the filesystem writes by itself is little; what the load writes comes in two pieces.

@@ -1,39 +1,20 @@
-//! Machines of the lab, started for real. `lab/vm build raspi3b` makes what they boot; ./test does that first.
-#![allow(clippy::disallowed_methods)]
+//! What machines are and do.
 
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::Path,
     process::{Command, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use drivebench_lab::{Machine, Options, Scenario, soak};
+use drivebench_lab::{Options, soak};
 
-const LIMIT: Duration = Duration::from_secs(180);
-
-/// One machine at a time: two cores carry no more.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn scenario(name: &str) -> Scenario {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.toml"));
-    Scenario::read(&path).expect("a scenario")
-}
-
-fn start(name: &str) -> Machine {
-    Machine::start(&scenario(name), &Options::default()).unwrap_or_else(|e| panic!("{e}"))
-}
+use super::{LIMIT, scenario, start, turn};
 
 #[test]
 fn four_sticks_are_named_and_counted_to_the_sector_and_live_through_pulls() {
     let _turn = turn();
-    let mut machine = start("pi-zero");
+    let mut machine = start(&scenario("pi-zero"));
     let list = machine.ask(&["drivebench", "list"]).unwrap();
     assert!(list.contains("virtual: the lab's pi-zero"), "{list}");
     for drive in &machine.scenario().drives {
@@ -52,7 +33,7 @@ fn four_sticks_are_named_and_counted_to_the_sector_and_live_through_pulls() {
 #[test]
 fn commands_end_with_their_codes_and_a_hanging_one_at_its_limit() {
     let _turn = turn();
-    let machine = start("two-sticks");
+    let machine = start(&scenario("two-sticks"));
     let output = machine.run(&["sh", "-c", "echo out; echo err >&2; exit 7"], LIMIT).unwrap();
     assert_eq!(
         (output.code, output.stdout.as_slice(), output.stderr.as_slice()),
@@ -77,8 +58,7 @@ fn commands_end_with_their_codes_and_a_hanging_one_at_its_limit() {
 #[test]
 fn power_cuts_lose_no_record_and_leave_nothing() {
     let _turn = turn();
-    let scenario = scenario("two-sticks").faster(2.0);
-    let mut machine = Machine::start(&scenario, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let mut machine = start(&scenario("two-sticks").faster(2.0));
     let summary = soak::power_cuts(&mut machine, 2, 1);
     assert!(summary.rounds == 2 && summary.failures.is_empty(), "{}", summary.describe("power cuts"));
 }
@@ -95,7 +75,7 @@ fn what_drivebench_says_is_what_the_drive_did() {
 #[test]
 fn raspi3b_names_its_board_and_drives() {
     let _turn = turn();
-    let machine = start("raspi3b");
+    let machine = start(&scenario("raspi3b"));
     let list = machine.ask(&["drivebench", "list"]).unwrap();
     assert!(list.starts_with("Raspberry Pi 3 Model B"), "{list}");
     for drive in &machine.scenario().drives {
@@ -139,6 +119,6 @@ fn a_lab_that_is_killed_leaves_no_process_and_no_socket() {
         assert!(Instant::now() < end, "{:?} live on", running());
         std::thread::yield_now();
     }
-    drop(start("two-sticks"));
+    drop(start(&scenario("two-sticks")));
     assert!(!state.exists(), "the next start clears up");
 }

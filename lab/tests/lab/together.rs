@@ -1,51 +1,16 @@
 //! `drivebench run together` in machines of the lab, compared with what their drives did meanwhile.
-#![allow(clippy::disallowed_methods)]
 
-use std::{
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use drivebench::{engine::sim::Cause, findings::Findings};
+use drivebench_lab::ledger::{Entry, Kind};
 
-use drivebench::engine::sim::Cause;
-use drivebench_lab::{
-    Machine, Options, Scenario,
-    ledger::{Entry, Kind},
-};
-use serde_json::Value;
-
-/// One machine at a time: two cores carry no more.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn start(name: &str) -> Machine {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.toml"));
-    let scenario = Scenario::read(&path).expect("a scenario");
-    Machine::start(&scenario, &Options::default()).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// What a command in the machine found.
-fn findings(machine: &Machine, command: &str) -> Value {
-    let text = machine.ask(&["sh", "-c", command]).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
-}
+use super::{findings, out, scenario, start, turn};
 
 /// The limits of a load: name, bytes per second, confidence.
-fn limits(findings: &Value, load: &str) -> Vec<(String, f64, String)> {
+fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
     let name = format!("{load} limit");
-    let named = findings["estimates"].as_array().expect("estimates").iter().filter(|n| n["name"] == name);
-    let limit = |n: &Value| {
-        let how = n["estimate"]["how"].as_str().expect("how");
-        let confidence = how.rsplit(' ').next().unwrap_or_default().to_owned();
-        (
-            n["target"].as_str().expect("a target").to_owned(),
-            n["estimate"]["value"].as_f64().expect("a value"),
-            confidence,
-        )
-    };
-    named.map(limit).collect()
+    let named = findings.estimates.iter().filter(|n| n.name == name);
+    let confidence = |how: &str| how.rsplit(' ').next().unwrap_or_default().to_owned();
+    named.map(|n| (n.target.clone(), n.estimate.value, confidence(&n.estimate.how))).collect()
 }
 
 /// Half a second, ns.
@@ -79,12 +44,11 @@ fn passed(ledgers: &[Vec<Entry>], kind: Kind) -> f64 {
 #[test]
 fn hubs_that_limit_are_named_with_their_ceilings() {
     let _turn = turn();
-    let machine = start("hub-limited");
-    let command =
-        "drivebench run together --rw read --runs 2 --max-time 33s --format json /mnt/a /mnt/b /mnt/c /mnt/d";
+    let machine = start(&scenario("hub-limited"));
+    let command = "together --rw read --runs 2 --max-time 33s /mnt/a /mnt/b /mnt/c /mnt/d";
     let found = findings(&machine, command);
     let named = limits(&found, "read");
-    println!("{named:?}\n{:#}", found["verdicts"]);
+    println!("{named:?}\n{:#?}", found.verdicts);
     let ledger = |i: usize| machine.ledger(i).unwrap();
     for (at, (hub, drives)) in [("hub 1", [0, 1]), ("hub 2", [2, 3])].iter().enumerate() {
         let truth = passed(&drives.map(ledger), Kind::Read);
@@ -99,10 +63,9 @@ fn hubs_that_limit_are_named_with_their_ceilings() {
 #[test]
 fn drives_and_a_bus_and_a_processor_are_told_apart() {
     let _turn = turn();
-    let machine = start("two-sticks");
-    let found =
-        findings(&machine, "drivebench run together --runs 2 --max-time 33s --format json /mnt/a /mnt/b");
-    println!("{:#}", found["verdicts"]);
+    let machine = start(&scenario("two-sticks"));
+    let found = findings(&machine, "together --runs 2 --max-time 33s /mnt/a /mnt/b");
+    println!("{:#?}", found.verdicts);
     let writes = limits(&found, "write");
     assert_eq!((writes.len(), writes[0].0.as_str()), (1, "drives"), "{writes:?}");
     // The post's sticks read a little more alone than at the same time; the ledger says why.
@@ -119,8 +82,8 @@ fn drives_and_a_bus_and_a_processor_are_told_apart() {
         echo +cpu >/sys/fs/cgroup/cgroup.subtree_control && mkdir /sys/fs/cgroup/small && \
         echo 3000 100000 >/sys/fs/cgroup/small/cpu.max && echo 0 >/sys/fs/cgroup/small/cgroup.procs && \
         exec drivebench run together --rw read --bs 128k --runs 2 --max-time 33s --format json /mnt/a /mnt/b";
-    let found = findings(&machine, limited);
-    println!("{:#}", found["verdicts"]);
+    let found: Findings = serde_json::from_str(&out(&machine, limited)).expect("JSON");
+    println!("{:#?}", found.verdicts);
     let reads = limits(&found, "read");
     assert_eq!((reads.len(), reads[0].0.as_str()), (1, "processor"), "{reads:?}");
 }

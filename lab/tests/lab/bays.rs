@@ -1,23 +1,14 @@
 //! bays in a machine of the lab: the tool asks for moves, and QMP's hand makes them.
 
-use std::time::Duration;
-
-use drivebench_lab::{Machine, Options, Scenario, ledger};
+use drivebench::{analyse::Estimate, findings::Findings};
+use drivebench_lab::{Machine, ledger};
 use drivebench_lab_agent::Kind;
 use serde_json::Value;
 
-const LIMIT: Duration = Duration::from_secs(900);
+use super::{LIMIT, out, scenario, start, turn};
+
 /// What each load moves at a time: large enough that emulation doesn't count.
 const BLOCK: u64 = 64 << 10;
-
-fn start() -> Machine {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/pi-zero.toml");
-    let machine = Machine::start(&Scenario::read(&path).expect("a scenario"), &Options::default());
-    let machine = machine.unwrap_or_else(|e| panic!("{e}"));
-    // Nobody pulls what is mounted.
-    machine.ask(&["umount", "/mnt/a", "/mnt/b", "/mnt/c", "/mnt/d"]).unwrap_or_else(|e| panic!("{e}"));
-    machine
-}
 
 /// Moves what is asked for, as far as it isn't done: by the time a line is read its reader may have done it.
 fn obey(machine: &mut Machine, wanted: &Value, slow: Option<(&str, u64)>) {
@@ -47,10 +38,15 @@ fn limit(machine: &mut Machine, i: usize, slow: Option<(&str, u64)>) {
 
 /// Runs the experiment, moving drives as it asks; its findings, and its exit code. `until` is the arrangement before
 /// which somebody presses Ctrl-C.
-fn bays(machine: &mut Machine, what: &[&str], slow: Option<(&str, u64)>, until: Option<u64>) -> (Value, i32) {
+fn bays(
+    machine: &mut Machine,
+    what: &[&str],
+    slow: Option<(&str, u64)>,
+    until: Option<u64>,
+) -> (Findings, i32) {
     let argv = [&["drivebench", "run", "bays", "--events"], what].concat();
     let running = machine.begin(&argv).unwrap_or_else(|e| panic!("{e}"));
-    let (mut text, mut said, mut findings) = (Vec::new(), Vec::new(), Value::Null);
+    let (mut text, mut said, mut findings) = (Vec::new(), Vec::new(), None);
     let code = running.follow(LIMIT, |kind, bytes| {
         let into = if kind == Kind::Stdout { &mut text } else { &mut said };
         into.extend_from_slice(bytes);
@@ -60,25 +56,24 @@ fn bays(machine: &mut Machine, what: &[&str], slow: Option<(&str, u64)>, until: 
             match event["event"].as_str() {
                 Some("wanted") if event["number"].as_u64() == until => running.signal(2).expect("signals"),
                 Some("wanted") => obey(machine, &event, slow),
-                Some("findings") => findings = event["findings"].clone(),
+                Some("findings") => findings = Some(event["findings"].clone()),
                 _ => {}
             }
         }
     });
     let code = code.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&said)));
-    assert!(!findings.is_null(), "exit code {code}: {}", String::from_utf8_lossy(&said));
-    (findings, code)
+    let findings = findings.unwrap_or_else(|| panic!("exit code {code}: {}", String::from_utf8_lossy(&said)));
+    (serde_json::from_value(findings).expect("findings"), code)
 }
 
-fn verdict(findings: &Value) -> &str {
-    findings["verdicts"][0].as_str().expect("a verdict")
+fn verdict(findings: &Findings) -> &str {
+    findings.verdicts.first().expect("a verdict")
 }
 
 /// What a finding says of a target.
-fn estimate<'a>(findings: &'a Value, target: &str, name: &str) -> &'a Value {
-    let all = findings["estimates"].as_array().expect("estimates");
-    let found = all.iter().find(|n| n["target"] == target && n["name"] == name);
-    &found.unwrap_or_else(|| panic!("no '{name}' of {target} in {findings:#}"))["estimate"]
+fn estimate<'a>(findings: &'a Findings, target: &str, name: &str) -> &'a Estimate {
+    let found = findings.estimates.iter().find(|n| n.target == target && n.name == name);
+    &found.unwrap_or_else(|| panic!("no '{name}' of {target} in {findings:#?}")).estimate
 }
 
 /// How fast the drive was, by its ledger, at what was read in such blocks from here on.
@@ -93,25 +88,28 @@ fn truth(machine: &Machine, i: usize, since: u64) -> f64 {
 
 #[test]
 fn drives_move_as_they_are_asked_for_and_the_verdict_is_the_drives_own() {
-    let mut machine = start();
+    let _turn = turn();
+    let mut machine = start(&scenario("pi-zero"));
+    // Nobody pulls what is mounted.
+    out(&machine, "umount /mnt/a /mnt/b /mnt/c /mnt/d");
     let serials: Vec<String> = machine.scenario().drives.iter().map(|d| d.serial.clone()).collect();
     let block = BLOCK.to_string();
     let mut what: Vec<&str> = serials.iter().map(String::as_str).collect();
     what.extend(["--bs", &block, "--max-bytes", "64MiB"]);
     let since = ledger::now_ns();
     let (stopped, code) = bays(&mut machine, &what, None, Some(3));
-    assert_eq!(code, 130, "{stopped:#}");
+    assert_eq!(code, 130, "{stopped:#?}");
     assert!(verdict(&stopped).contains("2 of 4 arrangements measured"), "{}", verdict(&stopped));
 
     // Days later.
-    let run = stopped["run"].as_str().expect("a name").to_owned();
+    let run = stopped.run.clone();
     let (findings, code) = bays(&mut machine, &["--resume", &run], None, None);
-    assert_eq!(code, 0, "{findings:#}");
+    assert_eq!(code, 0, "{findings:#?}");
     println!("{}", verdict(&findings));
     assert!(verdict(&findings).starts_with("read: the drive, not the bay."), "{}", verdict(&findings));
-    assert_eq!(findings["virtual"], true);
+    assert!(findings.modelled);
     for (i, serial) in serials.iter().enumerate() {
-        let measured = estimate(&findings, serial, "read throughput")["value"].as_f64().expect("a number");
+        let measured = estimate(&findings, serial, "read throughput").value;
         let truth = truth(&machine, i, since);
         println!("{serial}: {measured:.0} B/s, by its ledger {truth:.0}");
         assert!((measured / truth - 1.0).abs() < 0.1, "{serial}: {measured} is not {truth}");
@@ -122,9 +120,9 @@ fn drives_move_as_they_are_asked_for_and_the_verdict_is_the_drives_own() {
     (0..serials.len()).for_each(|i| limit(&mut machine, i, slow));
     what.extend(["--seed", "2"]);
     let (findings, code) = bays(&mut machine, &what, slow, None);
-    assert_eq!(code, 0, "{findings:#}");
+    assert_eq!(code, 0, "{findings:#?}");
     println!("{}", verdict(&findings));
     let bay = &estimate(&findings, "bay 1.3", "read, as a multiple of the median");
-    assert!(bay["high"].as_f64().expect("a number") < 0.8, "{bay}");
+    assert!(bay.high < 0.8, "{bay:?}");
     assert!(verdict(&findings).contains("Bay 1.3 is"), "{}", verdict(&findings));
 }

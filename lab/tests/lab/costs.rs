@@ -1,0 +1,42 @@
+//! What transfers and files cost on modelled sticks, against the model and against really copying.
+
+use super::{estimate, findings, out, scenario, start, turn};
+
+#[test]
+fn sizes_finds_the_knee_of_the_model() {
+    let _turn = turn();
+    // A quarter of the speed: what the model says an operation costs is then more than what the emulation takes.
+    let machine = start(&scenario("pi-zero").faster(0.25));
+    let model = &machine.scenario().drives[1].model;
+    let (cost, write, read) = (model.operation_seconds, model.write[0].rate, model.read[0].rate);
+    let found = findings(&machine, "sizes --largest 64k --max-bytes 192k /mnt/b");
+    for (way, rate) in [("write direct", write), ("read direct", read)] {
+        let knee = estimate(&found, &format!("{way} knee")).value;
+        let ratio = knee / (cost * rate);
+        println!("{way}: knee {knee:.0} B, the model's {:.0} B", cost * rate);
+        assert!((0.5..2.0).contains(&ratio), "{way}: {knee} B, not {} B", cost * rate);
+    }
+}
+
+#[test]
+fn smallfiles_predicts_what_copying_takes() {
+    let _turn = turn();
+    let machine = start(&scenario("two-sticks"));
+    let found = findings(&machine, "smallfiles --max-bytes 16M --files 200 --size 100k /mnt/a");
+    let predicted = estimate(&found, "write 200 files of 100 KiB, predicted").value;
+    assert_eq!(out(&machine, "ls -A /mnt/a"), "lost+found\n");
+    let mix = "mkdir /work/mix && cd /work/mix && for i in $(seq 200); do dd if=/dev/urandom of=$i bs=100k count=1 2>/dev/null; done";
+    out(&machine, mix);
+    let copy = "rm -rf /mnt/a/mix; sync; s=$(cut -d' ' -f1 /proc/uptime); cp -r /work/mix /mnt/a/ && sync; \
+                e=$(cut -d' ' -f1 /proc/uptime); echo \"$s $e\"";
+    let mut seconds: Vec<f64> = (0..5)
+        .map(|_| {
+            let text = out(&machine, copy);
+            let times: Vec<f64> = text.split_whitespace().map(|t| t.parse().expect("seconds")).collect();
+            times[1] - times[0]
+        })
+        .collect();
+    seconds.sort_by(f64::total_cmp);
+    println!("predicted {predicted:.2} s, copied in {seconds:?} s");
+    assert!((predicted / seconds[2] - 1.0).abs() < 0.1, "predicted {predicted} s, copied in {seconds:?} s");
+}

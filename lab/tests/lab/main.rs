@@ -1,0 +1,57 @@
+//! Machines of the lab, started for real. `lab/vm build raspi3b` makes what they boot; ./test does that first.
+#![allow(clippy::disallowed_methods)]
+
+mod bays;
+mod cliff;
+mod costs;
+mod machines;
+mod spinup;
+mod together;
+
+use std::{
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use drivebench::{analyse::Estimate, findings::Findings};
+use drivebench_lab::{Machine, Options, Scenario};
+
+/// Longer than any command here takes.
+const LIMIT: Duration = Duration::from_secs(900);
+
+/// One machine that works at a time: two cores carry no more. One that mostly sleeps needs no turn.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn scenario(name: &str) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.toml"));
+    Scenario::read(&path).expect("a scenario")
+}
+
+fn start(scenario: &Scenario) -> Machine {
+    Machine::start(scenario, &Options::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What a command of the shell prints, which must succeed.
+fn out(machine: &Machine, command: &str) -> String {
+    let output = machine.run(&["sh", "-c", command], LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(output.code, 0, "{command}: {}{}", said(&output.stdout), said(&output.stderr));
+    said(&output.stdout)
+}
+
+/// What an experiment in the machine finds; the command is what follows `drivebench run`.
+fn findings(machine: &Machine, command: &str) -> Findings {
+    let text = out(machine, &format!("drivebench run {command} --format json"));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// A number of the findings by its name, of the first target that has it.
+fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
+    let found = findings.estimates.iter().find(|e| e.name == name);
+    &found.unwrap_or_else(|| panic!("no '{name}' in {findings:#?}")).estimate
+}

@@ -1,0 +1,33 @@
+//! `drivebench run spinup` in a machine of the lab, compared with what the disk did meanwhile.
+
+use drivebench::engine::sim::Cause;
+
+use super::{LIMIT, estimate, findings, scenario, start};
+
+#[test]
+fn the_time_to_wake_is_what_the_disk_took() {
+    // It takes no turn: a disk that sleeps leaves the processors to others.
+    let mut scenario = scenario("sleepy-disk");
+    // QEMU's disk takes hdparm -y and stays awake; the model's own timer is what ends.
+    scenario.drives[0].model.standby.as_mut().expect("it sleeps").after_seconds = 8.0;
+    let machine = start(&scenario);
+    let found = findings(&machine, "spinup /dev/sda --runs 3 --pause 2s --max-bytes 16MiB");
+    let entries = machine.ledger(0).expect("a ledger");
+    let wakes = entries.iter().filter(|e| e.cause == Cause::Wake);
+    let mut wakes: Vec<f64> = wakes.map(|e| (e.end_ns - e.start_ns) as f64 / 1e9).collect();
+    assert!(wakes.len() >= 6, "{} wakings", wakes.len());
+    wakes.sort_by(f64::total_cmp);
+    let (direct, by_copies) =
+        (estimate(&found, "spin-up time").value, estimate(&found, "spin-up time by copies"));
+    let copies = by_copies.value;
+    println!("{direct:.3} s by the first read, by copies {by_copies:?}; the disk took {wakes:?}");
+    assert!((direct - wakes[wakes.len() / 2]).abs() < 0.2, "{direct} s, not {wakes:?}");
+    assert!((direct - 3.5).abs() < 0.2 && (copies - 3.5).abs() < 0.5, "{direct} and {copies} s, not 3.5");
+    let said = found.verdicts.join(" ");
+    assert!(said.contains("its own timer was waited for") && said.contains("the reads alone tell"), "{said}");
+
+    // A filesystem may be read from memory.
+    let mounted = machine.run(&["drivebench", "run", "spinup", "/mnt/a"], LIMIT).expect("runs");
+    let error = String::from_utf8_lossy(&mounted.stderr).replace('\n', " ");
+    assert!(mounted.code != 0 && error.contains("may be read from memory"), "{error}");
+}
