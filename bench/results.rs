@@ -7,7 +7,7 @@
 use std::{fs, time::Instant};
 
 use drivebench::{
-    inventory::{Drive, Inventory, Kind, Target},
+    inventory::{Drive, Inventory, Target},
     plan::Plan,
     record::{End, Event, How, SCHEMA, Start, Store},
     units::{Ended, Outcome, Window},

@@ -96,7 +96,7 @@ fn one_run_has_no_interval() {
     asked.own.runs = Some(1);
     let findings = measured(&asked, disk(), 1);
     assert!(estimate(&findings, "spin-up time").high.is_infinite());
-    assert!(said(&findings).contains("without an interval"), "{}", said(&findings));
+    assert!(said(&findings).contains("so no interval"), "{}", said(&findings));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     analyse::Rules,
     inventory::Target,
-    plan::Protocol,
+    plan::{Plan, Protocol, Step},
     units::{Caching, Content, Direction, Load, LoadError, Pattern, decimal_bytes, size},
 };
 
@@ -36,6 +36,19 @@ pub struct Ask {
     pub protocol: Option<Protocol>,
     /// What only some experiments take.
     pub own: Own,
+}
+
+impl Ask {
+    /// These steps as a plan for what was asked.
+    pub fn planned(&self, experiment: &str, steps: Vec<Step>) -> Plan {
+        Plan {
+            experiment: experiment.to_owned(),
+            protocol: self.protocol.as_ref().map(|p| p.name.clone()),
+            engine: self.engine.clone(),
+            targets: self.targets.clone(),
+            steps,
+        }
+    }
 }
 
 /// Options of single experiments; `None` leaves the choice to them.

@@ -24,6 +24,18 @@ pub fn short(name: &str) -> String {
 /// Columns for a target's name.
 const NAME: usize = 14;
 
+/// A value with its interval written out, in sentences; `alone` is said of one without.
+pub fn within(e: &Estimate, write: impl Fn(f64) -> String, alone: &str) -> String {
+    if e.high.is_finite() {
+        format!("{} (95 %: {} to {})", write(e.value), write(e.low), write(e.high))
+    } else {
+        write(e.value) + alone
+    }
+}
+
+/// Said of a value of one run.
+pub const ONE_RUN: &str = " (one run, so no interval)";
+
 /// A throughput with its interval; asymmetric intervals are written out.
 pub fn value(e: &Estimate) -> String {
     let half = e.half_width();

@@ -228,14 +228,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
             let on = on.iter().map(|on| format!("{on}: ")).collect::<String>();
             said.push(on + &sentence(&n, other, &r, (&a, &b)));
         }
-        let target = format!("{a} / {b}");
-        findings.estimates.push(Named {
-            target,
-            name: n.name,
-            unit: String::new(),
-            estimate: r.estimate,
-            bytes: None,
-        });
+        findings.estimates.push(Named::new(&format!("{a} / {b}"), n.name, "", r.estimate));
     }
     if rows.is_empty() {
         return Err(CompareError::NothingInCommon { a, b });

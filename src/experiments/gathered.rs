@@ -119,8 +119,7 @@ impl Gathered {
         }
         groups.sort_by_key(|group| group.at);
         for group in &mut groups {
-            let whole = |r: &&Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
-            let speeds: Vec<f64> = group.runs.iter().filter(whole).map(|r| r.estimate.value).collect();
+            let speeds = group.speeds();
             if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
                 group.estimate = mean;
             }
@@ -174,4 +173,23 @@ impl Gathered {
         lines.push(with.join(" · "));
         lines
     }
+}
+
+impl Group<'_> {
+    /// How fast the runs were that nothing ended early, bytes per second.
+    pub fn speeds(&self) -> Vec<f64> {
+        let whole = |r: &&Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
+        self.runs.iter().filter(whole).map(|r| r.estimate.value).collect()
+    }
+}
+
+/// Labels of the loads, each once, in order.
+pub fn labels<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
+    let mut labels: Vec<&str> = Vec::new();
+    for group in groups {
+        if !labels.contains(&group.measure.label.as_str()) {
+            labels.push(&group.measure.label);
+        }
+    }
+    labels
 }

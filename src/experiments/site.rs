@@ -6,6 +6,8 @@ use crate::{
     units::{Caching, Load, MIB},
 };
 
+/// The label of steps that only fill a file, so that there is something to read and nothing new to allocate.
+pub const FILL: &str = "fill";
 /// Left free for others: a full filesystem stops more than a measurement.
 const RESERVE: u64 = 64 * MIB;
 

@@ -102,6 +102,36 @@ pub struct Band {
     pub to: f64,
 }
 
+impl Axis {
+    /// An axis of numbers.
+    pub fn of(label: &str, unit: &str) -> Self {
+        Self { label: label.to_owned(), unit: unit.to_owned(), ..Self::default() }
+    }
+
+    /// The axis of throughputs.
+    pub fn speed() -> Self {
+        Self::of("speed", "B/s")
+    }
+
+    /// An axis of names.
+    pub fn named(label: &str, names: impl IntoIterator<Item = String>) -> Self {
+        Self { names: names.into_iter().collect(), ..Self::of(label, "") }
+    }
+
+    /// The same, where equal distances are equal ratios.
+    #[must_use]
+    pub fn log(self) -> Self {
+        Self { log: true, ..self }
+    }
+}
+
+impl Curve {
+    /// A curve; an empty name is for one that is alone.
+    pub fn new(name: impl Into<String>, style: Style, points: impl IntoIterator<Item = Point>) -> Self {
+        Self { name: name.into(), style, points: points.into_iter().collect() }
+    }
+}
+
 impl Point {
     /// A point without an interval.
     pub fn new(x: f64, y: f64) -> Self {

@@ -53,6 +53,13 @@ pub struct Named {
     pub bytes: Option<u64>,
 }
 
+impl Named {
+    /// An estimate that more bytes of one run wouldn't narrow.
+    pub fn new(target: &str, name: impl Into<String>, unit: &str, estimate: Estimate) -> Self {
+        Self { target: target.to_owned(), name: name.into(), unit: unit.to_owned(), estimate, bytes: None }
+    }
+}
+
 /// A table: every cell is text with its unit, ready to print.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {

@@ -168,7 +168,7 @@ impl Index {
 mod tests {
     use super::*;
     use crate::{
-        inventory::{Drive, Kind, Target},
+        inventory::{Drive, Target},
         plan::{Errand, FileSet, Plan, Step},
         record::{SCHEMA, Start, Store, Took},
         units::{Ended, Outcome},

@@ -2,7 +2,7 @@
 
 use super::super::{
     cells::{short, value},
-    gathered::Group,
+    gathered::{Group, labels},
     series::Run,
 };
 use crate::{
@@ -28,18 +28,6 @@ pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
     all
 }
 
-fn speed() -> Axis {
-    Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() }
-}
-
-fn named(names: impl Iterator<Item = String>) -> Axis {
-    Axis { names: names.collect(), ..Axis::default() }
-}
-
-fn curve(name: &str, style: Style, points: Vec<Point>) -> Curve {
-    Curve { name: name.to_owned(), style, points }
-}
-
 /// What is measured, with its target where there are several.
 fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
     let load = &group.measure.label;
@@ -50,22 +38,11 @@ fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
     }
 }
 
-/// Labels of the loads, each once, in order.
-fn labels<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
-    let mut labels: Vec<&str> = Vec::new();
-    for group in groups {
-        if !labels.contains(&group.measure.label.as_str()) {
-            labels.push(&group.measure.label);
-        }
-    }
-    labels
-}
-
 /// Every drive's speed with its interval.
 fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
     let curves = labels(groups).into_iter().map(|label| {
         let of = groups.iter().filter(|g| g.measure.label == label);
-        curve(label, Style::Dots, of.map(|g| Point::of(g.at as f64, &g.estimate)).collect())
+        Curve::new(label, Style::Dots, of.map(|g| Point::of(g.at as f64, &g.estimate)))
     });
     let said =
         groups.iter().map(|g| format!("{} {}: {}", g.target.given, g.measure.label, value(&g.estimate)));
@@ -74,8 +51,8 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
         title: "speed of each drive with its 95 % interval".to_owned(),
         text: said.collect::<Vec<_>>().join("; ") + ".",
         n: format!("n = {}", count(loads, "load")),
-        x: named(plan.targets.iter().map(|t| short(&t.given))),
-        y: speed(),
+        x: Axis::named("", plan.targets.iter().map(|t| short(&t.given))),
+        y: Axis::speed(),
         curves: curves.collect(),
         ..Figure::default()
     }
@@ -84,7 +61,7 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
 fn over_time(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
     let stretches: Vec<&Stretch> = run.timeline.stretches().collect();
     let (first, last) = (stretches.first()?, stretches.last()?);
-    let points = stretches.iter().map(|s| Point::new((s.from + s.to) / 2.0, s.rate())).collect();
+    let points = stretches.iter().map(|s| Point::new((s.from + s.to) / 2.0, s.rate()));
     let t = &run.throughput;
     let stalls: Vec<Point> = t.stalls.each.iter().map(|s| Point::new(s.at_seconds, 0.0)).collect();
     let (slowest, fastest) = stretches
@@ -103,17 +80,17 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
         duration((last.to - first.from) / stretches.len() as f64),
     );
     let used = stretches.iter().find(|s| s.before >= t.discarded).map(|s| s.from);
-    let mut curves = vec![curve(if stalls.is_empty() { "" } else { "speed" }, Style::Line, points)];
+    let mut curves = vec![Curve::new(if stalls.is_empty() { "" } else { "speed" }, Style::Line, points)];
     if !stalls.is_empty() {
-        curves.push(curve("stalls", Style::Dots, stalls));
+        curves.push(Curve::new("stalls", Style::Dots, stalls));
     }
     let band = |from| Band { label: "what the number rests on".to_owned(), from, to: last.to };
     Some(Figure {
         title: title(plan, group, "speed over time"),
         text,
         n: format!("n = {}", count(run.tail.histogram().count(), "operation")),
-        x: Axis { label: "time".to_owned(), unit: "s".to_owned(), ..Axis::default() },
-        y: speed(),
+        x: Axis::of("time", "s"),
+        y: Axis::speed(),
         curves,
         marks: vec![Mark { label: rate(run.estimate.value), at: At::Y(run.estimate.value) }],
         bands: used.filter(|from| *from > 0.0).map(band).into_iter().collect(),
@@ -133,12 +110,12 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
             decimal_bytes(last.offset)
         ),
         n: format!("n = {}", count(positions.len() as u64, "position")),
-        x: Axis { label: "position".to_owned(), unit: "B".to_owned(), ..Axis::default() },
-        y: speed(),
-        curves: vec![curve(
+        x: Axis::of("position", "B"),
+        y: Axis::speed(),
+        curves: vec![Curve::new(
             "",
             Style::Line,
-            positions.iter().map(|p| Point::new(p.offset as f64, p.speed.value)).collect(),
+            positions.iter().map(|p| Point::new(p.offset as f64, p.speed.value)),
         )],
         ..Figure::default()
     })
@@ -151,9 +128,9 @@ fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
         title: title(plan, group, "speed of every run"),
         text: format!("{} over all runs.", value(&group.estimate)),
         n: format!("n = {}", count(group.runs.len() as u64, "run")),
-        x: named(group.runs.iter().map(|run| format!("run {}", run.repetition))),
-        y: speed(),
-        curves: vec![curve("", Style::Dots, points.collect())],
+        x: Axis::named("", group.runs.iter().map(|run| format!("run {}", run.repetition))),
+        y: Axis::speed(),
+        curves: vec![Curve::new("", Style::Dots, points)],
         marks: vec![Mark {
             label: format!("mean {}", rate(group.estimate.value)),
             at: At::Y(group.estimate.value),
@@ -178,7 +155,7 @@ fn tail(plan: &Plan, groups: &[Group<'_>]) -> Option<Figure> {
     let longest = |run: &Run| run.tail.histogram().max().map(|ns| ns as f64 / 1e9);
     let first = || groups.iter().filter_map(|g| Some((g, g.runs.first()?)));
     let mut curves: Vec<Curve> = first()
-        .map(|(g, run)| curve(title(plan, g, "").replace(" ,", ",").trim_end(), Style::Line, of(run)))
+        .map(|(g, run)| Curve::new(title(plan, g, "").replace(" ,", ",").trim_end(), Style::Line, of(run)))
         .filter(|c| !c.points.is_empty())
         .collect();
     let said = first().filter_map(|(g, run)| {
@@ -196,17 +173,15 @@ fn tail(plan: &Plan, groups: &[Group<'_>]) -> Option<Figure> {
     let far: Vec<Point> = far.collect();
     let operations = first().map(|(_, run)| run.tail.histogram().count()).sum();
     if !far.is_empty() {
-        curves.push(curve("longest operation", Style::Dots, far));
+        curves.push(Curve::new("longest operation", Style::Dots, far));
     }
+    let names = TAIL.iter().map(|(name, _)| (*name).to_owned()).chain(["longest".to_owned()]);
     (!curves.is_empty()).then(|| Figure {
         title: "latency of one operation, as far as it can be told".to_owned(),
         text,
         n: format!("n = {}", count(operations, "operation")),
-        x: Axis {
-            label: "percentile of operations".to_owned(),
-            ..named(TAIL.iter().map(|(name, _)| (*name).to_owned()).chain(["longest".to_owned()]))
-        },
-        y: Axis { label: "latency".to_owned(), unit: "s".to_owned(), log: true, ..Axis::default() },
+        x: Axis::named("percentile of operations", names),
+        y: Axis::of("latency", "s").log(),
         curves,
         ..Figure::default()
     })

@@ -6,10 +6,9 @@ use super::{
         cells::{column, short, value},
         gathered::{Gathered, Group},
         series::Run,
+        site::FILL,
     },
-    figures,
-    plan::FILL,
-    verdicts,
+    figures, verdicts,
 };
 use crate::{
     analyse::Estimate,
@@ -134,13 +133,8 @@ fn latency(run: &Run, share: f64) -> String {
 }
 
 fn named(plan: &Plan, group: &Group<'_>) -> Vec<Named> {
-    let target = group.target.given.clone();
-    let name = |what: &str, unit: &str, estimate: Estimate| Named {
-        target: target.clone(),
-        name: format!("{} {what}", group.measure.label),
-        unit: unit.to_owned(),
-        estimate,
-        bytes: None,
+    let name = |what: &str, unit: &str, estimate: Estimate| {
+        Named::new(&group.target.given, format!("{} {what}", group.measure.label), unit, estimate)
     };
     // Of several runs' interval more bytes narrow nothing, more runs do.
     let bytes = (group.runs.len() == 1).then(|| group.runs[0].bytes);

@@ -2,7 +2,7 @@
 
 use super::super::{
     ask::{Ask, LoadName, PlanError},
-    site::{aligned, fits, reach, would_erase},
+    site::{FILL, aligned, fits, reach, would_erase},
 };
 use crate::{
     analyse::Rules,
@@ -11,8 +11,6 @@ use crate::{
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
 
-/// The label of the step that only fills a file so that there is something to read.
-pub(super) const FILL: &str = "fill";
 /// As much as a number rests on; what isn't filled isn't read.
 const FILL_BYTES: u64 = 1024 * MIB;
 /// An interval needs repetitions where windows tell nothing.
@@ -26,13 +24,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
         Some(protocol) => protocol_steps(ask, protocol)?,
         None => adaptive_steps(ask)?,
     };
-    Ok(Plan {
-        experiment: "baseline".to_owned(),
-        protocol: ask.protocol.as_ref().map(|p| p.name.clone()),
-        engine: ask.engine.clone(),
-        targets: ask.targets.clone(),
-        steps,
-    })
+    Ok(ask.planned("baseline", steps))
 }
 
 /// What the person asked, until the answer is good enough; one target after the other.

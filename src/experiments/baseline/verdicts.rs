@@ -1,6 +1,10 @@
 //! What baseline's numbers mean, in sentences.
 
-use super::super::{cells::value, gathered::Group, series::Run};
+use super::super::{
+    cells::value,
+    gathered::{Group, labels},
+    series::Run,
+};
 use crate::{
     analyse::{Estimate, Percentile, Reason, Stalls, Throughput, Unseen, compare},
     plan::{Plan, Rule},
@@ -181,15 +185,7 @@ fn tail(run: &Run) -> Option<String> {
 
 /// Targets in order of speed for each load, tied where the difference may be chance.
 fn ranking(groups: &[Group<'_>]) -> Vec<String> {
-    let mut labels: Vec<&str> = groups.iter().map(|g| g.measure.label.as_str()).collect();
-    let mut seen = Vec::new();
-    labels.retain(|l| {
-        !seen.contains(l) && {
-            seen.push(*l);
-            true
-        }
-    });
-    labels.iter().filter_map(|label| rank(label, groups)).collect()
+    labels(groups).into_iter().filter_map(|label| rank(label, groups)).collect()
 }
 
 fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {

@@ -5,8 +5,8 @@ use super::{
         Experiment,
         cells::{column, short, value},
         gathered::{Gathered, Group},
+        site::FILL,
     },
-    plan::FILL,
     verdicts,
 };
 use crate::{
@@ -141,7 +141,7 @@ fn figure(plan: &Plan, c: &Crossing) -> Figure {
     let curve = |at: usize| {
         let points = (0..bays.len())
             .flat_map(|bay| c.of(at, Some(bay)).into_iter().map(move |speed| Point::new(bay as f64, speed)));
-        Curve { name: name(plan, at), style: Style::Dots, points: points.collect() }
+        Curve::new(name(plan, at), Style::Dots, points)
     };
     let curves: Vec<Curve> = (0..plan.targets.len()).map(curve).collect();
     let n: usize = curves.iter().map(|c| c.points.len()).sum();
@@ -151,38 +151,31 @@ fn figure(plan: &Plan, c: &Crossing) -> Figure {
             "Drives that differ stand one above the other in every bay; a slow bay lowers all that is in it."
                 .to_owned(),
         n: format!("n = {n} measurements"),
-        x: Axis { label: "bay".to_owned(), names: bays, ..Axis::default() },
-        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() },
+        x: Axis::named("bay", bays),
+        y: Axis::speed(),
         curves,
         ..Figure::default()
     }
 }
 
 fn named(plan: &Plan, c: &Crossing) -> Vec<Named> {
-    let named = |target: String, name: String, unit: &str, estimate| Named {
-        target,
-        name,
-        unit: unit.to_owned(),
-        estimate,
-        bytes: None,
-    };
     let label = &c.label;
     let mut all = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
         let speed = repeat::mean(&c.of(at, None));
-        all.extend(speed.map(|e| named(target.given.clone(), format!("{label} throughput"), "B/s", e)));
+        all.extend(speed.map(|e| Named::new(&target.given, format!("{label} throughput"), "B/s", e)));
     }
     let Some(crossed) = &c.crossed else { return all };
     for (what, factor) in [("drives", &crossed.things), ("bays", &crossed.places)] {
-        all.push(named(what.to_owned(), format!("{label}: share of the variance"), "", factor.share.clone()));
+        all.push(Named::new(what, format!("{label}: share of the variance"), "", factor.share.clone()));
     }
     let of = if plan.targets.len() == 2 { "other" } else { "median" };
     let others = format!("{label}, as a multiple of the {of}");
     for (target, e) in plan.targets.iter().zip(&crossed.things.levels) {
-        all.push(named(target.given.clone(), others.clone(), "", e.clone()));
+        all.push(Named::new(&target.given, &others, "", e.clone()));
     }
     for (bay, e) in bays(plan).iter().zip(&crossed.places.levels) {
-        all.push(named(format!("bay {bay}"), others.clone(), "", e.clone()));
+        all.push(Named::new(&format!("bay {bay}"), &others, "", e.clone()));
     }
     all
 }

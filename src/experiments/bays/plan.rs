@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
     ask::{Ask, LoadName, PlanError},
-    site::{aligned, fits, would_erase},
+    site::{FILL, aligned, fits, would_erase},
 };
 use crate::{
     analyse::crossed,
@@ -13,9 +13,6 @@ use crate::{
     plan::{Arrange, Measure, Plan, Rule, Step},
     units::Load,
 };
-
-/// The label of the step that only fills a file so that there is something to read.
-pub(super) const FILL: &str = "fill";
 
 pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     let targets = ask.targets.iter().map(movable).collect::<Result<Vec<_>, _>>()?;
@@ -52,7 +49,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
             }));
         }
     }
-    Ok(Plan { experiment: "bays".to_owned(), protocol: None, engine: ask.engine.clone(), targets, steps })
+    Ok(Plan { targets, ..ask.planned("bays", steps) })
 }
 
 /// What is measured of a target in every bay: files where a directory was named, else the whole drive, which can be read

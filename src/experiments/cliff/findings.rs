@@ -11,7 +11,7 @@ use super::{
     verdicts,
 };
 use crate::{
-    analyse::{Estimate, Fall, Position},
+    analyse::{Fall, Position},
     findings::{At, Axis, Band, Column, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
     inventory::Target,
     plan::Plan,
@@ -59,11 +59,9 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
             let positions = run.zoned.as_ref().map_or(&[][..], |zoned| &zoned.positions);
             said = verdicts::sweep(positions, run.zoned.as_ref());
             findings.figures.extend(over_position(target, positions));
-            findings.estimates.extend(
-                places(positions)
-                    .into_iter()
-                    .map(|(name, p)| named(target, &format!("read at the {name}"), "B/s", p.speed.clone())),
-            );
+            findings.estimates.extend(places(positions).into_iter().map(|(name, p)| {
+                Named::new(&target.given, format!("read at the {name}"), "B/s", p.speed.clone())
+            }));
         }
         if let Some(written) = written(&held, &mut groups, at, target) {
             said = verdicts::written(&written);
@@ -141,43 +139,38 @@ impl Written<'_> {
         for (n, fall) in self.first.falls.iter().enumerate() {
             let which =
                 if n + 1 == self.first.falls.len() { String::new() } else { format!(", step {}", n + 1) };
-            all.push(named(target, &format!("fast region{which}"), "B", fall.at.clone()));
-            all.push(named(target, &format!("write throughput before{which}"), "B/s", fall.before.clone()));
-            all.push(named(target, &format!("write throughput after{which}"), "B/s", fall.after.clone()));
+            all.push(Named::new(&target.given, format!("fast region{which}"), "B", fall.at.clone()));
+            all.push(Named::new(
+                &target.given,
+                format!("write throughput before{which}"),
+                "B/s",
+                fall.before.clone(),
+            ));
+            all.push(Named::new(
+                &target.given,
+                format!("write throughput after{which}"),
+                "B/s",
+                fall.after.clone(),
+            ));
         }
         if self.first.falls.is_empty() {
             let estimate = self.first.run.estimate.clone();
             all.push(Named {
                 bytes: Some(self.first.run.bytes),
-                ..named(target, "write throughput", "B/s", estimate)
+                ..Named::new(&target.given, "write throughput", "B/s", estimate)
             });
         }
         if let Some(fall) = self.again.as_ref().and_then(Writing::last) {
-            all.push(named(target, "fast region after the pause", "B", fall.at.clone()));
+            all.push(Named::new(&target.given, "fast region after the pause", "B", fall.at.clone()));
         }
         all
     }
 }
 
-fn named(target: &Target, name: &str, unit: &str, estimate: Estimate) -> Named {
-    Named {
-        target: target.given.clone(),
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        estimate,
-        bytes: None,
-    }
-}
-
-fn axis(label: &str, unit: &str) -> Axis {
-    Axis { label: label.to_owned(), unit: unit.to_owned(), ..Axis::default() }
-}
-
 fn over_bytes(written: &Written<'_>) -> Figure {
     let curve = |name: &str, writing: &Writing| {
         let points = writing.run.adaptive.curve(POINTS).into_iter();
-        let points = points.map(|(bytes, speed)| Point::new(bytes as f64, speed)).collect();
-        Curve { name: name.to_owned(), style: Style::Line, points }
+        Curve::new(name, Style::Line, points.map(|(bytes, speed)| Point::new(bytes as f64, speed)))
     };
     let pause = duration(written.pause.unwrap_or_default());
     let mut curves = vec![curve("first", &written.first)];
@@ -201,8 +194,8 @@ fn over_bytes(written: &Written<'_>) -> Figure {
             None => format!("No lasting fall within {}.", decimal_bytes(first.bytes)),
         },
         n: format!("{} of {} and more", count(windows, "piece"), decimal_bytes(first.chunk)),
-        x: axis("written", "B"),
-        y: axis("speed", "B/s"),
+        x: Axis::of("written", "B"),
+        y: Axis::speed(),
         curves,
         marks: written.first.falls.iter().map(fell).collect(),
         bands: vec![Band { label: "what the sustained speed rests on".to_owned(), from: used.0, to: used.1 }],
@@ -211,6 +204,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
 
 fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
     let [(_, first), _, (_, last)] = places(positions)[..] else { return None };
+    let points = positions.iter().map(|p| Point::of(p.offset as f64, &p.speed));
     Some(Figure {
         title: format!("read speed over position, {}", target.given),
         text: format!(
@@ -219,15 +213,10 @@ fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
             rate(last.speed.value)
         ),
         n: count(positions.len() as u64, "position"),
-        x: axis("position", "B"),
-        y: axis("speed", "B/s"),
-        curves: vec![Curve {
-            name: String::new(),
-            style: Style::Line,
-            points: positions.iter().map(|p| Point::of(p.offset as f64, &p.speed)).collect(),
-        }],
-        marks: Vec::new(),
-        bands: Vec::new(),
+        x: Axis::of("position", "B"),
+        y: Axis::speed(),
+        curves: vec![Curve::new("", Style::Line, points)],
+        ..Figure::default()
     })
 }
 

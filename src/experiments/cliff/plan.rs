@@ -45,13 +45,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
             kind => return Err(unsuitable(target, kind)),
         }
     }
-    Ok(Plan {
-        experiment: "cliff".to_owned(),
-        protocol: None,
-        engine: ask.engine.clone(),
-        targets: ask.targets.clone(),
-        steps,
-    })
+    Ok(ask.planned("cliff", steps))
 }
 
 /// A write until the speed falls for good, a pause, and as much again into the rest of the file: what was written

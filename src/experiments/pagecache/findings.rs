@@ -3,9 +3,8 @@
 use super::{
     super::{
         Experiment,
-        cells::{column, value},
+        cells::{ONE_RUN, column, value, within},
         gathered::{Gathered, Group},
-        series::Run,
     },
     plan::{NAIVE_READ, NAIVE_WRITE, TRUE_READ, TRUE_WRITE, WAYS, Way, is_memory},
 };
@@ -14,7 +13,7 @@ use crate::{
     findings::{At, Axis, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
     plan::Rule,
     record::Event,
-    units::{Caching, Direction, Ended, rate, size},
+    units::{Caching, Direction, rate, size},
 };
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
@@ -24,9 +23,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let mut groups = held.groups(&plan, "");
     for group in &mut groups {
         // Memory and drive differ by factors, and few runs through the page cache do, too.
-        let whole = |r: &&Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
-        let speeds: Vec<f64> = group.runs.iter().filter(whole).map(|r| r.estimate.value).collect();
-        group.estimate = repeat::typical(&speeds).unwrap_or_else(|| group.estimate.clone());
+        group.estimate = repeat::typical(&group.speeds()).unwrap_or_else(|| group.estimate.clone());
     }
     // The ceiling is meant to be memory.
     let asked = plan.targets.iter().any(|t| !is_memory(t));
@@ -103,7 +100,7 @@ fn said(own: &[&Group<'_>]) -> Vec<String> {
     let mut said = Vec::new();
     for (verb, naively, naive, real, how, direct) in pairs {
         let Some(real) = of(own, real) else { continue };
-        let true_speed = written_out(&real.estimate);
+        let true_speed = within(&real.estimate, rate, ONE_RUN);
         let mut text = match of(own, naive) {
             Some(naive) => {
                 let claim = rate(naive.estimate.value);
@@ -113,20 +110,12 @@ fn said(own: &[&Group<'_>]) -> Vec<String> {
             None => format!("{verb}: the drive does {true_speed} {how}."),
         };
         match of(own, direct) {
-            Some(direct) => text += &format!(" Direct: {}.", written_out(&direct.estimate)),
+            Some(direct) => text += &format!(" Direct: {}.", within(&direct.estimate, rate, ONE_RUN)),
             None => text += " Direct was not measured.",
         }
         said.push(text);
     }
     said
-}
-
-fn written_out(e: &Estimate) -> String {
-    if e.high.is_finite() {
-        format!("{} (95 %: {} to {})", rate(e.value), rate(e.low), rate(e.high))
-    } else {
-        format!("{} (one run, so no interval)", rate(e.value))
-    }
 }
 
 /// By how much a claim is wrong.
@@ -191,22 +180,17 @@ fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
         title: format!("speed by way of moving bytes, {given}"),
         text: format!("{}.", told.collect::<Vec<_>>().join("; ")),
         n: format!("n = {} runs each", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
-        x: Axis { names: ways.iter().map(|(w, _)| w.name.to_owned()).collect(), ..Axis::default() },
-        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), log: true, names: Vec::new() },
-        curves: vec![Curve { name: String::new(), style: Style::Dots, points: points.collect() }],
+        x: Axis::named("", ways.iter().map(|(w, _)| w.name.to_owned())),
+        y: Axis::speed().log(),
+        curves: vec![Curve::new("", Style::Dots, points)],
         marks: ceiling.iter().map(mark).collect(),
-        bands: Vec::new(),
+        ..Figure::default()
     }
 }
 
 fn named(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Named> {
-    let name = |name: String, unit: &str, estimate: Estimate| Named {
-        target: group.target.given.clone(),
-        name,
-        unit: unit.to_owned(),
-        estimate,
-        bytes: None,
-    };
+    let name =
+        |name: String, unit: &str, estimate: Estimate| Named::new(&group.target.given, name, unit, estimate);
     let label = &group.measure.label;
     let mut named = vec![name(format!("{label} throughput"), "B/s", group.estimate.clone())];
     let real =

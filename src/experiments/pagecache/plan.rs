@@ -112,8 +112,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
             steps.extend(ways.iter().map(step));
         }
     }
-    let (experiment, engine) = ("pagecache".to_owned(), ask.engine.clone());
-    Ok(Plan { experiment, protocol: None, engine, targets, steps })
+    Ok(Plan { targets, ..ask.planned("pagecache", steps) })
 }
 
 fn load(way: &Way, seed: u64) -> Load {

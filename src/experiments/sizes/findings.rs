@@ -1,9 +1,13 @@
 //! How sizes reads its record.
 
 use super::{
-    super::{Experiment, cells::column, gathered::Gathered},
+    super::{
+        Experiment,
+        cells::{column, within},
+        gathered::Gathered,
+        site::FILL,
+    },
     curve::{Curve, Point, curves},
-    plan::FILL,
 };
 use crate::{
     analyse::Estimate,
@@ -112,7 +116,7 @@ fn one(curve: &Curve) -> Option<String> {
         (_, Caching::Direct) => "Direct writes",
         _ => "Writes with fsync",
     };
-    let speed = within(&best.speed, rate);
+    let speed = within(&best.speed, rate, "");
     let mut said = if best.block == enough.block {
         let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
         let more = if last { ", and --largest shows whether a larger one does better" } else { "" };
@@ -131,9 +135,9 @@ fn one(curve: &Curve) -> Option<String> {
     said += &match (curve.cost(), curve.rate(), curve.knee()) {
         (Some(cost), Some(bytes), Some(knee)) => format!(
             " A transfer costs {} whatever its size, and bytes pass at {}: up to {} most of the time is the transfer's own.",
-            within(&cost, duration),
-            within(&bytes, rate),
-            within(&knee, |bytes| size(bytes.round() as u64)),
+            within(&cost, duration, ""),
+            within(&bytes, rate, ""),
+            within(&knee, |bytes| size(bytes.round() as u64), ""),
         ),
         (Some(_), _, _) => " What a transfer costs whatever its size doesn't show.".to_owned(),
         (None, ..) => " Too few sizes were measured to tell what a transfer costs.".to_owned(),
@@ -149,15 +153,6 @@ fn one(curve: &Curve) -> Option<String> {
         said += " Fewer than 6 repetitions: no interval.";
     }
     Some(said)
-}
-
-/// A value with its interval in words, where it has one.
-fn within(e: &Estimate, write: impl Fn(f64) -> String) -> String {
-    if e.high.is_finite() {
-        format!("{} (95 %: {} to {})", write(e.value), write(e.low), write(e.high))
-    } else {
-        write(e.value)
-    }
 }
 
 /// What direct writes tell of the unit in which a flash drive writes.
@@ -184,11 +179,7 @@ fn allocation(curve: &Curve) -> String {
 
 fn figure(title: &str, curves: &[&Curve]) -> Figure {
     let dot = |p: &Point| Dot::of(p.block as f64, &p.speed);
-    let drawn = |c: &&Curve| Drawn {
-        name: way(c).to_owned(),
-        style: Style::Line,
-        points: c.points.iter().map(dot).collect(),
-    };
+    let drawn = |c: &&Curve| Drawn::new(way(c), Style::Line, c.points.iter().map(dot));
     let mark = |c: &&Curve| {
         let knee = c.knee()?.value;
         Some(Mark { label: format!("knee, {}: {}", way(c), size(knee.round() as u64)), at: At::X(knee) })
@@ -206,21 +197,17 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
         title: format!("speed over transfer size, {title}"),
         text: enough.collect::<Vec<_>>().join(" "),
         n: format!("n = {} repetitions a point", runs.min().unwrap_or(0)),
-        x: Axis { label: "transfer size".to_owned(), unit: "B".to_owned(), log: true, names: Vec::new() },
-        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() },
+        x: Axis::of("transfer size", "B").log(),
+        y: Axis::speed(),
         curves: curves.iter().map(drawn).collect(),
         marks: curves.iter().filter_map(mark).collect(),
-        bands: Vec::new(),
+        ..Figure::default()
     }
 }
 
 fn named(target: &str, curve: &Curve) -> Vec<Named> {
-    let name = |what: String, unit: &str, estimate: Estimate| Named {
-        target: target.to_owned(),
-        name: format!("{} {what}", curve.label),
-        unit: unit.to_owned(),
-        estimate,
-        bytes: None,
+    let name = |what: String, unit: &str, estimate: Estimate| {
+        Named::new(target, format!("{} {what}", curve.label), unit, estimate)
     };
     let mut all: Vec<Named> = curve
         .points

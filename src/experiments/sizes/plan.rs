@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
     ask::{Ask, PlanError},
-    site::fits,
+    site::{FILL, fits},
 };
 use crate::{
     inventory::{Kind, Target},
@@ -13,8 +13,6 @@ use crate::{
     units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern},
 };
 
-/// The label of the step that only fills the file, so that there is something to read and nothing new to allocate.
-pub(super) const FILL: &str = "fill";
 /// The smallest transfer; each next one is twice as large.
 const SMALLEST: u64 = 64;
 /// The largest, unless asked otherwise.
@@ -48,13 +46,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     for at in 0..ask.targets.len() {
         steps.extend(target_steps(ask, at)?);
     }
-    Ok(Plan {
-        experiment: "sizes".to_owned(),
-        protocol: None,
-        engine: ask.engine.clone(),
-        targets: ask.targets.clone(),
-        steps,
-    })
+    Ok(ask.planned("sizes", steps))
 }
 
 fn target_steps(ask: &Ask, at: usize) -> Result<Vec<Step>, PlanError> {

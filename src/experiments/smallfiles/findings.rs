@@ -1,8 +1,12 @@
 //! How smallfiles reads its record.
 
 use super::{
-    super::{Experiment, cells::column, gathered::Gathered},
-    costs::{Costs, Prediction},
+    super::{
+        Experiment,
+        cells::{column, within},
+        gathered::Gathered,
+    },
+    costs::{Costs, Prediction, Set},
 };
 use crate::{
     analyse::Estimate,
@@ -87,15 +91,6 @@ fn table(title: &str, both: &[Costs; 2]) -> Table {
     Table { title: title.to_owned(), columns, rows: sets.into_iter().map(row).collect() }
 }
 
-/// A value with its interval in words, where it has one.
-fn within(e: &Estimate, write: impl Fn(f64) -> String) -> String {
-    if e.high.is_finite() {
-        format!("{} (95 %: {} to {})", write(e.value), write(e.low), write(e.high))
-    } else {
-        write(e.value)
-    }
-}
-
 fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
     let many = costs.predict(set)?.seconds;
     let one = costs.predict(FileSet { files: 1, size: set.bytes() })?.seconds;
@@ -105,7 +100,7 @@ fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
         "{verb} {} of {}: {}. As one file of {}: {}, so being many costs {more}.",
         count(set.files, "file"),
         decimal_bytes(set.size),
-        within(&many, duration),
+        within(&many, duration, ""),
         decimal_bytes(set.bytes()),
         duration(one.value),
     ))
@@ -135,21 +130,21 @@ fn one(costs: &Costs) -> String {
         );
     };
     let sync = match costs.sync().filter(|sync| sync.value > 0.0) {
-        Some(e) if e.low > 0.0 => format!("; the sync at the end takes {}", within(&e, duration)),
+        Some(e) if e.low > 0.0 => format!("; the sync at the end takes {}", within(&e, duration, "")),
         Some(e) => format!("; the sync at the end takes at most {}", duration(e.high)),
         None => String::new(),
     };
     let mut said = if file.low > 0.0 {
         format!(
             "{verb}: a file costs {}, bytes pass at {}{sync}.",
-            within(&file, duration),
-            within(&rate_of, rate)
+            within(&file, duration, ""),
+            within(&rate_of, rate, "")
         )
     } else {
         format!(
             "{verb}: what a file costs doesn't show, at most {}; bytes pass at {}{sync}.",
             duration(file.high),
-            within(&rate_of, rate)
+            within(&rate_of, rate, "")
         )
     };
     let off = costs.sets.iter().filter_map(|s| {
@@ -174,19 +169,14 @@ fn advice(both: &[Costs; 2]) -> Option<String> {
 }
 
 fn figure(given: &str, both: &[Costs; 2]) -> Figure {
-    let measured = |c: &Costs| Curve {
-        name: format!("{}, measured", verb(c)),
-        style: Style::Dots,
-        points: c.sets.iter().filter_map(|s| Some(Point::of(s.set.size as f64, &s.speed()?))).collect(),
+    let measured = |c: &Costs| {
+        let points = c.sets.iter().filter_map(|s| Some(Point::of(s.set.size as f64, &s.speed()?)));
+        Curve::new(format!("{}, measured", verb(c)), Style::Dots, points)
     };
-    let fitted = |c: &Costs| Curve {
-        name: format!("{}, from the cost of files and bytes", verb(c)),
-        style: Style::Line,
-        points: c
-            .sets
-            .iter()
-            .filter_map(|s| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?)))
-            .collect(),
+    let fitted = |c: &Costs| {
+        let fit = |s: &Set| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?));
+        let name = format!("{}, from the cost of files and bytes", verb(c));
+        Curve::new(name, Style::Line, c.sets.iter().filter_map(fit))
     };
     let text = both.iter().map(one).collect::<Vec<_>>().join(" ");
     let runs = both.iter().flat_map(|c| c.sets.iter().map(|s| s.runs.len())).min().unwrap_or(0);
@@ -194,24 +184,18 @@ fn figure(given: &str, both: &[Costs; 2]) -> Figure {
         title: format!("speed over the size of files, {given}"),
         text,
         n: format!("n = {runs} runs a set"),
-        x: Axis { label: "size of a file".to_owned(), unit: "B".to_owned(), log: true, names: Vec::new() },
-        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), log: true, names: Vec::new() },
+        x: Axis::of("size of a file", "B").log(),
+        y: Axis::speed().log(),
         curves: both.iter().flat_map(|c| [measured(c), fitted(c)]).filter(|c| !c.points.is_empty()).collect(),
-        marks: Vec::new(),
-        bands: Vec::new(),
+        ..Figure::default()
     }
 }
 
 fn estimates(plan: &Plan, costs: &Costs, set: FileSet) -> Vec<Named> {
     let verb = verb(costs);
-    let name = |what: String, unit: &str, estimate: Estimate| Named {
-        target: plan.targets[costs.at].given.clone(),
-        name: format!("{verb} {what}"),
-        unit: unit.to_owned(),
-        estimate,
-        bytes: None,
-    };
-    let taken = |s: &super::costs::Set| Some(name(s.set.describe(), "s", s.seconds()?));
+    let target = &plan.targets[costs.at].given;
+    let name = |what: String, unit: &str, e: Estimate| Named::new(target, format!("{verb} {what}"), unit, e);
+    let taken = |s: &Set| Some(name(s.set.describe(), "s", s.seconds()?));
     let mut all: Vec<Named> = costs.sets.iter().filter_map(taken).collect();
     all.extend(costs.file().map(|e| name("cost of a file".to_owned(), "s", e)));
     all.extend(costs.rate().map(|e| name("rate of bytes".to_owned(), "B/s", e)));

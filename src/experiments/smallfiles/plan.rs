@@ -62,13 +62,8 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
             }
         }
     }
-    Ok(Plan {
-        experiment: "smallfiles".to_owned(),
-        protocol: None,
-        engine: None,
-        targets: ask.targets.clone(),
-        steps,
-    })
+    // No engine copies files.
+    Ok(Plan { engine: None, ..ask.planned("smallfiles", steps) })
 }
 
 /// The sets, none of more than `max_bytes`; one more of files as large as those asked about.

@@ -133,40 +133,34 @@ impl Woken<'_> {
     }
 
     fn estimates(&self) -> Vec<Named> {
-        let named = |name: &str, estimate: Estimate| Named {
-            target: self.target.given.clone(),
-            name: name.to_owned(),
-            unit: "s".to_owned(),
-            estimate,
-            bytes: None,
-        };
         let all = [
             ("spin-up time", self.direct()),
             ("spin-up time by copies", self.by_copies()),
             ("read while spinning", self.spinning()),
         ];
-        all.into_iter().filter_map(|(name, estimate)| Some(named(name, estimate?))).collect()
+        all.into_iter()
+            .filter_map(|(name, estimate)| Some(Named::new(&self.target.given, name, "s", estimate?)))
+            .collect()
     }
 
     fn figure(&self) -> Option<Figure> {
         let direct = self.direct()?;
         let wakings = self.wakings();
-        let single = wakings.iter().map(|seconds| Point::new(0.0, *seconds)).collect();
+        let single = wakings.iter().map(|seconds| Point::new(0.0, *seconds));
         let both = [Some(direct), self.by_copies()];
-        let both = (0..).zip(both).filter_map(|(x, e)| Some(Point::of(f64::from(x), &e?))).collect();
-        let names = ["first read", "difference of copies"].map(str::to_owned).to_vec();
+        let both = (0..).zip(both).filter_map(|(x, e)| Some(Point::of(f64::from(x), &e?)));
+        let names = ["first read", "difference of copies"].map(str::to_owned);
         Some(Figure {
             title: format!("spin-up time, {}", self.target.given),
             text: verdicts::both(self),
             n: count(wakings.len() as u64, "waking"),
-            x: Axis { label: "method".to_owned(), names, ..Axis::default() },
-            y: Axis { label: "spin-up time".to_owned(), unit: "s".to_owned(), ..Axis::default() },
+            x: Axis::named("method", names),
+            y: Axis::of("spin-up time", "s"),
             curves: vec![
-                Curve { name: "each waking".to_owned(), style: Style::Dots, points: single },
-                Curve { name: "estimate".to_owned(), style: Style::Dots, points: both },
+                Curve::new("each waking", Style::Dots, single),
+                Curve::new("estimate", Style::Dots, both),
             ],
-            marks: Vec::new(),
-            bands: Vec::new(),
+            ..Figure::default()
         })
     }
 }

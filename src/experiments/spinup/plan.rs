@@ -60,13 +60,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
             steps.push(one.copy(COLD_COPY, run));
         }
     }
-    Ok(Plan {
-        experiment: "spinup".to_owned(),
-        protocol: None,
-        engine: ask.engine.clone(),
-        targets: ask.targets.clone(),
-        steps,
-    })
+    Ok(ask.planned("spinup", steps))
 }
 
 /// The steps of one target.

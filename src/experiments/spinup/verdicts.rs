@@ -1,10 +1,10 @@
 //! What spinup's numbers mean, in sentences.
 
-use super::findings::Woken;
-use crate::{
-    analyse::Estimate,
-    units::{MIB, Power, count, decimal_bytes, duration},
+use super::{
+    super::cells::{ONE_RUN, within},
+    findings::Woken,
 };
+use crate::units::{MIB, Power, count, decimal_bytes, duration};
 
 pub(super) fn woken(woken: &Woken<'_>) -> String {
     let (slept, all) = (woken.wakings().len() as u64, woken.reads.len() as u64);
@@ -38,22 +38,15 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
 /// By both methods, and why one is wider.
 pub(super) fn both(woken: &Woken<'_>) -> String {
     let Some(direct) = woken.direct() else { return "It was not seen to sleep.".to_owned() };
-    let direct = format!("It takes {} to wake, by the first read after standby.", value(&direct));
+    let direct =
+        format!("It takes {} to wake, by the first read after standby.", within(&direct, seconds, ONE_RUN));
     match woken.by_copies() {
         Some(copies) => format!(
             "{direct} By the difference of copies it would be {}: wider, as what one copy differs from the next comes in, \
              and twice.",
-            value(&copies)
+            within(&copies, seconds, ONE_RUN)
         ),
         None => direct,
-    }
-}
-
-/// Seconds with their interval.
-fn value(e: &Estimate) -> String {
-    match e.high.is_finite() {
-        true => format!("{} (95 %: {} to {})", seconds(e.value), seconds(e.low), seconds(e.high)),
-        false => format!("{}, from one run and so without an interval", seconds(e.value)),
     }
 }
 

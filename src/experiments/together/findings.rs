@@ -120,10 +120,9 @@ fn between(group: &Group, plan: &Plan) -> Option<Table> {
 fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     let name = &a.group.name;
     let names = a.group.members.iter().map(|&m| short(&plan.targets[m].given)).chain(["sum".to_owned()]);
-    let bars = |name: &str, each: &[Estimate], sum: &Estimate| Curve {
-        name: name.to_owned(),
-        style: Style::Bars,
-        points: each.iter().chain([sum]).enumerate().map(|(x, e)| Point::of(x as f64, e)).collect(),
+    let bars = |name: &str, each: &[Estimate], sum: &Estimate| {
+        let points = each.iter().chain([sum]).enumerate().map(|(x, e)| Point::of(x as f64, e));
+        Curve::new(name, Style::Bars, points)
     };
     let held = a.limits.iter().filter(|l| l.what != What::Drives).map(|l| Mark {
         label: format!("{}, {}", l.name, rate(l.ceiling.value)),
@@ -142,22 +141,18 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
             percent(a.share.value)
         ),
         n: format!("{} at once, of 95 % intervals", count(runs, "run")),
-        x: Axis { label: "target".to_owned(), names: names.collect(), ..Axis::default() },
-        y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() },
+        x: Axis::named("target", names),
+        y: Axis::speed(),
         curves: vec![bars("alone", &a.alone, &a.sum_alone), bars("at once", &a.at_once, &a.sum)],
         marks: held.chain(free).collect(),
-        bands: Vec::new(),
+        ..Figure::default()
     }
 }
 
 fn named(a: &Answer<'_>, targets: &[Target]) -> Vec<Named> {
     let name = &a.group.name;
-    let named = |target: &str, what: &str, estimate: &Estimate| Named {
-        target: target.to_owned(),
-        name: format!("{name} {what}"),
-        unit: "B/s".to_owned(),
-        estimate: estimate.clone(),
-        bytes: None,
+    let named = |target: &str, what: &str, estimate: &Estimate| {
+        Named::new(target, format!("{name} {what}"), "B/s", estimate.clone())
     };
     let mut all = Vec::new();
     for (&m, (alone, at_once)) in a.group.members.iter().zip(a.alone.iter().zip(&a.at_once)) {

@@ -2,7 +2,7 @@
 
 use super::super::{
     ask::{Ask, LoadName, PlanError},
-    site::{aligned, reach},
+    site::{FILL, aligned, reach},
 };
 use crate::{
     inventory::{Kind, Target},
@@ -10,8 +10,6 @@ use crate::{
     units::{Load, MIB},
 };
 
-/// The label of the step that only fills files so that there is something to read, and caches are full.
-pub(super) const FILL: &str = "fill";
 /// How often each load is repeated: an interval needs several.
 const RUNS: u32 = 3;
 /// Most seconds of a load: some hundred operations of a slow stick.
@@ -71,13 +69,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
             }
         }
     }
-    Ok(Plan {
-        experiment: "together".to_owned(),
-        protocol: None,
-        engine: ask.engine.clone(),
-        targets: ask.targets.clone(),
-        steps,
-    })
+    Ok(ask.planned("together", steps))
 }
 
 /// The loads, and the targets that take them: what was not asked for by name leaves out those that can't be written.

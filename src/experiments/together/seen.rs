@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::FILL;
+use super::super::site::FILL;
 use crate::{
     analyse::sharing::Trial,
     inventory::Processors,

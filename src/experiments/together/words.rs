@@ -1,11 +1,11 @@
 //! What the numbers mean, in sentences.
 
 use super::{
+    super::cells::{ONE_RUN, within},
     answer::{Answer, Confidence, Limit, What},
     headroom::capital,
 };
 use crate::{
-    analyse::Estimate,
     inventory::Target,
     units::{Direction, percent, rate},
 };
@@ -24,7 +24,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     let what =
         if answer.group.name.starts_with("rand") { format!("{what} at random") } else { what.to_owned() };
     let who = names(&limit.members, targets);
-    let passes = with_interval(&limit.ceiling);
+    let passes = within(&limit.ceiling, rate, ONE_RUN);
     let own = rate(answer.own_sum(&limit.members));
     let share = percent(answer.share.value);
     let several = answer.limits.len() > 1;
@@ -69,13 +69,5 @@ fn names(members: &[usize], targets: &[Target]) -> String {
         [one] => (*one).to_owned(),
         [most @ .., last] => format!("{} and {last}", most.join(", ")),
         [] => String::new(),
-    }
-}
-
-fn with_interval(e: &Estimate) -> String {
-    if e.high.is_finite() {
-        format!("{} (95 %: {} to {})", rate(e.value), rate(e.low), rate(e.high))
-    } else {
-        format!("{} (one run, so no interval)", rate(e.value))
     }
 }
