@@ -56,7 +56,9 @@ fn files(all: &[Findings]) -> Vec<(String, String)> {
     let mut files = vec![("report.html".to_owned(), html(all))];
     let mut pages = Vec::new();
     for findings in all {
-        let name = |i: usize| format!("{}-{}.svg", findings.run, i + 1);
+        // Two runs that are compared are named `a and b`; links to pictures have no spaces.
+        let run = findings.run.replace(' ', "-");
+        let name = |i: usize| format!("{run}-{}.svg", i + 1);
         let names: Vec<String> = (0..findings.figures.len()).map(name).collect();
         pages.push(markdown(findings, &names));
         files.extend(names.into_iter().zip(findings.figures.iter().map(plot::file)));

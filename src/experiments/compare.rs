@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{Experiment, cells::column};
+use super::{
+    Experiment,
+    cells::{column, value},
+};
 use crate::{
     analyse::compare::{More, Ratio, across_runs, ratio, to_tell_apart},
-    findings::{Findings, Named, Table},
+    findings::{Axis, Curve, Figure, Findings, Named, Point, Style, Table},
     inventory::Target,
     plan::{Measure, Plan},
     record::{Event, Start},
-    units::{EngineInfo, Load, decimal_bytes, duration, rate},
+    units::{EngineInfo, Load, count, decimal_bytes, duration, rate},
 };
 
 /// A stored run, as far as comparing needs it.
@@ -210,6 +213,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     let others = of(pair.b);
     let mut rows = Vec::new();
     let mut said = Vec::new();
+    let mut speeds = Vec::new();
     for n in of(pair.a) {
         let Some(other) = others.iter().find(|o| o.name == n.name && o.unit == n.unit) else { continue };
         // Throughputs hold already what runs differ by.
@@ -227,6 +231,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
         if n.unit == "B/s" && !n.name.contains(", run ") {
             let on = on.iter().map(|on| format!("{on}: ")).collect::<String>();
             said.push(on + &sentence(&n, other, &r, (&a, &b)));
+            speeds.push((n.clone(), other.clone()));
         }
         findings.estimates.push(Named::new(&format!("{a} / {b}"), n.name, "", r.estimate));
     }
@@ -235,9 +240,29 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     }
     let columns = [("", false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
     let columns = columns.map(|(name, right)| column(name, right)).to_vec();
+    findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
     findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
     findings.verdicts.extend(said);
     Ok(())
+}
+
+/// Both speeds of every load, side by side.
+fn figure(speeds: &[(Named, Named)], on: Option<&str>, (a, b): (&str, &str)) -> Option<Figure> {
+    let curve = |(x, y): &(Named, Named)| {
+        Curve::new(&x.name, Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
+    };
+    let said =
+        |(x, y): &(Named, Named)| format!("{}: {} and {}", x.name, value(&x.estimate), value(&y.estimate));
+    let on = on.map(|on| format!(", {on}")).unwrap_or_default();
+    (!speeds.is_empty()).then(|| Figure {
+        title: format!("speeds of {a} and {b}{on}"),
+        text: speeds.iter().map(said).collect::<Vec<_>>().join("; ") + ".",
+        n: format!("n = {}, 95 % intervals", count(2 * speeds.len() as u64, "speed")),
+        x: Axis::named("", [a, b].map(str::to_owned)),
+        y: Axis::speed(),
+        curves: speeds.iter().map(curve).collect(),
+        ..Figure::default()
+    })
 }
 
 /// Columns for a name above numbers.

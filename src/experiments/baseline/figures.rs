@@ -24,7 +24,7 @@ pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
             _ => all.push(repetitions(plan, group)),
         }
     }
-    all.extend(tail(plan, groups));
+    all.extend(tails(plan, groups));
     all
 }
 
@@ -143,46 +143,57 @@ fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
 const TAIL: [(&str, f64); 6] =
     [("50", 0.5), ("90", 0.9), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999), ("99.999", 0.99999)];
 
-fn tail(plan: &Plan, groups: &[Group<'_>]) -> Option<Figure> {
+/// As many lines as can be told from each other.
+const LINES: usize = 6;
+
+/// Of one target all loads together; of several, each load by itself.
+fn tails(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
+    let all: Vec<&Group<'_>> = groups.iter().collect();
+    if plan.targets.len() < 2 {
+        return tail("", &all, |g| g.measure.label.clone()).into_iter().collect();
+    }
+    let of = |label: &str| {
+        let same: Vec<&Group<'_>> = all.iter().filter(|g| g.measure.label == label).copied().collect();
+        tail(&format!("{label} "), &same, |g| short(&g.target.given))
+    };
+    labels(groups).into_iter().filter_map(of).collect()
+}
+
+fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) -> Option<Figure> {
     // Beyond what can be told there is a longest operation, and no percentile.
-    let of = |run: &Run| {
-        let told = TAIL.iter().enumerate().filter_map(|(i, (_, share))| {
+    let told = |run: &Run| {
+        let point = |(i, (_, share)): (usize, &(&str, f64))| {
             let p = run.tail.percentile(*share).filter(|p| p.estimate.high.is_finite())?;
             Some(Point::of(i as f64, &p.estimate))
-        });
-        told.collect::<Vec<_>>()
+        };
+        TAIL.iter().enumerate().filter_map(point).collect::<Vec<_>>()
     };
-    let longest = |run: &Run| run.tail.histogram().max().map(|ns| ns as f64 / 1e9);
-    let first = || groups.iter().filter_map(|g| Some((g, g.runs.first()?)));
-    let mut curves: Vec<Curve> = first()
-        .map(|(g, run)| Curve::new(title(plan, g, "").replace(" ,", ",").trim_end(), Style::Line, of(run)))
-        .filter(|c| !c.points.is_empty())
-        .collect();
-    let said = first().filter_map(|(g, run)| {
-        let median = run.tail.histogram().quantile(0.5)? as f64 / 1e9;
-        let name = title(plan, g, "").replace(" ,", ",");
-        Some(format!(
-            "{}: {} typically, {} at the longest.",
-            name.trim_end(),
-            duration(median),
-            duration(longest(run)?)
-        ))
-    });
-    let text = said.collect::<Vec<_>>().join(" ");
-    let far = first().filter_map(|(_, run)| Some(Point::new(TAIL.len() as f64, longest(run)?)));
-    let far: Vec<Point> = far.collect();
-    let operations = first().map(|(_, run)| run.tail.histogram().count()).sum();
-    if !far.is_empty() {
-        curves.push(Curve::new("longest operation", Style::Dots, far));
+    let longest = |run: &Run| Some(run.tail.histogram().max()? as f64 / 1e9);
+    let mut shown: Vec<(String, &Run, f64)> =
+        groups.iter().filter_map(|g| Some((name(g), g.runs.first()?, longest(g.runs.first()?)?))).collect();
+    let all = shown.len();
+    if all > LINES {
+        shown.sort_by(|a, b| b.2.total_cmp(&a.2));
+        shown.truncate(LINES);
     }
+    let of_all = if all > LINES { format!(", the {LINES} worst of {all}") } else { String::new() };
+    let curves = shown.iter().flat_map(|(name, run, longest)| {
+        let far = [Point::new(TAIL.len() as f64, *longest)];
+        [Curve::new(name, Style::Line, told(run)), Curve::new(name, Style::Dots, far)]
+    });
+    let said = shown.iter().filter_map(|(name, run, longest)| {
+        let median = run.tail.histogram().quantile(0.5)? as f64 / 1e9;
+        Some(format!("{name}: {} typically, {} at the longest.", duration(median), duration(*longest)))
+    });
+    let operations = shown.iter().map(|(_, run, _)| run.tail.histogram().count()).sum();
     let names = TAIL.iter().map(|(name, _)| (*name).to_owned()).chain(["longest".to_owned()]);
-    (!curves.is_empty()).then(|| Figure {
-        title: "latency of one operation, as far as it can be told".to_owned(),
-        text,
+    (!shown.is_empty()).then(|| Figure {
+        title: format!("latency of one {load}operation, as far as it can be told{of_all}"),
+        text: said.collect::<Vec<_>>().join(" "),
         n: format!("n = {}", count(operations, "operation")),
         x: Axis::named("percentile of operations", names),
         y: Axis::of("latency", "s").log(),
-        curves,
+        curves: curves.filter(|c| !c.points.is_empty()).collect(),
         ..Figure::default()
     })
 }

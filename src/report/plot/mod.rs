@@ -225,9 +225,9 @@ fn draw(figure: &Figure, out: &mut String) -> Drawn {
     // At places with names, dots and bars of several curves stand side by side.
     let stands = |c: &&Curve| c.style != Style::Line && !figure.x.names.is_empty();
     let all = figure.curves.iter().filter(stands).count();
-    for (i, curve) in figure.curves.iter().enumerate() {
+    for (i, (curve, look)) in figure.curves.iter().zip(looks(&figure.curves)).enumerate() {
         let before = figure.curves[..i].iter().filter(stands).count();
-        one(&mut chart, curve, i, Some((all, before)).filter(|_| stands(&curve)))?;
+        one(&mut chart, curve, look, Some((all, before)).filter(|_| stands(&curve)))?;
     }
     marks(&mut chart, figure, &x, &y)?;
     drop(chart);
@@ -240,15 +240,32 @@ fn y_width(y: &Scale) -> i32 {
     y.key_points(BoldPoints(32)).iter().map(|v| width_of(&y.write(*v), FONT)).max().unwrap_or(0)
 }
 
+/// Which colour, line and marker each curve has: curves of one name belong together and look alike.
+fn looks(curves: &[Curve]) -> Vec<usize> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut looks = Vec::new();
+    for curve in curves {
+        let known = names.iter().position(|name| !name.is_empty() && *name == curve.name);
+        looks.push(known.unwrap_or(names.len()));
+        if known.is_none() {
+            names.push(&curve.name);
+        }
+    }
+    looks
+}
+
 /// Samples and names of the curves, where there are several; where what follows begins.
 fn legend(
     figure: &Figure,
     area: &Area<'_>,
     top: i32,
 ) -> Result<i32, Box<dyn std::error::Error + Send + Sync>> {
-    let named = figure.curves.iter().enumerate().filter(|(_, c)| !c.name.is_empty());
     let (mut x, mut y, mut any) = (8, top, false);
-    for (i, curve) in named {
+    let looks = looks(&figure.curves);
+    for (n, (&i, curve)) in looks.iter().zip(&figure.curves).enumerate() {
+        if curve.name.is_empty() || looks[..n].contains(&i) {
+            continue;
+        }
         let wide = 58 + width_of(&curve.name, FONT * 7 / 8);
         if any && x + wide > SIZE.0 as i32 {
             (x, y) = (8, y + FONT + 4);
