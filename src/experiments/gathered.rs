@@ -27,7 +27,8 @@ pub(super) struct Gathered {
     /// What errands took, with step and target.
     pub errands: Vec<(usize, usize, Took)>,
     engines: Vec<EngineInfo>,
-    again: Vec<String>,
+    /// How each load is repeated with fio: of its repetitions the first, by its label and target.
+    again: Vec<((String, usize), String)>,
     flags: Vec<String>,
 }
 
@@ -84,7 +85,12 @@ impl Gathered {
                 }
             }
             Event::Outcome { step, target, outcome, again, .. } => {
-                self.again.extend(again.filter(|line| !self.again.contains(line)));
+                if let (Some(line), Some(m)) = (again, self.measured.get(&step)) {
+                    let load = (m.label.clone(), target);
+                    if !self.again.iter().any(|(known, _)| *known == load) {
+                        self.again.push((load, line));
+                    }
+                }
                 if let Some(s) = self.series.get_mut(&(step, target)) {
                     s.outcome(outcome);
                 }
@@ -134,6 +140,7 @@ impl Gathered {
             flags.push("Nothing was measured: the record ends before its plan.".to_owned());
         }
         let command = self.start.iter().map(|s| s.command.join(" "));
+        let again = self.again.iter().map(|(_, line)| line.clone());
         Findings {
             run: self.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
             experiment: experiment.name().to_owned(),
@@ -144,7 +151,7 @@ impl Gathered {
             figures: Vec::new(),
             verdicts: Vec::new(),
             flags,
-            reproduce: command.filter(|_| self.plan.is_some()).chain(self.again.iter().cloned()).collect(),
+            reproduce: command.filter(|_| self.plan.is_some()).chain(again).collect(),
             estimates: Vec::new(),
         }
     }
