@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Experiment, cells::column};
 use crate::{
     analyse::compare::{More, Ratio, across_runs, ratio, to_tell_apart},
-    findings::{Findings, Named, Table},
+    findings::{Findings, Named, Origin, Table},
     inventory::Target,
     plan::{Measure, Plan},
     record::{Event, Start},
@@ -128,6 +128,7 @@ pub fn compare(a: (&Side, Option<&str>), b: Option<(&Side, Option<&str>)>) -> Re
         flags: Vec::new(),
         reproduce: Vec::new(),
         estimates: Vec::new(),
+        origin: Origin::default(),
     };
     let pairs = pairs(a, b)?;
     let several = pairs.len() > 1 && b.is_some();
