@@ -3,6 +3,7 @@
 mod args;
 mod bay;
 mod capture;
+mod file;
 mod health;
 mod list;
 mod options;
