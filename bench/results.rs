@@ -1,97 +1,125 @@
-//! How long lists of 10,000 runs take, without an index and with one.
+//! How long the store of 10,000 runs takes to list, filter, compare and export, and how much memory.
 //!
-//! The runs are as many copies of one short baseline of a modelled drive, each under its own name and date.
+//! The runs are as many copies of one short baseline of a modelled drive, each under its own name and date and on one of
+//! 40 drives. Each command runs in a process of its own, which is this one again, told so by its environment.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
+#![allow(clippy::print_stderr, reason = "a process tells another how much memory it took")]
 
-use std::{fs, time::Instant};
+#[path = "../tests/support/modelled.rs"]
+mod modelled;
+
+use std::{
+    error::Error,
+    fs,
+    process::{Command, ExitCode, Stdio},
+    time::Instant,
+};
 
 use drivebench::{
-    inventory::{Drive, Inventory, Target},
-    plan::Plan,
+    analyse::Rules,
+    cli,
+    engine::sim::{Board, Model, Zone},
+    inventory::Inventory,
     record::{End, Event, How, SCHEMA, Start, Store},
-    units::{Ended, Outcome, Window},
 };
 
 const RUNS: usize = 10_000;
-/// Windows of a run; a real one has some thousands.
-const WINDOWS: u64 = 200;
+/// Says that this process is to be drivebench.
+const CHILD: &str = "RESULTS_CHILD";
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    if std::env::var_os(CHILD).is_some() {
+        let code = cli::main();
+        let status = fs::read_to_string("/proc/self/status")?;
+        let peak = status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        eprintln!("{}", peak.unwrap_or("0"));
+        return Ok(code);
+    }
     let dir = std::env::temp_dir().join(format!("drivebench-results-{}", std::process::id()));
     let store = Store::at(dir.clone());
-    let measured = fill(&store).and_then(|name| measure(&store, &name));
+    let measured = fill(&store).and_then(|runs| measure(&store, &runs));
     fs::remove_dir_all(&dir)?;
-    let (first, again, shown, runs) = measured?;
-    let peak = fs::read_to_string("/proc/self/status")?;
-    let peak = peak.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("unknown").trim().to_owned();
-    println!("what                       seconds");
-    println!("list, first time           {first:>7.3}");
-    println!("list, with its index       {again:>7.3}");
-    println!("read one record            {shown:>7.3}");
-    println!("most memory, all together  {peak}");
-    println!("results: {again:.3} s to list {runs} runs");
+    measured?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Fills the store; the names of the runs.
+fn fill(store: &Store) -> Result<Vec<String>, Box<dyn Error>> {
+    let stick = Model {
+        capacity: 62_000_000_000,
+        write: vec![Zone { from: 0, rate: 2e6 }],
+        read: vec![Zone { from: 0, rate: 6.6e6 }],
+        ..Model::default()
+    };
+    let target = modelled::target("4C53", stick.capacity, false);
+    let plan = modelled::plan(&modelled::ask(vec![target], Rules::quick(), 4096))?;
+    let board = Board { drives: vec![stick], buses: vec![], seed: 1 };
+    let mut events = modelled::carry_out(&plan, &board)?;
+    let windows = events.iter().filter(|event| matches!(event, Event::Window { .. })).count();
+    println!("{RUNS} runs of {windows} windows each");
+    (0..RUNS)
+        .map(|n| {
+            let at = format!("2026-{:02}-{:02}T10:00:00Z", n / 28 % 12 + 1, n % 28 + 1);
+            let serial = format!("4C53{:04}", n % 40);
+            let start = |run| Start {
+                schema: SCHEMA,
+                run,
+                at: at.clone(),
+                version: "0.1.0".to_owned(),
+                command: vec!["drivebench".to_owned()],
+                experiment: "baseline".to_owned(),
+                targets: vec![format!("/mnt/a (Model {serial})")],
+                inventory: Inventory::default(),
+            };
+            let (run, mut writer) = store.create(start)?;
+            for event in &mut events {
+                if let Event::Plan { plan } = event {
+                    plan.targets[0].drives[0].serial = Some(serial.clone());
+                }
+                writer.append(event)?;
+            }
+            writer.append(&Event::End(End { how: How::Finished, at: at.clone() }))?;
+            store.pack(&run)?;
+            Ok(run)
+        })
+        .collect()
+}
+
+fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
+    // The second run of the same drive.
+    let (first, second) = (&runs[RUNS / 2], &runs[RUNS / 2 + 40]);
+    let filtered = ["results", "list", "--drive", "4c530007", "--since", "2026-06-01"];
+    println!("what                              seconds  most memory");
+    let mut slowest: f64 = 0.0;
+    for (what, counts, args) in [
+        ("list, first time", false, &["results"][..]),
+        ("list, with its index", true, &["results"]),
+        ("list, filtered", true, &filtered),
+        ("show one run", true, &["results", "show", first]),
+        ("compare two runs", true, &["results", "compare", first, second]),
+        ("export all as Parquet", false, &["results", "export", "--format", "parquet"]),
+        ("export the latest as metrics", false, &["results", "export", "--format", "openmetrics"]),
+    ] {
+        let (seconds, kib) = run(store, args)?;
+        println!("{what:<33} {seconds:>7.3}  {:>6.1} MiB", kib / 1024.0);
+        slowest = if counts { slowest.max(seconds) } else { slowest };
+    }
+    println!("results: {slowest:.3} s at most to list, filter, show or compare among {RUNS} runs");
     Ok(())
 }
 
-fn fill(store: &Store) -> Result<String, Box<dyn std::error::Error>> {
-    let mut last = String::new();
-    for n in 0..RUNS {
-        let drive = Drive {
-            model: Some("Cruzer Blade".to_owned()),
-            serial: Some(format!("4C53{:04}", n % 40)),
-            sectors: 121_077_760,
-            ..Drive::default()
-        };
-        let target = Target {
-            given: "/mnt/a".to_owned(),
-            path: "/mnt/a".into(),
-            drives: vec![drive],
-            direct_alignment: 512,
-            ..Target::default()
-        };
-        let at = format!("2026-{:02}-{:02}T10:00:00Z", n / 28 % 12 + 1, n % 28 + 1);
-        let start = |run| Start {
-            schema: SCHEMA,
-            run,
-            at: at.clone(),
-            version: "0.1.0".to_owned(),
-            command: vec!["drivebench".to_owned()],
-            experiment: "baseline".to_owned(),
-            targets: vec![format!("/mnt/a (Cruzer Blade 4C53{:04})", n % 40)],
-            inventory: Inventory::default(),
-        };
-        let (run, mut writer) = store.create(start)?;
-        let plan = Plan {
-            experiment: "baseline".to_owned(),
-            protocol: None,
-            engine: None,
-            targets: vec![target],
-            steps: vec![],
-        };
-        writer.append(&Event::Plan { plan })?;
-        for i in 0..WINDOWS {
-            let window =
-                Window { from_ns: i * 1000, to_ns: (i + 1) * 1000, bytes: 4096, ops: 1, ..Window::default() };
-            writer.append(&Event::Window { step: 0, target: 0, zone: None, window })?;
-        }
-        let outcome = Outcome { bytes_written: WINDOWS * 4096, ..Outcome::nothing(Ended::Finished) };
-        writer.append(&Event::Outcome { step: 0, target: 0, zone: None, outcome, again: None })?;
-        writer.append(&Event::End(End { how: How::Finished, at: at.clone() }))?;
-        store.pack(&run)?;
-        last = run;
+/// Seconds and the most memory, KiB, that drivebench takes for this.
+#[expect(clippy::disallowed_methods, reason = "the benchmark is drivebench's user")]
+fn run(store: &Store, args: &[&str]) -> Result<(f64, f64), Box<dyn Error>> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--store").arg(store.dir()).args(args).env(CHILD, "1").stdout(Stdio::null());
+    let clock = Instant::now();
+    let done = command.output()?;
+    let seconds = clock.elapsed().as_secs_f64();
+    let said = String::from_utf8(done.stderr)?;
+    if !done.status.success() {
+        return Err(format!("drivebench {}: {said}", args.join(" ")).into());
     }
-    Ok(last)
-}
-
-fn measure(store: &Store, name: &str) -> Result<(f64, f64, f64, usize), Box<dyn std::error::Error>> {
-    let clock = Instant::now();
-    store.list()?;
-    let first = clock.elapsed().as_secs_f64();
-    let clock = Instant::now();
-    let runs = store.list()?.0.len();
-    let again = clock.elapsed().as_secs_f64();
-    let clock = Instant::now();
-    std::hint::black_box(store.open(name)?.count());
-    Ok((first, again, clock.elapsed().as_secs_f64(), runs))
+    Ok((seconds, said.lines().last().unwrap_or_default().parse()?))
 }

@@ -10,10 +10,10 @@ use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise, Zone},
     experiments::{Ask, LoadName},
-    inventory::{Inventory, Target},
-    record::{End, Event, How, SCHEMA, Start, Store},
+    inventory::Target,
+    record::Store,
 };
-use modelled::{ask, carry_out, only, plan, target};
+use modelled::{ask, only, plan, target};
 
 fn stick(read: f64) -> Model {
     Model {
@@ -32,28 +32,8 @@ fn reads(names: &[&str], rules: Rules) -> Ask {
 
 /// Keeps a run of these reads on modelled drives; `real` says that its figures are no model's.
 fn keep(cli: &Cli, at: &str, ask: &Ask, speeds: &[f64], seed: u64, real: bool) -> String {
-    let plan = plan(ask).expect("plans");
     let board = Board { drives: speeds.iter().map(|&s| stick(s)).collect(), buses: vec![], seed };
-    let start = |run: String| Start {
-        schema: SCHEMA,
-        run,
-        at: at.to_owned(),
-        version: "0.1.0".to_owned(),
-        command: vec!["drivebench".to_owned()],
-        experiment: plan.experiment.clone(),
-        targets: vec![],
-        inventory: Inventory::default(),
-    };
-    let (run, mut writer) = Store::at(cli.store()).create(start).expect("a record");
-    for mut event in carry_out(&plan, &board).expect("runs") {
-        if let (Event::Step { engine, .. }, true) = (&mut event, real) {
-            engine.name = "psync".to_owned();
-            engine.modelled = false;
-        }
-        writer.append(&event).expect("appends");
-    }
-    writer.append(&Event::End(End { how: How::Finished, at: at.to_owned() })).expect("appends");
-    run
+    modelled::keep(&Store::at(cli.store()), at, &plan(ask).expect("plans"), &board, real)
 }
 
 const SPRING: &str = "2026-05-01T10:00:00Z";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use super::options::Run;
-use crate::report::Format;
+use crate::report::{Format, RowFormat};
 
 /// A workbench for the drives of a small server: how fast is each drive, how bad is its worst moment, and why.
 #[derive(Debug, Parser)]
@@ -46,7 +46,7 @@ pub enum Command {
     Bay(Bay),
     /// Keep what this machine says of its drives in an archive, for a bug report
     Capture(Capture),
-    /// Show, list, compare or remove what was measured before
+    /// Show, list, compare, export or remove what was measured before
     Results(Results),
     /// Write what runs found as a page that can be published
     Report(Report),
@@ -156,6 +156,65 @@ pub struct Which {
     pub until: Option<String>,
 }
 
+/// `drivebench results export`.
+#[derive(Debug, Group)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct Export {
+    /// The runs' names, in the order of the rows [default: all, oldest first]
+    #[arg(value_name = "RUN", conflicts_with = "Which")]
+    pub runs: Vec<String>,
+
+    /// Which of all runs
+    #[command(flatten)]
+    pub which: Which,
+
+    /// Write it as this [default: what the name of --out ends in, else csv]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<RowFormatName>,
+
+    /// Write to this file, which is whole or not there, instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Replace the file where there is one; one of metrics is replaced in any case
+    #[arg(long, requires = "out")]
+    pub force: bool,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  drivebench results export > all.csv            for a spreadsheet
+  drivebench results export --format json        for a program
+  drivebench results export --out all.parquet    for DuckDB or another SQL engine
+  drivebench results export --out /var/lib/prometheus/node-exporter/bench.prom
+
+docs/export.md describes the columns and the metrics.";
+
+/// Names of the formats of rows.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum RowFormatName {
+    /// For a spreadsheet
+    Csv,
+    /// An array of objects, a line each
+    Json,
+    /// For SQL engines and data frames
+    Parquet,
+    /// The latest finished run of each drive and experiment, for Prometheus
+    #[value(name = "openmetrics")]
+    OpenMetrics,
+}
+
+impl From<RowFormatName> for RowFormat {
+    fn from(name: RowFormatName) -> Self {
+        match name {
+            RowFormatName::Csv => Self::Csv,
+            RowFormatName::Json => Self::Json,
+            RowFormatName::Parquet => Self::Parquet,
+            RowFormatName::OpenMetrics => Self::OpenMetrics,
+        }
+    }
+}
+
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   drivebench results compare r2k4 r7xz           the drives that both measured
@@ -192,6 +251,8 @@ pub enum ResultsAction {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: FormatName,
     },
+    /// Write the estimates of runs as rows: for spreadsheets, SQL engines and Prometheus
+    Export(Export),
     /// Remove the records of runs
     Rm {
         /// The runs' names

@@ -1,7 +1,8 @@
 //! `drivebench bay`: names of ports, kept in the configuration.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -11,6 +12,7 @@ use anyhow::{Context, anyhow};
 use super::{
     Output,
     args::{Bay, BayAction},
+    file::Beside,
 };
 use crate::{
     findings::{Column, Table},
@@ -62,15 +64,14 @@ fn load(path: &Path) -> anyhow::Result<Bays> {
     }
 }
 
-/// Written beside, then moved over: a power cut leaves the old names or the new.
+/// A power cut leaves the old names or the new.
 fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
     let text = toml::to_string(bays)?;
-    let beside = path.with_extension("new");
     let write = || {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(&beside, text)?;
-        fs::File::open(&beside)?.sync_all()?;
-        fs::rename(&beside, path)
+        let beside = Beside::create(path)?;
+        beside.file().write_all(text.as_bytes())?;
+        beside.keep()
     };
     write().map_err(|e| anyhow!("{} can't be written: {e}", path.display()))
 }

@@ -3,6 +3,8 @@
 mod args;
 mod bay;
 mod capture;
+mod export;
+mod file;
 mod health;
 mod list;
 mod options;

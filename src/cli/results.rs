@@ -1,15 +1,16 @@
-//! `drivebench results`: list, show, compare, remove.
+//! `drivebench results`: list, show, compare, export, remove.
 
 use std::{path::PathBuf, process::ExitCode};
 
 use super::{
     Output,
     args::{Results, ResultsAction, Which},
+    export,
 };
 use crate::{
     experiments::{self, Experiment, Side},
     findings::{Column, Findings, Table},
-    record::{Brief, Event, How, Reader, Store},
+    record::{Brief, Event, How, ReadError, Reader, Store},
     report::{Format, render, table},
     units::count,
 };
@@ -43,6 +44,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             output.result(&render(&findings, Format::from(*format), output.style))?;
             Ok(ExitCode::SUCCESS)
         }
+        ResultsAction::Export(args) => export::export(args, &store, output),
         ResultsAction::Rm { runs } => {
             // All names are looked at before the first record goes.
             runs.iter().try_for_each(|run| store.open(run).map(drop))?;
@@ -68,10 +70,15 @@ fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Side, Option<&'a st
 
 /// What a stored run found, worked out from its record.
 pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
+    Ok(read(store, run)?.0)
+}
+
+/// What a stored run found, and what is damaged in its record.
+pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option<String>)> {
     let (experiment, mut reader, start) = open(store, run)?;
     let mut findings = experiment.findings(&mut std::iter::once(start).chain(reader.by_ref()));
     findings.flags.extend(reader.cut_off());
-    Ok(findings)
+    Ok((findings, reader.damage().map(str::to_owned)))
 }
 
 /// A record with its first event, and who can read it.
@@ -90,6 +97,23 @@ fn open(store: &Store, run: &str) -> anyhow::Result<(&'static dyn Experiment, Re
 }
 
 fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {
+    let (runs, unreadable) = matching(store, which, output)?;
+    let column = |name: &str| Column { name: name.to_owned(), right: false };
+    let rows = runs.iter().map(row).collect::<Vec<_>>();
+    if !rows.is_empty() {
+        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(column).to_vec();
+        output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
+    }
+    unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs that are like this, oldest first, and records that can't be read; where there are none it says why.
+pub(super) fn matching(
+    store: &Store,
+    which: &Which,
+    output: &Output,
+) -> anyhow::Result<(Vec<Brief>, Vec<ReadError>)> {
     let (mut runs, unreadable) = store.list()?;
     let all = runs.len();
     runs.retain(|run| asked_for(run, which));
@@ -101,16 +125,7 @@ fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCod
     } else if all > 0 && runs.is_empty() {
         output.note(&format!("None of {} is like that.", count(all as u64, "run")));
     }
-    let column = |name: &str| Column { name: name.to_owned(), right: false };
-    let rows = runs.iter().map(row).collect::<Vec<_>>();
-    if !rows.is_empty() {
-        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(column).to_vec();
-        output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
-    }
-    for e in unreadable {
-        output.note(&format!("{e}."));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok((runs, unreadable))
 }
 
 fn asked_for(run: &Brief, which: &Which) -> bool {
@@ -125,12 +140,12 @@ fn asked_for(run: &Brief, which: &Which) -> bool {
 }
 
 fn row(run: &Brief) -> Vec<String> {
-    let ended = match run.end.as_ref().map(|e| &e.how) {
-        Some(How::Finished) => "finished",
-        Some(How::Interrupted) => "interrupted",
-        Some(How::Failed(_)) => "failed",
-        None => "running or cut off",
-    };
     let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
-    vec![run.run.clone(), at, run.experiment.clone(), ended.to_owned(), run.targets.join(", ")]
+    vec![
+        run.run.clone(),
+        at,
+        run.experiment.clone(),
+        How::of(run.end.as_ref()).to_owned(),
+        run.targets.join(", "),
+    ]
 }

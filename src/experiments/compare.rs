@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     analyse::compare::{More, Ratio, across_runs, ratio, to_tell_apart},
-    findings::{Axis, Curve, Figure, Findings, Named, Point, Style, Table},
+    findings::{Axis, Curve, Figure, Findings, Named, Origin, Point, Style, Table},
     inventory::Target,
     plan::{Measure, Plan},
     record::{Event, Start},
@@ -131,6 +131,7 @@ pub fn compare(a: (&Side, Option<&str>), b: Option<(&Side, Option<&str>)>) -> Re
         flags: Vec::new(),
         reproduce: Vec::new(),
         estimates: Vec::new(),
+        origin: Origin::default(),
     };
     let pairs = pairs(a, b)?;
     let several = pairs.len() > 1 && b.is_some();

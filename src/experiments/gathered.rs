@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     analyse::{Estimate, repeat},
-    findings::Findings,
-    inventory::Target,
+    findings::{Carrier, Findings, Origin},
+    inventory::{Drive, Target},
     plan::{Measure, Plan},
     record::{End, Event, How, Start, Took},
     units::{Ended, EngineInfo},
@@ -24,6 +24,7 @@ pub(super) struct Gathered {
     pub measured: BTreeMap<usize, Measure>,
     /// What became of each load, by step and target.
     pub series: BTreeMap<(usize, usize), Series>,
+    end: Option<End>,
     /// What errands took, with step and target.
     pub errands: Vec<(usize, usize, Took)>,
     engines: Vec<EngineInfo>,
@@ -31,6 +32,9 @@ pub(super) struct Gathered {
     again: Vec<((String, usize), String)>,
     flags: Vec<String>,
 }
+
+/// Between the drives of one target, as in its label.
+const JOINT: &str = " + ";
 
 const STOPPED: &str = "Stopped by hand: what the plan holds beyond this was not measured.";
 
@@ -95,12 +99,16 @@ impl Gathered {
                     s.outcome(outcome);
                 }
             }
-            Event::End(End { how: How::Interrupted, .. }) => {
-                self.flags.push(STOPPED.to_owned());
+            Event::End(end) => {
+                self.flags.extend((end.how == How::Interrupted).then(|| STOPPED.to_owned()));
+                self.end = Some(end);
             }
             Event::Errand { step, target, took } => self.errands.push((step, target, took)),
-            Event::Resume(_) => self.flags.retain(|flag| flag != STOPPED),
-            Event::Arranged { .. } | Event::Scratch { .. } | Event::Processors { .. } | Event::End(_) => {}
+            Event::Resume(_) => {
+                self.flags.retain(|flag| flag != STOPPED);
+                self.end = None;
+            }
+            Event::Arranged { .. } | Event::Scratch { .. } | Event::Processors { .. } => {}
         }
     }
 
@@ -153,6 +161,20 @@ impl Gathered {
             flags,
             reproduce: command.filter(|_| self.plan.is_some()).chain(again).collect(),
             estimates: Vec::new(),
+            origin: self.origin(),
+        }
+    }
+
+    fn origin(&self) -> Origin {
+        let targets = self.plan.iter().flat_map(|plan| &plan.targets);
+        let Some(start) = &self.start else { return Origin::default() };
+        Origin {
+            at: start.at.clone(),
+            version: start.version.clone(),
+            ended: How::of(self.end.as_ref()).to_owned(),
+            board: start.inventory.machine.board.clone(),
+            lab: start.inventory.machine.lab.is_some(),
+            carriers: targets.filter_map(carrier).collect(),
         }
     }
 
@@ -199,4 +221,61 @@ pub fn labels<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
         }
     }
     labels
+}
+
+/// What carries a target, where that is known.
+fn carrier(target: &Target) -> Option<Carrier> {
+    let joined = |of: &dyn Fn(&Drive) -> Option<String>| {
+        let told: Option<Vec<String>> = target.drives.iter().map(of).collect();
+        told.map(|told| told.join(JOINT))
+    };
+    let [first, others @ ..] = &target.drives[..] else { return None };
+    Some(Carrier {
+        target: target.given.clone(),
+        drive: joined(&|drive| Some(drive.identity()))?,
+        vendor: joined(&|drive| drive.vendor.clone()),
+        model: joined(&|drive| drive.model.clone()),
+        serial: joined(&|drive| drive.serial.clone()),
+        bytes: others.is_empty().then(|| first.bytes()),
+        bay: joined(&|drive| drive.bay.clone()),
+        bus: joined(&|drive| drive.bus.clone()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Kind;
+
+    #[test]
+    fn what_all_drives_of_a_target_tell_is_joined() {
+        let drive = |serial: &str, bay: Option<&str>| Drive {
+            model: Some("Cruzer".to_owned()),
+            serial: Some(serial.to_owned()),
+            bay: bay.map(str::to_owned),
+            sectors: 8,
+            ..Drive::default()
+        };
+        let target = |drives| Target {
+            given: "/mnt/a".to_owned(),
+            kind: Kind::Directory,
+            path: "/mnt/a".into(),
+            drives,
+            layers: vec![],
+            mount: None,
+            free: None,
+            capacity: None,
+            size: None,
+            read_only: None,
+            uses: vec![],
+            direct_alignment: 512,
+        };
+        assert_eq!(carrier(&target(vec![])), None);
+        let one = carrier(&target(vec![drive("4C01", Some("1.1"))])).expect("a drive");
+        assert_eq!((one.target.as_str(), one.drive.as_str(), one.bytes), ("/mnt/a", "4C01+8", Some(4096)));
+        assert_eq!((one.bay.as_deref(), one.vendor), (Some("1.1"), None));
+        let two = carrier(&target(vec![drive("4C01", Some("1.1")), drive("4C02", None)])).expect("drives");
+        assert_eq!((two.drive.as_str(), two.bytes), ("4C01+8 + 4C02+8", None));
+        assert_eq!((two.model.as_deref(), two.bay), (Some("Cruzer + Cruzer"), None));
+    }
 }

@@ -35,6 +35,49 @@ pub struct Findings {
     pub reproduce: Vec<String>,
     /// The numbers behind it all.
     pub estimates: Vec<Named>,
+    /// Where they come from; nothing is told of what rests on several runs.
+    #[serde(default)]
+    pub origin: Origin,
+}
+
+/// Where findings come from: the run, its machine and its drives.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Origin {
+    /// When the run began, as RFC 3339.
+    pub at: String,
+    /// drivebench's version then.
+    pub version: String,
+    /// How it ended: `finished`, `interrupted`, `failed`, or `running or cut off`.
+    pub ended: String,
+    /// The board, or what else the machine is called.
+    pub board: Option<String>,
+    /// It ran in the lab.
+    pub lab: bool,
+    /// What carries each target, in the order of the plan; none for targets on no known drive.
+    pub carriers: Vec<Carrier>,
+}
+
+/// The drive that carries a target. Of several, what all of them tell is joined by ` + `, and their sizes are none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carrier {
+    /// The target as the person wrote it.
+    pub target: String,
+    /// What the drive is kept under, wherever it hangs.
+    pub drive: String,
+    /// Vendor, where told.
+    pub vendor: Option<String>,
+    /// Model, where told.
+    pub model: Option<String>,
+    /// Serial number, where told.
+    pub serial: Option<String>,
+    /// Size, bytes.
+    pub bytes: Option<u64>,
+    /// The physical port, where known.
+    pub bay: Option<String>,
+    /// What links it: `usb`, `mmc`, `nvme`, `ata`.
+    pub bus: Option<String>,
 }
 
 /// An estimate with its name.

@@ -205,6 +205,18 @@ pub enum How {
     Failed(String),
 }
 
+impl How {
+    /// In words; a run that has no end is still running or was cut off.
+    pub fn of(end: Option<&End>) -> &'static str {
+        match end.map(|end| &end.how) {
+            Some(Self::Finished) => "finished",
+            Some(Self::Interrupted) => "interrupted",
+            Some(Self::Failed(_)) => "failed",
+            None => "running or cut off",
+        }
+    }
+}
+
 /// When conditions were looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -107,6 +107,11 @@ impl Reader {
             .then(|| "The record was cut off: the run was killed or the machine lost power.".to_owned())
     }
 
+    /// After the last event: what in the record can't be read, where more than its end is missing.
+    pub fn damage(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
     fn line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
         if let Some(first) = self.first.take() {
             self.number += 1;

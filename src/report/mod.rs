@@ -1,13 +1,13 @@
-//! Findings as text, Markdown, HTML, SVG, CSV and JSON. Knows no experiment.
+//! Findings as text, Markdown, HTML, SVG, CSV and JSON, estimates as rows. Knows no experiment.
 
-mod csv;
+mod export;
 mod html;
 mod markdown;
 pub mod plot;
 mod style;
 mod text;
 
-pub use csv::csv;
+pub use export::{Export, RowFormat, csv, export, rows};
 pub use html::html;
 pub use markdown::markdown;
 pub use style::{Style, ascii};

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::{
         analyse::Estimate,
-        findings::{At, Axis, Band, Column, Curve, Figure, Mark, Named, Point, Style as Drawn},
+        findings::{At, Axis, Band, Column, Curve, Figure, Mark, Named, Origin, Point, Style as Drawn},
         report::{Format, html, markdown, plot, render},
     };
 
@@ -150,6 +150,7 @@ mod tests {
             flags: vec!["The governor is 'powersave' | *measured* as found.".to_owned()],
             reproduce: vec!["drivebench run baseline /mnt/a".to_owned()],
             estimates: vec![named("write throughput", 1.96e6), named("read throughput", f64::INFINITY)],
+            origin: Origin { at: "2026-11-21T10:00:00Z".to_owned(), ..Origin::default() },
         }
     }
 

@@ -8,9 +8,9 @@ use drivebench::{
         sim::{Board, Sim},
     },
     experiments::{Ask, Baseline, Effort, Experiment, LoadName, Own},
-    inventory::{Drive, Kind, Target},
+    inventory::{Drive, Inventory, Kind, Target},
     plan::{Plan, Step, Task},
-    record::{Event, Slept, Took},
+    record::{End, Event, How, SCHEMA, Slept, Start, Store, Took},
     run::{self, Seen, Site},
     units::{Caching, MIB, Power},
 };
@@ -110,6 +110,30 @@ pub fn carry_out(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> 
         }
     }
     Ok(events)
+}
+
+/// Carries a plan out and keeps its record; `real` says that its figures are no model's.
+pub fn keep(store: &Store, at: &str, plan: &Plan, board: &Board, real: bool) -> String {
+    let start = |run: String| Start {
+        schema: SCHEMA,
+        run,
+        at: at.to_owned(),
+        version: "0.1.0".to_owned(),
+        command: vec!["drivebench".to_owned()],
+        experiment: plan.experiment.clone(),
+        targets: plan.targets.iter().map(Target::label).collect(),
+        inventory: Inventory::default(),
+    };
+    let (run, mut writer) = store.create(start).expect("a record");
+    for mut event in carry_out(plan, board).expect("runs") {
+        if let (Event::Step { engine, .. }, true) = (&mut event, real) {
+            engine.name = "psync".to_owned();
+            engine.modelled = false;
+        }
+        writer.append(&event).expect("appends");
+    }
+    writer.append(&Event::End(End { how: How::Finished, at: at.to_owned() })).expect("appends");
+    run
 }
 
 /// How long an errand takes, s, and what a drive says of it that can't be told to sleep.

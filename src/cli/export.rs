@@ -1,0 +1,166 @@
+//! `drivebench results export`: estimates as rows, for other programs.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{self, BufWriter, IsTerminal, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use super::{Output, Usage, args::Export, file::Beside, results, signals::Signals};
+use crate::{
+    record::{Brief, How, Store},
+    report::{self, RowFormat},
+    units::{count, decimal_bytes},
+};
+
+pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    if let Some((_, twice)) = args.runs.iter().enumerate().find(|(i, run)| args.runs[..*i].contains(run)) {
+        return Err(Usage(format!("{twice} is named twice")).into());
+    }
+    let format = args.format.map_or_else(|| of_name(args.out.as_deref()), RowFormat::from);
+    match &args.out {
+        Some(path) => may_write(path, format, args.force)?,
+        None if format == RowFormat::Parquet && io::stdout().is_terminal() => {
+            let what = "Parquet is nothing for a terminal: name a file with --out, or send it on with > or |";
+            return Err(Usage(what.to_owned()).into());
+        }
+        None => {}
+    }
+    let (runs, whole) = chosen(args, format, store, output)?;
+    let Some(path) = &args.out else {
+        let mut out = BufWriter::new(io::stdout());
+        let done = write(&runs, format, store, &mut out, None, output)?;
+        return Ok(code(whole && done.whole));
+    };
+    let unwritable = |e: io::Error| anyhow::anyhow!("{} can't be written: {e}", path.display());
+    let signals = Signals::listen()?;
+    let beside = Beside::create(path).map_err(unwritable)?;
+    let mut out = BufWriter::new(beside.file());
+    let done = write(&runs, format, store, &mut out, Some(&signals), output).map_err(unwritable)?;
+    drop(out);
+    if let Some(code) = signals.code() {
+        output.note(&format!("Stopped: {} was not written.", path.display()));
+        return Ok(ExitCode::from(code));
+    }
+    let bytes = beside.file().metadata().map_err(unwritable)?.len();
+    beside.keep().map_err(unwritable)?;
+    output.note(&format!(
+        "Wrote {}: {} of {}, {}.",
+        path.display(),
+        count(done.rows, "estimate"),
+        count(done.runs, "run"),
+        decimal_bytes(bytes)
+    ));
+    if format == RowFormat::OpenMetrics && path.extension().is_none_or(|end| end != "prom") {
+        output.note("node_exporter reads only files whose names end in .prom.");
+    }
+    Ok(code(whole && done.whole))
+}
+
+fn code(whole: bool) -> ExitCode {
+    if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What a file of this name holds, where nothing else is said.
+fn of_name(path: Option<&Path>) -> RowFormat {
+    match path.and_then(Path::extension).and_then(|end| end.to_str()) {
+        Some("json") => RowFormat::Json,
+        Some("parquet") => RowFormat::Parquet,
+        Some("prom") => RowFormat::OpenMetrics,
+        _ => RowFormat::Csv,
+    }
+}
+
+/// Metrics are written again and again for whoever reads them meanwhile; anything else is replaced only on request.
+fn may_write(path: &Path, format: RowFormat, force: bool) -> Result<(), Usage> {
+    let name = path.display();
+    match fs::metadata(path) {
+        Ok(data) if data.is_dir() => Err(Usage(format!("{name} is a directory: name a file in it"))),
+        Ok(data) if !data.is_file() => Err(Usage(format!(
+            "{name} is no ordinary file: leave out --out, and send the output there with >"
+        ))),
+        Ok(_) if !force && format != RowFormat::OpenMetrics => {
+            Err(Usage(format!("{name} exists: replace it with --force, or name a file that doesn't")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The names of the runs to write, and whether all records could be read that might be among them.
+fn chosen(
+    args: &Export,
+    format: RowFormat,
+    store: &Store,
+    output: &Output,
+) -> anyhow::Result<(Vec<String>, bool)> {
+    // All names are looked at before anything is written.
+    args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
+    if !args.runs.is_empty() {
+        return Ok((args.runs.clone(), true));
+    }
+    let (mut runs, unreadable) = results::matching(store, &args.which, output)?;
+    unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
+    if format == RowFormat::OpenMetrics {
+        runs = latest(runs);
+    }
+    Ok((runs.into_iter().map(|run| run.run).collect(), unreadable.is_empty()))
+}
+
+/// Runs that may be the latest finished one of some drive and experiment; so the others' records needn't be read.
+fn latest(mut runs: Vec<Brief>) -> Vec<Brief> {
+    let mut seen = HashSet::new();
+    runs.retain(|run| matches!(run.end.as_ref().map(|end| &end.how), Some(How::Finished)));
+    runs.sort_by(|a, b| (&b.at, &b.run).cmp(&(&a.at, &a.run)));
+    runs.retain(|run| {
+        let names = run.targets.iter().chain(run.written.keys());
+        names.filter(|name| seen.insert((run.experiment.clone(), (*name).clone()))).count() > 0
+    });
+    runs
+}
+
+/// What was written.
+struct Done {
+    rows: u64,
+    runs: u64,
+    /// Every record could be read to its end.
+    whole: bool,
+}
+
+/// Writes the rows of runs, one run at a time, so that memory doesn't grow with them.
+fn write(
+    runs: &[String],
+    format: RowFormat,
+    store: &Store,
+    out: &mut (impl Write + Send),
+    signals: Option<&Signals>,
+    output: &Output,
+) -> io::Result<Done> {
+    let mut done = Done { rows: 0, runs: 0, whole: true };
+    let mut rows = report::export(format, out)?;
+    for run in runs {
+        if signals.is_some_and(|signals| signals.code().is_some()) {
+            return Ok(done);
+        }
+        match results::read(store, run) {
+            Ok((findings, damage)) => {
+                for row in report::rows(&findings) {
+                    rows.row(&row)?;
+                    done.rows += 1;
+                }
+                done.runs += 1;
+                if let Some(why) = damage {
+                    output.note(&format!("{run}, as far as it could be read. {why}"));
+                    done.whole = false;
+                }
+            }
+            Err(e) => {
+                output.note(&format!("{run} is left out: {e}."));
+                done.whole = false;
+            }
+        }
+    }
+    rows.finish()?;
+    Ok(done)
+}

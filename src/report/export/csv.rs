@@ -1,0 +1,55 @@
+//! Rows as CSV.
+
+use std::io::{self, Write};
+
+use super::{COLUMNS, Cell, Export, Row, rows};
+use crate::findings::Findings;
+
+/// CSV with a head; what isn't known is empty.
+pub struct Csv<W: Write> {
+    out: csv::Writer<W>,
+}
+
+impl<W: Write> Csv<W> {
+    /// Begins with the head.
+    pub fn new(out: W) -> io::Result<Self> {
+        let mut out = csv::Writer::from_writer(out);
+        out.write_record(COLUMNS.iter().map(|(name, _)| name)).map_err(failed)?;
+        Ok(Self { out })
+    }
+}
+
+impl<W: Write> Export for Csv<W> {
+    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        let text = |cell: Cell<'_>| match cell {
+            Cell::Text(text) => text.to_owned(),
+            Cell::Flag(flag) => flag.to_string(),
+            Cell::Number(number) => number.to_string(),
+            Cell::Whole(number) => number.to_string(),
+            Cell::None => String::new(),
+        };
+        self.out.write_record(row.cells().map(text)).map_err(failed)
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// What the system said stays what it said: a closed pipe is no failure of ours.
+fn failed(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+/// The estimates of one run as CSV.
+pub fn csv(findings: &Findings) -> String {
+    let mut text = Vec::new();
+    // Writing to memory can't fail.
+    if let Ok(mut out) = Csv::new(&mut text) {
+        let _ = rows(findings).try_for_each(|row| out.row(&row));
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}

@@ -1,0 +1,167 @@
+//! Rows as metrics, in the text that OpenMetrics and Prometheus' older format have in common: for files that
+//! node_exporter's textfile collector reads.
+//!
+//! That collector refuses timestamps, and takes `# UNIT` and `# EOF`, which OpenMetrics wants, for comments. Both want
+//! each series once and those of one name together, so all of them are held until the end.
+//! <https://prometheus.io/docs/specs/om/open_metrics_spec/>, <https://github.com/prometheus/node_exporter#textfile-collector>
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    io::{self, Write},
+};
+
+use super::{Export, Row, milliseconds};
+
+/// What `ended` says of a run that did all it was to do.
+const FINISHED: &str = "finished";
+
+/// The estimates of the latest finished run of each drive and experiment.
+pub struct OpenMetrics<W> {
+    out: W,
+    latest: BTreeMap<Subject, Latest>,
+}
+
+/// Whose latest run is looked for: a drive, or where none is known the target; and the experiment.
+type Subject = (Option<String>, Option<String>, String);
+
+struct Latest {
+    /// When and which run, to tell the later one; names decide where they began at the same time.
+    at: (String, String),
+    series: BTreeMap<Metric, BTreeMap<String, [f64; 3]>>,
+    labels: String,
+}
+
+/// A metric of its own for each unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Metric {
+    Throughput,
+    Time,
+    Size,
+    Ratio,
+    Other,
+}
+
+const METRICS: [Metric; 5] = [Metric::Throughput, Metric::Time, Metric::Size, Metric::Ratio, Metric::Other];
+
+impl Metric {
+    fn of(unit: &str) -> Self {
+        match unit {
+            "B/s" => Self::Throughput,
+            "s" => Self::Time,
+            "B" => Self::Size,
+            "" => Self::Ratio,
+            _ => Self::Other,
+        }
+    }
+
+    /// Its name, its unit, and what it is.
+    fn told(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Throughput => {
+                ("drivebench_throughput_bytes_per_second", "bytes_per_second", "Measured throughput.")
+            }
+            Self::Time => ("drivebench_time_seconds", "seconds", "Measured latency or time."),
+            Self::Size => ("drivebench_size_bytes", "bytes", "Measured size, such as that of a fast region."),
+            Self::Ratio => ("drivebench_ratio", "ratio", "Measured ratio or share."),
+            Self::Other => ("drivebench_value", "", "Measured value in the unit of the label."),
+        }
+    }
+}
+
+impl<W> OpenMetrics<W> {
+    /// No metrics yet.
+    pub fn new(out: W) -> Self {
+        Self { out, latest: BTreeMap::new() }
+    }
+}
+
+impl<W: Write> Export for OpenMetrics<W> {
+    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        let (origin, named) = (&row.findings.origin, row.named);
+        if origin.ended != FINISHED {
+            return Ok(());
+        }
+        let drive = row.carrier.map(|c| c.drive.as_str());
+        let model = row.carrier.and_then(|c| c.model.as_deref()).unwrap_or_default();
+        let experiment = row.findings.experiment.as_str();
+        let is_virtual = if row.is_virtual() { "true" } else { "false" };
+        let common = [("drive", drive.unwrap_or_default()), ("model", model), ("experiment", experiment)];
+        // Where there is no drive, the target stands for it.
+        let instead = drive.is_none().then_some(named.target.as_str());
+        let at = (origin.at.clone(), row.findings.run.clone());
+        let fresh = |at| Latest {
+            at,
+            series: BTreeMap::new(),
+            labels: labels(
+                common.into_iter().chain(instead.map(|t| ("target", t))).chain([("virtual", is_virtual)]),
+            ),
+        };
+        let subject = (drive.map(str::to_owned), instead.map(str::to_owned), experiment.to_owned());
+        let latest = match self.latest.entry(subject) {
+            Entry::Vacant(entry) => entry.insert(fresh(at)),
+            Entry::Occupied(entry) => {
+                let latest = entry.into_mut();
+                if latest.at > at {
+                    return Ok(());
+                }
+                if latest.at < at {
+                    *latest = fresh(at);
+                }
+                latest
+            }
+        };
+        let metric = Metric::of(&named.unit);
+        let own = [("target", named.target.as_str()), ("name", &named.name), ("virtual", is_virtual)];
+        let unit = (metric == Metric::Other).then_some(("unit", named.unit.as_str()));
+        let e = &named.estimate;
+        let series = latest.series.entry(metric).or_default();
+        // Of two estimates with one name the first stands.
+        series.entry(labels(common.into_iter().chain(own).chain(unit))).or_insert([e.value, e.low, e.high]);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        let mut out = self.out;
+        for metric in METRICS {
+            let (name, unit, help) = metric.told();
+            let mut all = self.latest.values().filter_map(|l| l.series.get(&metric)).flatten().peekable();
+            if all.peek().is_some() {
+                head(&mut out, name, unit, help)?;
+            }
+            for (labels, bounds) in all {
+                for (bound, x) in ["value", "low", "high"].into_iter().zip(bounds) {
+                    writeln!(out, "{name}{{{labels},bound=\"{bound}\"}} {}", number(*x))?;
+                }
+            }
+        }
+        let name = "drivebench_run_started_timestamp_seconds";
+        let started = |l: &Latest| Some((l.labels.clone(), milliseconds(&l.at.0)? as f64 / 1000.0));
+        let mut all = self.latest.values().filter_map(started).peekable();
+        if all.peek().is_some() {
+            head(&mut out, name, "seconds", "When the run began that the drive's other metrics come from.")?;
+        }
+        for (labels, at) in all {
+            writeln!(out, "{name}{{{labels}}} {}", number(at))?;
+        }
+        out.write_all(b"# EOF\n")?;
+        out.flush()
+    }
+}
+
+fn head(out: &mut impl Write, name: &str, unit: &str, help: &str) -> io::Result<()> {
+    writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge")?;
+    if unit.is_empty() { Ok(()) } else { writeln!(out, "# UNIT {name} {unit}") }
+}
+
+fn labels<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let escape = |text: &str| text.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n");
+    all.map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect::<Vec<_>>().join(",")
+}
+
+fn number(x: f64) -> String {
+    match x {
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        x => x.to_string(),
+    }
+}

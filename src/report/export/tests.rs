@@ -1,0 +1,309 @@
+//! What holds of rows in every format.
+
+use std::collections::BTreeSet;
+
+use ::parquet::{
+    file::reader::{FileReader, SerializedFileReader},
+    record::Field,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{analyse::Estimate, findings::Origin};
+
+fn findings(run: &str, at: &str, carriers: Vec<Carrier>, estimates: Vec<Named>) -> Findings {
+    Findings {
+        run: run.to_owned(),
+        experiment: "baseline".to_owned(),
+        question: String::new(),
+        modelled: false,
+        context: vec![],
+        tables: vec![],
+        figures: vec![],
+        verdicts: vec![],
+        flags: vec![],
+        reproduce: vec![],
+        estimates,
+        origin: Origin {
+            at: at.to_owned(),
+            version: "0.1.0".to_owned(),
+            ended: "finished".to_owned(),
+            board: None,
+            lab: false,
+            carriers,
+        },
+    }
+}
+
+fn stick(target: &str, serial: &str) -> Carrier {
+    Carrier {
+        target: target.to_owned(),
+        drive: format!("{serial}+8"),
+        vendor: None,
+        model: Some("Cruzer \"Blade\"".to_owned()),
+        serial: Some(serial.to_owned()),
+        bytes: Some(4096),
+        bay: Some("1.3".to_owned()),
+        bus: Some("usb".to_owned()),
+    }
+}
+
+fn named(target: &str, name: &str, unit: &str, value: f64) -> Named {
+    let how = "batch means".to_owned();
+    Named {
+        target: target.to_owned(),
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        estimate: Estimate { value, low: value * 0.9, high: value * 1.1, how, converged: true },
+        bytes: None,
+    }
+}
+
+fn written(format: RowFormat, all: &[Findings]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut into = export(format, &mut out).expect("begins");
+    all.iter().flat_map(rows).for_each(|row| into.row(&row).expect("writes"));
+    into.finish().expect("ends");
+    out
+}
+
+fn metrics(all: &[Findings]) -> String {
+    String::from_utf8(written(RowFormat::OpenMetrics, all)).expect("UTF-8")
+}
+
+fn cells(all: &[Findings]) -> Vec<Vec<Cell<'_>>> {
+    all.iter().flat_map(rows).map(|row| COLUMNS.iter().map(|(_, get)| get.of(&row)).collect()).collect()
+}
+
+/// What a Parquet file holds, by the crate's own reader.
+fn parquet_rows(file: Vec<u8>) -> Vec<Vec<(String, Field)>> {
+    let reader = SerializedFileReader::new(bytes(file)).expect("opens");
+    let rows = reader.get_row_iter(None).expect("rows");
+    rows.map(|row| row.expect("a row").get_column_iter().map(|(n, f)| (n.clone(), f.clone())).collect())
+        .collect()
+}
+
+fn bytes(file: Vec<u8>) -> std::fs::File {
+    use std::io::Seek;
+    let mut on_disk = tempfile::tempfile().expect("a file");
+    on_disk.write_all(&file).expect("writes");
+    on_disk.rewind().expect("rewinds");
+    on_disk
+}
+
+fn field(get: &Get, cell: Cell<'_>) -> Field {
+    match (get, cell) {
+        (Get::Time(_), Cell::Text(text)) => milliseconds(text).map_or(Field::Null, Field::TimestampMillis),
+        (_, Cell::Text(text)) => Field::Str(text.to_owned()),
+        (_, Cell::Flag(flag)) => Field::Bool(flag),
+        (_, Cell::Number(number)) => Field::Double(number),
+        (_, Cell::Whole(number)) => i64::try_from(number).map_or(Field::Null, Field::Long),
+        (_, Cell::None) => Field::Null,
+    }
+}
+
+prop_compose! {
+    fn any_named()(
+        target in "[ab]", name in "\\PC*", unit in prop::sample::select(vec!["B/s", "s", "B", "", "1/s"]),
+        value in -1e300..1e300f64, open: bool, bytes in prop::option::of(any::<u64>()),
+    ) -> Named {
+        let mut named = named(&target, &name, unit, value);
+        named.bytes = bytes;
+        if open { named.estimate.high = f64::INFINITY; }
+        named
+    }
+}
+
+prop_compose! {
+    fn any_findings()(
+        at in prop::sample::select(vec!["2026-11-21T10:00:00Z", "2026-05-01T10:00:00Z", "", "then"]),
+        run in "r[a-z]{3}", serial in "(?s).{0,6}", estimates in prop::collection::vec(any_named(), 0..6),
+    ) -> Findings {
+        findings(&run, at, vec![stick("a", &serial)], estimates)
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_format_reads_back_as_it_was(all in prop::collection::vec(any_findings(), 0..4)) {
+        let want = cells(&all);
+
+        let read = parquet_rows(written(RowFormat::Parquet, &all));
+        let fields = want.iter().map(|row| {
+            let of = |((name, get), cell): (&(&str, Get), &Cell<'_>)| ((*name).to_owned(), field(get, *cell));
+            COLUMNS.iter().zip(row).map(of).collect::<Vec<_>>()
+        });
+        prop_assert_eq!(read, fields.collect::<Vec<_>>());
+
+        let text = written(RowFormat::Json, &all);
+        let read: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(&text)?;
+        prop_assert_eq!(read.len(), want.len());
+        for (read, want) in read.iter().zip(&want) {
+            prop_assert_eq!(read.len(), COLUMNS.len());
+            for ((name, _), cell) in COLUMNS.iter().zip(want) {
+                prop_assert_eq!(&read[*name], &serde_json::to_value(cell)?);
+            }
+        }
+
+        let text = written(RowFormat::Csv, &all);
+        let mut reader = ::csv::Reader::from_reader(&text[..]);
+        let head: Vec<String> = reader.headers()?.iter().map(str::to_owned).collect();
+        prop_assert_eq!(head, COLUMNS.map(|(name, _)| name.to_owned()));
+        let read = reader.records().collect::<Result<Vec<_>, _>>()?;
+        prop_assert_eq!(read.len(), want.len());
+        for (read, want) in read.iter().zip(&want) {
+            for (text, cell) in read.iter().zip(want) {
+                match cell {
+                    Cell::Text(want) => prop_assert_eq!(text, *want),
+                    Cell::Number(want) => prop_assert_eq!(text.parse::<f64>()?, *want),
+                    Cell::Whole(want) => prop_assert_eq!(text.parse::<u64>()?, *want),
+                    Cell::Flag(want) => prop_assert_eq!(text.parse::<bool>()?, *want),
+                    Cell::None => prop_assert_eq!(text, ""),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn metrics_are_well_formed_and_no_series_is_there_twice(all in prop::collection::vec(any_findings(), 0..5)) {
+        let text = metrics(&all);
+        let mut reversed = all.clone();
+        reversed.reverse();
+        let mut seen = BTreeSet::new();
+        let (mut family, mut ended) = (String::new(), false);
+        for line in text.split_terminator('\n') {
+            prop_assert!(!ended, "nothing follows the end");
+            ended = line == "# EOF";
+            if let Some(said) = line.strip_prefix("# HELP ") {
+                family = said.split(' ').next().unwrap_or_default().to_owned();
+                prop_assert!(seen.insert(family.clone()), "{family} in two places");
+            }
+            if line.starts_with('#') { continue }
+            let (name, rest) = line.split_once('{').ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
+            prop_assert_eq!(name, &family);
+            let (labels, value) = unescaped(rest).ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
+            prop_assert!(value.parse::<f64>().is_ok(), "{}", value);
+            prop_assert!(seen.insert(format!("{name} {labels:?}")), "{} twice", line);
+        }
+        prop_assert!(ended);
+        // Which run is the latest doesn't depend on their order; which of two with one name comes first may.
+        let runs: BTreeSet<_> = all.iter().map(|f| (&f.origin.at, &f.run)).collect();
+        if runs.len() == all.len() {
+            prop_assert_eq!(text, metrics(&reversed));
+        }
+    }
+}
+
+/// Labels behind a brace, read by the format's rules, and the value behind them.
+fn unescaped(text: &str) -> Option<(Vec<(String, String)>, &str)> {
+    let (mut labels, mut rest) = (Vec::new(), text);
+    loop {
+        let (name, behind) = rest.split_once("=\"")?;
+        let (mut value, mut chars) = (String::new(), behind.char_indices());
+        let end = loop {
+            match chars.next()? {
+                (at, '"') => break at,
+                (_, '\\') => value.push(match chars.next()?.1 {
+                    'n' => '\n',
+                    c @ ('\\' | '"') => c,
+                    _ => return None,
+                }),
+                (_, c) => value.push(c),
+            }
+        };
+        labels.push((name.to_owned(), value));
+        rest = &behind[end + 1..];
+        match rest.strip_prefix(',') {
+            Some(more) => rest = more,
+            None => return Some((labels, rest.strip_prefix("} ")?)),
+        }
+    }
+}
+
+#[test]
+fn labels_are_escaped_and_read_back() {
+    let odd = "a \"b\" \\ c\nd,e=\"f\"} 1";
+    let text = metrics(&[findings("r1", "2026-11-21T10:00:00Z", vec![], vec![named(odd, "x", "s", 1.5)])]);
+    let line = text.lines().find(|l| l.starts_with("drivebench_time_seconds{")).expect("a series");
+    assert!(line.contains(r#"target="a \"b\" \\ c\nd,e=\"f\"} 1","#), "{line}");
+    let (labels, value) = unescaped(line.split_once('{').expect("labels").1).expect("reads");
+    assert_eq!((labels[3].1.as_str(), value), (odd, "1.5"));
+}
+
+#[test]
+fn metrics_are_those_of_the_latest_finished_run() {
+    let of = |run, at, value| {
+        let estimates = vec![
+            named("/mnt/a", "write throughput", "B/s", value),
+            named("/mnt/a", "write latency 99th", "s", value / 1e9),
+            named("/mnt/a", "knee", "B", 4096.0),
+            named("/mnt/a", "others alike", "", 1.0),
+            named("/mnt/a", "files", "1/s", 2.0),
+            named("all", "sum", "B/s", value),
+        ];
+        findings(run, at, vec![stick("/mnt/a", "4C53")], estimates)
+    };
+    let mut running = of("r4", "2026-11-23T10:00:00Z", 9e6);
+    running.origin.ended = "running or cut off".to_owned();
+    let mut unbounded = of("r2", "2026-11-22T10:00:00Z", 2e6);
+    unbounded.estimates[0].estimate.high = f64::INFINITY;
+    let all =
+        [of("r1", "2026-11-21T10:00:00Z", 1e6), unbounded, of("r3", "2026-05-01T10:00:00Z", 3e6), running];
+    insta::assert_snapshot!(metrics(&all));
+    assert_eq!(metrics(&[]), "# EOF\n");
+}
+
+#[test]
+fn nothing_is_a_whole_file_too() {
+    assert_eq!(written(RowFormat::Json, &[]), b"[]\n");
+    assert_eq!(parquet_rows(written(RowFormat::Parquet, &[])), Vec::<Vec<_>>::new());
+    assert_eq!(written(RowFormat::Csv, &[]).iter().filter(|b| **b == b'\n').count(), 1);
+}
+
+#[test]
+fn groups_of_rows_are_bounded() {
+    let estimates = (0..parquet::GROUP + 7).map(|i| named("a", "x", "s", i as f64)).collect();
+    let all = [findings("r1", "2026-11-21T10:00:00Z", vec![], estimates)];
+    let reader = SerializedFileReader::new(bytes(written(RowFormat::Parquet, &all))).expect("opens");
+    let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|g| g.num_rows()).collect();
+    assert_eq!(groups, [parquet::GROUP as i64, 7]);
+}
+
+#[test]
+fn an_error_of_the_system_stays_one() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+    let one = findings("r1", "", vec![], vec![named("a", "x", "s", 1.0)]);
+    for format in [RowFormat::Csv, RowFormat::Json, RowFormat::Parquet, RowFormat::OpenMetrics] {
+        let fill = || {
+            let mut into = export(format, Full)?;
+            rows(&one).try_for_each(|row| into.row(&row))?;
+            into.finish()
+        };
+        assert_eq!(fill().expect_err("full").kind(), io::ErrorKind::BrokenPipe, "{format:?}");
+    }
+}
+
+/// docs/export.md names every column, in order, with its type.
+#[test]
+fn the_columns_are_documented() {
+    let page = include_str!("../../../docs/export.md");
+    let lines = page.lines().filter_map(|l| l.strip_prefix("| `")?.split_once("` | "));
+    let lines = lines.filter_map(|(name, rest)| Some((name, rest.split(" | ").next()?)));
+    let told: Vec<(&str, &str)> = lines.filter(|(name, _)| !name.starts_with("drivebench_")).collect();
+    let kind = |get: &Get| match get {
+        Get::Text(_) => "text",
+        Get::Time(_) => "time",
+        Get::Flag(_) => "true or false",
+        Get::Number(_) => "number",
+        Get::Whole(_) => "whole number",
+    };
+    assert_eq!(told, COLUMNS.iter().map(|(name, get)| (*name, kind(get))).collect::<Vec<_>>());
+}
