@@ -1,5 +1,7 @@
 //! What transfers and files cost on modelled sticks, against the model and against really copying.
 
+use drivebench_lab::ledger::Kind;
+
 use super::{estimate, findings, out, scenario, start, turn};
 
 #[test]
@@ -39,4 +41,29 @@ fn smallfiles_predicts_what_copying_takes() {
     seconds.sort_by(f64::total_cmp);
     println!("predicted {predicted:.2} s, copied in {seconds:?} s");
     assert!((predicted / seconds[2] - 1.0).abs() < 0.1, "predicted {predicted} s, copied in {seconds:?} s");
+}
+
+#[test]
+fn pagecache_tells_memory_from_the_stick() {
+    let _turn = turn();
+    let machine = start(&scenario("two-sticks"));
+    let found = findings(&machine, "pagecache --runs 2 --max-bytes 16M /mnt/a");
+    let entries = machine.ledger(0).expect("a ledger");
+    for (kind, ways) in
+        [(Kind::Write, ["write fsync", "write direct"]), (Kind::Read, ["read cold", "read direct"])]
+    {
+        let data = entries.iter().filter(|e| e.kind == kind && e.length >= 65_536);
+        let (bytes, ns) = data.fold((0, 0), |(bytes, ns), e| (bytes + e.length, ns + e.end_ns - e.start_ns));
+        let truth = bytes as f64 / (ns as f64 / 1e9);
+        for way in ways {
+            let said = estimate(&found, &format!("{way} throughput")).value;
+            println!("{way}: {said:.0} B/s, by the ledger {truth:.0}");
+            assert!((said / truth - 1.0).abs() < 0.15, "{way}: {said} is not {truth}");
+        }
+    }
+    for naive in ["write cached", "read warm"] {
+        let times = estimate(&found, &format!("{naive} as a multiple of the drive's")).value;
+        println!("{naive}: {times:.1} times the drive's");
+        assert!(times > 3.0, "{naive}: {times}");
+    }
 }
