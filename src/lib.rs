@@ -3,6 +3,7 @@
 //! One way through the house: inventory -> plan -> run -> record -> analyse -> report.
 //! `docs/architecture.md` shows the rooms and which room may use which.
 
+pub mod advise;
 pub mod analyse;
 pub mod cli;
 pub mod engine;

@@ -20,6 +20,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("danger", &["units", "inventory", "tools"]),
     ("experiments", &["units", "inventory", "analyse", "plan", "record", "findings"]),
     ("run", &["units", "inventory", "tools", "engine", "analyse", "plan", "record", "danger", "experiments"]),
+    // Pure: what was measured is handed to it as values.
+    ("advise", &["units", "inventory", "analyse", "findings"]),
     ("report", &["units", "analyse", "findings"]),
     (
         "cli",
@@ -35,6 +37,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "danger",
             "experiments",
             "run",
+            "advise",
             "report",
         ],
     ),

@@ -15,3 +15,21 @@ fn lists_captured_machines() {
         insta::assert_snapshot!(name, list.out);
     }
 }
+
+#[test]
+fn advises_on_captured_machines_and_refuses_what_is_none() {
+    let cli = Cli::new();
+    let archive = format!("{}/tests/trees/lab-pi-zero.tar.gz", env!("CARGO_MANIFEST_DIR"));
+    let advice = cli.run(["advise", "--sysroot", &archive]);
+    assert_eq!((advice.code, advice.err.as_str()), (0, ""));
+    assert!(advice.out.lines().all(|line| line.chars().count() <= 80), "{}", advice.out);
+    insta::assert_snapshot!("advice", advice.out);
+    for args in [&["advise", "--sysroot", "/nope"][..], &["advise", "--wake"], &["advise", "extra"]] {
+        assert_eq!(cli.run(args).code, 2, "{args:?}");
+    }
+    std::fs::create_dir_all(cli.store()).expect("a store");
+    std::fs::write(cli.store().join("rbad.jsonl"), "no record\n").expect("writes");
+    let advice = cli.run(["advise", "--sysroot", &archive]);
+    assert_eq!(advice.code, 0);
+    assert!(advice.err.starts_with("Left out: ") && advice.err.contains("rbad.jsonl"), "{}", advice.err);
+}

@@ -31,6 +31,7 @@ Examples:
   drivebench run baseline /mnt/a /mnt/b    two drives, and whether they differ
   drivebench run baseline /dev/sda         a whole drive, reading only
   drivebench results                       what was measured before
+  drivebench advise                        what follows from all that
 
 Nothing is erased: writing goes to a file made for the purpose and removed after.";
 
@@ -42,6 +43,8 @@ pub enum Command {
     Run(Run),
     /// Show the drives of this machine, what links them, and what is wrong
     List(List),
+    /// Advise: where to boot from, swap and keep data, which layout, what limits, what to buy and what not
+    Advise(Advise),
     /// Name the ports that drives sit in
     Bay(Bay),
     /// Keep what this machine says of its drives in an archive, for a bug report
@@ -72,6 +75,14 @@ pub struct List {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
 
+    /// Which machine
+    #[command(flatten)]
+    pub machine: Machine,
+}
+
+/// Which machine, and whether its drives are asked.
+#[derive(Debug, Group)]
+pub struct Machine {
     /// Ask drives for their state and wear, which needs root and smartctl; sleeping disks are left asleep
     #[arg(long)]
     pub health: bool,
@@ -84,6 +95,23 @@ pub struct List {
     #[arg(long, value_name = "DIR|FILE", default_value = "/")]
     pub sysroot: PathBuf,
 }
+
+/// `drivebench advise`.
+#[derive(Debug, Group)]
+#[command(after_help = ADVISE_NOTES)]
+pub struct Advise {
+    /// Write it as this
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: AdviceFormat,
+
+    /// Which machine
+    #[command(flatten)]
+    pub machine: Machine,
+}
+
+const ADVISE_NOTES: &str = "\
+Answers rest on what is here and on runs in the store of drives that are here. Each says on which runs and how sure it
+is, and which experiment would decide what isn't known. Nothing is measured, nothing is sent anywhere.";
 
 /// `drivebench capture`.
 #[derive(Debug, Group)]
@@ -279,6 +307,17 @@ pub enum FormatName {
 pub enum ListFormat {
     /// For a terminal
     Text,
+    /// For a program
+    Json,
+}
+
+/// Names of the formats of `advise`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AdviceFormat {
+    /// For a terminal
+    Text,
+    /// For a page
+    Markdown,
     /// For a program
     Json,
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     Output, Usage,
-    args::{List, ListFormat},
+    args::{List, ListFormat, Machine},
     bay, health, results, tree,
 };
 use crate::{
@@ -20,6 +20,20 @@ use crate::{
 
 /// Shows what is here.
 pub(super) fn list(args: &List, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+    let inventory = inventory(&args.machine, store, output)?;
+    output.result(&match args.format {
+        ListFormat::Text => tree::text(&inventory, output.style),
+        ListFormat::Json => serde_json::to_string_pretty(&document(&inventory))? + "\n",
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The machine that is meant: this one, with its drives asked where that is wanted, or a captured one.
+pub(super) fn inventory(
+    args: &Machine,
+    store: &Option<PathBuf>,
+    output: &Output,
+) -> anyhow::Result<Inventory> {
     let mut inventory;
     if args.sysroot == Path::new("/") {
         inventory = bay::here(output);
@@ -37,11 +51,7 @@ pub(super) fn list(args: &List, store: &Option<PathBuf>, output: &Output) -> any
             health::fill(&mut inventory, &answers, true);
         }
     }
-    output.result(&match args.format {
-        ListFormat::Text => tree::text(&inventory, output.style),
-        ListFormat::Json => serde_json::to_string_pretty(&document(&inventory))? + "\n",
-    })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(inventory)
 }
 
 fn sysroot(path: &Path) -> Result<Sysroot, Usage> {

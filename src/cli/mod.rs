@@ -1,5 +1,6 @@
 //! The command line: one file a command. Nobody else prints.
 
+mod advise;
 mod args;
 mod bay;
 mod capture;
@@ -57,6 +58,7 @@ pub fn main() -> ExitCode {
     let done = match &args.command {
         Command::Run(run) => run::run(run, &args.store, &output),
         Command::List(list) => list::list(list, &args.store, &output),
+        Command::Advise(advise) => advise::answer(advise, &args.store, &output),
         Command::Capture(capture) => capture::capture(capture, &output),
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Report(report) => report::report(report, &args.store, &output),

@@ -17,7 +17,7 @@ use crate::{
     record::{Done, End, Event, How, Resume, SCHEMA, Start, Store},
     report::{Format, Style, render, wrapped},
     run::{self, Lock, Setting},
-    units::{Caching, Load, MIB, aim, count, decimal_bytes, duration, size},
+    units::{Caching, Load, MIB, aim, count, decimal_bytes, duration, shell_word, size},
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -258,15 +258,7 @@ fn lock(
 
 /// The command line, so that it can be typed again.
 fn command() -> Vec<String> {
-    let quote = |arg: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-        if !arg.is_empty() && arg.chars().all(plain) {
-            arg
-        } else {
-            format!("'{}'", arg.replace('\'', "'\\''"))
-        }
-    };
-    let args = std::env::args_os().skip(1).map(|a| quote(a.to_string_lossy().into_owned()));
+    let args = std::env::args_os().skip(1).map(|a| shell_word(&a.to_string_lossy()));
     std::iter::once("drivebench".to_owned()).chain(args).collect()
 }
 

@@ -129,6 +129,11 @@ impl Store {
         if path.exists() { Ok(Reader::open(&path)?) } else { Err(none()) }
     }
 
+    /// How many bytes the record of a run takes up; 0 where there is none.
+    pub fn size(&self, run: &str) -> u64 {
+        if is_name(run) { fs::metadata(self.path(run)).map_or(0, |meta| meta.len()) } else { 0 }
+    }
+
     /// Removes the record of a run.
     pub fn remove(&self, run: &str) -> Result<(), StoreError> {
         self.open(run)
@@ -342,6 +347,8 @@ mod tests {
         writer.append(&end()).expect("appends");
         let mut reader = store.open(&run).expect("opens");
         assert_eq!((reader.by_ref().count(), reader.cut_off()), (5, None));
+        assert_eq!(store.size(&run), fs::metadata(&path).expect("is there").len());
+        assert_eq!([store.size("r999"), store.size("../x")], [0, 0]);
         assert!(matches!(store.reopen("r999"), Err(StoreError::NoSuchRun { .. })));
     }
 

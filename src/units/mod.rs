@@ -5,6 +5,7 @@ mod histogram;
 mod load;
 mod outcome;
 mod power;
+mod shell;
 mod size;
 mod window;
 
@@ -13,5 +14,6 @@ pub use histogram::Histogram;
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern};
 pub use outcome::{Ended, EngineInfo, Outcome};
 pub use power::Power;
+pub use shell::shell_word;
 pub use size::{KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size};
 pub use window::{Place, SlowOp, Window};

@@ -1,0 +1,193 @@
+//! Where to keep data: large, fast, and without long stalls; and never in one place only.
+
+use super::{
+    Answer, Sure, Topic, commands,
+    evidence::{Evidence, Wanted},
+    ground::{Ground, Number},
+    trend,
+    words::listed,
+};
+use crate::{
+    analyse::{Estimate, compare},
+    inventory::{Drive, Layer},
+    units::{count, decimal_bytes, duration, rate},
+};
+
+/// A write that takes longer is a stop that people and clients notice.
+pub(super) const LONG: f64 = 1.0;
+
+/// Twins differ by some sectors; that much more is worth having.
+const LARGER: f64 = 1.05;
+
+/// A drive with what is known of it.
+struct Candidate<'a> {
+    drive: &'a Drive,
+    speed: Number<'a>,
+    worst: Option<(f64, &'a Evidence)>,
+}
+
+impl Candidate<'_> {
+    fn steady(&self) -> bool {
+        self.worst.is_none_or(|(seconds, _)| seconds < LONG)
+    }
+}
+
+pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
+    let arrays = ground.arrays();
+    if !arrays.is_empty() {
+        return arrays.into_iter().map(|(layer, drives)| array(ground, layer, &drives)).collect();
+    }
+    let drives = ground.for_data();
+    let answer = match &drives[..] {
+        [] => none(ground),
+        drives => among(ground, drives),
+    };
+    vec![answer]
+}
+
+/// What is built already.
+fn array(ground: &Ground<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
+    let survives = super::layout::survives(&layer.kind, drives.len());
+    let size = decimal_bytes(layer.sectors.saturating_mul(512));
+    let size = if layer.sectors > 0 { format!(", {size}") } else { String::new() };
+    let name = layer.alias.as_ref().unwrap_or(&layer.name);
+    let says = format!("{name} is there for data: {} of {}{size}.", layer.kind, ground.names(drives));
+    let numbers: Vec<Number<'_>> =
+        [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| ground.of_layer(layer, *w)).collect();
+    let speeds = numbers.iter().map(|n| {
+        let reads = n.from.is(Wanted::READ);
+        format!("{} {}", if reads { "reads" } else { "writes" }, rate(n.estimate.value))
+    });
+    let speeds: Vec<String> = speeds.collect();
+    let sure = if numbers.is_empty() { Sure::Inferred } else { Sure::Measured };
+    let told = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
+    let lives = survives.map(|n| match n {
+        0 => "It survives the loss of no drive: keep a copy elsewhere.".to_owned(),
+        n => format!("It survives the loss of {}; it is still no backup.", count(n, "drive")),
+    });
+    let failing: Vec<&Drive> = drives.iter().copied().filter(|d| ground.failing(d)).collect();
+    let failing = (!failing.is_empty())
+        .then(|| format!("Failing or unreadable sectors on {}: replace it.", ground.names(&failing)));
+    Answer::new(Topic::Data, sure, says)
+        .because(failing.into_iter().chain(told).chain(lives))
+        .rests_on(numbers.iter().map(|n| n.from))
+}
+
+/// Nothing but what the system runs from, or nothing at all.
+fn none(ground: &Ground<'_>) -> Answer {
+    let failing: Vec<&Drive> = ground.drives().into_iter().filter(|d| ground.failing(d)).collect();
+    if !failing.is_empty() {
+        let says = format!("Nowhere here: copy what is on {} while it can be read.", ground.names(&failing));
+        return Answer::new(Topic::Data, Sure::Inferred, says);
+    }
+    match &ground.system()[..] {
+        [] if ground.drives().is_empty() => {
+            Answer::new(Topic::Data, Sure::Unknown, "There is no drive here to keep data on.")
+        }
+        [] => Answer::new(Topic::Data, Sure::Unknown, "No drive here can be written: nowhere to keep data."),
+        system => {
+            let says = format!(
+                "Data lies on {}, with the system: a second drive, or a backup elsewhere, comes first.",
+                ground.names(system)
+            );
+            Answer::new(Topic::Data, Sure::Inferred, says)
+        }
+    }
+}
+
+fn among(ground: &Ground<'_>, drives: &[&Drive]) -> Answer {
+    let (sunk, drives): (Vec<&Drive>, Vec<&Drive>) =
+        drives.iter().partition(|d| trend::of(ground, d).iter().any(trend::Trend::far_worse));
+    let writes = ground.speeds(&drives, Wanted::WRITE);
+    let written = writes.iter().flatten().count() > 0;
+    let speeds = if written { writes } else { ground.speeds(&drives, Wanted::READ) };
+    let known: Vec<Candidate<'_>> = drives
+        .iter()
+        .zip(speeds)
+        .filter_map(|(&drive, speed)| {
+            let speed = speed?;
+            Some(Candidate { drive, speed, worst: ground.worst(drive, speed.from).filter(|_| written) })
+        })
+        .collect();
+    let unknown: Vec<&Drive> =
+        drives.iter().copied().filter(|d| !known.iter().any(|c| c.drive.name == d.name)).collect();
+    let mut why = Vec::new();
+    if !sunk.is_empty() {
+        why.push(format!("Not on {}, which became much slower than before.", ground.names(&sunk)));
+    }
+    let Some(best) = choose(&known) else { return unmeasured(ground, &drives, why) };
+    let answer = Answer::new(Topic::Data, Sure::Measured, chosen(ground, best, written));
+    why.extend(others(ground, best, &known, written));
+    if !unknown.is_empty() {
+        let n = count(unknown.len() as u64, "drive");
+        why.push(format!("{n} more not measured in that way."));
+    }
+    why.push(second(ground, best.drive, &drives));
+    let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
+    answer.because(why).rests_on(runs).decide(commands::baseline(ground.inventory, &unknown, &[]))
+}
+
+/// Of those without long stalls, or of all where none is, the fastest; of equally fast ones the largest.
+fn choose<'a, 'b>(known: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
+    let steady: Vec<&Candidate<'_>> = known.iter().filter(|c| c.steady()).collect();
+    let field = if steady.is_empty() { known.iter().collect() } else { steady };
+    let estimates: Vec<Estimate> = field.iter().map(|c| c.speed.estimate.clone()).collect();
+    let first = compare::rank(&estimates).into_iter().next()?;
+    let in_order = first.into_iter().map(|i| field[i]);
+    // Rank gives the fastest first; only real size makes up for it.
+    let larger = |a: &Drive, b: &Drive| a.sectors as f64 > b.sectors as f64 * LARGER;
+    in_order.reduce(|best, other| if larger(other.drive, best.drive) { other } else { best })
+}
+
+fn chosen(ground: &Ground<'_>, best: &Candidate<'_>, written: bool) -> String {
+    let name = ground.name(best.drive);
+    let size = decimal_bytes(best.drive.bytes());
+    let speed = rate(best.speed.estimate.value);
+    let verb = if written { "writes" } else { "reads" };
+    let worst = best.worst.map(|(seconds, _)| format!(", no write took longer than {}", duration(seconds)));
+    format!("Keep data on {name}: {size}, {verb} {speed}{}.", worst.unwrap_or_default())
+}
+
+/// Why not those that are larger or faster.
+fn others(ground: &Ground<'_>, best: &Candidate<'_>, known: &[Candidate<'_>], written: bool) -> Vec<String> {
+    let mut said = Vec::new();
+    for other in known.iter().filter(|c| c.drive.name != best.drive.name) {
+        let name = ground.name(other.drive);
+        let size = decimal_bytes(other.drive.bytes());
+        let speed = rate(other.speed.estimate.value);
+        if let Some((seconds, _)) = other.worst.filter(|(seconds, _)| *seconds >= LONG) {
+            said.push(format!("{name} ({size}, {speed}) stops for up to {}.", duration(seconds)));
+        } else if other.drive.sectors as f64 > best.drive.sectors as f64 * LARGER {
+            let verb = if written { "writes" } else { "reads" };
+            said.push(format!("{name} is larger ({size}) and {verb} {speed}."));
+        }
+    }
+    said
+}
+
+/// One drive is no copy.
+fn second(ground: &Ground<'_>, best: &Drive, drives: &[&Drive]) -> String {
+    let others = drives.iter().filter(|d| d.name != best.name && d.sectors >= best.sectors / 2);
+    let other = others.max_by_key(|d| d.sectors);
+    match other {
+        Some(other) => format!("One drive is no copy: {} has room for one.", ground.name(other)),
+        None => "One drive is no copy: keep another one elsewhere.".to_owned(),
+    }
+}
+
+fn unmeasured(ground: &Ground<'_>, drives: &[&Drive], mut why: Vec<String>) -> Answer {
+    let Some(largest) = drives.iter().copied().reduce(|a, b| if b.sectors > a.sectors { b } else { a })
+    else {
+        return Answer::new(Topic::Data, Sure::Unknown, "No drive here is fit for data.").because(why);
+    };
+    let (name, size) = (ground.name(largest), decimal_bytes(largest.bytes()));
+    let says = match drives.len() {
+        1 => {
+            format!("{name} ({size}) is the one drive for data; how fast and steady it is, is not measured.")
+        }
+        _ => format!("Not known which drive is fast and steady; {name} is the largest, {size}."),
+    };
+    why.push(second(ground, largest, drives));
+    let decide = commands::baseline(ground.inventory, drives, &[]);
+    Answer::new(Topic::Data, Sure::Unknown, says).because(why).decide(decide)
+}

@@ -1,0 +1,130 @@
+//! What ails: the drives' own words, power and heat, and what became slower since it was first measured. Never a date.
+
+use super::{
+    Answer, Sure, Topic, commands,
+    ground::Ground,
+    trend::{self, Trend},
+    words::{capital, listed, the_drives},
+};
+use crate::{
+    inventory::Drive,
+    units::{duration, rate},
+};
+
+/// Findings of the inventory that bear on whether drives last, and whether their numbers hold.
+const BEARING: [&str; 6] = ["failing", "unreadable", "worn", "undervoltage", "throttled", "usb-power"];
+
+pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
+    let drives = ground.drives();
+    if drives.is_empty() {
+        return vec![Answer::new(Topic::Health, Sure::Unknown, "There is no drive here that could be ill.")];
+    }
+    let mut all = Vec::new();
+    for finding in ground.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code)) {
+        all.push(Answer::new(Topic::Health, Sure::Inferred, finding.what).because([finding.advice]));
+    }
+    let trends: Vec<(&Drive, Trend<'_>)> =
+        drives.iter().flat_map(|d| trend::of(ground, d).into_iter().map(move |t| (*d, t))).collect();
+    all.extend(trends.iter().filter(|(_, t)| t.worse()).map(|(drive, t)| worse(ground, drive, t)));
+    let quiet = all.is_empty();
+    all.push(rest(ground, &drives, &trends, quiet));
+    all
+}
+
+fn shown(trend: &Trend<'_>, value: f64) -> String {
+    if trend.speed { rate(value) } else { duration(value) }
+}
+
+/// One figure of one drive that got worse.
+fn worse(ground: &Ground<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
+    let e = &t.ratio.estimate;
+    let says = format!(
+        "{} {} {}, on {} it was {}: {:.2} times, 95 %: {:.2} to {:.2} times.",
+        capital(&ground.name(drive)),
+        t.verb,
+        shown(t, t.new.estimate.value),
+        t.old.from.day(),
+        shown(t, t.old.estimate.value),
+        e.value,
+        e.low,
+        e.high
+    );
+    let advice = if !t.same_place() {
+        "The two were taken in different places, which may be all the difference: measure again where it was."
+    } else if t.far_worse() {
+        "Copy what it alone has, and don't rely on it; a full or worn flash drive slows down like this."
+    } else {
+        "A fuller drive alone may do that. Measure again in some weeks."
+    };
+    let sure = if t.same_place() { Sure::Measured } else { Sure::Inferred };
+    Answer::new(Topic::Health, sure, says).because([advice.to_owned()]).rests_on([t.old.from, t.new.from])
+}
+
+/// What can be said of all others.
+fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], quiet: bool) -> Answer {
+    let words = words(ground, drives, quiet);
+    let steady: Vec<&(&Drive, Trend<'_>)> =
+        trends.iter().filter(|(_, t)| !t.worse() && !t.unbounded()).collect();
+    let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
+    let again: Vec<&Drive> =
+        drives.iter().copied().filter(|d| !trends.iter().any(|(other, _)| other.name == d.name)).collect();
+    // What was measured once can be compared soonest; else all that could be measured are.
+    let once: Vec<&Drive> = again.iter().copied().filter(|d| ground.of(d).next().is_some()).collect();
+    let free: Vec<&Drive> =
+        ground.for_data().into_iter().filter(|d| again.iter().any(|a| a.name == d.name)).collect();
+    let which = [once, free, again].into_iter().find(|which| !which.is_empty()).unwrap_or_default();
+    let command = commands::baseline(ground.inventory, &which, &[]);
+    let mut answer = if steady.is_empty() {
+        let says = if trends.iter().any(|(_, t)| t.worse()) {
+            "Whether others slow down can't be seen: nothing to compare yet. A second run in some months tells."
+        } else {
+            "No slow-down can be seen: nothing to compare yet. A second run in some months tells."
+        };
+        Answer::new(Topic::Health, Sure::Unknown, says).decide(command)
+    } else {
+        let mut names: Vec<&Drive> = Vec::new();
+        for (drive, _) in &steady {
+            let worse = trends.iter().any(|(d, t)| d.name == drive.name && t.worse());
+            if !worse && !names.iter().any(|known| known.name == drive.name) {
+                names.push(drive);
+            }
+        }
+        let since = steady.iter().map(|(_, t)| t.old.from.day()).min().unwrap_or_default();
+        let told: Vec<String> = names.iter().map(|d| ground.name(d)).collect();
+        let says = if told.is_empty() {
+            format!("Nothing else became slower since {since}.")
+        } else {
+            format!("No real slow-down since {since}: {}.", listed(&told))
+        };
+        Answer::new(Topic::Health, Sure::Measured, says)
+            .rests_on(steady.iter().flat_map(|(_, t)| [t.old.from, t.new.from]))
+            .decide(command)
+    };
+    if open > 0 && steady.is_empty() {
+        answer
+            .because
+            .push("There are earlier runs, but without an interval they tell nothing of change.".to_owned());
+    }
+    answer.because.push(words);
+    answer
+}
+
+/// What drives tell of themselves; those that are ill have answers of their own.
+fn words(ground: &Ground<'_>, drives: &[&Drive], quiet: bool) -> String {
+    let told = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
+    let unknown = ground.inventory.unknown_health();
+    let reasons: Vec<String> =
+        unknown.iter().map(|(why, of)| format!("{} ({why})", listed_names(of))).collect();
+    match (told, &reasons[..]) {
+        (0, []) => "How drives judge themselves, `sudo drivebench advise --health` asks.".to_owned(),
+        (0, reasons) => format!("No drive tells of its state: {}.", reasons.join("; ")),
+        (_, _) if quiet => {
+            format!("Of {}, those that tell of their state tell of no trouble.", the_drives(drives.len()))
+        }
+        _ => "Other drives that tell of their state tell of no trouble.".to_owned(),
+    }
+}
+
+fn listed_names(names: &[&str]) -> String {
+    listed(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+}

@@ -1,0 +1,214 @@
+//! Which layout: what it holds and survives follows from sizes, how fast it would be from what was measured at once.
+
+use super::{
+    Answer, Sure, Topic, commands,
+    evidence::Wanted,
+    ground::{Ground, Number},
+    limits::{Flow, Held},
+    published,
+    wire::Wire,
+    words::{the_drives, times},
+};
+use crate::{
+    inventory::Drive,
+    units::{count, decimal_bytes, percent, rate},
+};
+
+/// raid0 below this gain is not worth twice the risk.
+const PAYS: f64 = 1.3;
+/// Sizes and speeds further apart than this waste something.
+const UNLIKE: f64 = 1.1;
+
+/// How many drives an array can lose, whichever they are.
+pub(super) fn survives(kind: &str, drives: usize) -> Option<u64> {
+    match kind {
+        "raid0" | "linear" => Some(0),
+        "raid1" => Some(drives.saturating_sub(1) as u64),
+        "raid4" | "raid5" | "raid10" => Some(1),
+        "raid6" => Some(2),
+        _ => None,
+    }
+}
+
+pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
+    let arrays = ground.arrays();
+    let drives = ground.for_data();
+    let answer = match &drives[..] {
+        _ if !arrays.is_empty() => {
+            let names: Vec<String> = arrays
+                .iter()
+                .map(|(layer, on)| {
+                    format!("{} ({}, {})", layer.name, layer.kind, count(on.len() as u64, "drive"))
+                })
+                .collect();
+            let says = format!(
+                "Built already: {}. To change it, copy the data elsewhere first.",
+                super::words::listed(&names)
+            );
+            Answer::new(Topic::Layout, Sure::Inferred, says)
+        }
+        [] => Answer::new(
+            Topic::Layout,
+            Sure::Inferred,
+            "Nothing to build from: no drive beside what the system runs from is fit for it.",
+        ),
+        [one] => {
+            let says = format!("{} alone: a layout takes two drives or more.", ground.name(one));
+            Answer::new(Topic::Layout, Sure::Inferred, super::words::capital(&says))
+        }
+        several => choose(ground, several),
+    };
+    vec![answer]
+}
+
+fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
+    let members = members(all);
+    let n = members.len() as u64;
+    let smallest = members.iter().map(|d| d.sectors).min().unwrap_or(0);
+    let holds = |members: u64| decimal_bytes(smallest.saturating_mul(512).saturating_mul(members));
+    let of = decimal_bytes(members.iter().fold(0, |sum, d| sum.saturating_add(d.bytes())));
+    let (kind, data) = match n {
+        2 => ("raid1", 1),
+        3 => ("raid5", 2),
+        n if n % 2 == 0 => ("raid10", n / 2),
+        n => ("raid6", n - 2),
+    };
+    let (may, parity) = match kind {
+        "raid6" => ("any two may fail", true),
+        kind => ("one may fail", kind == "raid5"),
+    };
+    let who = match &members[..] {
+        [_, _] => ground.names(&members),
+        _ => format!("the {n} drives of {} or more", holds(1)),
+    };
+    let says = format!("{kind} of {who} for what must not be lost: {} of {of}, {may}.", holds(data));
+    let mut why = Vec::new();
+    why.extend(parity.then(|| "Each write writes parity too, which costs speed.".to_owned()));
+    if kind == "raid10" {
+        why.push(format!("raid5 would hold {} and pay with parity at each write.", holds(n - 1)));
+    }
+    why.extend(left_out(ground, all, &members, smallest.saturating_mul(data)));
+    let (striped, numbers) = striping(ground);
+    let measured = !numbers.is_empty();
+    why.extend(striped);
+    if !measured {
+        let who = the_drives(members.len());
+        why.push(format!("Not known whether raid0 would pay: {who} were not measured at once."));
+    }
+    why.push("Predicted: this version can neither build nor measure layouts.".to_owned());
+    let decide = (!measured).then(|| commands::together(ground.inventory, all)).flatten();
+    Answer::new(Topic::Layout, Sure::Inferred, says)
+        .because(why)
+        .rests_on(numbers.iter().map(|n| n.from))
+        .decide(decide)
+}
+
+/// The drives to build from: of those alike in size as many as hold most, since the smallest counts; all where no two are.
+fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
+    let alike = |smallest: &&'a Drive| {
+        let fits = |d: &&&Drive| {
+            d.sectors >= smallest.sectors && d.sectors as f64 <= smallest.sectors as f64 * UNLIKE
+        };
+        all.iter().filter(fits).copied().collect::<Vec<_>>()
+    };
+    let spare = |group: &Vec<&Drive>| {
+        let smallest = group.iter().map(|d| d.sectors).min().unwrap_or(0);
+        smallest.saturating_mul(group.len() as u64 - 1)
+    };
+    let groups = all.iter().map(alike).filter(|group| group.len() > 1);
+    groups.max_by_key(spare).unwrap_or_else(|| all.to_vec())
+}
+
+/// What becomes of drives that don't fit in, or of the room that the smallest leaves idle; `holds` in sectors.
+fn left_out(ground: &Ground<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
+    let out: Vec<&Drive> =
+        all.iter().copied().filter(|d| !members.iter().any(|m| m.name == d.name)).collect();
+    if let Some(copy) = out.iter().find(|d| d.sectors >= holds) {
+        let size = decimal_bytes(copy.bytes());
+        return Some(format!("{} ({size}) is left for a copy of all that.", ground.name(copy)));
+    }
+    if !out.is_empty() {
+        return Some(format!("Another size, so left out: {}.", count(out.len() as u64, "drive")));
+    }
+    let smallest = members.iter().map(|d| d.sectors).min()?;
+    let idle = members.iter().fold(0u64, |sum, d| sum.saturating_add(d.sectors - smallest));
+    let idle = decimal_bytes(idle.saturating_mul(512));
+    let largest = members.iter().max_by_key(|d| d.sectors)?;
+    (largest.sectors as f64 > smallest as f64 * UNLIKE)
+        .then(|| format!("The smallest counts: {idle} would lie idle."))
+}
+
+/// What raid0 would gain, in sentences, and what that rests on.
+fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
+    let (mut gains, mut numbers, mut slowest) = (Vec::new(), Vec::new(), None);
+    for (reads, wanted) in [(true, Wanted::READ), (false, Wanted::WRITE)] {
+        let Some(number) = ground.at_once(wanted) else { continue };
+        let Some(flow) = Flow::of(ground, reads) else { continue };
+        // What the system runs from is not built from.
+        let free = ground.for_data();
+        if !flow.drives.iter().all(|d| free.iter().any(|f| f.name == d.name)) {
+            continue;
+        }
+        let n = flow.drives.len() as f64;
+        let Some(alone) = number.from.number("sum alone").filter(|_| n > 1.0) else { continue };
+        numbers.push(number);
+        let speeds: Vec<f64> =
+            ground.speeds(&flow.drives, wanted).into_iter().flatten().map(|s| s.estimate.value).collect();
+        // Every stripe waits for the slowest member.
+        let (low, high) = speeds.iter().fold((f64::INFINITY, 0.0f64), |(l, h), s| (l.min(*s), h.max(*s)));
+        let predicted = if speeds.len() as f64 == n && high > low * UNLIKE {
+            slowest = Some((low, high));
+            number.estimate.value.min(n * low)
+        } else {
+            number.estimate.value
+        };
+        gains.push((flow, predicted, predicted / (alone.value / n)));
+    }
+    if gains.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let told = |(flow, predicted, gain): &(Flow<'_>, f64, f64)| {
+        format!("{} {}, {} one drive", flow.verb(), rate(*predicted), times(*gain))
+    };
+    let each: Vec<String> = gains.iter().map(told).collect();
+    let pays = gains.iter().any(|(_, _, gain)| *gain >= PAYS);
+    let mut said = vec![format!(
+        "raid0 {}: it would {}; it survives no loss.",
+        if pays { "pays for what has a copy elsewhere" } else { "does not pay" },
+        each.join(" and ")
+    )];
+    said.extend(slowest.map(|(low, high)| {
+        format!(
+            "The slowest sets the pace of a stripe: {} beside {}, {} of it.",
+            rate(low),
+            rate(high),
+            percent(low / high)
+        )
+    }));
+    if let Some(wire) = Wire::of(ground).filter(|_| pays) {
+        let held: Vec<&str> = gains
+            .iter()
+            .filter(|(flow, predicted, gain)| {
+                flow.held(wire.passes) == Held::Wire && predicted / gain >= wire.passes
+            })
+            .map(|(flow, ..)| flow.verb())
+            .collect();
+        if let [verb, ..] = &held[..] {
+            let what =
+                if held.len() > 1 { "nothing".to_owned() } else { format!("nothing when they {verb}") };
+            said.push(format!(
+                "Clients gain {what}: {} passes {}, which one drive fills.",
+                wire.kind(),
+                rate(wire.passes)
+            ));
+        } else if gains.iter().any(|(flow, ..)| flow.held(wire.passes) == Held::Wire) {
+            said.push(format!(
+                "Clients gain no more than the {} that {} passes.",
+                rate(wire.passes),
+                wire.kind()
+            ));
+        }
+    }
+    said.push(published::SMALL_LOADS.to_owned());
+    (said, numbers)
+}

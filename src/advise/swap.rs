@@ -1,0 +1,124 @@
+//! Where to swap: judged by the worst moment first, for all that runs waits through it.
+
+use super::{
+    Answer, Evidence, Sure, Topic, commands,
+    data::LONG,
+    evidence::Wanted,
+    ground::Ground,
+    words::{capital, listed},
+};
+use crate::{
+    inventory::Drive,
+    units::{duration, size},
+};
+
+/// With less memory than this swap is used, and compressed memory helps first.
+const SMALL: u64 = 1_200_000_000;
+
+/// A drive and the longest that a write to it took, s.
+struct Worst<'a> {
+    drive: &'a Drive,
+    seconds: f64,
+    from: &'a Evidence,
+}
+
+pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
+    let memory = ground.inventory.machine.memory;
+    let small = memory > 0 && memory < SMALL;
+    let zram = ground.inventory.swaps.iter().any(|swap| swap.starts_with("/dev/zram"));
+    let drives: Vec<&Drive> =
+        ground.drives().into_iter().filter(|d| !d.read_only && !ground.failing(d)).collect();
+    let mut worst = worst(ground, &drives);
+    worst.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let used = ground.inventory.swap_drives();
+    let first = match (small, zram) {
+        (_, true) => "zram is in use, which is right. ".to_owned(),
+        (true, false) => {
+            format!(
+                "zram first, with {} of memory: it swaps to compressed memory and wears nothing. ",
+                size(memory)
+            )
+        }
+        (false, false) => String::new(),
+    };
+    let rest = if first.is_empty() { "" } else { "Then " };
+    let join = |text: String| if rest.is_empty() { capital(&text) } else { format!("{first}{rest}{text}") };
+    let unmeasured: Vec<&Drive> =
+        drives.iter().copied().filter(|d| !worst.iter().any(|w| w.drive.name == d.name)).collect();
+    let runs: Vec<&Evidence> = worst.iter().map(|w| w.from).collect();
+    let answer = match &worst[..] {
+        [] if drives.is_empty() => {
+            Answer::new(Topic::Swap, Sure::Unknown, format!("{first}There is no drive here to swap to."))
+        }
+        [] => {
+            let place =
+                if used.is_empty() { String::new() } else { format!("; now it is {}", ground.names(&used)) };
+            let says = join(format!("not known which drive stops least{place}."));
+            Answer::new(Topic::Swap, if first.is_empty() { Sure::Unknown } else { Sure::Published }, says)
+                .decide(commands::writes(ground.inventory, &free(ground, &drives), &[]))
+        }
+        [best, others @ ..] if best.seconds < LONG => {
+            let says = format!(
+                "{}, where no write took longer than {}.",
+                ground.name(best.drive),
+                duration(best.seconds)
+            );
+            let says = if rest.is_empty() { format!("On {says}") } else { format!("{first}Then {says}") };
+            let wakes = ground.wakes(best.drive);
+            let asleep = wakes.map(|n| format!("If it sleeps, waking takes {}.", duration(n.estimate.value)));
+            Answer::new(Topic::Swap, Sure::Measured, says)
+                .because(asleep.into_iter().chain(stops(ground, others)))
+                .rests_on(runs.into_iter().chain(wakes.map(|n| n.from)))
+        }
+        all => {
+            let says = join("none of the drives that were measured: they stop for too long.".to_owned());
+            Answer::new(Topic::Swap, Sure::Measured, says).because(stops(ground, all)).rests_on(runs)
+        }
+    };
+    let measured = !worst.is_empty();
+    let bad = |d: &&Drive| worst.iter().any(|w| w.drive.name == d.name && w.seconds >= LONG);
+    let stay: Vec<&Drive> = used.iter().copied().filter(bad).collect();
+    let move_it = (!stay.is_empty()).then(|| format!("Now it is on {}: move it.", ground.names(&stay)));
+    let wear = drives.iter().any(|d| !Ground::rotates(d));
+    let wear = wear.then(|| "On flash swap is wear.".to_owned());
+    let random = (measured && !small_writes(ground, &drives))
+        .then(|| "How fast small random writes are, as swap makes them, is not measured.".to_owned());
+    let decide = answer.decide.clone().or_else(|| {
+        let which = if unmeasured.is_empty() { &drives } else { &unmeasured };
+        let wanted = measured && (random.is_some() || !unmeasured.is_empty());
+        if wanted { commands::writes(ground.inventory, which, &["--rw", "randwrite"]) } else { None }
+    });
+    vec![answer.because(move_it.into_iter().chain(random).chain(wear)).decide(decide)]
+}
+
+/// What can be measured without a thought for the system, where there is such a drive.
+fn free<'a>(ground: &Ground<'a>, drives: &[&'a Drive]) -> Vec<&'a Drive> {
+    let free = ground.for_data();
+    if free.is_empty() { drives.to_vec() } else { free }
+}
+
+/// The longest write of each drive, like with like: random writes where they were measured, else sequential ones.
+fn worst<'a>(ground: &Ground<'a>, drives: &[&'a Drive]) -> Vec<Worst<'a>> {
+    let of = |wanted| {
+        let speeds = ground.speeds(drives, wanted).into_iter().zip(drives);
+        let each = speeds.filter_map(|(number, &drive)| {
+            let (seconds, from) = ground.worst(drive, number?.from)?;
+            Some(Worst { drive, seconds, from })
+        });
+        each.collect::<Vec<_>>()
+    };
+    let (random, sequential) = (of(Wanted::RANDOM_WRITE), of(Wanted::WRITE));
+    if random.len() >= sequential.len() { random } else { sequential }
+}
+
+fn small_writes(ground: &Ground<'_>, drives: &[&Drive]) -> bool {
+    drives.iter().any(|d| ground.of(d).any(|e| e.is(Wanted::RANDOM_WRITE)))
+}
+
+/// Drives that stop for long.
+fn stops(ground: &Ground<'_>, all: &[Worst<'_>]) -> Option<String> {
+    let long = all.iter().filter(|w| w.seconds >= LONG);
+    let told: Vec<String> =
+        long.map(|w| format!("{} for {}", ground.name(w.drive), duration(w.seconds))).collect();
+    (!told.is_empty()).then(|| format!("No place for swap is what stops for long: {}.", listed(&told)))
+}

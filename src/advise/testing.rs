@@ -1,0 +1,181 @@
+//! Machines and evidence for tests: what people measured by hand and published, with their numbers.
+
+use super::Evidence;
+use crate::{
+    analyse::{Estimate, repeat},
+    findings::Named,
+    inventory::{Drive, Inventory, Mount, trees},
+    units::{Caching, Content, Direction, Load, MIB, Pattern},
+};
+
+/// A load, sequential and direct.
+pub(crate) fn load(reads: bool, block: u64, depth: u32) -> Load {
+    Load {
+        direction: if reads { Direction::Read } else { Direction::Write },
+        pattern: Pattern::Sequential,
+        block,
+        depth,
+        caching: Caching::Direct,
+        content: Content::Random,
+        seed: 1,
+        verify: false,
+    }
+}
+
+pub(crate) fn named(name: &str, unit: &str, estimate: Estimate) -> Named {
+    let (name, unit) = (name.to_owned(), unit.to_owned());
+    Named { target: String::new(), name, unit, estimate, bytes: None }
+}
+
+/// A value known to so much, as a share.
+pub(crate) fn within(value: f64, share: f64) -> Estimate {
+    let (low, high) = (value * (1.0 - share), value * (1.0 + share));
+    Estimate { value, low, high, how: "batch means".to_owned(), converged: true }
+}
+
+/// One load on one drive: its speed, MB/s, and the longest operation, s.
+pub(crate) fn alone(
+    inventory: &Inventory,
+    run: &str,
+    drive: &str,
+    load: Load,
+    mb: Estimate,
+    longest: Option<f64>,
+) -> Evidence {
+    let label = if load.reads() { "read" } else { "write" };
+    let speed = Estimate { value: mb.value * 1e6, low: mb.low * 1e6, high: mb.high * 1e6, ..mb };
+    let mut estimates = vec![named(&format!("{label} throughput"), "B/s", speed)];
+    estimates.extend(longest.map(|s| {
+        named(&format!("{label} latency 99.99th"), "s", Estimate { high: f64::INFINITY, ..within(s, 0.0) })
+    }));
+    Evidence { load: Some(load), estimates, ..of(inventory, run, &[drive]) }
+}
+
+/// One load on several drives at once: the sum and the sum alone, MB/s.
+pub(crate) fn at_once(
+    inventory: &Inventory,
+    run: &str,
+    drives: &[&str],
+    load: Load,
+    sum: Estimate,
+    alone: f64,
+) -> Evidence {
+    let label = if load.reads() { "read" } else { "write" };
+    let sum = Estimate { value: sum.value * 1e6, low: sum.low * 1e6, high: sum.high * 1e6, ..sum };
+    let mut limit = named(&format!("{label} limit"), "B/s", sum.clone());
+    limit.target = "drives".to_owned();
+    let estimates = vec![
+        named(&format!("{label} sum alone"), "B/s", within(alone * 1e6, 0.02)),
+        named(&format!("{label} sum"), "B/s", sum),
+        limit,
+    ];
+    let experiment = "together".to_owned();
+    Evidence { experiment, load: Some(load), at_once: true, estimates, ..of(inventory, run, drives) }
+}
+
+/// What all evidence of these drives, by the kernel's names, has in common.
+pub(crate) fn of(inventory: &Inventory, run: &str, drives: &[&str]) -> Evidence {
+    let drives: Vec<&Drive> = drives.iter().map(|name| drive(inventory, name)).collect();
+    Evidence {
+        run: run.to_owned(),
+        at: "2026-11-21T10:00:00Z".to_owned(),
+        experiment: "baseline".to_owned(),
+        board: inventory.machine.board.clone(),
+        target: drives.iter().map(|d| d.name.clone()).collect(),
+        drives: drives.iter().map(|d| d.identity()).collect(),
+        bays: drives.iter().map(|d| d.full_bay()).collect(),
+        way: "Directory, psync".to_owned(),
+        ..Evidence::default()
+    }
+}
+
+pub(crate) fn drive<'a>(inventory: &'a Inventory, name: &str) -> &'a Drive {
+    inventory.drives.iter().find(|d| d.name == name).expect("a drive of this name")
+}
+
+fn mean(mb: &[f64]) -> Estimate {
+    repeat::mean(mb).expect("runs")
+}
+
+/// A drive's filesystem mounted here.
+pub(crate) fn mount(inventory: &mut Inventory, name: &str, path: &str) {
+    let device = drive(inventory, name).device;
+    inventory.mounts.push(Mount {
+        path: path.to_owned(),
+        root: "/".to_owned(),
+        source: format!("/dev/{name}"),
+        filesystem: "ext4".to_owned(),
+        options: vec!["rw".to_owned()],
+        device,
+        space: None,
+    });
+}
+
+/// Four sticks on a Zero 2 W, 4 KiB at depth 1: three runs each, the 99.99th percentile of writes.
+pub(crate) fn four_sticks() -> (Inventory, Vec<Evidence>) {
+    let inventory = trees::pi_zero().inventory();
+    let told = [
+        ("sda", [1.931, 1.927, 1.936], 0.4425, [6.651, 6.617, 6.565]),
+        ("sdb", [3.862, 3.816, 3.897], 2.60047, [7.256, 7.258, 7.262]),
+        ("sdc", [2.428, 2.420, 2.433], 0.06973, [6.401, 6.401, 6.404]),
+        ("sdd", [2.238, 2.371, 2.354], 0.89339, [6.389, 6.386, 6.391]),
+    ];
+    let each = |(name, writes, longest, reads): &(&str, [f64; 3], f64, [f64; 3])| {
+        [
+            alone(&inventory, "r000", name, load(false, 4096, 1), mean(writes), Some(*longest)),
+            alone(&inventory, "r000", name, load(true, 4096, 1), mean(reads), None),
+        ]
+    };
+    let evidence = told.iter().flat_map(each).collect();
+    (inventory, evidence)
+}
+
+/// A Pi with 100 Mb/s Ethernet on its USB bus, and two sticks; alone and at once, ten runs each.
+pub(crate) fn two_sticks() -> (Inventory, Vec<Evidence>) {
+    let mut inventory = trees::pi_3().inventory();
+    inventory.drives.retain(|d| d.name != "sdb");
+    let mut twin = drive(&inventory, "sda").clone();
+    (twin.name, twin.device, twin.serial, twin.bay) =
+        ("sdb".to_owned(), (8, 16), Some("4C530002".to_owned()), Some("1.3".to_owned()));
+    (twin.partitions, twin.sectors) = (Vec::new(), 7_831_552);
+    let one = inventory.drives.iter().position(|d| d.name == "sda").expect("a stick");
+    (inventory.drives[one].partitions, inventory.drives[one].sectors) = (Vec::new(), 7_831_552);
+    inventory.drives.insert(one + 1, twin);
+    inventory.machine.board = Some("Raspberry Pi Model B Rev 2".to_owned());
+    inventory.machine.soc = Some("bcm2835".to_owned());
+    inventory.machine.compatible = vec!["raspberrypi,model-b-rev2".to_owned(), "brcm,bcm2835".to_owned()];
+    mount(&mut inventory, "sda", "/mnt/a");
+    mount(&mut inventory, "sdb", "/mnt/b");
+    let of = |drive, reads, mb| {
+        alone(&inventory, "r002", drive, load(reads, 128 * 1024, 1), within(mb, 0.02), None)
+    };
+    let both = |reads, sum, single| {
+        at_once(&inventory, "r002", &["sda", "sdb"], load(reads, 128 * 1024, 1), within(sum, 0.02), single)
+    };
+    let evidence = vec![
+        of("sda", true, 14.98),
+        of("sda", false, 5.23),
+        of("sdb", true, 14.04),
+        of("sdb", false, 5.25),
+        both(true, 25.72, 29.02),
+        both(false, 10.10, 10.48),
+    ];
+    (inventory, evidence)
+}
+
+/// A Pi 4 with an SD card and a USB 3 flash drive, 4 KiB at depth 64, four runs each.
+pub(crate) fn card_and_flash() -> (Inventory, Vec<Evidence>) {
+    let mut inventory = trees::pi_4().inventory();
+    inventory.drives.retain(|d| d.name != "sdb");
+    let one = inventory.drives.iter().position(|d| d.name == "sda").expect("a drive");
+    (inventory.drives[one].model, inventory.drives[one].removable) = (Some("Ultra Fit".to_owned()), true);
+    let mb = |mib: [f64; 4]| mean(&mib.map(|m| m * MIB as f64 / 1e6));
+    let of = |drive, reads, mib| alone(&inventory, "r003", drive, load(reads, 4096, 64), mb(mib), None);
+    let evidence = vec![
+        of("mmcblk0", true, [39.5, 39.3, 39.4, 39.3]),
+        of("mmcblk0", false, [21.2, 20.0, 20.1, 20.5]),
+        of("sda", true, [130.0, 148.0, 166.0, 166.0]),
+        of("sda", false, [56.6, 56.4, 56.2, 46.6]),
+    ];
+    (inventory, evidence)
+}

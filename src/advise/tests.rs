@@ -1,0 +1,383 @@
+//! What people concluded by hand is what advice must reach from their numbers.
+
+use super::{
+    testing::{
+        alone, at_once, card_and_flash, drive, four_sticks, load, mount, named, of, two_sticks, within,
+    },
+    *,
+};
+use crate::{
+    analyse::Estimate,
+    inventory::{Medium, trees},
+    units::Health,
+};
+
+/// All that is said on a topic, in one line.
+fn said(answers: &[Answer], topic: Topic) -> String {
+    let own = answers.iter().filter(|a| a.topic == topic);
+    own.map(|a| format!("{} {}", a.says, a.because.join(" "))).collect::<Vec<_>>().join(" ")
+}
+
+fn sure(answers: &[Answer], topic: Topic) -> Sure {
+    answers.iter().find(|a| a.topic == topic).expect("an answer").sure
+}
+
+fn decide(answers: &[Answer], topic: Topic) -> Option<&str> {
+    answers.iter().filter(|a| a.topic == topic).find_map(|a| a.decide.as_deref())
+}
+
+#[track_caller]
+fn holds(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in {text:?}");
+    }
+}
+
+#[test]
+fn four_sticks_data_and_swap_go_where_nothing_stops() {
+    let (inventory, evidence) = four_sticks();
+    let answers = advise(&inventory, &evidence);
+    let data = said(&answers, Topic::Data);
+    holds(&data, &["Keep data on Cruzer Blade in bay 1.2", "2.43 MB/s", "69.7 ms"]);
+    holds(&data, &["DataTraveler 3.0 (247 GB, 3.86 MB/s) stops for up to 2.6 s."]);
+    let swap = said(&answers, Topic::Swap);
+    holds(&swap, &["zram first", "Cruzer Blade in bay 1.2, where no write took longer than 69.7 ms"]);
+    holds(&swap, &["No place for swap is what stops for long: DataTraveler 3.0 for 2.6 s."]);
+    assert_eq!((sure(&answers, Topic::Data), sure(&answers, Topic::Swap)), (Sure::Measured, Sure::Measured));
+    let layout = answers.iter().find(|a| a.topic == Topic::Layout).expect("an answer");
+    holds(&layout.says, &["raid5 of the 3 drives of 62.0 GB", "124 GB of 186 GB, one may fail"]);
+    holds(&layout.because.join(" "), &["DataTraveler 3.0 (247 GB) is left for a copy of all that."]);
+    assert_eq!(layout.sure, Sure::Inferred, "nothing was measured at once");
+    assert_eq!(layout.decide.as_deref(), Some("drivebench run together /dev/sda /dev/sdc /dev/sdd /dev/sdb"));
+}
+
+#[test]
+fn two_sticks_raid0_pays_for_writes_and_the_wire_takes_the_rest() {
+    let (inventory, evidence) = two_sticks();
+    let answers = advise(&inventory, &evidence);
+    let limits = said(&answers, Topic::Limits);
+    holds(&limits, &["Ethernet limits what clients read: 11.8 MB/s pass it", "together read 25.7 MB/s"]);
+    holds(&limits, &["The drives limit writes: both drives together write 10.1 MB/s"]);
+    let layout = said(&answers, Topic::Layout);
+    holds(&layout, &["for what must not be lost: 4.01 GB of 8.02 GB, one may fail"]);
+    holds(
+        &layout,
+        &["raid0 pays", "read 25.7 MB/s, 1.8 times one drive and write 10.1 MB/s, 1.9 times one drive"],
+    );
+    holds(
+        &layout,
+        &["Clients gain nothing when they read: Ethernet passes 11.8 MB/s, which one drive fills."],
+    );
+    holds(&layout, &["Predicted", "4 KiB at depth 1 gain nothing"]);
+    let money = said(&answers, Topic::Money);
+    holds(&money, &["A faster drive gains nothing for reads: Ethernet passes 11.8 MB/s."]);
+    holds(
+        &money,
+        &[
+            "For writes it would be felt, up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s).",
+        ],
+    );
+    holds(&money, &["A gigabit adapter on USB would help a little: clients get at most 16.0 MB/s"]);
+    assert_eq!(
+        (sure(&answers, Topic::Limits), sure(&answers, Topic::Layout)),
+        (Sure::Measured, Sure::Inferred)
+    );
+    assert_eq!(decide(&answers, Topic::Limits), None, "it is decided");
+}
+
+#[test]
+fn a_drive_faster_than_the_wire_in_both_directions_gains_nothing() {
+    let (inventory, _) = two_sticks();
+    let evidence = [true, false].map(|reads| {
+        at_once(&inventory, "r1", &["sda", "sdb"], load(reads, 1 << 20, 1), within(25.0, 0.02), 26.0)
+    });
+    let answers = advise(&inventory, &evidence);
+    let money = answers.iter().find(|a| a.topic == Topic::Money).expect("an answer");
+    assert_eq!(money.says, "A faster drive gains nothing: Ethernet passes 11.8 MB/s.");
+    assert_eq!((money.sure, &money.rests_on[..]), (Sure::Measured, &["r1".to_owned()][..]));
+}
+
+#[test]
+fn the_card_that_the_system_runs_from_is_no_member() {
+    let (inventory, mut evidence) = two_sticks();
+    let both =
+        at_once(&inventory, "r1", &["mmcblk0", "sda"], load(true, 1 << 20, 1), within(30.0, 0.02), 31.0);
+    evidence.retain(|e| !e.at_once);
+    evidence.push(both);
+    let layout = said(&advise(&inventory, &evidence), Topic::Layout);
+    holds(&layout, &["Not known whether raid0 would pay"]);
+}
+
+#[test]
+fn a_bus_that_limits_is_told_and_faster_drives_are_not_advised() {
+    let mut inventory = two_sticks().0;
+    inventory.ports.clear();
+    let mut evidence =
+        at_once(&inventory, "r1", &["sda", "sdb"], load(true, 1 << 20, 1), within(21.0, 0.02), 29.0);
+    for n in evidence.estimates.iter_mut().filter(|n| n.name == "read limit") {
+        n.target = "hub 1".to_owned();
+    }
+    let answers = advise(&inventory, &[evidence]);
+    holds(
+        &said(&answers, Topic::Limits),
+        &["Hub 1 limits them at once: 72 % of the 29.0 MB/s that they read alone."],
+    );
+    holds(&said(&answers, Topic::Money), &["A faster drive gains nothing: hub 1 passes 21.0 MB/s."]);
+}
+
+#[test]
+fn layouts_count_the_smallest_and_leave_out_what_does_not_fit() {
+    let layout = |sectors: &[u64]| {
+        let (mut inventory, _) = two_sticks();
+        let stick = drive(&inventory, "sda").clone();
+        inventory.drives.retain(|d| d.name == "mmcblk0");
+        for (i, sectors) in sectors.iter().enumerate() {
+            let name = format!("sd{}", (b'a' + i as u8) as char);
+            let (serial, device) = (Some(format!("4C53000{i}")), (8, i as u32 * 16));
+            inventory.drives.push(crate::inventory::Drive {
+                name,
+                serial,
+                device,
+                sectors: *sectors,
+                ..stick.clone()
+            });
+        }
+        said(&advise(&inventory, &[]), Topic::Layout)
+    };
+    let gb = |n: u64| n * 1_000_000_000 / 512;
+    holds(&layout(&[gb(62), gb(62) + 1]), &["raid1", "62.0 GB of 124 GB, one may fail"]);
+    holds(&layout(&[gb(62), gb(124)]), &["raid1", "62.0 GB of 186 GB", "62.0 GB would lie idle"]);
+    holds(&layout(&[gb(62), gb(62), gb(62)]), &["raid5", "124 GB of 186 GB", "parity"]);
+    holds(
+        &layout(&[gb(62), gb(62), gb(62), gb(62)]),
+        &["raid10", "124 GB of 248 GB", "raid5 would hold 186 GB"],
+    );
+    holds(&layout(&[gb(62); 5]), &["raid6 of the 5 drives of 62.0 GB", "186 GB of 310 GB, any two may fail"]);
+    holds(&layout(&[gb(62), gb(62), gb(8)]), &["raid1", "62.0 GB of 124 GB", "left out: 1 drive"]);
+    holds(&layout(&[gb(62)]), &["alone: a layout takes two drives or more"]);
+    holds(&layout(&[]), &["Nothing to build from"]);
+}
+
+#[test]
+fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
+    let (inventory, evidence) = card_and_flash();
+    let answers = advise(&inventory, &evidence);
+    let money = said(&answers, Topic::Money);
+    holds(
+        &money,
+        &["A faster SD card gains next to nothing for reads: it reads 41.3 MB/s, the slot carries 50.0 MB/s"],
+    );
+    holds(&money, &["Ultra Fit reads 3.9 times as fast"]);
+    let boot = said(&answers, Topic::Boot);
+    holds(&boot, &["Stay with the SD card", "17.5 to 18.0 s", "can't measure boot times"]);
+    assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
+    // A card that is far from what its slot carries is no reason to keep it.
+    let slow = [alone(&inventory, "r1", "mmcblk0", load(true, 4096, 64), within(20.0, 0.02), None)];
+    assert!(!said(&advise(&inventory, &slow), Topic::Money).contains("SD card"));
+}
+
+#[test]
+fn a_disk_is_the_worst_to_boot_from_and_its_waking_is_told() {
+    let (mut inventory, _) = card_and_flash();
+    for mount in &mut inventory.mounts {
+        if mount.path == "/" || mount.path.starts_with("/boot") {
+            mount.device = (8, 0);
+            mount.source = "/dev/sda".to_owned();
+        }
+    }
+    let one = inventory.drives.iter().position(|d| d.name == "sda").expect("a drive");
+    inventory.drives[one].medium = Medium::Rotating;
+    let wake = Evidence {
+        experiment: "spinup".to_owned(),
+        estimates: vec![named("spin-up time", "s", within(3.5, 0.05))],
+        ..of(&inventory, "r004", &["sda"])
+    };
+    let answers = advise(&inventory, &[wake]);
+    let boot = said(&answers, Topic::Boot);
+    holds(&boot, &["From the SD card rather than from Ultra Fit", "takes 3.5 s to wake", "a disk in 92.3 s"]);
+    assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
+    assert_eq!(answers[0].rests_on, ["r004"]);
+}
+
+#[test]
+fn random_reads_that_differ_really_are_told_and_others_are_no_difference() {
+    let (inventory, _) = card_and_flash();
+    let random = |run, drive, mb| {
+        let load = crate::units::Load { pattern: crate::units::Pattern::Random, ..load(true, 4096, 1) };
+        alone(&inventory, run, drive, load, within(mb, 0.03), None)
+    };
+    let boot =
+        said(&advise(&inventory, &[random("r1", "mmcblk0", 5.0), random("r2", "sda", 15.0)]), Topic::Boot);
+    holds(&boot, &["At random Ultra Fit reads 15.0 MB/s, 3.0 times as fast as the SD card"]);
+    let boot =
+        said(&advise(&inventory, &[random("r1", "mmcblk0", 5.0), random("r2", "sda", 5.1)]), Topic::Boot);
+    holds(&boot, &["no real difference"]);
+}
+
+#[test]
+fn a_slow_down_is_told_only_where_it_is_no_chance() {
+    let (inventory, _) = four_sticks();
+    let wrote = |run, year: &str, mb, share| Evidence {
+        at: format!("{year}-03-01T10:00:00Z"),
+        ..alone(&inventory, run, "sda", load(false, 4096, 1), within(mb, share), Some(0.1))
+    };
+    let health = |evidence: &[Evidence]| {
+        let answers = advise(&inventory, evidence);
+        (said(&answers, Topic::Health), said(&answers, Topic::Data))
+    };
+    let (slower, data) = health(&[wrote("r1", "2025", 1.93, 0.02), wrote("r2", "2026", 1.37, 0.02)]);
+    holds(
+        &slower,
+        &[
+            "Cruzer Blade in bay 1.1 writes 1.37 MB/s, on 2025-03-01 it was 1.93 MB/s: 0.71 times",
+            "Copy what it alone has",
+        ],
+    );
+    holds(&data, &["Not on Cruzer Blade in bay 1.1, which became much slower than before."]);
+    assert!(!slower.contains("No slow-down"), "{slower}");
+    let there =
+        Evidence { bays: vec!["3f980000.usb-usbv2-1.4".to_owned()], ..wrote("r1", "2025", 1.93, 0.02) };
+    let (moved, data) = health(&[there, wrote("r2", "2026", 1.37, 0.02)]);
+    holds(&moved, &["0.71 times", "taken in different places, which may be all the difference"]);
+    assert!(!data.contains("Not on"), "{data}");
+    let (same, _) = health(&[wrote("r1", "2025", 1.93, 0.02), wrote("r2", "2026", 1.91, 0.02)]);
+    holds(&same, &["No real slow-down since 2025-03-01: Cruzer Blade in bay 1.1."]);
+    let (noisy, _) = health(&[wrote("r1", "2025", 1.93, 0.4), wrote("r2", "2026", 1.37, 0.4)]);
+    assert!(!noisy.contains("0.71"), "{noisy}");
+    let unbounded = Evidence {
+        estimates: vec![named("write throughput", "B/s", Estimate::unbounded(1.37e6, "one run"))],
+        ..wrote("r2", "2026", 1.37, 0.02)
+    };
+    let (open, _) = health(&[wrote("r1", "2025", 1.93, 0.02), unbounded]);
+    holds(&open, &["nothing to compare yet", "without an interval"]);
+    // Two runs of one day tell of no change.
+    holds(
+        &health(&[wrote("r1", "2026", 1.93, 0.02), wrote("r2", "2026", 1.37, 0.02)]).0,
+        &["nothing to compare yet"],
+    );
+    // Another load is another question.
+    let other = Evidence { load: Some(load(false, 1 << 20, 1)), ..wrote("r2", "2026", 1.37, 0.02) };
+    let (unlike, _) = health(&[wrote("r1", "2025", 1.93, 0.02), other]);
+    holds(&unlike, &["nothing to compare yet"]);
+    let device = Evidence { way: "BlockDevice, psync".to_owned(), ..wrote("r2", "2026", 1.37, 0.02) };
+    holds(&health(&[wrote("r1", "2025", 1.93, 0.02), device]).0, &["nothing to compare yet"]);
+}
+
+#[test]
+fn a_drive_that_says_it_fails_holds_nothing() {
+    let (mut inventory, evidence) = four_sticks();
+    let at = inventory.drives.iter().position(|d| d.name == "sdc").expect("a drive");
+    let source = Some("smartctl -d sat".to_owned());
+    inventory.drives[at].health = Some(Health { source, passed: Some(false), ..Health::default() });
+    let answers = advise(&inventory, &evidence);
+    for topic in [Topic::Data, Topic::Swap] {
+        assert!(!said(&answers, topic).contains("in bay 1.2"), "{answers:?}");
+    }
+    holds(
+        &said(&answers, Topic::Health),
+        &["Cruzer Blade 4C530002 in bay 1.2 says that it is failing", "replace it"],
+    );
+}
+
+#[test]
+fn models_count_in_the_lab_alone_and_are_marked() {
+    let (mut inventory, evidence) = four_sticks();
+    let modelled: Vec<Evidence> = evidence.iter().map(|e| Evidence { modelled: true, ..e.clone() }).collect();
+    let answers = advise(&inventory, &modelled);
+    assert!(answers.iter().all(|a| a.rests_on.is_empty() && a.sure != Sure::Measured), "{answers:?}");
+    inventory.machine.lab = Some("pi-zero".to_owned());
+    let answers = advise(&inventory, &modelled);
+    let resting: Vec<&Answer> = answers.iter().filter(|a| !a.rests_on.is_empty()).collect();
+    assert!(!resting.is_empty() && resting.iter().all(|a| a.modelled), "{answers:?}");
+}
+
+#[test]
+fn runs_from_elsewhere_count_with_that_said() {
+    let (inventory, evidence) = two_sticks();
+    let board = |e: &Evidence| Evidence { board: Some("Raspberry Pi 4 Model B".to_owned()), ..e.clone() };
+    let answers = advise(&inventory, &evidence.iter().map(board).collect::<Vec<_>>());
+    holds(&said(&answers, Topic::Limits), &["r002 was taken on another board, a Raspberry Pi 4 Model B."]);
+    assert_eq!(sure(&answers, Topic::Limits), Sure::Inferred, "another board has another bus");
+    assert_eq!(sure(&answers, Topic::Data), Sure::Measured, "a drive's own speed goes with it");
+    let bay =
+        |e: &Evidence| Evidence { bays: e.bays.iter().map(|b| format!("{b}.4")).collect(), ..e.clone() };
+    let answers = advise(&inventory, &evidence.iter().map(bay).collect::<Vec<_>>());
+    holds(&said(&answers, Topic::Data), &["In r002 drives sat in other bays."]);
+}
+
+#[test]
+fn drives_that_are_not_here_are_not_mentioned() {
+    let (inventory, mut evidence) = two_sticks();
+    for e in &mut evidence {
+        e.drives[0] = "GONE+123".to_owned();
+    }
+    let answers = advise(&inventory, &evidence);
+    assert!(answers.iter().all(|a| a.rests_on.is_empty()), "{answers:?}");
+}
+
+#[test]
+fn arrays_that_stand_are_named_and_kept() {
+    let inventory = trees::pc().inventory();
+    let answers = advise(&inventory, &[]);
+    holds(&said(&answers, Topic::Data), &["raid1", "survives the loss of 1 drive", "no backup"]);
+    holds(&said(&answers, Topic::Layout), &["Built already", "md0"]);
+    let md = inventory.layers.iter().find(|l| l.name == "md0").expect("an array");
+    let both: Vec<String> = ["sda", "sdb"].map(|n| drive(&inventory, n).identity()).to_vec();
+    let read = Evidence {
+        drives: both,
+        layers: vec![md.name.clone()],
+        ..alone(&inventory, "r1", "sda", load(true, 1 << 20, 1), within(180.0, 0.02), None)
+    };
+    let answers = advise(&inventory, &[read]);
+    holds(&said(&answers, Topic::Data), &["It reads 180 MB/s."]);
+    assert_eq!(sure(&answers, Topic::Data), Sure::Measured);
+}
+
+#[test]
+fn what_costs_nothing_is_told_and_an_enclosure_only_where_it_would_be_felt() {
+    let inventory = trees::pi_4().inventory();
+    let money = said(&advise(&inventory, &[]), Topic::Money);
+    holds(&money, &["Costs nothing: put SSD 870 EVO 1TB in bay 1.3 in a USB 3 port"]);
+    let mut without = inventory.clone();
+    for drive in without.drives.iter_mut().filter(|d| d.name == "sda") {
+        drive.driver = Some("usb-storage".to_owned());
+        drive.usb.iter_mut().for_each(|usb| usb.offers_uas = Some(false));
+    }
+    assert!(
+        !said(&advise(&without, &[]), Topic::Money).contains("UAS"),
+        "a gigabit is less than it does without"
+    );
+    without.ports.clear();
+    let answers = advise(&without, &[]);
+    holds(
+        &said(&answers, Topic::Money),
+        &["An enclosure with UAS may help SSD 870 EVO 1TB in bay 1", "297 MB/s"],
+    );
+    assert!(answers.iter().any(|a| a.topic == Topic::Money && a.sure == Sure::Published));
+}
+
+#[test]
+fn nothing_here_is_nothing_known() {
+    let answers = advise(&Inventory::default(), &[]);
+    let topics: Vec<Topic> = answers.iter().map(|a| a.topic).collect();
+    use Topic::*;
+    assert_eq!(topics, [Boot, Swap, Data, Layout, Limits, Health, Money]);
+    assert!(answers.iter().all(|a| a.decide.is_none() && a.sure != Sure::Measured), "{answers:?}");
+}
+
+#[test]
+fn targets_to_measure_are_directories_where_all_have_one() {
+    let mut inventory = trees::pi_zero().inventory();
+    mount(&mut inventory, "sdb", "/mnt/my photos");
+    let two: Vec<&crate::inventory::Drive> = ["sda", "sdb"].map(|n| drive(&inventory, n)).to_vec();
+    let both = commands::together(&inventory, &two);
+    assert_eq!(both.as_deref(), Some("drivebench run together /mnt/a '/mnt/my photos'"));
+    let mixed: Vec<_> = ["sda", "sdc"].map(|n| drive(&inventory, n)).to_vec();
+    assert_eq!(
+        commands::baseline(&inventory, &mixed, &[]).as_deref(),
+        Some("drivebench run baseline /dev/sda /dev/sdc")
+    );
+    assert_eq!(commands::writes(&inventory, &mixed, &[]).as_deref(), Some("drivebench run baseline /mnt/a"));
+    assert_eq!(commands::together(&inventory, &two[..1]).as_deref(), Some("drivebench run baseline /mnt/a"));
+    assert_eq!(commands::together(&inventory, &[]), None);
+}

@@ -1,0 +1,53 @@
+//! How answers name things.
+
+use crate::inventory::{Drive, Inventory};
+
+/// A drive as people tell it from the others here: `the SD card`, its model, or its model and its bay.
+pub(super) fn name(inventory: &Inventory, drive: &Drive) -> String {
+    if drive.bay.as_deref() == Some("SD slot") {
+        let slots = inventory.drives.iter().filter(|d| d.bay.as_deref() == Some("SD slot") && d.sectors > 0);
+        if slots.count() == 1 {
+            return "the SD card".to_owned();
+        }
+    }
+    let Some(model) = &drive.model else { return format!("/dev/{}", drive.name.replace('!', "/")) };
+    let same: Vec<&Drive> = inventory.drives.iter().filter(|d| d.model.as_ref() == Some(model)).collect();
+    let bay =
+        |d: &Drive| d.bay_name.clone().or_else(|| d.bay.clone()).filter(|_| d.bus.as_deref() == Some("usb"));
+    // Buses count their ports alike, so that two drives may sit in a bay 1.
+    let alone = same.iter().filter(|d| bay(d) == bay(drive)).count() == 1;
+    match bay(drive) {
+        _ if same.len() == 1 => model.clone(),
+        Some(bay) if alone => format!("{model} in bay {bay}"),
+        _ => format!("{model} ({})", drive.name),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// The text with a capital at its beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
+}
+
+/// A ratio: `1.9 times`.
+pub(super) fn times(ratio: f64) -> String {
+    if ratio >= 9.95 { format!("{ratio:.0} times") } else { format!("{ratio:.1} times") }
+}
+
+/// The noun for so many drives: `the drive`, `both drives`, `the 4 drives`.
+pub(super) fn the_drives(n: usize) -> String {
+    match n {
+        1 => "the drive".to_owned(),
+        2 => "both drives".to_owned(),
+        n => format!("the {n} drives"),
+    }
+}

@@ -1,0 +1,67 @@
+//! `drivebench advise`: what is here and what was measured, as answers.
+
+mod gather;
+mod page;
+#[cfg(test)]
+mod tests;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use serde::Serialize;
+
+use super::{
+    Output,
+    args::{AdviceFormat, Advise},
+    list, results,
+};
+use crate::{
+    advise::{Answer, advise},
+    record::StoreError,
+};
+use gather::Gathered;
+
+/// Answers from the inventory and the store. Nothing is measured, written to a drive, or sent.
+pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+    let inventory = list::inventory(&args.machine, store, output)?;
+    let gathered = match results::store(store) {
+        Ok(store) => gather::gather(&store, &inventory)?,
+        // Without a home there are no results, and what is here still tells something.
+        Err(e) if matches!(e.downcast_ref(), Some(StoreError::NoHome)) => Gathered::default(),
+        Err(e) => return Err(e),
+    };
+    let answers = advise(&inventory, &gathered.evidence);
+    output.result(&match args.format {
+        AdviceFormat::Text => page::text(&inventory, &gathered, &answers, output.style),
+        AdviceFormat::Markdown => page::markdown(&answers, output.style),
+        AdviceFormat::Json => serde_json::to_string_pretty(&document(&gathered, &answers))? + "\n",
+    })?;
+    for e in &gathered.unreadable {
+        output.note(&format!("Left out: {e}."));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The form of the JSON. It grows when a reader of the form before would misread it. docs/advise.md describes it.
+const SCHEMA: u32 = 1;
+
+/// What other programs read.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    drivebench: &'static str,
+    runs_kept: usize,
+    runs_read: usize,
+    unreadable: &'a [String],
+    answers: &'a [Answer],
+}
+
+fn document<'a>(gathered: &'a Gathered, answers: &'a [Answer]) -> Document<'a> {
+    Document {
+        schema: SCHEMA,
+        drivebench: env!("CARGO_PKG_VERSION"),
+        runs_kept: gathered.kept,
+        runs_read: gathered.read,
+        unreadable: &gathered.unreadable,
+        answers,
+    }
+}

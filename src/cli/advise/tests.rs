@@ -1,0 +1,471 @@
+//! What a person sees, at 80 columns; and what holds of all answers, whatever is here and whatever was measured.
+
+use std::sync::OnceLock;
+
+use clap::Parser;
+use proptest::prelude::*;
+
+use super::{
+    gather::{self, Gathered},
+    page,
+};
+use crate::{
+    advise::{
+        Answer, Evidence, Sure, Topic, advise,
+        testing::{alone, at_once, card_and_flash, drive, four_sticks, load, named, of, two_sticks, within},
+    },
+    analyse::{Estimate, Rules},
+    cli::args::{Args, Command},
+    experiments::{Ask, Baseline, Effort, Experiment, Own, Together},
+    inventory::{Inventory, Kind, Target, trees},
+    record::{Brief, End, Event, How, SCHEMA, Start, Store},
+    report::Style,
+    units::{Caching, Ended, EngineInfo, Histogram, Outcome, Window},
+};
+
+fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
+    let mut runs: Vec<&str> = evidence.iter().map(|e| e.run.as_str()).collect();
+    runs.dedup();
+    let gathered =
+        Gathered { evidence: evidence.to_vec(), kept: runs.len(), read: runs.len(), unreadable: Vec::new() };
+    let text = page::text(inventory, &gathered, &advise(inventory, evidence), Style::PLAIN);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    text
+}
+
+#[test]
+fn four_sticks_and_no_runs() {
+    insta::assert_snapshot!(shown(&trees::pi_zero().inventory(), &[]));
+}
+
+#[test]
+fn four_sticks_measured_alone() {
+    let (inventory, evidence) = four_sticks();
+    insta::assert_snapshot!(shown(&inventory, &evidence));
+}
+
+#[test]
+fn two_sticks_behind_ethernet_of_100_megabits() {
+    let (inventory, evidence) = two_sticks();
+    insta::assert_snapshot!(shown(&inventory, &evidence));
+}
+
+#[test]
+fn a_card_and_usb_flash() {
+    let (inventory, evidence) = card_and_flash();
+    insta::assert_snapshot!(shown(&inventory, &evidence));
+}
+
+#[test]
+fn no_drives() {
+    insta::assert_snapshot!(shown(&Inventory::default(), &[]));
+}
+
+#[test]
+fn machines_that_nobody_measured() {
+    let all = ["pi_5", "pc", "server"].map(|name| {
+        let (_, tree) = trees::ALL.iter().find(|(known, _)| *known == name).expect("a tree");
+        format!("{name}\n{}", shown(&tree().inventory(), &[]))
+    });
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn other_forms() {
+    let (inventory, evidence) = two_sticks();
+    let answers = advise(&inventory, &evidence);
+    insta::assert_snapshot!("markdown", page::markdown(&answers, Style::PLAIN));
+    let gathered = Gathered { unreadable: vec!["record x can't be read".to_owned()], ..Gathered::default() };
+    let json = serde_json::to_string_pretty(&super::document(&gathered, &answers[..2])).expect("JSON");
+    insta::assert_snapshot!("json", json);
+}
+
+#[test]
+fn every_key_of_the_json_is_documented() {
+    const DOCS: &str = include_str!("../../../docs/advise.md");
+    let (inventory, evidence) = two_sticks();
+    let answers = advise(&inventory, &evidence);
+    let document = serde_json::to_value(super::document(&Gathered::default(), &answers)).expect("JSON");
+    let chapter = DOCS.split("## JSON").nth(1).expect("a chapter");
+    let keys =
+        |value: &serde_json::Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    for key in keys(&document).into_iter().filter(|key| key != "answers" && key != "unreadable") {
+        assert!(chapter.contains(&format!("`{key}`")), "{key}");
+    }
+    for key in keys(&document["answers"][0]) {
+        assert!(
+            chapter.contains(&format!("`answers[].{key}`"))
+                || chapter.contains(&format!("`answers[].{key}[]`")),
+            "{key}"
+        );
+    }
+}
+
+/// All trees, read once.
+fn machines() -> &'static [Inventory] {
+    static MACHINES: OnceLock<Vec<Inventory>> = OnceLock::new();
+    MACHINES.get_or_init(|| {
+        let trees = trees::ALL.iter().map(|(_, tree)| tree().inventory());
+        let seeds = [two_sticks().0, card_and_flash().0, Inventory::default()];
+        trees.chain(seeds).collect()
+    })
+}
+
+/// Something that was measured on a machine: which drives, what, and how it came out.
+#[derive(Debug, Clone)]
+struct Measured {
+    drives: (usize, usize),
+    kind: u8,
+    value: f64,
+    half: Option<f64>,
+    longest: f64,
+    year: u16,
+    elsewhere: bool,
+    modelled: bool,
+}
+
+fn measured() -> impl Strategy<Value = Measured> {
+    let value = prop_oneof![Just(0.0), 0.001..20.0, 20.0..3000.0f64];
+    let half = prop_oneof![Just(None), (0.0..0.5f64).prop_map(Some)];
+    (any::<(usize, usize)>(), 0u8..8, value, half, 0.0001..30.0f64, 2020u16..2027, any::<(bool, bool)>())
+        .prop_map(|(drives, kind, value, half, longest, year, (elsewhere, modelled))| Measured {
+            drives,
+            kind,
+            value,
+            half,
+            longest,
+            year,
+            elsewhere,
+            modelled,
+        })
+}
+
+fn evidence(inventory: &Inventory, n: usize, m: &Measured) -> Option<Evidence> {
+    let names: Vec<&str> = inventory.drives.iter().map(|d| d.name.as_str()).collect();
+    let one = names.get(m.drives.0.checked_rem(names.len())?)?;
+    let two = names.get(m.drives.1.checked_rem(names.len())?)?;
+    let run = format!("r{n}x");
+    let value = m.half.map_or_else(
+        || Estimate { low: 0.0, high: f64::INFINITY, converged: false, ..within(m.value, 0.0) },
+        |half| within(m.value, half),
+    );
+    let reads = m.kind % 2 == 0;
+    let mut evidence = match m.kind {
+        0..4 => alone(inventory, &run, one, load(reads, 4096 << (m.kind / 2 * 8), 1), value, Some(m.longest)),
+        4..6 => at_once(inventory, &run, &[one, two], load(reads, 1 << 20, 1), value, m.value * 1.2),
+        6 => {
+            let mut random =
+                alone(inventory, &run, one, load(m.longest > 1.0, 4096, 1), value, Some(m.longest));
+            random.load.iter_mut().for_each(|l| l.pattern = crate::units::Pattern::Random);
+            random
+        }
+        _ => Evidence {
+            experiment: "spinup".to_owned(),
+            estimates: vec![named("spin-up time", "s", value)],
+            ..of(inventory, &run, &[one])
+        },
+    };
+    evidence.at = format!("{}-05-01T10:00:00Z", m.year);
+    evidence.modelled = m.modelled;
+    if m.elsewhere {
+        evidence.board = Some("Raspberry Pi 4 Model B".to_owned());
+    }
+    Some(evidence)
+}
+
+/// Units, and nouns that are counted.
+const UNITS: [&str; 22] = [
+    "B", "kB", "KiB", "MB", "MiB", "GiB", "GB", "TB", "MB/s", "MiB/s", "Mb/s", "s", "ms", "µs", "ns", "%",
+    "times", "drive", "drives", "mA", "V", "A",
+];
+
+/// A number without a unit beside it, where there is one.
+fn naked(inventory: &Inventory, text: &str) -> Option<String> {
+    let mut text = text.to_owned();
+    // What drives, ports and boards are called isn't a figure.
+    let mut names: Vec<String> =
+        inventory.drives.iter().flat_map(|d| [d.label()].into_iter().chain(d.model.clone())).collect();
+    names.extend(inventory.machine.board.clone());
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    for name in names {
+        text = text.replace(&name, "NAME");
+    }
+    for known in ["Raspberry Pi 4", "depth 1", "USB 3", "RAID 1"] {
+        text = text.replace(known, "NAME");
+    }
+    let words: Vec<&str> =
+        text.split_whitespace().map(|w| w.trim_matches(['(', ')', ',', '.', ';', ':', '`'])).collect();
+    let number =
+        |word: &str| word.chars().next().is_some_and(|c| c.is_ascii_digit()) && word.parse::<f64>().is_ok();
+    let (mut i, mut bad) = (0, None);
+    while i < words.len() {
+        let place = i > 0 && ["bay", "bays", "hub", "ports"].contains(&words[i - 1]);
+        if number(words[i]) && !place {
+            // `17.5 to 18.0 s`
+            let unit = match &words[i + 1..] {
+                ["to", other, unit, ..] if number(other) => Some(unit),
+                [unit, ..] => Some(unit),
+                [] => None,
+            };
+            if !unit.is_some_and(|unit| UNITS.contains(unit)) {
+                bad = Some(words[i.saturating_sub(2)..(i + 3).min(words.len())].join(" "));
+            }
+        }
+        i += 1;
+    }
+    bad
+}
+
+/// Splits a line as a shell does, as far as commands here need it.
+fn split(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(std::mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    words.push(word);
+    words
+}
+
+fn check(inventory: &Inventory, evidence: &[Evidence], answer: &Answer) {
+    assert!(!answer.rests_on.is_empty() || answer.sure != Sure::Measured, "{answer:?}");
+    for run in &answer.rests_on {
+        let own: Vec<&Evidence> = evidence.iter().filter(|e| e.run == *run).collect();
+        assert!(!own.is_empty(), "{run} is no evidence: {answer:?}");
+        assert!(inventory.machine.lab.is_some() || own.iter().all(|e| !e.modelled), "a model: {answer:?}");
+    }
+    for text in answer.because.iter().chain([&answer.says]) {
+        assert_eq!(naked(inventory, text), None, "a number without its unit in {text:?}");
+        assert!(text.ends_with(['.', '!']), "no sentence: {text:?}");
+        assert!(!text.contains("NaN") && !text.contains("inf "), "{text:?}");
+    }
+    if let Some(command) = &answer.decide {
+        let args = Args::try_parse_from(split(command)).unwrap_or_else(|e| panic!("{command}: {e}"));
+        assert!(matches!(args.command, Command::Run(_)), "{command}");
+        for target in split(command).iter().filter(|word| word.starts_with('/')) {
+            let mounted = inventory.mounts.iter().any(|m| m.path == *target);
+            assert!(mounted || inventory.block_at_path(target).is_some(), "{target} is not here: {command}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_here_and_was_measured(which in any::<usize>(), all in prop::collection::vec(measured(), 0..14), lab in any::<bool>()) {
+        let mut inventory = machines()[which % machines().len()].clone();
+        inventory.machine.lab = lab.then(|| "pi-zero".to_owned());
+        let evidence: Vec<Evidence> = all.iter().enumerate().filter_map(|(n, m)| evidence(&inventory, n, m)).collect();
+        let answers = advise(&inventory, &evidence);
+        prop_assert!(answers.len() >= 7);
+        answers.iter().for_each(|answer| check(&inventory, &evidence, answer));
+        shown(&inventory, &evidence);
+    }
+}
+
+#[test]
+fn a_number_without_a_unit_would_be_found() {
+    let none = Inventory::default();
+    assert_eq!(naked(&none, "It reads 12.5 from here."), Some("It reads 12.5 from here".to_owned()));
+    assert_eq!(naked(&none, "It reads 12.5 MB/s in bay 1.2, 95 %: 3 to 4 s."), None);
+    assert_eq!(
+        split("drivebench run baseline '/mnt/my photos' /b"),
+        ["drivebench", "run", "baseline", "/mnt/my photos", "/b"]
+    );
+}
+
+/// A run of an experiment on drives that move bytes at these speeds, MB/s, as a record would hold it; writes stop once.
+fn keep(
+    store: &Store,
+    inventory: &Inventory,
+    experiment: &dyn Experiment,
+    drives: &[(&str, [f64; 2])],
+    year: u16,
+) -> String {
+    let target = |(name, _): &(&str, [f64; 2])| Target {
+        given: format!("/mnt/{name}"),
+        kind: Kind::Directory,
+        path: format!("/mnt/{name}").into(),
+        drives: vec![drive(inventory, name).clone()],
+        layers: Vec::new(),
+        mount: None,
+        free: None,
+        capacity: None,
+        size: None,
+        read_only: None,
+        uses: Vec::new(),
+        direct_alignment: 512,
+    };
+    let ask = Ask {
+        targets: drives.iter().map(target).collect(),
+        loads: None,
+        block: 1 << 20,
+        depth: 1,
+        caching: Caching::Direct,
+        read_percent: 50,
+        verify: false,
+        seed: 1,
+        engine: None,
+        effort: Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 },
+        protocol: None,
+        own: Own::default(),
+    };
+    let plan = experiment.plan(&ask).expect("a plan");
+    let start = |run| Start {
+        schema: SCHEMA,
+        run,
+        at: format!("{year}-05-01T10:00:00Z"),
+        version: "0.1.0".to_owned(),
+        command: vec!["drivebench".to_owned()],
+        experiment: experiment.name().to_owned(),
+        targets: ask.targets.iter().map(Target::label).collect(),
+        inventory: inventory.clone(),
+    };
+    let (run, mut writer) = store.create(start).expect("a record");
+    let mut events = vec![Event::Plan { plan: plan.clone() }];
+    for (step, m) in plan.measures() {
+        let engine = EngineInfo { name: "psync".to_owned(), detail: None, modelled: false };
+        events.push(Event::Step { step, engine, at: String::new(), instead: None });
+        for &target in &m.targets {
+            let [write, read] = drives[target].1;
+            let speed = 1e6 * if m.load.writes() { write } else { read };
+            let (mut seconds, mut bytes) = (0.0, 0);
+            for n in 0..128u64 {
+                // What repeats itself to the byte is no measurement.
+                let took = ((1 << 20) as f64 / speed * if n % 2 == 0 { 0.99 } else { 1.01 } * 1e9) as u64;
+                let stops = if n == 100 && m.load.writes() { 300_000_000 } else { 0 };
+                let from = (seconds * 1e9) as u64;
+                let latency = Histogram::of(&mut [took + stops]);
+                let window = Window {
+                    from_ns: from,
+                    to_ns: from + took + stops,
+                    bytes: 1 << 20,
+                    ops: 1,
+                    latency,
+                    ..Window::default()
+                };
+                seconds += window.seconds();
+                bytes += window.bytes;
+                events.push(Event::Window { step, target, zone: None, window });
+            }
+            let (bytes_read, bytes_written) = if m.load.writes() { (0, bytes) } else { (bytes, 0) };
+            let outcome = Outcome {
+                ended: Ended::Finished,
+                bytes_read,
+                bytes_written,
+                ops: 128,
+                seconds,
+                fsync_seconds: 0.0,
+            };
+            events.push(Event::Outcome { step, target, zone: None, outcome, again: None });
+        }
+    }
+    events.push(Event::End(End { how: How::Finished, at: format!("{year}-05-01T10:10:00Z") }));
+    events.iter().for_each(|event| writer.append(event).expect("is written"));
+    run
+}
+
+fn store() -> (tempfile::TempDir, Store) {
+    let home = tempfile::tempdir().expect("a directory");
+    let store = Store::at(home.path().to_owned());
+    (home, store)
+}
+
+#[test]
+fn records_become_evidence_like_with_like() {
+    let inventory = trees::pi_zero().inventory();
+    let (_home, store) = store();
+    let alone = keep(&store, &inventory, &Baseline, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
+    let both = keep(&store, &inventory, &Together, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
+    let gathered = gather::gather(&store, &inventory).expect("gathers");
+    assert_eq!((gathered.kept, gathered.read, &gathered.unreadable[..]), (2, 2, &[][..]));
+    let of = |run: &str| gathered.evidence.iter().filter(|e| e.run == run).collect::<Vec<_>>();
+    let told: Vec<String> = of(&alone)
+        .iter()
+        .map(|e| {
+            let load = e.load.as_ref().expect("a load").describe();
+            let names: Vec<&str> = e.estimates.iter().map(|n| n.name.as_str()).collect();
+            format!("{} {load}: {}", e.target, names.join(", "))
+        })
+        .collect();
+    insta::assert_snapshot!("evidence", told.join("\n"));
+    let sums: Vec<&Evidence> = of(&both).into_iter().filter(|e| e.at_once).collect();
+    assert_eq!(sums.len(), 2, "a write and a read");
+    for sum in sums {
+        assert_eq!(sum.drives.len(), 2);
+        assert!(sum.estimates.iter().any(|n| n.name.ends_with(" sum")), "{sum:?}");
+        assert!(sum.estimates.iter().any(|n| n.name.ends_with(" limit")), "{sum:?}");
+    }
+    let answers = advise(&inventory, &gathered.evidence);
+    let swap = answers.iter().find(|a| a.topic == Topic::Swap).expect("an answer");
+    assert!(swap.says.contains("no write took longer than 560 ms"), "{swap:?}");
+    answers.iter().for_each(|answer| check(&inventory, &gathered.evidence, answer));
+}
+
+#[test]
+fn a_drive_that_slowed_down_is_seen_between_the_oldest_and_the_newest() {
+    let inventory = trees::pi_zero().inventory();
+    let (_home, store) = store();
+    let runs: Vec<String> =
+        [(2020, 4.0), (2021, 4.0), (2022, 3.9), (2023, 3.8), (2024, 3.5), (2025, 3.0), (2026, 2.0)]
+            .into_iter()
+            .map(|(year, write)| keep(&store, &inventory, &Baseline, &[("sda", [write, 8.0])], year))
+            .collect();
+    let gathered = gather::gather(&store, &inventory).expect("gathers");
+    assert_eq!((gathered.kept, gathered.read), (7, 5), "the newest and the oldest");
+    let answers = advise(&inventory, &gathered.evidence);
+    let slow =
+        answers.iter().find(|a| a.topic == Topic::Health && a.sure == Sure::Measured).expect("an answer");
+    assert!(slow.says.contains("writes 1.99 MB/s") || slow.says.contains("writes 2.00 MB/s"), "{slow:?}");
+    assert!(slow.says.contains("on 2020-05-01 it was"), "{slow:?}");
+    assert_eq!(slow.rests_on, [runs[0].clone(), runs[6].clone()]);
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_counts() {
+    let inventory = trees::pi_zero().inventory();
+    let (_home, store) = store();
+    let good = keep(&store, &inventory, &Baseline, &[("sda", [4.0, 8.0])], 2026);
+    let cut = keep(&store, &inventory, &Baseline, &[("sdc", [4.0, 8.0])], 2026);
+    let path = store.dir().join(format!("{cut}.jsonl"));
+    let text = std::fs::read_to_string(&path).expect("reads");
+    std::fs::write(&path, &text[..text.len() / 2]).expect("cuts");
+    std::fs::write(store.dir().join("rbad.jsonl"), "no record\n").expect("writes");
+    let gathered = gather::gather(&store, &inventory).expect("gathers");
+    assert_eq!(gathered.unreadable.len(), 1, "{:?}", gathered.unreadable);
+    assert!(gathered.unreadable[0].contains("rbad.jsonl"), "{:?}", gathered.unreadable);
+    assert!(gathered.evidence.iter().any(|e| e.run == good), "the whole one counts");
+}
+
+#[test]
+fn of_thousands_of_runs_a_few_are_read() {
+    let brief = |n: usize| Brief {
+        run: format!("r{n}"),
+        at: format!("2026-01-01T{n:08}"),
+        experiment: ["baseline", "together", "sizes"][n % 3].to_owned(),
+        targets: Vec::new(),
+        board: None,
+        lab: false,
+        end: None,
+        written: [(format!("D{}", n % 7), 0)].into(),
+    };
+    let briefs: Vec<Brief> = (0..10_000).map(brief).collect();
+    let here = (0..6).map(|n| format!("D{n}")).collect();
+    let chosen = gather::chosen(&briefs, &here);
+    assert_eq!(chosen.len(), gather::MOST);
+    for drive in 0..6 {
+        let own = |n: &usize| n % 7 == drive && n % 3 == 0;
+        let (oldest, newest) = ((0..10_000).find(own), (0..10_000).rev().find(own));
+        for run in [oldest, newest] {
+            let run = format!("r{}", run.expect("a run"));
+            assert!(chosen.contains(&run.as_str()), "{run} of D{drive}");
+        }
+    }
+    assert!(!chosen.iter().any(|run| run[1..].parse::<usize>().is_ok_and(|n| n % 7 == 6 || n % 3 == 2)));
+}
