@@ -257,7 +257,7 @@ fn lock(
 }
 
 /// The command line, so that it can be typed again.
-fn command() -> Vec<String> {
+pub(super) fn command() -> Vec<String> {
     let quote = |arg: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
         if !arg.is_empty() && arg.chars().all(plain) {

@@ -94,7 +94,11 @@ impl Gathered {
             }
             Event::Errand { step, target, took } => self.errands.push((step, target, took)),
             Event::Resume(_) => self.flags.retain(|flag| flag != STOPPED),
-            Event::Arranged { .. } | Event::Scratch { .. } | Event::Processors { .. } | Event::End(_) => {}
+            Event::Arranged { .. }
+            | Event::Scratch { .. }
+            | Event::Processors { .. }
+            | Event::Imported(_)
+            | Event::End(_) => {}
         }
     }
 
