@@ -170,7 +170,11 @@ pub enum Way {
 /// A name that fits into a line.
 fn said(text: &str) -> Result<String, String> {
     let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.chars().any(char::is_control);
-    if fits { Ok(text.trim().to_owned()) } else { Err("a name has 1 to 160 characters, on one line".to_owned()) }
+    if fits {
+        Ok(text.trim().to_owned())
+    } else {
+        Err("a name has 1 to 160 characters, on one line".to_owned())
+    }
 }
 
 /// `drivebench results`.

@@ -71,7 +71,12 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         output.note(&format!("Kept as {run} · `drivebench results show {run}` shows it again."));
     } else {
         let column = |name: &str, right| Column { name: name.to_owned(), right };
-        let columns = vec![column("run", false), column("file", false), column("loads", true), column("told by", false)];
+        let columns = vec![
+            column("run", false),
+            column("file", false),
+            column("loads", true),
+            column("told by", false),
+        ];
         let (taken, left) = (kept.len() as u64, refused.len() as u64);
         let rows = kept.iter().map(|row| row.iter().map(|cell| output.style.clean(cell)).collect()).collect();
         output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
@@ -111,7 +116,8 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
     };
     let (run, mut writer) = store.create(start)?;
     let end = Event::End(End { how: How::Finished, at: now() });
-    let written = [Event::Imported(Box::new(imported)), end].iter().try_for_each(|event| writer.append(event));
+    let written =
+        [Event::Imported(Box::new(imported)), end].iter().try_for_each(|event| writer.append(event));
     if let Err(e) = written.and_then(|()| writer.sync()) {
         // Half an import is none; the error tells of it in any case.
         let _ = store.remove(&run);

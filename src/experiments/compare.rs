@@ -112,7 +112,8 @@ impl Side {
         });
         let findings = reading.findings(&mut seen);
         let planned = plan.iter().flat_map(|p| &p.targets).map(Place::of);
-        let told = imported.iter().flat_map(|i| imports::targets(i).into_iter().map(|name| Place::told(i, name)));
+        let told =
+            imported.iter().flat_map(|i| imports::targets(i).into_iter().map(|name| Place::told(i, name)));
         let targets = planned.chain(told).collect();
         Self { start, plan, imported, targets, done, findings }
     }

@@ -1,11 +1,13 @@
 //! How the record of an import is read: what other tools told, side by side with what drivebench measures.
 
-use super::cells::{column, short, value};
+use std::collections::BTreeMap;
+
+use super::cells::{column, short};
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Findings, Named, Table},
     record::{Event, Imported, Start, Told},
-    units::{Caching, Direction, KIB, count, decimal_bytes, duration, rate, size},
+    units::{Caching, KIB, count, decimal_bytes, duration, rate, size},
 };
 
 /// The experiment that such records name.
@@ -50,44 +52,75 @@ pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
             None => groups.push((on, vec![load])),
         }
     }
-    let names: Vec<String> = (0..groups.len()).map(|at| name(&groups, at)).collect();
+    let names = names(&groups);
     let named = groups.into_iter().zip(names);
     named.map(|((target, loads), name)| Group { target, name, estimate: estimate(&loads), loads }).collect()
 }
 
-/// What a group is called: fio's name for its load, as drivebench's own loads are called. Where the target has more of
-/// that name, it is left to the one that drivebench measures unasked, and the others say how they differ.
-fn name(groups: &[(String, Vec<&Told>)], at: usize) -> String {
-    let (target, loads) = &groups[at];
-    let load = loads[0];
-    let label = load.label();
-    let rivals = groups.iter().enumerate().filter(|(_, (on, other))| on == target && other[0].label() == label);
-    let rivals: Vec<(usize, &Told)> = rivals.map(|(at, (_, other))| (at, other[0])).collect();
-    let usual = |load: &Told| {
-        let by_itself = !matches!(load.name.as_deref(), Some("rewrite" | "reread" | "cached reads"));
-        let plain = (load.block, load.depth, load.jobs, load.caching) == (Some(4 * KIB), Some(1), Some(1), Some(Caching::Direct));
-        plain && by_itself
-    };
-    if rivals.len() == 1 || usual(load) && rivals.iter().filter(|(_, l)| usual(l)).count() == 1 {
-        return label;
+/// What groups are called: by fio's name for their load, as drivebench's own loads are called. Where a target has more of
+/// one name, it is left to the one that drivebench measures unasked, and the others say who told them, and if need be
+/// how they differ.
+fn names(groups: &[(String, Vec<&Told>)]) -> Vec<String> {
+    let mut names = vec![String::new(); groups.len()];
+    let mut rivals: BTreeMap<(&str, String), Vec<(usize, &Told)>> = BTreeMap::new();
+    for (at, (target, loads)) in groups.iter().enumerate() {
+        rivals.entry((target, loads[0].label())).or_default().push((at, loads[0]));
     }
-    let qualified = |load: &Told| {
-        let caching = load.caching.map(|c| match c {
-            Caching::Direct => "direct".to_owned(),
-            Caching::Buffered => "buffered".to_owned(),
-            Caching::BufferedFsync => "buffered + fsync".to_owned(),
-        });
-        let depth = load.depth.filter(|d| *d > 1).map(|d| format!("depth {d}"));
-        let jobs = load.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
-        let parts = [load.name.clone().or_else(|| Some(load.tool.clone())), load.block.map(size), caching, depth, jobs];
-        format!("{label} ({})", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
-    };
-    let own = qualified(load);
-    let alike: Vec<usize> = rivals.iter().filter(|(_, l)| qualified(l) == own).map(|(at, _)| *at).collect();
-    match alike.iter().position(|a| *a == at) {
-        Some(nth) if alike.len() > 1 => format!("{own} #{}", nth + 1),
-        _ => own,
+    for ((_, label), mut rivals) in rivals {
+        let usual = rivals.iter().filter(|(_, load)| usual(load)).count();
+        if let Some(at) = rivals
+            .iter()
+            .position(|(_, load)| usual == 1 && self::usual(load))
+            .or((rivals.len() == 1).then_some(0))
+        {
+            names[rivals.remove(at).0] = label.clone();
+        }
+        // Each way of naming that tells some of them apart; the last one counts.
+        let ways: [fn(&Told) -> String; 2] = [by, in_full];
+        let mut unnamed = rivals;
+        for way in ways {
+            let mut alike: BTreeMap<String, Vec<(usize, &Told)>> = BTreeMap::new();
+            unnamed.drain(..).for_each(|(at, load)| alike.entry(way(load)).or_default().push((at, load)));
+            for (name, of_it) in alike {
+                match &of_it[..] {
+                    [(at, _)] => names[*at] = format!("{label} ({name})"),
+                    _ => unnamed.extend(of_it),
+                }
+            }
+        }
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        unnamed.sort_by_key(|(at, _)| *at);
+        for (at, load) in unnamed {
+            let number = numbers.entry(in_full(load)).or_default();
+            *number += 1;
+            names[at] = format!("{label} ({}) #{number}", in_full(load));
+        }
     }
+    names
+}
+
+/// Whether it is what drivebench would have measured unasked.
+fn usual(load: &Told) -> bool {
+    let by_itself = !matches!(load.name.as_deref(), Some("rewrite" | "reread" | "cached reads"));
+    let asked = (load.block, load.depth, load.jobs, load.caching);
+    by_itself && asked == (Some(4 * KIB), Some(1), Some(1), Some(Caching::Direct))
+}
+
+/// The name of the job or test, or else of the tool.
+fn by(load: &Told) -> String {
+    load.name.clone().unwrap_or_else(|| load.tool.clone())
+}
+
+fn in_full(load: &Told) -> String {
+    let caching = load.caching.map(|c| match c {
+        Caching::Direct => "direct",
+        Caching::Buffered => "buffered",
+        Caching::BufferedFsync => "buffered + fsync",
+    });
+    let depth = load.depth.map(|d| format!("depth {d}"));
+    let jobs = load.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
+    let differs = [load.block.map(size), depth, jobs, caching.map(str::to_owned)];
+    [by(load)].into_iter().chain(differs.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }
 
 fn estimate(loads: &[&Told]) -> Estimate {
@@ -95,7 +128,10 @@ fn estimate(loads: &[&Told]) -> Estimate {
     let tool = loads.first().map(|l| l.tool.clone()).unwrap_or_default();
     match repeat::mean(&speeds).filter(|_| speeds.len() > 1) {
         Some(mean) => Estimate { how: format!("{}, as {tool} told", mean.how), ..mean },
-        None => Estimate::unbounded(speeds.first().copied().unwrap_or_default(), &format!("as {tool} told, one run")),
+        None => Estimate::unbounded(
+            speeds.first().copied().unwrap_or_default(),
+            &format!("as {tool} told, one run"),
+        ),
     }
 }
 
@@ -136,7 +172,8 @@ pub(super) fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
     let groups = groups(&imported);
     let several = targets(&imported).len() > 1;
     findings.context = context(&imported, &groups, start.as_ref(), several);
-    findings.tables = [Some(speeds(&groups, several)), latencies(&groups, several)].into_iter().flatten().collect();
+    findings.tables =
+        [Some(speeds(&groups, several)), latencies(&groups, several)].into_iter().flatten().collect();
     findings.verdicts = verdicts(&groups, several);
     findings.flags = flags(&imported, &groups);
     findings.estimates = groups.iter().flat_map(named).collect();
@@ -149,7 +186,7 @@ fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, sev
         (None, Some(told)) => format!("{what} {told}, as told"),
         (None, None) => format!("{what} unknown"),
     };
-    let drive = if several && imported.said.drive.is_none() {
+    let drive = if several && imported.drive.is_none() {
         "several targets".to_owned()
     } else {
         let on = imported.loads.first().and_then(|l| l.on.clone());
@@ -160,12 +197,19 @@ fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, sev
         format!("{}: output of {}, {}", imported.file, imported.tool, decimal_bytes(imported.bytes)),
         [drive, or(&imported.said.board, &imported.board, "board"), when].join(" · "),
     ];
-    lines.extend(start.map(|s| format!("imported {} · drivebench {} · nothing was measured here", s.at, s.version)));
+    lines.extend(
+        start.map(|s| format!("imported {} · drivebench {} · nothing was measured here", s.at, s.version)),
+    );
     // As many as a page can bear; the rest is in the estimates.
     if groups.len() <= MOST_SENTENCES {
         let line = |group: &Group<'_>| {
             let load = group.loads[0];
-            let on = load.on.as_ref().filter(|on| **on != group.target).map(|on| format!(", {on}")).unwrap_or_default();
+            let on = load
+                .on
+                .as_ref()
+                .filter(|on| **on != group.target)
+                .map(|on| format!(", {on}"))
+                .unwrap_or_default();
             format!("{}: {}{on}", group.name, load.describe())
         };
         lines.extend(groups.iter().map(line));
@@ -176,31 +220,42 @@ fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, sev
 /// More loads than this are told of together.
 const MOST_SENTENCES: usize = 12;
 
-fn heads(group: &Group<'_>, several: bool) -> Vec<String> {
-    let target = several.then(|| short(&group.target));
-    target.into_iter().chain([group.name.clone()]).collect()
+fn heads(group: &Group<'_>, several: bool, run: Option<usize>) -> Vec<String> {
+    // What remains of 80 columns beside the numbers.
+    let most = if several { 20 } else { 34 };
+    let run = run.map(|n| format!(" {n}")).unwrap_or_default();
+    let mut name = group.name.clone() + &run;
+    if name.chars().count() > most {
+        name = format!("{}…{run}", name.chars().take(most - 1 - run.len()).collect::<String>());
+    }
+    several.then(|| short(&group.target)).into_iter().chain([name]).collect()
 }
 
 fn table(title: &str, several: bool, columns: &[(&str, bool)], rows: Vec<Vec<String>>) -> Table {
     let target = several.then_some(("target", false));
-    let columns = target.iter().chain(&[("", false)]).chain(columns).map(|(name, right)| column(name, *right)).collect();
+    let columns = target
+        .iter()
+        .chain(&[("", false)])
+        .chain(columns)
+        .map(|(name, right)| column(name, *right))
+        .collect();
     Table { title: title.to_owned(), columns, rows }
 }
 
 fn speeds(groups: &[Group<'_>], several: bool) -> Table {
     let row = |group: &Group<'_>| {
         let sum = |of: fn(&Told) -> Option<f64>| group.loads.iter().map(|l| of(l)).sum::<Option<f64>>();
-        let speed = match group.estimate.high.is_finite() {
-            true => value(&group.estimate),
-            false => format!("{}, no interval", rate(group.estimate.value)),
+        let e = &group.estimate;
+        let interval = match e.high.is_finite() {
+            true => format!("{}–{}", rate(e.low).trim_end_matches(" MB/s"), rate(e.high)),
+            false => "none".to_owned(),
         };
-        let iops = sum(|l| l.iops).map(|sum| format!("{:.0}", sum / group.loads.len() as f64));
         let bytes = sum(|l| l.bytes.map(|b| b as f64)).map(|b| decimal_bytes(b as u64));
-        let cells = [Some(speed), iops, bytes, sum(|l| l.seconds).map(duration)];
+        let cells = [Some(rate(e.value)), Some(interval), bytes, sum(|l| l.seconds).map(duration)];
         let cells = cells.map(|c| c.unwrap_or_else(|| "unknown".to_owned()));
-        heads(group, several).into_iter().chain(cells).collect()
+        heads(group, several, None).into_iter().chain(cells).collect()
     };
-    let columns = [("speed", false), ("operations/s", true), ("moved", true), ("time", true)];
+    let columns = [("speed", true), ("95 % interval", false), ("moved", true), ("time", true)];
     table("", several, &columns, groups.iter().map(row).collect())
 }
 
@@ -210,10 +265,7 @@ fn latencies(groups: &[Group<'_>], several: bool) -> Option<Table> {
         .flat_map(|group| group.loads.iter().enumerate().map(move |(n, load)| (group, n, load)))
         .filter(|(_, _, load)| !load.latencies.is_empty())
         .map(|(group, n, load)| {
-            let mut cells = heads(group, several);
-            if let (Some(name), true) = (cells.last_mut(), group.loads.len() > 1) {
-                *name = format!("{name} {}", n + 1);
-            }
+            let mut cells = heads(group, several, (group.loads.len() > 1).then_some(n + 1));
             let cell = |share| latency(load, share).map_or("unknown".to_owned(), duration);
             cells.extend(PERCENTILES.map(|(_, share)| cell(share)));
             cells
@@ -224,32 +276,25 @@ fn latencies(groups: &[Group<'_>], several: bool) -> Option<Table> {
 }
 
 fn verdicts(groups: &[Group<'_>], several: bool) -> Vec<String> {
-    let verb = |load: &Told| match load.direction {
-        Some(Direction::Read) => "Reads",
-        Some(Direction::Write) => "Writes",
-        Some(Direction::Mixed { .. }) => "Mixed reads and writes",
-        None => "Copies, whichever way",
-    };
     let alone = groups.iter().filter(|g| g.loads.len() == 1).count() as u64;
     if groups.len() > MOST_SENTENCES {
         let all = groups.len() as u64;
-        return vec![format!("{}, as told; {alone} of them once only, so without interval.", count(all, "load"))];
+        return vec![format!(
+            "{}, as told; {alone} of them once only, so without interval.",
+            count(all, "load")
+        )];
     }
     let one = |group: &Group<'_>| {
         let (load, e) = (group.loads[0], &group.estimate);
-        let on = if several { format!("{}: ", group.target) } else { String::new() };
-        let what = if group.name == load.label() { String::new() } else { format!(" ({})", group.name) };
-        let verb = verb(load);
-        let tool = &load.tool;
+        let on = if several { format!("{}, ", group.target) } else { String::new() };
+        let (name, tool, speed) = (&group.name, &load.tool, rate(e.value));
+        let iops = load.iops.map(|iops| format!(", {iops:.0} operations a second,")).unwrap_or_default();
         match group.loads.len() as u64 {
-            1 => format!("{on}{verb}{what}: {} as {tool} told; one run, so no interval.", rate(e.value)),
-            n => format!(
-                "{on}{verb}{what}: {} (95 %: {} to {}) over {} that {tool} told of.",
-                rate(e.value),
-                rate(e.low),
-                rate(e.high),
-                count(n, "run")
-            ),
+            1 => format!("{on}{name}: {speed}{iops} as {tool} told; one run, so no interval."),
+            n => {
+                let (low, high, runs) = (rate(e.low), rate(e.high), count(n, "run"));
+                format!("{on}{name}: {speed} (95 %: {low} to {high}) over {runs} that {tool} told of.")
+            }
         }
     };
     groups.iter().map(one).collect()
@@ -271,7 +316,11 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
         }
     }
     for (what, names) in unknown {
-        let of = if names.len() > 4 { count(names.len() as u64, "load") } else { format!("'{}'", names.join("', '")) };
+        let of = if names.len() > 4 {
+            count(names.len() as u64, "load")
+        } else {
+            format!("'{}'", names.join("', '"))
+        };
         flags.push(format!("Unknown of {of}: {what}."));
     }
     if imported.loads.iter().any(|l| l.direction.is_none()) {
@@ -282,7 +331,10 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
     }
     flags.extend(imported.notes.iter().cloned());
     if imported.left > 0 {
-        flags.push(format!("{} of the file tell no result and were left alone.", count(imported.left, "line")));
+        flags.push(format!(
+            "{} of the file tell no result and were left alone.",
+            count(imported.left, "line")
+        ));
     }
     flags
 }

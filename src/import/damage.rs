@@ -113,9 +113,14 @@ fn hold(imported: &Imported) {
         for x in numbers.chain(latencies) {
             assert!(x.is_finite() && x >= 0.0, "{load:?}");
         }
-        assert!(load.speed > 0.0 && load.block != Some(0) && load.latencies.iter().all(|(share, _)| *share <= 1.0));
+        assert!(
+            load.speed > 0.0
+                && load.block != Some(0)
+                && load.latencies.iter().all(|(share, _)| *share <= 1.0)
+        );
     }
-    let texts = imported.loads.iter().flat_map(|l| [&l.name, &l.on]).chain([&imported.board, &imported.drive]);
+    let texts =
+        imported.loads.iter().flat_map(|l| [&l.name, &l.on]).chain([&imported.board, &imported.drive]);
     let notes = imported.notes.iter();
     for text in texts.flatten().chain(notes) {
         assert!(!text.chars().any(char::is_control) && text.len() < 4096, "{text:?}");
@@ -169,9 +174,16 @@ fn a_large_file_of_nothing_and_one_of_braces_take_no_longer_than_their_size() {
     // Were every brace tried to the end, the second would take hours.
     for line in ["just a line of some log\n", "{ \"fio\": [\n", "\u{1b}[1;31m{\r{\n"] {
         let text = line.repeat(4_000_000 / line.len());
-        assert!(matches!(read(text.as_bytes(), &Said::default()), Err(ContentError::Unknown { .. })), "{line}");
+        assert!(
+            matches!(read(text.as_bytes(), &Said::default()), Err(ContentError::Unknown { .. })),
+            "{line}"
+        );
     }
     let many = "1000000 bytes copied, 1 s, 1.0 MB/s\n".repeat(MOST + 1);
-    let too_many = ContentError::TooMany { loads: MOST + 1 };
-    assert_eq!(read(many.as_bytes(), &Said::default()), Err(too_many));
+    assert_eq!(read(many.as_bytes(), &Said::default()), Err(ContentError::TooMany));
+    let document = "{\"fio version\": \"fio-3.1\", \"jobs\": [{\"read\": {\"io_bytes\": 9, \"bw_bytes\": 9, \"runtime\": 1000}}]}\n";
+    assert_eq!(read(document.repeat(MOST + 1).as_bytes(), &Said::default()), Err(ContentError::TooMany));
+    let jobs = "{\"groupid\": 1, \"error\": 5},".repeat(MOST * 10);
+    let many = format!("{{\"fio version\": \"x\", \"jobs\": [{jobs}{{}}]}}");
+    assert_eq!(read(many.as_bytes(), &Said::default()), Err(ContentError::TooMany));
 }

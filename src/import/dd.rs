@@ -3,6 +3,7 @@
 //! The speed is worked out from bytes and seconds; dd's own is rounded, and serves to tell a damaged line.
 
 use super::{
+    note,
     number::{decimal, leading, unit, whole},
     sane,
 };
@@ -36,7 +37,13 @@ pub(super) struct Command {
 
 impl Log {
     /// Takes a line where it is dd's. `known` is the command where something else tells it.
-    pub(super) fn line(&mut self, line: &str, number: u64, known: Option<Command>, found: &mut Imported) -> bool {
+    pub(super) fn line(
+        &mut self,
+        line: &str,
+        number: u64,
+        known: Option<Command>,
+        found: &mut Imported,
+    ) -> bool {
         if let Some(command) = command(line) {
             *self = Self { command: Some(command), ..Self::default() };
             return true;
@@ -51,12 +58,17 @@ impl Log {
             Summary::Ran { bytes, seconds } => (bytes, seconds),
             Summary::Nothing => return false,
             Summary::Contradiction => {
-                found.notes.push(format!("Line {number} is left alone: its bytes, time and speed don't fit each other."));
+                note(
+                    found,
+                    format!("Line {number} is left alone: its bytes, time and speed don't fit each other."),
+                );
                 return false;
             }
         };
         let whole_blocks = match records[..] {
-            [.., (read, 0), (written, 0)] if read == written && read > 0 && bytes % read == 0 => Some(bytes / read),
+            [.., (read, 0), (written, 0)] if read == written && read > 0 && bytes % read == 0 => {
+                Some(bytes / read)
+            }
             _ => None,
         };
         // Asked with a signal, dd tells of its run so far, and again at its end.
@@ -97,7 +109,9 @@ fn records(line: &str) -> Option<(u64, u64)> {
         return None;
     }
     let plus = line.find('+')?;
-    let before = line[..plus].rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+    let before = line[..plus]
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
     let after = line[plus + 1..].find(|c: char| !c.is_ascii_digit()).map_or(line.len(), |at| plus + 1 + at);
     let rest = line[after..].trim_start();
     let word = rest.starts_with(char::is_alphabetic) || line[..before].ends_with(char::is_alphabetic);
@@ -107,7 +121,10 @@ fn records(line: &str) -> Option<(u64, u64)> {
 /// What a last line says.
 #[derive(Debug, PartialEq)]
 enum Summary {
-    Ran { bytes: u64, seconds: f64 },
+    Ran {
+        bytes: u64,
+        seconds: f64,
+    },
     /// Nothing was moved, or in no time.
     Nothing,
     Contradiction,
@@ -156,7 +173,8 @@ fn gnu(text: &str) -> Option<(f64, Vec<f64>)> {
     let rest = rest.trim_end().strip_suffix(',')?;
     let (rest, word) = word_at_end(rest);
     let (_, seconds) = number_at_end(rest)?;
-    let told: Vec<f64> = [1000.0, 1024.0].into_iter().filter_map(|kilo| Some(rate * unit(name, kilo)?)).collect();
+    let told: Vec<f64> =
+        [1000.0, 1024.0].into_iter().filter_map(|kilo| Some(rate * unit(name, kilo)?)).collect();
     let believed = SECONDS.contains(&word) || !told.is_empty() && !word.is_empty();
     believed.then_some((seconds, told))
 }
@@ -285,7 +303,10 @@ mod tests {
         assert_eq!((write.direction, write.on.as_deref()), (Some(Direction::Write), Some("/mnt/a/x")));
         assert_eq!((write.block, write.caching), (Some(MIB), Some(Caching::Direct)));
         let read = command("for i in 1 2 3; do dd if=/mnt/a/x of=/dev/null bs=4k; done").expect("a command");
-        assert_eq!((read.direction, read.block, read.caching), (Some(Direction::Read), Some(4096), Some(Caching::Buffered)));
+        assert_eq!(
+            (read.direction, read.block, read.caching),
+            (Some(Direction::Read), Some(4096), Some(Caching::Buffered))
+        );
         let copy = command("dd if=/dev/sda of=/dev/sdb").expect("a command");
         assert_eq!((copy.direction, copy.on, copy.caching), (None, None, None));
         assert_eq!(command("we used dd to copy"), None);

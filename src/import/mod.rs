@@ -19,7 +19,7 @@ pub use files::{Found, files};
 
 use crate::{
     record::{Imported, Said, Told},
-    units::{Direction, Pattern, count, size},
+    units::{Direction, Pattern, size},
 };
 
 /// No file is larger; the largest outputs of a single run have some MiB.
@@ -85,13 +85,12 @@ pub enum ContentError {
         lines: u64,
     },
     /// More results than a record holds.
-    #[error("it tells of {loads} loads, and a record holds {MOST} at most: split it")]
-    TooMany {
-        /// How many.
-        loads: usize,
-    },
+    #[error("it tells of more than {MOST} loads, which is more than a record holds: split it")]
+    TooMany,
     /// fio's JSON ends in its midst.
-    #[error("fio's JSON, which begins on line {line}, is cut off at byte {at}, the end of the file: fio was killed, or the file is a part only")]
+    #[error(
+        "fio's JSON, which begins on line {line}, is cut off at byte {at}, the end of the file: fio was killed, or the file is a part only"
+    )]
     CutOff {
         /// The line on which the document begins.
         line: u64,
@@ -133,7 +132,7 @@ pub fn read(bytes: &[u8], said: &Said) -> Result<Imported, ContentError> {
         return Err(ContentError::Unknown { lines: text.lines().count() as u64 });
     }
     if found.loads.len() > MOST {
-        return Err(ContentError::TooMany { loads: found.loads.len() });
+        return Err(ContentError::TooMany);
     }
     tidy(&mut found);
     found.bytes = bytes.len() as u64;
@@ -159,7 +158,7 @@ pub fn read(bytes: &[u8], said: &Said) -> Result<Imported, ContentError> {
 
 /// Loads that a record holds of one file.
 const MOST: usize = 4_000;
-/// Characters of a name that are kept, and sentences of a kind.
+/// Characters of a name that are kept, and sentences of what is to be known.
 const LONGEST: usize = 160;
 const NOTES: usize = 20;
 
@@ -176,11 +175,15 @@ fn tidy(found: &mut Imported) {
         clean(&mut load.tool, LONGEST);
         [&mut load.name, &mut load.on].into_iter().flatten().for_each(|text| clean(text, LONGEST));
     }
-    let more = found.notes.len().saturating_sub(NOTES);
-    found.notes.truncate(NOTES);
     found.notes.iter_mut().for_each(|note| clean(note, 4 * LONGEST));
-    if more > 0 {
-        found.notes.push(format!("{} of this kind are left out.", count(more as u64, "more sentence")));
+}
+
+/// Adds what a reader must know, once, and not without end.
+fn note(found: &mut Imported, text: String) {
+    match found.notes.len() {
+        n if n < NOTES && !found.notes.contains(&text) => found.notes.push(text),
+        NOTES => found.notes.push("More of this kind is left out.".to_owned()),
+        _ => {}
     }
 }
 
@@ -219,7 +222,8 @@ fn repetitions(found: &mut Imported) {
         if load.same_as.is_some() || load.direction.is_none() || load.tool.starts_with("fio") {
             continue;
         }
-        let kind = Told { seconds: None, speed: 0.0, iops: None, latencies: Vec::new(), line: 0, ..load.clone() };
+        let kind =
+            Told { seconds: None, speed: 0.0, iops: None, latencies: Vec::new(), line: 0, ..load.clone() };
         let at = kinds.iter().position(|k| *k == kind).unwrap_or(kinds.len());
         if at == kinds.len() {
             kinds.push(kind);
@@ -268,7 +272,10 @@ mod tests {
         assert_eq!(imported.measured.as_deref(), Some("2017-11-17T23:59:32Z"));
         assert_eq!(load.bytes, Some(37_500_272 * 1024));
         assert!((load.speed - 62_499.0 * 1024.0).abs() < 1024.0 * 5.0, "{}", load.speed);
-        assert_eq!(load.latencies.iter().find(|(share, _)| *share == 0.99).map(|(_, s)| (s * 1e6).round()), Some(8640.0));
+        assert_eq!(
+            load.latencies.iter().find(|(share, _)| *share == 0.99).map(|(_, s)| (s * 1e6).round()),
+            Some(8640.0)
+        );
         // It tells no options.
         assert_eq!((load.block, load.depth, load.caching, load.pattern), (None, None, None, None));
         assert_eq!(load.direction, Some(Direction::Write));
@@ -297,7 +304,9 @@ mod tests {
         assert_eq!(imported.loads.len(), 3);
         assert!(imported.loads.iter().all(|l| l.same_as.is_some() && l.same_as == imported.loads[0].same_as));
         // In one group they ran at the same time.
-        let together = taken(&text.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"groupid\": 2", "\"groupid\": 0"));
+        let together = taken(
+            &text.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"groupid\": 2", "\"groupid\": 0"),
+        );
         assert!(together.loads.iter().all(|l| l.same_as.is_none()));
         assert!(together.notes[0].contains("at the same time"), "{:?}", together.notes);
         // Two documents in a file were two runs, and text around them is nobody's.
@@ -310,7 +319,8 @@ mod tests {
     #[test]
     fn copies_of_a_job_are_one_load() {
         let text = include_str!("../../tests/fixtures/import/fio-3.33-repeated.json");
-        let text = text.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"groupid\": 2", "\"groupid\": 0");
+        let text =
+            text.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"groupid\": 2", "\"groupid\": 0");
         let text = text.replace("\"w2\"", "\"w1\"").replace("\"w3\"", "\"w1\"");
         let [load] = &taken(&text).loads[..] else { panic!("one load") };
         assert_eq!((load.jobs, load.bytes, load.latencies.len()), (Some(3), Some(3 * (2 << 20)), 0));
@@ -335,7 +345,10 @@ mod tests {
         assert_eq!(imported.loads[0].iops, None);
         assert_eq!(imported.loads[0].bytes, Some(37_500_272 * 1024));
         let e = read(text.replace("62499", "\"fast\"").as_bytes(), &Said::default()).expect_err("no number");
-        assert!(e.to_string().contains("damaged on line 39") && e.to_string().contains("invalid type"), "{e}");
+        assert!(
+            e.to_string().contains("damaged on line 38") && e.to_string().contains("invalid type"),
+            "{e}"
+        );
         let failed = taken(&text.replace("\"error\" : 0", "\"error\" : 5"));
         assert!(failed.notes[0].contains("error 5"), "{:?}", failed.notes);
     }
@@ -345,7 +358,9 @@ mod tests {
         let imported = taken(include_str!("../../tests/fixtures/import/dd-loop.txt"));
         let labels: Vec<String> = imported.loads.iter().map(Told::label).collect();
         assert_eq!(labels, ["write", "write", "write", "read"]);
-        assert!(imported.loads[..3].iter().all(|l| l.same_as == imported.loads[0].same_as && l.same_as.is_some()));
+        assert!(
+            imported.loads[..3].iter().all(|l| l.same_as == imported.loads[0].same_as && l.same_as.is_some())
+        );
         assert_ne!(imported.loads[3].same_as, imported.loads[0].same_as);
         assert_eq!(imported.loads[3].describe(), "sequential read, 64 KiB, direct, depth 1");
         assert_eq!(imported.loads[0].speed, 33_554_432.0 / 0.0289578);
@@ -356,7 +371,12 @@ mod tests {
         let text = include_bytes!("../../tests/fixtures/import/dd-de.txt");
         let imported = read(text, &Said::default()).expect("is understood");
         assert_eq!(imported.loads.len(), 3);
-        assert!(imported.loads.iter().all(|l| l.same_as.is_none() && l.label() == "copy" && l.block == Some(4096)));
+        assert!(
+            imported
+                .loads
+                .iter()
+                .all(|l| l.same_as.is_none() && l.label() == "copy" && l.block == Some(4096))
+        );
         assert!((imported.loads[0].seconds.expect("a time") - 0.0302075).abs() < 1e-12);
         let said = Said { direction: Some(Direction::Write), ..Said::default() };
         let imported = read(text, &said).expect("is understood");
@@ -379,19 +399,30 @@ mod tests {
     #[test]
     fn pibenchmarks_page_and_table() {
         let page = taken(include_str!("../../tests/fixtures/import/pibenchmarks-switch.txt"));
-        assert_eq!((page.tool.as_str(), page.board.as_deref()), ("PiBenchmarks", Some("Nintendo Switch (2017)")));
+        assert_eq!(
+            (page.tool.as_str(), page.board.as_deref()),
+            ("PiBenchmarks", Some("Nintendo Switch (2017)"))
+        );
         assert_eq!(page.loads.iter().map(|l| l.tool.as_str()).filter(|t| *t == "fio").count(), 2);
-        let iozone = |name: &str| page.loads.iter().find(|l| l.name.as_deref() == Some(name)).map(|l| l.speed / 1024.0);
+        let iozone = |name: &str| {
+            page.loads.iter().find(|l| l.name.as_deref() == Some(name)).map(|l| l.speed / 1024.0)
+        };
         assert_eq!([iozone("write"), iozone("random read")], [Some(8433.0), Some(21376.0)]);
         let table = taken(include_str!("../../tests/fixtures/import/pibenchmarks-table.txt"));
         assert_eq!(table.loads.len(), 8);
         assert_eq!(table.loads[0].speed, 707.07 * 1048576.0);
-        assert_eq!((table.loads[2].speed, table.loads[2].caching), (418e6, Some(crate::units::Caching::BufferedFsync)));
+        assert_eq!(
+            (table.loads[2].speed, table.loads[2].caching),
+            (418e6, Some(crate::units::Caching::BufferedFsync))
+        );
         // A word where a number belongs is no speed.
         let broken = taken(include_str!("../../tests/fixtures/import/pibenchmarks-no-hdparm.txt"));
         assert_eq!(broken.loads.len(), 2);
         let steps = taken(include_str!("../../tests/fixtures/import/pibenchmarks-steps.txt"));
-        assert_eq!(steps.loads.iter().map(|l| l.tool.as_str()).collect::<Vec<_>>(), ["hdparm", "hdparm", "dd"]);
+        assert_eq!(
+            steps.loads.iter().map(|l| l.tool.as_str()).collect::<Vec<_>>(),
+            ["hdparm", "hdparm", "dd"]
+        );
         assert_eq!(steps.loads[2].label(), "write");
         // The one that was slow was slow.
         let slow = taken(" Timing O_DIRECT disk reads:   2 MB in  4.81 seconds = 425.71 kB/sec\n");
@@ -407,7 +438,7 @@ mod tests {
             ("{}\n", "no result was found"),
             ("{\"fio version\": \"fio-3.1\"}", "it has no jobs"),
             ("{\"fio version\": \"fio-3.1\", \"jobs\": [{}]}", "1 job without one"),
-            ("x\n{ \"fio version\" : \"fio-3.1\",\n \"jobs\" : [", "begins on line 2, is cut off at byte 43"),
+            ("x\n{ \"fio version\" : \"fio-3.1\",\n \"jobs\" : [", "begins on line 2, is cut off at byte 42"),
             ("0 bytes copied, 2.1e-05 s, 0.0 kB/s", "no result was found"),
         ] {
             let e = read(text.as_bytes(), &Said::default()).expect_err(text).to_string();

@@ -22,7 +22,8 @@ pub(super) fn whole(text: &str) -> Option<u64> {
 pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
     let inside = |(at, c): (usize, char)| {
         let exponent = |before: &str| before.ends_with(['e', 'E']);
-        let next_digit = |text: &str| text.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
+        let next_digit =
+            |text: &str| text.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
         match c {
             '0'..='9' => true,
             '.' | ',' => text[at + 1..].starts_with(|c: char| c.is_ascii_digit()),
@@ -71,7 +72,9 @@ mod tests {
         ] {
             assert_eq!(decimal(text), Some(value), "{text}");
         }
-        for text in ["", "1,234.5", "1.234,5", "1,234,567", "-1", "NaN", "inf", "1e999", "x", ".5", "+1", "0x10"] {
+        for text in
+            ["", "1,234.5", "1.234,5", "1,234,567", "-1", "NaN", "inf", "1e999", "x", ".5", "+1", "0x10"]
+        {
             assert_eq!(decimal(text), None, "{text}");
         }
         assert_eq!(leading("531.2MB/s"), Some((531.2, "MB/s")));
@@ -82,8 +85,14 @@ mod tests {
 
     #[test]
     fn units_of_both_kinds() {
-        assert_eq!([unit("MB", 1000.0), unit("MB", 1024.0), unit("MiB", 1000.0)], [Some(1e6), Some(1048576.0), Some(1048576.0)]);
-        assert_eq!([unit("B", 1000.0), unit("M", 1024.0), unit("kB", 1000.0)], [Some(1.0), Some(1048576.0), Some(1000.0)]);
+        assert_eq!(
+            [unit("MB", 1000.0), unit("MB", 1024.0), unit("MiB", 1000.0)],
+            [Some(1e6), Some(1048576.0), Some(1048576.0)]
+        );
+        assert_eq!(
+            [unit("B", 1000.0), unit("M", 1024.0), unit("kB", 1000.0)],
+            [Some(1.0), Some(1048576.0), Some(1000.0)]
+        );
         assert_eq!([unit("", 1000.0), unit("bit", 1000.0), unit("octets", 1000.0)], [None; 3]);
     }
 

@@ -4,6 +4,7 @@
 
 use super::{
     dd::Command,
+    note,
     number::{decimal, leading, whole},
     sane,
 };
@@ -70,17 +71,21 @@ impl Page {
             true
         } else if text.contains(" has been detected as /") && self.is {
             true
-        } else if ["Drive information: ", "MicroSD information: ", "MMC Type: "].iter().any(|h| text.starts_with(h)) && self.is {
+        } else if ["Drive information: ", "MicroSD information: ", "MMC Type: "]
+            .iter()
+            .any(|h| text.starts_with(h))
+            && self.is
+        {
             let name: Vec<String> = [field("Manufacturer"), field("Model")].into_iter().flatten().collect();
             if !name.is_empty() {
                 found.drive = Some(name.join(" "));
             }
             true
         } else if let Some(score) = text.strip_prefix("Score: ").and_then(decimal).filter(|_| self.is) {
-            found.notes.push(format!("PiBenchmarks gave it a score of {score}, which is no speed."));
+            note(found, format!("PiBenchmarks gave it a score of {score}, which is no speed."));
             true
         } else if let Some(began) = text.strip_prefix("Run began: ") {
-            found.notes.push(format!("iozone began on {began}, by the clock of the machine."));
+            note(found, format!("iozone began on {began}, by the clock of the machine."));
             true
         } else if let Some(command) = text.strip_prefix("Command line used: ") {
             self.iozone_direct = Some(command.split_whitespace().any(|w| w == "-I"));
@@ -93,12 +98,16 @@ impl Page {
 
     /// `Timing O_DIRECT disk reads: 1318 MB in  3.00 seconds = 439.28 MB/sec`; hdparm's MB are MiB.
     fn hdparm(&mut self, text: &str, found: &mut Imported) -> bool {
-        let Some((what, rest)) = text.strip_prefix("Timing ").and_then(|t| t.split_once(':')) else { return false };
+        let Some((what, rest)) = text.strip_prefix("Timing ").and_then(|t| t.split_once(':')) else {
+            return false;
+        };
         let told = || {
             let (amount, rest) = leading(rest.trim_start())?;
             let (unit, rest) = rest.trim_start().split_once(" in ")?;
             let (seconds, rest) = leading(rest.trim_start())?;
-            let (rate, per) = leading(rest.trim_start().strip_prefix("seconds")?.trim_start().strip_prefix('=')?.trim_start())?;
+            let (rate, per) = leading(
+                rest.trim_start().strip_prefix("seconds")?.trim_start().strip_prefix('=')?.trim_start(),
+            )?;
             let factor = |unit: &str| match unit {
                 "MB" => Some(MIB as f64),
                 "kB" => Some(KIB as f64),
@@ -143,7 +152,9 @@ impl Page {
                 Some("4k RandRead") => Direction::Read,
                 _ => continue,
             };
-            let Some((iops, speed)) = part.split_once(": ").and_then(|(_, told)| iops(told)) else { continue };
+            let Some((iops, speed)) = part.split_once(": ").and_then(|(_, told)| iops(told)) else {
+                continue;
+            };
             taken = true;
             found.loads.push(Told { iops: Some(iops), ..self.fio_load(direction, speed) });
         }
@@ -175,9 +186,12 @@ impl Page {
         if !whole_line || rates.is_empty() || rates.len() > IOZONE.len() || *record == 0 {
             return false;
         }
-        for ((name, direction, pattern), rate) in IOZONE.into_iter().zip(rates).filter(|(_, rate)| **rate > 0) {
+        for ((name, direction, pattern), rate) in IOZONE.into_iter().zip(rates).filter(|(_, rate)| **rate > 0)
+        {
             let speed = *rate as f64 * KIB as f64;
-            let (Some(bytes), Some(block), true) = (total.checked_mul(KIB), record.checked_mul(KIB), sane(speed)) else {
+            let (Some(bytes), Some(block), true) =
+                (total.checked_mul(KIB), record.checked_mul(KIB), sane(speed))
+            else {
                 return false;
             };
             found.loads.push(Told {
@@ -224,7 +238,9 @@ impl Page {
                 let exact = told(MIB as f64, "MB/sec").or_else(|| told(KIB as f64, "kB/sec"));
                 doubtful = exact.is_none();
                 let name = if test == "Disk Read" { "disk reads" } else { "cached reads" };
-                exact.or_else(|| told(MIB as f64, "MB/s")).map(|speed| Told { name: Some(name.to_owned()), ..base("hdparm", read, ordered, speed) })
+                exact
+                    .or_else(|| told(MIB as f64, "MB/s"))
+                    .map(|speed| Told { name: Some(name.to_owned()), ..base("hdparm", read, ordered, speed) })
             }
             ("DD", "Disk Write") => told(1e6, "MB/s").map(|speed| Told {
                 block: Some(4 * KIB),
@@ -237,7 +253,8 @@ impl Page {
             }
             ("IOZone", "4k read" | "4k write" | "4k random read" | "4k random write") => {
                 let name = test.trim_start_matches("4k ");
-                let (direction, pattern) = IOZONE.iter().find(|(n, ..)| *n == name).map_or((read, ordered), |(_, d, p)| (*d, *p));
+                let (direction, pattern) =
+                    IOZONE.iter().find(|(n, ..)| *n == name).map_or((read, ordered), |(_, d, p)| (*d, *p));
                 told(KIB as f64, "KB/s").map(|speed| Told {
                     name: Some(name.to_owned()),
                     block: Some(4 * KIB),
@@ -264,7 +281,8 @@ impl Page {
                 continue;
             }
             if doubtful {
-                found.notes.push(
+                note(
+                    found,
                     "The table's MB/s of hdparm is only as good as the script: some versions write MB/s where hdparm said kB/s."
                         .to_owned(),
                 );
@@ -273,7 +291,6 @@ impl Page {
         }
         if self.is {
             found.tool = "PiBenchmarks".to_owned();
-            found.notes.dedup();
         }
     }
 }
