@@ -37,6 +37,11 @@ fn kept(done: &Done) -> String {
     done.err.split("Kept as ").nth(1).and_then(|t| t.split(' ').next()).expect("a run's name").to_owned()
 }
 
+/// Text without the line ends that depend on a path's length.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// What is the same every time: all but the time of the import and the version.
 fn still(text: &str) -> String {
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
@@ -97,8 +102,12 @@ fn measured(cli: &Cli) -> String {
     let ask =
         only(LoadName::Write, ask(vec![target("4C530001", 62_000_000_000, false)], Rules::quick(), 4096));
     let plan = plan(&ask).expect("plans");
-    let model =
-        Model { capacity: 62_000_000_000, write: vec![Zone { from: 0, rate: 9e6 }], ..Model::default() };
+    let model = Model {
+        capacity: 62_000_000_000,
+        write: vec![Zone { from: 0, rate: 9e6 }],
+        read: vec![Zone { from: 0, rate: 20e6 }],
+        ..Model::default()
+    };
     let start = |run: String| Start {
         schema: SCHEMA,
         run,
@@ -150,7 +159,7 @@ fn the_same_content_is_imported_once() {
     let other = place.path().join("other name");
     let done = cli.run([Path::new("import"), &other]);
     assert_eq!((done.code, done.out.as_str()), (2, ""));
-    assert!(done.err.replace('\n', " ").contains(&format!("holds the same as {run}")), "{}", done.err);
+    assert!(words(&done.err).contains(&format!("holds the same as {run}")), "{}", done.err);
     assert_eq!(cli.run(["results", "rm", &run]).code, 0);
     assert_eq!(cli.run([Path::new("import"), &other]).code, 0);
 }
@@ -175,7 +184,7 @@ fn a_directory_is_all_files_below_it_each_judged_by_itself() {
     let done = cli.run(["import", place.path().to_str().expect("UTF-8")]);
     assert_eq!(done.code, 0, "{}", done.err);
     let err = done.err.replace(&*place.path().to_string_lossy(), "DIR");
-    let err = err.split_whitespace().collect::<Vec<_>>().join(" ").replace("Left alone", "\nLeft alone");
+    let err = words(&err).replace("Left alone", "\nLeft alone").replace(" \n", "\n");
     insta::assert_snapshot!(err);
     assert_eq!(done.out.lines().count(), 3, "{}", done.out);
     assert_eq!(cli.run(["results"]).out.lines().count(), 3);
@@ -217,7 +226,7 @@ fn bad_input_is_refused_and_nothing_is_kept() {
         let done = cli.run([&["import"], &args[..]].concat());
         assert_eq!((done.code, done.out.as_str()), (2, ""), "{args:?}: {}", done.err);
         let text = done.err.replace(&*place.path().to_string_lossy(), "DIR").replace(SAMPLES, "SAMPLES");
-        said.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
+        said.push(words(&text));
     }
     insta::assert_snapshot!(said.join("\n"));
     assert!(!cli.store().exists() || cli.run(["results"]).out.is_empty(), "something was kept");

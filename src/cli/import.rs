@@ -44,7 +44,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     }
     if fresh.is_empty() {
         return Err(Usage(match &refused[..] {
-            [] => "there is no file".to_owned(),
+            [] => "there is no file in what was named".to_owned(),
             [one] => format!("nothing is kept: {}", one.trim_end_matches('.')),
             [first, ..] => {
                 let first = first.trim_end_matches('.');

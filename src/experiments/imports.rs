@@ -91,9 +91,9 @@ fn names(groups: &[(String, Vec<&Told>)]) -> Vec<String> {
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         unnamed.sort_by_key(|(at, _)| *at);
         for (at, load) in unnamed {
-            let number = numbers.entry(in_full(load)).or_default();
+            let number = numbers.entry(by(load)).or_default();
             *number += 1;
-            names[at] = format!("{label} ({}) #{number}", in_full(load));
+            names[at] = format!("{label} ({}) #{number}", by(load));
         }
     }
     names
@@ -331,10 +331,7 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
     }
     flags.extend(imported.notes.iter().cloned());
     if imported.left > 0 {
-        flags.push(format!(
-            "{} of the file tell no result and were left alone.",
-            count(imported.left, "line")
-        ));
+        flags.push(format!("Left alone: {} of the file without a result.", count(imported.left, "line")));
     }
     flags
 }

@@ -140,8 +140,6 @@ pub fn read(bytes: &[u8], said: &Said) -> Result<Imported, ContentError> {
     found.said = said.clone();
     for load in found.loads.iter_mut().filter(|l| l.direction.is_none()) {
         load.direction = said.direction;
-        // A copy goes from its beginning to its end.
-        load.pattern = load.pattern.or(said.direction.map(|_| Pattern::Sequential));
     }
     repetitions(&mut found);
     let mut tools: Vec<String> = Vec::new();
@@ -317,6 +315,20 @@ mod tests {
     }
 
     #[test]
+    fn braces_of_others_and_runs_that_failed_hide_no_result() {
+        let text = include_str!("../../tests/fixtures/import/fio-3.33-repeated.json");
+        let far = "a line of a log\n".repeat(400);
+        let failed = "{ \"fio version\" : \"fio-3.33\", \"jobs\" : [] }";
+        let imported = taken(&format!("{{ not JSON }}\n{far}{text}\n{failed}\n"));
+        assert_eq!((imported.loads.len(), imported.left), (3, 401));
+        assert!(imported.notes[0].contains("it has no jobs"), "{:?}", imported.notes);
+        // Keys in another order, as jq -S leaves them.
+        let sorted: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        let sorted = format!("{{\"a\": \"{}\", {}", "x".repeat(5000), &sorted.to_string()[1..]);
+        assert_eq!(taken(&sorted).loads.len(), 3);
+    }
+
+    #[test]
     fn copies_of_a_job_are_one_load() {
         let text = include_str!("../../tests/fixtures/import/fio-3.33-repeated.json");
         let text =
@@ -332,6 +344,8 @@ mod tests {
             panic!("one load")
         };
         assert_eq!((sum.name.as_deref(), sum.bytes), (Some("All clients"), Some(2_021_176 * 1024)));
+        // Of a sum no options are told, so its defaults aren't either.
+        assert_eq!((sum.direction, sum.block, sum.depth, sum.caching), (None, None, None, None));
         let imported = taken(include_str!("../../tests/fixtures/import/fio-3.33-client.txt"));
         let [client] = &imported.loads[..] else { panic!("one load") };
         assert_eq!((client.name.as_deref(), imported.board.as_deref()), (Some("cl"), Some("127.0.0.1")));

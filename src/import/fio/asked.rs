@@ -39,9 +39,8 @@ pub(super) fn measured(options: &Options) -> BTreeMap<&String, &Value> {
 
 impl Known {
     pub fn of(run: &Run<'_>, job: &Job, copies: usize) -> Self {
-        let told = !job.options.is_empty() || !run.global.is_empty();
-        let option =
-            |name: &str| job.options.get(name).or_else(|| run.global.get(name)).and_then(Value::as_str);
+        let told = job.options.is_some();
+        let option = |name: &str| job.option(run, name);
         let share = option("rwmixread")
             .and_then(whole)
             .or_else(|| Some(100 - option("rwmixwrite").and_then(whole)?.min(100)));
@@ -60,8 +59,8 @@ impl Known {
             None => told.then_some(1),
         };
         let jobs = if copies > 1 { u32::try_from(copies).ok() } else { number("numjobs") };
-        let key = told.then(|| {
-            format!("{} {} {copies} {:?} {:?}", run.tool, run.asked, measured(&job.options), job.hostname)
+        let key = job.options.as_ref().map(|options| {
+            format!("{} {} {copies} {:?} {:?}", run.tool, run.asked, measured(options), job.hostname)
         });
         let load = Told {
             tool: run.tool.clone(),

@@ -54,14 +54,22 @@ struct Job {
     jobname: Option<String>,
     groupid: Option<f64>,
     error: Option<f64>,
-    #[serde(rename = "job options", default)]
-    options: Options,
+    /// Old versions tell none, nor do sums over clients.
+    #[serde(rename = "job options")]
+    options: Option<Options>,
     read: Option<Way>,
     write: Option<Way>,
     /// Of both, where `unified_rw_reporting` was asked for.
     mixed: Option<Way>,
     trim: Option<Way>,
     hostname: Option<String>,
+}
+
+impl Job {
+    /// What was asked for by this name, where the job's options are told.
+    fn option<'a>(&'a self, run: &Run<'a>, name: &str) -> Option<&'a str> {
+        self.options.as_ref()?.get(name).or_else(|| run.global.get(name)).and_then(Value::as_str)
+    }
 }
 
 /// What is common to the jobs of a document.
@@ -84,22 +92,35 @@ pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
     let text = mend(text);
     let mut rest = String::with_capacity(text.len());
     let mut same = Same::default();
-    let (mut at, mut line, mut first) = (0, 1, true);
-    while let Some(begin) = next(&text, at, first) {
+    let (mut at, mut line, mut first, mut empty) = (0, 1, true, None);
+    while let Some((begin, near)) = next(&text, at, std::mem::take(&mut first)) {
         rest.push_str(&text[at..begin]);
         line += lines(&text[at..begin]);
-        let (document, length) = document(&text[begin..], line, begin as u64)?;
+        at = begin;
+        let (document, length) = match document(&text[begin..], line, begin as u64) {
+            // A brace of some log, far from anything of fio's.
+            Err(ContentError::Json { .. }) if !near => continue,
+            other => other?,
+        };
         if let Some(document) = document {
-            take(&document, line, &mut found, &mut same)?;
+            match take(&document, line, &mut found, &mut same) {
+                // Of several documents some may be of runs that failed.
+                Err(nothing @ ContentError::Nothing { .. }) => empty = empty.or(Some(nothing)),
+                other => other?,
+            }
         }
         let inside = lines(&text[begin..begin + length]);
         rest.extend(std::iter::repeat_n('\n', inside as usize));
         line += inside;
         at = begin + length;
-        first = false;
     }
     rest.push_str(&text[at..]);
     same.settle(&mut found);
+    match empty {
+        Some(e) if found.loads.is_empty() => return Err(e),
+        Some(e) => note(&mut found, format!("Of the others: {e}.")),
+        None => {}
+    }
     Ok((found, rest))
 }
 
@@ -108,8 +129,8 @@ fn lines(text: &str) -> u64 {
 }
 
 /// Where the next document begins: at a brace that begins a line and has fio's mark near it, or, where keys were sorted,
-/// at the `first` brace of a text that has it anywhere.
-fn next(text: &str, from: usize, first: bool) -> Option<usize> {
+/// at the `first` brace of a text that has it anywhere; and whether the mark is near.
+fn next(text: &str, from: usize, first: bool) -> Option<(usize, bool)> {
     let mut mark = from + text[from..].find(MARK)?;
     let mut at = from;
     for line in text[from..].split_inclusive('\n') {
@@ -121,8 +142,9 @@ fn next(text: &str, from: usize, first: bool) -> Option<usize> {
         if mark < begin {
             mark = begin + text[begin..].find(MARK)?;
         }
-        if first || mark - begin < NEAR {
-            return Some(begin);
+        let near = mark - begin < NEAR;
+        if first || near {
+            return Some((begin, near));
         }
     }
     None
@@ -241,7 +263,7 @@ fn job(run: &Run<'_>, copies: &[&Job], found: &mut Imported, same: &mut Same) {
     let (reads, writes) = (ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()));
     let mixed = ways(|j| j.mixed.as_ref());
     for sync in ["sync", "fsync", "fdatasync"] {
-        let asked = first.options.get(sync).or_else(|| run.global.get(sync)).and_then(Value::as_str);
+        let asked = first.option(run, sync);
         if let Some(asked) = asked.filter(|v| !matches!(*v, "0" | "none")) {
             note(
                 found,

@@ -10,7 +10,13 @@ use crate::record::{Half, Imported};
 pub(super) struct Same {
     /// Which document it is, counted from 1.
     pub document: u64,
-    kinds: BTreeMap<(String, u8), Vec<(usize, (u64, u64))>>,
+    kinds: BTreeMap<(String, u8), Vec<Place>>,
+}
+
+/// Where a load stands among those that were found, and when it ran: in which document, and in which of its groups.
+struct Place {
+    at: usize,
+    ran: (u64, u64),
 }
 
 impl Same {
@@ -22,16 +28,19 @@ impl Same {
             Some(Half::Writes) => 2,
         };
         if let (Some(key), Some(group)) = (key, group) {
-            self.kinds.entry((key.clone(), half)).or_default().push((at, (self.document, group.to_bits())));
+            self.kinds
+                .entry((key.clone(), half))
+                .or_default()
+                .push(Place { at, ran: (self.document, group.to_bits()) });
         }
     }
 
     /// Numbers those that are one load again.
     pub fn settle(self, found: &mut Imported) {
         for (number, all) in (0..).zip(self.kinds.into_values()) {
-            let places: BTreeSet<_> = all.iter().map(|(_, place)| place).collect();
+            let places: BTreeSet<_> = all.iter().map(|place| place.ran).collect();
             if places.len() == all.len() {
-                for (at, _) in all {
+                for Place { at, .. } in all {
                     if let Some(load) = found.loads.get_mut(at) {
                         load.same_as = Some(number);
                     }
