@@ -129,14 +129,14 @@ pub enum BayAction {
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
-  drivebench import fio.json                      what fio --output-format=json wrote
-  drivebench import bench-fio/ --drive 4C530001   all files below a directory
-  drivebench import dd.log --rw write             a log that doesn't say what dd did
-  drivebench import pi.txt --board \"Pi Zero 2 W\"
+  drivebench import fio.json                     fio --output-format=json
+  drivebench import bench-fio --drive 4C530001   all files below a directory
+  drivebench import dd.log --rw write            where dd's log doesn't tell
+  drivebench import pi.txt --board 'Pi Zero 2 W'
 
-A format is known by the content: fio's JSON, dd's last lines in any language, or what
-PiBenchmarks prints. What a tool doesn't tell is unknown, and one run has no interval.
-Nothing is kept of a file that is damaged or cut off.";
+Formats are known by their content: fio's JSON, dd's last lines in any language,
+what PiBenchmarks prints. What a tool doesn't tell is unknown, and one run has no
+interval. Nothing is kept of a file that is damaged or cut off.";
 
 /// `drivebench import`.
 #[derive(Debug, Group)]
