@@ -112,14 +112,10 @@ fn by(load: &Told) -> String {
 }
 
 fn in_full(load: &Told) -> String {
-    let caching = load.caching.map(|c| match c {
-        Caching::Direct => "direct",
-        Caching::Buffered => "buffered",
-        Caching::BufferedFsync => "buffered + fsync",
-    });
+    let caching = load.caching.map(|c| c.words().to_owned());
     let depth = load.depth.map(|d| format!("depth {d}"));
     let jobs = load.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
-    let differs = [load.block.map(size), depth, jobs, caching.map(str::to_owned)];
+    let differs = [load.block.map(size), depth, jobs, caching];
     [by(load)].into_iter().chain(differs.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }
 

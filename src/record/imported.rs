@@ -130,11 +130,7 @@ impl Told {
             None => "copy".to_owned(),
         };
         let what = pattern.into_iter().map(str::to_owned).chain([direction]).collect::<Vec<_>>().join(" ");
-        let caching = self.caching.map(|c| match c {
-            Caching::Direct => "direct".to_owned(),
-            Caching::Buffered => "buffered".to_owned(),
-            Caching::BufferedFsync => "buffered + fsync".to_owned(),
-        });
+        let caching = self.caching.map(|c| c.words().to_owned());
         let depth = self.depth.map(|d| format!("depth {d}"));
         let jobs = self.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
         let known = [Some(what), self.block.map(size), caching, depth, jobs];
