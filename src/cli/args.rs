@@ -135,8 +135,8 @@ Examples:
   drivebench import pi.txt --board 'Pi Zero 2 W'
 
 Formats are known by their content: fio's JSON, dd's last lines in any language,
-what PiBenchmarks prints. What a tool doesn't tell is unknown, and one run has no
-interval. Nothing is kept of a file that is damaged or cut off.";
+what PiBenchmarks prints. What a tool doesn't tell is unknown, and one run has
+no interval. Nothing is kept of a file that is damaged or cut off.";
 
 /// `drivebench import`.
 #[derive(Debug, Group)]
