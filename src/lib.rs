@@ -9,6 +9,7 @@ pub mod cli;
 pub mod engine;
 pub mod experiments;
 pub mod findings;
+pub mod import;
 pub mod inventory;
 pub mod plan;
 pub mod record;

@@ -16,6 +16,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     // A plan holds the rules by which its loads stop.
     ("plan", &["units", "inventory", "analyse"]),
     ("record", &["units", "inventory", "plan"]),
+    // What others measured becomes a record of ours.
+    ("import", &["units", "record"]),
     ("findings", &["units", "analyse"]),
     ("danger", &["units", "inventory", "tools"]),
     ("experiments", &["units", "inventory", "analyse", "plan", "record", "findings"]),
@@ -33,6 +35,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "analyse",
             "plan",
             "record",
+            "import",
             "findings",
             "danger",
             "experiments",

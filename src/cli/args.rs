@@ -49,6 +49,9 @@ pub enum Command {
     Bay(Bay),
     /// Keep what this machine says of its drives in an archive, for a bug report
     Capture(Capture),
+    /// Take what fio, dd or PiBenchmarks told over into records, to list, show and compare it
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(Import),
     /// Show, list, compare, export or remove what was measured before
     Results(Results),
     /// Write what runs found as a page that can be published
@@ -150,6 +153,56 @@ pub enum BayAction {
         /// The name
         name: String,
     },
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  drivebench import fio.json                     fio --output-format=json
+  drivebench import bench-fio --drive 4C530001   all files below a directory
+  drivebench import dd.log --rw write            where dd's log doesn't tell
+  drivebench import pi.txt --board 'Pi Zero 2 W'
+
+Formats are known by their content: fio's JSON, dd's last lines in any language,
+what PiBenchmarks prints. What a tool doesn't tell is unknown, and one run has
+no interval. Nothing is kept of a file that is damaged or cut off.";
+
+/// `drivebench import`.
+#[derive(Debug, Group)]
+pub struct Import {
+    /// Files, or directories for all files below them
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// The drive that it was measured on, such as its serial: kept as said by you
+    #[arg(long, value_name = "NAME", value_parser = said)]
+    pub drive: Option<String>,
+
+    /// The board that it was measured on: kept as said by you
+    #[arg(long, value_name = "NAME", value_parser = said)]
+    pub board: Option<String>,
+
+    /// What loads did that don't tell it, as dd's don't
+    #[arg(long, value_name = "read|write")]
+    pub rw: Option<Way>,
+}
+
+/// Which way bytes moved.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Way {
+    /// From the drive
+    Read,
+    /// To the drive
+    Write,
+}
+
+/// A name that fits into a line.
+fn said(text: &str) -> Result<String, String> {
+    let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.chars().any(char::is_control);
+    if fits {
+        Ok(text.trim().to_owned())
+    } else {
+        Err("a name has 1 to 160 characters, on one line".to_owned())
+    }
 }
 
 /// `drivebench results`.

@@ -7,6 +7,7 @@ mod capture;
 mod export;
 mod file;
 mod health;
+mod import;
 mod list;
 mod options;
 mod output;
@@ -23,6 +24,7 @@ use clap::Parser;
 
 use crate::{
     experiments::{CompareError, PlanError},
+    import::ImportError,
     inventory::{BayError, TargetError},
     plan::ProtocolError,
     record::StoreError,
@@ -62,6 +64,7 @@ pub fn main() -> ExitCode {
         Command::Capture(capture) => capture::capture(capture, &output),
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Report(report) => report::report(report, &args.store, &output),
+        Command::Import(import) => import::import(import, &args.store, &output),
         Command::Results(results) => results::results(results, &args.store, &output),
     };
     match done {
@@ -86,6 +89,7 @@ fn code(e: &anyhow::Error) -> u8 {
         || e.is::<BayError>()
         || e.is::<ProtocolError>()
         || e.is::<CompareError>()
+        || e.is::<ImportError>()
         || e.downcast_ref::<PlanError>().is_some_and(plan)
         || matches!(e.downcast_ref(), Some(StoreError::NoSuchRun { .. }));
     if usage { USAGE } else { 1 }

@@ -8,7 +8,7 @@ use super::{
     export,
 };
 use crate::{
-    experiments::{self, Experiment, Side},
+    experiments::{self, Reading, Side},
     findings::{Column, Findings, Table},
     record::{Brief, Event, How, ReadError, Reader, Store},
     report::{Format, render, table},
@@ -64,8 +64,8 @@ pub(super) fn compared(store: &Store, first: &str, second: &str) -> anyhow::Resu
 /// `RUN` or `RUN:TARGET`.
 fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Side, Option<&'a str>)> {
     let (run, target) = text.split_once(':').map_or((text, None), |(run, target)| (run, Some(target)));
-    let (experiment, mut reader, start) = open(store, run)?;
-    Ok((Side::read(experiment, std::iter::once(start).chain(reader.by_ref())), target))
+    let (reading, mut reader, start) = open(store, run)?;
+    Ok((Side::read(reading, std::iter::once(start).chain(reader.by_ref())), target))
 }
 
 /// What a stored run found, worked out from its record.
@@ -75,25 +75,25 @@ pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
 
 /// What a stored run found, and what is damaged in its record.
 pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option<String>)> {
-    let (experiment, mut reader, start) = open(store, run)?;
-    let mut findings = experiment.findings(&mut std::iter::once(start).chain(reader.by_ref()));
+    let (reading, mut reader, start) = open(store, run)?;
+    let mut findings = reading.findings(&mut std::iter::once(start).chain(reader.by_ref()));
     findings.flags.extend(reader.cut_off());
     Ok((findings, reader.damage().map(str::to_owned)))
 }
 
 /// A record with its first event, and who can read it.
-fn open(store: &Store, run: &str) -> anyhow::Result<(&'static dyn Experiment, Reader, Event)> {
+fn open(store: &Store, run: &str) -> anyhow::Result<(Reading, Reader, Event)> {
     let mut reader = store.open(run)?;
     let Some(Event::Start(start)) = reader.next() else {
         anyhow::bail!("the record of {run} does not begin with its start");
     };
-    let Some(experiment) = experiments::find(&start.experiment) else {
+    let Some(reading) = Reading::of(&start.experiment) else {
         anyhow::bail!(
             "{run} is a run of '{}', which this drivebench doesn't know: use a newer one",
             start.experiment
         );
     };
-    Ok((experiment, reader, Event::Start(start)))
+    Ok((reading, reader, Event::Start(start)))
 }
 
 fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {

@@ -257,7 +257,7 @@ fn lock(
 }
 
 /// The command line, so that it can be typed again.
-fn command() -> Vec<String> {
+pub(super) fn command() -> Vec<String> {
     let args = std::env::args_os().skip(1).map(|a| shell_word(&a.to_string_lossy()));
     std::iter::once("drivebench".to_owned()).chain(args).collect()
 }

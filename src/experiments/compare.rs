@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Experiment,
+    Reading,
     cells::{column, value},
+    imports,
 };
 use crate::{
     analyse::compare::{More, Ratio, across_runs, ratio, to_tell_apart},
     findings::{Axis, Curve, Figure, Findings, Named, Origin, Point, Style, Table},
-    inventory::Target,
+    inventory::{Kind, Target},
     plan::{Measure, Plan},
-    record::{Event, Start},
-    units::{EngineInfo, Load, count, decimal_bytes, duration, rate},
+    record::{Event, Imported, Start, Told},
+    units::{Content, EngineInfo, count, decimal_bytes, duration, rate},
 };
 
 /// A stored run, as far as comparing needs it.
@@ -20,9 +21,43 @@ use crate::{
 pub struct Side {
     start: Option<Start>,
     plan: Option<Plan>,
+    imported: Option<Imported>,
+    targets: Vec<Place>,
     /// What each step really did, and by which engine.
     done: BTreeMap<usize, (Measure, EngineInfo)>,
     findings: Findings,
+}
+
+/// A target, as far as comparing needs it.
+#[derive(Debug)]
+struct Place {
+    given: String,
+    /// All names it goes by.
+    names: Vec<String>,
+    /// Identities of its drives; none where nobody knows them.
+    drives: Vec<String>,
+    kind: Option<Kind>,
+    describe: String,
+}
+
+impl Place {
+    fn of(target: &Target) -> Self {
+        let serials = target.drives.iter().filter_map(|d| d.serial.clone());
+        let drives: Vec<String> = target.drives.iter().map(|d| d.identity()).collect();
+        let names = [target.given.clone(), target.path.display().to_string()];
+        Self {
+            given: target.given.clone(),
+            names: names.into_iter().chain(serials).chain(drives.iter().cloned()).collect(),
+            drives,
+            kind: Some(target.kind),
+            describe: target.describe(),
+        }
+    }
+
+    fn told(imported: &Imported, given: String) -> Self {
+        let describe = format!("told by {}, {}", imported.tool, given);
+        Self { names: vec![given.clone()], given, drives: Vec::new(), kind: None, describe }
+    }
 }
 
 /// Why two results can't be compared.
@@ -66,11 +101,12 @@ pub enum CompareError {
 
 impl Side {
     /// Reads a record to its end.
-    pub fn read(experiment: &dyn Experiment, record: impl Iterator<Item = Event>) -> Self {
-        let (mut start, mut plan, mut done) = (None, None::<Plan>, BTreeMap::new());
+    pub fn read(reading: Reading, record: impl Iterator<Item = Event>) -> Self {
+        let (mut start, mut plan, mut done, mut imported) = (None, None::<Plan>, BTreeMap::new(), None);
         let mut seen = record.inspect(|event| match event {
             Event::Start(s) => start = Some((**s).clone()),
             Event::Plan { plan: p } => plan = Some(p.clone()),
+            Event::Imported(i) => imported = Some((**i).clone()),
             Event::Step { step, engine, instead, .. } => {
                 let planned = plan.iter().flat_map(Plan::measures).find(|(at, _)| at == step);
                 let measure = instead.as_deref().or(planned.map(|(_, m)| m));
@@ -78,28 +114,36 @@ impl Side {
             }
             _ => {}
         });
-        let findings = experiment.findings(&mut seen);
-        Self { start, plan, done, findings }
+        let findings = reading.findings(&mut seen);
+        let planned = plan.iter().flat_map(|p| &p.targets).map(Place::of);
+        let told =
+            imported.iter().flat_map(|i| imports::targets(i).into_iter().map(|name| Place::told(i, name)));
+        let targets = planned.chain(told).collect();
+        Self { start, plan, imported, targets, done, findings }
     }
 
     fn run(&self) -> &str {
         &self.findings.run
     }
 
-    fn targets(&self) -> &[Target] {
-        self.plan.as_ref().map(|p| &p.targets[..]).unwrap_or_default()
+    fn targets(&self) -> &[Place] {
+        &self.targets
+    }
+
+    /// When it was measured, as far as that is known.
+    fn when(&self) -> Option<String> {
+        match &self.imported {
+            Some(imported) => Some(imported.measured.clone().unwrap_or_else(|| "when is unknown".to_owned())),
+            None => self.start.as_ref().map(|s| s.at.clone()),
+        }
     }
 
     /// The targets that a name stands for; all of them without one.
     fn named(&self, name: Option<&str>) -> Result<Vec<usize>, CompareError> {
         let all = 0..self.targets().len();
         let Some(name) = name else { return Ok(all.collect()) };
-        let is = |t: &Target| {
-            let drive =
-                |d: &crate::inventory::Drive| d.serial.as_deref() == Some(name) || d.identity() == name;
-            t.given == name || t.path.as_os_str() == name || t.drives.iter().any(drive)
-        };
-        let found: Vec<usize> = all.filter(|&at| is(&self.targets()[at])).collect();
+        let found: Vec<usize> =
+            all.filter(|&at| self.targets()[at].names.iter().any(|n| n == name)).collect();
         if found.is_empty() {
             let known = self.targets().iter().map(|t| t.given.clone()).collect();
             return Err(CompareError::NoTarget { run: self.run().to_owned(), name: name.to_owned(), known });
@@ -173,9 +217,10 @@ fn pairs(
     Ok(pairs)
 }
 
-fn same_drives(a: &Target, b: &Target) -> bool {
-    let names = |t: &Target| t.drives.iter().map(|d| d.identity()).collect::<Vec<_>>();
-    !a.drives.is_empty() && names(a) == names(b)
+fn same_drives(a: &Place, b: &Place) -> bool {
+    // Of what was imported only a name is known, by which someone else may know it.
+    let named = |a: &Place, b: &Place| a.kind.is_none() && b.names.contains(&a.given);
+    !a.drives.is_empty() && a.drives == b.drives || named(a, b) || named(b, a)
 }
 
 /// Two targets, each with its run.
@@ -195,15 +240,21 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     let (left, right) = (&pair.a.0.targets()[pair.a.1], &pair.b.0.targets()[pair.b.1]);
     let same = same_drives(left, right);
     for (name, (side, at)) in [(&a, pair.a), (&b, pair.b)] {
-        let when = side.start.as_ref().map(|s| format!("{} · ", s.at)).unwrap_or_default();
+        let when = side.when().map(|at| format!("{at} · ")).unwrap_or_default();
         let kind = if side.findings.modelled { "virtual: a model, not a drive · " } else { "" };
-        let line = format!("{name}: {kind}{when}{}", side.targets()[at].describe());
+        let line = format!("{name}: {kind}{when}{}", side.targets()[at].describe);
         if !findings.context.contains(&line) {
             findings.context.push(line);
         }
     }
     if !std::ptr::eq(pair.a.0, pair.b.0) {
-        findings.context.push(if same { "the same drive" } else { "two drives" }.to_owned());
+        let unknown = !same && (left.kind.is_none() || right.kind.is_none());
+        let drives = match (same, unknown) {
+            (true, _) => "the same drive",
+            (_, true) => "whether it is the same drive is not known",
+            _ => "two drives",
+        };
+        findings.context.push(drives.to_owned());
     }
     findings.flags.extend(unlike(pair, (&a, &b)));
 
@@ -353,16 +404,22 @@ fn unlike(pair: &Pair<'_>, (a, b): (&str, &str)) -> Vec<String> {
         _ => {}
     }
     let (left, right) = (loads(pair.a), loads(pair.b));
-    for (label, (load, engine)) in &left {
+    for (label, load) in &left {
         let counts = |n: &Named| n.name.starts_with(label.as_str());
         let counts = pair.a.0.findings.estimates.iter().any(counts);
-        let Some((other, by)) = right.get(label).filter(|_| counts) else { continue };
-        if load.describe() != other.describe() || load.content != other.content {
-            let (x, y) = (load.describe(), other.describe());
+        let Some(other) = right.get(label).filter(|_| counts) else { continue };
+        if load.differs(other) {
+            let (x, y) = (load.told.describe(), other.told.describe());
             said.push(format!("Not like with like: '{label}' is {x} in {a}, but {y} in {b}."));
         }
-        if engine.name != by.name && engine.modelled == by.modelled {
-            let (x, y) = (&engine.name, &by.name);
+        for (run, load) in [(a, load), (b, other)] {
+            let unknown = load.told.unknown();
+            if !unknown.is_empty() {
+                said.push(format!("Of '{label}' in {run} is not known {}.", unknown.join(", nor ")));
+            }
+        }
+        if load.told.tool != other.told.tool && load.modelled == other.modelled {
+            let (x, y) = (&load.told.tool, &other.told.tool);
             said.push(format!("Not like with like: '{label}' was moved by {x} in {a}, by {y} in {b}."));
         }
     }
@@ -376,14 +433,61 @@ fn unlike(pair: &Pair<'_>, (a, b): (&str, &str)) -> Vec<String> {
         said.push(format!("{a} is a run of {x}, {b} of {y}: they may not measure alike."));
     }
     let target = |(side, at): (&'_ Side, usize)| side.targets()[at].kind;
-    if target(pair.a) != target(pair.b) {
+    if target(pair.a).zip(target(pair.b)).is_some_and(|(x, y)| x != y) {
         said.push("Not like with like: one worked in a file, the other on the bare device.".to_owned());
     }
     said
 }
 
-/// Each load on this target by its label, and what moved its bytes.
-fn loads((side, at): (&Side, usize)) -> BTreeMap<String, (Load, EngineInfo)> {
+/// A load on a target, measured or told.
+struct Asked {
+    told: Told,
+    /// What was written, where that is known.
+    content: Option<Content>,
+    modelled: bool,
+}
+
+impl Asked {
+    fn of(measure: &Measure, engine: &EngineInfo) -> Self {
+        let load = &measure.load;
+        let told = Told {
+            tool: engine.name.clone(),
+            direction: Some(load.direction),
+            pattern: Some(load.pattern),
+            block: Some(load.block),
+            depth: Some(load.depth),
+            jobs: Some(1),
+            caching: Some(load.caching),
+            ..Told::default()
+        };
+        Self { told, content: Some(load.content), modelled: engine.modelled }
+    }
+
+    /// Whether what is known of both isn't the same.
+    fn differs(&self, other: &Self) -> bool {
+        fn unlike<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+            a.zip(b).is_some_and(|(a, b)| a != b)
+        }
+        let (a, b) = (&self.told, &other.told);
+        unlike(a.direction, b.direction)
+            || unlike(a.pattern, b.pattern)
+            || unlike(a.block, b.block)
+            || unlike(a.depth, b.depth)
+            || unlike(a.jobs, b.jobs)
+            || unlike(a.caching, b.caching)
+            || unlike(self.content, other.content)
+    }
+}
+
+/// Each load on this target by its label.
+fn loads((side, at): (&Side, usize)) -> BTreeMap<String, Asked> {
     let of = side.done.values().filter(|(m, _)| m.targets.contains(&at));
-    of.map(|(m, engine)| (m.label.clone(), (m.load.clone(), engine.clone()))).collect()
+    let measured = of.map(|(m, engine)| (m.label.clone(), Asked::of(m, engine)));
+    let groups = side.imported.iter().flat_map(imports::groups);
+    let here = groups.filter(|g| side.targets().get(at).is_some_and(|place| place.given == g.target));
+    let told = here.filter_map(|g| {
+        let told = (*g.loads.first()?).clone();
+        Some((g.name, Asked { told, content: None, modelled: false }))
+    });
+    measured.chain(told).collect()
 }

@@ -108,7 +108,10 @@ impl Gathered {
                 self.flags.retain(|flag| flag != STOPPED);
                 self.end = None;
             }
-            Event::Arranged { .. } | Event::Scratch { .. } | Event::Processors { .. } => {}
+            Event::Arranged { .. }
+            | Event::Scratch { .. }
+            | Event::Processors { .. }
+            | Event::Imported(_) => {}
         }
     }
 

@@ -7,6 +7,7 @@ mod cells;
 mod cliff;
 mod compare;
 mod gathered;
+mod imports;
 mod pagecache;
 mod series;
 mod site;
@@ -21,6 +22,7 @@ pub use baseline::Baseline;
 pub use bays::Bays;
 pub use cliff::Cliff;
 pub use compare::{CompareError, Side, compare};
+pub use imports::NAME as IMPORT;
 pub use pagecache::PageCache;
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
@@ -69,6 +71,30 @@ pub trait Experiment: Sync + fmt::Debug {
 /// All experiments.
 pub const REGISTER: [&dyn Experiment; 8] =
     [&Baseline, &Together, &Bays, &Sizes, &PageCache, &Cliff, &Spinup, &SmallFiles];
+
+/// How a record is read into findings: by the experiment whose run it is, or as an import, which nobody can run.
+#[derive(Debug, Clone, Copy)]
+pub enum Reading {
+    /// A run of an experiment.
+    Run(&'static dyn Experiment),
+    /// What another tool told.
+    Import,
+}
+
+impl Reading {
+    /// How records that name this experiment are read; `None` where a newer drivebench wrote them.
+    pub fn of(name: &str) -> Option<Self> {
+        if name == IMPORT { Some(Self::Import) } else { find(name).map(Self::Run) }
+    }
+
+    /// What a record shows; the same record gives the same findings at any time.
+    pub fn findings(self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        match self {
+            Self::Run(experiment) => experiment.findings(record),
+            Self::Import => imports::findings(record),
+        }
+    }
+}
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Imported;
 use crate::{
     inventory::{Check, Drive, Inventory, Processors},
     plan::{Measure, Plan},
@@ -117,6 +118,8 @@ pub enum Event {
         /// A whole sentence.
         text: String,
     },
+    /// What another tool measured; such a record has no plan.
+    Imported(Box<Imported>),
     /// The last line.
     End(End),
 }

@@ -3,6 +3,7 @@
 mod brief;
 mod done;
 mod event;
+mod imported;
 mod reader;
 mod store;
 mod writer;
@@ -10,6 +11,7 @@ mod writer;
 pub use brief::Brief;
 pub use done::Done;
 pub use event::{End, Event, How, Resume, SCHEMA, Slept, Start, Took, When};
+pub use imported::{Half, Imported, Said, Told};
 pub use reader::{ReadError, Reader};
 pub use store::{Store, StoreError};
 pub use writer::Writer;

@@ -41,6 +41,17 @@ pub enum Caching {
     BufferedFsync,
 }
 
+impl Caching {
+    /// In words, such as `buffered + fsync`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Buffered => "buffered",
+            Self::BufferedFsync => "buffered + fsync",
+        }
+    }
+}
+
 /// What is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -163,11 +174,7 @@ impl Load {
             Pattern::Sequential => "sequential",
             Pattern::Random => "random",
         };
-        let caching = match self.caching {
-            Caching::Direct => "direct",
-            Caching::Buffered => "buffered",
-            Caching::BufferedFsync => "buffered + fsync",
-        };
+        let caching = self.caching.words();
         format!("{pattern} {direction}, {}, {caching}, depth {}", size(self.block), self.depth)
     }
 }

@@ -1,0 +1,130 @@
+//! `drivebench import`: what other tools told, as records.
+
+use std::{collections::HashMap, path::PathBuf, process::ExitCode};
+
+use super::{
+    Output, Usage,
+    args::{Import, Way},
+    results,
+    run::command,
+};
+use crate::{
+    experiments::IMPORT,
+    findings::{Column, Table},
+    import::files,
+    inventory::{Inventory, Machine},
+    record::{End, Event, How, Imported, SCHEMA, Said, Start, Store},
+    report::{Format, render, table},
+    run::now,
+    units::{Direction, count},
+};
+
+/// Refusals that are told of one by one.
+const NAMED: usize = 20;
+
+pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+    let direction = args.rw.map(|way| match way {
+        Way::Read => Direction::Read,
+        Way::Write => Direction::Write,
+    });
+    let said = Said { drive: args.drive.clone(), board: args.board.clone(), direction };
+    let store = results::store(store)?;
+    let found = files(&args.files, &said)?;
+    let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
+    let mut known = known(&store)?;
+    let mut fresh = Vec::new();
+    for imported in found.taken {
+        match known.get(&(imported.bytes, imported.crc32)) {
+            Some(by) => refused.push(format!("{} holds the same as {by}, byte for byte.", imported.file)),
+            None => {
+                known.insert((imported.bytes, imported.crc32), imported.file.clone());
+                fresh.push(imported);
+            }
+        }
+    }
+    if fresh.is_empty() {
+        return Err(Usage(match &refused[..] {
+            [] => "there is no file in what was named".to_owned(),
+            [one] => format!("nothing is kept: {}", one.trim_end_matches('.')),
+            [first, ..] => {
+                let first = first.trim_end_matches('.');
+                format!("nothing is kept of {}: {first}; and so on", count(refused.len() as u64, "file"))
+            }
+        })
+        .into());
+    }
+    for one in refused.iter().take(NAMED) {
+        output.note(&format!("Left alone: {one}"));
+    }
+    if refused.len() > NAMED {
+        output.note(&format!("And {} more.", refused.len() - NAMED));
+    }
+    let mut kept = Vec::new();
+    for imported in fresh {
+        let (file, loads, tool) = (imported.file.clone(), imported.loads.len(), imported.tool.clone());
+        let run = keep(&store, imported, output)?;
+        kept.push([run, file, loads.to_string(), tool]);
+    }
+    if let [[run, ..]] = &kept[..] {
+        let findings = results::findings(&store, run)?;
+        output.result(&render(&findings, Format::Text, output.style))?;
+        output.note(&format!("Kept as {run} · `drivebench results show {run}` shows it again."));
+    } else {
+        let column = |name: &str, right| Column { name: name.to_owned(), right };
+        let columns = vec![
+            column("run", false),
+            column("file", false),
+            column("loads", true),
+            column("told by", false),
+        ];
+        let (taken, left) = (kept.len() as u64, refused.len() as u64);
+        let rows = kept.iter().map(|row| row.iter().map(|cell| output.style.clean(cell)).collect()).collect();
+        output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
+        output.note(&format!("{} imported, {left} left alone.", count(taken, "file")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was imported before, by size and checksum, with the run that holds it.
+fn known(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>> {
+    let mut known = HashMap::new();
+    for run in store.list()?.0.into_iter().filter(|run| run.experiment == IMPORT) {
+        for event in store.open(&run.run)? {
+            if let Event::Imported(imported) = event {
+                known.insert((imported.bytes, imported.crc32), run.run.clone());
+            }
+        }
+    }
+    Ok(known)
+}
+
+/// Keeps a file's results as a run of their own.
+fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<String> {
+    let board = imported.said.board.clone().or_else(|| imported.board.clone());
+    let drive = imported.said.drive.clone().or_else(|| imported.drive.clone());
+    let label = drive.map_or(imported.file.clone(), |drive| format!("{} ({drive})", imported.file));
+    let start = |run: String| Start {
+        schema: SCHEMA,
+        run,
+        at: now(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command(),
+        experiment: IMPORT.to_owned(),
+        targets: vec![label],
+        // Lists find it by its board; nothing else is known of that machine.
+        inventory: Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() },
+    };
+    let (run, mut writer) = store.create(start)?;
+    let end = Event::End(End { how: How::Finished, at: now() });
+    let written =
+        [Event::Imported(Box::new(imported)), end].iter().try_for_each(|event| writer.append(event));
+    if let Err(e) = written.and_then(|()| writer.sync()) {
+        // Half an import is none; the error tells of it in any case.
+        let _ = store.remove(&run);
+        anyhow::bail!("the record of {run} can't be written, and nothing of it is kept: {e}");
+    }
+    if let Err(e) = store.pack(&run) {
+        output.note(&format!("The record stays as it is, unpacked: {e}."));
+    }
+    Ok(run)
+}

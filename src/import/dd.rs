@@ -1,0 +1,314 @@
+//! dd's last lines, in any language: of GNU, busybox, toybox, macOS and the BSDs.
+//!
+//! The speed is worked out from bytes and seconds; dd's own is rounded, and serves to tell a damaged line.
+
+use super::{
+    note,
+    number::{decimal, leading, unit, whole},
+    sane,
+};
+use crate::{
+    record::{Imported, Told},
+    units::{Caching, Direction, KIB, MIB, Pattern},
+};
+
+/// Words for seconds, which need no rate to be believed.
+const SECONDS: [&str; 5] = ["s", "sec", "secs", "second", "seconds"];
+
+/// What dd told so far of the run that its next last line ends.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    /// Whole and partial blocks read and written.
+    records: Vec<(u64, u64)>,
+    /// The command, where the log shows it.
+    command: Option<Command>,
+    /// Where the load stands that was told in the midst of its run.
+    midst: Option<usize>,
+}
+
+/// What a command line of dd asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Command {
+    direction: Option<Direction>,
+    on: Option<String>,
+    block: Option<u64>,
+    caching: Option<Caching>,
+}
+
+impl Log {
+    /// Takes a line where it is dd's. `known` is the command where something else tells it.
+    pub(super) fn line(
+        &mut self,
+        line: &str,
+        number: u64,
+        known: Option<Command>,
+        found: &mut Imported,
+    ) -> bool {
+        if let Some(command) = command(line) {
+            *self = Self { command: Some(command), ..Self::default() };
+            return true;
+        }
+        if let Some(records) = records(line) {
+            self.records.push(records);
+            return true;
+        }
+        let Some(summary) = summary(line) else { return false };
+        let records = std::mem::take(&mut self.records);
+        let (bytes, seconds) = match summary {
+            Summary::Ran { bytes, seconds } => (bytes, seconds),
+            Summary::Nothing => return false,
+            Summary::Contradiction => {
+                note(
+                    found,
+                    format!("Line {number} is left alone: its bytes, time and speed don't fit each other."),
+                );
+                return false;
+            }
+        };
+        let whole_blocks = match records[..] {
+            [.., (read, 0), (written, 0)] if read == written && read > 0 && bytes % read == 0 => {
+                Some(bytes / read)
+            }
+            _ => None,
+        };
+        // Asked with a signal, dd tells of its run so far, and again at its end.
+        if let Some(before) = self.midst.take() {
+            if found.loads.get(before).is_some_and(|l| l.bytes < Some(bytes) && l.seconds < Some(seconds)) {
+                found.loads.remove(before);
+                found.left += 1;
+            }
+        }
+        if matches!(records[..], [.., read, written] if read != written) {
+            self.midst = Some(found.loads.len());
+        }
+        // Blocks of another size are another command's.
+        let fits = |c: &&Command| whole_blocks.is_none() || c.block.is_none() || c.block == whole_blocks;
+        let command = self.command.as_ref().filter(fits).cloned().or(known).unwrap_or_default();
+        found.loads.push(Told {
+            tool: "dd".to_owned(),
+            on: command.on,
+            direction: command.direction,
+            pattern: Some(Pattern::Sequential),
+            block: whole_blocks.or(command.block),
+            depth: Some(1),
+            jobs: Some(1),
+            caching: command.caching,
+            bytes: Some(bytes),
+            seconds: Some(seconds),
+            speed: bytes as f64 / seconds,
+            line: number,
+            ..Told::default()
+        });
+        true
+    }
+}
+
+/// `4000+0 records in`, in any language.
+fn records(line: &str) -> Option<(u64, u64)> {
+    if line.len() > 120 {
+        return None;
+    }
+    let plus = line.find('+')?;
+    let before = line[..plus]
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+    let after = line[plus + 1..].find(|c: char| !c.is_ascii_digit()).map_or(line.len(), |at| plus + 1 + at);
+    let rest = line[after..].trim_start();
+    let word = rest.starts_with(char::is_alphabetic) || line[..before].ends_with(char::is_alphabetic);
+    Some((whole(&line[before..plus])?, whole(&line[plus + 1..after])?)).filter(|_| word)
+}
+
+/// What a last line says.
+#[derive(Debug, PartialEq)]
+enum Summary {
+    Ran {
+        bytes: u64,
+        seconds: f64,
+    },
+    /// Nothing was moved, or in no time.
+    Nothing,
+    Contradiction,
+}
+
+/// `16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s`, and what other systems and languages make of it.
+fn summary(line: &str) -> Option<Summary> {
+    let line = line.trim();
+    if line.len() > 400 || !line.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let digits = line.find(|c: char| !c.is_ascii_digit())?;
+    let after = line[digits..].trim_start();
+    if !after.starts_with(|c: char| c.is_alphabetic() || c == '(' || c == '（') {
+        return None;
+    }
+    let (seconds, told) = bsd(after).or_else(|| gnu(after))?;
+    let Some(bytes) = whole(&line[..digits]) else { return Some(Summary::Contradiction) };
+    if bytes == 0 || seconds <= 0.0 {
+        return Some(Summary::Nothing);
+    }
+    let speed = bytes as f64 / seconds;
+    // dd gives its speed two digits or more.
+    let near = |told: f64| (told / speed - 1.0).abs() <= 0.1;
+    let fits = sane(speed) && (told.is_empty() || told.into_iter().any(near));
+    Some(if fits { Summary::Ran { bytes, seconds } } else { Summary::Contradiction })
+}
+
+/// `bytes transferred in 0.012345 secs (1327177805 bytes/sec)`
+fn bsd(text: &str) -> Option<(f64, Vec<f64>)> {
+    let (seconds, rest) = leading(text.strip_prefix("bytes transferred in ")?)?;
+    let rate = rest.trim_start().strip_prefix("secs (")?.strip_suffix(" bytes/sec)")?;
+    Some((seconds, vec![decimal(rate)?]))
+}
+
+/// The seconds, and what the speed may mean: nothing where its unit is in another alphabet.
+fn gnu(text: &str) -> Option<(f64, Vec<f64>)> {
+    // Chinese and Japanese have commas of their own.
+    let text = text.replace(['，', '、'], ",");
+    let (rest, per) = text.trim_end().rsplit_once('/')?;
+    if per.is_empty() || per.chars().count() > 3 || !per.chars().all(char::is_alphabetic) {
+        return None;
+    }
+    let (rest, name) = word_at_end(rest);
+    let (rest, rate) = number_at_end(rest)?;
+    let rest = rest.trim_end().strip_suffix(',')?;
+    let (rest, word) = word_at_end(rest);
+    let (_, seconds) = number_at_end(rest)?;
+    let told: Vec<f64> =
+        [1000.0, 1024.0].into_iter().filter_map(|kilo| Some(rate * unit(name, kilo)?)).collect();
+    let believed = SECONDS.contains(&word) || !told.is_empty() && !word.is_empty();
+    believed.then_some((seconds, told))
+}
+
+fn word_at_end(text: &str) -> (&str, &str) {
+    let rest = text.trim_end_matches(char::is_alphabetic);
+    (rest, &text[rest.len()..])
+}
+
+fn number_at_end(text: &str) -> Option<(&str, f64)> {
+    let text = text.trim_end();
+    let part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | 'e' | '+' | '-');
+    let number = text[text.trim_end_matches(part).len()..].trim_start_matches([',', '.']);
+    Some((&text[..text.len() - number.len()], decimal(number)?))
+}
+
+/// A command line of dd, be it behind a prompt, `sudo`, `time` or `+`.
+fn command(line: &str) -> Option<Command> {
+    let words: Vec<&str> = line.split_whitespace().take(64).collect();
+    let is_dd = |w: &&str| matches!(w.trim_start_matches(['(', '`', '$']), "dd" | "/bin/dd" | "/usr/bin/dd");
+    let at = words.iter().position(is_dd)?;
+    let mut options = Vec::new();
+    for word in &words[at + 1..] {
+        let bare = word.trim_end_matches([';', ')', '`']);
+        let Some((name, value)) = bare.split_once('=') else { break };
+        options.push((name, value.trim_matches(['"', '\''])));
+        if bare.len() < word.len() {
+            break;
+        }
+    }
+    let option = |name: &str| options.iter().rev().find(|(n, _)| *n == name).map(|(_, value)| *value);
+    let (from, to) = (option("if"), option("of"));
+    if from.is_none() && to.is_none() {
+        return None;
+    }
+    let source = from.is_some_and(|f| matches!(f, "/dev/zero" | "/dev/urandom" | "/dev/random"));
+    let sink = to.is_none_or(|t| t == "/dev/null");
+    let (direction, on) = match (source, sink) {
+        (true, false) => (Some(Direction::Write), to),
+        (false, true) => (Some(Direction::Read), from),
+        // From one drive to another, or from nothing to nothing.
+        _ => (None, None),
+    };
+    let has = |name: &str, value: &str| option(name).is_some_and(|all| all.split(',').any(|v| v == value));
+    let flags = if direction == Some(Direction::Read) { "iflag" } else { "oflag" };
+    let caching = match () {
+        () if has(flags, "direct") => Some(Caching::Direct),
+        () if has(flags, "sync") || has(flags, "dsync") => None,
+        () if has("conv", "fsync") || has("conv", "fdatasync") => Some(Caching::BufferedFsync),
+        () => Some(Caching::Buffered),
+    };
+    let block = match (option("bs"), option("ibs"), option("obs")) {
+        (Some(bs), None, None) => size(bs),
+        (None, None, None) => Some(512),
+        _ => None,
+    };
+    // A shell's variable is no name.
+    let on = on.filter(|on| !on.contains('$')).map(str::to_owned);
+    Some(Command { direction, on, block, caching: caching.filter(|_| direction.is_some()) })
+}
+
+/// A size as dd takes it: `4k`, `1M`, `64KB`.
+fn size(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let factor = match &text[digits..] {
+        "" | "c" => 1,
+        "w" => 2,
+        "b" => 512,
+        "kB" | "KB" => 1000,
+        "k" | "K" | "KiB" => KIB,
+        "MB" => 1_000_000,
+        "M" | "m" | "MiB" => MIB,
+        "GB" => 1_000_000_000,
+        "G" | "g" | "GiB" => 1024 * MIB,
+        _ => return None,
+    };
+    whole(&text[..digits])?.checked_mul(factor).filter(|b| *b > 0)
+}
+
+impl Command {
+    /// The one that PiBenchmarks runs.
+    pub(super) fn of_pibenchmarks() -> Option<Self> {
+        command("dd if=/dev/zero of=test bs=4k conv=fsync")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_lines_of_all_kinds() {
+        let ran = |bytes, seconds| Some(Summary::Ran { bytes, seconds });
+        for (line, expected) in [
+            ("16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
+            ("16384000 Bytes (16 MB, 16 MiB) kopiert, 0,0302075 s, 542 MB/s", ran(16384000, 0.0302075)),
+            ("16384000 octets (16 MB, 16 MiB) copiés, 0,0384254 s, 426 MB/s", ran(16384000, 0.0384254)),
+            ("335544320 bytes (336 MB) copied, 16,4534 s, 20,4 MB/s", ran(335544320, 16.4534)),
+            ("1 byte copied, 6.1361e-05 s, 16.3 kB/s", ran(1, 6.1361e-5)),
+            ("15728640 bytes (15.0MB) copied, 0.029 seconds, 517.2MB/s", ran(15728640, 0.029)),
+            ("15728640 bytes (15 M) copied, 0.029 s, 517 M/s", ran(15728640, 0.029)),
+            ("16384000 bytes transferred in 0.012345 secs (1327176995 bytes/sec)", ran(16384000, 0.012345)),
+            ("16384000字节（16 MB，16 MiB）已复制，0.0334089 s，490 MB/s", ran(16384000, 0.0334089)),
+            ("16384000 байт (16 MB, 16 MiB) скопирован, 0,0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
+            ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", Some(Summary::Nothing)),
+            // A minute is no second, whatever it is called.
+            ("16384000 bytes copied, 0.0334089 min, 8.2 MB/s", Some(Summary::Contradiction)),
+            ("16384000 bytes (16 MB, 16 MiB) copied, 0.334089 s, 490 MB/s", Some(Summary::Contradiction)),
+            ("99999999999999999999 bytes copied, 1 s, 1 MB/s", Some(Summary::Contradiction)),
+            ("3 drives were copied", None),
+            ("4000+0 records out", None),
+            ("", None),
+        ] {
+            assert_eq!(summary(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn records_and_commands() {
+        assert_eq!(records("4000+0 Datensätze ein"), Some((4000, 0)));
+        assert_eq!(records("记录了81920+1 的读入"), Some((81920, 1)));
+        assert_eq!(records("1+1 = 2"), None);
+        assert_eq!(records("a+b"), None);
+        let write = command("pi@pi:~ $ sudo dd if=/dev/zero of=/mnt/a/x bs=1M count=64 oflag=direct; sync");
+        let write = write.expect("a command");
+        assert_eq!((write.direction, write.on.as_deref()), (Some(Direction::Write), Some("/mnt/a/x")));
+        assert_eq!((write.block, write.caching), (Some(MIB), Some(Caching::Direct)));
+        let read = command("for i in 1 2 3; do dd if=/mnt/a/x of=/dev/null bs=4k; done").expect("a command");
+        assert_eq!(
+            (read.direction, read.block, read.caching),
+            (Some(Direction::Read), Some(4096), Some(Caching::Buffered))
+        );
+        let copy = command("dd if=/dev/sda of=/dev/sdb").expect("a command");
+        assert_eq!((copy.direction, copy.on, copy.caching), (None, None, None));
+        assert_eq!(command("we used dd to copy"), None);
+    }
+}

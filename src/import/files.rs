@@ -1,0 +1,87 @@
+//! Finds and reads the files that a person names.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use super::{ContentError, ImportError, MAX_FILE, read};
+use crate::record::{Imported, Said};
+
+/// No directory of results has more.
+const MOST: usize = 10_000;
+
+/// What became of the files that were named.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What was understood, in the order of the names.
+    pub taken: Vec<Imported>,
+    /// Files below a directory that are no results, and why.
+    pub refused: Vec<ImportError>,
+}
+
+/// Reads files, and all files below directories. Links inside directories are not followed.
+///
+/// # Errors
+/// Where a file that was named itself can't be read or is no result.
+pub fn files(paths: &[PathBuf], said: &Said) -> Result<Found, ImportError> {
+    let mut found = Found::default();
+    for path in paths {
+        let unreadable = |source| ImportError::Unreadable { path: path.clone(), source };
+        let meta = fs::metadata(path).map_err(unreadable)?;
+        if meta.is_file() {
+            found.taken.push(one(path, said)?);
+        } else if meta.is_dir() {
+            for file in below(path)? {
+                match one(&file, said) {
+                    Ok(imported) => found.taken.push(imported),
+                    Err(e) => found.refused.push(e),
+                }
+            }
+        } else {
+            return Err(ImportError::NoFile { path: path.clone() });
+        }
+    }
+    Ok(found)
+}
+
+/// Files below a directory, in order of their names.
+fn below(top: &Path) -> Result<Vec<PathBuf>, ImportError> {
+    let mut files = Vec::new();
+    let mut directories = vec![top.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let unreadable = |source| ImportError::Unreadable { path: directory.clone(), source };
+        for entry in fs::read_dir(&directory).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let kind = entry.file_type().map_err(unreadable)?;
+            if kind.is_dir() {
+                directories.push(entry.path());
+            } else if kind.is_file() {
+                files.push(entry.path());
+            }
+            if files.len() + directories.len() > MOST {
+                return Err(ImportError::TooMany { path: top.to_owned(), most: MOST });
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn one(path: &Path, said: &Said) -> Result<Imported, ImportError> {
+    let unreadable = |source| ImportError::Unreadable { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let bytes = file.metadata().map_err(unreadable)?.len();
+    let mut content = Vec::new();
+    if bytes <= MAX_FILE {
+        file.take(MAX_FILE + 1).read_to_end(&mut content).map_err(unreadable)?;
+    }
+    let bytes = bytes.max(content.len() as u64);
+    if bytes > MAX_FILE {
+        return Err(ImportError::TooLarge { path: path.to_owned(), bytes });
+    }
+    let refuse = |why: ContentError| ImportError::Content { path: path.to_owned(), why };
+    let imported = read(&content, said).map_err(refuse)?;
+    Ok(Imported { file: path.display().to_string(), ..imported })
+}

@@ -1,0 +1,304 @@
+//! fio's JSON, of fio 2 and 3: `jobs`, or `client_stats` where clients measured, with any text around it.
+//!
+//! fio 3 tells bytes and nanoseconds, fio 2 KiB and microseconds by names that say so less clearly; `io_bytes` was in KiB up
+//! to some fio 2, so its unit is known only by `bw` and `runtime`.
+
+mod asked;
+mod same;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::{Deserializer, Value};
+
+use self::{
+    asked::{Known, measured},
+    same::Same,
+    told::{Way, load},
+};
+use super::{ContentError, MOST, note, sane};
+use crate::{
+    record::{Half, Imported},
+    units::{Direction, count},
+};
+
+/// What every document of fio holds.
+const MARK: &str = "\"fio version\"";
+
+/// Within so many bytes of its beginning a document says that it is fio's, unless its keys were sorted.
+const NEAR: usize = 4096;
+
+/// One document.
+#[derive(Debug, Deserialize)]
+struct Document {
+    #[serde(rename = "fio version")]
+    version: Option<String>,
+    timestamp: Option<f64>,
+    #[serde(rename = "global options", default)]
+    global: Options,
+    jobs: Option<Vec<Job>>,
+    client_stats: Option<Vec<Job>>,
+    disk_util: Option<Vec<Disk>>,
+}
+
+type Options = BTreeMap<String, Value>;
+
+#[derive(Debug, Deserialize)]
+struct Disk {
+    name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Job {
+    jobname: Option<String>,
+    groupid: Option<f64>,
+    error: Option<f64>,
+    /// Old versions tell none, nor do sums over clients.
+    #[serde(rename = "job options")]
+    options: Option<Options>,
+    read: Option<Way>,
+    write: Option<Way>,
+    /// Of both, where `unified_rw_reporting` was asked for.
+    mixed: Option<Way>,
+    trim: Option<Way>,
+    hostname: Option<String>,
+}
+
+impl Job {
+    /// What was asked for by this name, where the job's options are told.
+    fn option<'a>(&'a self, run: &Run<'a>, name: &str) -> Option<&'a str> {
+        self.options.as_ref()?.get(name).or_else(|| run.global.get(name)).and_then(Value::as_str)
+    }
+}
+
+/// What is common to the jobs of a document.
+struct Run<'a> {
+    tool: String,
+    line: u64,
+    global: &'a Options,
+    /// Tells whether two documents' global options are the same.
+    asked: u32,
+    several_hosts: bool,
+}
+
+/// Reads all documents, and gives the rest of the text, each line where it was.
+pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
+    let mut found = Imported::default();
+    if !text.contains(MARK) {
+        return Ok((found, text.to_owned()));
+    }
+    // Old versions print numbers that are none, which JSON doesn't have.
+    let text = mend(text);
+    let mut rest = String::with_capacity(text.len());
+    let mut same = Same::default();
+    let (mut at, mut line, mut first, mut empty) = (0, 1, true, None);
+    while let Some((begin, near)) = next(&text, at, std::mem::take(&mut first)) {
+        rest.push_str(&text[at..begin]);
+        line += lines(&text[at..begin]);
+        at = begin;
+        let (document, length) = match document(&text[begin..], line, begin as u64) {
+            // A brace of some log, far from anything of fio's.
+            Err(ContentError::Json { .. }) if !near => continue,
+            other => other?,
+        };
+        if let Some(document) = document {
+            match take(&document, line, &mut found, &mut same) {
+                // Of several documents some may be of runs that failed.
+                Err(nothing @ ContentError::Nothing { .. }) => empty = empty.or(Some(nothing)),
+                other => other?,
+            }
+        }
+        let inside = lines(&text[begin..begin + length]);
+        rest.extend(std::iter::repeat_n('\n', inside as usize));
+        line += inside;
+        at = begin + length;
+    }
+    rest.push_str(&text[at..]);
+    same.settle(&mut found);
+    match empty {
+        Some(e) if found.loads.is_empty() => return Err(e),
+        Some(e) => note(&mut found, format!("Of the others: {e}.")),
+        None => {}
+    }
+    Ok((found, rest))
+}
+
+fn lines(text: &str) -> u64 {
+    text.bytes().filter(|b| *b == b'\n').count() as u64
+}
+
+/// Where the next document begins: at a brace that begins a line and has fio's mark near it, or, where keys were sorted,
+/// at the `first` brace of a text that has it anywhere; and whether the mark is near.
+fn next(text: &str, from: usize, first: bool) -> Option<(usize, bool)> {
+    let mut mark = from + text[from..].find(MARK)?;
+    let mut at = from;
+    for line in text[from..].split_inclusive('\n') {
+        let begin = at + line.len() - line.trim_start().len();
+        at += line.len();
+        if !text[begin..].starts_with('{') {
+            continue;
+        }
+        if mark < begin {
+            mark = begin + text[begin..].find(MARK)?;
+        }
+        let near = mark - begin < NEAR;
+        if first || near {
+            return Some((begin, near));
+        }
+    }
+    None
+}
+
+/// The document that `text` begins with, where it is fio's, and its length.
+fn document(text: &str, line: u64, begin: u64) -> Result<(Option<Document>, usize), ContentError> {
+    let mut stream = Deserializer::from_str(text).into_iter::<Document>();
+    let cut_off = || ContentError::CutOff { line, at: begin + text.len() as u64 };
+    match stream.next() {
+        Some(Ok(document)) => {
+            let is = document.version.is_some() || document.jobs.is_some() || document.client_stats.is_some();
+            Ok((is.then_some(document), stream.byte_offset()))
+        }
+        Some(Err(e)) => {
+            let before: usize =
+                text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
+            // A number without its last digits is as cut off as one without a brace.
+            if e.is_eof() || e.is_syntax() && before + e.column() >= text.trim_end().len() {
+                return Err(cut_off());
+            }
+            let what = e.to_string();
+            let what = what.split(" at line ").next().unwrap_or_default().to_owned();
+            let line = line + (e.line() as u64).saturating_sub(1);
+            Err(ContentError::Json { line, column: e.column() as u64, what })
+        }
+        None => Err(cut_off()),
+    }
+}
+
+/// `: -nan,` becomes `: null,`, at the same length so that places stay what they are.
+fn mend(text: &str) -> String {
+    [(": -nan", ": null"), (": nan", ":null"), (": -inf", ": null"), (": inf", ":null")]
+        .into_iter()
+        .filter(|(none, _)| text.contains(none))
+        .fold(text.to_owned(), |text, (none, null)| {
+            let ends = [",", "\n", "\r", " ", "}"];
+            ends.iter().fold(text, |text, end| text.replace(&format!("{none}{end}"), &format!("{null}{end}")))
+        })
+}
+
+/// Takes what a document tells.
+fn take(document: &Document, line: u64, found: &mut Imported, same: &mut Same) -> Result<(), ContentError> {
+    let nothing = |why: String| ContentError::Nothing { line, why };
+    let tool = match document.version.as_deref() {
+        Some(version) => version.replacen("fio-", "fio ", 1),
+        None => "fio".to_owned(),
+    };
+    let mut jobs: Vec<&Job> = document.jobs.iter().chain(&document.client_stats).flatten().collect();
+    let sum = |job: &Job| job.jobname.as_deref() == Some("All clients");
+    if !jobs.iter().all(|job| sum(job)) {
+        jobs.retain(|job| !sum(job));
+    }
+    let hosts: BTreeSet<&str> = jobs.iter().filter_map(|job| job.hostname.as_deref()).collect();
+    if let (Some(host), 1) = (hosts.first(), hosts.len()) {
+        found.board.get_or_insert_with(|| (*host).to_owned());
+    }
+    if let Some([Disk { name: Some(name) }]) = document.disk_util.as_deref() {
+        found.drive.get_or_insert_with(|| name.clone());
+    }
+    if let Some(at) = document.timestamp.filter(|at| (1.0..1e11).contains(at)) {
+        let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(at as u64);
+        found.measured.get_or_insert_with(|| humantime::format_rfc3339_seconds(at).to_string());
+    }
+    if found.loads.len() + jobs.len() > MOST {
+        return Err(ContentError::TooMany);
+    }
+    let asked = serde_json::to_vec(&measured(&document.global)).unwrap_or_default();
+    let asked = crc32fast::hash(&asked);
+    let run = Run { tool, line, global: &document.global, asked, several_hosts: hosts.len() > 1 };
+    let before = found.loads.len();
+    same.document += 1;
+    let mut at = 0;
+    while at < jobs.len() {
+        // Copies of a job, which numjobs made, are one load together.
+        let copies = jobs[at..].iter().take_while(|job| is_copy(jobs[at], job)).count();
+        job(&run, &jobs[at..at + copies], found, same);
+        at += copies;
+    }
+    let mut groups: BTreeMap<u64, BTreeSet<&Option<String>>> = BTreeMap::new();
+    for job in &jobs {
+        groups.entry(job.groupid.unwrap_or_default().to_bits()).or_default().insert(&job.jobname);
+    }
+    if groups.values().any(|names| names.len() > 1) {
+        note(
+            found,
+            "Several jobs of a group ran at the same time: each speed is what one of them got.".to_owned(),
+        );
+    }
+    match jobs.len() as u64 {
+        0 => Err(nothing("it has no jobs".to_owned())),
+        n if found.loads.len() == before => Err(nothing(format!("{} without one", count(n, "job")))),
+        _ => Ok(()),
+    }
+}
+
+fn is_copy(first: &Job, other: &Job) -> bool {
+    let key = |job: &Job| (job.jobname.clone(), job.groupid.map(f64::to_bits), job.hostname.clone());
+    std::ptr::eq(first, other)
+        || first.groupid.is_some() && key(first) == key(other) && first.options == other.options
+}
+
+/// Takes a job, which may be several copies of it at the same time.
+fn job(run: &Run<'_>, copies: &[&Job], found: &mut Imported, same: &mut Same) {
+    let [first, ..] = copies else { return };
+    let name = first.jobname.clone().unwrap_or_default();
+    if let Some(error) = copies.iter().filter_map(|c| c.error).find(|e| *e != 0.0) {
+        note(found, format!("fio ended job '{name}' with error {error}: what it told may be a part only."));
+    }
+    if copies.iter().any(|c| c.trim.as_ref().and_then(|w| w.io_bytes).is_some_and(|b| b > 0.0)) {
+        note(found, format!("Job '{name}' also trimmed, which is left alone."));
+    }
+    let ways = |of: fn(&Job) -> Option<&Way>| -> Vec<&Way> {
+        copies.iter().filter_map(|c| of(c)).filter(|w| w.io_bytes.is_some_and(|b| b > 0.0)).collect()
+    };
+    let (reads, writes) = (ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()));
+    let mixed = ways(|j| j.mixed.as_ref());
+    for sync in ["sync", "fsync", "fdatasync"] {
+        let asked = first.option(run, sync);
+        if let Some(asked) = asked.filter(|v| !matches!(*v, "0" | "none")) {
+            note(
+                found,
+                format!("Job '{name}' synced while it ran ({sync}={asked}), which drivebench's loads don't."),
+            );
+        }
+    }
+    let known = Known::of(run, first, copies.len());
+    let mut add = |half: Option<Half>, ways: &[&Way], way: Option<Direction>| {
+        let load = load(&known, ways, found, &name);
+        let Some(mut load) = load else { return };
+        load.half = half;
+        load.direction = way.or(load.direction);
+        same.job(found.loads.len(), &known.key, half, first.groupid);
+        found.loads.push(load);
+    };
+    match (reads.is_empty(), writes.is_empty()) {
+        (true, true) => {}
+        (false, true) if known.share.is_none() => add(None, &reads, Some(Direction::Read)),
+        (true, false) if known.share.is_none() => add(None, &writes, Some(Direction::Write)),
+        _ => {
+            let share = known.share.or_else(|| share(&reads, &writes));
+            let way = share.map(|read_percent| Direction::Mixed { read_percent });
+            let both: Vec<&Way> = reads.iter().chain(&writes).copied().collect();
+            add(None, &both, way);
+            add(Some(Half::Reads), &reads, way);
+            add(Some(Half::Writes), &writes, way);
+        }
+    }
+    add(None, &mixed, None);
+}
+
+/// The percentage of reads among the operations, where an older fio doesn't tell what was asked for.
+fn share(reads: &[&Way], writes: &[&Way]) -> Option<u8> {
+    let iops = |ways: &[&Way]| ways.iter().filter_map(|w| w.iops).filter(|x| sane(*x)).sum::<f64>();
+    let (r, w) = (iops(reads), iops(writes));
+    (r + w > 0.0).then(|| (100.0 * r / (r + w)).round() as u8)
+}

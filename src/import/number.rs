@@ -1,0 +1,106 @@
+//! Numbers as programs print them in any locale.
+
+/// A number with a decimal point or a decimal comma, and an exponent where C's `%g` gives it one. A comma is never a
+/// thousands mark: none of the tools read here groups digits. `None` of anything else, of two marks, and of what is
+/// negative or no number.
+pub(super) fn decimal(text: &str) -> Option<f64> {
+    let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | 'e' | 'E' | '+' | '-');
+    let marks = text.matches(['.', ',']).count();
+    let starts = text.starts_with(|c: char| c.is_ascii_digit());
+    if text.len() > 32 || !starts || marks > 1 || !text.chars().all(plain) {
+        return None;
+    }
+    text.replace(',', ".").parse().ok().filter(|x| super::sane(*x))
+}
+
+/// A whole number of digits only; `None` of one that 64 bits don't hold.
+pub(super) fn whole(text: &str) -> Option<u64> {
+    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+}
+
+/// The decimal number a text begins with, and what follows it.
+pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
+    let inside = |(at, c): (usize, char)| {
+        let exponent = |before: &str| before.ends_with(['e', 'E']);
+        let next_digit =
+            |text: &str| text.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
+        match c {
+            '0'..='9' => true,
+            '.' | ',' => text[at + 1..].starts_with(|c: char| c.is_ascii_digit()),
+            'e' | 'E' => next_digit(&text[at + 1..]),
+            '+' | '-' => exponent(&text[..at]),
+            _ => false,
+        }
+    };
+    let end = text.char_indices().find(|&pair| !inside(pair)).map_or(text.len(), |(at, _)| at);
+    Some((decimal(&text[..end])?, &text[end..]))
+}
+
+/// What a unit of speed before its `/s` stands for, by powers of `kilo`: `MB` is 1000² or, where the tool means MiB,
+/// 1024². A unit with an `i` is always of 1024.
+pub(super) fn unit(name: &str, kilo: f64) -> Option<f64> {
+    let short = name.strip_suffix('B').unwrap_or(name);
+    let (prefix, kilo) = match short.strip_suffix('i') {
+        Some(prefix) => (prefix, 1024.0),
+        None => (short, kilo),
+    };
+    let power = match prefix {
+        "" if name == "B" => 0,
+        "k" | "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        _ => return None,
+    };
+    Some(kilo.powi(power))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decimal_comma_is_never_a_thousands_mark() {
+        for (text, value) in [
+            ("1,931", 1.931),
+            ("16,4534", 16.4534),
+            ("0.0334089", 0.0334089),
+            ("6.1361e-05", 6.1361e-5),
+            ("6,1361e-05", 6.1361e-5),
+            ("1e+03", 1000.0),
+            ("3", 3.0),
+        ] {
+            assert_eq!(decimal(text), Some(value), "{text}");
+        }
+        for text in
+            ["", "1,234.5", "1.234,5", "1,234,567", "-1", "NaN", "inf", "1e999", "x", ".5", "+1", "0x10"]
+        {
+            assert_eq!(decimal(text), None, "{text}");
+        }
+        assert_eq!(leading("531.2MB/s"), Some((531.2, "MB/s")));
+        assert_eq!(leading("7 s, 1"), Some((7.0, " s, 1")));
+        assert_eq!(leading("16, 2"), Some((16.0, ", 2")));
+        assert_eq!(leading("x"), None);
+    }
+
+    #[test]
+    fn units_of_both_kinds() {
+        assert_eq!(
+            [unit("MB", 1000.0), unit("MB", 1024.0), unit("MiB", 1000.0)],
+            [Some(1e6), Some(1048576.0), Some(1048576.0)]
+        );
+        assert_eq!(
+            [unit("B", 1000.0), unit("M", 1024.0), unit("kB", 1000.0)],
+            [Some(1.0), Some(1048576.0), Some(1000.0)]
+        );
+        assert_eq!([unit("", 1000.0), unit("bit", 1000.0), unit("octets", 1000.0)], [None; 3]);
+    }
+
+    #[test]
+    fn whole_numbers_never_wrap() {
+        assert_eq!(whole("18446744073709551615"), Some(u64::MAX));
+        for text in ["18446744073709551616", "", "-1", "1 000", "1.0", "+1"] {
+            assert_eq!(whole(text), None, "{text}");
+        }
+    }
+}

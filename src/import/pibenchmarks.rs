@@ -1,0 +1,304 @@
+//! What PiBenchmarks (TheRemote/PiBenchmarks, Storage.sh) prints: hdparm, dd, fio, iozone, and the table at its end.
+//!
+//! The tools' own lines are more precise than the table, which is read for what they don't tell.
+
+use super::{
+    dd::Command,
+    note,
+    number::{decimal, leading, whole},
+    sane,
+};
+use crate::{
+    record::{Imported, Told},
+    units::{Caching, Direction, KIB, MIB, Pattern},
+};
+
+/// What is known of the page so far.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    /// It is PiBenchmarks' and no other log.
+    is: bool,
+    /// The lines are dd's.
+    dd: bool,
+    /// iozone was asked to go past the page cache.
+    iozone_direct: Option<bool>,
+    /// Rows of the table, for what no tool told itself.
+    table: Vec<(Told, bool)>,
+    lines: u64,
+}
+
+/// iozone's columns that PiBenchmarks fills.
+const IOZONE: [(&str, Direction, Pattern); 6] = [
+    ("write", Direction::Write, Pattern::Sequential),
+    ("rewrite", Direction::Write, Pattern::Sequential),
+    ("read", Direction::Read, Pattern::Sequential),
+    ("reread", Direction::Read, Pattern::Sequential),
+    ("random read", Direction::Read, Pattern::Random),
+    ("random write", Direction::Write, Pattern::Random),
+];
+
+impl Page {
+    /// The command of the dd lines that follow, where the page tells it.
+    pub(super) fn section(&self) -> Option<Command> {
+        if self.is && self.dd { Command::of_pibenchmarks() } else { None }
+    }
+
+    /// Takes a line where it is one of the page's.
+    pub(super) fn line(&mut self, line: &str, found: &mut Imported) -> bool {
+        self.lines += 1;
+        let text = line.trim();
+        self.heading(text, found)
+            || self.hdparm(text, found)
+            || self.fio(text, found)
+            || self.iozone(text, found)
+            || self.row(text)
+    }
+
+    fn heading(&mut self, text: &str, found: &mut Imported) -> bool {
+        let field = |name: &str| {
+            let rest = text.split_once(&format!("{name}: "))?.1;
+            let value = rest.split(" - ").next().unwrap_or_default().trim();
+            (!value.is_empty() && !value.ends_with(':')).then(|| value.to_owned())
+        };
+        if let Some(test) = text.strip_prefix("Running ").and_then(|t| t.strip_suffix(" ...")) {
+            let ours = ["HDParm tests", "dd tests", "fio write test", "fio read test", "iozone test"];
+            self.is |= ours.contains(&test);
+            self.dd = test == "dd tests";
+            ours.contains(&test)
+        } else if text.starts_with("Board information: ") {
+            self.is = true;
+            found.board = field("Model").or(found.board.take());
+            true
+        } else if text.contains(" has been detected as /") && self.is {
+            true
+        } else if ["Drive information: ", "MicroSD information: ", "MMC Type: "]
+            .iter()
+            .any(|h| text.starts_with(h))
+            && self.is
+        {
+            let name: Vec<String> = [field("Manufacturer"), field("Model")].into_iter().flatten().collect();
+            if !name.is_empty() {
+                found.drive = Some(name.join(" "));
+            }
+            true
+        } else if let Some(score) = text.strip_prefix("Score: ").and_then(decimal).filter(|_| self.is) {
+            note(found, format!("PiBenchmarks gave it a score of {score}, which is no speed."));
+            true
+        } else if let Some(began) = text.strip_prefix("Run began: ") {
+            note(found, format!("iozone began on {began}, by the clock of the machine."));
+            true
+        } else if let Some(command) = text.strip_prefix("Command line used: ") {
+            self.iozone_direct = Some(command.split_whitespace().any(|w| w == "-I"));
+            true
+        } else {
+            // Said again in other words, with units that some versions take from other numbers.
+            ["HDParm: ", "DD Write Speed: ", "RandRead: "].iter().any(|h| text.starts_with(h)) && self.is
+        }
+    }
+
+    /// `Timing O_DIRECT disk reads: 1318 MB in  3.00 seconds = 439.28 MB/sec`; hdparm's MB are MiB.
+    fn hdparm(&mut self, text: &str, found: &mut Imported) -> bool {
+        let Some((what, rest)) = text.strip_prefix("Timing ").and_then(|t| t.split_once(':')) else {
+            return false;
+        };
+        let told = || {
+            let (amount, rest) = leading(rest.trim_start())?;
+            let (unit, rest) = rest.trim_start().split_once(" in ")?;
+            let (seconds, rest) = leading(rest.trim_start())?;
+            let (rate, per) = leading(
+                rest.trim_start().strip_prefix("seconds")?.trim_start().strip_prefix('=')?.trim_start(),
+            )?;
+            let factor = |unit: &str| match unit {
+                "MB" => Some(MIB as f64),
+                "kB" => Some(KIB as f64),
+                _ => None,
+            };
+            let speed = rate * factor(per.trim_start().strip_suffix("/sec")?)?;
+            let bytes = amount * factor(unit)?;
+            let fits = seconds > 0.0 && sane(speed) && (bytes / seconds / speed - 1.0).abs() < 0.2;
+            fits.then_some((bytes, seconds, speed))
+        };
+        let Some((bytes, seconds, speed)) = told() else { return false };
+        let cached = what.contains("cached reads");
+        if !cached && !what.contains("disk reads") {
+            return false;
+        }
+        let direct = what.contains("O_DIRECT");
+        found.loads.push(Told {
+            tool: "hdparm".to_owned(),
+            name: Some(if cached { "cached reads" } else { "disk reads" }.to_owned()),
+            direction: Some(Direction::Read),
+            pattern: Some(Pattern::Sequential),
+            depth: Some(1),
+            jobs: Some(1),
+            caching: Some(if direct { Caching::Direct } else { Caching::Buffered }),
+            bytes: Some(bytes as u64),
+            seconds: Some(seconds),
+            speed,
+            line: self.lines,
+            ..Told::default()
+        });
+        true
+    }
+
+    /// `FIO results - 4k RandWrite: 2684 IOPS (10736 KB/s) - 4k RandRead: 7543 IOPS (30173 KB/s)`
+    fn fio(&mut self, text: &str, found: &mut Imported) -> bool {
+        let Some(results) = text.strip_prefix("FIO results - ") else { return false };
+        self.is = true;
+        let mut taken = false;
+        for part in results.split(" - ") {
+            let direction = match part.split_once(':').map(|(name, _)| name) {
+                Some("4k RandWrite") => Direction::Write,
+                Some("4k RandRead") => Direction::Read,
+                _ => continue,
+            };
+            let Some((iops, speed)) = part.split_once(": ").and_then(|(_, told)| iops(told)) else {
+                continue;
+            };
+            taken = true;
+            found.loads.push(Told { iops: Some(iops), ..self.fio_load(direction, speed) });
+        }
+        taken
+    }
+
+    /// By `--minimal`, with what the script asks of fio.
+    fn fio_load(&self, direction: Direction, speed: f64) -> Told {
+        Told {
+            tool: "fio".to_owned(),
+            direction: Some(direction),
+            pattern: Some(Pattern::Random),
+            block: Some(4 * KIB),
+            depth: Some(64),
+            jobs: Some(1),
+            caching: Some(Caching::Direct),
+            speed,
+            line: self.lines,
+            ..Told::default()
+        }
+    }
+
+    /// `81920  4  8433  8082  21524  21344  21376  8068`: KiB, KiB a record, then KiB/s of each test.
+    fn iozone(&mut self, text: &str, found: &mut Imported) -> bool {
+        let Some(direct) = self.iozone_direct else { return false };
+        let numbers: Vec<u64> = text.split_whitespace().map_while(whole).collect();
+        let [total, record, rates @ ..] = &numbers[..] else { return false };
+        let whole_line = numbers.len() == text.split_whitespace().count();
+        if !whole_line || rates.is_empty() || rates.len() > IOZONE.len() || *record == 0 {
+            return false;
+        }
+        for ((name, direction, pattern), rate) in IOZONE.into_iter().zip(rates).filter(|(_, rate)| **rate > 0)
+        {
+            let speed = *rate as f64 * KIB as f64;
+            let (Some(bytes), Some(block), true) =
+                (total.checked_mul(KIB), record.checked_mul(KIB), sane(speed))
+            else {
+                return false;
+            };
+            found.loads.push(Told {
+                tool: "iozone".to_owned(),
+                name: Some(name.to_owned()),
+                direction: Some(direction),
+                pattern: Some(pattern),
+                block: Some(block),
+                depth: Some(1),
+                jobs: Some(1),
+                caching: direct.then_some(Caching::Direct),
+                bytes: Some(bytes),
+                speed,
+                line: self.lines,
+                ..Told::default()
+            });
+        }
+        true
+    }
+
+    /// A row of the table: `DD   Disk Write   418 MB/s`.
+    fn row(&mut self, text: &str) -> bool {
+        let cells: Vec<&str> = text.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
+        let [tool, test, result] = cells[..] else { return false };
+        let told = |factor: f64, unit: &str| {
+            let speed = decimal(result.strip_suffix(unit)?.trim_end())? * factor;
+            (sane(speed) && speed > 0.0).then_some(speed)
+        };
+        let base = |name: &str, direction, pattern, speed| Told {
+            tool: name.to_owned(),
+            direction: Some(direction),
+            pattern: Some(pattern),
+            depth: Some(1),
+            jobs: Some(1),
+            speed,
+            line: self.lines,
+            ..Told::default()
+        };
+        let (read, write) = (Direction::Read, Direction::Write);
+        let ordered = Pattern::Sequential;
+        let mut doubtful = false;
+        let load = match (tool, test) {
+            ("HDParm", "Disk Read" | "Cached Disk Read") => {
+                let exact = told(MIB as f64, "MB/sec").or_else(|| told(KIB as f64, "kB/sec"));
+                doubtful = exact.is_none();
+                let name = if test == "Disk Read" { "disk reads" } else { "cached reads" };
+                exact
+                    .or_else(|| told(MIB as f64, "MB/s"))
+                    .map(|speed| Told { name: Some(name.to_owned()), ..base("hdparm", read, ordered, speed) })
+            }
+            ("DD", "Disk Write") => told(1e6, "MB/s").map(|speed| Told {
+                block: Some(4 * KIB),
+                caching: Some(Caching::BufferedFsync),
+                ..base("dd", write, ordered, speed)
+            }),
+            ("FIO", "4k random read" | "4k random write") => {
+                let direction = if test.ends_with("read") { read } else { write };
+                iops(result).map(|(iops, speed)| Told { iops: Some(iops), ..self.fio_load(direction, speed) })
+            }
+            ("IOZone", "4k read" | "4k write" | "4k random read" | "4k random write") => {
+                let name = test.trim_start_matches("4k ");
+                let (direction, pattern) =
+                    IOZONE.iter().find(|(n, ..)| *n == name).map_or((read, ordered), |(_, d, p)| (*d, *p));
+                told(KIB as f64, "KB/s").map(|speed| Told {
+                    name: Some(name.to_owned()),
+                    block: Some(4 * KIB),
+                    caching: Some(Caching::Direct),
+                    ..base("iozone", direction, pattern, speed)
+                })
+            }
+            _ => None,
+        };
+        let Some(load) = load else { return false };
+        self.is = true;
+        self.table.push((load, doubtful));
+        true
+    }
+
+    /// Takes from the table what no tool's own line told.
+    pub(super) fn finish(self, found: &mut Imported) {
+        for (row, doubtful) in self.table {
+            let same = |l: &Told| {
+                (&l.tool, l.direction, l.pattern) == (&row.tool, row.direction, row.pattern)
+                    && (l.name == row.name || l.tool != "hdparm" && l.tool != "iozone")
+            };
+            if found.loads.iter().any(same) {
+                continue;
+            }
+            if doubtful {
+                note(
+                    found,
+                    "The table's MB/s of hdparm is only as good as the script: some versions write MB/s where hdparm said kB/s."
+                        .to_owned(),
+                );
+            }
+            found.loads.push(row);
+        }
+        if self.is {
+            found.tool = "PiBenchmarks".to_owned();
+        }
+    }
+}
+
+/// `2684 IOPS (10736 KB/s)`, where fio's KB are KiB: operations and bytes a second.
+fn iops(text: &str) -> Option<(f64, f64)> {
+    let (iops, rest) = leading(text.trim())?;
+    let kib = rest.trim_start().strip_prefix("IOPS (")?.strip_suffix(')')?.strip_suffix("KB/s")?;
+    let speed = decimal(kib.trim_end())? * KIB as f64;
+    (sane(speed) && speed > 0.0).then_some((iops, speed))
+}

@@ -1,0 +1,233 @@
+//! `drivebench import`: what other tools told, from their real output to the sentences.
+
+#[path = "support/cli.rs"]
+mod cli;
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use std::{fs, path::Path};
+
+use cli::{Cli, Done};
+use drivebench::{
+    analyse::Rules,
+    engine::sim::{Board, Model, Zone},
+    experiments::LoadName,
+    inventory::Inventory,
+    record::{End, Event, How, SCHEMA, Start, Store},
+};
+use modelled::{ask, carry_out, only, plan, target};
+
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/import");
+
+/// Runs an import where the samples lie, so that their names are the same everywhere.
+fn import(cli: &Cli, args: &[&str]) -> Done {
+    let mut command = cli.command(["import"].iter().chain(args));
+    let output = command.current_dir(SAMPLES).output().expect("drivebench starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Done {
+        code: output.status.code().expect("not killed"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
+
+/// The name of the run that was kept.
+fn kept(done: &Done) -> String {
+    assert_eq!(done.code, 0, "{}", done.err);
+    done.err.split("Kept as ").nth(1).and_then(|t| t.split(' ').next()).expect("a run's name").to_owned()
+}
+
+/// Text without the line ends that depend on a path's length.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What is the same every time: all but the time of the import and the version.
+fn still(text: &str) -> String {
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    let line = |l: &str| if l.starts_with("imported 2") { "imported NOW".to_owned() } else { l.to_owned() };
+    text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+#[test]
+fn real_output_of_each_tool() {
+    for (name, args) in [
+        ("fio_3", &["fio-3.33-several.json"][..]),
+        ("fio_3_repeated", &["fio-3.33-repeated.json"]),
+        ("fio_3_client", &["fio-3.33-client.txt"]),
+        ("fio_2", &["fio-2.2.10.json"]),
+        ("fio_2_client", &["fio-2.6-client.json"]),
+        ("dd_loop", &["dd-loop.txt", "--drive", "4C530001", "--board", "Pi Zero 2 W"]),
+        ("dd_german", &["dd-de.txt"]),
+        ("dd_german_said_to_write", &["dd-de.txt", "--rw", "write", "--drive", "4C530001"]),
+        ("dd_progress", &["dd-progress.txt"]),
+        ("pibenchmarks", &["pibenchmarks-switch.txt"]),
+        ("pibenchmarks_table", &["pibenchmarks-table.txt"]),
+        ("pibenchmarks_that_failed", &["pibenchmarks-no-hdparm.txt"]),
+    ] {
+        let cli = Cli::new();
+        let done = import(&cli, args);
+        let run = kept(&done);
+        insta::assert_snapshot!(name, still(&done.out));
+        assert_eq!(cli.run(["results", "show", &run]).out, done.out, "{name} shows the same again");
+    }
+}
+
+#[test]
+fn every_format_and_report_knows_an_import() {
+    let cli = Cli::new();
+    let run = kept(&import(&cli, &["fio-3.33-repeated.json", "--board", "Pi Zero 2 W"]));
+    let show = |format| cli.run(["results", "show", &run, "--format", format]).out.replace(&run, "RUN");
+    insta::assert_snapshot!(show("csv"));
+    let json: serde_json::Value = serde_json::from_str(&show("json")).expect("JSON");
+    assert_eq!(json["experiment"], "import");
+    assert_eq!(json["estimates"][0]["name"], "write throughput");
+    assert_eq!(json["estimates"][1]["estimate"]["high"], serde_json::Value::Null);
+    assert!(show("markdown").contains("| write | 583 MB/s |"), "{}", show("markdown"));
+    let place = Cli::directory();
+    let report = place.path().join("report");
+    let done = cli.run(["report", &run, "--out", report.to_str().expect("UTF-8")]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let page = fs::read_to_string(report.join("report.html")).expect("a page");
+    assert!(page.contains("583 MB/s") && !page.contains("inf"), "{page}");
+    for which in [&["--board", "zero 2"][..], &["--experiment", "import"], &["--drive", "vda"]] {
+        let list = cli.run([&["results", "list"], which].concat());
+        assert!(list.out.contains(&run), "{which:?}: {}", list.out);
+    }
+    assert_eq!(cli.run(["run", "import"]).code, 2, "nobody can run it");
+}
+
+/// Keeps a run of sequential 4 KiB writes on a modelled drive, as if it had been a real one.
+fn measured(cli: &Cli) -> String {
+    let ask =
+        only(LoadName::Write, ask(vec![target("4C530001", 62_000_000_000, false)], Rules::quick(), 4096));
+    let plan = plan(&ask).expect("plans");
+    let model = Model {
+        capacity: 62_000_000_000,
+        write: vec![Zone { from: 0, rate: 9e6 }],
+        read: vec![Zone { from: 0, rate: 20e6 }],
+        ..Model::default()
+    };
+    let start = |run: String| Start {
+        schema: SCHEMA,
+        run,
+        at: "2026-05-01T10:00:00Z".to_owned(),
+        version: "0.1.0".to_owned(),
+        command: vec!["drivebench".to_owned()],
+        experiment: plan.experiment.clone(),
+        targets: vec![],
+        inventory: Inventory::default(),
+    };
+    let (run, mut writer) = Store::at(cli.store()).create(start).expect("a record");
+    for mut event in carry_out(&plan, &Board { drives: vec![model], buses: vec![], seed: 1 }).expect("runs") {
+        if let Event::Step { engine, .. } = &mut event {
+            engine.name = "psync".to_owned();
+            engine.modelled = false;
+        }
+        writer.append(&event).expect("appends");
+    }
+    writer
+        .append(&Event::End(End { how: How::Finished, at: "2026-05-01T10:01:00Z".to_owned() }))
+        .expect("appends");
+    run
+}
+
+#[test]
+fn an_import_stands_beside_a_measured_run_and_says_what_is_unknown() {
+    let cli = Cli::new();
+    let ours = measured(&cli);
+    let iozone = kept(&import(&cli, &["pibenchmarks-switch.txt", "--drive", "4C530001"]));
+    let fio = kept(&import(&cli, &["fio-2.2.10.json"]));
+    let dd = kept(&import(&cli, &["dd-de.txt", "--rw", "write"]));
+    let compared = |a: &str, b: &str| {
+        let done = cli.run(["results", "compare", a, b]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        let names = [(&ours, "OURS"), (&iozone, "IOZN"), (&fio, "FIO2"), (&dd, "DDDE")];
+        names.iter().fold(still(&done.out), |text, (run, name)| text.replace(*run, name))
+    };
+    insta::assert_snapshot!(
+        [compared(&ours, &iozone), compared(&ours, &fio), compared(&dd, &fio)].join("----\n")
+    );
+}
+
+#[test]
+fn the_same_content_is_imported_once() {
+    let cli = Cli::new();
+    let run = kept(&import(&cli, &["dd-loop.txt"]));
+    let place = Cli::directory();
+    fs::copy(Path::new(SAMPLES).join("dd-loop.txt"), place.path().join("other name")).expect("copies");
+    let other = place.path().join("other name");
+    let done = cli.run([Path::new("import"), &other]);
+    assert_eq!((done.code, done.out.as_str()), (2, ""));
+    assert!(words(&done.err).contains(&format!("holds the same as {run}")), "{}", done.err);
+    assert_eq!(cli.run(["results", "rm", &run]).code, 0);
+    assert_eq!(cli.run([Path::new("import"), &other]).code, 0);
+}
+
+#[test]
+fn a_directory_is_all_files_below_it_each_judged_by_itself() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    // As bench-fio leaves them: a directory a device, block size and so on, with logs beside the JSON.
+    let deep = place.path().join("sda/4k");
+    fs::create_dir_all(&deep).expect("directories");
+    for (to, from) in
+        [("randread-1-1.json", "fio-3.33-several.json"), ("randread-2-1.json", "fio-3.33-repeated.json")]
+    {
+        fs::copy(Path::new(SAMPLES).join(from), deep.join(to)).expect("copies");
+    }
+    let whole = fs::read(Path::new(SAMPLES).join("fio-2.2.10.json")).expect("reads");
+    fs::write(deep.join("randread-3-1.json"), &whole[..1000]).expect("writes");
+    fs::write(deep.join("randread-1-1_bw.1.log"), "500, 4915, 0, 4096\n1000, 5120, 0, 4096\n")
+        .expect("writes");
+    fs::write(deep.join("empty"), "").expect("writes");
+    std::os::unix::fs::symlink("..", deep.join("loop")).expect("links");
+    let done = cli.run(["import", place.path().to_str().expect("UTF-8")]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let err = done.err.replace(&*place.path().to_string_lossy(), "DIR");
+    let err = words(&err).replace("Left alone", "\nLeft alone").replace(" \n", "\n");
+    insta::assert_snapshot!(err);
+    assert_eq!(done.out.lines().count(), 3, "{}", done.out);
+    assert_eq!(cli.run(["results"]).out.lines().count(), 3);
+}
+
+#[test]
+fn bad_input_is_refused_and_nothing_is_kept() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let file = |name: &str, content: &[u8]| {
+        let path = place.path().join(name);
+        fs::write(&path, content).expect("writes");
+        path.display().to_string()
+    };
+    let whole = fs::read(Path::new(SAMPLES).join("fio-3.33-several.json")).expect("reads");
+    let good = Path::new(SAMPLES).join("dd-loop.txt").display().to_string();
+    let big = file("big", b"");
+    fs::File::options().write(true).open(&big).expect("opens").set_len(65 << 20).expect("grows");
+    let empty_directory = place.path().join("none");
+    fs::create_dir(&empty_directory).expect("a directory");
+    let damaged = String::from_utf8_lossy(&whole).replacen("\"runtime\": 88", "\"runtime\": \"soon\"", 1);
+    let cases: Vec<Vec<String>> = vec![
+        vec![],
+        vec![file("missing", b"").replace("missing", "nowhere")],
+        vec![file("empty", b"\n")],
+        vec![file("letter", b"Dear all,\nthe disk is fast.\n")],
+        vec![file("cut.json", &whole[..whole.len() / 2])],
+        vec![file("damaged.json", damaged.as_bytes())],
+        vec![big],
+        vec!["/dev/null".to_owned()],
+        vec![empty_directory.display().to_string()],
+        // What is good is not kept either, where a file that was named is not.
+        vec![good.clone(), file("cut2.json", &whole[..900])],
+        vec![good.clone(), "--drive".to_owned(), " ".to_owned()],
+        vec![good, "--rw".to_owned(), "both".to_owned()],
+    ];
+    let mut said = Vec::new();
+    for args in &cases {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let done = cli.run([&["import"], &args[..]].concat());
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{args:?}: {}", done.err);
+        let text = done.err.replace(&*place.path().to_string_lossy(), "DIR").replace(SAMPLES, "SAMPLES");
+        said.push(words(&text));
+    }
+    insta::assert_snapshot!(said.join("\n"));
+    assert!(!cli.store().exists() || cli.run(["results"]).out.is_empty(), "something was kept");
+}
