@@ -11,7 +11,7 @@ use super::{Output, Usage, args::Report, results};
 use crate::{
     findings::Findings,
     report::{html, markdown, plot},
-    units::decimal_bytes,
+    units::{count, decimal_bytes},
 };
 
 pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -42,9 +42,9 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
     write(&dir, &files).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
     output.note(&format!(
-        "Wrote {}: report.html for a browser, report.md with {} pictures for a page of yours, {} in all.",
+        "Wrote {}: report.html for a browser, report.md with {} for a page of yours, {} in all.",
         dir.display(),
-        files.len() - 2,
+        count(files.len() as u64 - 2, "picture"),
         decimal_bytes(bytes as u64)
     ));
     output.note("Serials of drives and paths are in it: look through it before you publish it.");

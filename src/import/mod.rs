@@ -19,7 +19,7 @@ pub use files::{Found, files};
 
 use crate::{
     record::{Imported, Said, Told},
-    units::{Direction, Pattern, size},
+    units::{Direction, Pattern, count, size},
 };
 
 /// No file is larger; the largest outputs of a single run have some MiB.
@@ -79,7 +79,7 @@ pub enum ContentError {
     #[error("it is empty")]
     Empty,
     /// No known format.
-    #[error("no result was found in its {lines} lines; understood are {FORMATS}")]
+    #[error("no result was found in its {}; understood are {FORMATS}", count(*lines, "line"))]
     Unknown {
         /// How many lines it has.
         lines: u64,
