@@ -153,15 +153,7 @@ pub(super) fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
         run: start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
         experiment: NAME.to_owned(),
         question: "what did another tool tell?".to_owned(),
-        modelled: false,
-        context: Vec::new(),
-        tables: Vec::new(),
-        figures: Vec::new(),
-        verdicts: Vec::new(),
-        flags: Vec::new(),
-        reproduce: Vec::new(),
-        estimates: Vec::new(),
-        origin: Origin::default(),
+        ..Findings::default()
     };
     let Some(imported) = imported else {
         findings.flags.push("Nothing was kept: the record ends before what was imported.".to_owned());

@@ -9,7 +9,7 @@ pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
 use crate::analyse::Estimate;
 
 /// What a run found, ready to be drawn by any report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     /// The run's short name.
     pub run: String,

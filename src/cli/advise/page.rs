@@ -3,7 +3,7 @@
 use super::gather::Gathered;
 use crate::{
     advise::{Answer, Sure, Topic},
-    findings::{Findings, Origin},
+    findings::Findings,
     inventory::Inventory,
     report::{Format, Style, render, wrapped},
     units::count,
@@ -76,18 +76,12 @@ fn broken(command: &str, width: usize) -> String {
 pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
     let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a));
     let findings = Findings {
-        run: String::new(),
         experiment: "advise".to_owned(),
         question: "what follows from what is here and what was measured?".to_owned(),
         modelled: answers.iter().any(|a| a.modelled),
-        context: Vec::new(),
-        tables: Vec::new(),
-        figures: Vec::new(),
         verdicts: answers.iter().map(verdict).collect(),
-        flags: Vec::new(),
         reproduce: commands(answers).into_iter().map(|(c, topics)| format!("{c}  # {topics}")).collect(),
-        estimates: Vec::new(),
-        origin: Origin::default(),
+        ..Findings::default()
     };
     render(&findings, Format::Markdown, style)
 }

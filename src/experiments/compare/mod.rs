@@ -1,19 +1,22 @@
 //! Two results side by side, whatever experiment they come from: does one differ from the other?
 
+mod unlike;
+mod words;
+
 use std::collections::BTreeMap;
 
-use super::{
-    Reading,
-    cells::{column, value},
-    imports,
+use self::{
+    unlike::unlike,
+    words::{bounded, figure, sentence, short, shown, times},
 };
+use super::{Reading, cells::column, imports};
 use crate::{
-    analyse::compare::{More, Ratio, across_runs, ratio, to_tell_apart},
-    findings::{Axis, Curve, Figure, Findings, Named, Origin, Point, Style, Table},
+    analyse::compare::{across_runs, ratio},
+    findings::{Findings, Named, Table},
     inventory::{Kind, Target},
     plan::{Measure, Plan},
-    record::{Event, Imported, Start, Told},
-    units::{Content, EngineInfo, count, decimal_bytes, duration, rate},
+    record::{Event, Imported, Start},
+    units::EngineInfo,
 };
 
 /// A stored run, as far as comparing needs it.
@@ -168,14 +171,7 @@ pub fn compare(a: (&Side, Option<&str>), b: Option<(&Side, Option<&str>)>) -> Re
         experiment: "compare".to_owned(),
         question: "do they differ?".to_owned(),
         modelled: first.findings.modelled || second.findings.modelled,
-        context: Vec::new(),
-        tables: Vec::new(),
-        figures: Vec::new(),
-        verdicts: Vec::new(),
-        flags: Vec::new(),
-        reproduce: Vec::new(),
-        estimates: Vec::new(),
-        origin: Origin::default(),
+        ..Findings::default()
     };
     let pairs = pairs(a, b)?;
     let several = pairs.len() > 1 && b.is_some();
@@ -296,198 +292,4 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
     findings.verdicts.extend(said);
     Ok(())
-}
-
-/// Both speeds of every load, side by side.
-fn figure(speeds: &[(Named, Named)], on: Option<&str>, (a, b): (&str, &str)) -> Option<Figure> {
-    let curve = |(x, y): &(Named, Named)| {
-        Curve::new(&x.name, Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
-    };
-    let said =
-        |(x, y): &(Named, Named)| format!("{}: {} and {}", x.name, value(&x.estimate), value(&y.estimate));
-    let on = on.map(|on| format!(", {on}")).unwrap_or_default();
-    (!speeds.is_empty()).then(|| Figure {
-        title: format!("speeds of {a} and {b}{on}"),
-        text: speeds.iter().map(said).collect::<Vec<_>>().join("; ") + ".",
-        n: format!("n = {}, 95 % intervals", count(2 * speeds.len() as u64, "speed")),
-        x: Axis::named("", [a, b].map(str::to_owned)),
-        y: Axis::speed(),
-        curves: speeds.iter().map(curve).collect(),
-        ..Figure::default()
-    })
-}
-
-/// Columns for a name above numbers.
-const HEAD: usize = 11;
-
-fn short(name: &str) -> String {
-    let length = name.chars().count();
-    if length <= HEAD {
-        name.to_owned()
-    } else {
-        format!("…{}", name.chars().skip(length + 1 - HEAD).collect::<String>())
-    }
-}
-
-fn shown(n: &Named) -> String {
-    match n.unit.as_str() {
-        "B/s" => rate(n.estimate.value),
-        "s" => duration(n.estimate.value),
-        "B" => decimal_bytes(n.estimate.value as u64),
-        _ => format!("{:.3}", n.estimate.value),
-    }
-}
-
-/// Whether both ends of the interval are known.
-fn bounded(r: &Ratio) -> bool {
-    r.estimate.low > 0.0 && r.estimate.high.is_finite()
-}
-
-/// A ratio with its interval, as far as it has one.
-fn times(r: &Ratio) -> String {
-    let e = &r.estimate;
-    match (e.low > 0.0, e.high.is_finite()) {
-        (true, true) => format!("{:.2} ({:.2}–{:.2})", e.value, e.low, e.high),
-        (true, false) => format!("{:.2} (at least {:.2})", e.value, e.low),
-        (false, true) => format!("{:.2} (at most {:.2})", e.value, e.high),
-        (false, false) => format!("{:.2} (no interval)", e.value),
-    }
-}
-
-fn sentence(a: &Named, b: &Named, r: &Ratio, names: (&str, &str)) -> String {
-    let e = &r.estimate;
-    let (first, second) = names;
-    let what = &a.name;
-    if !bounded(r) {
-        return format!(
-            "{what}: {first} is {:.2} times {second}, but one of them has no interval, so nothing says whether \
-             that is chance. Repeat it.",
-            e.value
-        );
-    }
-    let interval = format!("95 %: {:.3} to {:.3}", e.low, e.high);
-    if r.different {
-        return format!("{what}: {first} is {:.3} times {second} ({interval}).", e.value);
-    }
-    let more = match (to_tell_apart(&a.estimate, &b.estimate), a.bytes.zip(b.bytes)) {
-        (Some(More::Bytes(times)), Some((x, y))) => {
-            let bytes = |n: u64| decimal_bytes(((times - 1.0).max(0.0) * n as f64) as u64);
-            format!(
-                " Were it as it looks, it would take about {} more of {first} and {} of {second} to be sure.",
-                bytes(x),
-                bytes(y)
-            )
-        }
-        (Some(More::Bytes(times)), None) => {
-            format!(" Were it as it looks, it would take about {times:.1} times as many runs of each to be sure.")
-        }
-        _ => " So small a difference no number of bytes decides: runs of one drive differ as much. Repeat both.".to_owned(),
-    };
-    format!("{what}: no real difference ({first} is {:.3} times {second}, {interval}).{more}", e.value)
-}
-
-/// What else differs, so that the comparison isn't of like with like.
-fn unlike(pair: &Pair<'_>, (a, b): (&str, &str)) -> Vec<String> {
-    let mut said = Vec::new();
-    let lab = |s: &Side| s.start.as_ref().and_then(|s| s.inventory.machine.lab.clone());
-    match (pair.a.0, pair.b.0) {
-        (x, y) if x.findings.modelled != y.findings.modelled => {
-            let (model, real) = if x.findings.modelled { (a, b) } else { (b, a) };
-            said.push(format!(
-                "Not like with like: {model} is virtual, a model's figures; {real} is of a real drive. The ratio \
-                 tells how well the model fits, nothing of the drive."
-            ));
-        }
-        (x, y) if lab(x) != lab(y) => {
-            said.push(format!("Not like with like: {a} and {b} are from different machines of the lab."));
-        }
-        _ => {}
-    }
-    let (left, right) = (loads(pair.a), loads(pair.b));
-    for (label, load) in &left {
-        let counts = |n: &Named| n.name.starts_with(label.as_str());
-        let counts = pair.a.0.findings.estimates.iter().any(counts);
-        let Some(other) = right.get(label).filter(|_| counts) else { continue };
-        if load.differs(other) {
-            let (x, y) = (load.told.describe(), other.told.describe());
-            said.push(format!("Not like with like: '{label}' is {x} in {a}, but {y} in {b}."));
-        }
-        for (run, load) in [(a, load), (b, other)] {
-            let unknown = load.told.unknown();
-            if !unknown.is_empty() {
-                said.push(format!("Of '{label}' in {run} is not known {}.", unknown.join(", nor ")));
-            }
-        }
-        if load.told.tool != other.told.tool && load.modelled == other.modelled {
-            let (x, y) = (&load.told.tool, &other.told.tool);
-            said.push(format!("Not like with like: '{label}' was moved by {x} in {a}, by {y} in {b}."));
-        }
-    }
-    let experiment = |s: &Side| {
-        let protocol = s.plan.as_ref().and_then(|p| p.protocol.clone());
-        protocol
-            .map_or(s.findings.experiment.clone(), |p| format!("{} by protocol {p}", s.findings.experiment))
-    };
-    let (x, y) = (experiment(pair.a.0), experiment(pair.b.0));
-    if x != y {
-        said.push(format!("{a} is a run of {x}, {b} of {y}: they may not measure alike."));
-    }
-    let target = |(side, at): (&'_ Side, usize)| side.targets()[at].kind;
-    if target(pair.a).zip(target(pair.b)).is_some_and(|(x, y)| x != y) {
-        said.push("Not like with like: one worked in a file, the other on the bare device.".to_owned());
-    }
-    said
-}
-
-/// A load on a target, measured or told.
-struct Asked {
-    told: Told,
-    /// What was written, where that is known.
-    content: Option<Content>,
-    modelled: bool,
-}
-
-impl Asked {
-    fn of(measure: &Measure, engine: &EngineInfo) -> Self {
-        let load = &measure.load;
-        let told = Told {
-            tool: engine.name.clone(),
-            direction: Some(load.direction),
-            pattern: Some(load.pattern),
-            block: Some(load.block),
-            depth: Some(load.depth),
-            jobs: Some(1),
-            caching: Some(load.caching),
-            ..Told::default()
-        };
-        Self { told, content: Some(load.content), modelled: engine.modelled }
-    }
-
-    /// Whether what is known of both isn't the same.
-    fn differs(&self, other: &Self) -> bool {
-        fn unlike<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
-            a.zip(b).is_some_and(|(a, b)| a != b)
-        }
-        let (a, b) = (&self.told, &other.told);
-        unlike(a.direction, b.direction)
-            || unlike(a.pattern, b.pattern)
-            || unlike(a.block, b.block)
-            || unlike(a.depth, b.depth)
-            || unlike(a.jobs, b.jobs)
-            || unlike(a.caching, b.caching)
-            || unlike(self.content, other.content)
-    }
-}
-
-/// Each load on this target by its label.
-fn loads((side, at): (&Side, usize)) -> BTreeMap<String, Asked> {
-    let of = side.done.values().filter(|(m, _)| m.targets.contains(&at));
-    let measured = of.map(|(m, engine)| (m.label.clone(), Asked::of(m, engine)));
-    let groups = side.imported.iter().flat_map(imports::groups);
-    let here = groups.filter(|g| side.targets().get(at).is_some_and(|place| place.given == g.target));
-    let told = here.filter_map(|g| {
-        let told = (*g.loads.first()?).clone();
-        Some((g.name, Asked { told, content: None, modelled: false }))
-    });
-    measured.chain(told).collect()
 }
