@@ -256,17 +256,7 @@ impl Record<'_> {
 /// The longest that one operation took, which another run may exceed.
 fn longest_of(target: &Target, label: &str, ns: u64) -> Named {
     let value = ns as f64 / 1e9;
-    Named {
-        target: target.given.clone(),
-        name: format!("{label} longest"),
-        unit: "s".to_owned(),
-        estimate: Estimate {
-            value,
-            low: value,
-            high: f64::INFINITY,
-            how: "the longest seen".to_owned(),
-            converged: false,
-        },
-        bytes: None,
-    }
+    let how = "the longest seen".to_owned();
+    let estimate = Estimate { value, low: value, high: f64::INFINITY, how, converged: false };
+    Named::new(&target.given, format!("{label} longest"), "s", estimate)
 }
