@@ -378,11 +378,24 @@ fn marks(chart: &mut Chart<'_, '_>, figure: &Figure, x: &Scale, y: &Scale) -> Dr
         area.draw(&Text::new(mark.label.clone(), at, words(FONT * 3 / 4, Role::Ink).pos(pos)))?;
     }
     let area = chart.plotting_area().strip_coord_spec();
+    let (tall, high) = (area.dim_in_pixel().1 as i32, FONT * 3 / 4 + 4);
     for band in &figure.bands {
-        let (left, _) = relative(chart, &area, (band.from, y.start));
-        let (_, bottom) = area.dim_in_pixel();
+        let left = relative(chart, &area, (band.from, y.start)).0 + 6;
+        let right = left + width_of(&band.label, FONT * 3 / 4);
+        let lines = figure.marks.iter().filter_map(|m| match m.at {
+            At::Y(at) => Some(relative(chart, &area, (x.start, at)).1),
+            At::X(_) => None,
+        });
+        let points = figure.curves.iter().flat_map(|c| &c.points);
+        let points = points.map(|p| relative(chart, &area, (p.x, p.y)));
+        let beside = points.filter(|(at, _)| (left..right).contains(at)).map(|(_, at)| at);
+        let taken: Vec<i32> = beside.chain(lines).collect();
+        // Where it covers least, from the bottom up; the top belongs to upright marks.
+        let covers = |row: &i32| taken.iter().filter(|at| (row - high - 4..row + 4).contains(*at)).count();
+        let rows = [tall - 6, tall * 3 / 4, tall / 2, tall / 4];
+        let row = rows.into_iter().min_by_key(covers).unwrap_or(tall - 6);
         let style = words(FONT * 3 / 4, Role::Ink).pos(Pos::new(HPos::Left, VPos::Bottom));
-        area.draw(&Text::new(band.label.clone(), (left + 6, bottom as i32 - 6), style))?;
+        area.draw(&Text::new(band.label.clone(), (left, row), style))?;
     }
     Ok(())
 }
