@@ -5,12 +5,11 @@ use super::{
     evidence::{Evidence, Wanted},
     ground::{Ground, Number},
     trend,
-    words::listed,
 };
 use crate::{
     analyse::{Estimate, compare},
     inventory::{Drive, Layer},
-    units::{count, decimal_bytes, duration, rate},
+    units::{count, decimal_bytes, duration, listed, rate},
 };
 
 /// A write that takes longer is a stop that people and clients notice.

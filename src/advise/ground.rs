@@ -7,6 +7,7 @@ use super::{
 use crate::{
     analyse::Estimate,
     inventory::{Drive, Inventory, Layer, Medium},
+    units::listed,
 };
 
 /// The inventory and the evidence that counts, oldest first.
@@ -173,7 +174,7 @@ impl<'a> Ground<'a> {
 
     /// Several names: `a, b and c`.
     pub fn names(&self, drives: &[&Drive]) -> String {
-        words::listed(&drives.iter().map(|d| self.name(d)).collect::<Vec<_>>())
+        listed(&drives.iter().map(|d| self.name(d)).collect::<Vec<_>>())
     }
 
     /// Whether a run was made on another board than this.

@@ -4,11 +4,11 @@ use super::{
     Answer, Sure, Topic, commands,
     ground::Ground,
     trend::{self, Trend},
-    words::{capital, listed, the_drives},
+    words::the_drives,
 };
 use crate::{
     inventory::Drive,
-    units::{duration, rate},
+    units::{capital, duration, listed, rate},
 };
 
 /// Findings of the inventory that bear on whether drives last, and whether their numbers hold.
@@ -113,8 +113,7 @@ fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], 
 fn words(ground: &Ground<'_>, drives: &[&Drive], quiet: bool) -> String {
     let told = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
     let unknown = ground.inventory.unknown_health();
-    let reasons: Vec<String> =
-        unknown.iter().map(|(why, of)| format!("{} ({why})", listed_names(of))).collect();
+    let reasons: Vec<String> = unknown.iter().map(|(why, of)| format!("{} ({why})", listed(of))).collect();
     match (told, &reasons[..]) {
         (0, []) => "How drives judge themselves, `sudo drivebench advise --health` asks.".to_owned(),
         (0, reasons) => format!("No drive tells of its state: {}.", reasons.join("; ")),
@@ -123,8 +122,4 @@ fn words(ground: &Ground<'_>, drives: &[&Drive], quiet: bool) -> String {
         }
         _ => "Other drives that tell of their state tell of no trouble.".to_owned(),
     }
-}
-
-fn listed_names(names: &[&str]) -> String {
-    listed(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
 }

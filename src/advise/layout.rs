@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     inventory::Drive,
-    units::{count, decimal_bytes, percent, rate},
+    units::{capital, count, decimal_bytes, listed, percent, rate},
 };
 
 /// raid0 below this gain is not worth twice the risk.
@@ -41,10 +41,8 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
                     format!("{} ({}, {})", layer.name, layer.kind, count(on.len() as u64, "drive"))
                 })
                 .collect();
-            let says = format!(
-                "Built already: {}. To change it, copy the data elsewhere first.",
-                super::words::listed(&names)
-            );
+            let says =
+                format!("Built already: {}. To change it, copy the data elsewhere first.", listed(&names));
             Answer::new(Topic::Layout, Sure::Inferred, says)
         }
         [] => Answer::new(
@@ -54,7 +52,7 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
         ),
         [one] => {
             let says = format!("{} alone: a layout takes two drives or more.", ground.name(one));
-            Answer::new(Topic::Layout, Sure::Inferred, super::words::capital(&says))
+            Answer::new(Topic::Layout, Sure::Inferred, capital(&says))
         }
         several => choose(ground, several),
     };

@@ -5,11 +5,11 @@ use super::{
     evidence::{Evidence, Wanted},
     ground::{Ground, Number},
     wire::{Wire, called, narrowest, usable},
-    words::{capital, the_drives},
+    words::the_drives,
 };
 use crate::{
     inventory::{Drive, Inventory},
-    units::{percent, rate},
+    units::{capital, percent, rate},
 };
 
 /// The most that the drives move in one direction.

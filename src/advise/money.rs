@@ -7,11 +7,11 @@ use super::{
     limits::{Flow, Held, flows, sure, told},
     published,
     wire::{Wire, called, narrowest, usable},
-    words::{capital, listed, times},
+    words::times,
 };
 use crate::{
     inventory::{Bus, BusKind, Drive, Medium},
-    units::rate,
+    units::{capital, listed, rate},
 };
 
 /// So near to what its slot carries that the slot is the limit.

@@ -1,15 +1,9 @@
 //! Where to swap: judged by the worst moment first, for all that runs waits through it.
 
-use super::{
-    Answer, Evidence, Sure, Topic, commands,
-    data::LONG,
-    evidence::Wanted,
-    ground::Ground,
-    words::{capital, listed},
-};
+use super::{Answer, Evidence, Sure, Topic, commands, data::LONG, evidence::Wanted, ground::Ground};
 use crate::{
     inventory::Drive,
-    units::{duration, size},
+    units::{capital, duration, listed, size},
 };
 
 /// With less memory than this swap is used, and compressed memory helps first.

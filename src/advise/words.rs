@@ -23,21 +23,6 @@ pub(super) fn name(inventory: &Inventory, drive: &Drive) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
-}
-
-/// The text with a capital at its beginning.
-pub(super) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|c| c.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
-}
-
 /// A ratio: `1.9 times`.
 pub(super) fn times(ratio: f64) -> String {
     if ratio >= 9.95 { format!("{ratio:.0} times") } else { format!("{ratio:.1} times") }

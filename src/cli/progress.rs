@@ -89,7 +89,7 @@ impl Watcher for Show<'_> {
                 if let Way::Live = self.how {
                     self.output.redraw(None);
                 }
-                let Some((_, m)) = self.plan.measures().find(|(at, _)| at == step) else { return };
+                let Some(m) = self.plan.measure(*step) else { return };
                 let well = matches!(outcome.ended, Ended::Finished | Ended::Stopped);
                 if well && self.plan.measures().filter(|(_, o)| o.label == m.label).count() > EACH {
                     return;

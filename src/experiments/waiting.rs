@@ -72,7 +72,7 @@ fn is_serial(plan: &Plan, step: usize) -> bool {
 }
 
 fn names(plan: &Plan, step: usize, target: usize) -> (String, String) {
-    let label = plan.measures().find(|(at, _)| *at == step).map(|(_, m)| match m.repetition {
+    let label = plan.measure(step).map(|m| match m.repetition {
         1 => m.label.clone(),
         n => format!("{} {n}", m.label),
     });

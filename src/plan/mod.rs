@@ -261,6 +261,14 @@ impl Plan {
         })
     }
 
+    /// The measurement at this position.
+    pub fn measure(&self, step: usize) -> Option<&Measure> {
+        match self.steps.get(step)? {
+            Step::Measure(m) => Some(m),
+            Step::Scratch { .. } | Step::Errand(_) | Step::Arrange(_) => None,
+        }
+    }
+
     /// The errands among the steps, with their position.
     pub fn errands(&self) -> impl Iterator<Item = (usize, &Errand)> {
         self.steps.iter().enumerate().filter_map(|(i, s)| match s {

@@ -3,7 +3,10 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{plot, text::glued};
-use crate::findings::{Figure, Findings, Table};
+use crate::{
+    findings::{Figure, Findings, Table},
+    units::capital,
+};
 
 /// Light and dark, wide and narrow, screen and paper.
 const STYLE: &str = "\
@@ -36,17 +39,17 @@ pub fn html(all: &[Findings]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content="drivebench";
-                title { (first_up(&title)) }
+                title { (capital(&title)) }
                 style { (PreEscaped(STYLE)) (PreEscaped(plot::dark())) }
             }
             body {
                 main {
                     @if let [one] = all {
-                        article { h1 { (first_up(&one.question)) } (body(one, 0, true)) }
+                        article { h1 { (capital(&one.question)) } (body(one, 0, true)) }
                     } @else {
                         h1 { (title) }
                         @for (i, one) in all.iter().enumerate() {
-                            article { h2 { (first_up(&one.question)) } (body(one, i, false)) }
+                            article { h2 { (capital(&one.question)) } (body(one, i, false)) }
                         }
                     }
                     footer { p { "Worked out by drivebench from what it recorded. A speed in MB/s is 10⁶ bytes a second." } }
@@ -106,7 +109,7 @@ fn table(table: &Table) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label=(if table.title.is_empty() { "figures" } else { &table.title }) {
             table {
-                @if !table.title.is_empty() { caption { (first_up(&table.title)) } }
+                @if !table.title.is_empty() { caption { (capital(&table.title)) } }
                 thead { tr { @for (i, c) in table.columns.iter().enumerate() { th scope="col" class=[class(i)] { (c.name) } } } }
                 tbody {
                     @for row in &table.rows {
@@ -116,10 +119,4 @@ fn table(table: &Table) -> Markup {
             }
         }
     }
-}
-
-/// A sentence begins with a capital.
-fn first_up(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

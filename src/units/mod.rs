@@ -8,6 +8,7 @@ mod power;
 mod shell;
 mod size;
 mod window;
+mod words;
 
 pub use health::Health;
 pub use histogram::Histogram;
@@ -17,3 +18,4 @@ pub use power::Power;
 pub use shell::shell_word;
 pub use size::{KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size};
 pub use window::{Place, SlowOp, Window};
+pub use words::{capital, listed};

@@ -103,8 +103,8 @@ impl Seen {
             Event::Start(start) => self.start = Some((**start).clone()),
             Event::Plan { plan } => self.plan = Some(plan.clone()),
             Event::Step { step, engine, instead, .. } => {
-                let planned = self.plan.iter().flat_map(Plan::measures).find(|(at, _)| at == step);
-                let measure = instead.as_deref().or(planned.map(|(_, m)| m)).cloned();
+                let planned = self.plan.as_ref().and_then(|plan| plan.measure(*step));
+                let measure = instead.as_deref().or(planned).cloned();
                 self.done.extend(measure.map(|m| (*step, (m, engine.clone()))));
                 self.longest.retain(|(of, _), _| of != step);
             }

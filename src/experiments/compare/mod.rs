@@ -111,8 +111,7 @@ impl Side {
             Event::Plan { plan: p } => plan = Some(p.clone()),
             Event::Imported(i) => imported = Some((**i).clone()),
             Event::Step { step, engine, instead, .. } => {
-                let planned = plan.iter().flat_map(Plan::measures).find(|(at, _)| at == step);
-                let measure = instead.as_deref().or(planned.map(|(_, m)| m));
+                let measure = instead.as_deref().or(plan.as_ref().and_then(|p| p.measure(*step)));
                 done.extend(measure.map(|m| (*step, (m.clone(), engine.clone()))));
             }
             _ => {}

@@ -1,7 +1,6 @@
 //! What limits loads that run at the same time.
 
 use super::{
-    headroom::capital,
     seen::{Group, Set},
     shared::Shared,
     strain::{Level, Strain},
@@ -11,7 +10,7 @@ use crate::{
         Estimate, compare, repeat,
         sharing::{self, sharing},
     },
-    units::{duration, percent, rate},
+    units::{capital, duration, percent, rate},
 };
 
 /// What was found of one load.

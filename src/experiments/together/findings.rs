@@ -18,7 +18,7 @@ use crate::{
     inventory::{Inventory, Target},
     plan::Plan,
     record::Event,
-    units::{count, percent, rate},
+    units::{capital, count, percent, rate},
 };
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
@@ -43,7 +43,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.name == g.name)) {
         findings.verdicts.push(format!(
             "{}: not all of what an answer needs was measured: each target alone, and all at once.",
-            headroom::capital(&group.name)
+            capital(&group.name)
         ));
     }
     findings.verdicts.extend(headroom::buses(&answers, &shared));

@@ -3,7 +3,7 @@
 use super::{answer::Answer, answer::What, shared::Shared};
 use crate::{
     inventory::{BusKind, Inventory, NetworkPort, Target},
-    units::{Direction, percent, rate},
+    units::{Direction, capital, percent, rate},
 };
 
 /// What is unused of each bus that several targets share and that limits nothing.
@@ -89,9 +89,4 @@ fn port(
         );
     }
     Some(text)
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|c| c.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
 }

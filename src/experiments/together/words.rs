@@ -3,11 +3,10 @@
 use super::{
     super::cells::{ONE_RUN, within},
     answer::{Answer, Confidence, Limit, What},
-    headroom::capital,
 };
 use crate::{
     inventory::Target,
-    units::{Direction, percent, rate},
+    units::{Direction, capital, listed, percent, rate},
 };
 
 /// What limits one load, the answer first.
@@ -65,9 +64,5 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
 /// The targets by their names, or how many they are.
 fn names(members: &[usize], targets: &[Target]) -> String {
     let names: Vec<&str> = members.iter().map(|&m| targets[m].given.as_str()).collect();
-    match &names[..] {
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-        [] => String::new(),
-    }
+    listed(&names)
 }

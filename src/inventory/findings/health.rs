@@ -1,9 +1,9 @@
 //! What drives say of their own end, where they were asked.
 
-use super::{Finding, listed};
+use super::Finding;
 use crate::{
     inventory::Drive,
-    units::{count, percent},
+    units::{count, listed, percent},
 };
 
 /// Rated life that is used up to here deserves a word.

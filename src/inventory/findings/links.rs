@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::{
     inventory::{Bus, BusKind, Drive, Inventory, ceilings::of_link},
-    units::count,
+    units::{count, listed},
 };
 
 /// A link below what drive and port could do.
@@ -94,8 +94,7 @@ fn sharers<'a>(inventory: &'a Inventory, bus: &Bus) -> Sharers<'a> {
 fn describe(bus: &Bus, sharers: &Sharers<'_>, most: f64) -> Finding {
     let mut who = vec![count(sharers.drives.len() as u64, "drive")];
     who.extend(sharers.ports.iter().cloned());
-    let what =
-        format!("{} share {}: together they can't pass about {most:.0} MB/s.", super::listed(&who), bus.id);
+    let what = format!("{} share {}: together they can't pass about {most:.0} MB/s.", listed(&who), bus.id);
     let advice = if sharers.ports.is_empty() {
         "Put drives that work at once on buses that don't share."
     } else {

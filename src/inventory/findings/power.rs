@@ -1,7 +1,10 @@
 //! Power: too little of it, and drives that are put to sleep.
 
-use super::{Finding, listed};
-use crate::inventory::{Drive, Inventory};
+use super::Finding;
+use crate::{
+    inventory::{Drive, Inventory},
+    units::listed,
+};
 
 /// Undervoltage, throttling, and what all drives together may draw.
 pub(super) fn of_machine(inventory: &Inventory) -> Vec<Finding> {

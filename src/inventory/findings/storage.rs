@@ -1,9 +1,9 @@
 //! What drives are called, and how filesystems lie on them.
 
-use super::{Finding, listed};
+use super::Finding;
 use crate::{
     inventory::{Block, Drive, Inventory, Medium, identity::is_made_up},
-    units::{decimal_bytes, percent, size},
+    units::{decimal_bytes, listed, percent, size},
 };
 
 /// Flash and most disks write in blocks of 4 KiB at least, whatever they tell.

@@ -1,0 +1,29 @@
+//! How sentences are put together.
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(T::as_ref).collect();
+    match &names[..] {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// The text with a capital at its beginning.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_listed_and_sentences_begin_with_a_capital() {
+        assert_eq!([listed::<&str>(&[]), listed(&["a"])], ["", "a"]);
+        assert_eq!([listed(&["a", "b"]), listed(&["a", "b", "c"])], ["a and b", "a, b and c"]);
+        assert_eq!(["", "the bus", "éa", "ß"].map(capital), ["", "The bus", "Éa", "SS"]);
+    }
+}
