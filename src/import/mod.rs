@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(imported.loads.len(), 3);
         assert!(imported.loads.iter().all(|l| l.same_as.is_some() && l.same_as == imported.loads[0].same_as));
         // In one group they ran at the same time.
-        let together = imported(
+        let together = parse(
             &text.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"groupid\": 2", "\"groupid\": 0"),
         );
         assert!(together.loads.iter().all(|l| l.same_as.is_none()));
