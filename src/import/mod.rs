@@ -340,8 +340,7 @@ mod tests {
 
     #[test]
     fn clients_are_distinguished_from_their_sum() {
-        let [sum] = &parse(include_str!("../../tests/fixtures/import/fio-2.6-client.json")).loads[..]
-        else {
+        let [sum] = &parse(include_str!("../../tests/fixtures/import/fio-2.6-client.json")).loads[..] else {
             panic!("one load")
         };
         assert_eq!((sum.name.as_deref(), sum.bytes), (Some("All clients"), Some(2_021_176 * 1024)));
