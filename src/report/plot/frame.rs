@@ -76,7 +76,7 @@ impl Frame {
                 (Label::new(text, Anchor::End, left - 9.0, y - SIZE / 2.0).draw())
             }
             @for t in self.x.ticks() {
-                "\n" path.stroke.ink d=(format!("M{} {}v6", px(self.x(*t)), px(bottom))) {}
+                "\n" path.stroke.ink d=(format!("M{} {}v7", px(self.x(*t)), px(bottom))) {}
             }
             "\n" path.stroke.ink.thick d=(format!("M{} {}V{}H{}", px(left), px(top), px(bottom), px(right))) {}
             (y_label.draw())
@@ -91,7 +91,7 @@ impl Frame {
 
     /// Labels below the axis, none over another, and where they end.
     fn below(&self) -> (Vec<Label>, f64) {
-        let top = self.area.bottom + 9.0;
+        let top = self.area.bottom + 12.0;
         let label = |t: &f64| Label::new(self.x.write(*t), Anchor::Middle, self.x(*t), top);
         let mut labels: Vec<Label> = self.x.ticks().iter().map(label).collect();
         if !self.x.named() {

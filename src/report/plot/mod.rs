@@ -9,9 +9,9 @@ mod text;
 use maud::{Markup, PreEscaped, html};
 
 use super::colours;
-use crate::findings::{At, Axis, Figure, Point};
+use crate::findings::{At, Figure, Point};
 use frame::Frame;
-use text::{Anchor, Label, SIZE, TITLE, lines};
+use text::{Anchor, Label, SIZE, TITLE, clean, lines};
 
 /// A figure is so wide, and as high as it must be; a page shows it smaller or larger.
 const WIDTH: f64 = 800.0;
@@ -50,8 +50,8 @@ fn document(figure: &Figure, id: &str, before: Markup) -> Markup {
     html! {
         svg.figure xmlns="http://www.w3.org/2000/svg" width=(WIDTH) height=(height) viewBox={ "0 0 " (WIDTH) " " (height) }
             role="img" aria-labelledby={ (title) " " (text) } {
-            title id=(title) { (figure.title) }
-            desc id=(text) { (figure.text) " " (figure.n) }
+            title id=(title) { (clean(&figure.title)) }
+            desc id=(text) { (clean(&figure.text)) " " (clean(&figure.n)) }
             (before)
             (body)
             "\n"
@@ -84,27 +84,15 @@ fn body(figure: &Figure) -> (Markup, f64) {
     (drawn, (bottom + EDGE).ceil())
 }
 
-/// The figure without what can't be drawn: numbers that are none, and characters that no text may hold.
+/// The figure without what has no place in it: numbers that are infinite or none.
 fn drawable(figure: &Figure) -> Figure {
     let mut figure = figure.clone();
-    let clean = |text: &mut String| {
-        let bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
-        *text = text.chars().map(|c| if bad(c) { ' ' } else { c }).collect();
-    };
-    let axis = |axis: &mut Axis| {
-        [&mut axis.label, &mut axis.unit].into_iter().chain(&mut axis.names).for_each(clean);
-    };
-    [&mut figure.title, &mut figure.text, &mut figure.n].into_iter().for_each(clean);
-    [&mut figure.x, &mut figure.y].into_iter().for_each(axis);
     for curve in &mut figure.curves {
-        clean(&mut curve.name);
         curve.points.retain(|p| p.x.is_finite() && p.y.is_finite());
-        let known = |p: Point| p.interval.filter(|(low, high)| !low.is_nan() && !high.is_nan());
-        curve.points.iter_mut().for_each(|p| p.interval = known(*p));
+        let known = |p: &Point| p.interval.filter(|(low, high)| !low.is_nan() && !high.is_nan());
+        curve.points.iter_mut().for_each(|p| p.interval = known(p));
     }
-    figure.marks.iter_mut().for_each(|m| clean(&mut m.label));
     figure.marks.retain(|m| matches!(m.at, At::X(at) | At::Y(at) if at.is_finite()));
-    figure.bands.iter_mut().for_each(|b| clean(&mut b.label));
     figure.bands.retain(|b| b.from.is_finite() && b.to.is_finite());
     figure
 }

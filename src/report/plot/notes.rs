@@ -41,7 +41,9 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
             &mark.label,
             match mark.at {
                 At::X(_) => {
-                    rows(top + 3.0, LINE, &[(line.left + 8.0, Anchor::Start), (line.left - 8.0, Anchor::End)])
+                    let beside = [(line.left + 8.0, Anchor::Start), (line.left - 8.0, Anchor::End)];
+                    let across = rows(top + 3.0, LINE, &[last, first]);
+                    rows(top + 3.0, LINE, &beside).into_iter().chain(across).collect()
                 }
                 At::Y(_) => {
                     let columns = [last, first, ((left + right) / 2.0, Anchor::Middle)];

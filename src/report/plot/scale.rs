@@ -32,7 +32,7 @@ impl Scale {
         let (low, high) = shown.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
         let (from, to, ticks) = match (axis.names.len(), log) {
-            (0, true) if axis.unit == "B" => powers_of_two(low, high),
+            (0, true) if axis.unit == "B" => powers(2.0, f64::log2, low, high),
             (0, true) => decades(low, high),
             (0, false) => steps(if from_zero { low.min(0.0) } else { low }, high),
             (n, _) => (-0.5, n as f64 - 0.5, (0..n).map(|i| i as f64).collect()),
@@ -80,8 +80,8 @@ impl Scale {
     pub fn write(&self, value: f64) -> String {
         match (self.axis.unit.as_str(), self.log) {
             _ if self.named() => self.axis.names.get(value.round() as usize).cloned().unwrap_or_default(),
-            ("B", true) if value >= 1.0 => size(value.round() as u64),
-            ("s", true) => duration(value),
+            ("B", true) if (1.0..1e19).contains(&value) => size(value.round() as u64),
+            ("s", true) if (0.9e-9..1e9).contains(&value) => duration(value),
             _ => plain(value / self.unit.0),
         }
     }
@@ -111,26 +111,23 @@ fn steps(low: f64, high: f64) -> Range {
 
 /// 1, 2 and 5 times powers of ten, or where those are many, powers of ten.
 fn decades(low: f64, high: f64) -> Range {
-    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let last = last.max(first + 1);
-    let fine = (first..=last).flat_map(|e| [1.0, 2.0, 5.0].map(|f| f * 10f64.powi(e)));
-    let fine: Vec<f64> = fine.collect();
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32 + 1);
+    let fine: Vec<f64> = (first..=last).flat_map(|e| [1.0, 2.0, 5.0].map(|f| f * 10f64.powi(e))).collect();
     let from = fine.iter().rposition(|t| *t <= low * 1.001).unwrap_or(0);
     let to = fine.iter().position(|t| *t >= high * 0.999).unwrap_or(0).max(from + 1);
     if to - from <= TICKS {
         return (fine[from], fine[to], fine[from..=to].to_vec());
     }
-    let every = ((last - first) as usize).div_ceil(TICKS);
-    let ticks = (first..=last).step_by(every).map(|e| 10f64.powi(e)).collect();
-    (10f64.powi(first), 10f64.powi(last), ticks)
+    powers(10.0, f64::log10, low, high)
 }
 
-fn powers_of_two(low: f64, high: f64) -> Range {
-    let (first, last) = (low.log2().floor() as i32, high.log2().ceil() as i32);
-    let last = last.max(first + 1);
+/// Every or every so many powers of a base.
+fn powers(base: f64, log: fn(f64) -> f64, low: f64, high: f64) -> Range {
+    let first = log(low).floor() as i32;
+    let last = (log(high).ceil() as i32).max(first + 1);
     let every = ((last - first) as usize).div_ceil(TICKS);
-    let ticks = (first..=last).step_by(every).map(|e| 2f64.powi(e)).collect();
-    (2f64.powi(first), 2f64.powi(last), ticks)
+    let ticks = (first..=last).step_by(every).map(|e| base.powi(e)).collect();
+    (base.powi(first), base.powi(last), ticks)
 }
 
 #[cfg(test)]

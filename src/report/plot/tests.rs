@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{text::Area, *};
-use crate::findings::{Band, Curve, Mark, Style};
+use crate::findings::{Axis, Band, Curve, Mark, Style};
 
 /// A tag of the drawing: its name, its attributes, and the text behind it.
 struct Tag<'a> {

@@ -63,7 +63,7 @@ impl Label {
     pub fn draw(&self) -> Markup {
         let anchor = ["start", "middle", "end"][self.anchor as usize];
         let baseline = px(self.top + self.size * 0.8);
-        html! { "\n" text.ink x=(px(self.x)) y=(baseline) font-size=(self.size) text-anchor=(anchor) { (self.text) } }
+        html! { "\n" text.ink x=(px(self.x)) y=(baseline) font-size=(self.size) text-anchor=(anchor) { (clean(&self.text)) } }
     }
 }
 
@@ -93,15 +93,17 @@ pub fn lines(text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
 pub fn cut(text: &str, size: f64, room: f64) -> String {
     let chars: Vec<char> = text.chars().collect();
     let shorter = (0..chars.len()).rev().map(|n| chars[..n].iter().chain(&['…']).collect());
-    first_fit(text, shorter, size, room)
+    iter::once(text.to_owned()).chain(shorter).find(|t| width(t, size) <= room).unwrap_or_default()
 }
 
 /// The text, or `…` and its end: names of drives and paths differ there.
 pub fn cut_front(text: &str, size: f64, room: f64) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    first_fit(text, (1..=chars.len()).map(|n| ['…'].iter().chain(&chars[n..]).collect()), size, room)
+    let turned: String = text.chars().rev().collect();
+    cut(&turned, size, room).chars().rev().collect()
 }
 
-fn first_fit(text: &str, shorter: impl Iterator<Item = String>, size: f64, room: f64) -> String {
-    iter::once(text.to_owned()).chain(shorter).find(|t| width(t, size) <= room).unwrap_or_default()
+/// The text without characters that XML doesn't have.
+pub fn clean(text: &str) -> String {
+    let bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|c| if bad(c) { ' ' } else { c }).collect()
 }
