@@ -37,31 +37,22 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
     places.covered.extend(lines.iter().map(thick));
     let (first, last) = ((left + 6.0, Anchor::Start), (right - 6.0, Anchor::End));
     for (mark, line) in figure.marks.iter().zip(&lines) {
-        places.put(
-            &mark.label,
-            match mark.at {
-                At::X(_) => {
-                    let beside = [(line.left + 8.0, Anchor::Start), (line.left - 8.0, Anchor::End)];
-                    let across = rows(top + 3.0, LINE, &[last, first]);
-                    rows(top + 3.0, LINE, &beside).into_iter().chain(across).collect()
-                }
-                At::Y(_) => {
-                    let columns = [last, first, ((left + right) / 2.0, Anchor::Middle)];
-                    let below = rows(line.top + 4.0, LINE, &columns);
-                    let above = rows(line.top - HIGH - 4.0, -LINE, &columns);
-                    above.into_iter().zip(below).flat_map(|(above, below)| [above, below]).collect()
-                }
-            },
-        );
+        let beside = [(line.left + 8.0, Anchor::Start), (line.left - 8.0, Anchor::End), last, first];
+        let along = [last, first, ((left + right) / 2.0, Anchor::Middle)];
+        // Beside a level line even where bars are below the label: farther off it would seem to be another line's.
+        let rows = match mark.at {
+            At::X(_) => rows(top + 3.0, LINE, 60.0, &beside),
+            At::Y(_) => [(line.top - HIGH - 4.0, -LINE), (line.top + 4.0, LINE)]
+                .map(|(nearest, step)| rows(nearest, step, 1e5, &along))
+                .concat(),
+        };
+        places.put(&mark.label, rows);
     }
     for band in &figure.bands {
         let (from, to) = (frame.x(band.from.min(band.to)), frame.x(band.from.max(band.to)));
+        let columns = [(from + 6.0, Anchor::Start), (to - 6.0, Anchor::End), last];
         // Clear of the lowest line across.
-        let above = bottom - HIGH - 16.0;
-        places.put(
-            &band.label,
-            rows(above, -LINE, &[(from + 6.0, Anchor::Start), (to - 6.0, Anchor::End), last]),
-        );
+        places.put(&band.label, rows(bottom - HIGH - 16.0, -LINE, 60.0, &columns));
     }
     html! {
         @for l in &lines {
@@ -71,13 +62,16 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
     }
 }
 
-/// Where a text may stand: x, its upper edge, and what of it stands at x.
-type Place = (f64, f64, Anchor);
+/// Where a text may stand: x and what of the text stands there, its upper edge, and how bad that is.
+type Place = (f64, Anchor, f64, f64);
 
-/// All `columns` in one row after the other.
-fn rows(first: f64, step: f64, columns: &[(f64, Anchor)]) -> Vec<Place> {
-    let row = |n| columns.iter().map(move |(x, anchor)| (*x, first + f64::from(n) * step, *anchor));
-    (0..12).flat_map(row).collect()
+/// All `columns` in one row after the other; earlier columns are better, and each row is worse by `worse`.
+fn rows(first: f64, step: f64, worse: f64, columns: &[(f64, Anchor)]) -> Vec<Place> {
+    let place = |row: i32| {
+        let (top, cost) = (first + f64::from(row) * step, f64::from(row) * worse);
+        columns.iter().zip(0..).map(move |((x, anchor), n)| (*x, *anchor, top, cost + 100.0 * f64::from(n)))
+    };
+    (0..12).flat_map(place).collect()
 }
 
 /// Where texts may stand, and what stands there.
@@ -88,18 +82,18 @@ struct Places {
 }
 
 impl Places {
-    /// Puts a text on the best of `places`, of which earlier ones are better. It never covers another text: one that
-    /// finds no place is left out.
+    /// Puts a text on the best of `places`, where it covers little. It never covers another text: one that finds no
+    /// place is left out.
     fn put(&mut self, text: &str, places: Vec<Place>) {
         let Area { left, top, right, bottom } = self.frame;
         let text = cut(text, SIZE, right - left - 12.0);
-        let labels = places.into_iter().zip(0..).filter_map(|((x, y, anchor), n)| {
+        let labels = places.into_iter().filter_map(|(x, anchor, y, cost)| {
             let label = Label::new(text.clone(), anchor, x, y);
             let area = label.area();
             let inside = area.left > left && area.top >= top && area.right <= right && area.bottom <= bottom;
             let free = inside && self.texts.iter().all(|t| t.area().overlap(&area) == 0.0);
             let covers: f64 = self.covered.iter().map(|c| c.overlap(&area)).sum();
-            free.then_some((covers + 20.0 * f64::from(n), label))
+            free.then_some((covers + cost, label))
         });
         self.texts.extend(labels.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, label)| label));
     }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use unicode_width::UnicodeWidthStr;
 
 /// Sizes of text. A page on a phone shows figures at half their size.
-pub const TITLE: f64 = 25.0;
+pub const TITLE: f64 = 24.0;
 pub const SIZE: f64 = 21.0;
 /// The height of a text of this size, with what hangs below its line.
 pub const HIGH: f64 = SIZE * 1.05;
