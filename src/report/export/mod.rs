@@ -6,10 +6,7 @@ mod csv;
 mod json;
 mod openmetrics;
 
-use std::{
-    io::{self, Write},
-    time::SystemTime,
-};
+use std::io::{self, Write};
 
 use serde::Serialize;
 
@@ -137,12 +134,6 @@ impl Get {
             Self::Whole(of) => of(row).map_or(Cell::None, Cell::Whole),
         }
     }
-}
-
-/// Milliseconds since 1970 of an RFC 3339 text.
-fn milliseconds(text: &str) -> Option<i64> {
-    let since = humantime::parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_millis()).ok()
 }
 
 #[cfg(test)]

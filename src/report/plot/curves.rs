@@ -59,7 +59,7 @@ pub fn legend(figure: &Figure, top: f64) -> (Markup, f64) {
                 @match style {
                     Style::Line => (line(&[(x, middle), (x + SAMPLE, middle)], *look)),
                     Style::Dots => (marker(x + SAMPLE / 2.0, middle, *look)),
-                    Style::Bars => (bar(&Area { left: x + 8.0, top: top + 1.0, right: x + 32.0, bottom: top + SIZE - 1.0 }, *look)),
+                    Style::Bars => (bar(&around((x + SAMPLE / 2.0, middle), 10.0), *look)),
                 }
             }
             (Label::new(name, Anchor::Start, x + SAMPLE + 8.0, top).draw())
@@ -94,7 +94,8 @@ fn marker(x: f64, y: f64, look: usize) -> Markup {
 
 fn bar(area: &Area, look: usize) -> Markup {
     let (wide, high) = (px(area.right - area.left), px(area.bottom - area.top));
-    html! { "\n" rect class={ "fill " (colour(look)) } x=(px(area.left)) y=(px(area.top)) width=(wide) height=(high) {} }
+    let (x, y) = (px(area.left), px(area.top));
+    html! { "\n" rect class={ "fill " (colour(look)) } x=(x) y=(y) width=(wide) height=(high) {} }
 }
 
 /// All curves, and what they cover.
@@ -153,8 +154,9 @@ pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
 /// Intervals as upright lines.
 fn uprights(intervals: &[Area], class: &str) -> Markup {
     html! {
-        @for Area { left, right, top, bottom } in intervals {
-            "\n" path class={ "stroke curve " (class) } d=(format!("M{} {}V{}", px((left + right) / 2.0), px(*top), px(*bottom))) {}
+        @for a in intervals {
+            @let x = px((a.left + a.right) / 2.0);
+            "\n" path class={ "stroke curve " (class) } d=(format!("M{x} {}V{}", px(a.top), px(a.bottom))) {}
         }
     }
 }

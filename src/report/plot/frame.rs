@@ -58,7 +58,7 @@ impl Frame {
 
     /// Pixels between a place with a name and the next.
     pub fn place(&self) -> f64 {
-        self.x(1.0) - self.x(0.0)
+        self.x(0.5) - self.x(-0.5)
     }
 
     /// Axes, lines across, and what is written beside them; and where that ends.
@@ -109,7 +109,8 @@ impl Frame {
             (rows as f64 * self.place() - GAP).min(2.0 * (x - EDGE)).min(2.0 * (WIDTH - EDGE - x))
         };
         let fits = |rows: &usize| labels.iter().all(|l| width(&l.text, SIZE) <= room(l.x, *rows));
-        let rows = (1..=ROWS.min(labels.len())).find(fits).unwrap_or(ROWS);
+        let most = ROWS.min(labels.len());
+        let rows = (1..=most).find(fits).unwrap_or(most);
         for (i, label) in labels.iter_mut().enumerate() {
             label.top += (i % rows) as f64 * LINE;
             label.text = cut_front(&label.text, SIZE, room(label.x, rows));

@@ -48,8 +48,8 @@ fn document(figure: &Figure, id: &str, before: Markup) -> Markup {
     let (body, height) = body(figure);
     let (title, text) = (format!("{id}-t"), format!("{id}-d"));
     html! {
-        svg.figure xmlns="http://www.w3.org/2000/svg" width=(WIDTH) height=(height) viewBox={ "0 0 " (WIDTH) " " (height) }
-            role="img" aria-labelledby={ (title) " " (text) } {
+        svg.figure xmlns="http://www.w3.org/2000/svg" width=(WIDTH) height=(height)
+            viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-labelledby={ (title) " " (text) } {
             title id=(title) { (clean(&figure.title)) }
             desc id=(text) { (clean(&figure.text)) " " (clean(&figure.n)) }
             (before)

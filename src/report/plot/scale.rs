@@ -183,7 +183,7 @@ mod tests {
     proptest! {
         #[test]
         fn ticks_are_round_and_distinct_and_every_value_has_a_place(
-            values in vec(prop_oneof![-1e12..1e12f64, 1e-9..1.0f64, any::<f64>().prop_filter("a number", |v| v.is_finite())], 1..9),
+            values in vec(prop_oneof![-1e12..1e12f64, 1e-9..1.0f64, prop::num::f64::NORMAL], 1..9),
             unit in prop::sample::select(Vec::from(["B", "B/s", "s", "", "%"])), log: bool, from_zero: bool,
         ) {
             let axis = Axis { log, ..Axis::of("", unit) };
@@ -202,7 +202,8 @@ mod tests {
                 let steps = scale.ticks.windows(2).map(|pair| if log { pair[1] } else { pair[1] - pair[0] });
                 for step in steps {
                     let round = format!("{step:.3e}");
-                    prop_assert!(["1.000e", "2.000e", "5.000e"].iter().any(|r| round.starts_with(r)), "{} {:?}", step, scale);
+                    let known = ["1.000e", "2.000e", "5.000e"].iter().any(|r| round.starts_with(r));
+                    prop_assert!(known, "{} {:?}", step, scale);
                 }
             }
         }

@@ -177,6 +177,14 @@ fn crowded() -> Vec<Figure> {
         })
     };
     let level = |label: &str, at: f64| Mark { label: label.to_owned(), at: At::Y(at) };
+    let rising = |i: usize| {
+        let points = (6..20).map(|e| Point::new(2f64.powi(e), 1e5 * (f64::from(e) + i as f64)));
+        Curve::new(name(i), Style::Line, points)
+    };
+    let knee = |i: usize| Mark {
+        label: format!("knee, {}: 4.{i} KiB", name(i)),
+        at: At::X(4096.0 + 300.0 * i as f64),
+    };
     let bars = Figure {
         title: "read speed alone and at once".to_owned(),
         n: "3 runs at once, of 95 % intervals".to_owned(),
@@ -195,12 +203,12 @@ fn crowded() -> Vec<Figure> {
         ..Figure::default()
     };
     let lines = Figure {
-        title: "speed over transfer size, of a drive whose name is so long that the title takes more than one line".to_owned(),
+        title: "speed over transfer size, of a drive with a name that is too long for one line".to_owned(),
         n: "n = 6 repetitions a point".to_owned(),
         x: Axis::of("transfer size", "B").log(),
         y: Axis::speed().log(),
-        curves: (0..7).map(|i| Curve::new(name(i), Style::Line, (6..20).map(|e| Point::new(2f64.powi(e), 1e5 * f64::from(e + i as i32))))).collect(),
-        marks: (0..4).map(|i| Mark { label: format!("knee, {}: 4.{i} KiB", name(i)), at: At::X(4096.0 + 300.0 * i as f64) }).collect(),
+        curves: (0..7).map(rising).collect(),
+        marks: (0..4).map(knee).collect(),
         bands: vec![Band { label: "what the estimate uses".to_owned(), from: 65536.0, to: 524288.0 }],
         ..Figure::default()
     };

@@ -62,8 +62,8 @@ impl Label {
 
     pub fn draw(&self) -> Markup {
         let anchor = ["start", "middle", "end"][self.anchor as usize];
-        let baseline = px(self.top + self.size * 0.8);
-        html! { "\n" text.ink x=(px(self.x)) y=(baseline) font-size=(self.size) text-anchor=(anchor) { (clean(&self.text)) } }
+        let (x, y) = (px(self.x), px(self.top + self.size * 0.8));
+        html! { "\n" text.ink x=(x) y=(y) font-size=(self.size) text-anchor=(anchor) { (clean(&self.text)) } }
     }
 }
 
