@@ -6,7 +6,7 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path, time::Instant};
 
-use drivebench::inventory::{Inventory, Sysroot};
+use drivebench::{inventory::Inventory, sysroot::Sysroot};
 
 const DRIVES: usize = 24;
 const CALLS: usize = 50;

@@ -6,6 +6,7 @@
 pub mod advise;
 pub mod analyse;
 pub mod cli;
+pub mod conditions;
 pub mod engine;
 pub mod experiments;
 pub mod findings;
@@ -15,5 +16,7 @@ pub mod plan;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod sysroot;
+pub mod target;
 pub mod tools;
 pub mod units;

@@ -8,10 +8,10 @@ use drivebench::{
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
     experiments::{Baseline, Experiment},
     findings::Findings,
-    inventory::Target,
     plan::Protocol,
     record::Event,
     report::{Format, Style, render},
+    target::Target,
     units::MIB,
 };
 use modelled::{ask, carry_out, plan, target};

@@ -8,10 +8,11 @@ use drivebench::{
     engine::sim::{Board, Bus, Model, Noise, Stalls, Zone},
     experiments::{Ask, Bays, Experiment, LoadName},
     findings::Findings,
-    inventory::{Content, Drive, Mount, Partition, Target},
+    inventory::{Content, Drive, Mount, Partition},
     plan::{Plan, Step},
     record::{Done, End, Event, How},
     report::{Format, Style, render},
+    target::Target,
 };
 use modelled::{ask, carry_out};
 
@@ -67,9 +68,9 @@ fn target(at: usize, directory: bool) -> Target {
     Target {
         given: path.clone(),
         kind: if directory {
-            drivebench::inventory::Kind::Directory
+            drivebench::target::Kind::Directory
         } else {
-            drivebench::inventory::Kind::BlockDevice
+            drivebench::target::Kind::BlockDevice
         },
         path: path.into(),
         mount: directory.then_some(mount),
@@ -243,7 +244,7 @@ fn what_cannot_be_moved_or_known_again_is_refused() {
         of(|t| t.drives[0].shared_serial = true),
         of(|t| t.drives[0].bus = Some("mmc".to_owned())),
         of(|t| t.drives[0].controller = Some("3f980000.usb-usbv3".to_owned())),
-        of(|t| t.kind = drivebench::inventory::Kind::File),
+        of(|t| t.kind = drivebench::target::Kind::File),
         of(|t| t.layers = vec!["md0".to_owned()]),
         of(|t| *t = target(0, false)),
         Bays.plan(&asked(1, false)).expect_err("one").to_string(),

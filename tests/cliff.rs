@@ -212,6 +212,6 @@ fn what_it_is_not_for() {
     };
     let kind = |kind| refused(&|asked| asked.targets[0].kind = kind);
     insta::assert_snapshot!(
-        [kind(drivebench::inventory::Kind::File), kind(drivebench::inventory::Kind::BlockDevice)].join("\n")
+        [kind(drivebench::target::Kind::File), kind(drivebench::target::Kind::BlockDevice)].join("\n")
     );
 }

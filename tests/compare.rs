@@ -10,8 +10,8 @@ use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise, Zone},
     experiments::{Ask, LoadName},
-    inventory::Target,
     record::Store,
+    target::Target,
 };
 use modelled::{ask, only, plan, target};
 

@@ -11,12 +11,13 @@ use cli::{Cli, names};
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise},
-    experiments::{Ask, Experiment, Own, PageCache, SmallFiles},
+    experiments::{Ask, Experiment, Extra, PageCache, SmallFiles},
     findings::Findings,
-    inventory::{Mount, Target},
+    inventory::Mount,
     plan::{FileSet, Plan, Task},
-    record::{Event, Took},
+    record::{Event, TaskResult},
     report::{Format, Style, render},
+    target::Target,
     units::MIB,
 };
 use faultfs::FaultFs;
@@ -32,7 +33,7 @@ fn said(findings: &Findings) -> String {
     render(findings, Format::Text, Style::PLAIN)
 }
 
-fn asked(own: Own) -> Ask {
+fn asked(own: Extra) -> Ask {
     Ask { own, ..ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096) }
 }
 
@@ -53,7 +54,7 @@ fn recorded(plan: &Plan, seed: u64) -> Vec<Event> {
             Task::Pause { .. } | Task::Standby { .. } => continue,
         };
         let seconds = truth(write, set) * (1.0 + 0.04 * random.sample::<f64, _>(StandardNormal));
-        let took = Took { seconds, bytes: set.bytes(), files: set.files, ..Took::default() };
+        let took = TaskResult { seconds, bytes: set.bytes(), files: set.files, ..TaskResult::default() };
         events.push(Event::Errand { step, target: errand.target, took });
     }
     events
@@ -62,7 +63,7 @@ fn recorded(plan: &Plan, seed: u64) -> Vec<Event> {
 #[test]
 fn a_mix_that_was_not_measured_is_predicted() {
     let mix = FileSet { files: 300, size: 200_000 };
-    let own = Own { files: Some(mix.files), size: Some(mix.size), ..Own::default() };
+    let own = Extra { files: Some(mix.files), size: Some(mix.size), ..Extra::default() };
     let plan = SmallFiles.plan(&asked(own)).expect("plans");
     let (mut near, mut held) = (0, 0);
     for seed in 0..100 {
@@ -84,7 +85,7 @@ fn a_mix_that_was_not_measured_is_predicted() {
 
 #[test]
 fn what_lies_outside_is_a_guess_and_what_was_cut_short_counts_for_nothing() {
-    let plan = SmallFiles.plan(&asked(Own::default())).expect("plans");
+    let plan = SmallFiles.plan(&asked(Extra::default())).expect("plans");
     let events = recorded(&plan, 1);
     let text = |events: &[Event]| said(&SmallFiles.findings(&mut events.iter().cloned())).replace('\n', " ");
     let whole = text(&events);
@@ -97,9 +98,11 @@ fn what_lies_outside_is_a_guess_and_what_was_cut_short_counts_for_nothing() {
     let cut: Vec<Event> = events
         .iter()
         .map(|e| match e {
-            Event::Errand { step, target, took } => {
-                Event::Errand { step: *step, target: *target, took: Took { cut_short: true, ..took.clone() } }
-            }
+            Event::Errand { step, target, took } => Event::Errand {
+                step: *step,
+                target: *target,
+                took: TaskResult { cut_short: true, ..took.clone() },
+            },
             other => other.clone(),
         })
         .collect();
@@ -108,12 +111,12 @@ fn what_lies_outside_is_a_guess_and_what_was_cut_short_counts_for_nothing() {
 
 #[test]
 fn smallfiles_is_bounded_and_wants_a_directory() {
-    let plan = SmallFiles.plan(&asked(Own::default())).expect("plans");
+    let plan = SmallFiles.plan(&asked(Extra::default())).expect("plans");
     assert!(plan.cost(0).written < 300 * MIB, "{:?}", plan.cost(0));
     let says = |ask: &Ask| SmallFiles.plan(ask).expect_err("refused").to_string();
-    let mut small = asked(Own::default());
+    let mut small = asked(Extra::default());
     small.effort.max_bytes = 4096;
-    let mut full = asked(Own::default());
+    let mut full = asked(Extra::default());
     full.targets[0].free = Some(80 * MIB);
     let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
     insta::assert_snapshot!([says(&small), says(&full), says(&disk)].join("\n"));
@@ -148,7 +151,7 @@ fn deceived(plan: &Plan, events: Vec<Event>) -> Vec<Event> {
 fn what_dd_would_have_claimed() {
     let noise = Noise { variation: 0.03, memory: 0.6, run: 0.01 };
     let stick = Model { noise, flush_seconds: 0.01, ..Model::flat(62 * GB, 22e6) };
-    let own = Own { memory: Some(memory()), ..Own::default() };
+    let own = Extra { memory: Some(memory()), ..Extra::default() };
     let plan = PageCache.plan(&asked(own)).expect("plans");
     let board = Board { drives: vec![stick, Model::flat(GB, 900e6)], buses: Vec::new(), seed: 3 };
     let events = carry_out(&plan, &board).expect("runs");
@@ -169,11 +172,11 @@ fn what_dd_would_have_claimed() {
 
 #[test]
 fn pagecache_is_bounded_by_what_a_small_board_has() {
-    let plan = PageCache.plan(&asked(Own { memory: Some(memory()), ..Own::default() })).expect("plans");
+    let plan = PageCache.plan(&asked(Extra { memory: Some(memory()), ..Extra::default() })).expect("plans");
     assert!((0..2).all(|target| plan.space(target) <= 64 * MIB) && plan.targets.len() == 2);
     let mut little = memory();
     little.free = Some(100 * MIB);
-    let alone = PageCache.plan(&asked(Own { memory: Some(little), ..Own::default() })).expect("plans");
+    let alone = PageCache.plan(&asked(Extra { memory: Some(little), ..Extra::default() })).expect("plans");
     assert_eq!(alone.targets.len(), 1, "no ceiling where memory is short");
     let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
     assert_eq!(PageCache.plan(&disk).expect("plans").cost(0).written, 0);

@@ -8,10 +8,11 @@ use drivebench::{
     engine::sim::{Board, Model, Noise, Standby, Zone},
     experiments::{Ask, Experiment, Spinup},
     findings::Findings,
-    inventory::{Kind, Medium, Target},
+    inventory::Medium,
     plan::Plan,
     record::Event,
     report::{Format, Style, render},
+    target::{Kind, Target},
 };
 use modelled::{ask, carry_out, plan_of, target};
 

@@ -5,12 +5,14 @@ mod modelled;
 
 use drivebench::{
     analyse::Rules,
+    conditions::{Core, Processors},
     engine::sim::{Board, Bus as Link, Model, Noise, Zone},
     experiments::{Experiment, LoadName, Together},
     findings::Findings,
-    inventory::{Bus, BusKind, Ceiling, Core, Inventory, NetworkPort, Processors, Target},
+    inventory::{Bus, BusKind, Ceiling, Inventory, NetworkPort},
     record::{Event, SCHEMA, Start},
     report::{Format, Style, render},
+    target::Target,
 };
 use modelled::{ask, carry_out, only, target};
 use rand::{Rng, SeedableRng};

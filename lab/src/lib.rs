@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod ledger;
 pub mod machine;
+pub mod oracle;
 pub mod process;
 mod qemu;
 pub mod qmp;
@@ -14,7 +15,6 @@ pub mod scenario;
 pub mod serve;
 pub mod soak;
 mod state;
-pub mod truth;
 
 pub use machine::{Machine, MachineError, Options};
 pub use scenario::Scenario;

@@ -135,7 +135,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         }
         Command::Truth { scenario, directory } => {
             let scenario = named(&scenario)?;
-            print!("{}", truth::describe(&scenario, directory.as_deref())?);
+            print!("{}", oracle::describe(&scenario, directory.as_deref())?);
             Ok(ExitCode::SUCCESS)
         }
         Command::Soak(campaign) => soak(&campaign),

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::{
     Machine, MachineError, Options, Scenario,
     ledger::Kind,
+    oracle::{Run, runs},
     scenario::Machine as Board,
-    truth::{Run, runs},
 };
 
 /// How long one step may take in the guest.

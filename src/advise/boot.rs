@@ -1,6 +1,6 @@
 //! Where to boot from. Boot times themselves this version can't measure; what others published is marked so.
 
-use super::{Answer, Sure, Topic, commands, evidence::Wanted, ground::Ground, published, words::times};
+use super::{Answer, Sure, Topic, commands, context::Ground, evidence::Wanted, published, sentences::times};
 use crate::{
     analyse::compare,
     inventory::{Drive, Machine},

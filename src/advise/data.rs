@@ -2,9 +2,9 @@
 
 use super::{
     Answer, Sure, Topic, commands,
+    context::{Ground, Number},
     evidence::{Evidence, Wanted},
-    ground::{Ground, Number},
-    trend,
+    regression,
 };
 use crate::{
     analyse::{Estimate, compare},
@@ -96,7 +96,7 @@ fn none(ground: &Ground<'_>) -> Answer {
 
 fn among(ground: &Ground<'_>, drives: &[&Drive]) -> Answer {
     let (sunk, drives): (Vec<&Drive>, Vec<&Drive>) =
-        drives.iter().partition(|d| trend::of(ground, d).iter().any(trend::Trend::far_worse));
+        drives.iter().partition(|d| regression::of(ground, d).iter().any(regression::Trend::far_worse));
     let writes = ground.speeds(&drives, Wanted::WRITE);
     let written = writes.iter().flatten().count() > 0;
     let speeds = if written { writes } else { ground.speeds(&drives, Wanted::READ) };

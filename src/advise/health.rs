@@ -2,9 +2,9 @@
 
 use super::{
     Answer, Sure, Topic, commands,
-    ground::Ground,
-    trend::{self, Trend},
-    words::the_drives,
+    context::Ground,
+    regression::{self, Trend},
+    sentences::the_drives,
 };
 use crate::{
     inventory::Drive,
@@ -24,7 +24,7 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
         all.push(Answer::new(Topic::Health, Sure::Inferred, finding.what).because([finding.advice]));
     }
     let trends: Vec<(&Drive, Trend<'_>)> =
-        drives.iter().flat_map(|d| trend::of(ground, d).into_iter().map(move |t| (*d, t))).collect();
+        drives.iter().flat_map(|d| regression::of(ground, d).into_iter().map(move |t| (*d, t))).collect();
     all.extend(trends.iter().filter(|(_, t)| t.worse()).map(|(drive, t)| worse(ground, drive, t)));
     let quiet = all.is_empty();
     all.push(rest(ground, &drives, &trends, quiet));

@@ -2,12 +2,12 @@
 
 use super::{
     Answer, Sure, Topic, commands,
+    context::{Ground, Number},
     evidence::Wanted,
-    ground::{Ground, Number},
     limits::{Flow, Held},
+    network_link::Wire,
     published,
-    wire::Wire,
-    words::{the_drives, times},
+    sentences::{the_drives, times},
 };
 use crate::{
     inventory::Drive,

@@ -2,10 +2,10 @@
 
 use super::{
     Answer, Sure, Topic, commands,
+    context::{Ground, Number},
     evidence::{Evidence, Wanted},
-    ground::{Ground, Number},
-    wire::{Wire, called, narrowest, usable},
-    words::the_drives,
+    network_link::{Wire, called, narrowest, usable},
+    sentences::the_drives,
 };
 use crate::{
     inventory::{Drive, Inventory},

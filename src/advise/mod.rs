@@ -3,27 +3,27 @@
 
 mod boot;
 mod commands;
+mod context;
 mod data;
 mod evidence;
-mod ground;
 mod health;
 mod layout;
 mod limits;
-mod money;
+mod network_link;
 mod published;
+mod regression;
+mod sentences;
 mod swap;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
-mod trend;
-mod wire;
-mod words;
+mod upgrades;
 
 use serde::Serialize;
 
 use crate::inventory::Inventory;
-use ground::Ground;
+use context::Ground;
 
 pub use evidence::Evidence;
 
@@ -87,7 +87,7 @@ pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
     let ground = Ground::new(inventory, evidence);
     let topics = [boot::answers, swap::answers, data::answers, layout::answers, limits::answers];
     let topics =
-        topics.into_iter().chain([health::answers as fn(&Ground<'_>) -> Vec<Answer>, money::answers]);
+        topics.into_iter().chain([health::answers as fn(&Ground<'_>) -> Vec<Answer>, upgrades::answers]);
     topics.flat_map(|answers| answers(&ground)).map(|answer| answer.finish(&ground)).collect()
 }
 

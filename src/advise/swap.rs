@@ -1,6 +1,6 @@
 //! Where to swap: judged by the worst moment first, for all that runs waits through it.
 
-use super::{Answer, Evidence, Sure, Topic, commands, data::LONG, evidence::Wanted, ground::Ground};
+use super::{Answer, Evidence, Sure, Topic, commands, context::Ground, data::LONG, evidence::Wanted};
 use crate::{
     inventory::Drive,
     units::{capital, duration, listed, size},

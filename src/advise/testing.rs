@@ -4,7 +4,7 @@ use super::Evidence;
 use crate::{
     analyse::{Estimate, repeat},
     findings::Named,
-    inventory::{Drive, Inventory, Mount, trees},
+    inventory::{Drive, Inventory, Mount, fixtures},
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
 
@@ -113,7 +113,7 @@ pub(crate) fn mount(inventory: &mut Inventory, name: &str, path: &str) {
 
 /// Four sticks on a Zero 2 W, 4 KiB at depth 1: three runs each, the 99.99th percentile of writes.
 pub(crate) fn four_sticks() -> (Inventory, Vec<Evidence>) {
-    let inventory = trees::pi_zero().inventory();
+    let inventory = fixtures::pi_zero().inventory();
     let told = [
         ("sda", [1.931, 1.927, 1.936], 0.4425, [6.651, 6.617, 6.565]),
         ("sdb", [3.862, 3.816, 3.897], 2.60047, [7.256, 7.258, 7.262]),
@@ -132,7 +132,7 @@ pub(crate) fn four_sticks() -> (Inventory, Vec<Evidence>) {
 
 /// A Pi with 100 Mb/s Ethernet on its USB bus, and two sticks; alone and at once, ten runs each.
 pub(crate) fn two_sticks() -> (Inventory, Vec<Evidence>) {
-    let mut inventory = trees::pi_3().inventory();
+    let mut inventory = fixtures::pi_3().inventory();
     inventory.drives.retain(|d| d.name != "sdb");
     let mut twin = drive(&inventory, "sda").clone();
     (twin.name, twin.device, twin.serial, twin.bay) =
@@ -165,7 +165,7 @@ pub(crate) fn two_sticks() -> (Inventory, Vec<Evidence>) {
 
 /// A Pi 4 with an SD card and a USB 3 flash drive, 4 KiB at depth 64, four runs each.
 pub(crate) fn card_and_flash() -> (Inventory, Vec<Evidence>) {
-    let mut inventory = trees::pi_4().inventory();
+    let mut inventory = fixtures::pi_4().inventory();
     inventory.drives.retain(|d| d.name != "sdb");
     let one = inventory.drives.iter().position(|d| d.name == "sda").expect("a drive");
     (inventory.drives[one].model, inventory.drives[one].removable) = (Some("Ultra Fit".to_owned()), true);

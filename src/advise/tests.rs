@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    inventory::{Medium, trees},
+    inventory::{Medium, fixtures},
     units::Health,
 };
 
@@ -317,7 +317,7 @@ fn drives_that_are_not_here_are_not_mentioned() {
 
 #[test]
 fn arrays_that_stand_are_named_and_kept() {
-    let inventory = trees::pc().inventory();
+    let inventory = fixtures::pc().inventory();
     let answers = advise(&inventory, &[]);
     holds(&said(&answers, Topic::Data), &["raid1", "survives the loss of 1 drive", "no backup"]);
     holds(&said(&answers, Topic::Layout), &["Built already", "md0"]);
@@ -335,7 +335,7 @@ fn arrays_that_stand_are_named_and_kept() {
 
 #[test]
 fn what_costs_nothing_is_told_and_an_enclosure_only_where_it_would_be_felt() {
-    let inventory = trees::pi_4().inventory();
+    let inventory = fixtures::pi_4().inventory();
     let money = said(&advise(&inventory, &[]), Topic::Money);
     holds(&money, &["Costs nothing: put SSD 870 EVO 1TB in bay 1.3 in a USB 3 port"]);
     let mut without = inventory.clone();
@@ -367,7 +367,7 @@ fn nothing_here_is_nothing_known() {
 
 #[test]
 fn targets_to_measure_are_directories_where_all_have_one() {
-    let mut inventory = trees::pi_zero().inventory();
+    let mut inventory = fixtures::pi_zero().inventory();
     mount(&mut inventory, "sdb", "/mnt/my photos");
     let two: Vec<&crate::inventory::Drive> = ["sda", "sdb"].map(|n| drive(&inventory, n)).to_vec();
     let both = commands::together(&inventory, &two);

@@ -2,11 +2,11 @@
 
 use super::{
     Cliff, End, Estimate, Fall, Reason, Rules, Stall, Stalls, Throughput, Unseen,
+    assessment::{Assessment, assess},
+    chunks::Series,
     cliff::Cut,
-    fall,
+    cliff_estimate,
     interval::{deviation, spacings},
-    judge::{Judged, judge},
-    series::Series,
 };
 use crate::units::{MIB, Window};
 
@@ -52,7 +52,7 @@ pub struct Adaptive {
     series: Series,
     /// The last look with enough data that did not agree with itself, chunks; 0 for none.
     failed: usize,
-    latest: Option<Judged>,
+    latest: Option<Assessment>,
     decision: Decision,
 }
 
@@ -99,7 +99,7 @@ impl Adaptive {
         let chunks = |mib: usize| (mib as f64 / self.series.chunk_mib()).ceil() as usize;
         let retain = chunks(rules.retain).max(FEWEST.min(rules.retain) / 2);
         let last = self.looks.is_empty();
-        self.latest = judge(&self.series.x, self.series.chunk_mib());
+        self.latest = assess(&self.series.x, self.series.chunk_mib());
         let Some(judged) = &self.latest else {
             return if last { Decision::Budget } else { Decision::Continue };
         };
@@ -150,8 +150,8 @@ impl Adaptive {
     /// Every cliff, with an interval around its place and both speeds.
     pub fn falls(&self) -> Vec<Fall> {
         let series = &self.series;
-        let cliffs = judge(&series.x, series.chunk_mib()).map(|judged| judged.cliffs).unwrap_or_default();
-        fall::falls(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
+        let cliffs = assess(&series.x, series.chunk_mib()).map(|judged| judged.cliffs).unwrap_or_default();
+        cliff_estimate::falls(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
     }
 
     /// Speed over bytes moved, in at most `most` pieces: where each ends, bytes, and how fast it was, bytes per second.
@@ -173,7 +173,7 @@ impl Adaptive {
         let judged = match &self.latest {
             Some(judged) if judged.seen == series.len() => Some(judged),
             _ => {
-                fresh = judge(&series.x, series.chunk_mib());
+                fresh = assess(&series.x, series.chunk_mib());
                 fresh.as_ref()
             }
         };
@@ -218,7 +218,7 @@ impl Adaptive {
         (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
     }
 
-    fn estimate(&self, judged: &Judged) -> Estimate {
+    fn estimate(&self, judged: &Assessment) -> Estimate {
         let converged = self.decision == Decision::Converged;
         let how = match judged.events.len() {
             0 => "batch means",
@@ -228,7 +228,7 @@ impl Adaptive {
         judged.speed(if converged { WIDEN } else { 1.0 }, how, converged)
     }
 
-    fn reason(&self, judged: &Judged, end: End) -> Option<Reason> {
+    fn reason(&self, judged: &Assessment, end: End) -> Option<Reason> {
         let stalls = judged.share.below.max(judged.share.above);
         match end {
             _ if self.decision == Decision::Converged => None,
@@ -242,13 +242,13 @@ impl Adaptive {
     }
 
     /// Half-widths shrink with the square root of the bytes, down to the part that more bytes of one run can't shrink.
-    fn bytes_needed(&self, judged: &Judged) -> Option<u64> {
+    fn bytes_needed(&self, judged: &Assessment) -> Option<u64> {
         let times = (WIDEN * judged.half_width() / self.rules.precision).powi(2);
         let bytes = self.series.chunk_bytes() as f64 * (judged.cut as f64 + judged.used() as f64 * times);
         (judged.steady.agreed && bytes < u64::MAX as f64).then_some(bytes as u64)
     }
 
-    fn stalls(&self, judged: &Judged) -> Stalls {
+    fn stalls(&self, judged: &Assessment) -> Stalls {
         let series = &self.series;
         let each: Vec<Stall> = judged
             .earlier
@@ -273,7 +273,7 @@ impl Adaptive {
         }
     }
 
-    fn unseen(&self, judged: &Judged) -> Unseen {
+    fn unseen(&self, judged: &Assessment) -> Unseen {
         let series = &self.series;
         let clean_bytes = series.bytes_before(judged.seen) - series.bytes_before(judged.after_cliff());
         let per_mib = 3.0 * Unseen::STALL_SECONDS / (clean_bytes as f64 / MIB as f64);

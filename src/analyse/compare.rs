@@ -1,6 +1,6 @@
 //! Results side by side: ratios, ranks, exact tests.
 
-use super::{Estimate, adaptive::WIDEN, judge::FLOOR};
+use super::{Estimate, adaptive::WIDEN, assessment::FLOOR};
 
 /// No run's interval is narrower, however many bytes it moves.
 const LEAST_HALF_WIDTH: f64 = FLOOR * WIDEN;

@@ -7,37 +7,37 @@
 //! loads at the same time have in common, [`crossed`] tells what is a drive's from what is its bay's.
 
 mod adaptive;
+mod assessment;
+mod chunks;
 mod cliff;
+mod cliff_estimate;
 pub mod compare;
-pub mod crossed;
 mod estimate;
-mod fall;
 mod fit;
 mod interval;
-mod judge;
+pub mod latin_square;
+pub mod open_loop;
 pub mod repeat;
 mod rules;
-mod series;
 pub mod sharing;
 mod stalls;
 mod steady;
 mod tail;
 mod throughput;
 mod timeline;
-mod unit;
-pub mod waiting;
+mod write_unit;
 mod zones;
 
 #[cfg(test)]
 mod tests;
 
 pub use adaptive::{Adaptive, Decision};
+pub use cliff_estimate::Fall;
 pub use estimate::Estimate;
-pub use fall::Fall;
 pub use fit::{Fit, Row};
 pub use rules::Rules;
 pub use tail::{Percentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, Stalls, Throughput, Unseen};
 pub use timeline::{Stretch, Timeline};
-pub use unit::{Unit, unit};
+pub use write_unit::{Unit, unit};
 pub use zones::{Position, Zoned, Zones};

@@ -4,7 +4,7 @@ use proptest::{prelude::*, test_runner::RngSeed};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{judge::judge, *};
+use super::{assessment::assess, *};
 use crate::units::{Histogram, MIB, SlowOp, Window};
 
 fn windows(seconds: &[f64]) -> Vec<Window> {
@@ -54,7 +54,7 @@ fn agrees_with_the_study_in_another_language() {
         // The interval of frequent stalls is not the study's: a little wider, and higher in time.
         (often, 15.58190939980868, 14.972051786544517, 16.243559420830177, 0, 0, 33),
     ] {
-        let j = judge(&x, 1.0).expect("long enough");
+        let j = assess(&x, 1.0).expect("long enough");
         let close = |a: f64, b: f64, share: f64| assert!((a / b - 1.0).abs() < share, "{a} is not {b}");
         assert_eq!((j.cut, j.after_cliff(), j.events.len()), (cut, fallen, stalls));
         assert!(j.steady.agreed);
@@ -221,7 +221,7 @@ proptest! {
                 prop_assert!(p.estimate.low <= p.estimate.value && p.estimate.value <= p.estimate.high);
             }
         }
-        if let Some(mut replay) = waiting::Replay::new(tail.histogram(), 0.8, 1) {
+        if let Some(mut replay) = open_loop::Replay::new(tail.histogram(), 0.8, 1) {
             all.iter().for_each(|w| replay.push(w));
             replay.finish();
         }

@@ -12,12 +12,13 @@ use anyhow::{Context, anyhow};
 use super::{
     Output,
     args::{Bay, BayAction},
-    file::Beside,
+    atomic_file::Beside,
 };
 use crate::{
     findings::{Column, Table},
-    inventory::{Bays, Inventory, Sysroot},
+    inventory::{Bays, Inventory},
     report::table,
+    sysroot::Sysroot,
 };
 
 pub(super) fn bay(args: &Bay, output: &Output) -> anyhow::Result<ExitCode> {

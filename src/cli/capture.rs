@@ -11,7 +11,8 @@ use std::{
 
 use super::{Output, Usage, args::Capture, health};
 use crate::{
-    inventory::{Archive, Inventory, LSBLK, SPACE, Sysroot, look_around},
+    inventory::{Inventory, LSBLK, SPACE, look_around},
+    sysroot::{Archive, Sysroot},
     tools::{Runner, System, lsblk},
     units::{count, decimal_bytes},
 };

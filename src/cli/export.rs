@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::{Output, Usage, args::Export, file::Beside, results, signals::Signals};
+use super::{Output, Usage, args::Export, atomic_file::Beside, results, signals::Signals};
 use crate::{
     record::{Brief, How, Store},
     report::{self, RowFormat},

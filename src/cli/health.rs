@@ -1,7 +1,8 @@
 //! Asks drives for their state and wear, where they are asked to.
 
 use crate::{
-    inventory::{Drive, Inventory, Sysroot},
+    inventory::{Drive, Inventory},
+    sysroot::Sysroot,
     tools::{
         Output, Query, Replay, Runner, ToolError,
         smartctl::{Answer, ask, kinds, parse},
@@ -77,7 +78,7 @@ fn unknown(why: String) -> Health {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::trees;
+    use crate::inventory::fixtures;
 
     const SSD: &str = include_str!("../../tests/fixtures/smartctl/sata-ssd-7.0.json");
 
@@ -107,7 +108,7 @@ mod tests {
                 "smartctl --json=c -d auto -i -H -A -l devstat -n standby /dev/sdb",
                 says("Device is in STANDBY mode"),
             );
-        let told = ask_all(trees::pi_4().inventory(), &runner);
+        let told = ask_all(fixtures::pi_4().inventory(), &runner);
         let of = |name: &str| &told.iter().find(|(drive, _)| drive == name).expect("the drive").1;
         assert_eq!(of("sda").wear, Some(0.02));
         assert!(of("sdb").unknown.as_ref().is_some_and(|why| why.starts_with("asleep")));
@@ -130,11 +131,11 @@ mod tests {
                 self.ask(q)
             }
         }
-        for (name, health) in ask_all(trees::pc().inventory(), &Nothing) {
+        for (name, health) in ask_all(fixtures::pc().inventory(), &Nothing) {
             assert!(health.unknown.expect("a reason").contains("apt install smartmontools"), "{name}");
         }
         let denied = Replay::default().answer("smartctl", says("open failed: Permission denied"));
-        let told = ask_all(trees::pc().inventory(), &denied);
+        let told = ask_all(fixtures::pc().inventory(), &denied);
         assert!(told[0].1.unknown.as_ref().is_some_and(|why| why.contains("only root may ask")));
     }
 }

@@ -14,7 +14,8 @@ use super::{
     bay, health, results, tree,
 };
 use crate::{
-    inventory::{Archive, ArchiveError, Finding, Inventory, Sysroot},
+    inventory::{Finding, Inventory},
+    sysroot::{Archive, ArchiveError, Sysroot},
     tools::System,
 };
 
@@ -95,10 +96,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{
-        inventory::{Space, trees},
-        units::Health,
-    };
+    use crate::{inventory::fixtures, sysroot::Space, units::Health};
 
     const DOCS: &str = include_str!("../../docs/list.md");
 
@@ -121,7 +119,7 @@ mod tests {
 
     fn every_key() -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        for (_, tree) in trees::ALL {
+        for (_, tree) in fixtures::ALL {
             let mut inventory = tree().inventory();
             inventory.drives.iter_mut().for_each(|drive| drive.health = Some(Health::default()));
             inventory.mounts.iter_mut().for_each(|mount| mount.space = Some(Space::default()));
@@ -146,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_finding_is_documented() {
-        for (_, tree) in trees::ALL {
+        for (_, tree) in fixtures::ALL {
             for finding in tree().inventory().findings() {
                 assert!(DOCS.contains(&format!("| `{}` |", finding.code)), "{}", finding.code);
             }
@@ -156,7 +154,7 @@ mod tests {
     #[test]
     fn the_form_of_the_json() {
         insta::assert_snapshot!(
-            serde_json::to_string_pretty(&document(&trees::pi_3().inventory())).expect("JSON")
+            serde_json::to_string_pretty(&document(&fixtures::pi_3().inventory())).expect("JSON")
         );
     }
 }

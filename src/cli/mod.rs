@@ -2,10 +2,10 @@
 
 mod advise;
 mod args;
+mod atomic_file;
 mod bay;
 mod capture;
 mod export;
-mod file;
 mod health;
 mod import;
 mod list;
@@ -25,10 +25,11 @@ use clap::Parser;
 use crate::{
     experiments::{CompareError, PlanError},
     import::ImportError,
-    inventory::{BayError, TargetError},
+    inventory::BayError,
     plan::ProtocolError,
     record::StoreError,
     run::{LockError, sweep},
+    target::TargetError,
 };
 
 use args::{Args, Command};

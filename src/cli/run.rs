@@ -11,12 +11,14 @@ use super::{
 };
 use crate::{
     analyse::Rules,
-    experiments::{Ask, Effort, Experiment, Own},
-    inventory::{Inventory, Kind, Sysroot, Target},
+    experiments::{Ask, Effort, Experiment, Extra},
+    inventory::Inventory,
     plan::{Arrange, Plan, Protocol, Rule, Step},
     record::{Done, End, Event, How, Resume, SCHEMA, Start, Store},
     report::{Format, Style, render, wrapped},
-    run::{self, Lock, Setting},
+    run::{self, Lock, RunContext},
+    sysroot::Sysroot,
+    target::{Kind, Target},
     units::{Caching, Load, MIB, aim, count, decimal_bytes, duration, shell_word, size},
 };
 
@@ -130,7 +132,7 @@ fn carry_out(
         before.lines().for_each(|line| output.note(line));
     }
     let mut show = Show::new(output, &plan, args.events);
-    let mut setting = Setting {
+    let mut setting = RunContext {
         inventory: &inventory,
         sysroot,
         run: &name,
@@ -217,7 +219,7 @@ fn ask(args: &Options, targets: Vec<Target>, experiment: &dyn Experiment) -> any
         engine: args.engine.map(|e| e.name().to_owned()),
         effort,
         protocol,
-        own: Own {
+        own: Extra {
             runs: args.runs,
             files: args.files,
             size: args.size,
@@ -395,12 +397,12 @@ mod tests {
     use super::*;
     use crate::{
         experiments::Bays,
-        inventory::{Drive, trees},
+        inventory::{Drive, fixtures},
     };
 
     #[test]
     fn a_plan_that_moves_drives_says_how_often() {
-        let inventory = trees::pi_zero().inventory();
+        let inventory = fixtures::pi_zero().inventory();
         let plan = |names: &[&str], max_bytes: u64| {
             let target = |name: &&str| Target {
                 given: format!("/dev/{name}"),
@@ -423,7 +425,7 @@ mod tests {
                 engine: None,
                 effort: Effort { rules, max_bytes, max_seconds: 1800.0 },
                 protocol: None,
-                own: Own::default(),
+                own: Extra::default(),
             };
             describe(&Bays.plan(&ask).expect("plans"))
         };

@@ -9,7 +9,7 @@ use std::{
 
 use crate::units::{Content, Load};
 
-use super::cursor::Rng;
+use super::op_sequence::Rng;
 
 /// What every drive and filesystem accepts as the alignment of memory, bytes.
 pub(super) const ALIGN: usize = 4096;

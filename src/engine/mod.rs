@@ -1,23 +1,23 @@
 //! Engines move bytes and time them. One trait, one conformance suite that all of them pass.
 
 mod buffers;
-mod cursor;
 mod fio;
-mod open;
+mod op_sequence;
 mod psync;
-mod session;
+mod select;
 pub mod sim;
-mod stamp;
 mod target;
 #[cfg(test)]
 mod testing;
 #[cfg(not(target_arch = "arm"))]
 mod uring;
+mod verify;
 mod windows;
+mod workers;
 
 pub use fio::{Fio, command_line as fio_command_line};
-pub use open::{open, uring_available};
 pub use psync::Psync;
+pub use select::{open, uring_available};
 pub use target::FileTarget;
 #[cfg(not(target_arch = "arm"))]
 pub use uring::Uring;

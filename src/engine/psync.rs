@@ -12,9 +12,9 @@ use crate::units::Load;
 use super::{
     Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcome, Watch,
     buffers::{Aligned, Pool},
-    cursor::Op,
-    session::{self, Clock, Lane, Worker},
-    stamp,
+    op_sequence::Op,
+    verify,
+    workers::{self, Clock, Lane, Worker},
 };
 
 /// Moves bytes by pread and pwrite; depth above 1 by as many threads.
@@ -41,7 +41,7 @@ impl Engine for Psync {
         cancel: &Cancel,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Outcome>, EngineError> {
-        session::run(jobs, &self.targets, cancel, watch, |job| {
+        workers::run(jobs, &self.targets, cancel, watch, |job| {
             let pool = Pool::new(&job.load).map(Arc::new);
             (0..job.load.depth)
                 .map(|_| {
@@ -80,7 +80,7 @@ fn work(lane: &Lane, mut memory: Memory) -> Option<Clock> {
         let moved = memory.transfer(&lane.file, op, &lane.load);
         let now = clock.now();
         let checked = match moved {
-            Ok(()) if lane.load.verify && op.read => stamp::check(&memory.own, op.offset, lane.load.seed)
+            Ok(()) if lane.load.verify && op.read => verify::check(&memory.own, op.offset, lane.load.seed)
                 .map_err(|why| ("verify", io::Error::other(why))),
             Ok(()) => Ok(()),
             Err(e) => Err((if op.read { "read" } else { "write" }, e)),
@@ -104,7 +104,7 @@ impl Memory {
     fn stamp(&mut self, op: Op, load: &Load) {
         if let Some(pool) = &self.pool {
             self.own.copy_from_slice(pool.block(op.number));
-            stamp::stamp(&mut self.own, op.offset, load.seed);
+            verify::stamp(&mut self.own, op.offset, load.seed);
         }
     }
 

@@ -15,10 +15,10 @@ use crate::units::Load;
 use super::{
     Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcome, Watch,
     buffers::{ALIGN, Aligned, Pool},
-    cursor::Op,
+    op_sequence::Op,
     psync::nothing_moved,
-    session::{self, Clock, Lane, Turn, Worker},
-    stamp,
+    verify,
+    workers::{self, Clock, Lane, Turn, Worker},
 };
 
 /// Moves bytes by io_uring, one thread and one ring a job.
@@ -67,7 +67,7 @@ impl Engine for Uring {
         cancel: &Cancel,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Outcome>, EngineError> {
-        session::run(jobs, &self.targets, cancel, watch, |job| {
+        workers::run(jobs, &self.targets, cancel, watch, |job| {
             let memory = Memory::new(&job.load);
             vec![Box::new(move |lane: &Lane| work(lane, memory)) as Worker]
         })
@@ -241,7 +241,7 @@ impl Ring {
                 let piece = &mut own[index as usize * *stride..][..load.block as usize];
                 if let Some(pool) = written {
                     piece.copy_from_slice(pool.block(op.number));
-                    stamp::stamp(piece, op.offset, load.seed);
+                    verify::stamp(piece, op.offset, load.seed);
                 }
                 (piece.as_mut_ptr(), 0)
             }
@@ -334,7 +334,7 @@ impl Ring {
         match &self.memory.own {
             Some(own) if load.verify && slot.op.read && slot.moved == self.block => {
                 let piece = &own[index as usize * self.memory.stride..][..self.block as usize];
-                stamp::check(piece, slot.op.offset, load.seed)
+                verify::check(piece, slot.op.offset, load.seed)
             }
             _ => Ok(()),
         }

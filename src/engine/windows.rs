@@ -5,7 +5,7 @@
 
 use crate::units::{Direction, Histogram, SlowOp, Window};
 
-use super::{Job, WINDOW_PILOT, WINDOW_SECONDS, cursor};
+use super::{Job, WINDOW_PILOT, WINDOW_SECONDS, op_sequence};
 
 /// Latencies are passed on in pieces of at most this many.
 const BATCH: usize = 2048;
@@ -65,7 +65,7 @@ impl Recorder {
             open: Bounds::default(),
             totals: Totals::default(),
             first_ns: None,
-            expected: cursor::ops(job),
+            expected: op_sequence::ops(job),
             window: job.window.max(1),
             windows: 0,
             pilot: Vec::with_capacity(WINDOW_PILOT as usize),

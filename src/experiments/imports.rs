@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cells::{column, short};
+use super::table_cells::{column, short};
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Carrier, Findings, Named, Origin, Table},

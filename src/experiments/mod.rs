@@ -1,34 +1,34 @@
 //! The experiments, one file each: how to plan it, and how to read its record into findings.
 
-mod ask;
 mod baseline;
 mod bays;
-mod cells;
 mod cliff;
 mod compare;
-mod gathered;
 mod imports;
+mod load_summary;
+mod loaded_run;
+mod open_loop_latency;
 mod pagecache;
-mod series;
-mod site;
+mod request;
 mod sizes;
 mod smallfiles;
 mod spinup;
+mod table_cells;
+mod target_checks;
 mod together;
-mod waiting;
 
-pub use ask::{Ask, Effort, LoadName, Own, PlanError};
 pub use baseline::Baseline;
 pub use bays::Bays;
 pub use cliff::Cliff;
 pub use compare::{CompareError, Side, compare};
 pub use imports::NAME as IMPORT;
+pub use open_loop_latency::waiting;
 pub use pagecache::PageCache;
+pub use request::{Ask, Effort, Extra, LoadName, PlanError};
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
 pub use spinup::Spinup;
 pub use together::Together;
-pub use waiting::waiting;
 
 use std::fmt;
 

@@ -96,11 +96,11 @@ impl Inventory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::trees;
+    use crate::inventory::fixtures;
 
     #[test]
     fn a_bay_is_named_once_and_found_by_its_name() {
-        let mut inventory = trees::pi_zero().inventory();
+        let mut inventory = fixtures::pi_zero().inventory();
         let mut bays = Bays::default();
         assert_eq!(bays.name(&inventory, "1.3", "top-left").expect("names"), "3f980000.usb-usbv2-1.3");
         bays.name(&inventory, "3f980000.usb-usbv2-1.9", "spare").expect("an empty bay with its bus");
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn bays_that_are_numbered_alike_are_told_apart() {
-        let inventory = trees::twins().inventory();
+        let inventory = fixtures::twins().inventory();
         let error = Bays::default().name(&inventory, "3", "left").expect_err("two");
         assert_eq!(
             error.to_string(),

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::{
-    Content, Drive, Layer, Mount, Partition, Sysroot, card, identity, medium, mounts::parse_device, place,
-    queue, topology::Topology, usb,
+    Content, Drive, Layer, Mount, Partition, card, device_path, identity, media_type, mounts::parse_device,
+    queue_limits, topology::Topology, usb,
 };
+use crate::sysroot::Sysroot;
 
 /// Block devices without a drive of their own: memory, files, optical and floppy drives, boot areas of eMMC.
 fn is_no_drive(name: &str) -> bool {
@@ -49,20 +50,20 @@ fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: Stri
         content: content(&udev),
         partitions,
         holders,
-        queue: queue::read(root, dir),
+        queue: queue_limits::read(root, dir),
         name,
         ..Drive::default()
     };
-    let physical = place::physical(root, dir);
+    let physical = device_path::physical(root, dir);
     drive.upstream = topology.above(&physical);
-    let usb = place::read(root, &physical, &mut drive);
+    let usb = device_path::read(root, &physical, &mut drive);
     drive.usb = usb.as_deref().map(|usb| usb::read(root, usb));
     if drive.bus.as_deref() == Some("mmc") {
         let card = format!("{dir}/device");
         (drive.card, drive.health) = (Some(card::read(root, &card)), card::health(root, &card));
     }
     identity::read(root, dir, usb.as_deref(), &udev, &mut drive);
-    drive.medium = medium::believed(root, dir, &udev, &drive);
+    drive.medium = media_type::believed(root, dir, &udev, &drive);
     drive
 }
 
@@ -192,7 +193,7 @@ fn decode_hex(text: &str) -> String {
             }
         }
     }
-    super::sysroot::printable(&bytes)
+    crate::sysroot::printable(&bytes)
 }
 
 /// Where udev tells no filesystem, a mount does.
@@ -215,7 +216,7 @@ pub(super) fn fill_from_mounts(drives: &mut [Drive], layers: &mut [Layer], mount
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::trees::Tree;
+    use crate::inventory::fixtures::Tree;
 
     #[test]
     fn only_drives_are_drives() {

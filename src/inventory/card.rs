@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Sysroot;
+use crate::sysroot::Sysroot;
 use crate::units::Health;
 
 /// An SD card or eMMC.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Card, Medium, Queue, Usb};
+use crate::sysroot::Space;
 use crate::units::Health;
 
 /// A drive: a whole block device with something real behind it (no loop, ram, zram, md, dm).
@@ -146,16 +147,6 @@ pub struct Mount {
     pub device: (u32, u32),
     /// Its size and what is free of it.
     pub space: Option<Space>,
-}
-
-/// How full a filesystem is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Space {
-    /// Size, bytes.
-    pub size: u64,
-    /// Free for users, bytes.
-    pub free: u64,
 }
 
 impl Drive {

@@ -2,7 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{Drive, Sysroot};
+use super::Drive;
+use crate::sysroot::{
+    Sysroot,
+    serial_number::{is_made_up, is_serial},
+};
 
 /// Fills in who the drive at `dir` is. `usb` is the directory of its USB device, if it has one.
 pub(super) fn read(
@@ -42,23 +46,6 @@ fn unit_serial(root: &Sysroot, dir: &str) -> Option<String> {
     let text = String::from_utf8(page.get(4..)?.to_vec()).ok()?;
     let serial: String = text.chars().filter(|c| !c.is_control()).collect();
     Some(serial.trim().to_owned())
-}
-
-/// Some sticks say `000000000000`: the same character throughout names nobody.
-pub(super) fn is_serial(text: &str) -> bool {
-    let mut chars = text.chars();
-    chars.next().is_some_and(|first| chars.any(|c| c != first))
-}
-
-/// A serial that nobody was given for this drive: characters in their order, or a small number after zeros.
-pub(super) fn is_made_up(serial: &str) -> bool {
-    let follows = |a: char, b: char| {
-        let (a, b) = (a.to_ascii_uppercase(), b.to_ascii_uppercase());
-        matches!((a, b), ('9', '0' | 'A') | ('F', '0')) || u32::from(b) == u32::from(a) + 1
-    };
-    let in_order = serial.chars().zip(serial.chars().skip(1)).all(|(a, b)| follows(a, b));
-    let zeros = serial.chars().take_while(|c| *c == '0').count();
-    serial.len() >= 6 && (in_order || zeros >= 8 && serial.len() - zeros <= 2)
 }
 
 /// Marks drives whose serial isn't theirs alone.

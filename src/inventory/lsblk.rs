@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{Content, Drive, Layer, Sysroot, mounts::parse_device};
+use super::{Content, Drive, Layer, mounts::parse_device};
+use crate::sysroot::Sysroot;
 
 /// Where an archive keeps it.
 pub const LSBLK: &str = "/drivebench/lsblk.json";
@@ -58,7 +59,7 @@ fn parse(text: &str) -> HashMap<(u32, u32), Content> {
 
 #[cfg(test)]
 mod tests {
-    use crate::inventory::trees;
+    use crate::inventory::fixtures;
 
     /// From lsblk 2.38.1 on a virtual machine, its drive renamed.
     const ANSWER: &str = r#"{
@@ -73,9 +74,9 @@ mod tests {
 
     #[test]
     fn where_udev_is_silent_lsblk_speaks() {
-        let mut tree = trees::pi_zero();
+        let mut tree = fixtures::pi_zero();
         tree.file("drivebench/lsblk.json", ANSWER);
-        let label = |tree: &trees::Tree| {
+        let label = |tree: &fixtures::Tree| {
             let inventory = tree.inventory();
             let sda = inventory.drives.iter().find(|drive| drive.name == "sda").expect("sda");
             sda.partitions[0].content.label.clone()

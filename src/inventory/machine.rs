@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Sysroot, place::numbered, sysroot::printable};
+use super::device_path::numbered;
+use crate::sysroot::{Sysroot, printable};
 
 /// The computer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -143,7 +144,7 @@ fn count_list(list: &str) -> u32 {
 }
 
 /// A line of `/proc/meminfo`, bytes.
-pub(super) fn memory(root: &Sysroot, key: &str) -> Option<u64> {
+pub(crate) fn memory(root: &Sysroot, key: &str) -> Option<u64> {
     let text = root.text("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -163,7 +164,7 @@ pub(super) fn governor(root: &Sysroot) -> Option<String> {
 }
 
 /// The hottest thermal zone, degrees Celsius. Sensors that aren't there read as absurd values.
-pub(super) fn temperature(root: &Sysroot) -> Option<f64> {
+pub(crate) fn temperature(root: &Sysroot) -> Option<f64> {
     let zones = "/sys/class/thermal";
     root.list(zones)
         .iter()
@@ -176,7 +177,7 @@ pub(super) fn temperature(root: &Sysroot) -> Option<f64> {
 
 /// The Raspberry Pi firmware's `get_throttled`, hexadecimal. Its node has another path on each board,
 /// the driver's link to it has not.
-pub(super) fn throttled(root: &Sysroot) -> Option<u32> {
+pub(crate) fn throttled(root: &Sysroot) -> Option<u32> {
     let driver = "/sys/bus/platform/drivers/raspberrypi-firmware";
     let mut nodes: Vec<String> = root.list(driver).iter().map(|node| format!("{driver}/{node}")).collect();
     nodes.push("/sys/devices/platform/soc/soc:firmware".to_owned());
@@ -198,7 +199,7 @@ fn undervoltage_alarm(root: &Sysroot) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::trees::Tree;
+    use crate::inventory::fixtures::Tree;
 
     #[test]
     fn counts_cpu_lists() {

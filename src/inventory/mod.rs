@@ -1,69 +1,53 @@
 //! What is here: machine, buses, bays, drives, filesystems. Reads a *sysroot* (`/` or a captured tree).
 
-mod again;
-mod anonymise;
-mod archive;
 mod bays;
+mod block_stack;
 mod blocks;
 mod boards;
 mod capture;
 mod card;
 mod ceilings;
-#[cfg(test)]
-mod damage;
+mod device_path;
 mod drive;
 mod findings;
+#[cfg(test)]
+pub(crate) mod fixtures;
+#[cfg(test)]
+mod fuzz;
 mod health;
 mod identity;
 mod lsblk;
-mod machine;
-mod medium;
+pub(crate) mod machine;
+mod media_type;
 mod mounts;
-mod names;
 mod network;
-mod place;
-mod preflight;
-mod processors;
-mod queue;
-mod snapshot;
-mod sysroot;
-mod target;
+mod queue_limits;
 #[cfg(test)]
 mod tests;
 mod topology;
-#[cfg(test)]
-pub(crate) mod trees;
-mod under;
 mod usb;
-mod words;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sysroot::Sysroot;
 use topology::Topology;
 
-pub use again::Away;
-pub use archive::{Archive, ArchiveError};
 pub use bays::{BayError, Bays};
+pub use block_stack::{Block, Under};
 pub use capture::look_around;
 pub use card::Card;
 pub use ceilings::Ceiling;
-pub use drive::{Content, Drive, Layer, Mount, Partition, Space};
+pub use device_path::natural;
+pub use drive::{Content, Drive, Layer, Mount, Partition};
 pub use findings::Finding;
 pub use health::Prior;
 pub use lsblk::LSBLK;
 pub use machine::Machine;
-pub use medium::Medium;
+pub use media_type::Medium;
 pub use mounts::SPACE;
 pub use network::NetworkPort;
-pub use place::natural;
-pub use preflight::{Check, Moved, Preflight};
-pub use processors::{Core, ProcessorWatch, Processors};
-pub use queue::Queue;
-pub use snapshot::{Activity, Resync, Snapshot};
-pub use sysroot::Sysroot;
-pub use target::{Kind, Target, TargetError};
+pub use queue_limits::Queue;
 pub use topology::{Bus, BusKind};
-pub use under::{Block, Under};
 pub use usb::Usb;
 
 /// What is here.
@@ -98,7 +82,7 @@ impl Inventory {
         lsblk::fill(root, &mut drives, &mut layers);
         blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
         identity::mark_shared_serials(&mut drives);
-        place::sort(&mut drives);
+        device_path::sort(&mut drives);
         let buses = topology.finish(&drives, &ports);
         Self { machine, buses, drives, ports, layers, mounts, swaps }
     }

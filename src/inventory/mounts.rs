@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{Mount, Space, Sysroot, sysroot::printable};
+use super::Mount;
+use crate::sysroot::{Space, Sysroot, printable};
 
 /// Where an archive keeps what was free on each mounted filesystem.
 pub const SPACE: &str = "/drivebench/space.json";

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ceiling, Sysroot, topology::Topology};
+use super::{Ceiling, topology::Topology};
+use crate::sysroot::Sysroot;
 
 /// A network port with hardware behind it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Block, Drive, Inventory, trees};
+use super::{Block, Drive, Inventory, fixtures};
 
 fn drive<'a>(inventory: &'a Inventory, name: &str) -> &'a Drive {
     inventory.drives.iter().find(|drive| drive.name == name).expect("the drive")
@@ -20,7 +20,7 @@ fn under(inventory: &Inventory, path: &str) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn a_virtual_machine_with_a_filesystem_on_the_whole_drive() {
-    let inventory = trees::virtual_machine().inventory();
+    let inventory = fixtures::virtual_machine().inventory();
     assert_eq!(inventory.drives.len(), 1);
     let vda = drive(&inventory, "vda");
     assert_eq!(vda.label(), "virtio drive vda (no serial)");
@@ -37,7 +37,7 @@ fn a_virtual_machine_with_a_filesystem_on_the_whole_drive() {
 
 #[test]
 fn a_pi_zero_with_four_sticks() {
-    let inventory = trees::pi_zero().inventory();
+    let inventory = fixtures::pi_zero().inventory();
     let bays: Vec<_> = inventory.drives.iter().map(|drive| drive.bay.as_deref().unwrap_or("?")).collect();
     assert_eq!(bays, ["SD slot", "1.1", "1.2", "1.3", "1.4"]);
     let sda = drive(&inventory, "sda");
@@ -56,7 +56,7 @@ fn a_pi_zero_with_four_sticks() {
 
 #[test]
 fn a_pi_4_with_btrfs_on_a_usb_ssd() {
-    let inventory = trees::pi_4().inventory();
+    let inventory = fixtures::pi_4().inventory();
     let sda = drive(&inventory, "sda");
     assert_eq!((sda.driver.as_deref(), sda.bay.as_deref()), (Some("uas"), Some("1")));
     assert_eq!((sda.link_mbps, sda.physical_block), (Some(5000.0), 4096));
@@ -68,7 +68,7 @@ fn a_pi_4_with_btrfs_on_a_usb_ssd() {
 
 #[test]
 fn a_pc_with_raid_encryption_and_volumes() {
-    let inventory = trees::pc().inventory();
+    let inventory = fixtures::pc().inventory();
     let nvme = drive(&inventory, "nvme0n1");
     assert_eq!(nvme.label(), "Samsung SSD 970 EVO Plus 500GB S4EVNF0M512345B");
     assert_eq!((nvme.bay.as_deref(), nvme.driver.as_deref()), (Some("0000:03:00.0"), Some("nvme")));
@@ -103,7 +103,7 @@ fn a_pc_with_raid_encryption_and_volumes() {
 
 #[test]
 fn twins_are_told_apart_by_bay() {
-    let inventory = trees::twins().inventory();
+    let inventory = fixtures::twins().inventory();
     let [a, b, c] = [drive(&inventory, "sda"), drive(&inventory, "sdb"), drive(&inventory, "sdc")];
     assert!(a.shared_serial && b.shared_serial && !c.shared_serial);
     assert_eq!(a.identity(), "0123456789ABCDEF+15728640@0000:00:14.0-usbv2-3");
@@ -119,7 +119,7 @@ fn twins_are_told_apart_by_bay() {
 
 #[test]
 fn a_btrfs_over_two_drives_has_both() {
-    let mut tree = trees::twins();
+    let mut tree = fixtures::twins();
     for name in ["sda", "sdc"] {
         tree.file(&format!("sys/fs/btrfs/0a1b-2c/devices/{name}/size"), "1\n");
     }
@@ -130,14 +130,14 @@ fn a_btrfs_over_two_drives_has_both() {
 
 #[test]
 fn layers_in_a_ring_end() {
-    let mut tree = trees::pc();
+    let mut tree = fixtures::pc();
     tree.file("sys/block/dm-0/slaves/dm-1/size", "1\n");
     assert_eq!(names(&tree.inventory().drives_under((253, 1))), ["nvme0n1"]);
 }
 
 #[test]
 fn an_inventory_survives_json() {
-    for (_, tree) in trees::ALL {
+    for (_, tree) in fixtures::ALL {
         let inventory = tree().inventory();
         let text = serde_json::to_string(&inventory).expect("JSON");
         assert_eq!(serde_json::from_str::<Inventory>(&text).expect("an inventory"), inventory);
@@ -147,7 +147,7 @@ fn an_inventory_survives_json() {
 /// Prints what reading 24 drives costs; run by hand with `--nocapture`. What is asserted holds on any machine.
 #[test]
 fn twenty_four_drives() {
-    let mut tree = trees::twins();
+    let mut tree = fixtures::twins();
     for n in 0..21 {
         let port = format!("pci0000:00/0000:00:14.0/usb1/1-1/1-1.{n}/1-1.{n}:1.0/host0/target0:0:0/0:0:0:0");
         let name = format!("sd{}", char::from(b'd' + n));

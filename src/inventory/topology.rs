@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Ceiling, Drive, Inventory, Machine, NetworkPort, Sysroot, ceilings,
-    place::{is_pci, is_usb_port, numbered, speed},
+    Ceiling, Drive, Inventory, Machine, NetworkPort, ceilings,
+    device_path::{is_pci, is_usb_port, numbered, speed},
     usb,
 };
+use crate::sysroot::Sysroot;
 
 /// A link that may be shared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -305,7 +306,7 @@ impl Inventory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::trees::Tree;
+    use crate::inventory::fixtures::Tree;
 
     #[test]
     fn names_pcie_links() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Sysroot;
+use crate::sysroot::Sysroot;
 
 /// The USB side of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ pub use protocol::{Protocol, ProtocolError};
 
 use crate::{
     analyse::{Rules, Zones},
-    inventory::Target,
+    target::Target,
     units::{Caching, Load, MIB, count, duration, size},
 };
 

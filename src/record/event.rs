@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Imported;
 use crate::{
-    inventory::{Check, Drive, Inventory, Processors},
+    conditions::{Check, Processors},
+    inventory::{Drive, Inventory},
     plan::{Measure, Plan},
     units::{EngineInfo, Outcome, Place, Power, Window},
 };
@@ -96,7 +97,7 @@ pub enum Event {
         /// Position of the target in the plan.
         target: usize,
         /// What it took.
-        took: Took,
+        took: TaskResult,
     },
     /// Drives are where the plan wants them.
     Arranged {
@@ -127,7 +128,7 @@ pub enum Event {
 /// What an errand took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Took {
+pub struct TaskResult {
     /// How long, s.
     pub seconds: f64,
     /// Bytes moved.
@@ -138,13 +139,13 @@ pub struct Took {
     pub cut_short: bool,
     /// How a drive was brought to sleep.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub slept: Option<Slept>,
+    pub slept: Option<StandbyResult>,
 }
 
 /// How a drive was brought to sleep, and what it said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Slept {
+pub struct StandbyResult {
     /// Command lines of the programs that were asked, each with what came of it.
     pub asked: Vec<String>,
     /// It took the command; else its own timer was waited for.

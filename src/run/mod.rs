@@ -1,13 +1,13 @@
 //! Carries a plan out step by step, appends to the record, and undoes what it set up on any exit.
 
-mod arrange;
-mod errands;
-mod files;
-mod folder;
 mod lock;
 mod measure;
+mod move_drives;
+mod open_targets;
 mod scratch;
+mod scratch_dir;
 mod standby;
+mod tasks;
 mod zones;
 
 use std::{
@@ -17,16 +17,19 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-pub use arrange::{Move, Wanted, movable};
 pub use lock::{Lock, LockError};
 pub use measure::{Progress, Seen, Site, measure};
+pub use move_drives::{Move, Wanted, movable};
 pub use scratch::{Swept, sweep, sweep_directory};
 
 use crate::{
+    conditions::{Moved, Preflight, ProcessorWatch, Snapshot},
     engine::{self, Cancel, EngineError, Flow},
-    inventory::{Drive, Inventory, Kind, Moved, Preflight, ProcessorWatch, Snapshot, Sysroot, Target},
+    inventory::{Drive, Inventory},
     plan::{Errand, Measure, Plan, Rule, Step, Task},
     record::{Event, How, When, Writer},
+    sysroot::Sysroot,
+    target::{Kind, Target},
     tools::ToolError,
     units::{Direction, Ended, Load, Outcome, Pattern, percent, size},
 };
@@ -126,7 +129,7 @@ pub trait Watcher {
 }
 
 /// What a plan is carried out with.
-pub struct Setting<'a> {
+pub struct RunContext<'a> {
     /// What is here.
     pub inventory: &'a Inventory,
     /// Where the machine is looked at while it works.
@@ -143,7 +146,7 @@ pub struct Setting<'a> {
     pub cancel: &'a Cancel,
 }
 
-impl Setting<'_> {
+impl RunContext<'_> {
     /// Appends an event to the record and shows it.
     pub fn emit(&mut self, event: Event) -> io::Result<()> {
         self.writer.append(&event)?;
@@ -158,14 +161,14 @@ impl Setting<'_> {
 ///
 /// # Errors
 /// Only where the record can't be written on: then nothing more is measured.
-pub fn execute(planned: &Plan, done: &BTreeSet<usize>, setting: &mut Setting<'_>) -> io::Result<How> {
+pub fn execute(planned: &Plan, done: &BTreeSet<usize>, setting: &mut RunContext<'_>) -> io::Result<How> {
     // Targets move and are called otherwise after a reboot: this copy tells where they are now.
     let mut plan = planned.clone();
     let moves = plan.arrangements().next().is_some();
     if moves || !done.is_empty() {
         plan.targets.iter_mut().for_each(|t| *t = t.again(setting.inventory).unwrap_or_else(|_| t.clone()));
     }
-    let mut files = files::Files::new(plan.targets.len(), setting.store, setting.run);
+    let mut files = open_targets::Files::new(plan.targets.len(), setting.store, setting.run);
     let mut failed: Vec<(usize, String)> = Vec::new();
     let mut noted: Vec<String> = Vec::new();
     let before = look_before(&plan, setting)?;
@@ -189,7 +192,7 @@ pub fn execute(planned: &Plan, done: &BTreeSet<usize>, setting: &mut Setting<'_>
             if asks && !failed.is_empty() {
                 break;
             }
-            if !arrange::settle((planned, &mut plan), wanted, asks.then_some(at), &mut files, setting)? {
+            if !move_drives::settle((planned, &mut plan), wanted, asks.then_some(at), &mut files, setting)? {
                 break;
             }
         }
@@ -256,8 +259,8 @@ fn scratch(
     plan: &Plan,
     target: usize,
     bytes: u64,
-    files: &mut files::Files,
-    setting: &mut Setting<'_>,
+    files: &mut open_targets::Files,
+    setting: &mut RunContext<'_>,
 ) -> Result<Troubles, RunError> {
     let path = files.make(target, &plan.targets[target], bytes)?;
     setting.emit(Event::Scratch { target, path, bytes })?;
@@ -268,12 +271,12 @@ fn errand(
     plan: &Plan,
     step: usize,
     errand: &Errand,
-    files: &mut files::Files,
-    setting: &mut Setting<'_>,
+    files: &mut open_targets::Files,
+    setting: &mut RunContext<'_>,
 ) -> Result<Troubles, RunError> {
     setting.watcher.errand(errand);
     let target = errand.target;
-    let (took, trouble) = errands::run(errand, &plan.targets[target], files, setting)?;
+    let (took, trouble) = tasks::run(errand, &plan.targets[target], files, setting)?;
     match errand.task {
         Task::WriteFiles { .. } => files.add(target, Moved { written: took.bytes, read: 0 }),
         Task::ReadFiles { .. } => files.add(target, Moved { written: 0, read: took.bytes }),
@@ -287,8 +290,8 @@ fn loads(
     plan: &Plan,
     step: usize,
     (m, instead): (&Measure, bool),
-    files: &mut files::Files,
-    setting: &mut Setting<'_>,
+    files: &mut open_targets::Files,
+    setting: &mut RunContext<'_>,
 ) -> Result<Troubles, RunError> {
     let mut opened = Vec::new();
     let mut sites = Vec::new();
@@ -390,7 +393,7 @@ fn again(target: &Target, load: &Load, reach: u64, outcome: &Outcome) -> String 
 const WATCH: Duration = Duration::from_secs(1);
 
 /// Looks at the conditions before the first load and records them.
-fn look_before(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<Snapshot> {
+fn look_before(plan: &Plan, setting: &mut RunContext<'_>) -> io::Result<Snapshot> {
     let earlier = snapshot(plan, setting);
     let since = Instant::now();
     while since.elapsed() < WATCH && !setting.cancel.is_set() {
@@ -398,7 +401,7 @@ fn look_before(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<Snapshot> {
     }
     let now = snapshot(plan, setting);
     for (target, on) in plan.targets.iter().enumerate() {
-        if let Some(share) = files::filled_share(&on.path).filter(|share| *share < 0.99) {
+        if let Some(share) = open_targets::filled_share(&on.path).filter(|share| *share < 0.99) {
             let (path, share) = (on.path.display(), percent(1.0 - share));
             let text = format!("{share} of {path} are holes, which read faster than any drive.");
             setting.emit(Event::Note { target: Some(target), text })?;
@@ -410,7 +413,12 @@ fn look_before(plan: &Plan, setting: &mut Setting<'_>) -> io::Result<Snapshot> {
 }
 
 /// Looks at what changed while the loads ran and records it.
-fn look_after(plan: &Plan, before: &Snapshot, moved: &[Moved], setting: &mut Setting<'_>) -> io::Result<()> {
+fn look_after(
+    plan: &Plan,
+    before: &Snapshot,
+    moved: &[Moved],
+    setting: &mut RunContext<'_>,
+) -> io::Result<()> {
     let now = snapshot(plan, setting);
     for (target, on) in plan.targets.iter().enumerate() {
         let shares =
@@ -427,7 +435,7 @@ fn look_after(plan: &Plan, before: &Snapshot, moved: &[Moved], setting: &mut Set
     Ok(())
 }
 
-fn snapshot(plan: &Plan, setting: &Setting<'_>) -> Snapshot {
+fn snapshot(plan: &Plan, setting: &RunContext<'_>) -> Snapshot {
     let mut drives: Vec<&Drive> = plan.targets.iter().flat_map(|t| &t.drives).collect();
     drives.sort_by(|a, b| a.name.cmp(&b.name));
     drives.dedup_by(|a, b| a.name == b.name);

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::folder;
+use super::scratch_dir;
 use rustix::{
     fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, openat},
     io::Errno,
@@ -139,9 +139,9 @@ pub fn sweep(store: &Path) -> Vec<Swept> {
 pub fn sweep_directory(dir: &Path) -> Vec<Swept> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let swept = |path: PathBuf| {
-        if folder::is_ours(&path) {
-            folder::free(&path)?;
-            return folder::sweep(&path);
+        if scratch_dir::is_ours(&path) {
+            scratch_dir::free(&path)?;
+            return scratch_dir::sweep(&path);
         }
         run_of(&path)?;
         free(&path)?;
@@ -156,7 +156,7 @@ fn sweep_marked(marker: &Path) -> Option<Swept> {
     // The marker is only as good as whoever can write the store: nothing but what is ours is removed.
     let swept = match path.is_absolute() {
         true if run_of(&path).is_some() => remove_file(&path),
-        true if folder::is_ours(&path) => folder::sweep(&path),
+        true if scratch_dir::is_ours(&path) => scratch_dir::sweep(&path),
         _ => None,
     };
     if let Some(Swept::Left(..)) = swept {

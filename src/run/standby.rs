@@ -3,7 +3,7 @@
 use super::RunError;
 use crate::{
     plan::Task,
-    record::Slept,
+    record::StandbyResult,
     tools::{
         Output, Query, Runner,
         hdparm::{accepted, denied, parse_power, power, standby},
@@ -25,9 +25,9 @@ pub(super) fn send(
     patience: f64,
     runner: &dyn Runner,
     rest: &mut dyn FnMut(f64) -> bool,
-) -> Result<Slept, RunError> {
-    let mut slept = Slept::default();
-    let ask = |slept: &mut Slept, query: Query| -> Result<Output, RunError> {
+) -> Result<StandbyResult, RunError> {
+    let mut slept = StandbyResult::default();
+    let ask = |slept: &mut StandbyResult, query: Query| -> Result<Output, RunError> {
         let output = runner.ask(&query)?;
         if denied(&output) {
             return Err(RunError::NotRoot(device.to_owned()));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     impl Disk {
-        fn sleep(&self, patience: f64) -> (Slept, f64) {
+        fn sleep(&self, patience: f64) -> (StandbyResult, f64) {
             let slept = send("/dev/sda", patience, self, &mut |seconds| {
                 self.now.set(self.now.get() + seconds);
                 true

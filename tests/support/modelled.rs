@@ -7,11 +7,12 @@ use drivebench::{
         Cancel, Engine, EngineError, Flow,
         sim::{Board, Sim},
     },
-    experiments::{Ask, Baseline, Effort, Experiment, LoadName, Own},
-    inventory::{Drive, Inventory, Kind, Target},
+    experiments::{Ask, Baseline, Effort, Experiment, Extra, LoadName},
+    inventory::{Drive, Inventory},
     plan::{Plan, Step, Task},
-    record::{End, Event, How, SCHEMA, Slept, Start, Store, Took},
+    record::{End, Event, How, SCHEMA, StandbyResult, Start, Store, TaskResult},
     run::{self, Seen, Site},
+    target::{Kind, Target},
     units::{Caching, MIB, Power},
 };
 
@@ -49,7 +50,7 @@ pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Ask {
         engine: None,
         effort: Effort { max_bytes: rules.budget as u64 * MIB, max_seconds: 1e9, rules },
         protocol: None,
-        own: Own::default(),
+        own: Extra::default(),
     }
 }
 
@@ -80,7 +81,7 @@ pub fn carry_out(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> 
             Step::Errand(e) if !plan.needs_cliff(step) || fell[e.target] => {
                 let (took, slept) = rest(&e.task);
                 sim.rest(took);
-                let took = Took { seconds: took, slept, ..Took::default() };
+                let took = TaskResult { seconds: took, slept, ..TaskResult::default() };
                 events.push(Event::Errand { step, target: e.target, took });
                 continue;
             }
@@ -137,11 +138,11 @@ pub fn keep(store: &Store, at: &str, plan: &Plan, board: &Board, real: bool) -> 
 }
 
 /// How long an errand takes, s, and what a drive says of it that can't be told to sleep.
-fn rest(task: &Task) -> (f64, Option<Slept>) {
+fn rest(task: &Task) -> (f64, Option<StandbyResult>) {
     match task {
         Task::Pause { seconds } => (*seconds, None),
         Task::Standby { patience, .. } => {
-            (*patience, Some(Slept { power: Power::Standby, ..Slept::default() }))
+            (*patience, Some(StandbyResult { power: Power::Standby, ..StandbyResult::default() }))
         }
         Task::WriteFiles { .. } | Task::ReadFiles { .. } => unreachable!("the model has no files"),
     }

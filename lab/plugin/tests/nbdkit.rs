@@ -113,13 +113,13 @@ fn a_stick_is_as_fast_as_its_model_and_never_faster() {
     let took = begin.elapsed().as_secs_f64();
 
     let ledger = ledger::read(&served.path("1.1.ledger.csv")).unwrap();
-    let runs = truth::runs(&ledger, Kind::Write, 10.0);
+    let runs = oracle::runs(&ledger, Kind::Write, 10.0);
     assert_eq!((runs.len(), runs[0].operations, runs[0].bytes), (1, count, 4 << 20));
     assert!(
         ledger.iter().filter(|e| e.kind == Kind::Flush && e.end_ns - e.start_ns == 10_000_000).count() >= 2
     );
     let board = served.scenario.board();
-    let ideal = truth::mean_seconds(&board.drives[0], Some(35e6), true, 0, 4096) * count as f64;
+    let ideal = oracle::mean_seconds(&board.drives[0], Some(35e6), true, 0, 4096) * count as f64;
     // 4 or 5 stalls of 30 ms within 4.19 MB: the mean says 4.19.
     let stalls = runs[0].stalls.len() as f64 - 4.194_304;
     assert!((runs[0].busy_seconds - stalls * 0.03 - ideal).abs() < 1e-3, "{} {ideal}", runs[0].busy_seconds);

@@ -39,12 +39,12 @@ fn the_size_of_a_cache_and_both_speeds_and_what_a_pause_restores() {
 
     let entries = machine.ledger(0).expect("a ledger");
     // What the filesystem writes by itself is little; what the load writes comes in two pieces.
-    let mut runs = truth::runs(&entries, Kind::Write, 6.0);
+    let mut runs = oracle::runs(&entries, Kind::Write, 6.0);
     runs.sort_by_key(|run| std::cmp::Reverse(run.bytes));
     let writes: Vec<Entry> =
         entries.into_iter().filter(|e| e.kind == Kind::Write && e.length >= 65_536).collect();
-    let of = |run: &truth::Run| truth_of(&truth::within(&writes, run.from_ns, run.to_ns));
-    let mut pieces: Vec<&truth::Run> = runs.iter().take(2).collect();
+    let of = |run: &oracle::Run| truth_of(&oracle::within(&writes, run.from_ns, run.to_ns));
+    let mut pieces: Vec<&oracle::Run> = runs.iter().take(2).collect();
     pieces.sort_by_key(|run| run.from_ns);
     let [first, again] = pieces[..] else { panic!("two pieces: {}", runs.len()) };
     let (took, before, after) = of(first);

@@ -7,14 +7,15 @@ use crate::{
     analyse::Estimate,
     experiments::{self, Experiment},
     findings::{Findings, Named},
-    inventory::{Drive, Inventory, Target},
+    inventory::{Drive, Inventory},
     plan::{Measure, Plan},
     record::{Brief, Event, Reader, Start, Store},
+    target::Target,
     units::EngineInfo,
 };
 
 /// Experiments whose numbers answers rest on.
-const TELLING: [&str; 4] = ["baseline", "together", "cliff", "spinup"];
+const EVIDENCE_EXPERIMENTS: [&str; 4] = ["baseline", "together", "cliff", "spinup"];
 /// Of each drive and experiment so many of the newest runs, for how it is, and of the oldest, for how it was.
 const NEWEST: usize = 3;
 const OLDEST: usize = 2;
@@ -60,7 +61,7 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
 /// The runs to read; in turn the newest of each drive and experiment, the oldest, the newest but one, up to the most.
 pub(super) fn chosen<'a>(briefs: &'a [Brief], here: &BTreeSet<String>) -> Vec<&'a str> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Brief>> = BTreeMap::new();
-    for brief in briefs.iter().filter(|b| TELLING.contains(&b.experiment.as_str())) {
+    for brief in briefs.iter().filter(|b| EVIDENCE_EXPERIMENTS.contains(&b.experiment.as_str())) {
         for drive in brief.written.keys().filter(|drive| here.contains(*drive)) {
             groups.entry((drive, &brief.experiment)).or_default().push(brief);
         }

@@ -1,7 +1,7 @@
 //! `drivebench advise`: what is here and what was measured, as answers.
 
 mod gather;
-mod page;
+mod layout;
 #[cfg(test)]
 mod tests;
 
@@ -31,8 +31,8 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
     };
     let answers = advise(&inventory, &gathered.evidence);
     output.result(&match args.format {
-        AdviceFormat::Text => page::text(&inventory, &gathered, &answers, output.style),
-        AdviceFormat::Markdown => page::markdown(&answers, output.style),
+        AdviceFormat::Text => layout::text(&inventory, &gathered, &answers, output.style),
+        AdviceFormat::Markdown => layout::markdown(&answers, output.style),
         AdviceFormat::Json => serde_json::to_string_pretty(&document(&gathered, &answers))? + "\n",
     })?;
     for e in &gathered.unreadable {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{
     gather::{self, Gathered},
-    page,
+    layout,
 };
 use crate::{
     advise::{
@@ -16,10 +16,11 @@ use crate::{
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
-    experiments::{Ask, Baseline, Effort, Experiment, Own, Together},
-    inventory::{Inventory, Kind, Target, trees},
+    experiments::{Ask, Baseline, Effort, Experiment, Extra, Together},
+    inventory::{Inventory, fixtures},
     record::{Brief, End, Event, How, SCHEMA, Start, Store},
     report::Style,
+    target::{Kind, Target},
     units::{Caching, Ended, EngineInfo, Histogram, Outcome, Window},
 };
 
@@ -28,7 +29,7 @@ fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
     runs.dedup();
     let gathered =
         Gathered { evidence: evidence.to_vec(), kept: runs.len(), read: runs.len(), unreadable: Vec::new() };
-    let text = page::text(inventory, &gathered, &advise(inventory, evidence), Style::PLAIN);
+    let text = layout::text(inventory, &gathered, &advise(inventory, evidence), Style::PLAIN);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
@@ -37,7 +38,7 @@ fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
 
 #[test]
 fn four_sticks_and_no_runs() {
-    insta::assert_snapshot!(shown(&trees::pi_zero().inventory(), &[]));
+    insta::assert_snapshot!(shown(&fixtures::pi_zero().inventory(), &[]));
 }
 
 #[test]
@@ -66,7 +67,7 @@ fn no_drives() {
 #[test]
 fn machines_that_nobody_measured() {
     let all = ["pi_5", "pc", "server"].map(|name| {
-        let (_, tree) = trees::ALL.iter().find(|(known, _)| *known == name).expect("a tree");
+        let (_, tree) = fixtures::ALL.iter().find(|(known, _)| *known == name).expect("a tree");
         format!("{name}\n{}", shown(&tree().inventory(), &[]))
     });
     insta::assert_snapshot!(all.join("\n"));
@@ -76,7 +77,7 @@ fn machines_that_nobody_measured() {
 fn other_forms() {
     let (inventory, evidence) = two_sticks();
     let answers = advise(&inventory, &evidence);
-    insta::assert_snapshot!("markdown", page::markdown(&answers, Style::PLAIN));
+    insta::assert_snapshot!("markdown", layout::markdown(&answers, Style::PLAIN));
     let gathered = Gathered { unreadable: vec!["record x can't be read".to_owned()], ..Gathered::default() };
     let json = serde_json::to_string_pretty(&super::document(&gathered, &answers[..2])).expect("JSON");
     insta::assert_snapshot!("json", json);
@@ -107,7 +108,7 @@ fn every_key_of_the_json_is_documented() {
 fn machines() -> &'static [Inventory] {
     static MACHINES: OnceLock<Vec<Inventory>> = OnceLock::new();
     MACHINES.get_or_init(|| {
-        let trees = trees::ALL.iter().map(|(_, tree)| tree().inventory());
+        let trees = fixtures::ALL.iter().map(|(_, tree)| tree().inventory());
         let seeds = [two_sticks().0, card_and_flash().0, Inventory::default()];
         trees.chain(seeds).collect()
     })
@@ -314,7 +315,7 @@ fn keep(
         engine: None,
         effort: Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 },
         protocol: None,
-        own: Own::default(),
+        own: Extra::default(),
     };
     let plan = experiment.plan(&ask).expect("a plan");
     let start = |run| Start {
@@ -379,7 +380,7 @@ fn store() -> (tempfile::TempDir, Store) {
 
 #[test]
 fn records_become_evidence_like_with_like() {
-    let inventory = trees::pi_zero().inventory();
+    let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
     let alone = keep(&store, &inventory, &Baseline, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
     let both = keep(&store, &inventory, &Together, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
@@ -410,7 +411,7 @@ fn records_become_evidence_like_with_like() {
 
 #[test]
 fn a_drive_that_slowed_down_is_seen_between_the_oldest_and_the_newest() {
-    let inventory = trees::pi_zero().inventory();
+    let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
     let runs: Vec<String> =
         [(2020, 4.0), (2021, 4.0), (2022, 3.9), (2023, 3.8), (2024, 3.5), (2025, 3.0), (2026, 2.0)]
@@ -429,7 +430,7 @@ fn a_drive_that_slowed_down_is_seen_between_the_oldest_and_the_newest() {
 
 #[test]
 fn what_cannot_be_read_is_named_and_the_rest_counts() {
-    let inventory = trees::pi_zero().inventory();
+    let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
     let good = keep(&store, &inventory, &Baseline, &[("sda", [4.0, 8.0])], 2026);
     let cut = keep(&store, &inventory, &Baseline, &[("sdc", [4.0, 8.0])], 2026);

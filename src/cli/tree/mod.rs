@@ -1,7 +1,7 @@
 //! The inventory as a tree for people: what hangs on what, and what each link carries.
 
 mod cells;
-mod page;
+mod layout;
 
 use crate::{
     inventory::{Bus, BusKind, Drive, Inventory, Machine, NetworkPort, Prior, natural},
@@ -9,7 +9,7 @@ use crate::{
     units::{count, decimal_bytes, size},
 };
 
-use page::{Page, WIDTH, branch, stem};
+use layout::{Page, WIDTH, branch, stem};
 
 /// The inventory for people: no line is longer than 80 columns.
 pub(super) fn text(inventory: &Inventory, style: Style) -> String {
@@ -196,21 +196,21 @@ fn serial(drive: &Drive) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{inventory::trees, units::Health};
+    use crate::{inventory::fixtures, units::Health};
 
     const UTF8: Style = Style::PLAIN;
     const ASCII: Style = Style { unicode: false, ..Style::PLAIN };
 
     #[test]
     fn every_tree() {
-        for (name, tree) in trees::ALL {
+        for (name, tree) in fixtures::ALL {
             insta::assert_snapshot!(name, text(&tree().inventory(), UTF8));
         }
     }
 
     #[test]
     fn health() {
-        let mut inventory = trees::pc().inventory();
+        let mut inventory = fixtures::pc().inventory();
         let told = |passed: bool, wear: f64| Health {
             passed: Some(passed),
             wear: Some(wear),
@@ -237,26 +237,26 @@ mod tests {
 
     #[test]
     fn ascii() {
-        insta::assert_snapshot!(text(&trees::pi_zero().inventory(), ASCII));
+        insta::assert_snapshot!(text(&fixtures::pi_zero().inventory(), ASCII));
     }
 
     #[test]
     fn boards_say_what_is_shared() {
-        let said = |tree: trees::Tree| {
+        let said = |tree: fixtures::Tree| {
             text(&tree.inventory(), UTF8).split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        assert!(said(trees::pi_4()).contains("4 Gb/s shared by all USB ports"));
-        for tree in [trees::pi_3(), trees::pi_3_plus()] {
+        assert!(said(fixtures::pi_4()).contains("4 Gb/s shared by all USB ports"));
+        for tree in [fixtures::pi_3(), fixtures::pi_3_plus()] {
             assert!(said(tree).contains("480 Mb/s shared by USB and Ethernet"));
         }
-        let five = said(trees::pi_5());
+        let five = said(fixtures::pi_5());
         assert!(five.contains("16 Gb/s: enough for all on it at once, nothing is shared"), "{five}");
         assert!(!five.contains("USB and Ethernet"));
     }
 
     #[test]
     fn no_line_is_too_long_and_ascii_is_ascii() {
-        let mut inventory = trees::pi_zero().inventory();
+        let mut inventory = fixtures::pi_zero().inventory();
         for drive in &mut inventory.drives {
             drive.content.label = Some("ä\u{1b}\n".repeat(60));
             drive.model = Some(drive.name.repeat(40));

@@ -19,7 +19,8 @@ use crate::{
 };
 
 use super::{
-    Cancel, Ended, Engine, EngineError, EngineInfo, FileTarget, Flow, Job, Outcome, Watch, cursor, session,
+    Cancel, Ended, Engine, EngineError, EngineInfo, FileTarget, Flow, Job, Outcome, Watch, op_sequence,
+    workers,
 };
 
 mod args;
@@ -94,7 +95,7 @@ impl Engine for Fio {
         cancel: &Cancel,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Outcome>, EngineError> {
-        match session::within_reason(cancel, session::prepare(jobs, &self.targets)?) {
+        match workers::within_reason(cancel, workers::prepare(jobs, &self.targets)?) {
             None => return Ok(jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect()),
             Some(checked) => checked?,
         };
@@ -175,7 +176,7 @@ impl Track {
     fn new(job: &Job) -> Self {
         Self {
             block: job.load.block,
-            ops: cursor::ops(job),
+            ops: op_sequence::ops(job),
             mixed: matches!(job.load.direction, Direction::Mixed { .. }),
             deaf: false,
             last: JobStatus::default(),

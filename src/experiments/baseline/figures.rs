@@ -1,9 +1,9 @@
 //! What baseline shows in figures.
 
 use super::super::{
-    cells::{short, value},
-    gathered::{Group, labels},
-    series::Run,
+    load_summary::Run,
+    loaded_run::{Group, labels},
+    table_cells::{short, value},
 };
 use crate::{
     analyse::Stretch,

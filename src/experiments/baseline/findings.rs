@@ -3,10 +3,10 @@
 use super::{
     super::{
         Experiment,
-        cells::{column, short, value},
-        gathered::{Gathered, Group},
-        series::Run,
-        site::FILL,
+        load_summary::Run,
+        loaded_run::{Gathered, Group},
+        table_cells::{column, short, value},
+        target_checks::FILL,
     },
     figures, verdicts,
 };

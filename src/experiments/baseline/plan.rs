@@ -1,13 +1,13 @@
 //! How baseline plans itself.
 
 use super::super::{
-    ask::{Ask, LoadName, PlanError},
-    site::{FILL, aligned, fits, reach, would_erase},
+    request::{Ask, LoadName, PlanError},
+    target_checks::{FILL, aligned, fits, reach, would_erase},
 };
 use crate::{
     analyse::Rules,
-    inventory::Kind,
     plan::{Measure, Plan, Protocol, Rule, Step},
+    target::Kind,
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
 

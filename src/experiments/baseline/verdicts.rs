@@ -1,9 +1,9 @@
 //! What baseline's numbers mean, in sentences.
 
 use super::super::{
-    cells::value,
-    gathered::{Group, labels},
-    series::Run,
+    load_summary::Run,
+    loaded_run::{Group, labels},
+    table_cells::value,
 };
 use crate::{
     analyse::{Estimate, Percentile, Reason, Stalls, Throughput, Unseen, compare},

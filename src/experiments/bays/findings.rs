@@ -3,15 +3,15 @@
 use super::{
     super::{
         Experiment,
-        cells::{column, short, value},
-        gathered::{Gathered, Group},
-        site::FILL,
+        loaded_run::{Gathered, Group},
+        table_cells::{column, short, value},
+        target_checks::FILL,
     },
     verdicts,
 };
 use crate::{
     analyse::{
-        crossed::{Arrangement, Crossed},
+        latin_square::{Arrangement, Crossed},
         repeat,
     },
     findings::{Axis, Curve, Figure, Findings, Named, Point, Style, Table},
@@ -122,7 +122,7 @@ pub(super) fn name(plan: &Plan, at: usize) -> String {
 }
 
 fn shares(c: &Crossing, crossed: &Crossed) -> Table {
-    let row = |what: &str, factor: &crate::analyse::crossed::Factor| {
+    let row = |what: &str, factor: &crate::analyse::latin_square::Factor| {
         let e = &factor.share;
         let interval = format!("{} to {}", percent(e.low), percent(e.high));
         vec![what.to_owned(), percent(e.value), interval, format!("{:.4}", factor.p)]

@@ -4,13 +4,14 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    ask::{Ask, LoadName, PlanError},
-    site::{FILL, aligned, fits, would_erase},
+    request::{Ask, LoadName, PlanError},
+    target_checks::{FILL, aligned, fits, would_erase},
 };
 use crate::{
-    analyse::crossed,
-    inventory::{Drive, Kind, Target},
+    analyse::latin_square,
+    inventory::Drive,
     plan::{Arrange, Measure, Plan, Rule, Step},
+    target::{Kind, Target},
     units::Load,
 };
 
@@ -26,8 +27,8 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     }
     let n = targets.len();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed);
-    let rounds = ask.own.runs.map_or(crossed::rounds(n), |runs| runs as usize);
-    let design = crossed::draw(n, rounds, &mut random);
+    let rounds = ask.own.runs.map_or(latin_square::rounds(n), |runs| runs as usize);
+    let design = latin_square::draw(n, rounds, &mut random);
     let bays: Vec<String> = drives.iter().map(|d| d.full_bay()).collect();
     let each = targets.iter().map(|t| loads(t, ask, design.len())).collect::<Result<Vec<_>, _>>()?;
     let mut steps = Vec::new();

@@ -4,7 +4,7 @@ use super::findings::{Crossing, bays, name};
 use crate::{
     analyse::{
         Estimate,
-        crossed::{Crossed, Factor, balanced},
+        latin_square::{Crossed, Factor, balanced},
     },
     inventory::Drive,
     plan::Plan,

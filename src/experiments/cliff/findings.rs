@@ -3,9 +3,9 @@
 use super::{
     super::{
         Experiment,
-        cells::{column, short, value},
-        gathered::{Gathered, Group},
-        series::Run,
+        load_summary::Run,
+        loaded_run::{Gathered, Group},
+        table_cells::{column, short, value},
     },
     plan::{AGAIN, SWEEP, WRITE},
     verdicts,
@@ -13,9 +13,9 @@ use super::{
 use crate::{
     analyse::{Fall, Position},
     findings::{At, Axis, Band, Column, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
-    inventory::Target,
     plan::Plan,
     record::Event,
+    target::Target,
     units::{Caching, count, decimal_bytes, duration, rate},
 };
 

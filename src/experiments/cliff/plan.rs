@@ -1,13 +1,13 @@
 //! How cliff plans itself.
 
 use super::super::{
-    ask::{Ask, LoadName, PlanError},
-    site::{aligned, reach},
+    request::{Ask, LoadName, PlanError},
+    target_checks::{aligned, reach},
 };
 use crate::{
     analyse::Rules,
-    inventory::{Kind, Target},
     plan::{Errand, Measure, Plan, Rule, Step, Task},
+    target::{Kind, Target},
     units::{Load, MIB},
 };
 

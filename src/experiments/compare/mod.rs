@@ -1,21 +1,21 @@
 //! Two results side by side, whatever experiment they come from: does one differ from the other?
 
-mod unlike;
-mod words;
+mod differences;
+mod sentences;
 
 use std::collections::BTreeMap;
 
 use self::{
-    unlike::unlike,
-    words::{bounded, figure, sentence, short, shown, times},
+    differences::unlike,
+    sentences::{bounded, figure, sentence, short, shown, times},
 };
-use super::{Reading, cells::column, imports};
+use super::{Reading, imports, table_cells::column};
 use crate::{
     analyse::compare::{across_runs, ratio},
     findings::{Findings, Named, Table},
-    inventory::{Kind, Target},
     plan::{Measure, Plan},
     record::{Event, Imported, Start},
+    target::{Kind, Target},
     units::EngineInfo,
 };
 

@@ -3,8 +3,8 @@
 use super::{
     super::{
         Experiment,
-        cells::{ONE_RUN, column, value, within},
-        gathered::{Gathered, Group},
+        loaded_run::{Gathered, Group},
+        table_cells::{ONE_RUN, column, value, within},
     },
     plan::{NAIVE_READ, NAIVE_WRITE, TRUE_READ, TRUE_WRITE, WAYS, Way, is_memory},
 };

@@ -1,12 +1,12 @@
 //! How pagecache plans itself.
 
 use super::super::{
-    ask::{Ask, PlanError},
-    site::fits,
+    request::{Ask, PlanError},
+    target_checks::fits,
 };
 use crate::{
-    inventory::{Kind, Target},
     plan::{Measure, Plan, Rule, Step},
+    target::{Kind, Target},
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
 

@@ -1,6 +1,6 @@
 //! Speed over size, and what it is made of: so much a transfer, so much a byte.
 
-use super::super::gathered::Group;
+use super::super::loaded_run::Group;
 use crate::{
     analyse::{Estimate, Fit, Row, Unit, repeat, unit},
     units::{Caching, Direction, Ended},
@@ -59,7 +59,7 @@ pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
             continue;
         }
         let whole =
-            |r: &&super::super::series::Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
+            |r: &&super::super::load_summary::Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
         let speeds: Vec<f64> = group.runs.iter().filter(whole).map(|r| r.estimate.value).collect();
         let Some(speed) = repeat::median(&speeds) else { continue };
         let point = Point { block: load.block, speed, runs: speeds.len() };

@@ -3,9 +3,9 @@
 use super::{
     super::{
         Experiment,
-        cells::{column, within},
-        gathered::Gathered,
-        site::FILL,
+        loaded_run::Gathered,
+        table_cells::{column, within},
+        target_checks::FILL,
     },
     curve::{Curve, Point, curves},
 };

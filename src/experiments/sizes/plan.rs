@@ -4,12 +4,12 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    ask::{Ask, PlanError},
-    site::{FILL, fits},
+    request::{Ask, PlanError},
+    target_checks::{FILL, fits},
 };
 use crate::{
-    inventory::{Kind, Target},
     plan::{Measure, Plan, Rule, Step},
+    target::{Kind, Target},
     units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern},
 };
 

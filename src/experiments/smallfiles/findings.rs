@@ -3,10 +3,10 @@
 use super::{
     super::{
         Experiment,
-        cells::{column, within},
-        gathered::Gathered,
+        loaded_run::Gathered,
+        table_cells::{column, within},
     },
-    costs::{Costs, Prediction, Set},
+    cost_model::{Costs, Prediction, Set},
 };
 use crate::{
     analyse::Estimate,

@@ -1,6 +1,6 @@
 //! smallfiles: one big file or many small ones?
 
-mod costs;
+mod cost_model;
 mod findings;
 mod plan;
 

@@ -4,12 +4,12 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    ask::{Ask, PlanError},
-    site::fits,
+    request::{Ask, PlanError},
+    target_checks::fits,
 };
 use crate::{
-    inventory::Kind,
     plan::{Errand, FileSet, Plan, Step, Task},
+    target::Kind,
     units::{KIB, MIB},
 };
 

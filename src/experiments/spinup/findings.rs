@@ -3,9 +3,9 @@
 use super::{
     super::{
         Experiment,
-        cells::{column, short},
-        gathered::{Gathered, Group},
-        series::Run,
+        load_summary::Run,
+        loaded_run::{Gathered, Group},
+        table_cells::{column, short},
     },
     plan::{COLD_COPY, COPY, FIRST, SPINNING},
     verdicts,
@@ -13,8 +13,8 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Curve, Figure, Findings, Named, Point, Style, Table},
-    inventory::Target,
-    record::{Event, Slept},
+    record::{Event, StandbyResult},
+    target::Target,
     units::{Ended, count, duration},
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Woken<'a> {
     /// Copies from standby, s.
     pub cold: Vec<f64>,
     /// How it was brought to sleep, each time, and how long that took, s.
-    pub naps: Vec<(Slept, f64)>,
+    pub naps: Vec<(StandbyResult, f64)>,
 }
 
 impl Woken<'_> {

@@ -1,12 +1,12 @@
 //! How spinup plans itself.
 
 use super::super::{
-    ask::{Ask, PlanError},
-    site::reach,
+    request::{Ask, PlanError},
+    target_checks::reach,
 };
 use crate::{
-    inventory::{Kind, Target},
     plan::{Errand, Measure, Plan, Rule, Step, Task},
+    target::{Kind, Target},
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
 

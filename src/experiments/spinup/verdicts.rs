@@ -1,7 +1,7 @@
 //! What spinup's numbers mean, in sentences.
 
 use super::{
-    super::cells::{ONE_RUN, within},
+    super::table_cells::{ONE_RUN, within},
     findings::Woken,
 };
 use crate::units::{MIB, Power, count, decimal_bytes, duration};

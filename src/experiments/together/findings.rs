@@ -3,21 +3,22 @@
 use super::{
     super::{
         Experiment,
-        cells::{column, short, value},
-        gathered::Gathered,
+        loaded_run::Gathered,
+        table_cells::{column, short, value},
     },
-    answer::{Answer, What, answer},
+    bottleneck::{Answer, What, answer},
     headroom,
-    seen::{Group, Seen},
-    shared::{Shared, shared},
-    words,
+    samples::{Group, Seen},
+    sentences,
+    shared_links::{Shared, shared},
 };
 use crate::{
     analyse::{Estimate, compare, repeat},
     findings::{At, Axis, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
-    inventory::{Inventory, Target},
+    inventory::Inventory,
     plan::Plan,
     record::Event,
+    target::Target,
     units::{capital, count, percent, rate},
 };
 
@@ -39,7 +40,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     findings.tables = answers.iter().map(|a| speeds(a, &plan)).collect();
     findings.tables.extend(groups.iter().filter_map(|group| between(group, &plan)));
     findings.figures = answers.iter().map(|a| figure(a, &plan, &shared)).collect();
-    findings.verdicts = answers.iter().flat_map(|a| words::verdict(a, &plan.targets)).collect();
+    findings.verdicts = answers.iter().flat_map(|a| sentences::verdict(a, &plan.targets)).collect();
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.name == g.name)) {
         findings.verdicts.push(format!(
             "{}: not all of what an answer needs was measured: each target alone, and all at once.",

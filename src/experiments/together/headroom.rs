@@ -1,8 +1,9 @@
 //! What buses and network ports leave unused.
 
-use super::{answer::Answer, answer::What, shared::Shared};
+use super::{bottleneck::Answer, bottleneck::What, shared_links::Shared};
 use crate::{
-    inventory::{BusKind, Inventory, NetworkPort, Target},
+    inventory::{BusKind, Inventory, NetworkPort},
+    target::Target,
     units::{Direction, capital, percent, rate},
 };
 

@@ -1,13 +1,13 @@
 //! together: do drives slow each other down, and what is the limit?
 
-mod answer;
+mod bottleneck;
+mod cpu_limits;
 mod findings;
 mod headroom;
 mod plan;
-mod seen;
-mod shared;
-mod strain;
-mod words;
+mod samples;
+mod sentences;
+mod shared_links;
 
 use super::{Ask, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event, units::MIB};

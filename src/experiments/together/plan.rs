@@ -1,12 +1,12 @@
 //! How together plans itself.
 
 use super::super::{
-    ask::{Ask, LoadName, PlanError},
-    site::{FILL, aligned, reach},
+    request::{Ask, LoadName, PlanError},
+    target_checks::{FILL, aligned, reach},
 };
 use crate::{
-    inventory::{Kind, Target},
     plan::{Measure, Plan, Rule, Step},
+    target::{Kind, Target},
     units::{Load, MIB},
 };
 

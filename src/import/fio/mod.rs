@@ -3,9 +3,9 @@
 //! fio 3 tells bytes and nanoseconds, fio 2 KiB and microseconds by names that say so less clearly; `io_bytes` was in KiB up
 //! to some fio 2, so its unit is known only by `bw` and `runtime`.
 
-mod asked;
-mod same;
-mod told;
+mod options;
+mod repetitions;
+mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::{Deserializer, Value};
 
 use self::{
-    asked::{Known, measured},
-    same::Same,
-    told::{Way, load},
+    options::{Known, measured},
+    repetitions::Same,
+    results::{Way, load},
 };
 use super::{ContentError, MOST, note, sane};
 use crate::{

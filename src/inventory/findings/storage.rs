@@ -2,7 +2,8 @@
 
 use super::Finding;
 use crate::{
-    inventory::{Block, Drive, Inventory, Medium, identity::is_made_up},
+    inventory::{Block, Drive, Inventory, Medium},
+    sysroot::serial_number::is_made_up,
     units::{decimal_bytes, listed, percent, size},
 };
 

@@ -1,7 +1,10 @@
 //! Findings over whole machines, and each where nothing is wrong.
 
 use super::Finding;
-use crate::inventory::{Inventory, Space, trees};
+use crate::{
+    inventory::{Inventory, fixtures},
+    sysroot::Space,
+};
 
 fn codes(inventory: &Inventory) -> Vec<(&'static str, String)> {
     inventory.findings().iter().map(|finding| (finding.code, finding.drives.join(" "))).collect()
@@ -17,11 +20,11 @@ fn find(inventory: &Inventory, code: &str) -> Option<Finding> {
 
 #[test]
 fn each_tree_has_its_own() {
-    let of = |tree: trees::Tree| codes(&tree.inventory());
-    assert_eq!(of(trees::virtual_machine()), []);
-    assert_eq!(of(trees::pi_zero()), [is("undervoltage", ""), is("shared-bus", "sda sdc sdd sdb")]);
+    let of = |tree: fixtures::Tree| codes(&tree.inventory());
+    assert_eq!(of(fixtures::virtual_machine()), []);
+    assert_eq!(of(fixtures::pi_zero()), [is("undervoltage", ""), is("shared-bus", "sda sdc sdd sdb")]);
     assert_eq!(
-        of(trees::pi_3()),
+        of(fixtures::pi_3()),
         [
             is("shared-bus", "sda sdb"),
             is("misaligned-partition", "sda"),
@@ -30,19 +33,19 @@ fn each_tree_has_its_own() {
         ],
         "no USB 3 port to move to, no UAS to use"
     );
-    assert_eq!(of(trees::pi_3_plus()), [is("shared-bus", "sda")], "with Ethernet");
+    assert_eq!(of(fixtures::pi_3_plus()), [is("shared-bus", "sda")], "with Ethernet");
     assert_eq!(
-        of(trees::pi_4()),
+        of(fixtures::pi_4()),
         [is("usb-power", "sdb sda"), is("shared-bus", "sdb sda"), is("usb3-on-usb2", "sdb")]
     );
     assert_eq!(
-        of(trees::pi_5()),
+        of(fixtures::pi_5()),
         [is("usb-power", "sda sdb"), is("slow-link", "nvme0n1")],
         "nothing is shared"
     );
-    assert_eq!(of(trees::pc()), []);
+    assert_eq!(of(fixtures::pc()), []);
     assert_eq!(
-        of(trees::mini_pc()),
+        of(fixtures::mini_pc()),
         [
             is("throttled", ""),
             is("shared-bus", "sdb sdc"),
@@ -53,18 +56,18 @@ fn each_tree_has_its_own() {
         ]
     );
     assert_eq!(
-        of(trees::server()),
+        of(fixtures::server()),
         [is("shared-bus", "nvme0n1 nvme1n1"), is("shared-bus", "sda sdb sdc sdd")]
     );
     assert_eq!(
-        of(trees::twins()),
+        of(fixtures::twins()),
         [is("shared-bus", "sda sdb"), is("no-serial", "sdc"), is("shared-serial", "sda sdb")]
     );
 }
 
 #[test]
 fn a_quirk_is_named_and_a_broken_bridge_left_alone() {
-    let mut inventory = trees::mini_pc().inventory();
+    let mut inventory = fixtures::mini_pc().inventory();
     inventory.drives.truncate(2);
     let usb = |inventory: &mut Inventory, id: &str, quirks: Option<&str>, driver: &str| {
         let drive = &mut inventory.drives[1];
@@ -88,7 +91,7 @@ fn a_quirk_is_named_and_a_broken_bridge_left_alone() {
 
 #[test]
 fn a_full_filesystem_is_named_once() {
-    let mut inventory = trees::pi_zero().inventory();
+    let mut inventory = fixtures::pi_zero().inventory();
     for mount in &mut inventory.mounts {
         let free = if mount.source == "/dev/sda1" { 1_000_000_000 } else { 20_000_000_000 };
         mount.space = Some(Space { size: 62_000_000_000, free });
@@ -101,7 +104,7 @@ fn a_full_filesystem_is_named_once() {
 
 #[test]
 fn small_blocks_on_a_drive_with_large_ones() {
-    let mut inventory = trees::pi_4().inventory();
+    let mut inventory = fixtures::pi_4().inventory();
     let part = &mut inventory.drives.iter_mut().find(|drive| drive.name == "sda").expect("sda").partitions[0];
     part.content.block_size = Some(1024);
     let found = find(&inventory, "small-blocks").expect("a finding");
@@ -110,7 +113,7 @@ fn small_blocks_on_a_drive_with_large_ones() {
 
 #[test]
 fn a_hub_with_its_own_supply_feeds_its_drives() {
-    let mut inventory = trees::pi_4().inventory();
+    let mut inventory = fixtures::pi_4().inventory();
     assert!(find(&inventory, "usb-power").is_some(), "a hub on the board doesn't count");
     let mut outside =
         inventory.buses.iter().find(|bus| bus.id.ends_with("usbv2-1")).expect("the hub").clone();

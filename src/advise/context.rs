@@ -1,0 +1,208 @@
+//! What all answers stand on: the inventory, and of the evidence what counts here.
+
+use super::{
+    evidence::{Evidence, Wanted},
+    sentences,
+};
+use crate::{
+    analyse::Estimate,
+    inventory::{Drive, Inventory, Layer, Medium},
+    units::listed,
+};
+
+/// The inventory and the evidence that counts, oldest first.
+pub(super) struct Ground<'a> {
+    pub inventory: &'a Inventory,
+    evidence: Vec<&'a Evidence>,
+}
+
+/// A number and where it comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Number<'a> {
+    pub estimate: &'a Estimate,
+    pub from: &'a Evidence,
+}
+
+impl<'a> Ground<'a> {
+    pub fn new(inventory: &'a Inventory, evidence: &'a [Evidence]) -> Self {
+        let here: Vec<String> = inventory.drives.iter().map(Drive::identity).collect();
+        let lab = inventory.machine.lab.is_some();
+        let counts = |e: &&Evidence| {
+            (lab || !e.modelled) && !e.drives.is_empty() && e.drives.iter().all(|drive| here.contains(drive))
+        };
+        let mut evidence: Vec<&Evidence> = evidence.iter().filter(counts).collect();
+        evidence.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
+        Self { inventory, evidence }
+    }
+
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &'a Evidence> + '_ {
+        self.evidence.iter().copied()
+    }
+
+    /// Evidence of this drive alone, oldest first.
+    pub fn of<'s>(&'s self, drive: &Drive) -> impl DoubleEndedIterator<Item = &'a Evidence> + use<'s, 'a> {
+        let identity = drive.identity();
+        self.all().filter(move |e| !e.at_once && e.drives.len() == 1 && e.drives[0] == identity)
+    }
+
+    /// The newest speed of each drive under a load of this kind, like with like: of the loads that drives were measured
+    /// with, the one that most of them share, and of those the one used last.
+    pub fn speeds(&self, drives: &[&'a Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
+        let fitting = |drive: &Drive| self.of(drive).filter(move |e| e.is(wanted) && e.speed().is_some());
+        // How many drives a load was used on, and when last.
+        let mut keys: Vec<(String, usize, &str)> = Vec::new();
+        for drive in drives {
+            let mut own: Vec<String> = Vec::new();
+            for e in fitting(drive) {
+                let key = e.key();
+                let new = !own.contains(&key);
+                match keys.iter_mut().find(|(known, ..)| *known == key) {
+                    Some((_, n, last)) => {
+                        *n += usize::from(new);
+                        *last = e.at.as_str().max(last);
+                    }
+                    None => keys.push((key.clone(), 1, &e.at)),
+                }
+                own.push(key);
+            }
+        }
+        let chosen = keys.iter().max_by_key(|(_, n, last)| (*n, *last)).map(|(key, ..)| key.clone());
+        let newest = |drive: &&Drive| {
+            let from = fitting(drive).rev().find(|e| Some(e.key()) == chosen)?;
+            Some(Number { estimate: from.speed()?, from })
+        };
+        drives.iter().map(newest).collect()
+    }
+
+    /// The longest write of a drive in all runs like this one, s, and the runs.
+    pub fn worst(&self, drive: &Drive, like: &Evidence) -> Option<(f64, &'a Evidence)> {
+        let all = self.of(drive).filter(|e| e.key() == like.key());
+        let each = all.filter_map(|e| Some((e.worst()?, e)));
+        each.max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// The newest run of several targets at once under such a load, whose drives are all here.
+    pub fn at_once(&self, wanted: Wanted) -> Option<Number<'a>> {
+        let all = self.all().rev().filter(|e| e.at_once && e.drives.len() > 1 && e.is(wanted));
+        all.filter_map(|from| Some(Number { estimate: from.speed()?, from })).next()
+    }
+
+    /// The newest speed of a layer, such as an array.
+    pub fn of_layer(&self, layer: &Layer, wanted: Wanted) -> Option<Number<'a>> {
+        let under = self.inventory.under([crate::inventory::Block::Layer(layer)]);
+        let mut drives: Vec<String> = under.drives.iter().map(|d| d.identity()).collect();
+        drives.sort();
+        let same = |e: &&Evidence| {
+            let mut own = e.drives.clone();
+            own.sort();
+            !e.at_once && e.layers.contains(&layer.name) && own == drives && e.is(wanted)
+        };
+        self.all().rev().filter(same).find_map(|from| Some(Number { estimate: from.speed()?, from }))
+    }
+
+    /// The drive of this identity.
+    pub fn drive(&self, identity: &str) -> Option<&'a Drive> {
+        self.inventory.drives.iter().find(|d| d.identity() == identity)
+    }
+
+    /// Drives with a medium in them.
+    pub fn drives(&self) -> Vec<&'a Drive> {
+        self.inventory.drives.iter().filter(|d| d.sectors > 0).collect()
+    }
+
+    /// The drive or drives that the system runs from.
+    pub fn system(&self) -> Vec<&'a Drive> {
+        let own = |path: &str| path == "/" || path == "/boot" || path.starts_with("/boot/") || path == "/usr";
+        let mut drives: Vec<&Drive> = Vec::new();
+        for mount in self.inventory.mounts.iter().filter(|mount| own(&mount.path)) {
+            for drive in self.inventory.drives_of(mount) {
+                if !drives.iter().any(|known| known.name == drive.name) {
+                    drives.push(drive);
+                }
+            }
+        }
+        drives
+    }
+
+    /// Arrays and filesystems over several drives.
+    pub fn arrays(&self) -> Vec<(&'a Layer, Vec<&'a Drive>)> {
+        let built = |layer: &&Layer| {
+            ["raid", "linear", "btrfs", "bcachefs", "zfs"].iter().any(|kind| layer.kind.starts_with(kind))
+        };
+        let with =
+            |layer: &'a Layer| (layer, self.inventory.under([crate::inventory::Block::Layer(layer)]).drives);
+        self.inventory.layers.iter().filter(built).map(with).filter(|(_, on)| on.len() > 1).collect()
+    }
+
+    /// Drives that can hold data: not the system's, not a member of an array, not failing, and writable.
+    pub fn for_data(&self) -> Vec<&'a Drive> {
+        let taken: Vec<&str> = self.arrays().iter().flat_map(|(_, on)| on).map(|d| d.name.as_str()).collect();
+        let system = self.system();
+        let free = |drive: &&Drive| {
+            !drive.read_only
+                && !taken.contains(&drive.name.as_str())
+                && !system.iter().any(|own| own.name == drive.name)
+                && !self.failing(drive)
+        };
+        self.drives().into_iter().filter(free).collect()
+    }
+
+    /// How long the drive takes to wake, s, where that was measured.
+    pub fn wakes(&self, drive: &Drive) -> Option<Number<'a>> {
+        let number = |from: &'a Evidence| Some(Number { estimate: from.number("spin-up time")?, from });
+        self.of(drive).rev().find_map(number)
+    }
+
+    /// The drive says itself that it is at its end, or that it could not read some of its sectors.
+    pub fn failing(&self, drive: &Drive) -> bool {
+        drive.health.as_ref().is_some_and(|h| {
+            h.passed == Some(false)
+                || !h.failing.is_empty()
+                || [h.pending, h.uncorrectable].iter().flatten().any(|n| *n > 0)
+        })
+    }
+
+    /// It rotates, as far as somebody says so who can be believed.
+    pub fn rotates(drive: &Drive) -> bool {
+        drive.medium == Medium::Rotating
+    }
+
+    /// What a drive is called in answers.
+    pub fn name(&self, drive: &Drive) -> String {
+        sentences::name(self.inventory, drive)
+    }
+
+    /// Several names: `a, b and c`.
+    pub fn names(&self, drives: &[&Drive]) -> String {
+        listed(&drives.iter().map(|d| self.name(d)).collect::<Vec<_>>())
+    }
+
+    /// Whether a run was made on another board than this.
+    pub fn other_board(&self, e: &Evidence) -> bool {
+        e.board != self.inventory.machine.board
+    }
+
+    /// Whether a drive of it sat in another bay then, or all of it was on another board.
+    pub fn moved(&self, e: &Evidence) -> bool {
+        let stays = |(identity, bay): (&String, &String)| {
+            self.drive(identity).is_none_or(|drive| drive.full_bay() == *bay)
+        };
+        self.other_board(e) || !e.drives.iter().zip(&e.bays).all(stays)
+    }
+
+    /// Where these runs were made, where that wasn't here: whole sentences.
+    pub fn elsewhere(&self, runs: &[String]) -> Vec<String> {
+        let mut said = Vec::new();
+        for run in runs {
+            let own: Vec<&Evidence> = self.all().filter(|e| e.run == *run).collect();
+            let board = own.iter().find(|e| self.other_board(e));
+            let Some(e) = board.or_else(|| own.iter().find(|e| self.moved(e))) else { continue };
+            said.push(match &e.board {
+                Some(board) if self.other_board(e) => format!("{run} was taken on another board, a {board}."),
+                None if self.other_board(e) => format!("{run} was taken on another machine."),
+                _ => format!("In {run} drives sat in other bays."),
+            });
+        }
+        said
+    }
+}

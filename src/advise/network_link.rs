@@ -1,0 +1,69 @@
+//! The way to clients: the fastest network port that is connected.
+
+use super::context::Ground;
+use crate::inventory::{Bus, BusKind, Drive, NetworkPort};
+
+/// What a client sees the drives through.
+pub(super) struct Wire<'a> {
+    pub port: &'a NetworkPort,
+    /// What passes in practice, bytes per second.
+    pub passes: f64,
+    /// Where that figure comes from.
+    pub source: &'a str,
+}
+
+impl<'a> Wire<'a> {
+    /// None where nothing is connected, or where what passes isn't known, as of Wi-Fi.
+    pub fn of(ground: &Ground<'a>) -> Option<Self> {
+        let known = ground.inventory.ports.iter().filter(|port| port.connected == Some(true));
+        let known = known.filter_map(|port| {
+            let ceiling = port.ceiling.as_ref()?;
+            let passes = ceiling.practical.unwrap_or(ceiling.theory) * 1e6;
+            Some(Self { port, passes, source: &ceiling.source })
+        });
+        known.max_by(|a, b| a.passes.total_cmp(&b.passes))
+    }
+
+    /// `Ethernet`, `Wi-Fi`.
+    pub fn kind(&self) -> &'static str {
+        if self.port.wireless { "Wi-Fi" } else { "Ethernet" }
+    }
+
+    /// The USB bus that it shares with one of the drives, across which all that clients read then goes twice.
+    pub fn shared_with(&self, ground: &Ground<'a>, drives: &[&Drive]) -> Option<&'a Bus> {
+        let above = |upstream: Option<&str>| ground.inventory.buses_above(upstream);
+        let own = above(self.port.upstream.as_deref());
+        own.into_iter().find(|bus| {
+            bus.kind == BusKind::Usb
+                && drives.iter().any(|d| above(d.upstream.as_deref()).iter().any(|b| b.id == bus.id))
+        })
+    }
+}
+
+/// What a bus passes, bytes per second.
+pub(super) fn usable(bus: &Bus) -> Option<f64> {
+    bus.ceiling.as_ref().map(|c| c.practical.unwrap_or(c.theory) * 1e6).filter(|passes| *passes > 0.0)
+}
+
+/// The narrowest bus that all these drives hang on, with what passes it, bytes per second.
+pub(super) fn narrowest<'a>(ground: &Ground<'a>, drives: &[&Drive]) -> Option<(&'a Bus, f64)> {
+    let below = |drive: &&Drive, bus: &Bus| {
+        ground.inventory.buses_above(drive.upstream.as_deref()).iter().any(|b| b.id == bus.id)
+    };
+    let common = ground.inventory.buses.iter().filter(|bus| drives.iter().all(|d| below(d, bus)));
+    let common = common.filter_map(|bus| Some((bus, usable(bus)?)));
+    // Of equals the outermost, which comes first.
+    common.reduce(|best, other| if other.1 < best.1 { other } else { best }).filter(|_| !drives.is_empty())
+}
+
+/// A bus in a sentence: `the USB2 bus`, `hub 1.2`.
+pub(super) fn called(bus: &Bus) -> String {
+    match bus.kind {
+        BusKind::UsbHub => bus.what(),
+        BusKind::Usb => format!("the {} bus", bus.what()),
+        BusKind::Mmc => "the SD slot".to_owned(),
+        BusKind::Pcie if bus.chip.is_some() => format!("the {}", bus.what()),
+        BusKind::Pcie => "the PCIe link".to_owned(),
+        BusKind::Sata | BusKind::Scsi => format!("the {} controller", bus.what()),
+    }
+}

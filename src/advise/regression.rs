@@ -1,0 +1,87 @@
+//! A drive then and now: the oldest run against the newest, like with like.
+
+use super::{
+    context::{Ground, Number},
+    evidence::Evidence,
+};
+use crate::{
+    analyse::compare::{Ratio, across_runs, ratio},
+    inventory::Drive,
+};
+
+/// Slower than this share of before: a drive that data should leave.
+pub(super) const FAR_SLOWER: f64 = 0.8;
+
+/// How a figure changed.
+pub(super) struct Trend<'a> {
+    /// `writes`, `reads at random`, `wakes`.
+    pub verb: &'static str,
+    pub old: Number<'a>,
+    pub new: Number<'a>,
+    /// New as a multiple of old.
+    pub ratio: Ratio,
+    /// More is better.
+    pub speed: bool,
+}
+
+impl Trend<'_> {
+    /// It got worse, and that is no chance.
+    pub fn worse(&self) -> bool {
+        self.ratio.different && (self.ratio.estimate.value < 1.0) == self.speed
+    }
+
+    /// Worse by so much that data should leave.
+    pub fn far_worse(&self) -> bool {
+        self.worse() && self.speed && self.same_place() && self.ratio.estimate.value < FAR_SLOWER
+    }
+
+    /// The same board and the same bay, then and now.
+    pub fn same_place(&self) -> bool {
+        let place = |n: &Number<'_>| (n.from.board.clone(), n.from.bays.clone());
+        place(&self.old) == place(&self.new)
+    }
+
+    /// Nothing bounds the ratio, so nothing says whether it is chance.
+    pub fn unbounded(&self) -> bool {
+        !(self.ratio.estimate.low > 0.0 && self.ratio.estimate.high.is_finite())
+    }
+}
+
+/// All figures of a drive that were measured in the same way on two days at least.
+pub(super) fn of<'a>(ground: &Ground<'a>, drive: &Drive) -> Vec<Trend<'a>> {
+    let mut seen: Vec<(String, &str)> = Vec::new();
+    let mut trends = Vec::new();
+    for old in ground.of(drive) {
+        let kind = (old.key(), old.experiment.as_str());
+        let same = |e: &&Evidence| e.key() == kind.0 && e.experiment == kind.1;
+        if seen.contains(&kind) {
+            continue;
+        }
+        let newest = ground.of(drive).rev().find(same).filter(|new| new.day() != old.day());
+        trends.extend(newest.and_then(|new| between(old, new)));
+        seen.push(kind);
+    }
+    trends
+}
+
+fn between<'a>(old: &'a Evidence, new: &'a Evidence) -> Option<Trend<'a>> {
+    let (number, verb, speed): (fn(&Evidence) -> Option<&crate::analyse::Estimate>, _, _) = match &old.load {
+        Some(load) => (Evidence::speed, verb(load)?, true),
+        None => (|e| e.number("spin-up time"), "wakes in", false),
+    };
+    let (a, b) = (number(old)?, number(new)?);
+    let ratio = if speed { ratio(b, a) } else { ratio(&across_runs(b), &across_runs(a)) }?;
+    let of = |estimate, from| Number { estimate, from };
+    Some(Trend { verb, old: of(a, old), new: of(b, new), ratio, speed })
+}
+
+fn verb(load: &crate::units::Load) -> Option<&'static str> {
+    use crate::units::{Direction, Pattern};
+    Some(match (load.direction, load.pattern) {
+        (Direction::Read, Pattern::Sequential) => "reads",
+        (Direction::Write, Pattern::Sequential) => "writes",
+        (Direction::Read, Pattern::Random) => "reads at random",
+        (Direction::Write, Pattern::Random) => "writes at random",
+        (Direction::Mixed { .. }, _) => return None,
+    })
+}

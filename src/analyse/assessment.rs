@@ -1,0 +1,112 @@
+//! One look: all that a series of chunks tells about sustained throughput.
+
+use super::{
+    Estimate,
+    cliff::{self, Cut},
+    interval::{self, StallShare},
+    stalls::{self, Event},
+    steady::{self, Steady},
+};
+use crate::units::MIB;
+
+/// Two runs of one drive differ by about this share, whatever a single run says.
+pub(super) const FLOOR: f64 = 0.01;
+/// Fewer chunks than this give no interval.
+pub(crate) const LEAST: usize = 32;
+
+/// What one look saw. Times are s per MiB, positions chunks.
+#[derive(Debug, Clone)]
+pub(crate) struct Assessment {
+    /// Chunks looked at.
+    pub seen: usize,
+    /// Chunks left out at the beginning, cliffs included.
+    pub cut: usize,
+    /// Mean time.
+    pub mean: f64,
+    /// The 95 % interval of `mean`.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Half-width of what isn't stalls.
+    pub base_half: f64,
+    /// What stalls add.
+    pub share: StallShare,
+    /// Stalls after `cut`; positions count from the first chunk of all.
+    pub events: Vec<Event>,
+    /// Stalls before `cut`.
+    pub earlier: Vec<Event>,
+    pub cliffs: Vec<Cut>,
+    pub steady: Steady,
+}
+
+impl Assessment {
+    /// Half the interval's width as a share.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0 / self.mean
+    }
+
+    /// Chunks that the mean stands on.
+    pub fn used(&self) -> usize {
+        self.seen - self.cut
+    }
+
+    /// Where the last cliff ends.
+    pub fn after_cliff(&self) -> usize {
+        self.cliffs.last().map_or(0, |c| c.resume)
+    }
+
+    /// What it says of the speed, bytes per second; `widen` makes the interval of the mean wider.
+    pub fn speed(&self, widen: f64, how: &str, converged: bool) -> Estimate {
+        let low = self.mean - widen * (self.mean - self.low);
+        let high = self.mean + widen * (self.high - self.mean);
+        Estimate {
+            value: MIB as f64 / self.mean,
+            low: MIB as f64 / high,
+            high: if low > 0.0 { MIB as f64 / low } else { f64::INFINITY },
+            how: how.to_owned(),
+            converged,
+        }
+    }
+}
+
+/// Judges `x`, s per MiB in chunks of `chunk_mib`; `None` where it is too short.
+pub(crate) fn assess(x: &[f64], chunk_mib: f64) -> Option<Assessment> {
+    if x.len() < LEAST {
+        return None;
+    }
+    let whole = stalls::split(x, chunk_mib);
+    let cliffs = cliff::find(&whole.base);
+    let fallen = cliffs.last().map_or(0, |c| c.resume);
+    // Medians shift at a cliff, so what follows it is taken apart anew.
+    let rest = if fallen > 0 { stalls::split(&x[fallen..], chunk_mib).base } else { whole.base };
+    let steady =
+        if rest.len() < LEAST { Steady { cut: 0, agreed: false, drift: 0.0 } } else { steady::find(&rest) };
+    let cut = fallen + steady.cut;
+    let kept = &x[cut..];
+    let n = kept.len();
+    let mut split = stalls::split(kept, chunk_mib);
+    let base_half = interval::base_half_width(&split.base);
+    let base_mean = split.base.iter().sum::<f64>() / n as f64;
+    let share = interval::stall_share(&split.events, n);
+    let mean = base_mean + share.mean;
+    let drift = steady.drift * base_mean;
+    let with = |stall: f64| [stall, FLOOR * mean, drift].into_iter().fold(base_half, f64::hypot);
+    let (low, high) = (mean - with(share.below), mean + with(share.above));
+    for e in &mut split.events {
+        (e.first, e.last) = (e.first + cut, e.last + cut);
+    }
+    let earlier = whole.events.into_iter().take_while(|e| e.last < cut).collect();
+    Some(Assessment {
+        seen: x.len(),
+        cut,
+        mean,
+        low,
+        high,
+        base_half,
+        share,
+        events: split.events,
+        earlier,
+        cliffs,
+        steady,
+    })
+}

@@ -1,0 +1,197 @@
+//! Falls: where exactly the speed fell for good, and how fast it was before and after, each with its interval.
+
+use super::{Estimate, adaptive::WIDEN, assessment::assess, cliff::Cut};
+use crate::units::MIB;
+
+/// 95 % of the likelihood ratios of a change-point's true place lie below this (Hansen 2000, table I).
+const RATIO: f64 = 7.35;
+
+/// The speed fell once and stayed low.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fall {
+    /// Bytes moved before it, since the load's start.
+    pub at: Estimate,
+    /// Sustained throughput before, stalls included, bytes per second.
+    pub before: Estimate,
+    /// Sustained throughput after, stalls included, bytes per second.
+    pub after: Estimate,
+    /// A straight decline describes it better than a step: nothing in particular was used up at that place.
+    pub gradual: bool,
+}
+
+/// Looks closer at `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes` tells those in the first n chunks.
+pub(crate) fn falls(x: &[f64], chunk_mib: f64, cuts: &[Cut], bytes: impl Fn(usize) -> u64) -> Vec<Fall> {
+    let ends = cuts.iter().skip(1).map(|next| next.at).chain([x.len()]);
+    let mut start = 0;
+    let mut falls = Vec::new();
+    for (cut, end) in cuts.iter().zip(ends) {
+        let Some(place) = x.get(start..end).and_then(|x| place(x, cut)) else { continue };
+        let at = |chunk: usize| bytes(start + chunk) as f64;
+        let [low, best, high] = [place.low, place.best, place.high].map(|chunk| chunk + start);
+        falls.push(Fall {
+            at: Estimate {
+                value: at(place.best),
+                // What fell within a chunk fell somewhere in it.
+                low: at(place.low.saturating_sub(1)),
+                high: at(place.high + 1),
+                how: "change-point, likelihood ratio".to_owned(),
+                converged: true,
+            },
+            before: speed(&x[start..low.max(start + 1)], chunk_mib),
+            after: speed(&x[high.min(end - 1)..end], chunk_mib),
+            gradual: place.gradual,
+        });
+        start = best.max(cut.at);
+    }
+    falls
+}
+
+/// Where a series fell, chunks.
+struct Place {
+    low: usize,
+    best: usize,
+    high: usize,
+    gradual: bool,
+}
+
+/// The split with the least squares of what is left, and all splits that are not much worse. Logarithms are clamped
+/// to the two levels, so that a stall weighs no more than any slow chunk.
+fn place(x: &[f64], cut: &Cut) -> Option<Place> {
+    let (fast, slow) = (cut.before.ln(), cut.after.ln());
+    let margin = (slow - fast) / 2.0;
+    let y: Vec<f64> = x.iter().map(|x| x.ln().clamp(fast - margin, slow + margin)).collect();
+    let n = y.len();
+    if n < 4 || !margin.is_finite() {
+        return None;
+    }
+    let mean = y.iter().sum::<f64>() / n as f64;
+    let squares: f64 = y.iter().map(|y| (y - mean).powi(2)).sum();
+    let mut left = 0.0;
+    // Sums of centred values: what a split at k leaves.
+    let rest: Vec<f64> = y[..n - 1]
+        .iter()
+        .enumerate()
+        .map(|(i, y)| {
+            left += y - mean;
+            let k = (i + 1) as f64;
+            squares - left * left * (1.0 / k + 1.0 / (n as f64 - k))
+        })
+        .collect();
+    let (least, best) = rest.iter().zip(1..).map(|(r, k)| (*r, k)).min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let level = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (l, r) = (level(&y[..best]), level(&y[best..]));
+    let errors: Vec<f64> = y.iter().enumerate().map(|(i, y)| y - if i < best { l } else { r }).collect();
+    let variance = errors.iter().map(|e| e * e).sum::<f64>() / n as f64;
+    // Neighbours that are alike tell less than as many strangers.
+    let alike = errors.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / (n as f64 * variance);
+    let alike = if alike.is_finite() { alike.clamp(0.0, 0.9) } else { 0.0 };
+    let worst = least + RATIO * variance * (1.0 + alike) / (1.0 - alike);
+    let good = |r: &f64| *r <= worst.max(least * (1.0 + 1e-9));
+    let low = rest.iter().position(good)? + 1;
+    let high = rest.iter().rposition(good)? + 1;
+    Some(Place { low, best, high, gradual: line(&y, mean, squares) < least })
+}
+
+/// The squares that the best straight line leaves.
+fn line(y: &[f64], mean: f64, squares: f64) -> f64 {
+    let n = y.len() as f64;
+    let middle = (n - 1.0) / 2.0;
+    let slope: f64 = y.iter().enumerate().map(|(i, y)| (i as f64 - middle) * (y - mean)).sum();
+    squares - slope * slope * 12.0 / (n * (n * n - 1.0))
+}
+
+/// What a part of a load is worth by itself.
+fn speed(x: &[f64], chunk_mib: f64) -> Estimate {
+    match assess(x, chunk_mib) {
+        Some(judged) => judged.speed(WIDEN, "batch means", true),
+        None => {
+            let mean = x.iter().sum::<f64>() / x.len() as f64;
+            Estimate::unbounded(MIB as f64 / mean, "too short for an interval")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_distr::StandardNormal;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+    use crate::analyse::{cliff, stalls};
+
+    fn found(x: &[f64]) -> Vec<Fall> {
+        falls(x, 1.0, &cliff::find(&stalls::split(x, 1.0).base), |n| n as u64 * MIB)
+    }
+
+    /// Chunks of two levels, s per MiB, with noise that remembers.
+    fn two(random: &mut Xoshiro256PlusPlus, at: usize, n: usize, levels: (f64, f64), noise: f64) -> Vec<f64> {
+        let mut last: f64 = random.sample(StandardNormal);
+        (0..n)
+            .map(|i| {
+                let fresh: f64 = random.sample(StandardNormal);
+                last = 0.5 * last + 0.75f64.sqrt() * fresh;
+                (if i < at { levels.0 } else { levels.1 }) * (noise * last).exp()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn nineteen_of_twenty_intervals_hold_the_place() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+        // From a fall that anyone sees to one that is barely accepted, in much noise.
+        for (levels, noise, width) in
+            [((0.05, 0.2), 0.05, 3.0), ((0.05, 0.0625), 0.1, 60.0), ((0.05, 0.1), 0.2, 30.0)]
+        {
+            let (mut seen, mut held, mut wide) = (0, 0, 0.0);
+            for _ in 0..400 {
+                let truth = random.random_range(80..300);
+                let x = two(&mut random, truth, 500, levels, noise);
+                if let [fall] = &found(&x)[..] {
+                    let truth = (truth as u64 * MIB) as f64;
+                    seen += 1;
+                    held += u32::from(fall.at.low <= truth && truth <= fall.at.high);
+                    wide += (fall.at.high - fall.at.low) / MIB as f64;
+                }
+            }
+            assert!(seen >= 100, "{levels:?}: {seen} seen");
+            assert!(f64::from(held) >= 0.95 * f64::from(seen), "{levels:?}: {held} of {seen}");
+            assert!(wide / f64::from(seen) <= width, "{levels:?}: {} MiB wide", wide / f64::from(seen));
+        }
+    }
+
+    #[test]
+    fn stalls_move_nothing() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(6);
+        let mut x = two(&mut random, 200, 500, (0.05, 0.2), 0.05);
+        for at in [20, 90, 170, 195, 240, 400] {
+            x[at] += 2.6;
+        }
+        let falls = found(&x);
+        let [fall] = &falls[..] else { panic!("{falls:?}") };
+        assert!((fall.at.value / MIB as f64 - 200.0).abs() <= 1.0 && !fall.gradual, "{fall:?}");
+        let stalled = MIB as f64 / ((200.0 * 0.05 + 4.0 * 2.6) / 200.0);
+        assert!(fall.before.low <= stalled && stalled <= fall.before.high, "{:?}", fall.before);
+    }
+
+    #[test]
+    fn a_slope_is_no_step() {
+        let slope: Vec<f64> =
+            (0..500).map(|i| 0.05 * (1.0 + f64::from(i) / 400.0) * (1.0 + 1e-3 * f64::from(i % 7))).collect();
+        assert!(found(&slope).iter().all(|fall| fall.gradual) && !found(&slope).is_empty());
+        assert_eq!(found(&[0.05; 500]), []);
+        assert_eq!(found(&[]), []);
+    }
+
+    #[test]
+    fn a_fall_after_a_fall() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        let mut x = two(&mut random, 200, 600, (0.05, 0.2), 0.03);
+        x.extend(two(&mut random, 0, 400, (0.1, 0.5), 0.03));
+        let falls = found(&x);
+        let [a, b] = &falls[..] else { panic!("{falls:?}") };
+        assert_eq!([a, b].map(|f| (f.at.value / MIB as f64).round()), [200.0, 600.0]);
+        assert!((a.after.value / (MIB as f64 / 0.2) - 1.0).abs() < 0.02, "{a:?}");
+        assert!((b.before.value / a.after.value - 1.0).abs() < 0.02, "{b:?}");
+    }
+}

@@ -1,0 +1,337 @@
+//! Looks before a run and after it: what may have changed the result is recorded, and flagged where it matters.
+
+mod processors;
+mod snapshot;
+
+use serde::{Deserialize, Serialize};
+
+pub use processors::{Core, ProcessorWatch, Processors};
+pub use snapshot::{Activity, Resync, Snapshot};
+
+use crate::units::{MIB, decimal_bytes, percent, rate, size};
+use crate::{
+    inventory::Inventory,
+    target::{Kind, Target},
+};
+
+/// What was looked at, in a fixed order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Preflight {
+    /// Every check, flagged or not.
+    pub checks: Vec<Check>,
+}
+
+/// One thing looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What: `governor`, `free space`.
+    pub name: String,
+    /// What was found, with its unit; `not told` where nothing says.
+    pub value: String,
+    /// Where it may change the result: a whole sentence that says how.
+    pub flag: Option<String>,
+}
+
+/// Filesystems on another machine.
+const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "afs", "lustre"];
+/// Filesystems in memory.
+const MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+/// A drive that others keep busy for a larger share of the time is flagged.
+const BUSY: f64 = 0.05;
+/// Raspberry Pi boards throttle from 80 °C, most others somewhat later.
+const HOT: f64 = 80.0;
+/// A rise during a run that drifts with it, K.
+const RISE: f64 = 10.0;
+/// Metadata, journals and small reads of the system: not flagged below this and 2 % of what the run moved.
+const SMALL: u64 = 4 * MIB;
+
+impl Preflight {
+    /// Looks at the machine and a target before a run. `earlier` and `now` are two moments without own I/O between,
+    /// a second or more apart.
+    pub fn look(inventory: &Inventory, target: &Target, earlier: &Snapshot, now: &Snapshot) -> Self {
+        let machine = &inventory.machine;
+        let mut checks = vec![drive(target), filesystem(target), layers(inventory, target)];
+        checks.extend(other_io(target, earlier, now));
+        checks.extend([
+            swap(inventory, target),
+            arrays(inventory, target, now),
+            free_space(target),
+            memory(machine.memory, now),
+            load(machine.cpus, now),
+            governor(machine.governor.as_deref()),
+            temperature(now),
+            throttling(now),
+        ]);
+        Self { checks }
+    }
+
+    /// What changed from `start` to `end` of a run that read and wrote so many bytes on the target. Where several
+    /// targets share a drive, `read` and `written` are their sum.
+    pub fn after(
+        inventory: &Inventory,
+        target: &Target,
+        start: &Snapshot,
+        end: &Snapshot,
+        moved: Moved,
+    ) -> Self {
+        let mut checks = others_meanwhile(inventory, target, start, end, moved);
+        checks.extend([arrays(inventory, target, end), warming(start, end), throttled_since(start, end)]);
+        Self { checks }
+    }
+
+    /// The flags, in order.
+    pub fn flags(&self) -> impl Iterator<Item = &str> {
+        self.checks.iter().filter_map(|check| check.flag.as_deref())
+    }
+}
+
+/// Bytes that a run moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+}
+
+fn check(name: &str, value: impl Into<String>, flag: Option<String>) -> Check {
+    Check { name: name.to_owned(), value: value.into(), flag }
+}
+
+fn filesystem_of(target: &Target) -> &str {
+    target.mount.as_ref().map_or("", |mount| mount.filesystem.as_str())
+}
+
+fn is_network(filesystem: &str) -> bool {
+    NETWORK.contains(&filesystem) || ["fuse.sshfs", "fuse.rclone", "fuse.glusterfs"].contains(&filesystem)
+}
+
+fn drive(target: &Target) -> Check {
+    let labels: Vec<String> = target.drives.iter().map(|drive| drive.label()).collect();
+    let filesystem = filesystem_of(target);
+    let flag = if MEMORY.contains(&filesystem) {
+        Some(format!("{} is {filesystem}: this measures memory, not a drive.", target.given))
+    } else if is_network(filesystem) {
+        Some(format!("{} is {filesystem}: this measures the network and another machine too.", target.given))
+    } else if labels.is_empty() {
+        Some(format!("No drive is known behind {}: what carries it can't be named or watched.", target.given))
+    } else {
+        None
+    };
+    check("drive", if labels.is_empty() { "none".to_owned() } else { labels.join(", ") }, flag)
+}
+
+fn filesystem(target: &Target) -> Check {
+    let Some(mount) = &target.mount else {
+        let value = if target.kind == Kind::BlockDevice { "none, block device" } else { "not told" };
+        return check("filesystem", value, None);
+    };
+    let compression = mount.options.iter().find(|option| {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        let keys = ["compress", "compress-force", "compression", "compress_algorithm"];
+        keys.contains(&key) && value != "no" && value != "none"
+    });
+    let flag = match (mount.filesystem.as_str(), compression) {
+        (_, Some(option)) => Some(format!(
+            "{} compresses ({option}): the figures are the filesystem's, not the drive's.",
+            mount.path
+        )),
+        ("zfs", None) => Some(format!("{} is zfs, which caches by itself and may compress.", mount.path)),
+        (kind, None) if kind.starts_with("fuse") && !is_network(kind) => {
+            Some(format!("{} is run by a program (FUSE): it may limit, not the drive.", mount.path))
+        }
+        _ => None,
+    };
+    check("filesystem", format!("{} on {}", mount.filesystem, mount.path), flag)
+}
+
+fn layers(inventory: &Inventory, target: &Target) -> Check {
+    let of_target = inventory.layers.iter().filter(|layer| target.layers.contains(&layer.name));
+    let told: Vec<(String, &str)> =
+        of_target.map(|layer| (format!("{} ({})", layer.name, layer.kind), layer.kind.as_str())).collect();
+    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    let crypt = told.iter().find(|(_, kind)| *kind == "crypt");
+    let other = told.iter().find(|(_, kind)| !["crypt", "lvm", "partition"].contains(kind));
+    let flag = match (other, crypt) {
+        (Some((name, _)), _) => Some(format!("{name} lies between: this measures it, not one drive.")),
+        (None, Some((name, _))) => Some(format!("{name} lies between: encryption may limit, not the drive.")),
+        (None, None) => None,
+    };
+    check("layers", if names.is_empty() { "none".to_owned() } else { names.join(", ") }, flag)
+}
+
+fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
+    let elapsed = earlier.uptime.zip(now.uptime).map(|(from, to)| to - from).filter(|&seconds| seconds > 0.0);
+    let one = |drive: &str| {
+        let Some((seconds, seen)) = elapsed.zip(earlier.between(now, drive)) else {
+            return check("other I/O", format!("{drive}: not told"), None);
+        };
+        let share = (seen.busy / seconds).min(1.0);
+        let [read, written] = [seen.read, seen.written].map(|bytes| rate(bytes as f64 / seconds));
+        let discarded = match seen.discarded {
+            0 => String::new(),
+            bytes => format!(" {} discarded,", rate(bytes as f64 / seconds)),
+        };
+        let value = format!("{drive}: {read} read, {written} written,{discarded} busy {}", percent(share));
+        let flag = if share > BUSY {
+            Some(format!("Others use {value}."))
+        } else if seen.in_flight > 0 {
+            Some(format!("Others use {drive}: {} operations were under way.", seen.in_flight))
+        } else {
+            None
+        };
+        check("other I/O", value, flag)
+    };
+    target.drives.iter().map(|drive| one(&drive.name)).collect()
+}
+
+fn swap(inventory: &Inventory, target: &Target) -> Check {
+    let drives = inventory.swap_drives();
+    let on_target = drives.iter().find(|swap| target.drives.iter().any(|drive| drive.name == swap.name));
+    let value = if inventory.swaps.is_empty() { "none".to_owned() } else { inventory.swaps.join(", ") };
+    let flag =
+        on_target.map(|drive| format!("The system swaps to {}, the drive to be measured.", drive.label()));
+    check("swap", value, flag)
+}
+
+fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
+    let value: Vec<String> =
+        now.resyncs.iter().map(|resync| format!("{} on {}", resync.what, resync.array)).collect();
+    let touches = |array: &str| {
+        let layer = inventory.blocks().find(|block| block.name() == array);
+        let under = inventory.under(layer);
+        under.drives.iter().any(|seen| target.drives.iter().any(|drive| drive.name == seen.name))
+    };
+    let flag = now.resyncs.iter().find(|resync| touches(&resync.array)).map(|resync| {
+        format!("{} runs a {} on the drives to be measured: wait until it ends.", resync.array, resync.what)
+    });
+    check("arrays", if value.is_empty() { "none at work".to_owned() } else { value.join(", ") }, flag)
+}
+
+fn free_space(target: &Target) -> Check {
+    let Some((free, capacity)) = target.free.zip(target.capacity).filter(|&(_, capacity)| capacity > 0)
+    else {
+        return check("free space", "not told", None);
+    };
+    let share = free as f64 / capacity as f64;
+    let value = format!("{} of {}, {}", decimal_bytes(free), decimal_bytes(capacity), percent(share));
+    let flag = (target.kind == Kind::Directory && share < 0.05).then(|| {
+        format!("Only {} is free: a nearly full filesystem or flash drive is slower.", decimal_bytes(free))
+    });
+    check("free space", value, flag)
+}
+
+fn memory(total: u64, now: &Snapshot) -> Check {
+    let Some(available) = now.memory_available else { return check("memory", size(total), None) };
+    let flag = (available < 96 * MIB)
+        .then(|| format!("Only {} of memory is left: the system may swap during the run.", size(available)));
+    check("memory", format!("{} of {} available", size(available), size(total)), flag)
+}
+
+fn load(cpus: u32, now: &Snapshot) -> Check {
+    let Some(load) = now.load else { return check("load", "not told", None) };
+    let flag = (load > 0.75 * f64::from(cpus.max(1)))
+        .then(|| format!("The load average is {load:.2} on {cpus} processors: others are at work."));
+    check("load", format!("{load:.2} on {cpus} processors"), flag)
+}
+
+fn governor(governor: Option<&str>) -> Check {
+    let flag = governor.filter(|&governor| governor != "performance").map(|governor| {
+        format!("The processor's governor is {governor}, measured as found: small blocks may be slower than with performance.")
+    });
+    check("governor", governor.unwrap_or("not told"), flag)
+}
+
+fn temperature(now: &Snapshot) -> Check {
+    let Some(degrees) = now.temperature else { return check("temperature", "not told", None) };
+    let flag = (degrees >= HOT).then(|| format!("The processor is at {degrees:.0} °C and may be throttled."));
+    check("temperature", format!("{degrees:.0} °C"), flag)
+}
+
+/// The firmware's bits 0 to 3: now; 16 to 19: at some time since the start.
+const BITS: [&str; 4] = ["undervoltage", "frequency capped", "throttled", "soft temperature limit"];
+
+fn decode(bits: u32) -> Vec<&'static str> {
+    BITS.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| name).collect()
+}
+
+fn describe(bits: u32) -> String {
+    let (now, since) = (decode(bits), decode(bits >> 16 & !bits));
+    match (now.is_empty(), since.is_empty()) {
+        (true, true) => "none".to_owned(),
+        (false, true) => format!("now: {}", now.join(", ")),
+        (true, false) => format!("since start: {}", since.join(", ")),
+        (false, false) => format!("now: {}; since start: {}", now.join(", "), since.join(", ")),
+    }
+}
+
+fn throttling(now: &Snapshot) -> Check {
+    let Some(bits) = now.throttled else { return check("throttling", "not told", None) };
+    let flag = match (decode(bits), decode(bits >> 16)) {
+        (now, _) if !now.is_empty() => {
+            Some(format!("The firmware reports {}: the board runs slower than it can.", now.join(", ")))
+        }
+        (_, since) if !since.is_empty() => {
+            Some(format!("Since its start the board has seen {}; it may come again.", since.join(", ")))
+        }
+        _ => None,
+    };
+    check("throttling", describe(bits), flag)
+}
+
+/// What drives did beyond the run. Layers that copy or split what is written hide which bytes were whose.
+fn others_meanwhile(
+    inventory: &Inventory,
+    target: &Target,
+    start: &Snapshot,
+    end: &Snapshot,
+    moved: Moved,
+) -> Vec<Check> {
+    let plain = ["crypt", "lvm", "partition"];
+    let countable = target.drives.len() == 1
+        && inventory
+            .layers
+            .iter()
+            .all(|layer| !target.layers.contains(&layer.name) || plain.contains(&layer.kind.as_str()));
+    let one = |seen: Activity| {
+        let [read, written] = [seen.read, seen.written].map(decimal_bytes);
+        let value = format!("{}: {read} read, {written} written in all", seen.drive);
+        let more = [(seen.read, moved.read), (seen.written, moved.written)]
+            .map(|(all, own)| all.saturating_sub(own));
+        let flag = countable
+            && more[0].saturating_add(more[1]) > SMALL.max(moved.read.saturating_add(moved.written) / 50);
+        let [read, written] = more.map(decimal_bytes);
+        let flag =
+            flag.then(|| format!("During the run others read {read} and wrote {written} on {}.", seen.drive));
+        check("other I/O", value, flag)
+    };
+    target.drives.iter().filter_map(|drive| start.between(end, &drive.name)).map(one).collect()
+}
+
+fn warming(start: &Snapshot, end: &Snapshot) -> Check {
+    let Some((from, to)) = start.temperature.zip(end.temperature) else {
+        return check("temperature", "not told", None);
+    };
+    let flag = if to >= HOT {
+        Some(format!("The processor ended at {to:.0} °C and may have been throttled."))
+    } else if to - from >= RISE {
+        Some(format!("The processor warmed from {from:.0} to {to:.0} °C during the run."))
+    } else {
+        None
+    };
+    check("temperature", format!("{from:.0} to {to:.0} °C"), flag)
+}
+
+fn throttled_since(start: &Snapshot, end: &Snapshot) -> Check {
+    let Some((before, after)) = start.throttled.zip(end.throttled) else {
+        return check("throttling", "not told", None);
+    };
+    // What the firmware remembers since its start tells of the run only where it is new.
+    let during = decode(after | (after >> 16 & !(before >> 16)));
+    let flag =
+        (!during.is_empty()).then(|| format!("During the run the firmware reported {}.", during.join(", ")));
+    check("throttling", describe(after), flag)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! What the processors did for a while, and whether drivebench had to wait for one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sysroot::Sysroot;
+
+/// What the processors did for a while.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Processors {
+    /// How long they were watched, s.
+    pub seconds: f64,
+    /// Each core, in the kernel's order.
+    pub cores: Vec<Core>,
+    /// Processor time that drivebench used, s; all its threads together.
+    pub worked: Option<f64>,
+    /// How long that thread of drivebench that waited longest was ready to run and waited for a processor, s; `None`
+    /// where the kernel doesn't count it.
+    pub waited: Option<f64>,
+    /// How long drivebench's control group, or one above it, was held back by a limit on processor time, s; `None`
+    /// where nothing limits or tells.
+    pub throttled: Option<f64>,
+}
+
+/// What one core did, as shares of the time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Core {
+    /// Anything but waiting for something to do.
+    pub busy: f64,
+    /// The part of it that served interrupts, hard and soft.
+    pub interrupts: f64,
+    /// Nothing to do while a drive had.
+    pub iowait: f64,
+}
+
+/// Watches the processors from one moment to another.
+#[derive(Debug)]
+pub struct ProcessorWatch {
+    cores: Vec<(String, Vec<u64>)>,
+    ticks: Option<u64>,
+    throttled: Option<u64>,
+    /// Threads come and go: what each had waited when it was first seen and when it was last, ns.
+    threads: BTreeMap<String, (u64, u64)>,
+}
+
+/// The kernel counts processor time in these for user space, on every machine that drivebench runs on (1/s).
+const TICKS: f64 = 100.0;
+
+impl ProcessorWatch {
+    /// Begins.
+    pub fn begin(root: &Sysroot) -> Self {
+        Self {
+            cores: cores(root),
+            ticks: worked(root),
+            throttled: throttled(root),
+            threads: waits(root).into_iter().map(|(thread, ns)| (thread, (ns, ns))).collect(),
+        }
+    }
+
+    /// Looks what threads have waited so far: after a thread's end nobody tells.
+    pub fn look(&mut self, root: &Sysroot) {
+        for (thread, ns) in waits(root) {
+            // One that wasn't there at the beginning has waited since it began.
+            self.threads.entry(thread).or_insert((0, ns)).1 = ns;
+        }
+    }
+
+    /// What they did since the beginning, `seconds` ago.
+    pub fn end(mut self, root: &Sysroot, seconds: f64) -> Processors {
+        self.look(root);
+        let now = cores(root);
+        let pairs = self.cores.iter().filter_map(|(name, before)| {
+            let (_, after) = now.iter().find(|(other, _)| other == name)?;
+            core(before, after)
+        });
+        let since = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?) as f64);
+        let waited = self.threads.values().map(|(first, last)| last.saturating_sub(*first)).max();
+        Processors {
+            seconds,
+            cores: pairs.collect(),
+            worked: since(self.ticks, worked(root)).map(|ticks| ticks / TICKS),
+            waited: waited.map(|ns| ns as f64 / 1e9),
+            throttled: since(self.throttled, throttled(root)).map(|us| us / 1e6),
+        }
+    }
+}
+
+/// Ticks of each core by what it did: proc_stat(5).
+fn cores(root: &Sysroot) -> Vec<(String, Vec<u64>)> {
+    let text = root.long_text("/proc/stat").unwrap_or_default();
+    let core = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let name = words.next()?.strip_prefix("cpu").filter(|number| !number.is_empty())?;
+        // What guests use is counted as user time already.
+        Some((name.to_owned(), words.take(8).map_while(|word| word.parse().ok()).collect()))
+    };
+    text.lines().filter_map(core).collect()
+}
+
+/// user, nice, system, idle, iowait, irq, softirq, steal.
+fn core(before: &[u64], after: &[u64]) -> Option<Core> {
+    let spent = |i: usize| {
+        after.get(i).zip(before.get(i)).map_or(0, |(after, before)| after.saturating_sub(*before)) as f64
+    };
+    let all: f64 = (0..after.len()).map(spent).sum();
+    (all > 0.0).then(|| Core {
+        busy: (all - spent(3) - spent(4)) / all,
+        interrupts: (spent(5) + spent(6)) / all,
+        iowait: spent(4) / all,
+    })
+}
+
+/// Ticks that drivebench has used, threads that ended included.
+fn worked(root: &Sysroot) -> Option<u64> {
+    let text = root.text("/proc/self/stat")?;
+    // The program's name may hold anything, but it ends at the last bracket.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let ticks = |i: usize| fields.get(i)?.parse::<u64>().ok();
+    Some(ticks(11)? + ticks(12)?)
+}
+
+/// What each of drivebench's threads has waited for a processor, ns.
+fn waits(root: &Sysroot) -> Vec<(String, u64)> {
+    let threads = root.list("/proc/self/task");
+    let waited = |thread: &String| {
+        let text = root.text(&format!("/proc/self/task/{thread}/schedstat"))?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok()
+    };
+    threads.into_iter().filter_map(|thread| waited(&thread).map(|ns| (thread, ns))).collect()
+}
+
+/// How long the control group and those above it were held back, µs.
+fn throttled(root: &Sysroot) -> Option<u64> {
+    let text = root.text("/proc/self/cgroup")?;
+    let mut group = text.lines().find_map(|line| line.strip_prefix("0::"))?.trim_end_matches('/');
+    let mut most = None;
+    loop {
+        let stat = root.text(&format!("/sys/fs/cgroup{group}/cpu.stat")).unwrap_or_default();
+        let us = stat.lines().find_map(|line| line.strip_prefix("throttled_usec ")?.trim().parse().ok());
+        // Who is held back twice at the same time waits once.
+        most = most.max(us);
+        match group.rfind('/') {
+            Some(above) => group = &group[..above],
+            None => return most,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::fixtures::Tree;
+
+    fn machine(tree: &mut Tree, ticks: [&str; 2], worked: u64, throttled: u64, waits: &[(&str, u64)]) {
+        let stat = format!("cpu  9 9 9 9\ncpu0 {}\ncpu1 {}\nintr 1 2 3\n", ticks[0], ticks[1]);
+        tree.file("proc/stat", &stat);
+        tree.file("proc/self/stat", &format!("7 (a) b) R 1 1 1 0 -1 0 0 0 0 0 {worked} 20 0 0 20 0 3\n"));
+        tree.file("proc/self/cgroup", "0::/system.slice/x.service\n");
+        let stat = format!("usage_usec 5\nnr_throttled 3\nthrottled_usec {throttled}\n");
+        tree.file("sys/fs/cgroup/system.slice/cpu.stat", &stat);
+        tree.file("sys/fs/cgroup/system.slice/x.service/cpu.stat", "throttled_usec 7\n");
+        for (thread, ns) in waits {
+            tree.file(&format!("proc/self/task/{thread}/schedstat"), &format!("99 {ns} 3\n"));
+        }
+    }
+
+    #[test]
+    fn what_cores_and_threads_did_in_ten_seconds() {
+        let mut tree = Tree::new();
+        machine(
+            &mut tree,
+            ["100 0 100 500 0 0 0 0 0 0", "0 0 0 9 0 0 0 0 0 0"],
+            100,
+            1_000_000,
+            &[("7", 1_000_000_000)],
+        );
+        let mut watch = ProcessorWatch::begin(&tree.sysroot());
+        // A thread that began later and is gone at the end.
+        let mut during = Tree::new();
+        machine(&mut during, ["0 0 0 0 0", "0 0 0 0 0"], 0, 0, &[("7", 1_100_000_000), ("8", 400_000_000)]);
+        watch.look(&during.sysroot());
+        machine(
+            &mut tree,
+            ["200 0 200 700 400 50 150 0 0 0", "0 0 0 1009 0 0 0 0 0 0"],
+            350,
+            3_500_000,
+            &[("7", 1_200_000_000)],
+        );
+        let did = watch.end(&tree.sysroot(), 10.0);
+        assert_eq!((did.seconds, did.worked, did.waited), (10.0, Some(2.5), Some(0.4)));
+        assert_eq!(did.throttled, Some(2.5), "the group above is the one that is limited");
+        assert_eq!(did.cores.len(), 2);
+        assert!((did.cores[0].busy - 0.4).abs() < 1e-9 && (did.cores[0].interrupts - 0.2).abs() < 1e-9);
+        assert!((did.cores[0].iowait - 0.4).abs() < 1e-9);
+        assert_eq!(did.cores[1], Core::default());
+    }
+
+    #[test]
+    fn what_is_not_told_is_not_known() {
+        let empty = Tree::new().sysroot();
+        let did = ProcessorWatch::begin(&empty).end(&empty, 1.0);
+        assert_eq!(did, Processors { seconds: 1.0, ..Processors::default() });
+    }
+
+    #[test]
+    fn this_machine_tells() {
+        let live = Sysroot::live();
+        let mut watch = ProcessorWatch::begin(&live);
+        watch.look(&live);
+        let did = watch.end(&live, 1.0);
+        assert!(did.cores.iter().all(|core| (0.0..=1.0).contains(&core.busy)), "{did:?}");
+        assert!(did.worked.is_some(), "{did:?}");
+    }
+}

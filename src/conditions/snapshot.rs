@@ -1,0 +1,155 @@
+//! What the machine is doing at one moment; two of these tell what happened between.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    inventory::{Drive, machine},
+    sysroot::Sysroot,
+};
+
+/// One moment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Seconds since the machine started; counts on while it sleeps.
+    pub uptime: Option<f64>,
+    /// What each drive has done since it was plugged in.
+    pub drives: Vec<Activity>,
+    /// Load average over the last minute.
+    pub load: Option<f64>,
+    /// Hottest thermal zone, degrees Celsius.
+    pub temperature: Option<f64>,
+    /// Raspberry Pi firmware's `get_throttled` bits.
+    pub throttled: Option<u32>,
+    /// Memory that may still be used, bytes.
+    pub memory_available: Option<u64>,
+    /// Arrays at work on themselves.
+    pub resyncs: Vec<Resync>,
+}
+
+/// What a drive has done.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Activity {
+    /// The kernel's name of the drive.
+    pub drive: String,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Bytes discarded (TRIM), which keeps a drive busy too; 0 on kernels before 4.18.
+    #[serde(default)]
+    pub discarded: u64,
+    /// Time with something to do, s.
+    pub busy: f64,
+    /// Operations asked for and not yet done.
+    pub in_flight: u64,
+}
+
+/// An md array at work on itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resync {
+    /// The array: `md0`.
+    pub array: String,
+    /// `resync`, `recovery`, `reshape` or `check`.
+    pub what: String,
+}
+
+impl Snapshot {
+    /// Looks at the machine and at these drives.
+    pub fn take<'a>(root: &Sysroot, drives: impl IntoIterator<Item = &'a Drive>) -> Self {
+        let first = |path: &str| root.word(path)?.split(' ').next()?.parse().ok();
+        Self {
+            uptime: first("/proc/uptime"),
+            drives: drives.into_iter().filter_map(|drive| activity(root, &drive.name)).collect(),
+            load: first("/proc/loadavg"),
+            temperature: machine::temperature(root),
+            throttled: machine::throttled(root),
+            memory_available: machine::memory(root, "MemAvailable"),
+            resyncs: parse_mdstat(&root.text("/proc/mdstat").unwrap_or_default()),
+        }
+    }
+
+    /// What a drive did from `self` to `later`; none where it is not in both.
+    pub fn between(&self, later: &Self, drive: &str) -> Option<Activity> {
+        let of =
+            |snapshot: &'_ Self| snapshot.drives.iter().find(|activity| activity.drive == drive).cloned();
+        let (before, after) = (of(self)?, of(later)?);
+        Some(Activity {
+            read: after.read.saturating_sub(before.read),
+            written: after.written.saturating_sub(before.written),
+            discarded: after.discarded.saturating_sub(before.discarded),
+            busy: (after.busy - before.busy).max(0.0),
+            ..after
+        })
+    }
+}
+
+/// See the kernel's Documentation/block/stat.rst; sectors are of 512 bytes, times in ms.
+fn activity(root: &Sysroot, drive: &str) -> Option<Activity> {
+    let text = root.word(&format!("/sys/block/{drive}/stat"))?;
+    let fields: Vec<u64> = text.split(' ').map_while(|field| field.parse().ok()).collect();
+    Some(Activity {
+        drive: drive.to_owned(),
+        read: fields.get(2)?.saturating_mul(512),
+        written: fields.get(6)?.saturating_mul(512),
+        discarded: fields.get(13).map_or(0, |sectors| sectors.saturating_mul(512)),
+        in_flight: *fields.get(8)?,
+        busy: *fields.get(9)? as f64 / 1000.0,
+    })
+}
+
+/// `md0 : active raid1 ...`, and some lines below `[=>...]  resync =  8.5% (...)` or `resync=DELAYED`.
+fn parse_mdstat(text: &str) -> Vec<Resync> {
+    let mut resyncs = Vec::new();
+    let mut array = "";
+    for line in text.lines() {
+        match line.split_once(" : ") {
+            Some((name, _)) if name.starts_with("md") => array = name,
+            _ => {
+                let is =
+                    |what: &&str| line.contains(&format!("{what} =")) || line.contains(&format!("{what}="));
+                let what = ["resync", "recovery", "reshape", "check"].into_iter().find(is);
+                resyncs.extend(what.map(|what| Resync { array: array.to_owned(), what: what.to_owned() }));
+            }
+        }
+    }
+    resyncs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::fixtures;
+
+    #[test]
+    fn tells_what_a_drive_did_between() {
+        let mut tree = fixtures::virtual_machine();
+        let inventory = tree.inventory();
+        // Linux 6.18, then ten seconds and 1 MiB later.
+        tree.file("sys/block/vda/stat", " 4259950     6953 37846186   985217   144179    10777  6310840     8168        0    35468   993560     3753       23   214904      151     1021       23\n");
+        tree.file("proc/uptime", "2360.12 4500.00\n");
+        let before = Snapshot::take(&tree.sysroot(), &inventory.drives);
+        tree.file(
+            "sys/block/vda/stat",
+            " 4259951 6953 37848234 985217 144179 10777 6310840 8168 3 35968 993560\n",
+        );
+        tree.file("proc/uptime", "2370.12 4500.00\n");
+        let after = Snapshot::take(&tree.sysroot(), &inventory.drives);
+        let activity = before.between(&after, "vda").expect("activity");
+        assert_eq!((activity.read, activity.written, activity.in_flight), (1 << 20, 0, 3));
+        assert_eq!(before.drives[0].discarded, 214_904 * 512);
+        assert!((activity.busy - 0.5).abs() < 1e-9);
+        assert_eq!((after.load, after.memory_available), (Some(0.08), Some(23_410_020 * 1024)));
+        assert_eq!(before.between(&after, "sda"), None);
+        tree.file("sys/block/vda/stat", "1 2 x\n");
+        assert!(Snapshot::take(&tree.sysroot(), &inventory.drives).drives.is_empty());
+    }
+
+    #[test]
+    fn reads_mdstat() {
+        let arrays = parse_mdstat(&fixtures::pc().sysroot().text("proc/mdstat").expect("mdstat"));
+        assert_eq!(arrays, [Resync { array: "md0".to_owned(), what: "resync".to_owned() }]);
+        let text = "md127 : active (auto-read-only) raid5 sdc1[3] sdb1[1] sda1[0]\n      \
+            resync=PENDING\nmd1 : active raid1 sdd1[0]\n      8 blocks [2/2] [UU]\n";
+        assert_eq!(parse_mdstat(text), [Resync { array: "md127".to_owned(), what: "resync".to_owned() }]);
+    }
+}

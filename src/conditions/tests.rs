@@ -1,0 +1,214 @@
+use std::path::PathBuf;
+
+use super::*;
+use crate::inventory::{Mount, fixtures};
+
+/// A target as resolving would give it, on a machine that isn't here.
+fn target(inventory: &Inventory, path: &str) -> Target {
+    let mount = inventory.mount_of(path).expect("a mount");
+    let under = inventory.under_mount(mount);
+    Target {
+        given: path.to_owned(),
+        path: PathBuf::from(path),
+        drives: under.drives.into_iter().cloned().collect(),
+        layers: under.layers.iter().map(|layer| layer.name.clone()).collect(),
+        mount: Some(mount.clone()),
+        free: Some(41_000_000_000),
+        capacity: Some(62_000_000_000),
+        direct_alignment: 512,
+        ..Target::default()
+    }
+}
+
+fn look(inventory: &Inventory, path: &str, now: &Snapshot) -> Preflight {
+    Preflight::look(inventory, &target(inventory, path), &Snapshot::default(), now)
+}
+
+fn flag<'a>(preflight: &'a Preflight, name: &str) -> &'a str {
+    let check = preflight.checks.iter().find(|check| check.name == name).expect("the check");
+    check.flag.as_deref().unwrap_or("")
+}
+
+fn value<'a>(preflight: &'a Preflight, name: &str) -> &'a str {
+    &preflight.checks.iter().find(|check| check.name == name).expect("the check").value
+}
+
+fn at(uptime: f64, read: u64, written: u64, busy: f64) -> Snapshot {
+    let drive = "sda".to_owned();
+    let drives = vec![Activity { drive, read, written, busy, ..Activity::default() }];
+    Snapshot { uptime: Some(uptime), drives, ..Snapshot::default() }
+}
+
+#[test]
+fn a_quiet_machine_has_no_flags_but_every_check() {
+    let inventory = fixtures::virtual_machine().inventory();
+    let now = Snapshot {
+        load: Some(0.08),
+        temperature: Some(41.2),
+        throttled: Some(0),
+        memory_available: Some(1 << 33),
+        ..Snapshot::default()
+    };
+    let preflight = look(&inventory, "/home", &now);
+    assert_eq!(preflight.flags().collect::<Vec<_>>(), [""; 0]);
+    let names: Vec<&str> = preflight.checks.iter().map(|check| check.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "drive",
+            "filesystem",
+            "layers",
+            "other I/O",
+            "swap",
+            "arrays",
+            "free space",
+            "memory",
+            "load",
+            "governor",
+            "temperature",
+            "throttling"
+        ]
+    );
+    assert!(preflight.checks.iter().all(|check| !check.value.is_empty()));
+}
+
+#[test]
+fn a_pi_at_its_limits_is_flagged() {
+    let inventory = fixtures::pi_zero().inventory();
+    let now = Snapshot {
+        load: Some(3.9),
+        temperature: Some(81.3),
+        throttled: Some(0x50005),
+        memory_available: Some(60 << 20),
+        ..Snapshot::default()
+    };
+    let preflight = look(&inventory, "/home", &now);
+    assert_eq!(flag(&preflight, "governor").split(',').next(), Some("The processor's governor is ondemand"));
+    assert_eq!(flag(&preflight, "temperature"), "The processor is at 81 °C and may be throttled.");
+    assert_eq!(
+        flag(&preflight, "throttling"),
+        "The firmware reports undervoltage, throttled: the board runs slower than it can."
+    );
+    assert_eq!(value(&preflight, "throttling"), "now: undervoltage, throttled");
+    assert_eq!(flag(&preflight, "load"), "The load average is 3.90 on 4 processors: others are at work.");
+    assert_eq!(
+        flag(&preflight, "swap"),
+        "The system swaps to SC32G 0x1f3a5b22 in the SD slot, the drive to be measured."
+    );
+    assert!(flag(&preflight, "memory").starts_with("Only 60 MiB"));
+    assert_eq!(flag(&look(&inventory, "/mnt/a", &now), "swap"), "", "swap is on another drive");
+    let earlier = Snapshot { throttled: Some(0x80000), ..Snapshot::default() };
+    assert_eq!(
+        value(&look(&inventory, "/mnt/a", &earlier), "throttling"),
+        "since start: soft temperature limit"
+    );
+}
+
+#[test]
+fn what_is_no_plain_drive_is_flagged() {
+    let pi = fixtures::pi_4().inventory();
+    let now = Snapshot::default();
+    let compressed = look(&pi, "/srv/data", &now);
+    assert!(flag(&compressed, "filesystem").contains("compresses (compress=zstd:3)"));
+    assert!(flag(&look(&pi, "/mnt/nas", &now), "drive").contains("the network"));
+    let vm = fixtures::virtual_machine().inventory();
+    assert_eq!(
+        flag(&look(&vm, "/dev/shm", &now), "drive"),
+        "/dev/shm is tmpfs: this measures memory, not a drive."
+    );
+    let tree = fixtures::pc();
+    let pc = tree.inventory();
+    let now = Snapshot::take(&tree.sysroot(), &pc.drives);
+    assert_eq!(value(&look(&pc, "/", &now), "layers"), "dm-0 (crypt), dm-1 (lvm)");
+    assert!(flag(&look(&pc, "/", &now), "layers").contains("encryption may limit"));
+    assert_eq!(flag(&look(&pc, "/", &now), "arrays"), "", "the resync is on other drives");
+    let srv = look(&pc, "/srv", &now);
+    assert!(flag(&srv, "arrays").starts_with("md0 runs a resync"));
+    assert!(flag(&srv, "layers").starts_with("md0 (raid1) lies between"));
+}
+
+#[test]
+fn compression_that_is_off_is_not_flagged() {
+    let inventory = fixtures::pi_4().inventory();
+    let mut target = target(&inventory, "/srv/data");
+    for option in ["compress=no", "nocompress", "compress_cache"] {
+        target.mount = target.mount.map(|mount| Mount { options: vec![option.to_owned()], ..mount });
+        assert_eq!(filesystem(&target).flag, None, "{option}");
+    }
+}
+
+#[test]
+fn io_of_others_before_a_run_is_flagged_by_how_busy_the_drive_is() {
+    let inventory = fixtures::pi_zero().inventory();
+    let target = target(&inventory, "/mnt/a");
+    let idle = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 40_000, 0, 0.02));
+    assert_eq!(value(&idle, "other I/O"), "sda: 0.0200 MB/s read, 0.00 MB/s written, busy 1.0 %");
+    assert_eq!(flag(&idle, "other I/O"), "");
+    let busy = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 0, 4_000_000, 1.9));
+    assert_eq!(flag(&busy, "other I/O"), "Others use sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %.");
+    let mut trimming = at(12.0, 0, 0, 1.9);
+    trimming.drives[0].discarded = 6_000_000_000;
+    let trimming = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &trimming);
+    assert!(flag(&trimming, "other I/O").ends_with("3000 MB/s discarded, busy 95 %."));
+    let mut waiting = at(12.0, 0, 0, 0.0);
+    waiting.drives[0].in_flight = 2;
+    let waiting = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &waiting);
+    assert_eq!(flag(&waiting, "other I/O"), "Others use sda: 2 operations were under way.");
+    let same = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
+    assert_eq!(value(&same, "other I/O"), "sda: not told", "no time between");
+}
+
+#[test]
+fn a_nearly_full_filesystem_is_flagged() {
+    let inventory = fixtures::pi_zero().inventory();
+    let full = Target { free: Some(1_000_000_000), ..target(&inventory, "/mnt/a") };
+    assert!(free_space(&full).flag.expect("a flag").starts_with("Only 1.00 GB is free"));
+    let none = Target { free: Some(0), capacity: Some(0), ..full };
+    assert_eq!(free_space(&none).value, "not told");
+}
+
+#[test]
+fn after_a_run_what_others_did_is_flagged() {
+    let inventory = fixtures::pi_zero().inventory();
+    let target = target(&inventory, "/mnt/a");
+    let (start, end) = (at(0.0, 0, 0, 0.0), at(90.0, 30_000_000, 1_100_000_000, 80.0));
+    let after = |read, written| Preflight::after(&inventory, &target, &start, &end, Moved { read, written });
+    assert_eq!(flag(&after(30_000_000, 1_095_000_000), "other I/O"), "", "a journal");
+    assert_eq!(
+        flag(&after(0, 1_000_000_000), "other I/O"),
+        "During the run others read 30.0 MB and wrote 100 MB on sda."
+    );
+    assert_eq!(flag(&after(40_000_000, 2_000_000_000), "other I/O"), "", "from the cache");
+}
+
+#[test]
+fn after_a_run_on_an_array_nothing_is_claimed() {
+    let inventory = fixtures::pc().inventory();
+    let target = target(&inventory, "/srv");
+    let after = Preflight::after(
+        &inventory,
+        &target,
+        &at(0.0, 0, 0, 0.0),
+        &at(9.0, 0, 1 << 30, 8.0),
+        Moved::default(),
+    );
+    assert_eq!(flag(&after, "other I/O"), "", "a mirror writes twice");
+}
+
+#[test]
+fn after_a_run_heat_and_throttling_are_flagged() {
+    let inventory = fixtures::pi_zero().inventory();
+    let target = target(&inventory, "/mnt/a");
+    let moment =
+        |degrees, bits| Snapshot { temperature: Some(degrees), throttled: Some(bits), ..Snapshot::default() };
+    let after = |from, to| Preflight::after(&inventory, &target, &from, &to, Moved::default());
+    let calm = after(moment(48.0, 0x50000), moment(52.0, 0x50000));
+    assert_eq!(calm.flags().count(), 0, "what the firmware remembers from before is not of the run");
+    assert_eq!(value(&calm, "temperature"), "48 to 52 °C");
+    let warm = after(moment(48.0, 0), moment(63.0, 0x40000));
+    assert_eq!(flag(&warm, "temperature"), "The processor warmed from 48 to 63 °C during the run.");
+    assert_eq!(flag(&warm, "throttling"), "During the run the firmware reported throttled.");
+    let hot = after(moment(79.0, 0), moment(82.0, 0x80008));
+    assert_eq!(flag(&hot, "throttling"), "During the run the firmware reported soft temperature limit.");
+    assert!(flag(&hot, "temperature").contains("ended at 82 °C"));
+}

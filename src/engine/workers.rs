@@ -1,0 +1,390 @@
+//! What engines with threads share: jobs start at one instant, windows come to the caller's thread, threads that hang
+//! in the drive are left behind when someone asks to stop.
+
+use std::{
+    fs::File,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::units::{Caching, Load};
+
+use super::{
+    Cancel, Ended, EngineError, FileTarget, Flow, Job, Outcome, Watch,
+    op_sequence::{Cursor, Op},
+    windows::{Batch, Collector, Recorder},
+};
+
+/// How long cancelled jobs may take to end by themselves.
+const GRACE: Duration = Duration::from_millis(100);
+/// How often the caller's thread looks whether someone asked to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// Batches on their way to the watcher; beyond it the load waits for the watcher.
+const IN_FLIGHT: usize = 64;
+/// Workers need little stack, and there may be 256 of them.
+const STACK: usize = 128 << 10;
+
+enum Event {
+    Ready,
+    Refused(EngineError),
+    Batch(usize, Batch),
+    Ended,
+}
+
+/// Held closed until all workers are ready.
+#[derive(Default)]
+struct Gate {
+    /// The start all jobs share, or that there will be none.
+    opened: Mutex<Option<Option<Instant>>>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn open(&self, start: Option<Instant>) {
+        *lock(&self.opened) = Some(start);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) -> Option<Instant> {
+        let opened = self.changed.wait_while(lock(&self.opened), |opened| opened.is_none());
+        opened.unwrap_or_else(PoisonError::into_inner).flatten()
+    }
+}
+
+/// A worker that panicked holds no half-made progress that matters: what was recorded was done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A clock that counts from the start all jobs share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock(Instant);
+
+impl Clock {
+    pub(super) fn now(self) -> u64 {
+        self.0.elapsed().as_nanos() as u64
+    }
+}
+
+/// One job under way: what its workers and the caller share.
+pub(super) struct Lane {
+    index: usize,
+    pub(super) file: Arc<File>,
+    pub(super) load: Load,
+    stop: AtomicBool,
+    cancelled: AtomicBool,
+    progress: Mutex<Progress>,
+    gate: Arc<Gate>,
+    events: SyncSender<Event>,
+}
+
+/// What a job has done and what it has left.
+pub(super) struct Progress {
+    cursor: Cursor,
+    recorder: Recorder,
+    failure: Option<Ended>,
+    workers: usize,
+    ended: bool,
+    fsync_ns: u64,
+}
+
+impl Lane {
+    /// Says that this worker is ready and waits for the start; `None`: there will be none.
+    pub(super) fn ready(&self) -> Option<Clock> {
+        let _ = self.events.send(Event::Ready);
+        self.gate.wait().map(Clock)
+    }
+
+    /// Says instead that this worker can't work.
+    pub(super) fn refuse(&self, error: EngineError) {
+        let _ = self.events.send(Event::Refused(error));
+    }
+
+    /// Whether operations in flight are the last.
+    pub(super) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// To record and to be given the next operations.
+    pub(super) fn progress(&self) -> Turn<'_> {
+        Turn { lane: self, progress: lock(&self.progress) }
+    }
+
+    /// A worker has no more to do. The last to say so ends the job.
+    fn leave(&self, clock: Clock) {
+        let fsync = {
+            let mut progress = lock(&self.progress);
+            progress.workers -= 1;
+            if progress.workers > 0 {
+                return;
+            }
+            self.load.caching == Caching::BufferedFsync
+                && self.load.writes()
+                && progress.failure.is_none()
+                && !self.cancelled.load(Ordering::Relaxed)
+        };
+        let mut end = None;
+        if fsync {
+            let before = clock.now();
+            let done = self.file.sync_all();
+            end = Some(clock.now());
+            let mut turn = self.progress();
+            turn.progress.fsync_ns = clock.now() - before;
+            if let Err(e) = done {
+                turn.failed("fsync", 0, &e, clock.now());
+            }
+        }
+        let last = {
+            let mut progress = lock(&self.progress);
+            progress.ended = true;
+            progress.recorder.finish(end)
+        };
+        if let Some(batch) = last {
+            let _ = self.events.send(Event::Batch(self.index, batch));
+        }
+        let _ = self.events.send(Event::Ended);
+    }
+
+    fn outcome(&self) -> Outcome {
+        let progress = lock(&self.progress);
+        let totals = progress.recorder.totals();
+        let ended = match &progress.failure {
+            Some(failure) => failure.clone(),
+            None if totals.ops == progress.recorder.expected() && progress.ended => Ended::Finished,
+            None if self.cancelled.load(Ordering::Relaxed) => Ended::Cancelled,
+            None => Ended::Stopped,
+        };
+        Outcome {
+            ended,
+            bytes_read: totals.bytes_read,
+            bytes_written: totals.bytes_written,
+            ops: totals.ops,
+            seconds: totals.ns as f64 / 1e9,
+            fsync_seconds: progress.fsync_ns as f64 / 1e9,
+        }
+    }
+}
+
+/// Exclusive access to a lane's progress, for a few nanoseconds.
+pub(super) struct Turn<'a> {
+    lane: &'a Lane,
+    progress: MutexGuard<'a, Progress>,
+}
+
+impl Turn<'_> {
+    /// The first operations are being submitted now.
+    pub(super) fn begin(&mut self, now: u64) {
+        self.progress.recorder.begin(now);
+    }
+
+    /// The next operation, unless the job ends.
+    pub(super) fn next(&mut self) -> Option<Op> {
+        if self.lane.stopping() { None } else { self.progress.cursor.next() }
+    }
+
+    /// `op` completed at `now` after `latency` ns. Whether that took time worth reading the clock again.
+    pub(super) fn done(&mut self, op: Op, latency: u64, now: u64) -> bool {
+        match self.progress.recorder.done(now, latency, self.lane.load.block, op.read) {
+            Some(batch) => {
+                let _ = self.lane.events.send(Event::Batch(self.lane.index, batch));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// An operation failed: nothing more is tried. The first failure is told.
+    pub(super) fn failed(&mut self, what: &str, offset: u64, error: &io::Error, now: u64) {
+        self.lane.stop.store(true, Ordering::Relaxed);
+        self.progress.recorder.failed(now);
+        self.progress.failure.get_or_insert_with(|| Ended::Failed {
+            what: what.to_owned(),
+            offset,
+            errno: error.raw_os_error(),
+            message: match error.raw_os_error() {
+                // Without "(os error N)", which `errno` says.
+                Some(errno) => error.to_string().replace(&format!(" (os error {errno})"), ""),
+                None => error.to_string(),
+            },
+        });
+    }
+}
+
+/// A worker's whole life: get ready, wait for the start, move bytes.
+pub(super) type Worker = Box<dyn FnOnce(&Lane) -> Option<Clock> + Send>;
+
+/// Runs jobs, each by the workers that `staff` gives it.
+pub(super) fn run(
+    jobs: &[Job],
+    targets: &[FileTarget],
+    cancel: &Cancel,
+    watch: &mut Watch<'_>,
+    mut staff: impl FnMut(&Job) -> Vec<Worker>,
+) -> Result<Vec<Outcome>, EngineError> {
+    let (events, inbox) = sync_channel(IN_FLIGHT);
+    let gate = Arc::new(Gate::default());
+    let mut lanes = Vec::new();
+    let mut workers = Vec::new();
+    let Some(files) = within_reason(cancel, prepare(jobs, targets)?) else {
+        return Ok(jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect());
+    };
+    for ((index, job), file) in jobs.iter().enumerate().zip(files?) {
+        let staff = staff(job);
+        let progress = Progress {
+            cursor: Cursor::new(job),
+            recorder: Recorder::new(job),
+            failure: None,
+            workers: staff.len(),
+            ended: false,
+            fsync_ns: 0,
+        };
+        let lane = Arc::new(Lane {
+            index,
+            file,
+            load: job.load.clone(),
+            stop: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+            progress: Mutex::new(progress),
+            gate: gate.clone(),
+            events: events.clone(),
+        });
+        workers.extend(staff.into_iter().map(|worker| (lane.clone(), worker)));
+        lanes.push(lane);
+    }
+    let waiting = workers.len();
+    let mut threads = Vec::new();
+    for (lane, worker) in workers {
+        match thread::Builder::new().stack_size(STACK).spawn(move || work(&lane, worker)) {
+            Ok(thread) => threads.push(thread),
+            Err(source) => {
+                gate.open(None);
+                return Err(EngineError::System { what: "starting an I/O thread".to_owned(), source });
+            }
+        }
+    }
+    wait_until_ready(&inbox, waiting).inspect_err(|_| gate.open(None))?;
+    gate.open(Some(Instant::now()));
+
+    let collectors = jobs.iter().map(Collector::new).collect();
+    let mut session = Session { lanes, collectors, deaf: vec![false; jobs.len()], ended: 0 };
+    session.listen(&inbox, cancel, watch);
+    // Workers that still hang must not wait for a reader while they hold what is read next.
+    drop(inbox);
+    if session.ended == session.lanes.len() {
+        // They have nothing left to do, and must not hold files that the caller closes.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+    Ok(session.lanes.iter().map(|lane| lane.outcome()).collect())
+}
+
+/// Checks the jobs against their targets. The work that comes back moves bytes to find out, and gives the jobs' files.
+pub(super) fn prepare(
+    jobs: &[Job],
+    targets: &[FileTarget],
+) -> Result<impl FnOnce() -> Result<Vec<Arc<File>>, EngineError> + Send + 'static, EngineError> {
+    let direct = |job: &Job| job.load.caching == Caching::Direct;
+    let mut pairs = Vec::new();
+    for job in jobs {
+        let target = targets
+            .get(job.target)
+            .ok_or_else(|| EngineError::Job(format!("there is no target {}", job.target)))?;
+        if jobs.iter().any(|other| other.target == job.target && direct(other) != direct(job)) {
+            return Err(EngineError::Job(format!("{} can't be direct and buffered at once", target.name)));
+        }
+        pairs.push((target.clone(), job.clone()));
+    }
+    Ok(move || pairs.into_iter().map(|(target, job)| target.prepare(&job).map(|()| target.file)).collect())
+}
+
+/// Does `work` on a thread that is left behind when someone asks to stop: then `None`.
+pub(super) fn within_reason<T: Send + 'static>(
+    cancel: &Cancel,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (done, wait) = sync_channel(1);
+    thread::spawn(move || done.send(work()));
+    loop {
+        match wait.recv_timeout(LOOK) {
+            Ok(result) => return Some(result),
+            Err(_) if cancel.is_set() => return None,
+            Err(_) => {}
+        }
+    }
+}
+
+fn work(lane: &Lane, worker: Worker) {
+    let mut clock = None;
+    let done = catch_unwind(AssertUnwindSafe(|| clock = worker(lane)));
+    if done.is_err() {
+        lane.refuse(EngineError::Job("an I/O thread failed before the start".to_owned()));
+        let error = io::Error::other("the engine's I/O thread failed; please report this");
+        lane.progress().failed("engine", 0, &error, 0);
+        clock = lane.gate.wait().map(Clock);
+    }
+    if let Some(clock) = clock {
+        lane.leave(clock);
+    }
+}
+
+fn wait_until_ready(inbox: &Receiver<Event>, workers: usize) -> Result<(), EngineError> {
+    for _ in 0..workers {
+        if let Ok(Event::Refused(error)) = inbox.recv() {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Running jobs as the caller's thread sees them.
+struct Session {
+    lanes: Vec<Arc<Lane>>,
+    collectors: Vec<Collector>,
+    /// Jobs that were told to stop show nothing more.
+    deaf: Vec<bool>,
+    ended: usize,
+}
+
+impl Session {
+    /// Shows windows until all jobs have ended, or were cancelled and had their grace.
+    fn listen(&mut self, inbox: &Receiver<Event>, cancel: &Cancel, watch: &mut Watch<'_>) {
+        let mut deadline: Option<Instant> = None;
+        while self.ended < self.lanes.len() {
+            if cancel.is_set() && deadline.is_none() {
+                deadline = Some(Instant::now() + GRACE);
+                self.cancel();
+            }
+            let patience = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
+            match inbox.recv_timeout(patience) {
+                Ok(Event::Batch(index, batch)) => self.show(index, batch, watch),
+                Ok(Event::Ended) => self.ended += 1,
+                Ok(Event::Ready | Event::Refused(_)) => {}
+                Err(RecvTimeoutError::Timeout) if deadline.is_none_or(|at| Instant::now() < at) => {}
+                Err(_) => break,
+            }
+        }
+    }
+
+    fn cancel(&mut self) {
+        for (lane, deaf) in self.lanes.iter().zip(&mut self.deaf) {
+            *deaf = true;
+            // Not under the progress lock: a worker may hold it while it waits for us to take its batch.
+            lane.cancelled.store(!lane.stop.swap(true, Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    fn show(&mut self, index: usize, batch: Batch, watch: &mut Watch<'_>) {
+        let window = self.collectors[index].take(batch);
+        let shown = window.filter(|_| !self.deaf[index]).map(|window| watch(index, &window));
+        if shown == Some(Flow::Stop) {
+            self.deaf[index] = true;
+            self.lanes[index].stop.store(true, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a comparison says and shows.
+
+use super::super::table_cells::value;
+use crate::{
+    analyse::compare::{More, Ratio, to_tell_apart},
+    findings::{Axis, Curve, Figure, Named, Point, Style},
+    units::{count, decimal_bytes, duration, rate},
+};
+
+/// Both speeds of every load, side by side.
+pub(super) fn figure(speeds: &[(Named, Named)], on: Option<&str>, (a, b): (&str, &str)) -> Option<Figure> {
+    let curve = |(x, y): &(Named, Named)| {
+        Curve::new(&x.name, Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
+    };
+    let said =
+        |(x, y): &(Named, Named)| format!("{}: {} and {}", x.name, value(&x.estimate), value(&y.estimate));
+    let on = on.map(|on| format!(", {on}")).unwrap_or_default();
+    (!speeds.is_empty()).then(|| Figure {
+        title: format!("speeds of {a} and {b}{on}"),
+        text: speeds.iter().map(said).collect::<Vec<_>>().join("; ") + ".",
+        n: format!("n = {}, 95 % intervals", count(2 * speeds.len() as u64, "speed")),
+        x: Axis::named("", [a, b].map(str::to_owned)),
+        y: Axis::speed(),
+        curves: speeds.iter().map(curve).collect(),
+        ..Figure::default()
+    })
+}
+
+/// Columns for a name above numbers.
+const HEAD: usize = 11;
+
+pub(super) fn short(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= HEAD {
+        name.to_owned()
+    } else {
+        format!("…{}", name.chars().skip(length + 1 - HEAD).collect::<String>())
+    }
+}
+
+pub(super) fn shown(n: &Named) -> String {
+    match n.unit.as_str() {
+        "B/s" => rate(n.estimate.value),
+        "s" => duration(n.estimate.value),
+        "B" => decimal_bytes(n.estimate.value as u64),
+        _ => format!("{:.3}", n.estimate.value),
+    }
+}
+
+/// Whether both ends of the interval are known.
+pub(super) fn bounded(r: &Ratio) -> bool {
+    r.estimate.low > 0.0 && r.estimate.high.is_finite()
+}
+
+/// A ratio with its interval, as far as it has one.
+pub(super) fn times(r: &Ratio) -> String {
+    let e = &r.estimate;
+    match (e.low > 0.0, e.high.is_finite()) {
+        (true, true) => format!("{:.2} ({:.2}–{:.2})", e.value, e.low, e.high),
+        (true, false) => format!("{:.2} (at least {:.2})", e.value, e.low),
+        (false, true) => format!("{:.2} (at most {:.2})", e.value, e.high),
+        (false, false) => format!("{:.2} (no interval)", e.value),
+    }
+}
+
+pub(super) fn sentence(a: &Named, b: &Named, r: &Ratio, names: (&str, &str)) -> String {
+    let e = &r.estimate;
+    let (first, second) = names;
+    let what = &a.name;
+    if !bounded(r) {
+        return format!(
+            "{what}: {first} is {:.2} times {second}, but one of them has no interval, so nothing says whether \
+             that is chance. Repeat it.",
+            e.value
+        );
+    }
+    let interval = format!("95 %: {:.3} to {:.3}", e.low, e.high);
+    if r.different {
+        return format!("{what}: {first} is {:.3} times {second} ({interval}).", e.value);
+    }
+    let more = match (to_tell_apart(&a.estimate, &b.estimate), a.bytes.zip(b.bytes)) {
+        (Some(More::Bytes(times)), Some((x, y))) => {
+            let bytes = |n: u64| decimal_bytes(((times - 1.0).max(0.0) * n as f64) as u64);
+            format!(
+                " Were it as it looks, it would take about {} more of {first} and {} of {second} to be sure.",
+                bytes(x),
+                bytes(y)
+            )
+        }
+        (Some(More::Bytes(times)), None) => {
+            format!(" Were it as it looks, it would take about {times:.1} times as many runs of each to be sure.")
+        }
+        _ => " So small a difference no number of bytes decides: runs of one drive differ as much. Repeat both.".to_owned(),
+    };
+    format!("{what}: no real difference ({first} is {:.3} times {second}, {interval}).{more}", e.value)
+}

@@ -1,0 +1,258 @@
+//! What a person asks of an experiment.
+
+use std::path::PathBuf;
+
+use crate::{
+    analyse::Rules,
+    plan::{Plan, Protocol, Step},
+    target::Target,
+    units::{Caching, Content, Direction, Load, LoadError, Pattern, decimal_bytes, size},
+};
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// What to measure.
+    pub targets: Vec<Target>,
+    /// Loads in order; `None` leaves the choice to the experiment.
+    pub loads: Option<Vec<LoadName>>,
+    /// Bytes per operation.
+    pub block: u64,
+    /// Operations in flight.
+    pub depth: u32,
+    /// What stands between load and drive.
+    pub caching: Caching,
+    /// Percentage of reads in mixed loads.
+    pub read_percent: u8,
+    /// Check what is read against what was written.
+    pub verify: bool,
+    /// Seeds content and offsets.
+    pub seed: u64,
+    /// The engine; `None` leaves the choice to the run.
+    pub engine: Option<String>,
+    /// When a number is good enough.
+    pub effort: Effort,
+    /// A published procedure to follow to the letter.
+    pub protocol: Option<Protocol>,
+    /// What only some experiments take.
+    pub own: Extra,
+}
+
+impl Ask {
+    /// These steps as a plan for what was asked.
+    pub fn planned(&self, experiment: &str, steps: Vec<Step>) -> Plan {
+        Plan {
+            experiment: experiment.to_owned(),
+            protocol: self.protocol.as_ref().map(|p| p.name.clone()),
+            engine: self.engine.clone(),
+            targets: self.targets.clone(),
+            steps,
+        }
+    }
+}
+
+/// Options of single experiments; `None` leaves the choice to them.
+#[derive(Debug, Clone, Default)]
+pub struct Extra {
+    /// How often each thing is repeated.
+    pub runs: Option<u32>,
+    /// How many files the mix has whose copying is predicted.
+    pub files: Option<u64>,
+    /// How large each file of that mix is, bytes.
+    pub size: Option<u64>,
+    /// The largest transfer, bytes.
+    pub largest: Option<u64>,
+    /// How long a drive is left alone, s.
+    pub pause: Option<f64>,
+    /// A directory in memory (tmpfs), where the machine has one: the ceiling beside a drive.
+    pub memory: Option<Target>,
+}
+
+/// When a number is good enough, and what it may cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effort {
+    /// The stopping rule.
+    pub rules: Rules,
+    /// Most bytes a load may move.
+    pub max_bytes: u64,
+    /// Most seconds on one drive.
+    pub max_seconds: f64,
+}
+
+/// Loads by fio's names (`rw=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadName {
+    /// Sequential read.
+    Read,
+    /// Sequential write.
+    Write,
+    /// Random read.
+    RandRead,
+    /// Random write.
+    RandWrite,
+    /// Sequential mix.
+    Rw,
+    /// Random mix.
+    RandRw,
+}
+
+impl LoadName {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::RandRead, Self::RandWrite, Self::Rw, Self::RandRw];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
+            Self::Rw => "rw",
+            Self::RandRw => "randrw",
+        }
+    }
+
+    /// The load of this name with what else was asked.
+    pub fn load(self, ask: &Ask) -> Load {
+        let mixed = Direction::Mixed { read_percent: ask.read_percent };
+        let (direction, pattern) = match self {
+            Self::Read => (Direction::Read, Pattern::Sequential),
+            Self::Write => (Direction::Write, Pattern::Sequential),
+            Self::RandRead => (Direction::Read, Pattern::Random),
+            Self::RandWrite => (Direction::Write, Pattern::Random),
+            Self::Rw => (mixed, Pattern::Sequential),
+            Self::RandRw => (mixed, Pattern::Random),
+        };
+        Load {
+            direction,
+            pattern,
+            block: ask.block,
+            depth: ask.depth,
+            caching: ask.caching,
+            content: Content::Random,
+            seed: ask.seed,
+            verify: ask.verify,
+        }
+    }
+}
+
+/// Why an experiment can't be planned as asked. Nothing was touched.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// No target was named.
+    #[error("nothing to measure: name a directory, file or drive")]
+    NoTarget,
+    /// Fewer targets than the question needs.
+    #[error("{experiment} compares drives: name {least} targets or more")]
+    TooFew {
+        /// The experiment.
+        experiment: &'static str,
+        /// How many it needs.
+        least: usize,
+    },
+    /// Things are compared by changing their places, and there is nothing to change.
+    #[error("it takes two drives or more, each in a bay of its own: name another")]
+    TooFewDrives,
+    /// The drive can't be known again in another bay.
+    #[error(
+        "{drive} can't be told apart once it is moved: {why}; measure it in its bay with `drivebench run baseline`"
+    )]
+    Nameless {
+        /// The drive.
+        drive: String,
+        /// What is wrong with its serial.
+        why: String,
+    },
+    /// It can't be measured in another bay.
+    #[error("{path} can't be measured in another bay: {why}", path = path.display())]
+    Unmovable {
+        /// The target.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// The load is out of range.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Writing would change data that is not drivebench's own.
+    #[error(
+        "{path} was asked for writing: that would erase {what}, and nothing is erased without explicit consent; \
+         name a directory on it to write to a file made for the purpose, or read it with --rw read",
+        path = path.display()
+    )]
+    WouldErase {
+        /// The file or device.
+        path: PathBuf,
+        /// What stands on it.
+        what: String,
+    },
+    /// Files are to be made in it, and it is no directory.
+    #[error("{path} is no directory: name one on the drive, and files of drivebench's own are made there", path = path.display())]
+    NoDirectory {
+        /// The file or device.
+        path: PathBuf,
+    },
+    /// The directory can't be written.
+    #[error("{path} can't be written: {why}", path = path.display())]
+    NotWritable {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// It doesn't fit.
+    #[error(
+        "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
+         or ask for less with --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
+    )]
+    NoSpace {
+        /// The directory.
+        path: PathBuf,
+        /// Bytes free.
+        free: u64,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes left free.
+        reserve: u64,
+    },
+    /// The drive can't move such blocks directly.
+    #[error(
+        "direct I/O on {path} moves multiples of {}, not {}: choose another --bs, or --caching buffered+fsync",
+        size(*.unit), size(*.block), path = path.display()
+    )]
+    Alignment {
+        /// The target.
+        path: PathBuf,
+        /// The block size asked for.
+        block: u64,
+        /// What it must be a multiple of.
+        unit: u64,
+    },
+    /// A budget smaller than one block.
+    #[error("--max-bytes {} is less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
+    Budget {
+        /// The budget.
+        bytes: u64,
+        /// The block size.
+        block: u64,
+    },
+    /// It is not what this experiment is about.
+    #[error("{path}: {why}", path = path.display())]
+    Unsuitable {
+        /// The target.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// The existing file is shorter than a block.
+    #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]
+    TooSmall {
+        /// The file or device.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+        /// The block size.
+        block: u64,
+    },
+}

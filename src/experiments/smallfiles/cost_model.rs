@@ -1,0 +1,126 @@
+//! What a file costs and what a byte costs, on one target and one way.
+
+use crate::{
+    analyse::{Estimate, Fit, Row, repeat},
+    plan::{FileSet, Plan, Task},
+    record::TaskResult,
+};
+
+/// One way, writing or reading, on one target.
+pub(super) struct Costs {
+    pub at: usize,
+    pub write: bool,
+    /// What was measured of each set, in order of size.
+    pub sets: Vec<Set>,
+    /// Parts: the sync at the end (writing only), files, bytes.
+    fit: Option<Fit>,
+}
+
+/// All repetitions of one set.
+pub(super) struct Set {
+    pub set: FileSet,
+    pub runs: Vec<TaskResult>,
+}
+
+/// A prediction asked for, and how far it goes beyond what was measured.
+pub(super) struct Prediction {
+    pub seconds: Estimate,
+    /// Whole phrases, such as `39 times as many files as were measured`.
+    pub beyond: Vec<String>,
+}
+
+impl Set {
+    /// Seconds of a repetition.
+    pub fn seconds(&self) -> Option<Estimate> {
+        repeat::typical(&self.runs.iter().map(|t| t.seconds).collect::<Vec<_>>())
+    }
+
+    /// Bytes per second.
+    pub fn speed(&self) -> Option<Estimate> {
+        repeat::typical(&self.runs.iter().map(|t| t.bytes as f64 / t.seconds).collect::<Vec<_>>())
+    }
+}
+
+impl Costs {
+    /// What a record's errands tell of one target; sets that were cut short count for nothing, as it isn't known what
+    /// the rest would have taken.
+    pub fn of(plan: &Plan, errands: &[(usize, usize, TaskResult)], at: usize, write: bool) -> Self {
+        let mut sets: Vec<Set> = Vec::new();
+        for (step, errand) in plan.errands().filter(|(_, e)| e.target == at) {
+            let set = match errand.task {
+                Task::WriteFiles { set, .. } if write => set,
+                Task::ReadFiles { set, .. } if !write => set,
+                _ => continue,
+            };
+            let whole = |(s, t, took): &&(usize, usize, TaskResult)| {
+                (*s, *t) == (step, at) && !took.cut_short && took.files > 0 && took.seconds > 0.0
+            };
+            let Some((_, _, took)) = errands.iter().find(whole) else { continue };
+            match sets.iter_mut().find(|s| s.set == set) {
+                Some(same) => same.runs.push(took.clone()),
+                None => sets.push(Set { set, runs: vec![took.clone()] }),
+            }
+        }
+        sets.sort_by_key(|s| s.set.size);
+        let row = |t: &TaskResult| Row {
+            parts: parts(write, t.files as f64, t.bytes as f64),
+            cost: t.seconds,
+            error: t.seconds,
+        };
+        let rows: Vec<Row> = sets.iter().flat_map(|s| &s.runs).map(row).collect();
+        // Two sets would fit any two costs.
+        let fit = Fit::of_shares(&rows).filter(|_| sets.len() > 2);
+        Self { at, write, sets, fit }
+    }
+
+    /// What a file costs whatever its size, s.
+    pub fn file(&self) -> Option<Estimate> {
+        Some(self.fit.as_ref()?.cost(usize::from(self.write)))
+    }
+
+    /// How fast bytes pass, bytes per second.
+    pub fn rate(&self) -> Option<Estimate> {
+        let rate = self.fit.as_ref()?.rate(1 + usize::from(self.write));
+        rate.value.is_finite().then_some(rate)
+    }
+
+    /// What the sync at the end costs beyond that, s.
+    pub fn sync(&self) -> Option<Estimate> {
+        self.fit.as_ref().filter(|_| self.write).map(|fit| fit.cost(0))
+    }
+
+    /// The size of a file whose bytes take as long as the file itself; `None` where it doesn't show.
+    pub fn even(&self) -> Option<Estimate> {
+        let first = usize::from(self.write);
+        let even = self.fit.as_ref()?.ratio(first, first + 1);
+        (self.file()?.low > 0.0 && even.value > 0.0).then_some(even)
+    }
+
+    /// What the fit makes of a set, s.
+    pub fn fitted(&self, set: FileSet) -> Option<f64> {
+        let parts = parts(self.write, set.files as f64, set.bytes() as f64);
+        self.fit.as_ref().map(|fit| fit.at(&parts))
+    }
+
+    /// What copying this set once would take.
+    pub fn predict(&self, set: FileSet) -> Option<Prediction> {
+        let parts = parts(self.write, set.files as f64, set.bytes() as f64);
+        let seconds = self.fit.as_ref()?.predict(&parts, 1.0);
+        let most = |of: fn(FileSet) -> u64| self.sets.iter().map(|s| of(s.set)).max().unwrap_or(0);
+        let times = |asked: u64, most: u64, what: &str| {
+            let times = asked as f64 / most as f64;
+            (times > 1.0).then(|| format!("{times:.1} times as {what} as were measured"))
+        };
+        let smallest = self.sets.iter().map(|s| s.set.size).min().unwrap_or(0);
+        let beyond = [
+            times(set.files, most(|s| s.files), "many files"),
+            times(set.bytes(), most(|s| s.bytes()), "many bytes"),
+            (set.size < smallest).then(|| "files smaller than any measured".to_owned()),
+        ];
+        Some(Prediction { seconds, beyond: beyond.into_iter().flatten().collect() })
+    }
+}
+
+fn parts(write: bool, files: f64, bytes: f64) -> Vec<f64> {
+    if write { vec![1.0, files, bytes] } else { vec![files, bytes] }
+}

@@ -1,0 +1,64 @@
+//! What a target has room for, and what may be done to it.
+
+use super::request::{Ask, PlanError};
+use crate::{
+    target::{Kind, Target},
+    units::{Caching, Load, MIB},
+};
+
+/// The label of steps that only fill a file, so that there is something to read and nothing new to allocate.
+pub const FILL: &str = "fill";
+/// Left free for others: a full filesystem stops more than a measurement.
+const RESERVE: u64 = 64 * MIB;
+
+/// How far into the target the loads may reach.
+pub fn reach(target: &Target, ask: &Ask, writes: bool) -> Result<u64, PlanError> {
+    let (block, wanted) = (ask.block, ask.effort.max_bytes);
+    if wanted < block {
+        return Err(PlanError::Budget { bytes: wanted, block });
+    }
+    let whole_blocks = |bytes: u64| bytes / block * block;
+    match target.kind {
+        Kind::Directory => {
+            let first = (ask.effort.rules.first as u64 * MIB).min(wanted);
+            let room = fits(target, first)?;
+            Ok(whole_blocks(wanted.min(room)).max(block))
+        }
+        Kind::File | Kind::BlockDevice if writes => Err(would_erase(target)),
+        Kind::File | Kind::BlockDevice => {
+            let held = whole_blocks(target.size.unwrap_or(0));
+            let small =
+                || PlanError::TooSmall { path: target.path.clone(), bytes: target.size.unwrap_or(0), block };
+            if held == 0 { Err(small()) } else { Ok(held) }
+        }
+    }
+}
+
+/// Whether `needed` bytes fit into the directory, and how many would.
+pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
+    if let Some(why) = &target.read_only {
+        return Err(PlanError::NotWritable { path: target.path.clone(), why: why.clone() });
+    }
+    // A filesystem that doesn't tell its free space is tried; running out ends the load cleanly.
+    let Some(free) = target.free else { return Ok(u64::MAX) };
+    let room = free.saturating_sub(RESERVE);
+    if room < needed {
+        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve: RESERVE });
+    }
+    Ok(room)
+}
+
+/// Direct I/O moves whole blocks of the drive.
+pub fn aligned(target: &Target, load: &Load) -> Result<(), PlanError> {
+    let unit = u64::from(target.direct_alignment);
+    if load.caching == Caching::Direct && unit > 0 && load.block % unit != 0 {
+        return Err(PlanError::Alignment { path: target.path.clone(), block: load.block, unit });
+    }
+    Ok(())
+}
+
+/// The refusal to write where it would change what isn't ours.
+pub fn would_erase(target: &Target) -> PlanError {
+    let what = if target.kind == Kind::File { "what is in it".to_owned() } else { target.label() };
+    PlanError::WouldErase { path: target.path.clone(), what }
+}

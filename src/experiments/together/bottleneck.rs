@@ -1,0 +1,315 @@
+//! What limits loads that run at the same time.
+
+use super::{
+    cpu_limits::{Level, Strain},
+    samples::{Group, Set},
+    shared_links::Shared,
+};
+use crate::{
+    analyse::{
+        Estimate, compare, repeat,
+        sharing::{self, sharing},
+    },
+    units::{capital, duration, percent, rate},
+};
+
+/// What was found of one load.
+pub(super) struct Answer<'a> {
+    pub group: &'a Group,
+    /// Speed of each member alone and at once, in the order of the members.
+    pub alone: Vec<Estimate>,
+    pub at_once: Vec<Estimate>,
+    pub sum_alone: Estimate,
+    pub sum: Estimate,
+    /// The sum at once as a share of the sum alone.
+    pub share: Estimate,
+    pub limits: Vec<Limit>,
+    /// What the processors did at once; `None` where that wasn't recorded.
+    pub strain: Option<Strain>,
+}
+
+/// Something that limits.
+pub(super) struct Limit {
+    pub what: What,
+    /// What it is called: `hub 1`, `drives`, `processor`, `something shared`.
+    pub name: String,
+    /// The targets that it holds back, as positions in the plan.
+    pub members: Vec<usize>,
+    /// How much passes, bytes per second.
+    pub ceiling: Estimate,
+    pub confidence: Confidence,
+    /// Why this and nothing else; whole sentences.
+    pub because: Vec<String>,
+}
+
+/// What kinds of limits there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Drives,
+    /// A drive on which several targets are.
+    Drive,
+    Bus,
+    Processor,
+    Unseen,
+}
+
+/// How sure a limit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Confidence {
+    Low,
+    Moderate,
+    High,
+}
+
+impl Confidence {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Moderate => "moderate",
+            Self::High => "high",
+        }
+    }
+}
+
+/// A ceiling that improves chi-square by so much is no chance.
+const CLEAR: f64 = 10.0;
+/// All at once reach this share of their sum: nothing that they share limits.
+const REACHED: f64 = 0.95;
+/// A ceiling above this share of what its drives add up to alone is near to that.
+const NEAR: f64 = 0.92;
+/// Half an interval as wide as this share decides nothing.
+const WIDE: f64 = 0.1;
+
+/// What limits the load; `None` where it wasn't measured at once and each alone.
+pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'a>> {
+    let all = group.at_once().filter(|_| group.members.len() > 1)?;
+    let singles: Vec<&Set> = group.members.iter().map(|&m| group.alone(m)).collect::<Option<_>>()?;
+    let alone = group.members.iter().zip(&singles).map(|(&m, s)| repeat::mean(&s.of(m)));
+    let at_once = group.members.iter().map(|&m| repeat::mean(&all.of(m)));
+    let sum = repeat::mean(&all.sums(&group.members))?;
+    let alone = alone.collect::<Option<Vec<_>>>()?;
+    let sum_alone = added(&alone);
+    let share = compare::ratio(&sum, &sum_alone)?.estimate;
+    let mut answer = Answer {
+        group,
+        at_once: at_once.collect::<Option<_>>()?,
+        alone,
+        sum_alone,
+        sum,
+        share,
+        limits: Vec::new(),
+        strain: Strain::of(&all.processors, group.members.len()),
+    };
+    let trials: Vec<sharing::Trial> = group.sets.iter().map(|s| s.trial.clone()).collect();
+    let mut shared = shared.to_vec();
+    if !shared.iter().any(|s| s.members == group.members) {
+        shared.push(Shared { members: group.members.clone(), ..Shared::default() });
+    }
+    let candidates: Vec<Vec<usize>> = shared.iter().map(|s| s.members.clone()).collect();
+    let found = sharing(&trials, &candidates)?;
+    answer.limits =
+        found.ceilings.iter().map(|c| answer.ceiling(c, &shared[c.group], found.misfit)).collect();
+    answer.limits.sort_by_key(|limit| limit.members.first().copied());
+    let held: Vec<usize> = answer.limits.iter().flat_map(|l| l.members.clone()).collect();
+    if answer.limits.is_empty() {
+        answer.limits.push(answer.own());
+    } else if held.len() < group.members.len() {
+        let free: Vec<usize> = group.members.iter().copied().filter(|m| !held.contains(m)).collect();
+        answer.limits.push(answer.free(free, all));
+    }
+    Some(answer)
+}
+
+/// The sum of independent estimates.
+fn added(all: &[Estimate]) -> Estimate {
+    let value: f64 = all.iter().map(|e| e.value).sum();
+    let errors = |side: fn(&Estimate) -> f64| all.iter().map(|e| side(e).powi(2)).sum::<f64>().sqrt();
+    Estimate {
+        value,
+        low: (value - errors(|e| e.value - e.low)).max(0.0),
+        high: value + errors(|e| e.high - e.value),
+        how: "sum of those alone".to_owned(),
+        converged: false,
+    }
+}
+
+impl Answer<'_> {
+    /// What the processors have to do with it; a whole sentence.
+    fn processors(&self) -> (Option<Level>, String) {
+        match self.strain.as_ref().map(Strain::level) {
+            None => (None, "What the processors did is not in the record.".to_owned()),
+            Some((Level::Idle, sign)) => {
+                (Some(Level::Idle), format!("The processor had time to spare: {sign}."))
+            }
+            Some((Level::Busy, sign)) => {
+                (Some(Level::Busy), format!("The processor may have had a part in it: {sign}."))
+            }
+            Some((level, sign)) => (Some(level), format!("{}.", capital(&sign))),
+        }
+    }
+
+    /// Which ceiling it is that was found.
+    fn ceiling(&self, found: &sharing::Shared, shared: &Shared, misfit: f64) -> Limit {
+        let all = shared.members == self.group.members;
+        let (level, sign) = self.processors();
+        let mut confidence = match found.margin {
+            margin if margin >= CLEAR => Confidence::High,
+            _ => Confidence::Low,
+        };
+        let mut at_most = |limit: Confidence, when: bool| {
+            if when {
+                confidence = confidence.min(limit);
+            }
+        };
+        // What no model explains, or what was not repeated, is sure of nothing.
+        at_most(Confidence::Low, misfit > 6.0 || !found.ceiling.high.is_finite());
+        at_most(Confidence::Moderate, misfit > 3.0 || found.ceiling.half_width() > WIDE);
+        // A ceiling so near to what the drives can do may be no ceiling, but how they get in each other's way.
+        at_most(Confidence::Moderate, self.own_sum(&shared.members) * NEAR < found.ceiling.value);
+        if all && level == Some(Level::Limit) {
+            // What slows all of them is explained by a processor that has nothing left.
+            return self.processor(found.ceiling.clone(), confidence, &sign);
+        }
+        at_most(Confidence::Low, level == Some(Level::Limit));
+        at_most(Confidence::Moderate, level != Some(Level::Idle) && !found.others_free);
+        at_most(Confidence::Low, level == Some(Level::Busy) && all);
+
+        let passes = found.ceiling.value;
+        let impossible = shared.theory().is_some_and(|most| found.ceiling.low > most);
+        let mut because = Vec::new();
+        if shared.name.is_empty() || impossible {
+            at_most(Confidence::Moderate, true);
+            at_most(Confidence::Low, impossible);
+            because.push(self.excluded(shared, &sign, level));
+            return Limit {
+                what: What::Unseen,
+                name: "something shared".to_owned(),
+                members: shared.members.clone(),
+                ceiling: found.ceiling.clone(),
+                confidence,
+                because,
+            };
+        }
+        let near = shared.usable().is_some_and(|usable| (0.75..=1.05).contains(&(passes / usable)));
+        // One arrangement alone shows that something is shared, but not what.
+        at_most(Confidence::Moderate, found.reached < 2 && !found.others_free && !near && !shared.drive);
+        let far = shared.usable().filter(|usable| passes < 0.5 * usable);
+        at_most(Confidence::Moderate, far.is_some() && all);
+        because.extend(self.waiting(&shared.members));
+        because.push(sign);
+        if found.others_free {
+            because.push("Others that ran at the same time lost nothing.".to_owned());
+        }
+        if let Some(ceiling) = shared.ceiling.as_ref().filter(|_| near || far.is_some()) {
+            let usable = rate(shared.usable().unwrap_or_default());
+            let fits = if near { "That agrees with the" } else { "That is far below the" };
+            let passes = if ceiling.practical.is_some() {
+                "that commonly pass it"
+            } else {
+                "that its signal could carry"
+            };
+            because.push(format!("{fits} {usable} {passes} ({}).", ceiling.source));
+        }
+        Limit {
+            what: if shared.drive { What::Drive } else { What::Bus },
+            name: shared.name.clone(),
+            members: shared.members.clone(),
+            ceiling: found.ceiling.clone(),
+            confidence,
+            because,
+        }
+    }
+
+    /// What these targets add up to alone, bytes per second.
+    pub fn own_sum(&self, members: &[usize]) -> f64 {
+        let each = self.group.members.iter().zip(&self.alone);
+        each.filter(|(m, _)| members.contains(m)).map(|(_, e)| e.value).sum()
+    }
+
+    fn processor(&self, ceiling: Estimate, confidence: Confidence, sign: &str) -> Limit {
+        Limit {
+            what: What::Processor,
+            name: "processor".to_owned(),
+            members: self.group.members.clone(),
+            ceiling,
+            confidence,
+            because: vec![sign.to_owned()],
+        }
+    }
+
+    /// Nothing that is shared holds them back.
+    fn own(&self) -> Limit {
+        let (level, sign) = self.processors();
+        if level == Some(Level::Limit) {
+            return self.processor(self.sum.clone(), Confidence::Moderate, &sign);
+        }
+        let reached = self.share.low >= REACHED && self.share.high.is_finite();
+        let lost = self.share.high < REACHED;
+        let confidence = match level {
+            _ if lost || self.share.value < 0.9 => Confidence::Low,
+            Some(Level::Idle) if reached => Confidence::High,
+            _ if self.share.value >= REACHED => Confidence::Moderate,
+            _ => Confidence::Low,
+        };
+        let note = if lost {
+            let share = percent(1.0 - self.share.value);
+            format!("Something that they share takes {share}; too little, or too irregular, to be named.")
+        } else {
+            sign
+        };
+        Limit {
+            what: What::Drives,
+            name: "drives".to_owned(),
+            members: self.group.members.clone(),
+            ceiling: self.sum.clone(),
+            confidence,
+            because: vec![note],
+        }
+    }
+
+    /// Those that no ceiling holds back while it does others.
+    fn free(&self, members: Vec<usize>, all: &Set) -> Limit {
+        let sum = repeat::mean(&all.sums(&members));
+        let confidence = self.limits.iter().map(|l| l.confidence).min().unwrap_or(Confidence::Low);
+        Limit {
+            what: What::Drives,
+            name: "drives".to_owned(),
+            members,
+            ceiling: sum.unwrap_or_else(|| self.sum.clone()),
+            confidence,
+            because: Vec::new(),
+        }
+    }
+
+    /// How much longer operations took at once: drives that wait for a bus are idle in between.
+    fn waiting(&self, members: &[usize]) -> Option<String> {
+        let all = self.group.at_once()?;
+        let median = |set: &Set, member: usize| {
+            let at = set.trial.members.iter().position(|m| *m == member)?;
+            Some(set.latency[at].quantile(0.5)? as f64 / 1e9)
+        };
+        let each = members.iter().filter_map(|&m| Some((median(self.group.alone(m)?, m)?, median(all, m)?)));
+        let (alone, at_once) = each.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
+        let (alone, at_once) = (duration(alone), duration(at_once));
+        Some(format!(
+            "An operation took {alone} alone and {at_once} at once (medians): the drives waited in between."
+        ))
+    }
+
+    /// What was excluded where the limit can't be seen.
+    fn excluded(&self, shared: &Shared, sign: &str, level: Option<Level>) -> String {
+        let mut not = vec!["not the drives, which reach more alone".to_owned()];
+        if shared.name.is_empty() {
+            not.push("not one bus, as the inventory knows none that all of them are on".to_owned());
+        } else {
+            not.push(format!("not {}, which by its signal carries less than what passed", shared.name));
+        }
+        if level == Some(Level::Idle) {
+            not.push(format!(
+                "not the processor ({})",
+                sign.rsplit(": ").next().unwrap_or(sign).trim_end_matches('.')
+            ));
+        }
+        format!("Excluded: {}.", not.join("; "))
+    }
+}

@@ -1,0 +1,127 @@
+//! Whether the processors were the limit.
+
+use crate::{conditions::Processors, units::percent};
+
+/// What the processors did over several repetitions, as means.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Strain {
+    /// The busiest core's busy share.
+    pub busiest: f64,
+    /// The largest share of a core that interrupts took.
+    pub interrupts: f64,
+    /// The least busy core's busy share.
+    least: f64,
+    /// Time that a load waited for a processor, as a share: the one that waited longest.
+    waited: Option<f64>,
+    /// Time in which a limit held drivebench back, as a share.
+    throttled: Option<f64>,
+    /// Processor time that each load used, as a share of the time.
+    worked: Option<f64>,
+}
+
+/// How sure it is that the processors limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// They had time to spare.
+    Idle,
+    /// They may have had a part in it.
+    Busy,
+    /// They held the loads back.
+    Limit,
+}
+
+/// A core this busy has nothing left.
+const FULL: f64 = 0.95;
+/// A core whose interrupts take this share has little left for anything else.
+const INTERRUPTS: f64 = 0.5;
+
+impl Strain {
+    /// The means over these repetitions of so many loads; `None` where nothing was recorded.
+    pub fn of(did: &[Processors], loads: usize) -> Option<Self> {
+        let did: Vec<&Processors> = did.iter().filter(|p| p.seconds > 0.0 && !p.cores.is_empty()).collect();
+        if did.is_empty() {
+            return None;
+        }
+        let n = did.len() as f64;
+        let mean = |of: &dyn Fn(&Processors) -> f64| did.iter().map(|p| of(p)).sum::<f64>() / n;
+        let told = |of: &dyn Fn(&Processors) -> Option<f64>| {
+            let shares: Option<Vec<f64>> = did.iter().map(|p| Some(of(p)? / p.seconds)).collect();
+            Some(shares?.iter().sum::<f64>() / n)
+        };
+        let loads = loads.max(1) as f64;
+        Some(Self {
+            busiest: mean(&|p| p.cores.iter().map(|c| c.busy).fold(0.0, f64::max)),
+            interrupts: mean(&|p| p.cores.iter().map(|c| c.interrupts).fold(0.0, f64::max)),
+            least: mean(&|p| p.cores.iter().map(|c| c.busy).fold(1.0, f64::min)),
+            waited: told(&|p| p.waited),
+            throttled: told(&|p| p.throttled),
+            worked: told(&|p| p.worked).map(|share| share / loads),
+        })
+    }
+
+    /// Whether it is a limit, and by what sign.
+    pub fn level(&self) -> (Level, String) {
+        let share = |x: Option<f64>| x.unwrap_or(0.0);
+        let throttled = || {
+            format!(
+                "a limit on its processor time held drivebench back for {} of the time",
+                percent(share(self.throttled))
+            )
+        };
+        let waited =
+            || format!("a load waited for a processor for {} of the time", percent(share(self.waited)));
+        let busy = || format!("the busiest core was {} busy", percent(self.busiest));
+        match self {
+            _ if share(self.throttled) >= 0.1 => (Level::Limit, throttled()),
+            _ if share(self.waited) >= 0.2 => (Level::Limit, format!("{}, and {}", waited(), busy())),
+            _ if share(self.worked) >= 0.85 => {
+                let worked = percent(share(self.worked));
+                (Level::Limit, format!("each load kept a processor at work for {worked} of the time"))
+            }
+            _ if self.busiest >= FULL && self.interrupts >= INTERRUPTS => {
+                let interrupts = percent(self.interrupts);
+                (Level::Limit, format!("{}, {interrupts} of its time with interrupts", busy()))
+            }
+            _ if self.least >= FULL => (Level::Busy, "no core had time to spare".to_owned()),
+            _ if share(self.throttled) >= 0.02 => (Level::Busy, throttled()),
+            _ if share(self.waited) >= 0.08 => (Level::Busy, waited()),
+            _ if self.busiest >= FULL && self.interrupts >= INTERRUPTS / 2.0 => (Level::Busy, busy()),
+            _ => (Level::Idle, busy()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::Core;
+
+    fn level(cores: &[(f64, f64)], worked: f64, waited: f64, throttled: f64) -> Level {
+        let cores = cores.iter().map(|&(busy, interrupts)| Core { busy, interrupts, iowait: 0.0 }).collect();
+        let did = Processors {
+            seconds: 10.0,
+            cores,
+            worked: Some(worked),
+            waited: Some(waited),
+            throttled: Some(throttled),
+        };
+        Strain::of(&[did], 2).expect("recorded").level().0
+    }
+
+    #[test]
+    fn a_processor_limits_where_loads_wait_for_it() {
+        assert_eq!(level(&[(0.3, 0.1), (0.2, 0.0)], 3.0, 0.1, 0.0), Level::Idle);
+        assert_eq!(
+            level(&[(1.0, 0.0), (0.2, 0.0)], 3.0, 0.1, 0.0),
+            Level::Idle,
+            "another program, another core"
+        );
+        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Busy, "busy, but nobody waited");
+        assert_eq!(level(&[(0.5, 0.0)], 3.0, 1.0, 0.0), Level::Busy);
+        assert_eq!(level(&[(1.0, 0.0)], 3.0, 8.0, 0.0), Level::Limit);
+        assert_eq!(level(&[(0.4, 0.0)], 3.0, 0.0, 4.0), Level::Limit);
+        assert_eq!(level(&[(0.98, 0.7), (0.1, 0.0)], 3.0, 0.0, 0.0), Level::Limit);
+        assert_eq!(level(&[(1.0, 0.0), (1.0, 0.0)], 19.0, 0.0, 0.0), Level::Limit);
+        assert_eq!(Strain::of(&[Processors::default()], 2), None);
+    }
+}

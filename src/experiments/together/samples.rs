@@ -1,0 +1,221 @@
+//! What the record holds of loads that ran at the same time.
+
+use std::collections::BTreeMap;
+
+use super::super::target_checks::FILL;
+use crate::{
+    analyse::sharing::Trial,
+    conditions::Processors,
+    plan::Measure,
+    record::Event,
+    units::{Caching, Direction, Ended, Histogram, Outcome, Pattern},
+};
+
+/// A load of fewer windows than this while all were at work tells nothing.
+const LEAST: usize = 2;
+
+/// Windows, outcomes and processors of all steps.
+#[derive(Default)]
+pub(super) struct Seen {
+    loads: BTreeMap<(usize, usize), Load>,
+    processors: BTreeMap<usize, Processors>,
+}
+
+/// One load of a step.
+#[derive(Default)]
+struct Load {
+    /// Beginning, end and bytes of each window.
+    windows: Vec<(u64, u64, u64)>,
+    latency: Histogram,
+    outcome: Option<Outcome>,
+}
+
+/// All that was measured of one load, such as reading.
+pub(super) struct Group {
+    /// `read`, `write` and so on.
+    pub name: String,
+    pub direction: Direction,
+    /// The targets that took it, as positions in the plan.
+    pub members: Vec<usize>,
+    /// Each set of targets that ran at the same time; one alone is such a set, too. Members are positions in the plan.
+    pub sets: Vec<Set>,
+}
+
+/// A set of targets under a load at the same time.
+#[derive(Default)]
+pub(super) struct Set {
+    pub trial: Trial,
+    /// Latency of one operation for each member, over all repetitions.
+    pub latency: Vec<Histogram>,
+    pub processors: Vec<Processors>,
+    /// Repetitions that could not be used.
+    pub lost: usize,
+}
+
+impl Seen {
+    pub fn take(&mut self, event: &Event) {
+        match event {
+            Event::Window { step, target, window, .. } => {
+                let load = self.loads.entry((*step, *target)).or_default();
+                load.windows.push((window.from_ns, window.to_ns, window.bytes));
+                load.latency.merge(&window.latency);
+            }
+            Event::Outcome { step, target, outcome, .. } => {
+                self.loads.entry((*step, *target)).or_default().outcome = Some(outcome.clone());
+            }
+            Event::Processors { step, did } => {
+                self.processors.insert(*step, did.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// What was measured, by load.
+    pub fn groups(&self, measured: &BTreeMap<usize, Measure>) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (step, m) in measured.iter().filter(|(_, m)| m.label != FILL) {
+            if !m.targets.iter().any(|&t| self.loads.contains_key(&(*step, t))) {
+                continue;
+            }
+            let name = name(m);
+            let at = groups.iter().position(|g| g.name == name).unwrap_or_else(|| {
+                let direction = m.load.direction;
+                groups.push(Group { name, direction, members: Vec::new(), sets: Vec::new() });
+                groups.len() - 1
+            });
+            let group = &mut groups[at];
+            group.members.extend(m.targets.iter().filter(|t| !group.members.contains(t)).collect::<Vec<_>>());
+            group.members.sort_unstable();
+            let at = group.sets.iter().position(|s| s.trial.members == m.targets).unwrap_or_else(|| {
+                let trial = Trial { members: m.targets.clone(), runs: Vec::new() };
+                group.sets.push(Set {
+                    trial,
+                    latency: vec![Histogram::default(); m.targets.len()],
+                    ..Set::default()
+                });
+                group.sets.len() - 1
+            });
+            let set = &mut group.sets[at];
+            match self.speeds(*step, m) {
+                Some(speeds) => {
+                    set.trial.runs.push(speeds);
+                    set.processors.extend(self.processors.get(step).cloned());
+                    for (latency, &target) in set.latency.iter_mut().zip(&m.targets) {
+                        if let Some(load) = self.loads.get(&(*step, target)) {
+                            latency.merge(&load.latency);
+                        }
+                    }
+                }
+                None => set.lost += 1,
+            }
+        }
+        for group in &mut groups {
+            group.sets.sort_by_key(|set| (set.trial.members.len(), set.trial.members.clone()));
+        }
+        groups
+    }
+
+    /// The speed of each target of a step, over the time in which all of them were at work; `None` where one failed,
+    /// was stopped, or they hardly met.
+    fn speeds(&self, step: usize, m: &Measure) -> Option<Vec<f64>> {
+        let loads: Vec<&Load> =
+            m.targets.iter().map(|&t| self.loads.get(&(step, t))).collect::<Option<Vec<_>>>()?;
+        let whole = |load: &&Load| {
+            matches!(load.outcome.as_ref().map(|o| &o.ended), Some(Ended::Finished | Ended::Stopped))
+        };
+        if !loads.iter().all(whole) {
+            return None;
+        }
+        let speeds: Vec<f64> = if m.load.caching == Caching::Direct {
+            let from = loads.iter().filter_map(|l| Some(l.windows.first()?.0)).max()?;
+            let to = loads.iter().map(|l| l.windows.last().map_or(0, |w| w.1)).min()?;
+            let inside = |load: &Load| load.windows.iter().filter(|w| w.0 >= from && w.1 <= to).count();
+            if loads.iter().any(|load| inside(load) < LEAST) {
+                return None;
+            }
+            loads.iter().map(|load| load.speed(from, to)).collect()
+        } else {
+            // Windows through the page cache tell of memory; what counts is all of it with the fsync at the end.
+            let whole = |o: &Outcome| (o.bytes_read + o.bytes_written) as f64 / o.seconds;
+            loads.iter().filter_map(|l| l.outcome.as_ref()).map(whole).collect()
+        };
+        speeds.iter().all(|s| s.is_finite() && *s > 0.0).then_some(speeds)
+    }
+}
+
+impl Load {
+    /// Bytes per second from one moment to another; a window that reaches beyond counts in part.
+    fn speed(&self, from: u64, to: u64) -> f64 {
+        let inside = |&(begin, end, bytes): &(u64, u64, u64)| {
+            let (a, b) = (begin.max(from), end.min(to));
+            if end <= begin { 0.0 } else { bytes as f64 * b.saturating_sub(a) as f64 / (end - begin) as f64 }
+        };
+        self.windows.iter().map(inside).sum::<f64>() / ((to - from) as f64 / 1e9)
+    }
+}
+
+/// fio's name of the load.
+fn name(m: &Measure) -> String {
+    let direction = match m.load.direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+        Direction::Mixed { .. } => "rw",
+    };
+    match (m.load.pattern, m.load.direction) {
+        (Pattern::Sequential, _) => direction.to_owned(),
+        (Pattern::Random, _) => format!("rand{direction}"),
+    }
+}
+
+impl Group {
+    /// The one set of this target alone.
+    pub fn alone(&self, target: usize) -> Option<&Set> {
+        self.sets.iter().find(|s| s.trial.members == [target] && !s.trial.runs.is_empty())
+    }
+
+    /// All of its targets at once.
+    pub fn at_once(&self) -> Option<&Set> {
+        self.sets.iter().find(|s| s.trial.members == self.members && !s.trial.runs.is_empty())
+    }
+
+    /// Sets between one and all.
+    pub fn between(&self) -> impl Iterator<Item = &Set> {
+        let some = |s: &&Set| s.trial.members.len() > 1 && s.trial.members.len() < self.members.len();
+        self.sets.iter().filter(some).filter(|s| !s.trial.runs.is_empty())
+    }
+}
+
+impl Set {
+    /// The speeds of one member, for each repetition.
+    pub fn of(&self, target: usize) -> Vec<f64> {
+        let at = self.trial.members.iter().position(|m| *m == target);
+        at.map(|at| self.trial.runs.iter().map(|run| run[at]).collect()).unwrap_or_default()
+    }
+
+    /// The sums of these members, for each repetition.
+    pub fn sums(&self, of: &[usize]) -> Vec<f64> {
+        let sum = |run: &Vec<f64>| {
+            self.trial.members.iter().zip(run).filter(|(m, _)| of.contains(m)).map(|(_, speed)| speed).sum()
+        };
+        self.trial.runs.iter().map(sum).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_reaches_beyond_counts_in_part() {
+        let load = Load {
+            windows: vec![
+                (0, 1_000_000_000, 100),
+                (1_000_000_000, 3_000_000_000, 400),
+                (3_000_000_000, 3_000_000_000, 0),
+            ],
+            ..Load::default()
+        };
+        assert_eq!(load.speed(0, 2_000_000_000), 150.0);
+        assert_eq!(load.speed(500_000_000, 1_500_000_000), 150.0);
+    }
+}

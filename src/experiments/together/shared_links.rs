@@ -1,0 +1,96 @@
+//! What drives have in common, by the inventory: buses, or the same drive below several targets.
+
+use crate::{
+    inventory::{Bus, BusKind, Ceiling, Inventory},
+    target::Target,
+};
+
+/// Something that several targets share.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Shared {
+    /// The targets, as positions in the plan.
+    pub members: Vec<usize>,
+    /// What it is: `the USB2 bus`.
+    pub name: String,
+    /// Others of which the same targets hang, so that a measurement can't tell which it is.
+    pub or: Vec<String>,
+    /// What it carries, where that is known.
+    pub ceiling: Option<Ceiling>,
+    /// It is a drive that several targets are on.
+    pub drive: bool,
+}
+
+impl Shared {
+    /// What can pass in practice, bytes per second, where that is known.
+    pub fn usable(&self) -> Option<f64> {
+        self.ceiling.as_ref().map(|c| c.practical.unwrap_or(c.theory) * 1e6)
+    }
+
+    /// What can pass by its signal, bytes per second, where that is known.
+    pub fn theory(&self) -> Option<f64> {
+        self.ceiling.as_ref().map(|c| c.theory * 1e6)
+    }
+}
+
+/// What some of these targets share, each set of targets once; the smallest sets first.
+pub(super) fn shared(inventory: &Inventory, targets: &[Target], members: &[usize]) -> Vec<Shared> {
+    let mut all: Vec<Shared> = Vec::new();
+    let mut add = |one: Shared| {
+        if one.members.len() < 2 {
+            return;
+        }
+        match all.iter_mut().find(|other| other.members == one.members) {
+            // Nothing is shared more closely than a drive.
+            Some(other) if other.drive => other.or.push(one.name),
+            // The tighter of two in a row is the one that limits.
+            Some(other)
+                if one.usable().unwrap_or(f64::INFINITY) < other.usable().unwrap_or(f64::INFINITY) =>
+            {
+                let before = std::mem::replace(other, one);
+                other.or = [before.or, vec![before.name]].concat();
+            }
+            Some(other) => other.or.push(one.name),
+            None => all.push(one),
+        }
+    };
+    let mut drives: Vec<&str> = Vec::new();
+    for &t in members {
+        drives.extend(targets[t].drives.iter().map(|d| d.name.as_str()).filter(|name| !name.is_empty()));
+    }
+    drives.sort_unstable();
+    drives.dedup();
+    for name in drives {
+        let on = |t: &usize| targets[*t].drives.iter().any(|d| d.name == name);
+        let members = members.iter().copied().filter(on).collect();
+        add(Shared { members, name: format!("the drive {name} itself"), drive: true, ..Shared::default() });
+    }
+    for bus in inventory.buses.iter().rev() {
+        let below = |t: &usize| {
+            let above = |upstream| inventory.buses_above(upstream).iter().any(|b| b.id == bus.id);
+            targets[*t].drives.iter().any(|d| above(d.upstream.as_deref()))
+        };
+        let members = members.iter().copied().filter(below).collect();
+        add(Shared {
+            members,
+            name: name(bus, inventory),
+            ceiling: bus.ceiling.clone(),
+            ..Shared::default()
+        });
+    }
+    all.sort_by_key(|one| one.members.len());
+    all
+}
+
+/// What a bus is called; with its address where another has the same name.
+fn name(bus: &Bus, inventory: &Inventory) -> String {
+    let what = bus.what();
+    let name = match bus.kind {
+        BusKind::UsbHub => what.clone(),
+        BusKind::Pcie if bus.chip.is_none() => format!("the {}", bus.link.as_deref().unwrap_or("PCIe link")),
+        BusKind::Pcie => format!("the {what}"),
+        BusKind::Sata | BusKind::Scsi => format!("the {what} controller"),
+        BusKind::Usb | BusKind::Mmc => format!("the {what} bus"),
+    };
+    let twins = inventory.buses.iter().filter(|other| other.kind == bus.kind && other.what() == what).count();
+    if twins > 1 { format!("{name} of {}", bus.address()) } else { name }
+}

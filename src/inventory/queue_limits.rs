@@ -1,0 +1,70 @@
+//! How the kernel talks to a drive: limits, cache, TRIM.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sysroot::Sysroot;
+
+/// A drive's request queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// Most bytes of one request.
+    pub max_request: Option<u64>,
+    /// Most bytes of one request that drive and controller could take.
+    pub max_hardware_request: Option<u64>,
+    /// Requests the kernel keeps in line.
+    pub requests: Option<u32>,
+    /// Requests the drive takes at once.
+    pub depth: Option<u32>,
+    /// Scheduler in force: `mq-deadline`, `none`.
+    pub scheduler: Option<String>,
+    /// Smallest I/O it likes, bytes.
+    pub minimum_io: Option<u64>,
+    /// Best I/O by its own word, bytes.
+    pub optimal_io: Option<u64>,
+    /// `write back` where writes may wait in the drive's cache, `write through` where not.
+    pub write_cache: Option<String>,
+    /// It can put a single write on the medium (FUA).
+    pub fua: Option<bool>,
+    /// It takes TRIM (discard), as far as the kernel lets it.
+    pub trim: Option<bool>,
+}
+
+/// Reads the queue of the drive at `dir`.
+pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
+    let number = |file: &str| root.number::<u64>(&format!("{dir}/queue/{file}"));
+    let bytes = |file: &str| number(file).filter(|&bytes| bytes > 0);
+    let kib = |file: &str| number(file)?.checked_mul(1024);
+    let word = |file: &str| root.word(&format!("{dir}/queue/{file}"));
+    Queue {
+        max_request: kib("max_sectors_kb"),
+        max_hardware_request: kib("max_hw_sectors_kb"),
+        requests: root.number(&format!("{dir}/queue/nr_requests")),
+        depth: root.number(&format!("{dir}/device/queue_depth")),
+        scheduler: word("scheduler").map(|text| in_force(&text)),
+        minimum_io: bytes("minimum_io_size"),
+        optimal_io: bytes("optimal_io_size"),
+        write_cache: word("write_cache"),
+        fua: number("fua").map(|fua| fua == 1),
+        trim: number("discard_max_bytes").map(|most| most > 0),
+    }
+}
+
+/// The one in brackets of `none [mq-deadline] kyber`, or the only one.
+fn in_force(text: &str) -> String {
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(text, |(chosen, _)| chosen).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_in_brackets_counts() {
+        assert_eq!(
+            ["none [mq-deadline] kyber", "none", "[x"].map(in_force),
+            ["mq-deadline", "none", "[x"].map(String::from)
+        );
+    }
+}

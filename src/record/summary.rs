@@ -1,0 +1,253 @@
+//! What lists show of a run, worked out from its record once and kept in an index beside the records.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::{self, File},
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{End, Event, ReadError, Reader};
+use crate::plan::Task;
+
+/// What a list shows of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Brief {
+    /// The run's short name.
+    pub run: String,
+    /// When it began, as RFC 3339.
+    pub at: String,
+    /// The experiment.
+    pub experiment: String,
+    /// The targets' labels.
+    pub targets: Vec<String>,
+    /// The board, or what else the machine is called.
+    pub board: Option<String>,
+    /// It ran in the lab.
+    pub lab: bool,
+    /// How it ended; `None` where it is running or was cut off.
+    pub end: Option<End>,
+    /// Bytes that it wrote, by the identity of the drive.
+    pub written: BTreeMap<String, u64>,
+}
+
+impl Brief {
+    /// Reads a record to its end.
+    pub(super) fn read(path: &Path) -> Result<Self, ReadError> {
+        let mut reader = Reader::open(path)?;
+        let Some(Event::Start(start)) = reader.next() else {
+            let why = "its first line can't be read".to_owned();
+            return Err(ReadError::NotARecord { path: path.to_owned(), why });
+        };
+        let machine = &start.inventory.machine;
+        let mut brief = Self {
+            run: start.run,
+            at: start.at,
+            experiment: start.experiment,
+            targets: start.targets,
+            board: machine.board.clone(),
+            lab: machine.lab.is_some(),
+            end: None,
+            written: BTreeMap::new(),
+        };
+        let mut drives: Vec<Vec<String>> = Vec::new();
+        // Errands that write.
+        let mut writing: Vec<usize> = Vec::new();
+        for event in reader {
+            let (target, bytes) = match event {
+                Event::Plan { plan } => {
+                    let writes = |task: &Task| matches!(task, Task::WriteFiles { .. });
+                    writing = plan.errands().filter(|(_, e)| writes(&e.task)).map(|(at, _)| at).collect();
+                    let of = |target: &crate::target::Target| {
+                        target.drives.iter().map(|drive| drive.identity()).collect()
+                    };
+                    drives = plan.targets.iter().map(of).collect();
+                    brief.written = drives.iter().flatten().map(|drive| (drive.clone(), 0)).collect();
+                    continue;
+                }
+                Event::Outcome { target, outcome, .. } => (target, outcome.bytes_written),
+                Event::Errand { step, target, took } if writing.contains(&step) => (target, took.bytes),
+                Event::End(end) => {
+                    brief.end = Some(end);
+                    continue;
+                }
+                Event::Resume(_) => {
+                    brief.end = None;
+                    continue;
+                }
+                _ => continue,
+            };
+            for drive in drives.get(target).into_iter().flatten() {
+                let sum = brief.written.entry(drive.clone()).or_default();
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        Ok(brief)
+    }
+}
+
+/// A record as it was when its brief was made; another size or time, and it is read again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct State {
+    file: String,
+    bytes: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    #[serde(flatten)]
+    state: State,
+    brief: Brief,
+}
+
+/// Briefs of records that didn't change since. It may go at any time: it is made anew from the records.
+pub(super) struct Index {
+    path: PathBuf,
+    known: HashMap<State, Brief>,
+    kept: Vec<Line>,
+}
+
+impl Index {
+    /// What is known of the records in this directory; of an index that can't be read, nothing.
+    pub fn open(dir: &Path) -> Self {
+        let path = dir.join("index");
+        let lines = File::open(&path).map(|file| BufReader::new(file).lines());
+        let lines = lines.into_iter().flatten().map_while(Result::ok);
+        let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
+        let known = known.map(|line| (line.state, line.brief)).collect();
+        Self { path, known, kept: Vec::new() }
+    }
+
+    /// The brief of a record, read only where it isn't known.
+    pub fn brief(&mut self, path: &Path) -> Result<Brief, ReadError> {
+        let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (bytes, seconds, nanoseconds) = (meta.len(), meta.mtime(), meta.mtime_nsec());
+        let state = State { file, bytes, seconds, nanoseconds };
+        let brief = match self.known.remove(&state) {
+            Some(brief) => brief,
+            None => Brief::read(path)?,
+        };
+        self.kept.push(Line { state, brief: brief.clone() });
+        Ok(brief)
+    }
+
+    /// Keeps what was learned, where anything was, and forgets records that are gone.
+    pub fn save(&self, learned: bool) -> io::Result<()> {
+        if !learned && self.known.is_empty() {
+            return Ok(());
+        }
+        let beside = self.path.with_extension(format!("{}", std::process::id()));
+        let write = || {
+            let mut out = BufWriter::new(File::create_new(&beside)?);
+            for line in &self.kept {
+                serde_json::to_writer(&mut out, line)?;
+                out.write_all(b"\n")?;
+            }
+            out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            fs::rename(&beside, &self.path)
+        };
+        write().inspect_err(|_| {
+            // Of no use, and the error says what went wrong.
+            let _ = fs::remove_file(&beside);
+        })
+    }
+
+    /// How many records are known and were not asked for yet.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        inventory::Drive,
+        plan::{Errand, FileSet, Plan, Step},
+        record::{SCHEMA, Start, Store, TaskResult},
+        target::Target,
+        units::{Ended, Outcome},
+    };
+
+    fn target(serials: &[&str]) -> Target {
+        let drive =
+            |serial: &&str| Drive { serial: Some((*serial).to_owned()), sectors: 8, ..Drive::default() };
+        Target {
+            given: "/mnt".to_owned(),
+            path: PathBuf::from("/mnt"),
+            drives: serials.iter().map(drive).collect(),
+            direct_alignment: 512,
+            ..Target::default()
+        }
+    }
+
+    fn wrote(target: usize, bytes_written: u64) -> Event {
+        let outcome = Outcome {
+            ended: Ended::Cancelled,
+            bytes_read: 7,
+            bytes_written,
+            ops: 1,
+            seconds: 1.0,
+            fsync_seconds: 0.0,
+        };
+        Event::Outcome { step: 0, target, zone: None, outcome, again: None }
+    }
+
+    #[test]
+    fn runs_add_up_by_drive() {
+        let home = tempfile::tempdir().expect("a directory");
+        let store = Store::at(home.path().to_owned());
+        assert!(store.written().expect("an empty store").is_empty());
+        for bytes in [100, 20] {
+            let start = |run| Start {
+                schema: SCHEMA,
+                run,
+                at: "2026-11-21T10:00:00Z".to_owned(),
+                version: "0.1.0".to_owned(),
+                command: vec![],
+                experiment: "baseline".to_owned(),
+                targets: vec![],
+                inventory: Default::default(),
+            };
+            let (_, mut writer) = store.create(start).expect("creates");
+            let targets = vec![target(&["4C530001"]), target(&["S6PUNX01", "S6PUNX02"])];
+            let plan = Plan {
+                experiment: "baseline".to_owned(),
+                protocol: None,
+                engine: None,
+                targets,
+                steps: [
+                    Task::Pause { seconds: 1.0 },
+                    Task::WriteFiles {
+                        set: FileSet { files: 1, size: 3 },
+                        seed: 1,
+                        seconds: 1.0,
+                        predict: None,
+                    },
+                ]
+                .map(|task| Step::Errand(Errand { label: String::new(), repetition: 1, target: 0, task }))
+                .to_vec(),
+            };
+            let took = |step| Event::Errand {
+                step,
+                target: 0,
+                took: TaskResult { bytes: 3, ..TaskResult::default() },
+            };
+            for event in [Event::Plan { plan }, wrote(0, bytes), wrote(1, 5), wrote(9, 1), took(0), took(1)] {
+                writer.append(&event).expect("appends");
+            }
+        }
+        let mut written: Vec<_> = store.written().expect("reads").into_iter().collect();
+        written.sort();
+        assert_eq!(
+            written,
+            [("4C530001+8".to_owned(), 126), ("S6PUNX01+8".to_owned(), 10), ("S6PUNX02+8".to_owned(), 10)]
+        );
+    }
+}

@@ -1,0 +1,270 @@
+//! Drives come to their bays by hand: says what is to be moved, and sees when it was.
+
+use std::{
+    io,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+
+use super::{RunContext, RunError, now, open_targets::Files};
+use crate::{
+    inventory::{Drive, Inventory, Mount},
+    plan::{Arrange, Plan},
+    record::Event,
+    target::{Away, Target},
+};
+
+/// How often it is looked where drives are.
+const GLANCE: Duration = Duration::from_millis(250);
+
+/// What is still to be done by hand before the plan goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Wanted {
+    /// Which arrangement, from 1.
+    pub number: u32,
+    /// Drives that are not where they should be.
+    pub moves: Vec<Move>,
+    /// What else is waited for; whole sentences without their full stop.
+    pub waits: Vec<String>,
+}
+
+/// A drive that is to be moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Move {
+    /// Position of the target in the plan.
+    pub target: usize,
+    /// The drive for people.
+    pub drive: String,
+    /// Its identity.
+    pub identity: String,
+    /// The bay that it is in; none where it is in none.
+    pub from: Option<String>,
+    /// The bay that it is to be in, as people call it.
+    pub to: String,
+    /// The same with its bus.
+    pub to_bay: String,
+    /// Where its filesystems are mounted: they are to be unmounted first.
+    pub mounted: Vec<String>,
+}
+
+impl Move {
+    /// What to do, for people.
+    pub fn describe(&self) -> String {
+        let Self { drive, to, .. } = self;
+        let unmount = match &self.mounted[..] {
+            [] => String::new(),
+            mounted => format!("umount {}, then ", mounted.join(" ")),
+        };
+        match &self.from {
+            Some(from) => format!("{unmount}take {drive} out of bay {from} and put it into bay {to}"),
+            None => format!("put {drive} into bay {to}"),
+        }
+    }
+}
+
+/// Whether the drives of a plan that moves them may be moved: not those that the system or the results live on.
+///
+/// # Errors
+/// Which drive can't, and why.
+pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), RunError> {
+    if plan.arrangements().count() < 2 {
+        return Ok(());
+    }
+    const SYSTEM: [&str; 7] = ["/", "/boot", "/boot/firmware", "/boot/efi", "/home", "/usr", "/var"];
+    let kept = store.ancestors().find(|dir| dir.is_dir()).and_then(Path::to_str);
+    let kept =
+        kept.and_then(|dir| Target::resolve(inventory, dir).ok()).map(|t| t.drives).unwrap_or_default();
+    for drive in plan.targets.iter().flat_map(|t| &t.drives) {
+        let carries = |m: &&Mount| inventory.drives_of(m).iter().any(|d| d.identity() == drive.identity());
+        let system = inventory.mounts.iter().filter(|m| SYSTEM.contains(&m.path.as_str())).find(carries);
+        let is = |d: &Drive| d.identity() == drive.identity();
+        let why = match system {
+            Some(mount) => format!("{} is on it", mount.path),
+            None if inventory.swap_drives().into_iter().any(is) => {
+                "it is swapped to: swapoff first".to_owned()
+            }
+            None if kept.iter().any(is) => {
+                format!("results are kept on it, in {}: name another place with --store DIR", store.display())
+            }
+            None if !drive.holders.is_empty() => format!("{} stands on it", drive.holders.join(", ")),
+            None => continue,
+        };
+        return Err(RunError::Stays { drive: drive.label(), why });
+    }
+    Ok(())
+}
+
+/// Waits until all drives are where they should be, and brings the plan's targets up to date. `step` is given where it
+/// is the plan's step to have them moved: then files are closed before, and the record is told after. False where it was
+/// cancelled.
+///
+/// # Errors
+/// Where the record can't be written on.
+pub(super) fn settle(
+    (planned, plan): (&Plan, &mut Plan),
+    arrange: &Arrange,
+    step: Option<usize>,
+    files: &mut Files,
+    setting: &mut RunContext<'_>,
+) -> io::Result<bool> {
+    let since = Instant::now();
+    let mut said = None;
+    let mut seen: Option<Vec<Target>> = None;
+    if step.is_some() {
+        close(plan, files, setting)?;
+    }
+    loop {
+        let inventory = Inventory::read(setting.sysroot);
+        let (wanted, targets) = look(planned, plan, arrange, &inventory);
+        // After a move the same must be seen twice: drives appear before they are ready.
+        let calm = said.is_none() || seen.as_ref() == Some(&targets);
+        if wanted.moves.is_empty() && wanted.waits.is_empty() && calm {
+            if targets.iter().zip(&plan.targets).any(|(now, was)| now.path != was.path) && step.is_none() {
+                close(plan, files, setting)?;
+            }
+            plan.targets = targets;
+            break;
+        }
+        seen = Some(targets);
+        if setting.cancel.is_set() {
+            return Ok(false);
+        }
+        if said.as_ref() != Some(&wanted) {
+            setting.watcher.arrange(&wanted);
+            said = Some(wanted);
+        }
+        std::thread::sleep(GLANCE);
+    }
+    if let Some(step) = step {
+        let drives = plan.targets.iter().flat_map(|t| t.drives.first()).cloned().collect();
+        let event = Event::Arranged { step, at: now(), drives, seconds: since.elapsed().as_secs_f64() };
+        setting.emit(event)?;
+        setting.writer.sync()?;
+    }
+    Ok(true)
+}
+
+/// Closes all files; what can't be removed is told in the record.
+fn close(plan: &Plan, files: &mut Files, setting: &mut RunContext<'_>) -> io::Result<()> {
+    for at in 0..plan.targets.len() {
+        if let Err(e) = files.close(at) {
+            setting.emit(Event::Note { target: Some(at), text: format!("{e}.") })?;
+        }
+    }
+    Ok(())
+}
+
+/// What is still to be done, and the targets as far as they are where they should be.
+fn look(planned: &Plan, plan: &Plan, arrange: &Arrange, inventory: &Inventory) -> (Wanted, Vec<Target>) {
+    let mut wanted = Wanted { number: arrange.number, ..Wanted::default() };
+    let mut targets = Vec::new();
+    for (target, (was, bay)) in plan.targets.iter().zip(&arrange.bays).enumerate() {
+        let Some(drive) = was.drives.first() else { continue };
+        let now = inventory.drive(&drive.identity());
+        if now.is_some_and(|d| d.full_bay() == *bay) {
+            match was.again(inventory) {
+                Ok(now) => targets.push(now),
+                // Between two looks at it.
+                Err(Away::Drive(_)) => {}
+                Err(e) => wanted.waits.push(e.to_string()),
+            }
+            continue;
+        }
+        let on = |m: &&Mount| now.is_some_and(|d| inventory.drives_of(m).iter().any(|o| o.name == d.name));
+        wanted.moves.push(Move {
+            target,
+            drive: drive.name_for_people(),
+            identity: drive.identity(),
+            from: now.map(|d| match (planned.bay_name(&d.full_bay()), &d.bay) {
+                (full, Some(bay)) if full == d.full_bay() => bay.clone(),
+                (name, _) => name,
+            }),
+            to: planned.bay_name(bay),
+            to_bay: bay.clone(),
+            mounted: inventory.mounts.iter().filter(on).map(|m| m.path.clone()).collect(),
+        });
+    }
+    (wanted, targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{inventory::fixtures, plan::Step, target::Kind};
+
+    /// Two sticks of the Pi that are to change places, and the first mounted.
+    fn plan(inventory: &Inventory) -> Plan {
+        let target = |name: &str| Target {
+            given: format!("/dev/{name}"),
+            kind: Kind::BlockDevice,
+            path: format!("/dev/{name}").into(),
+            drives: inventory.drives.iter().filter(|d| d.name == name).cloned().collect(),
+            direct_alignment: 512,
+            ..Target::default()
+        };
+        let targets = vec![target("sda"), target("sdc")];
+        let mut bays: Vec<String> = targets.iter().map(|t| t.drives[0].full_bay()).collect();
+        let first = Step::Arrange(Arrange { number: 1, bays: bays.clone() });
+        bays.reverse();
+        let steps = vec![first, Step::Arrange(Arrange { number: 2, bays })];
+        Plan { experiment: "bays".to_owned(), protocol: None, engine: None, targets, steps }
+    }
+
+    fn second(plan: &Plan) -> &Arrange {
+        plan.arrangements().nth(1).expect("two").1
+    }
+
+    #[test]
+    fn what_is_to_be_moved_is_said_until_it_was() {
+        let mut inventory = fixtures::pi_zero().inventory();
+        let plan = plan(&inventory);
+        let said = |inventory: &Inventory| {
+            let (wanted, _) = look(&plan, &plan, second(&plan), inventory);
+            let moves: Vec<String> = wanted.moves.iter().map(Move::describe).collect();
+            moves.join("\n")
+        };
+        let mut all = vec![said(&inventory)];
+        let at = |inventory: &Inventory, name: &str| {
+            inventory.drives.iter().position(|d| d.name == name).expect("there")
+        };
+        let mut taken = inventory.drives.remove(at(&inventory, "sda"));
+        all.push(said(&inventory));
+        let other = at(&inventory, "sdc");
+        let free = std::mem::replace(&mut inventory.drives[other].bay, taken.bay.clone());
+        all.push(said(&inventory));
+        // Back under another name, first in a bay that is none of the two.
+        (taken.name, taken.bay) = ("sdq".to_owned(), Some("1.9".to_owned()));
+        inventory.drives.push(taken);
+        all.push(said(&inventory));
+        let last = at(&inventory, "sdq");
+        inventory.drives[last].bay = free;
+        let wanted = look(&plan, &plan, second(&plan), &inventory).0;
+        assert_eq!(wanted.moves, []);
+        insta::assert_snapshot!(all.join("\n--\n"));
+    }
+
+    #[test]
+    fn what_the_system_lives_on_stays() {
+        let mut inventory = fixtures::pi_zero().inventory();
+        let plan = plan(&inventory);
+        let store = Path::new("/nowhere/store");
+        assert!(movable(&plan, &inventory, store).is_ok());
+        let refused = |inventory: &Inventory, plan: &Plan| {
+            movable(plan, inventory, store).expect_err("refused").to_string()
+        };
+        inventory.swaps.push("/mnt/a/swapfile".to_owned());
+        let swap = refused(&inventory, &plan);
+        assert_eq!(swap, "Cruzer Blade 4C530001 in bay 1.1 can't be moved: it is swapped to: swapoff first");
+        let mount = inventory.mounts.iter_mut().find(|m| m.path == "/mnt/a").expect("mounted");
+        mount.path = "/var".to_owned();
+        assert!(refused(&inventory, &plan).ends_with("can't be moved: /var is on it"));
+        let mut held = plan.clone();
+        held.targets.remove(0);
+        held.targets[0].drives[0].holders = vec!["md0".to_owned()];
+        assert!(refused(&inventory, &held).ends_with("md0 stands on it"));
+        held.steps.truncate(1);
+        assert!(movable(&held, &inventory, store).is_ok(), "nothing is moved");
+    }
+}

@@ -1,0 +1,278 @@
+//! Takes what names people's machines and drives out of an archive: each name becomes another of the same length,
+//! the same one wherever it stands, so the tree still reads as before.
+
+use std::collections::BTreeSet;
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{
+    Archive,
+    archive::Node,
+    serial_number::{is_made_up, is_serial},
+};
+
+/// Shorter ones would be found in everything.
+const SHORTEST: usize = 4;
+/// Files whose whole text is a name.
+const NAMES: [&str; 9] =
+    ["serial", "wwid", "address", "serial-number", "uuid", "unique_id", "nguid", "eui", "hostname"];
+/// Keys of JSON, and parts of udev's keys, whose values are names.
+const KEYS: [&str; 8] =
+    ["serial", "serial_number", "uuid", "partuuid", "ptuuid", "wwn", "logical_unit_id", "eui64"];
+
+impl Archive {
+    /// The archive without serials, UUIDs, world-wide names, hardware addresses and the host name. `seed` should be
+    /// random and forgotten: who knows it can try serials. Labels, models and mount points stay.
+    pub fn anonymise(&self, seed: u64) -> Self {
+        let mut names = BTreeSet::new();
+        for (path, node) in self.nodes() {
+            collect_path(path, &mut names);
+            if let Node::File(bytes) = node {
+                collect(path, bytes, &mut names);
+            }
+        }
+        let boards =
+            ["/proc/device-tree/compatible", "/proc/device-tree/model"].map(|path| match self.node(path) {
+                Some(Node::File(bytes)) => String::from_utf8_lossy(bytes).to_lowercase(),
+                _ => String::new(),
+            });
+        // Many boards are named after their kind: that says nothing, and taken out would hide the kind.
+        names.retain(|name| {
+            is_serial(name) && !is_made_up(name) && !boards.iter().any(|board| board.contains(name))
+        });
+        let mut pairs: Vec<(Vec<u8>, Vec<u8>)> =
+            names.iter().flat_map(|name| spellings(name, seed)).collect();
+        // A name that holds another is replaced first.
+        pairs.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
+        pairs.dedup_by(|a, b| a.0 == b.0);
+        let text = |text: &str| String::from_utf8_lossy(&replaced(text.as_bytes(), &pairs)).into_owned();
+        let mut archive = Self::default();
+        for (path, node) in self.nodes() {
+            let node = match node {
+                Node::File(bytes) => Node::File(replaced(&without_numbers(path, bytes), &pairs)),
+                Node::Link(target) => Node::Link(text(target)),
+                Node::Directory => Node::Directory,
+            };
+            archive.insert(text(path), node);
+        }
+        archive
+    }
+}
+
+fn add(name: &str, names: &mut BTreeSet<String>) {
+    let name = name.trim().trim_matches(['"', '\0']);
+    let core = ["naa.", "eui.", "uuid.", "0x", "CRYPT-LUKS2-", "CRYPT-LUKS1-", "LVM-"]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+        .unwrap_or(name);
+    if (SHORTEST..=128).contains(&core.len()) {
+        names.insert(core.to_lowercase());
+    }
+}
+
+/// A btrfs stands under its UUID.
+fn collect_path(path: &str, names: &mut BTreeSet<String>) {
+    if let Some(uuid) = path.strip_prefix("/sys/fs/btrfs/").and_then(|rest| rest.split('/').next()) {
+        if uuid != "features" {
+            add(uuid, names);
+        }
+    }
+}
+
+fn collect(path: &str, bytes: &[u8], names: &mut BTreeSet<String>) {
+    let text = String::from_utf8_lossy(bytes);
+    let file = path.rsplit('/').next().unwrap_or_default();
+    match file {
+        _ if NAMES.contains(&file) => add(&text, names),
+        // A card's maker and month may stay, its serial goes.
+        "cid" => names.extend(text.trim().get(18..26).map(str::to_lowercase)),
+        "vpd_pg80" => add(&String::from_utf8_lossy(bytes.get(4..).unwrap_or_default()), names),
+        _ => {}
+    }
+    if path.starts_with("/run/udev/data/") {
+        let keys = ["SERIAL_SHORT", "UUID", "WWN", "SCSI_SERIAL"];
+        let pairs = text.lines().filter_map(|line| line.strip_prefix("E:")?.split_once('='));
+        let named = pairs.filter(|(key, _)| keys.iter().any(|part| key.contains(part)));
+        named.for_each(|(_, value)| add(value, names));
+    }
+    if path.starts_with("/drivebench/") {
+        if let Ok(json) = serde_json::from_slice(bytes) {
+            collect_json(&json, names);
+        }
+    }
+    for word in text.split(|c: char| c.is_whitespace() || ",\"'()[]".contains(c)) {
+        let value = word.rsplit_once("UUID=").map_or(word, |(_, uuid)| uuid);
+        if value.len() < word.len() || is_uuid(value) || is_mac(value) {
+            add(value, names);
+        }
+    }
+}
+
+fn collect_json(json: &serde_json::Value, names: &mut BTreeSet<String>) {
+    match json {
+        serde_json::Value::Object(map) => {
+            for (key, value) in map {
+                match value.as_str() {
+                    Some(text) if KEYS.contains(&key.as_str()) => add(text, names),
+                    _ => collect_json(value, names),
+                }
+            }
+        }
+        serde_json::Value::Array(list) => list.iter().for_each(|value| collect_json(value, names)),
+        _ => {}
+    }
+}
+
+/// smartctl writes a world-wide name as numbers, which no text replaces.
+fn without_numbers(path: &str, bytes: &[u8]) -> Vec<u8> {
+    let json =
+        path.starts_with("/drivebench/").then(|| serde_json::from_slice::<serde_json::Value>(bytes).ok());
+    let Some(serde_json::Value::Object(mut map)) = json.flatten() else { return bytes.to_vec() };
+    if map.remove("wwn").is_some() { serde_json::to_vec(&map).unwrap_or_default() } else { bytes.to_vec() }
+}
+
+fn is_uuid(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('-').collect();
+    parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
+        && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn is_mac(word: &str) -> bool {
+    let parts: Vec<&str> = word.split(':').collect();
+    parts.len() == 6
+        && parts.iter().all(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// The ways a name is written, each with what it becomes: as it is, in capitals, with its spaces as udev writes them.
+fn spellings(name: &str, seed: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let other = other(name, seed);
+    let both = |change: fn(&str) -> String| (change(name).into_bytes(), change(&other).into_bytes());
+    vec![
+        both(str::to_owned),
+        both(str::to_uppercase),
+        both(|text| text.replace(' ', "_")),
+        both(|text| text.to_uppercase().replace(' ', "_")),
+        both(|text| text.replace(' ', r"\x20")),
+        both(|text| text.to_uppercase().replace(' ', r"\x20")),
+    ]
+}
+
+/// Another name of the same form: digits stay digits, letters letters, hexadecimal hexadecimal.
+fn other(name: &str, seed: u64) -> String {
+    let hash = name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
+    });
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(hash);
+    let hex = name.chars().all(|c| c.is_ascii_hexdigit() || "-:.".contains(c));
+    let letters = if hex { 6 } else { 26 };
+    let change = |c: char| match c {
+        '0'..='9' => char::from(b'0' + random.random_range(0..10)),
+        'a'..='z' => char::from(b'a' + random.random_range(0..letters)),
+        other => other,
+    };
+    name.chars().map(change).collect()
+}
+
+/// The bytes with every name in `pairs` replaced, longer ones first; what was replaced is not looked at again.
+fn replaced(bytes: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(first) = rest.first() {
+        let found = pairs.iter().find(|(name, _)| name[0] == *first && rest.starts_with(name));
+        let (taken, put) = found.map_or((1, &rest[..1]), |(name, other)| (name.len(), &other[..]));
+        out.extend_from_slice(put);
+        rest = &rest[taken..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        inventory::{Inventory, fixtures},
+        sysroot::Sysroot,
+    };
+
+    fn captured(tree: &fixtures::Tree) -> Archive {
+        let root = tree.sysroot().watching();
+        let inventory = Inventory::read(&root);
+        crate::inventory::look_around(&root, &inventory);
+        Archive::of(&root)
+    }
+
+    #[test]
+    fn no_name_is_left_and_the_tree_reads_as_before() {
+        for (tree_name, tree) in fixtures::ALL {
+            let mut tree = tree();
+            tree.file("proc/sys/kernel/hostname", "attic-server\n");
+            tree.file("proc/cmdline", "root=PARTUUID=738a4d67-02 host=attic-server\n");
+            let before = tree.inventory();
+            let archive = captured(&tree).anonymise(7);
+            let bytes: Vec<u8> = archive
+                .nodes()
+                .flat_map(|(path, node)| match node {
+                    Node::File(bytes) => [path.as_bytes(), bytes].concat(),
+                    Node::Link(target) => [path.as_bytes(), target.as_bytes()].concat(),
+                    Node::Directory => path.clone().into_bytes(),
+                })
+                .collect();
+            let text = String::from_utf8_lossy(&bytes).to_lowercase();
+            let serials = before.drives.iter().filter_map(|drive| drive.serial.clone());
+            let uuids = before.blocks().filter_map(|block| block.content().uuid.clone());
+            let macs = before.ports.iter().filter_map(|port| port.mac.clone());
+            let own = ["attic-server".to_owned(), "738a4d67-02".to_owned()];
+            for name in serials.chain(uuids).chain(macs).chain(own).filter(|name| !is_made_up(name)) {
+                let name = name.trim_start_matches("0x").to_lowercase();
+                assert!(!text.contains(&name), "{tree_name}: {name} is left");
+            }
+            let after = Inventory::read(&Sysroot::archive(archive));
+            let codes = |inventory: &Inventory| {
+                inventory.findings().iter().map(|f| (f.code, f.drives.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!(codes(&after), codes(&before), "{tree_name}");
+            assert_eq!(
+                (&after.buses, after.drives.len()),
+                (&before.buses, before.drives.len()),
+                "{tree_name}"
+            );
+            assert_eq!(after.machine, before.machine, "{tree_name}");
+        }
+    }
+
+    #[test]
+    fn the_same_name_becomes_the_same_wherever_it_stands() {
+        let mut archive = Archive::default();
+        archive.add_file("/sys/x/serial", "AB12 34\n");
+        archive.add_file("/sys/x/cid", "0353445343333247801f3a5b22013a7f");
+        archive.add_file("/run/udev/data/b8:0", "E:ID_MODEL=x\nE:ID_SERIAL=Maker_AB12_34-0:0\n");
+        archive.add_file(
+            "/drivebench/smartctl/sda.json",
+            r#"{"wwn":{"naa":5,"id":4711},"serial_number":"ab12 34"}"#,
+        );
+        let archive = archive.anonymise(1);
+        let text = |path: &str| match archive.node(path) {
+            Some(Node::File(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+            other => panic!("{other:?}"),
+        };
+        let serial = text("/sys/x/serial").trim().to_owned();
+        assert!(serial != "AB12 34" && serial.len() == 7, "{serial}");
+        assert!(text("/run/udev/data/b8:0").contains(&format!("Maker_{}-0:0", serial.replace(' ', "_"))));
+        let json = text("/drivebench/smartctl/sda.json");
+        assert_eq!(json, format!(r#"{{"serial_number":"{}"}}"#, serial.to_lowercase()));
+        let cid = text("/sys/x/cid");
+        assert!(
+            cid.starts_with("035344534333324780") && cid.ends_with("013a7f") && !cid.contains("1f3a5b22"),
+            "{cid}"
+        );
+    }
+
+    #[test]
+    fn names_have_forms() {
+        assert!(is_uuid("56f80fa2-e005-4cca-86e6-19da1069914d") && !is_uuid("56f80fa2-e005"));
+        assert!(is_mac("dc:a6:32:01:02:03") && !is_mac("0:0:0:0:0:0"));
+        assert_ne!(other("4c530001", 1), other("4c530001", 2));
+        assert_eq!(other("4c530001", 1).len(), 8);
+    }
+}

@@ -1,0 +1,275 @@
+//! A captured tree in memory, and as the archive it travels in.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Read, Write},
+    path::{Component, Path},
+};
+
+use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
+
+/// Files are cut here, as when they are read from a directory.
+pub(super) const LONGEST: u64 = 4 << 20;
+/// An archive is refused when it unpacks to more.
+const MOST_BYTES: u64 = 64 << 20;
+/// As many entries, and as deep, as a large server's needs many times over.
+const MOST_ENTRIES: usize = 200_000;
+const DEEPEST: usize = 64;
+
+/// Why an archive can't be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// It is no archive, or a damaged one.
+    #[error("it is no tar archive that can be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// It holds more than any captured machine.
+    #[error("it holds more than a captured machine does ({0})")]
+    TooMuch(&'static str),
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Node {
+    File(Vec<u8>),
+    Link(String),
+    Directory,
+}
+
+/// A tree of files, links and directories. Paths are absolute: `/sys/block/sda`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Archive {
+    nodes: BTreeMap<String, Node>,
+    names: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Archive {
+    /// Reads a tar archive, compressed by gzip or not. Nothing is unpacked to disk.
+    pub fn read(reader: impl Read) -> Result<Self, ArchiveError> {
+        let mut reader = io::BufReader::new(reader);
+        let gzip = io::BufRead::fill_buf(&mut reader)?.starts_with(&[0x1f, 0x8b]);
+        let plain: Box<dyn Read> =
+            if gzip { Box::new(MultiGzDecoder::new(reader)) } else { Box::new(reader) };
+        // One byte more than may be, to tell a full archive from one that goes on.
+        let mut limited = plain.take(MOST_BYTES + 1);
+        let archive = Self::read_tar(&mut limited);
+        if limited.limit() == 0 { Err(ArchiveError::TooMuch("more than 64 MiB")) } else { archive }
+    }
+
+    fn read_tar(reader: impl Read) -> Result<Self, ArchiveError> {
+        let mut archive = Self::default();
+        for (n, entry) in tar::Archive::new(reader).entries()?.enumerate() {
+            if n >= MOST_ENTRIES {
+                return Err(ArchiveError::TooMuch("too many entries"));
+            }
+            let mut entry = entry?;
+            let Some(path) = inside(&entry.path()?) else { continue };
+            let node = match entry.header().entry_type() {
+                tar::EntryType::Regular | tar::EntryType::Continuous => {
+                    let mut bytes = Vec::new();
+                    entry.by_ref().take(LONGEST).read_to_end(&mut bytes)?;
+                    Node::File(bytes)
+                }
+                tar::EntryType::Symlink => match entry.link_name()? {
+                    Some(target) => Node::Link(target.to_string_lossy().into_owned()),
+                    None => continue,
+                },
+                tar::EntryType::Directory => Node::Directory,
+                _ => continue,
+            };
+            archive.insert(path, node);
+        }
+        Ok(archive.without_wrapping())
+    }
+
+    /// Many archives hold one directory with everything in it.
+    fn without_wrapping(self) -> Self {
+        let top = self.names.get("/");
+        let Some(only) = top.filter(|names| names.len() == 1).and_then(|names| names.first()) else {
+            return self;
+        };
+        let prefix = format!("/{only}");
+        if !self.nodes.contains_key(&format!("{prefix}/sys")) {
+            return self;
+        }
+        let mut inner = Self::default();
+        for (path, node) in &self.nodes {
+            if let Some(path) = path.strip_prefix(&prefix).filter(|path| !path.is_empty()) {
+                inner.insert(path.to_owned(), node.clone());
+            }
+        }
+        inner
+    }
+
+    /// Writes it as a compressed tar archive. Equal trees are equal bytes.
+    pub fn write(&self, writer: impl Write) -> io::Result<()> {
+        let mut tar = tar::Builder::new(GzEncoder::new(writer, Compression::best()));
+        for (path, node) in &self.nodes {
+            let path = path.trim_start_matches('/');
+            let mut header = tar::Header::new_gnu();
+            header.set_mode(if *node == Node::Directory { 0o755 } else { 0o644 });
+            match node {
+                Node::File(bytes) => {
+                    header.set_size(bytes.len() as u64);
+                    tar.append_data(&mut header, path, &bytes[..])?;
+                }
+                Node::Link(target) => {
+                    header.set_entry_type(tar::EntryType::Symlink);
+                    header.set_size(0);
+                    tar.append_link(&mut header, path, target)?;
+                }
+                Node::Directory => {
+                    header.set_entry_type(tar::EntryType::Directory);
+                    header.set_size(0);
+                    tar.append_data(&mut header, format!("{path}/"), io::empty())?;
+                }
+            }
+        }
+        tar.into_inner()?.finish()?.flush()
+    }
+
+    /// Puts a file of our own beside what was captured.
+    pub fn add_file(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
+        self.insert(path.to_owned(), Node::File(bytes.into()));
+    }
+
+    /// How many files it holds.
+    pub fn files(&self) -> usize {
+        self.nodes.values().filter(|node| matches!(node, Node::File(_))).count()
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&String, &Node)> {
+        self.nodes.iter()
+    }
+
+    pub(super) fn node(&self, path: &str) -> Option<&Node> {
+        self.nodes.get(path)
+    }
+
+    /// Puts something else, or nothing, where something stands; what is below it stays and may be out of reach.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self, path: &str, node: Option<Node>) {
+        match node {
+            Some(node) => drop(self.nodes.insert(path.to_owned(), node)),
+            None => drop(self.nodes.remove(path)),
+        }
+    }
+
+    pub(super) fn names(&self, path: &str) -> impl Iterator<Item = &String> {
+        self.names.get(path).into_iter().flatten()
+    }
+
+    /// Puts something in, with the directories above it. What is a file already stays a file.
+    pub(super) fn insert(&mut self, path: String, node: Node) {
+        let mut at = path.as_str();
+        while let Some((above, name)) = at.rsplit_once('/') {
+            let above = if above.is_empty() { "/" } else { above };
+            if !self.names.entry(above.to_owned()).or_default().insert(name.to_owned()) || above == "/" {
+                break;
+            }
+            self.nodes.entry(above.to_owned()).or_insert(Node::Directory);
+            at = above;
+        }
+        if node == Node::Directory {
+            self.nodes.entry(path).or_insert(node);
+        } else {
+            self.nodes.insert(path, node);
+        }
+    }
+}
+
+/// An entry's path as an absolute one; none where it leads outside, is too deep, or isn't UTF-8.
+fn inside(path: &Path) -> Option<String> {
+    let mut inside = String::new();
+    for (deep, part) in path.components().enumerate() {
+        match part {
+            Component::Normal(name) if deep < DEEPEST => {
+                inside.push('/');
+                inside.push_str(name.to_str()?);
+            }
+            Component::CurDir | Component::RootDir => {}
+            _ => return None,
+        }
+    }
+    (!inside.is_empty()).then_some(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        inventory::{Inventory, fixtures},
+        sysroot::Sysroot,
+    };
+
+    fn packed(archive: &Archive) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        archive.write(&mut bytes).expect("writes");
+        bytes
+    }
+
+    #[test]
+    fn what_was_captured_reads_as_the_machine_did() {
+        for (name, tree) in fixtures::ALL {
+            let tree = tree();
+            let root = tree.sysroot().watching();
+            let inventory = Inventory::read(&root);
+            let bytes = packed(&Archive::of(&root));
+            let again = Sysroot::archive(Archive::read(&bytes[..]).expect("an archive"));
+            assert_eq!(Inventory::read(&again), inventory, "{name}");
+        }
+    }
+
+    #[test]
+    fn entries_that_lead_outside_are_left_out() {
+        assert_eq!(inside(Path::new("./sys/block")).as_deref(), Some("/sys/block"));
+        assert_eq!(inside(Path::new("/etc/passwd")).as_deref(), Some("/etc/passwd"));
+        assert_eq!((inside(Path::new("../x")), inside(Path::new("a/../../x"))), (None, None));
+        assert_eq!((inside(Path::new("/")), inside(Path::new(&"a/".repeat(99)))), (None, None));
+    }
+
+    #[test]
+    fn links_end_and_stay_inside() {
+        let mut archive = Archive::default();
+        archive.add_file("/etc/passwd", "inside\n");
+        for (path, target) in [("/a/up", "../../../../etc/passwd"), ("/a/loop", "loop"), ("/a/all", "/")] {
+            archive.insert(path.to_owned(), Node::Link(target.to_owned()));
+        }
+        archive.insert("/etc/passwd/x".to_owned(), Node::File(vec![1]));
+        let root = Sysroot::archive(archive);
+        assert_eq!(root.word("/a/up").as_deref(), Some("inside"));
+        assert_eq!(root.word("/a/all/a/all/etc/passwd").as_deref(), Some("inside"));
+        assert_eq!((root.text("/a/loop"), root.text("/a")), (None, None));
+        assert_eq!(root.list("/a/all/a"), ["all", "loop", "up"]);
+        assert_eq!(root.link_name("/a/up").as_deref(), Some("passwd"));
+    }
+
+    #[test]
+    fn what_is_no_archive_is_refused() {
+        assert!(Archive::read(&b"not a tar archive, however long it may be"[..]).is_err());
+        let whole = packed(&Archive::of(&{
+            let root = fixtures::pi_zero().sysroot().watching();
+            root.list("/sys/block");
+            root
+        }));
+        assert!(Archive::read(&whole[..whole.len() / 2]).is_err(), "cut in the middle");
+        let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
+        let mut header = tar::Header::new_gnu();
+        header.set_path("x").expect("a path");
+        header.set_size(1 << 33);
+        header.set_cksum();
+        bomb.write_all(header.as_bytes()).expect("writes");
+        for _ in 0..65 {
+            bomb.write_all(&vec![0; 1 << 20]).expect("writes");
+        }
+        let error = Archive::read(&bomb.finish().expect("ends")[..]).expect_err("too much");
+        assert!(matches!(error, ArchiveError::TooMuch(_)), "{error}");
+    }
+
+    #[test]
+    fn one_directory_around_all_is_taken_off() {
+        let mut archive = Archive::default();
+        archive.add_file("/dump/sys/block/x/size", "8\n");
+        let read = Archive::read(&packed(&archive)[..]).expect("an archive");
+        assert!(read.node("/sys/block/x/size").is_some());
+    }
+}

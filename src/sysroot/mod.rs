@@ -1,0 +1,339 @@
+//! The tree that everything is read from: `/`, or a captured copy of another machine's.
+
+mod anonymise;
+pub(crate) mod archive;
+mod capture;
+pub(crate) mod serial_number;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use rustix::fs::statvfs;
+use serde::{Deserialize, Serialize};
+
+use self::archive::{LONGEST as LONG, Node};
+pub use archive::{Archive, ArchiveError};
+
+/// Files in sysfs hold a page at most; procfs and os-release are small too.
+const SHORT: u64 = 64 << 10;
+/// As many symbolic links as the kernel follows in one path.
+const LINKS: u32 = 40;
+
+/// Files and directories that are looked at in a captured tree before the rest counts as missing: ten times a large
+/// server's, so that no tree takes long.
+const MOST_LOOKS: usize = 200_000;
+/// Names in one directory.
+const MOST_NAMES: usize = 4096;
+
+/// How full a filesystem is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Space {
+    /// Size, bytes.
+    pub size: u64,
+    /// Free for users, bytes.
+    pub free: u64,
+}
+
+/// Reads below a root and never outside it: `..` and absolute links are taken from the root, as in a chroot.
+///
+/// Nothing here fails: what is missing, unreadable, looping or no plain file is `None` or empty.
+#[derive(Debug, Clone)]
+pub struct Sysroot {
+    tree: Tree,
+    looks: Arc<AtomicUsize>,
+    asked: Option<Arc<Mutex<BTreeSet<String>>>>,
+    /// Directories whose links were followed already: many files are read in each.
+    known: Arc<Mutex<HashMap<String, Option<PathBuf>>>>,
+}
+
+#[derive(Debug, Clone)]
+enum Tree {
+    Disk(PathBuf),
+    Memory(Arc<Archive>),
+}
+
+impl Sysroot {
+    /// This machine.
+    pub fn live() -> Self {
+        Self::at("/")
+    }
+
+    /// A captured tree.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self::of(Tree::Disk(root.into()))
+    }
+
+    /// A captured tree in an archive.
+    pub fn archive(archive: Archive) -> Self {
+        Self::of(Tree::Memory(Arc::new(archive)))
+    }
+
+    fn of(tree: Tree) -> Self {
+        Self { tree, looks: Arc::default(), asked: None, known: Arc::default() }
+    }
+
+    /// The same, keeping the paths it is asked for.
+    pub fn watching(self) -> Self {
+        Self { asked: Some(Arc::default()), ..self }
+    }
+
+    /// What it was asked for since it is watched.
+    pub(super) fn asked(&self) -> BTreeSet<String> {
+        let asked =
+            self.asked.as_ref().map(|asked| asked.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        asked.unwrap_or_default()
+    }
+
+    /// Whether this is the machine we run on.
+    pub fn is_live(&self) -> bool {
+        matches!(&self.tree, Tree::Disk(root) if root == Path::new("/"))
+    }
+
+    /// A file's text without control characters other than line ends and tabs; what isn't UTF-8 becomes U+FFFD.
+    pub fn text(&self, path: &str) -> Option<String> {
+        self.read(path, SHORT).map(|bytes| printable(&bytes))
+    }
+
+    /// As [`Sysroot::text`], for the few files that may be long.
+    pub fn long_text(&self, path: &str) -> Option<String> {
+        self.read(path, LONG).map(|bytes| printable(&bytes))
+    }
+
+    /// A file's bytes, 64 KiB at most.
+    pub fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        self.read(path, SHORT)
+    }
+
+    /// A file's text on one line, runs of white space made one space; `None` where nothing is left.
+    pub fn word(&self, path: &str) -> Option<String> {
+        let text = self.text(path)?.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A number alone in its file.
+    pub fn number<T: FromStr>(&self, path: &str) -> Option<T> {
+        self.text(path)?.trim().parse().ok()
+    }
+
+    /// Names in a directory, sorted; empty where there is none. Names that aren't UTF-8 are left out.
+    pub fn list(&self, path: &str) -> Vec<String> {
+        if !self.may_look(path) {
+            return Vec::new();
+        }
+        if let Tree::Memory(archive) = &self.tree {
+            let at = self.real(path);
+            let names = at.iter().flat_map(|at| archive.names(at)).take(MOST_NAMES);
+            return names.cloned().collect();
+        }
+        let Some(entries) = self.on_disk(path).and_then(|path| fs::read_dir(path).ok()) else {
+            return Vec::new();
+        };
+        let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+        let mut names: Vec<String> = names.take(MOST_NAMES).collect();
+        names.sort();
+        names
+    }
+
+    /// The last name in what a link points at: `usb-storage` for a `driver` link.
+    pub fn link_name(&self, path: &str) -> Option<String> {
+        let (parent, name) = path.rsplit_once('/')?;
+        let parent = self.may_look(path).then(|| self.directory(parent))??;
+        let target = self.link(&parent.join(name))??;
+        Some(target.file_name()?.to_str()?.to_owned())
+    }
+
+    /// A path with all links followed, as seen from the root; `None` where it doesn't exist.
+    pub fn real(&self, path: &str) -> Option<String> {
+        let real = self.may_look(path).then(|| self.resolve(path))??;
+        real.to_str().map(str::to_owned)
+    }
+
+    /// How full the filesystem at a mount point is; only the machine itself can tell.
+    pub fn space(&self, path: &str) -> Option<Space> {
+        let stat = self.is_live().then(|| statvfs(path).ok())??;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        Some(Space { size: bytes(stat.f_blocks), free: bytes(stat.f_bavail) })
+    }
+
+    /// Counts and keeps what is asked for. A captured tree may have been made to take for ever.
+    fn may_look(&self, path: &str) -> bool {
+        if let Some(asked) = &self.asked {
+            asked.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+        }
+        self.is_live() || self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
+    }
+
+    pub(super) fn read(&self, path: &str, limit: u64) -> Option<Vec<u8>> {
+        if !self.may_look(path) {
+            return None;
+        }
+        if let Tree::Memory(archive) = &self.tree {
+            let inside = self.resolve(path)?;
+            let Node::File(bytes) = archive.node(inside.to_str()?)? else { return None };
+            return Some(bytes[..bytes.len().min(limit as usize)].to_vec());
+        }
+        let path = self.on_disk(path)?;
+        // A fifo would block and a device may do anything when opened.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        fs::File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Where a path really is. On the live machine the kernel follows links as well as we could, and faster.
+    pub(super) fn on_disk(&self, path: &str) -> Option<PathBuf> {
+        match &self.tree {
+            Tree::Disk(_) if self.is_live() => Some(Path::new("/").join(path)),
+            Tree::Disk(root) => Some(outside(root, &self.resolve(path)?)),
+            Tree::Memory(_) => None,
+        }
+    }
+
+    /// What stands at a path without links before its last part: where it leads, if it is a link. `None` where
+    /// nothing stands there.
+    fn link(&self, path: &Path) -> Option<Option<PathBuf>> {
+        match &self.tree {
+            Tree::Disk(root) => {
+                let path = outside(root, path);
+                let is_link = fs::symlink_metadata(&path).ok()?.is_symlink();
+                Some(if is_link { Some(fs::read_link(path).ok()?) } else { None })
+            }
+            Tree::Memory(archive) => Some(match archive.node(path.to_str()?)? {
+                Node::Link(target) => Some(PathBuf::from(target)),
+                _ => None,
+            }),
+        }
+    }
+
+    /// A path with all links followed, seen from the root.
+    fn resolve(&self, path: &str) -> Option<PathBuf> {
+        let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !["", ".", ".."].contains(name))
+        else {
+            return self.follow(path, &mut |_, _| {});
+        };
+        let at = self.directory(parent)?.join(name);
+        match self.link(&at)? {
+            None => Some(at),
+            Some(_) => self.follow(path, &mut |_, _| {}),
+        }
+    }
+
+    fn directory(&self, path: &str) -> Option<PathBuf> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = known().get(path) {
+            return directory.clone();
+        }
+        let directory = self.follow(path, &mut |_, _| {});
+        known().insert(path.to_owned(), directory.clone());
+        directory
+    }
+
+    /// Follows all links in a path without leaving the root, and shows each. The answer is absolute, seen from the root.
+    pub(super) fn follow(&self, path: &str, seen: &mut dyn FnMut(&Path, &Path)) -> Option<PathBuf> {
+        let parts = |path: &Path| -> Vec<_> { path.iter().rev().map(|part| part.to_owned()).collect() };
+        let mut waiting = parts(Path::new(path));
+        let mut at = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(part) = waiting.pop() {
+            if part == "/" {
+                at = PathBuf::from("/");
+            } else if part == ".." {
+                at.pop();
+            } else if part != "." {
+                let next = at.join(&part);
+                if let Some(target) = self.link(&next)? {
+                    links += 1;
+                    if links > LINKS {
+                        return None;
+                    }
+                    seen(&next, &target);
+                    waiting.extend(parts(&target));
+                } else {
+                    at = next;
+                }
+            }
+        }
+        Some(at)
+    }
+}
+
+/// Where a path as seen from the root is on disk.
+fn outside(root: &Path, inside: &Path) -> PathBuf {
+    root.join(inside.strip_prefix("/").unwrap_or(inside))
+}
+
+/// Text that is safe to show: no control characters but line ends and tabs.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().filter(|&c| !c.is_control() || c == '\n' || c == '\t').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::inventory::fixtures::Tree;
+
+    #[test]
+    fn links_stay_inside() {
+        let mut tree = Tree::new();
+        tree.file("etc/passwd", "inside\n").file("a/b/c", " two  words \n");
+        tree.link("a/absolute", "/etc/passwd").link("a/up", "../../../../../../etc/passwd");
+        tree.link("a/loop", "loop").link("a/dir", "/a/b").link("a/out", "/proc/self/status");
+        let root = tree.sysroot();
+        assert_eq!(root.word("etc/passwd").as_deref(), Some("inside"));
+        assert_eq!(root.word("/a/absolute").as_deref(), Some("inside"));
+        assert_eq!(root.word("a/up").as_deref(), Some("inside"));
+        assert_eq!(root.word("../../etc/passwd").as_deref(), Some("inside"));
+        assert_eq!(root.word("a/dir/c").as_deref(), Some("two words"));
+        assert_eq!(root.real("a/dir/c").as_deref(), Some("/a/b/c"));
+        assert_eq!(root.real("a/dir/../b").as_deref(), Some("/a/b"));
+        assert_eq!(root.link_name("a/dir").as_deref(), Some("b"));
+        assert_eq!(root.text("a/loop"), None);
+        assert_eq!(root.text("a/out"), None, "a link led out of the root");
+        assert_eq!(root.text("a/b"), None);
+        assert_eq!(root.list("a/dir"), ["c"]);
+        assert!(root.list("missing").is_empty());
+    }
+
+    #[test]
+    fn garbage_is_bounded_and_printable() {
+        let mut tree = Tree::new();
+        tree.bytes("noise", &[0xff, 0x1b, b'[', b'3', b'1', b'm', 0, b'x', b'\n']);
+        tree.bytes("long", &vec![b'y'; 200_000]);
+        let root = tree.sysroot();
+        assert_eq!(root.text("noise").as_deref(), Some("\u{fffd}[31mx\n"));
+        assert_eq!(root.text("long").map(|t| t.len()), Some(65_536));
+        assert_eq!(root.long_text("long").map(|t| t.len()), Some(200_000));
+        assert_eq!(root.number::<u64>("noise"), None);
+    }
+
+    #[test]
+    fn a_fifo_is_not_opened() {
+        let dir = tempfile::tempdir().expect("a directory");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            dir.path().join("fifo"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .expect("a fifo");
+        symlink("fifo", dir.path().join("link")).expect("a link");
+        let root = Sysroot::at(dir.path());
+        assert_eq!(root.text("fifo"), None);
+        assert_eq!(root.text("link"), None);
+    }
+}

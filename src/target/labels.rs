@@ -1,0 +1,107 @@
+//! What a target is called: for people, and for telling whether two runs meet on one drive.
+
+use super::{Kind, Target};
+use crate::inventory::{Drive, Medium};
+use crate::units::decimal_bytes;
+
+impl Target {
+    /// The drives that carry it, for people; where none is known, its filesystem and path.
+    pub fn label(&self) -> String {
+        if self.drives.is_empty() {
+            let on = self.mount.as_ref().map(|m| format!("{} ", m.filesystem)).unwrap_or_default();
+            return format!("{on}{}", self.path.display());
+        }
+        self.drives.iter().map(Drive::label).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// One line for people: the drives, how big, and what was named on them.
+    pub fn describe(&self) -> String {
+        let mut about = vec![self.path.display().to_string()];
+        if !self.layers.is_empty() {
+            about.push(format!("through {}", self.layers.join(", ")));
+        }
+        match self.kind {
+            Kind::Directory => {
+                about.extend(self.mount.as_ref().map(|m| m.filesystem.clone()));
+                about.extend(self.free.map(|free| format!("{} free", decimal_bytes(free))));
+            }
+            Kind::File => about.extend(self.size.map(|size| format!("a file of {}", decimal_bytes(size)))),
+            Kind::BlockDevice => about.push("read only".to_owned()),
+        }
+        let size = match &self.drives[..] {
+            [drive] => format!(", {}", decimal_bytes(drive.bytes())),
+            _ => String::new(),
+        };
+        let label = if self.drives.is_empty() { "no drive known".to_owned() } else { self.label() };
+        format!("{label}{size} ({})", about.join(", "))
+    }
+
+    /// What must not be measured by two runs at once, as (identity, name for people): each drive, or the path.
+    pub fn lock_keys(&self) -> Vec<(String, String)> {
+        if self.drives.is_empty() {
+            return vec![(self.path.display().to_string(), self.label())];
+        }
+        self.drives.iter().map(|d| (d.identity(), d.label())).collect()
+    }
+
+    /// Whether all of it rotates, as far as that is known: where nobody can be believed, the drive's word counts.
+    pub fn rotates(&self) -> bool {
+        let rotates = |d: &Drive| match d.medium {
+            Medium::Unknown => d.rotational,
+            medium => medium == Medium::Rotating,
+        };
+        !self.drives.is_empty() && self.drives.iter().all(rotates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::inventory::Mount;
+
+    fn target() -> Target {
+        Target {
+            given: "/mnt/a".to_owned(),
+            kind: Kind::Directory,
+            path: PathBuf::from("/mnt/a"),
+            drives: vec![Drive {
+                name: "sda".to_owned(),
+                model: Some("Cruzer Blade".to_owned()),
+                serial: Some("4C530001".to_owned()),
+                bay: Some("1.1".to_owned()),
+                bus: Some("usb".to_owned()),
+                sectors: 121_077_760,
+                rotational: true,
+                ..Drive::default()
+            }],
+            layers: vec![],
+            mount: Some(Mount { filesystem: "ext4".to_owned(), ..Mount::default() }),
+            free: Some(41_000_000_000),
+            capacity: None,
+            size: None,
+            read_only: None,
+            uses: Vec::new(),
+            direct_alignment: 512,
+        }
+    }
+
+    #[test]
+    fn says_what_it_is() {
+        let bare = Target { drives: vec![], ..target() };
+        let twins = Target {
+            drives: [target().drives, target().drives].concat(),
+            layers: vec!["md0".to_owned()],
+            ..target()
+        };
+        let file = Target { kind: Kind::File, size: Some(1 << 30), ..target() };
+        let device = Target { kind: Kind::BlockDevice, path: PathBuf::from("/dev/sda"), ..target() };
+        let lines = [target(), bare.clone(), twins, file, device].map(|t| t.describe());
+        insta::assert_snapshot!(lines.join("\n"));
+        assert_eq!(bare.lock_keys(), [("/mnt/a".to_owned(), "ext4 /mnt/a".to_owned())]);
+        let stick = Drive { medium: Medium::Flash, ..target().drives[0].clone() };
+        assert!(target().rotates() && !bare.rotates());
+        assert!(!Target { drives: vec![stick], ..target() }.rotates(), "though it says so");
+    }
+}

@@ -1,0 +1,171 @@
+//! Finds a drive by the names people have for it.
+
+use std::path::Path;
+
+use super::TargetError;
+use crate::inventory::{Block, Drive, Inventory, Mount};
+
+const PREFIXES: [&str; 3] = ["bay:", "serial:", "label:"];
+
+/// Whether `text` says which kind of name it is.
+pub(super) fn has_prefix(text: &str) -> bool {
+    PREFIXES.iter().any(|prefix| text.starts_with(prefix))
+}
+
+/// The path that a name stands for, see [`super::Target::resolve`].
+pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetError> {
+    let is = |told: Option<&str>, wanted: &str| told.is_some_and(|told| told.eq_ignore_ascii_case(wanted));
+    let by_bay = |drive: &Drive, bay: &str| {
+        is(drive.bay.as_deref(), bay)
+            || is(Some(&drive.full_bay()), bay)
+            || is(drive.bay_name.as_deref(), bay)
+    };
+    let by_serial = |drive: &Drive, serial: &str| {
+        is(drive.serial.as_deref(), serial)
+            || is(drive.wwid.as_deref(), serial)
+            || is(Some(&drive.identity()), serial)
+    };
+    let by_label = |block: &Block<'_>, label: &str| block.content().label.as_deref() == Some(label);
+    let mut found: Vec<Block<'_>> = inventory
+        .blocks()
+        .filter(|block| {
+            let drive = if let Block::Drive(drive) = block { Some(*drive) } else { None };
+            if let Some(bay) = name.strip_prefix("bay:") {
+                drive.is_some_and(|drive| by_bay(drive, bay))
+            } else if let Some(serial) = name.strip_prefix("serial:") {
+                drive.is_some_and(|drive| by_serial(drive, serial))
+            } else if let Some(label) = name.strip_prefix("label:") {
+                by_label(block, label)
+            } else {
+                drive.is_some_and(|drive| by_serial(drive, name)) || by_label(block, name)
+            }
+        })
+        .collect();
+    // The members of a btrfs carry its label too.
+    let spanned: Vec<String> = found
+        .iter()
+        .flat_map(|block| if let Block::Layer(layer) = block { layer.members.clone() } else { Vec::new() })
+        .collect();
+    found.retain(|block| !spanned.iter().any(|member| member == block.name()));
+    match found[..] {
+        [block] => Ok(place(inventory, block)),
+        [] => {
+            let link = format!("/dev/disk/by-id/{name}");
+            let is_link = !name.is_empty() && !name.contains(['/', '\0']) && Path::new(&link).exists();
+            if is_link { Ok(link) } else { Err(unknown(inventory, name)) }
+        }
+        _ => {
+            let candidates = found.iter().map(|&block| candidate(inventory, block)).collect();
+            Err(TargetError::Ambiguous { name: name.escape_debug().take(300).collect(), candidates })
+        }
+    }
+}
+
+fn unknown(inventory: &Inventory, name: &str) -> TargetError {
+    let named = |drive: &Drive| match &drive.serial {
+        Some(serial) if !drive.shared_serial => serial.clone(),
+        _ => format!("bay:{}", drive.full_bay()),
+    };
+    let known = inventory.drives.iter().map(named).collect();
+    TargetError::Unknown { name: name.escape_debug().take(300).collect(), known }
+}
+
+/// A block device with a name that is its own.
+fn candidate(inventory: &Inventory, block: Block<'_>) -> String {
+    match block {
+        Block::Drive(drive) => format!("{} as bay:{}", drive.label(), drive.full_bay()),
+        Block::Partition(drive, _) => format!("{} on {}", node(inventory, block), drive.label()),
+        Block::Layer(_) => node(inventory, block),
+    }
+}
+
+/// The mount point of a block device that is mounted once and writable, else its node.
+fn place(inventory: &Inventory, block: Block<'_>) -> String {
+    let carries = |mount: &&Mount| match block {
+        Block::Drive(drive) => inventory.drives_of(mount) == [drive],
+        _ => inventory.blocks_of(mount) == [block],
+    };
+    let mut mounts: Vec<&Mount> = Vec::new();
+    for mount in inventory.mounts.iter().filter(|mount| mount.filesystem != "overlay").filter(carries) {
+        match mounts.iter_mut().find(|seen| seen.device == mount.device) {
+            // Of a filesystem's mounts the whole one is better than a directory bound elsewhere.
+            Some(seen) if seen.root.len() > mount.root.len() => *seen = mount,
+            Some(_) => {}
+            None => mounts.push(mount),
+        }
+    }
+    match mounts[..] {
+        [mount] if !mount.read_only() => mount.path.clone(),
+        _ => node(inventory, block),
+    }
+}
+
+/// The device node; a btrfs has none, so its first member's.
+fn node(inventory: &Inventory, block: Block<'_>) -> String {
+    let Block::Layer(layer) = block else { return block.path() };
+    let first = layer.members.first().filter(|_| layer.device == (0, 0));
+    let member = first.and_then(|name| inventory.blocks().find(|block| block.name() == name));
+    member.unwrap_or(block).path()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::fixtures;
+
+    #[test]
+    fn a_drive_with_one_filesystem_is_where_that_is_mounted() {
+        let inventory = fixtures::pi_zero().inventory();
+        for name in ["bay:1.1", "4C530001", "4c530001", "serial:4C530001", "label:media 1", "media 1"] {
+            assert_eq!(
+                find(&inventory, name).expect(name),
+                "/mnt/a",
+                "{name}, not the directory bound elsewhere"
+            );
+        }
+        assert_eq!(find(&inventory, "4C530001+121077760").expect("an identity"), "/mnt/a");
+    }
+
+    #[test]
+    fn others_are_their_device() {
+        let inventory = fixtures::pi_zero().inventory();
+        assert_eq!(find(&inventory, "bay:1.2").expect("not mounted"), "/dev/sdc");
+        assert_eq!(find(&inventory, "label:EFI").expect("not mounted"), "/dev/sdb1");
+        assert_eq!(find(&inventory, "bay:SD slot").expect("mounted twice"), "/dev/mmcblk0");
+        let inventory = fixtures::pi_4().inventory();
+        assert_eq!(find(&inventory, "bootfs").expect("read-only"), "/dev/mmcblk0p1");
+        assert_eq!(find(&inventory, "S6PUNX0R123456A").expect("btrfs"), "/srv/data");
+        let inventory = fixtures::pc().inventory();
+        assert_eq!(find(&inventory, "label:archive").expect("a raid's filesystem"), "/srv");
+        assert_eq!(find(&inventory, "WD-WCC7K1234567").expect("half of a raid"), "/dev/sda");
+    }
+
+    #[test]
+    fn what_several_drives_have_names_none() {
+        let inventory = fixtures::twins().inventory();
+        let error = find(&inventory, "0123456789ABCDEF").expect_err("ambiguous");
+        assert_eq!(
+            error.to_string(),
+            "'0123456789ABCDEF' names 2 drives: \
+             UDisk 0123456789ABCDEF in bay 3 as bay:0000:00:14.0-usbv2-3; \
+             UDisk 0123456789ABCDEF in bay 10 as bay:0000:00:14.0-usbv2-10"
+        );
+        assert!(matches!(find(&inventory, "DATA"), Err(TargetError::Ambiguous { .. })));
+        assert!(matches!(find(&inventory, "bay:3"), Err(TargetError::Ambiguous { .. })));
+        assert_eq!(find(&inventory, "bay:0000:00:14.0-usbv3-3").expect("in full"), "/dev/sdc");
+    }
+
+    #[test]
+    fn an_unknown_name_shows_those_that_are_known() {
+        let error = find(&fixtures::twins().inventory(), "sda").expect_err("an accident of boot order");
+        assert_eq!(error.to_string(), "'sda' is neither a path nor the serial, label or bay of a drive here");
+        assert_eq!(
+            error.hint(),
+            "give a path, or one of: bay:0000:00:14.0-usbv2-3, bay:0000:00:14.0-usbv2-10, bay:0000:00:14.0-usbv3-3"
+        );
+        for name in ["", "bay:", "serial:", "label:", "../x", "\u{1b}[31m"] {
+            let error = find(&fixtures::pi_zero().inventory(), name).expect_err("no name");
+            assert!(!error.to_string().contains('\u{1b}'));
+        }
+    }
+}

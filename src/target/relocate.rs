@@ -1,0 +1,162 @@
+//! Finds a drive, and what was measured on it, wherever it is now.
+
+use super::{Kind, Target, TargetError};
+use crate::inventory::{Content, Drive, Inventory, Mount};
+
+/// Why a target isn't there.
+#[derive(Debug, thiserror::Error)]
+pub enum Away {
+    /// Its drive isn't.
+    #[error("{0} is not plugged in")]
+    Drive(String),
+    /// Its filesystem isn't mounted.
+    #[error("the filesystem of {drive} is not mounted: mount it again, anywhere{}", command(.uuid))]
+    Mount {
+        /// The drive.
+        drive: String,
+        /// The filesystem.
+        uuid: Option<String>,
+    },
+    /// It can't be used.
+    #[error("{source}: {}", .source.hint())]
+    Target {
+        /// What is wrong with it.
+        #[from]
+        source: TargetError,
+    },
+}
+
+fn command(uuid: &Option<String>) -> String {
+    uuid.as_ref().map(|uuid| format!(" (mount UUID={uuid})")).unwrap_or_default()
+}
+
+impl Inventory {
+    /// The drive with this identity.
+    pub fn drive(&self, identity: &str) -> Option<&Drive> {
+        self.drives.iter().find(|drive| drive.identity() == identity)
+    }
+}
+
+impl Target {
+    /// The same as it is now: its drive by its identity, its filesystem by its UUID.
+    ///
+    /// # Errors
+    /// Where it isn't there.
+    pub fn again(&self, inventory: &Inventory) -> Result<Self, Away> {
+        Ok(Self::at(inventory, &self.given, &self.path_now(inventory)?)?)
+    }
+
+    fn path_now(&self, inventory: &Inventory) -> Result<String, Away> {
+        let label = || self.drives.first().map_or_else(|| self.given.clone(), Drive::name_for_people);
+        let was = self.drives.first().ok_or_else(|| Away::Drive(label()))?;
+        let now = inventory.drive(&was.identity()).ok_or_else(|| Away::Drive(label()))?;
+        if self.kind == Kind::BlockDevice {
+            return Ok(format!("/dev/{}", now.name.replace('!', "/")));
+        }
+        let missing = |uuid: Option<String>| Away::Mount { drive: label(), uuid };
+        let mount = self.mount.as_ref().ok_or_else(|| missing(None))?;
+        let at = contents(was).find(|part| part.device == mount.device).ok_or_else(|| missing(None))?;
+        let uuid = at.content.uuid.clone();
+        // Where nothing told the UUID, the same place on the drive is the same filesystem.
+        let same =
+            |part: &Part<'_>| if uuid.is_some() { part.content.uuid == uuid } else { part.start == at.start };
+        let devices: Vec<(u32, u32)> = contents(now).filter(same).map(|part| part.device).collect();
+        let whole = |m: &&Mount| devices.contains(&m.device) && m.root == mount.root;
+        let here = inventory.mounts.iter().find(whole).ok_or_else(|| missing(uuid.clone()))?;
+        let below = self.path.strip_prefix(&mount.path).unwrap_or(std::path::Path::new(""));
+        Ok(std::path::Path::new(&here.path).join(below).display().to_string())
+    }
+
+    /// The whole drive below it, to be read; `None` where there isn't one drive, directly below.
+    pub fn whole_drive(&self) -> Option<Self> {
+        let ([drive], true) = (&self.drives[..], self.layers.is_empty()) else { return None };
+        Some(Self {
+            kind: Kind::BlockDevice,
+            path: format!("/dev/{}", drive.name.replace('!', "/")).into(),
+            mount: None,
+            free: None,
+            capacity: None,
+            size: Some(drive.bytes()),
+            read_only: Some("writing to a block device would erase what is on it".to_owned()),
+            direct_alignment: drive.logical_block.max(512),
+            ..self.clone()
+        })
+    }
+}
+
+/// A drive or a partition of it.
+struct Part<'a> {
+    device: (u32, u32),
+    /// First sector; none of the whole drive.
+    start: Option<u64>,
+    content: &'a Content,
+}
+
+fn contents(drive: &Drive) -> impl Iterator<Item = Part<'_>> {
+    fn part(p: &crate::inventory::Partition) -> Part<'_> {
+        Part { device: p.device, start: Some(p.start), content: &p.content }
+    }
+    let whole = Part { device: drive.device, start: None, content: &drive.content };
+    std::iter::once(whole).chain(drive.partitions.iter().map(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::fixtures;
+
+    fn target(inventory: &Inventory, name: &str, mount: Option<&str>) -> Target {
+        let drive = inventory.drives.iter().find(|d| d.name == name).expect("a drive").clone();
+        let mount =
+            mount.map(|path| inventory.mounts.iter().find(|m| m.path == path).expect("a mount").clone());
+        Target {
+            given: name.to_owned(),
+            kind: if mount.is_some() { Kind::Directory } else { Kind::BlockDevice },
+            path: mount.as_ref().map_or(format!("/dev/{name}"), |m| format!("{}/tests", m.path)).into(),
+            drives: vec![drive],
+            mount,
+            direct_alignment: 512,
+            ..Target::default()
+        }
+    }
+
+    #[test]
+    fn a_drive_is_found_under_another_name_in_another_bay() {
+        let mut inventory = fixtures::pi_zero().inventory();
+        let was = target(&inventory, "sdc", None);
+        let drive = inventory.drives.iter_mut().find(|d| d.name == "sdc").expect("there");
+        (drive.name, drive.bay) = ("sdx".to_owned(), Some("1.7".to_owned()));
+        assert_eq!(was.path_now(&inventory).expect("found"), "/dev/sdx");
+        inventory.drives.retain(|d| d.name != "sdx");
+        let said = was.path_now(&inventory).expect_err("gone").to_string();
+        assert!(said.ends_with("is not plugged in"), "{said}");
+    }
+
+    #[test]
+    fn a_directory_is_found_where_its_filesystem_is_mounted_now() {
+        let mut inventory = fixtures::pi_zero().inventory();
+        let drive = inventory.drives.iter_mut().find(|d| d.name == "sda").expect("there");
+        for part in &mut drive.partitions {
+            part.content.uuid = Some(format!("1A2B-3C4D-{}", part.device.1));
+        }
+        drive.content.uuid = Some("1A2B-3C4D".to_owned());
+        let was = target(&inventory, "sda", Some("/mnt/a"));
+        inventory
+            .mounts
+            .iter_mut()
+            .filter(|m| m.path == "/mnt/a")
+            .for_each(|m| m.path = "/media/b".to_owned());
+        assert_eq!(was.path_now(&inventory).expect("found"), "/media/b/tests");
+        inventory.mounts.retain(|m| m.path != "/media/b");
+        let said = was.path_now(&inventory).expect_err("not mounted").to_string();
+        assert!(said.contains("mount it again, anywhere (mount UUID=1A2B-3C4D"), "{said}");
+    }
+
+    #[test]
+    fn the_drive_below_a_directory() {
+        let inventory = fixtures::pi_zero().inventory();
+        let below = target(&inventory, "sda", Some("/mnt/a")).whole_drive().expect("one drive");
+        assert_eq!((below.kind, below.path.to_str()), (Kind::BlockDevice, Some("/dev/sda")));
+        assert!(below.size.is_some_and(|size| size > 1 << 30) && below.mount.is_none());
+    }
+}
