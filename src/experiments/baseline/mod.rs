@@ -32,8 +32,8 @@ impl Experiment for Baseline {
             "rwmixread",
             "caching",
             "verify",
-            "protocol",
-        ]
+            "protocol", "resume",
+]
     }
 
     fn examples(&self) -> &'static [&'static str] {
