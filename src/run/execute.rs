@@ -45,7 +45,8 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     let mut plan = planned.clone();
     let moves = plan.arrangements().next().is_some();
     if moves || !done.steps.is_empty() {
-        plan.targets.iter_mut().for_each(|t| *t = t.again(ctx.inventory).unwrap_or_else(|_| t.clone()));
+        let find = |t: &Target| ctx.world.find(t, ctx.inventory).unwrap_or_else(|_| t.clone());
+        plan.targets.iter_mut().for_each(|t| *t = find(t));
     }
     let mut run = Execution {
         planned,

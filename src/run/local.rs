@@ -18,7 +18,7 @@ use crate::{
     plan::{FileWork, Files},
     record::ActResult,
     sysroot::Sysroot,
-    target::{Kind, Target},
+    target::{Away, Kind, Target},
     tools::{Runner, System},
     units::Load,
 };
@@ -69,6 +69,10 @@ impl<'a> Local<'a> {
 impl World for Local<'_> {
     fn inventory(&self) -> Inventory {
         Inventory::read(self.sysroot)
+    }
+
+    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, Away> {
+        was.again(inventory)
     }
 
     fn sysroot(&self) -> &Sysroot {

@@ -20,7 +20,7 @@ use crate::{
     plan::{FileWork, Files, Plan},
     record::{ActResult, Done, Event, How, Log},
     sysroot::{Archive, Sysroot},
-    target::Target,
+    target::{Away, Target},
     tools::{Output, Query, Runner, ToolError},
     units::{Caching, Content, Direction, Extent, Load, MIB, Pattern},
 };
@@ -147,6 +147,13 @@ impl Bench {
 impl World for Modelled {
     fn inventory(&self) -> Inventory {
         self.bench.state().inventory.clone()
+    }
+
+    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, Away> {
+        let now = |drive: &Drive| {
+            inventory.drive(&drive.identity()).cloned().ok_or_else(|| Away::Drive(drive.name_for_people()))
+        };
+        Ok(Target { drives: was.drives.iter().map(now).collect::<Result<_, _>>()?, ..was.clone() })
     }
 
     fn sysroot(&self) -> &Sysroot {

@@ -9,7 +9,7 @@ use crate::{
     plan::Files,
     record::ActResult,
     sysroot::Sysroot,
-    target::Target,
+    target::{Away, Target},
     tools::Runner,
     units::Load,
 };
@@ -18,6 +18,12 @@ use crate::{
 pub trait World {
     /// The machine and its drives as they are now.
     fn inventory(&self) -> Inventory;
+
+    /// A target where it is now.
+    ///
+    /// # Errors
+    /// Where it isn't there.
+    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, Away>;
 
     /// Where the machine's counters are read.
     fn sysroot(&self) -> &Sysroot;

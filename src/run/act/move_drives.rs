@@ -111,7 +111,7 @@ pub(in crate::run) fn settle(
     }
     loop {
         let inventory = run.ctx.world.inventory();
-        let (wanted, targets) = look(run.planned, &run.plan, arrange, &inventory);
+        let (wanted, targets) = look(run.planned, &run.plan, arrange, &inventory, &|was| run.ctx.world.find(was, &inventory));
         // After a move the same must be seen twice: drives appear before they are ready.
         let calm = said.is_none() || seen.as_ref() == Some(&targets);
         if wanted.moves.is_empty() && wanted.waits.is_empty() && calm {
@@ -152,14 +152,20 @@ fn close(run: &mut Execution<'_, '_>) -> io::Result<()> {
 }
 
 /// What is still to be done, and the targets as far as they are where they should be.
-fn look(planned: &Plan, plan: &Plan, arrange: &MoveDrives, inventory: &Inventory) -> (Wanted, Vec<Target>) {
+fn look(
+    planned: &Plan,
+    plan: &Plan,
+    arrange: &MoveDrives,
+    inventory: &Inventory,
+    find: &dyn Fn(&Target) -> Result<Target, Away>,
+) -> (Wanted, Vec<Target>) {
     let mut wanted = Wanted { number: arrange.number, ..Wanted::default() };
     let mut targets = Vec::new();
     for (target, (was, bay)) in plan.targets.iter().zip(&arrange.bays).enumerate() {
         let Some(drive) = was.drives.first() else { continue };
         let now = inventory.drive(&drive.identity());
         if now.is_some_and(|d| d.full_bay() == *bay) {
-            match was.again(inventory) {
+            match find(was) {
                 Ok(now) => targets.push(now),
                 // Between two looks at it.
                 Err(Away::Drive(_)) => {}
@@ -217,7 +223,7 @@ mod tests {
         let mut inventory = fixtures::pi_zero().inventory();
         let plan = plan(&inventory);
         let said = |inventory: &Inventory| {
-            let (wanted, _) = look(&plan, &plan, second(&plan), inventory);
+            let (wanted, _) = look(&plan, &plan, second(&plan), inventory, &|was| was.again(inventory));
             let moves: Vec<String> = wanted.moves.iter().map(Move::describe).collect();
             moves.join("\n")
         };
@@ -236,7 +242,7 @@ mod tests {
         all.push(said(&inventory));
         let last = at(&inventory, "sdq");
         inventory.drives[last].bay = free;
-        let wanted = look(&plan, &plan, second(&plan), &inventory).0;
+        let wanted = look(&plan, &plan, second(&plan), &inventory, &|was| was.again(&inventory)).0;
         assert_eq!(wanted.moves, []);
         insta::assert_snapshot!(all.join("\n--\n"));
     }
