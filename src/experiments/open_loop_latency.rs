@@ -26,6 +26,8 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
     for event in read()? {
         match event {
             Event::Plan { plan: p } => plan = Some(p),
+            // A step that was cut short before is measured all over.
+            Event::Step { step, .. } => tails.retain(|(of, _), _| *of != step),
             Event::Window { step, target, window, .. } => {
                 tails.entry((step, target)).or_default().push(&window)
             }
@@ -33,15 +35,18 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
         }
     }
     let mut replays: BTreeMap<(StepId, u32), Vec<Replay>> = BTreeMap::new();
-    for (key, tail) in &tails {
-        if plan.as_ref().is_some_and(|p| is_serial(p, key.0)) {
-            let each = LOADS.iter().filter_map(|&load| Replay::new(tail.histogram(), load, 1));
-            replays.insert(*key, each.collect());
-        }
-    }
     for event in read()? {
-        if let Event::Window { step, target, window, .. } = event {
-            replays.get_mut(&(step, target)).into_iter().flatten().for_each(|r| r.push(&window));
+        match event {
+            Event::Step { step, .. } if plan.as_ref().is_some_and(|p| is_serial(p, step)) => {
+                for (key, tail) in tails.iter().filter(|((of, _), _)| *of == step) {
+                    let each = LOADS.iter().filter_map(|&load| Replay::new(tail.histogram(), load, 1));
+                    replays.insert(*key, each.collect());
+                }
+            }
+            Event::Window { step, target, window, .. } => {
+                replays.get_mut(&(step, target)).into_iter().flatten().for_each(|r| r.push(&window));
+            }
+            _ => {}
         }
     }
     let rows = replays

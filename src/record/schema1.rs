@@ -129,3 +129,50 @@ fn rule_of(rule: &Value, write: u64) -> Value {
     }
     rule
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Act, Condition, Kind, Rule, StepId};
+
+    fn load(rule: Value) -> Value {
+        json!({
+            "step": "measure", "label": "write", "repetition": 1, "targets": [0], "rule": rule, "reach": 8,
+            "only_written": false, "cold": false,
+            "load": { "direction": "write", "pattern": "sequential", "block": 4096, "depth": 1,
+                "caching": "direct", "seed": 1 },
+        })
+    }
+
+    #[test]
+    fn conditions_come_from_positions_and_endless_amounts_from_the_largest_numbers() {
+        let rules = |least: u64| {
+            json!({ "precision": 0.05, "first": 128, "w_min": least, "budget": 9, "retain": 1, "growth": 1.25,
+                "give_up": null })
+        };
+        for least in [u64::MAX, u64::from(u32::MAX)] {
+            let pause = json!({ "step": "errand", "label": "pause", "repetition": 1, "target": 0,
+                "task": { "task": "pause", "seconds": 60.0 } });
+            let first = json!({ "rule": "adaptive", "rules": rules(least), "bytes": 9, "seconds": 1.0 });
+            let again = json!({ "rule": "again", "rules": rules(least), "seconds": 1.0 });
+            let scratch = json!({ "step": "scratch", "target": 0, "bytes": 9 });
+            let steps = [scratch, load(first), pause.clone(), load(again), pause];
+            let plan = json!({ "experiment": "cliff", "protocol": null, "engine": null, "targets": [], "steps": steps });
+            let line = json!({ "event": "plan", "plan": plan }).to_string();
+            let mut old = Translator::default();
+            let Ok(Event::Plan { plan }) = old.read(line.as_bytes()) else { panic!("a plan") };
+            let needs = Some(Condition::Cliff { of: StepId(1) });
+            let needed: Vec<_> = plan.steps.iter().map(|step| step.needs).collect();
+            assert_eq!(needed, [None, None, needs, needs, None]);
+            assert!(plan.steps.iter().all(|step| step.on == [0]));
+            for (_, measure) in plan.measures() {
+                let (Rule::Adaptive { rules, .. } | Rule::Again { rules, .. }) = &measure.rule else { panic!("rules") };
+                assert_eq!(rules.w_min, None);
+            }
+            let made = br#"{"event":"scratch","target":0,"path":null,"bytes":9}"#;
+            let Ok(Event::Act { step, target, .. }) = old.read(made) else { panic!("an act") };
+            assert_eq!((step, target), (StepId(0), Some(0)));
+            assert!(matches!(plan.steps[2].act, Act::Pause(_)) && plan.steps[2].act.label() == "pause");
+        }
+    }
+}

@@ -59,6 +59,9 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         noted: BTreeSet::new(),
     };
     let before = run.look_before()?;
+    if !done.steps.is_empty() {
+        act::wake(&mut run);
+    }
     let mut failed = run.steps()?;
     // Counters of drives that were moved began anew.
     if !moves {

@@ -55,6 +55,8 @@ pub(super) struct Set {
 impl Seen {
     pub fn take(&mut self, event: &Event) {
         match event {
+            // A step that was cut short before is measured all over.
+            Event::Step { step, .. } => self.loads.retain(|(of, _), _| of != step),
             Event::Window { step, target, window, .. } => {
                 let load = self.loads.entry((*step, *target as usize)).or_default();
                 load.windows.push((window.from_ns, window.to_ns, window.bytes));

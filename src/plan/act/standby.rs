@@ -37,11 +37,7 @@ impl Kind for Standby {
         Some(format!("hdparm -y; where refused, up to {patience} for its own timer"))
     }
 
-    // What the drive says of its power is only believed if it was awake before, and the next read shows what waking costs.
-    fn continues(&self) -> bool {
-        true
-    }
-
+    // The next read shows what waking costs.
     fn prepares(&self) -> bool {
         true
     }

@@ -11,7 +11,7 @@ use crate::{
     plan::{Measure, Rule, Step},
     record::Event,
     target::{Kind, Target},
-    units::{Ended, Load, Outcome},
+    units::{Caching, Content, Direction, Ended, Load, MIB, Outcome, Pattern},
 };
 
 /// How often threads are asked while loads run what they have waited, s: seldom, as looking takes time, too.
@@ -43,13 +43,13 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
     }
 }
 
-/// Fills a target's file from its start; only what it took is recorded.
-pub(super) fn fill(
+/// Runs a load whose windows are not recorded.
+pub(super) fn unrecorded(
     run: &mut Execution<'_, '_>,
     target: usize,
     m: &Measure,
 ) -> Result<(Outcome, Option<String>), RunError> {
-    let sites = [Site { target, extent: m.extent(0) }];
+    let sites = [open(run, target, m)?];
     let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &[target])?;
     let outcomes = measure(engine.as_mut(), m, &sites, run.ctx.cancel, &mut |seen| {
         if let Seen::Progress(progress) = seen {
@@ -63,18 +63,48 @@ pub(super) fn fill(
     Ok((outcome, trouble))
 }
 
+/// Wakes disks that went to sleep since a run was stopped: the next load must not pay for that. A disk that fails here
+/// fails again where it is measured, which is recorded.
+pub(in crate::run) fn wake(run: &mut Execution<'_, '_>) {
+    for target in 0..run.plan.targets.len() {
+        let on = &run.plan.targets[target];
+        let Some(reach) = on.size.filter(|_| on.kind == Kind::BlockDevice && on.rotates()) else { continue };
+        let load = Load {
+            direction: Direction::Read,
+            pattern: Pattern::Random,
+            block: MIB,
+            depth: 1,
+            caching: Caching::Direct,
+            content: Content::Random,
+            // Another place each time, which the disk's cache doesn't hold.
+            seed: run.done.steps.len() as u64,
+            verify: false,
+        };
+        let measure = Measure {
+            label: "wake".to_owned(),
+            repetition: 1,
+            load,
+            rule: Rule::Fixed { bytes: MIB, seconds: None },
+            reach,
+            only_written: false,
+            cold: false,
+        };
+        let _ = unrecorded(run, target, &measure);
+    }
+}
+
 /// Opens the targets of a step, and what of each may be touched.
 fn sites(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Vec<Site>, RunError> {
-    let mut sites = Vec::new();
-    for target in step.targets() {
-        let readable = match run.readable.get(&target) {
-            Some(readable) => *readable,
-            None => run.ctx.world.open(target, &run.plan.targets[target])?,
-        };
-        run.readable.insert(target, readable);
-        sites.push(Site { target, extent: m.extent(readable) });
-    }
-    Ok(sites)
+    step.targets().map(|target| open(run, target, m)).collect()
+}
+
+fn open(run: &mut Execution<'_, '_>, target: usize, m: &Measure) -> Result<Site, RunError> {
+    let readable = match run.readable.get(&target) {
+        Some(readable) => *readable,
+        None => run.ctx.world.open(target, &run.plan.targets[target])?,
+    };
+    run.readable.insert(target, readable);
+    Ok(Site { target, extent: m.extent(readable) })
 }
 
 fn loads(
@@ -108,6 +138,8 @@ fn record(
     let step = step.id;
     let instead = instead.then(|| Box::new(m.clone()));
     let mut info = engine.info();
+    // fio can't repeat what only a model did.
+    let real = !info.modelled;
     info.modelled |= ctx.inventory.machine.lab.is_some();
     ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
     let store = ctx.store.to_str().and_then(|s| Target::resolve(ctx.inventory, s).ok());
@@ -135,7 +167,7 @@ fn record(
                 Event::Window { step, target: target as u32, zone, window: window.clone() }
             }
             Seen::Outcome { target, zone, outcome } => {
-                let site = sites.iter().find(|s| s.target == target && zone.is_none());
+                let site = sites.iter().find(|s| s.target == target && zone.is_none() && real);
                 let again = site.map(|s| again(&plan.targets[target], &m.load, s.extent.length, outcome));
                 Event::Outcome { step, target: target as u32, zone, outcome: outcome.clone(), again }
             }

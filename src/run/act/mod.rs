@@ -9,7 +9,7 @@ mod standby;
 
 pub use move_drives::{Move, Wanted, movable};
 
-pub(super) use move_drives::settle;
+pub(super) use {load::wake, move_drives::settle};
 
 use super::{
     RunError,

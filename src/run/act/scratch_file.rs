@@ -18,8 +18,9 @@ pub(super) fn perform(
         let mut result = ActResult { path, ..ActResult::default() };
         if let Some(refill) = run.done.refills.get(&(step.id, target as u32)) {
             let rule = Rule::Fixed { bytes: refill.bytes, seconds: None };
-            let measure = Measure { rule, only_written: false, cold: false, ..refill.by.clone() };
-            let (outcome, trouble) = load::fill(run, target, &measure)?;
+            let label = "fill".to_owned();
+            let measure = Measure { label, rule, only_written: false, cold: false, ..refill.by.clone() };
+            let (outcome, trouble) = load::unrecorded(run, target, &measure)?;
             result = ActResult { seconds: outcome.seconds, bytes: outcome.bytes_written, ..result };
             result.cut_short = run.ctx.cancel.is_set();
             troubles.extend(trouble.map(|text| (target, text)));
