@@ -4,14 +4,15 @@ mod event;
 mod imported;
 mod progress;
 mod reader;
+mod schema1;
 mod store;
 mod summary;
 mod writer;
 
-pub use event::{End, Event, How, Resume, SCHEMA, StandbyResult, Start, TaskResult, When};
+pub use event::{ActResult, End, Event, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, Imported, Said, Told};
-pub use progress::Done;
+pub use progress::{Done, Progress, Refill};
 pub use reader::{ReadError, Reader};
 pub use store::{Store, StoreError};
 pub use summary::Brief;
-pub use writer::Writer;
+pub use writer::{Log, Writer};
