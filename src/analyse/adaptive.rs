@@ -2,7 +2,7 @@
 
 use super::{
     Cliff, End, Estimate, Fall, Reason, Rules, Stall, Stalls, Throughput, Unseen,
-    assessment::{Assessment, assess},
+    assessment::{Assessment, WIDEN, assess},
     chunks::Series,
     cliff::Cut,
     cliff_estimate,
@@ -10,8 +10,6 @@ use super::{
 };
 use crate::units::{MIB, Window};
 
-/// Looking many times and stopping at a good moment makes intervals too short; those of early stops get wider by this.
-pub(super) const WIDEN: f64 = 1.2;
 /// A cliff this many chunks before a failed look was what made it fail.
 const FORGIVE: usize = 64;
 

@@ -11,6 +11,8 @@ use crate::units::MIB;
 
 /// Two runs of one drive differ by about this share, whatever a single run says.
 pub(super) const FLOOR: f64 = 0.01;
+/// Looking many times and stopping at a good moment makes intervals too short; those of early stops get wider by this.
+pub(super) const WIDEN: f64 = 1.2;
 /// Fewer chunks than this give no interval.
 pub(crate) const LEAST: usize = 32;
 

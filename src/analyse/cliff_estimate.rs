@@ -1,6 +1,10 @@
 //! Falls: where exactly the speed fell for good, and how fast it was before and after, each with its interval.
 
-use super::{Estimate, adaptive::WIDEN, assessment::assess, cliff::Cut};
+use super::{
+    Estimate,
+    assessment::{WIDEN, assess},
+    cliff::Cut,
+};
 use crate::units::MIB;
 
 /// 95 % of the likelihood ratios of a change-point's true place lie below this (Hansen 2000, table I).

@@ -1,6 +1,9 @@
 //! Results side by side: ratios, ranks, exact tests.
 
-use super::{Estimate, adaptive::WIDEN, assessment::FLOOR};
+use super::{
+    Estimate,
+    assessment::{FLOOR, WIDEN},
+};
 
 /// No run's interval is narrower, however many bytes it moves.
 const LEAST_HALF_WIDTH: f64 = FLOOR * WIDEN;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Content, Drive, Layer, Mount, Partition, card, device_path, identity, media_type, mounts::parse_device,
-    queue_limits, topology::Topology, usb,
+    Content, Drive, Layer, Mount, Partition, bus_tree::BusTree, card, device_path, identity, media_type,
+    mounts::parse_device, queue_limits, usb,
 };
 use crate::sysroot::Sysroot;
 
@@ -15,7 +15,7 @@ fn is_no_drive(name: &str) -> bool {
         || name.starts_with("mmcblk") && (name.contains("boot") || name.contains("rpmb"))
 }
 
-pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, Vec<Layer>) {
+pub(super) fn read(root: &Sysroot, tree: &mut BusTree<'_>) -> (Vec<Drive>, Vec<Layer>) {
     let (mut drives, mut layers) = (Vec::new(), Vec::new());
     for name in root.list("/sys/block") {
         // The path without links, so that a captured tree is not walked from its top for every file.
@@ -27,14 +27,14 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, 
         if !members.is_empty() {
             read_layer(root, &dir, name, members, sectors, &mut layers);
         } else if !is_no_drive(&name) && root.number::<u8>(&format!("{dir}/hidden")) != Some(1) {
-            drives.push(read_drive(root, topology, &dir, name, sectors));
+            drives.push(read_drive(root, tree, &dir, name, sectors));
         }
     }
     layers.extend(read_btrfs(root));
     (drives, layers)
 }
 
-fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: String, sectors: u64) -> Drive {
+fn read_drive(root: &Sysroot, tree: &mut BusTree<'_>, dir: &str, name: String, sectors: u64) -> Drive {
     let (device, udev) = read_udev(root, dir);
     let flag = |file: &str| root.number::<u8>(&format!("{dir}/{file}")) == Some(1);
     let mut holders = root.list(&format!("{dir}/holders"));
@@ -55,7 +55,7 @@ fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: Stri
         ..Drive::default()
     };
     let physical = device_path::physical(root, dir);
-    drive.upstream = topology.above(&physical);
+    drive.upstream = tree.above(&physical);
     let usb = device_path::read(root, &physical, &mut drive);
     drive.usb = usb.as_deref().map(|usb| usb::read(root, usb));
     if drive.bus.as_deref() == Some("mmc") {

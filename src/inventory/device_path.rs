@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::{
     Drive,
-    topology::{pcie, pcie_max, usb_id},
+    hubs::{is_usb_port, speed, usb_id},
+    pcie::{pcie, pcie_max},
 };
 use crate::sysroot::Sysroot;
 
@@ -92,12 +93,6 @@ fn driver(root: &Sysroot, dir: &str) -> Option<String> {
     None
 }
 
-/// `1-1.3`: bus, then ports from the root hub down.
-pub(super) fn is_usb_port(part: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    part.split_once('-').is_some_and(|(bus, ports)| digits(bus) && ports.split('.').all(digits))
-}
-
 /// `0000:01:00.0`; the domain may be longer.
 pub(super) fn is_pci(part: &str) -> bool {
     let fields: Vec<&str> = part.split([':', '.']).collect();
@@ -117,17 +112,6 @@ pub(super) fn numbered(part: &str, kind: &str) -> bool {
 fn lun<'a>(parts: &[&'a str]) -> Option<&'a str> {
     let target = parts.iter().rposition(|part| part.starts_with("target"))?;
     parts.get(target + 1)?.rsplit(':').next()
-}
-
-/// What a USB device's link carries, Mb/s. QEMU's hub tells of 12 Mb/s for itself and what hangs on it, and limits neither:
-/// the port that it is plugged into does.
-pub(super) fn speed(root: &Sysroot, dir: &str) -> Option<f64> {
-    let (above, _) = dir.rsplit_once('/')?;
-    let emulated = |dir: &str| root.word(&format!("{dir}/product")).as_deref() == Some("QEMU USB Hub");
-    if emulated(dir) || emulated(above) {
-        return speed(root, above);
-    }
-    root.number(&format!("{dir}/speed")).filter(|speed: &f64| speed.is_finite() && *speed > 0.0)
 }
 
 /// `6.0 Gbps`.
@@ -169,7 +153,6 @@ pub fn natural(a: &str, b: &str) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::fixtures::Tree;
 
     #[test]
     fn tells_path_components_apart() {
@@ -180,17 +163,6 @@ mod tests {
         assert!(["0000:01:00.0", "10000:e1:00.0"].iter().all(|part| is_pci(part)));
         assert!(!["pci0000:00", "1-1.3:1.0", "0:0:0:0", "0000:00:1d"].iter().any(|part| is_pci(part)));
         assert!(numbered("ata12", "ata") && !numbered("ata", "ata") && !numbered("ata1x", "ata"));
-    }
-
-    #[test]
-    fn an_emulated_hub_is_as_fast_as_its_port() {
-        let mut tree = Tree::new();
-        tree.file("sys/usb1/speed", "480\n");
-        for (device, product) in [("1-1", "QEMU USB Hub"), ("1-1/1-1.1", "Cruzer"), ("1-2", "USB1.1 Hub")] {
-            tree.files(&format!("sys/usb1/{device}"), &[("speed", "12\n"), ("product", product)]);
-        }
-        let of = |device: &str| speed(&tree.sysroot(), &format!("/sys/usb1/{device}"));
-        assert_eq!([of("1-1"), of("1-1/1-1.1"), of("1-2")], [Some(480.0), Some(480.0), Some(12.0)]);
     }
 
     #[test]

@@ -2,9 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Card, Medium, Queue, Usb};
+use super::{Card, Queue, Usb};
 use crate::sysroot::Space;
 use crate::units::Health;
+
+/// What data is kept on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Medium {
+    /// Disks that turn.
+    Rotating,
+    /// Flash: SSD, stick, card.
+    Flash,
+    /// Nobody says who can be believed.
+    #[default]
+    Unknown,
+}
 
 /// A drive: a whole block device with something real behind it (no loop, ram, zram, md, dm).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -2,23 +2,8 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::Drive;
+use super::{Drive, Medium};
 use crate::sysroot::Sysroot;
-
-/// What data is kept on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Medium {
-    /// Disks that turn.
-    Rotating,
-    /// Flash: SSD, stick, card.
-    Flash,
-    /// Nobody says who can be believed.
-    #[default]
-    Unknown,
-}
 
 /// What the drive at `dir` is believed to be; `drive` is filled in but for this.
 pub(super) fn believed(root: &Sysroot, dir: &str, udev: &HashMap<String, String>, drive: &Drive) -> Medium {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ceiling, topology::Topology};
+use super::{Ceiling, bus_tree::BusTree};
 use crate::sysroot::Sysroot;
 
 /// A network port with hardware behind it.
@@ -28,7 +28,7 @@ pub struct NetworkPort {
 }
 
 /// Reads the ports, in the order of their names.
-pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> Vec<NetworkPort> {
+pub(super) fn read(root: &Sysroot, tree: &mut BusTree<'_>) -> Vec<NetworkPort> {
     let mut ports = Vec::new();
     for name in root.list("/sys/class/net") {
         let Some(dir) = root.real(&format!("/sys/class/net/{name}")) else { continue };
@@ -45,7 +45,7 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> Vec<NetworkPo
             mbps,
             driver,
             mac: root.word(&format!("{dir}/address")),
-            upstream: topology.above(&device),
+            upstream: tree.above(&device),
             name,
         });
     }

@@ -158,3 +158,11 @@ fn twenty_four_drives() {
     println!("24 drives read in {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
     assert_eq!(inventory.drives.len(), 24);
 }
+
+#[test]
+fn a_ring_of_buses_ends() {
+    let bus =
+        |id: &str, parent: &str| Bus { id: id.to_owned(), parent: Some(parent.to_owned()), ..Bus::default() };
+    let inventory = Inventory { buses: vec![bus("a", "b"), bus("b", "a")], ..Inventory::default() };
+    assert_eq!(inventory.buses_above(Some("a")).len(), 2);
+}

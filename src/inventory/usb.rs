@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::hubs::self_powered;
 use crate::sysroot::Sysroot;
 
 /// The USB side of a drive.
@@ -47,12 +48,6 @@ pub(super) fn read(root: &Sysroot, dir: &str) -> Usb {
             .and_then(|quirks| quirks_of(&quirks, &id)),
         id,
     }
-}
-
-/// Bit 6 of its configuration's attributes.
-pub(super) fn self_powered(root: &Sysroot, dir: &str) -> Option<bool> {
-    let attributes = u8::from_str_radix(&root.word(&format!("{dir}/bmAttributes"))?, 16).ok()?;
-    Some(attributes & 0x40 != 0)
 }
 
 /// USB descriptors: each begins with its length and its type.

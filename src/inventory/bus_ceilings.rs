@@ -1,20 +1,6 @@
 //! What can pass through a link: by its signal, and by what others measured.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Bus, BusKind, Machine};
-
-/// The most a link can carry, MB/s (10^6 bytes).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Ceiling {
-    /// By its signal, less the line code.
-    pub theory: f64,
-    /// What has been seen to pass.
-    pub practical: Option<f64>,
-    /// Where the figures come from: documented, measured by others, inferred.
-    pub source: String,
-}
+use super::{Bus, BusKind, Ceiling, Machine};
 
 /// USB up to 480 Mb/s has no line code to speak of, 5 Gb/s sends 8 bits in 10, faster links 128 in 132.
 pub(super) fn of_link(mbps: f64) -> f64 {

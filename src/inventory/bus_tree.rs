@@ -1,0 +1,153 @@
+//! The tree of buses and hubs: which links stand between the processor and each drive or network port.
+
+use super::{
+    Bus, BusKind, Machine, bus_ceilings,
+    device_path::{is_pci, numbered},
+    hubs::{is_usb_port, self_powered, speed, usb_id},
+    pcie::pcie,
+};
+use crate::sysroot::Sysroot;
+
+/// Gathers buses while drives and ports are read, each once.
+pub(super) struct BusTree<'a> {
+    root: &'a Sysroot,
+    machine: &'a Machine,
+    buses: Vec<Bus>,
+}
+
+impl<'a> BusTree<'a> {
+    /// Begins with the USB ports of the machine, used or not.
+    pub(super) fn new(root: &'a Sysroot, machine: &'a Machine) -> Self {
+        let mut tree = Self { root, machine, buses: Vec::new() };
+        for name in root.list("/sys/bus/usb/devices").into_iter().filter(|name| numbered(name, "usb")) {
+            if let Some(dir) = root.real(&format!("/sys/bus/usb/devices/{name}")) {
+                tree.above(&dir);
+            }
+        }
+        tree
+    }
+
+    /// All buses, with what they carry.
+    pub(super) fn finish(self) -> Vec<Bus> {
+        self.buses
+    }
+
+    /// The innermost bus above what stands at `dir` (a path without links), all above it added.
+    pub(super) fn above(&mut self, dir: &str) -> Option<String> {
+        let parts: Vec<&str> = dir.split('/').collect();
+        let mut parent: Option<String> = None;
+        let mut pci: Option<&str> = None;
+        let mut deep = 0;
+        let mut hub = String::new();
+        for (i, &part) in parts.iter().enumerate() {
+            let here = || parts[..=i].join("/");
+            let next = parts.get(i + 1).copied().unwrap_or_default();
+            let before = i.checked_sub(1).map_or("", |i| parts[i]);
+            if is_pci(part) {
+                pci = Some(part);
+                deep += 1;
+                // Ports face each other in pairs, and the lower one stands for the link. What ends a link alone
+                // (NVMe, a network port) has that as its own speed.
+                if deep % 2 == 0 && (is_pci(next) || numbered(next, "usb")) {
+                    self.add_pcie(part, &here(), &mut parent);
+                }
+            } else if part.ends_with(".pcie") && !next.starts_with("pci") {
+                self.add_behind_pcie(part, &here(), &mut parent);
+            } else if numbered(part, "usb") {
+                hub = usb_id(&parts, i, speed(self.root, &here()));
+                self.add_usb(&hub, part, &here(), BusKind::Usb, &mut parent);
+            } else if is_usb_port(part) && is_usb_port(next) {
+                let port = part.split_once('-').map_or(part, |(_, port)| port);
+                self.add_usb(&format!("{hub}-{port}"), part, &here(), BusKind::UsbHub, &mut parent);
+            } else if part == "mmc_host" {
+                self.add_mmc(before, next, &mut parent);
+            } else if numbered(part, "ata") {
+                self.add_controller(before, BusKind::Sata, &parts[..i], &mut parent);
+            } else if let Some(pci) = pci.filter(|_| is_scsi_host(part, before, &parts)) {
+                self.add_controller(pci, BusKind::Scsi, &parts[..i], &mut parent);
+            }
+        }
+        parent
+    }
+
+    fn add(&mut self, id: &str, parent: &mut Option<String>, read: impl FnOnce(&Self) -> Bus) {
+        if !self.buses.iter().any(|bus| bus.id == id) {
+            let bus = Bus { id: id.to_owned(), parent: parent.clone(), ..read(self) };
+            let ceiling = bus_ceilings::of(&bus, self.machine);
+            self.buses.push(Bus { ceiling, ..bus });
+        }
+        *parent = Some(id.to_owned());
+    }
+
+    fn add_pcie(&mut self, id: &str, dir: &str, parent: &mut Option<String>) {
+        let chip = chip(self.root, dir);
+        // Where the kernel doesn't tell the link, the board does: the VL805 has one lane of the second generation.
+        let known = chip.as_deref() == Some("VL805") && self.machine.soc.as_deref() == Some("bcm2711");
+        let link = pcie(self.root, dir).or_else(|| known.then(|| ("PCIe 2.0 x1".to_owned(), 4000.0)));
+        let Some((link, mbps)) = link else { return };
+        self.add(id, parent, |_| Bus { chip, link: Some(link), mbps: Some(mbps), ..Bus::default() });
+    }
+
+    /// The Pi 5's RP1 shows its parts beside the PCI device that they are behind.
+    fn add_behind_pcie(&mut self, id: &str, dir: &str, parent: &mut Option<String>) {
+        let root = self.root;
+        let below = |dir: &str, is: fn(&str) -> bool| -> Vec<String> {
+            root.list(dir).into_iter().filter(|name| is(name)).map(|name| format!("{dir}/{name}")).collect()
+        };
+        let domains = below(dir, |name| name.starts_with("pci"));
+        let ports = domains.iter().flat_map(|domain| below(domain, is_pci));
+        let ends: Vec<String> = ports.flat_map(|port| below(&port, is_pci)).collect();
+        let told = ends.iter().find(|end| chip(root, end).as_deref() == Some("RP1"));
+        let known = self.machine.soc.as_deref() == Some("bcm2712");
+        if told.is_none() && !known {
+            return;
+        }
+        let link = told.and_then(|end| pcie(root, end)).unwrap_or(("PCIe 2.0 x4".to_owned(), 16_000.0));
+        self.add(id, parent, |_| Bus {
+            chip: Some("RP1".to_owned()),
+            link: Some(link.0),
+            mbps: Some(link.1),
+            ..Bus::default()
+        });
+    }
+
+    fn add_usb(&mut self, id: &str, device: &str, dir: &str, kind: BusKind, parent: &mut Option<String>) {
+        self.add(id, parent, |this| Bus {
+            kind,
+            mbps: speed(this.root, dir),
+            device: Some(device.to_owned()),
+            self_powered: self_powered(this.root, dir).filter(|_| kind == BusKind::UsbHub),
+            ..Bus::default()
+        });
+    }
+
+    fn add_mmc(&mut self, id: &str, host: &str, parent: &mut Option<String>) {
+        self.add(id, parent, |_| Bus { kind: BusKind::Mmc, device: Some(host.to_owned()), ..Bus::default() });
+    }
+
+    fn add_controller(&mut self, id: &str, kind: BusKind, dir: &[&str], parent: &mut Option<String>) {
+        let dir = &dir[..=dir.iter().rposition(|part| *part == id).unwrap_or(dir.len().saturating_sub(1))];
+        let deep = dir.iter().filter(|part| is_pci(part)).count();
+        self.add(id, parent, |this| {
+            // A controller in the chipset has no link of its own.
+            let link = pcie(this.root, &dir.join("/")).filter(|_| deep % 2 == 0);
+            let (link, mbps) = link.unzip();
+            Bus { kind, link, mbps, ..Bus::default() }
+        });
+    }
+}
+
+/// `hostN` of an adapter, not one that the kernel makes up for USB or SATA.
+fn is_scsi_host(part: &str, before: &str, parts: &[&str]) -> bool {
+    let emulated = |part: &&str| numbered(part, "usb") || numbered(part, "ata") || numbered(part, "virtio");
+    numbered(part, "host") && before != "nvme" && !parts.iter().any(emulated)
+}
+
+fn chip(root: &Sysroot, dir: &str) -> Option<String> {
+    let id = |file: &str| root.word(&format!("{dir}/{file}"));
+    match (id("vendor")?.as_str(), id("device")?.as_str()) {
+        ("0x1106", "0x3483") => Some("VL805".to_owned()),
+        ("0x1de4", "0x0001") => Some("RP1".to_owned()),
+        _ => None,
+    }
+}
