@@ -5,10 +5,10 @@ mod modelled;
 
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Bus, Model, Noise, Stalls, Zone},
+    engine::sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
     experiments::{Ask, Bays, Experiment, LoadName},
     findings::Findings,
-    inventory::{Content, Drive, Mount, Partition},
+    inventory::{Drive, Mount, Partition, Signature},
     plan::{Plan, Step},
     record::{Done, End, Event, How},
     report::{Format, Style, render},
@@ -48,7 +48,7 @@ fn target(at: usize, directory: bool) -> Target {
     let uuid = Some(format!("uuid-{letter}"));
     let part = Partition {
         device: (8, at as u32 * 16 + 1),
-        content: Content { uuid, ..Content::default() },
+        content: Signature { uuid, ..Signature::default() },
         ..Partition::default()
     };
     let drive = Drive {
@@ -107,7 +107,7 @@ fn moved(plan: &Plan, drives: &[Model], bays: &[Option<f64>], seed: u64) -> Vec<
         };
         let there = (0..drives.len()).map(in_bay).collect();
         events.push(Event::Arranged { step, at: String::new(), drives: there, seconds: 60.0 });
-        let ceiling = |at: usize| bays[place(at)].map(|rate| Bus { rate, drives: vec![at] });
+        let ceiling = |at: usize| bays[place(at)].map(|rate| SharedBus { rate, drives: vec![at] });
         let buses = (0..drives.len()).filter_map(ceiling).collect();
         let board = Board { drives: drives.to_vec(), buses, seed: seed * 1000 + i as u64 };
         // The other arrangements' steps keep their places but do nothing.

@@ -4,7 +4,7 @@ use super::{
     Estimate,
     cliff::{self, Cut},
     interval::{self, StallShare},
-    stalls::{self, Event},
+    stalls::{self, StallSpan},
     steady::{self, Steady},
 };
 use crate::units::MIB;
@@ -34,9 +34,9 @@ pub(crate) struct Assessment {
     /// What stalls add.
     pub share: StallShare,
     /// Stalls after `cut`; positions count from the first chunk of all.
-    pub events: Vec<Event>,
+    pub events: Vec<StallSpan>,
     /// Stalls before `cut`.
-    pub earlier: Vec<Event>,
+    pub earlier: Vec<StallSpan>,
     pub cliffs: Vec<Cut>,
     pub steady: Steady,
 }

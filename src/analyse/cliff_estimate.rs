@@ -12,7 +12,7 @@ const RATIO: f64 = 7.35;
 
 /// The speed fell once and stayed low.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fall {
+pub struct CliffEstimate {
     /// Bytes moved before it, since the load's start.
     pub at: Estimate,
     /// Sustained throughput before, stalls included, bytes per second.
@@ -24,15 +24,20 @@ pub struct Fall {
 }
 
 /// Looks closer at `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes` tells those in the first n chunks.
-pub(crate) fn falls(x: &[f64], chunk_mib: f64, cuts: &[Cut], bytes: impl Fn(usize) -> u64) -> Vec<Fall> {
+pub(crate) fn cliff_estimates(
+    x: &[f64],
+    chunk_mib: f64,
+    cuts: &[Cut],
+    bytes: impl Fn(usize) -> u64,
+) -> Vec<CliffEstimate> {
     let ends = cuts.iter().skip(1).map(|next| next.at).chain([x.len()]);
     let mut start = 0;
     let mut falls = Vec::new();
     for (cut, end) in cuts.iter().zip(ends) {
-        let Some(place) = x.get(start..end).and_then(|x| place(x, cut)) else { continue };
+        let Some(place) = x.get(start..end).and_then(|x| change_point(x, cut)) else { continue };
         let at = |chunk: usize| bytes(start + chunk) as f64;
         let [low, best, high] = [place.low, place.best, place.high].map(|chunk| chunk + start);
-        falls.push(Fall {
+        falls.push(CliffEstimate {
             at: Estimate {
                 value: at(place.best),
                 // What fell within a chunk fell somewhere in it.
@@ -51,7 +56,7 @@ pub(crate) fn falls(x: &[f64], chunk_mib: f64, cuts: &[Cut], bytes: impl Fn(usiz
 }
 
 /// Where a series fell, chunks.
-struct Place {
+struct ChangePoint {
     low: usize,
     best: usize,
     high: usize,
@@ -60,7 +65,7 @@ struct Place {
 
 /// The split with the least squares of what is left, and all splits that are not much worse. Logarithms are clamped
 /// to the two levels, so that a stall weighs no more than any slow chunk.
-fn place(x: &[f64], cut: &Cut) -> Option<Place> {
+fn change_point(x: &[f64], cut: &Cut) -> Option<ChangePoint> {
     let (fast, slow) = (cut.before.ln(), cut.after.ln());
     let margin = (slow - fast) / 2.0;
     let y: Vec<f64> = x.iter().map(|x| x.ln().clamp(fast - margin, slow + margin)).collect();
@@ -93,7 +98,7 @@ fn place(x: &[f64], cut: &Cut) -> Option<Place> {
     let good = |r: &f64| *r <= worst.max(least * (1.0 + 1e-9));
     let low = rest.iter().position(good)? + 1;
     let high = rest.iter().rposition(good)? + 1;
-    Some(Place { low, best, high, gradual: line(&y, mean, squares) < least })
+    Some(ChangePoint { low, best, high, gradual: line(&y, mean, squares) < least })
 }
 
 /// The squares that the best straight line leaves.
@@ -124,8 +129,8 @@ mod tests {
     use super::*;
     use crate::analyse::{cliff, stalls};
 
-    fn found(x: &[f64]) -> Vec<Fall> {
-        falls(x, 1.0, &cliff::find(&stalls::split(x, 1.0).base), |n| n as u64 * MIB)
+    fn found(x: &[f64]) -> Vec<CliffEstimate> {
+        cliff_estimates(x, 1.0, &cliff::find(&stalls::split(x, 1.0).base), |n| n as u64 * MIB)
     }
 
     /// Chunks of two levels, s per MiB, with noise that remembers.

@@ -213,7 +213,7 @@ proptest! {
         let mut zones = Zones::new(0.05);
         for w in &all {
             tail.push(w);
-            zones.push(crate::units::Place { step: 0, offset: 0 }, w);
+            zones.push(crate::units::ZonePoint { step: 0, offset: 0 }, w);
         }
         zones.finish();
         for share in [0.5, 0.99, 0.9999] {
@@ -221,7 +221,7 @@ proptest! {
                 prop_assert!(p.estimate.low <= p.estimate.value && p.estimate.value <= p.estimate.high);
             }
         }
-        if let Some(mut replay) = open_loop::Replay::new(tail.histogram(), 0.8, 1) {
+        if let Some(mut replay) = open_loop::OpenLoop::new(tail.histogram(), 0.8, 1) {
             all.iter().for_each(|w| replay.push(w));
             replay.finish();
         }

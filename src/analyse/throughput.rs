@@ -58,7 +58,7 @@ pub struct Throughput {
     /// Bytes that the precision asked for would need in all, where that can be told.
     pub bytes_needed: Option<u64>,
     /// Stalls.
-    pub stalls: Stalls,
+    pub stalls: StallSummary,
     /// Steps down, in order.
     pub cliffs: Vec<Cliff>,
     /// What so short a load can't have seen; `None` where it was too short even for that.
@@ -67,7 +67,7 @@ pub struct Throughput {
 
 /// All stalls of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stalls {
+pub struct StallSummary {
     /// Each of them, in order of time.
     pub each: Vec<Stall>,
     /// Mean length, s.

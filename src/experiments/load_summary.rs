@@ -3,7 +3,7 @@
 use crate::{
     analyse::{Adaptive, End, Estimate, Rules, Tail, Throughput, Timeline, Zoned, Zones, repeat},
     plan::{Measure, Rule},
-    units::{Ended, Outcome, Place, Window},
+    units::{Ended, Outcome, Window, ZonePoint},
 };
 
 /// One run of one load on one target, as its windows come.
@@ -55,7 +55,7 @@ impl Series {
         }
     }
 
-    pub fn window(&mut self, zone: Option<Place>, window: &Window) {
+    pub fn window(&mut self, zone: Option<ZonePoint>, window: &Window) {
         self.tail.push(window);
         self.bytes += window.bytes;
         self.seconds += window.seconds();

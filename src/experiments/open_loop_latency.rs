@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    analyse::{Tail, open_loop::Replay},
+    analyse::{Tail, open_loop::OpenLoop},
     findings::{Column, Table},
     plan::Plan,
     record::Event,
@@ -32,10 +32,10 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
             _ => {}
         }
     }
-    let mut replays: BTreeMap<(usize, usize), Vec<Replay>> = BTreeMap::new();
+    let mut replays: BTreeMap<(usize, usize), Vec<OpenLoop>> = BTreeMap::new();
     for (key, tail) in &tails {
         if plan.as_ref().is_some_and(|p| is_serial(p, key.0)) {
-            let each = LOADS.iter().filter_map(|&load| Replay::new(tail.histogram(), load, 1));
+            let each = LOADS.iter().filter_map(|&load| OpenLoop::new(tail.histogram(), load, 1));
             replays.insert(*key, each.collect());
         }
     }

@@ -1,6 +1,6 @@
 //! From a filesystem or block device down to the drives that carry it.
 
-use super::{Content, Drive, Inventory, Layer, Mount, Partition};
+use super::{Drive, Inventory, Layer, Mount, Partition, Signature};
 
 /// A block device of the inventory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -169,7 +169,7 @@ impl<'a> Block<'a> {
     }
 
     /// What stands on it.
-    pub fn content(&self) -> &'a Content {
+    pub fn content(&self) -> &'a Signature {
         match self {
             Self::Drive(drive) => &drive.content,
             Self::Partition(_, part) => &part.content,

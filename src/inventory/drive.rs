@@ -81,7 +81,7 @@ pub struct Drive {
     pub drivebench_wrote: Option<u64>,
     /// What stands on the whole drive, where it has no partitions.
     #[serde(flatten)]
-    pub content: Content,
+    pub content: Signature,
     /// Partitions in the order of their start.
     pub partitions: Vec<Partition>,
     /// What the kernel has built on the whole drive or a partition: `md0`, `dm-1`.
@@ -102,13 +102,13 @@ pub struct Partition {
     pub sectors: u64,
     /// What stands on it.
     #[serde(flatten)]
-    pub content: Content,
+    pub content: Signature,
 }
 
 /// What stands on a block device, as far as udev's database or a mount tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Content {
+pub struct Signature {
     /// Filesystem or other signature: `ext4`, `swap`, `crypto_LUKS`, `linux_raid_member`.
     pub filesystem: Option<String>,
     /// Its label.
@@ -139,7 +139,7 @@ pub struct Layer {
     pub logical_block: u32,
     /// What stands on it.
     #[serde(flatten)]
-    pub content: Content,
+    pub content: Signature,
 }
 
 /// A mounted filesystem.

@@ -42,7 +42,7 @@ pub use bus::{Bus, BusKind, Ceiling};
 pub use capture::look_around;
 pub use card::Card;
 pub use device_path::natural;
-pub use drive::{Content, Drive, Layer, Medium, Mount, Partition};
+pub use drive::{Drive, Layer, Medium, Mount, Partition, Signature};
 pub use findings::Finding;
 pub use health::Prior;
 pub use lsblk::LSBLK;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Block, Drive, Inventory, fixtures};
+use super::{Block, Bus, Drive, Inventory, fixtures};
 
 fn drive<'a>(inventory: &'a Inventory, name: &str) -> &'a Drive {
     inventory.drives.iter().find(|drive| drive.name == name).expect("the drive")

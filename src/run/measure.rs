@@ -5,7 +5,7 @@ use crate::{
     analyse::{Adaptive, Estimate},
     engine::{Cancel, Engine, EngineError, Flow, Job, Outcome},
     plan::{Measure, Rule},
-    units::{Extent, Place, Window},
+    units::{Extent, Window, ZonePoint},
 };
 
 /// A target as the engine sees it: engines are opened over the sites in their order.
@@ -63,7 +63,7 @@ pub enum Seen<'a> {
         /// Position of the target in the plan.
         target: usize,
         /// The position on the disk, in a zone measurement.
-        zone: Option<Place>,
+        zone: Option<ZonePoint>,
         /// The window.
         window: &'a Window,
     },
@@ -74,7 +74,7 @@ pub enum Seen<'a> {
         /// Position of the target in the plan.
         target: usize,
         /// The position on the disk, in a zone measurement.
-        zone: Option<Place>,
+        zone: Option<ZonePoint>,
         /// What it did.
         outcome: &'a Outcome,
     },

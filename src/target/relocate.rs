@@ -1,7 +1,7 @@
 //! Finds a drive, and what was measured on it, wherever it is now.
 
 use super::{Kind, Target, TargetError};
-use crate::inventory::{Content, Drive, Inventory, Mount};
+use crate::inventory::{Drive, Inventory, Mount, Signature};
 
 /// Why a target isn't there.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +89,7 @@ struct Part<'a> {
     device: (u32, u32),
     /// First sector; none of the whole drive.
     start: Option<u64>,
-    content: &'a Content,
+    content: &'a Signature,
 }
 
 fn contents(drive: &Drive) -> impl Iterator<Item = Part<'_>> {

@@ -69,12 +69,12 @@ fn slow_operations_are_those_beyond_all_before() {
 
 #[test]
 fn the_threshold_is_the_centile_that_it_says() {
-    let mut tail = Tail::default();
+    let mut tail = SlowThreshold::default();
     (1..=100_000u64).for_each(|ns| tail.count(ns));
     tail.settle();
     assert!((99_500..101_200).contains(&tail.threshold), "{}", tail.threshold);
     for ns in [0, 1, 127, 128, 129, 1 << 20, (1 << 62) + 5, READ - 1] {
-        assert!(Tail::bucket(ns) < tail.counts.len());
+        assert!(SlowThreshold::bucket(ns) < tail.counts.len());
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::{
     table_cells::value,
 };
 use crate::{
-    analyse::{Estimate, Percentile, Reason, Stalls, Throughput, Unseen, compare},
+    analyse::{Estimate, Percentile, Reason, StallSummary, Throughput, Unseen, compare},
     plan::{Plan, Rule},
     units::{Caching, Direction, Ended, MIB, aim, count, decimal_bytes, duration, percent, rate, size},
 };
@@ -112,7 +112,7 @@ fn cliffs(verb: &str, t: &Throughput) -> Vec<String> {
     t.cliffs.iter().map(slows).collect()
 }
 
-fn stalls(verb: &str, stalls: &Stalls) -> Option<String> {
+fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
     let longest = stalls.each.iter().map(|s| s.longest).fold(0.0, f64::max);
     match (stalls.each.len() as u64, stalls.spacing) {
         (0, _) => None,

@@ -1,7 +1,7 @@
 //! What a file costs and what a byte costs, on one target and one way.
 
 use crate::{
-    analyse::{Estimate, Fit, Row, repeat},
+    analyse::{CostFit, CostSample, Estimate, repeat},
     plan::{FileSet, Plan, Task},
     record::TaskResult,
 };
@@ -13,7 +13,7 @@ pub(super) struct Costs {
     /// What was measured of each set, in order of size.
     pub sets: Vec<Set>,
     /// Parts: the sync at the end (writing only), files, bytes.
-    fit: Option<Fit>,
+    fit: Option<CostFit>,
 }
 
 /// All repetitions of one set.
@@ -62,14 +62,14 @@ impl Costs {
             }
         }
         sets.sort_by_key(|s| s.set.size);
-        let row = |t: &TaskResult| Row {
+        let row = |t: &TaskResult| CostSample {
             parts: parts(write, t.files as f64, t.bytes as f64),
             cost: t.seconds,
             error: t.seconds,
         };
-        let rows: Vec<Row> = sets.iter().flat_map(|s| &s.runs).map(row).collect();
+        let rows: Vec<CostSample> = sets.iter().flat_map(|s| &s.runs).map(row).collect();
         // Two sets would fit any two costs.
-        let fit = Fit::of_shares(&rows).filter(|_| sets.len() > 2);
+        let fit = CostFit::of_shares(&rows).filter(|_| sets.len() > 2);
         Self { at, write, sets, fit }
     }
 
