@@ -36,7 +36,7 @@ pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};
 pub use estimate::Estimate;
 pub use rules::Rules;
-pub use tail::{Percentile, Tail};
+pub use tail::{LatencyPercentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};
 pub use timeline::{Stretch, Timeline};
 pub use write_unit::{WriteUnit, write_unit};

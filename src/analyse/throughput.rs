@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Estimate;
+use crate::units::Ended;
 
 /// How measuring ended, told by whoever ran the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +15,17 @@ pub enum End {
     Interrupted,
     /// An operation failed.
     Failed,
+}
+
+impl End {
+    /// From how the load ended; `None` where a record was cut off in the middle of it.
+    pub fn of(ended: Option<&Ended>) -> Self {
+        match ended {
+            Some(Ended::Finished | Ended::Stopped) => Self::Complete,
+            Some(Ended::Failed { .. }) => Self::Failed,
+            Some(Ended::Cancelled) | None => Self::Interrupted,
+        }
+    }
 }
 
 /// Why the precision asked for was not reached.
