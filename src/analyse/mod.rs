@@ -1,10 +1,10 @@
 //! Numbers with intervals. Knows windows and histograms, no drives and no files.
 //!
-//! Everything here is a pure function of windows: fed with the windows of a stored record it gives the same numbers
-//! again. [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for disks that rotate,
-//! [`Tail`] gives percentiles, [`waiting`] what an open stream of requests would have waited, [`compare`] and
-//! [`repeat`] put several results side by side, [`CostFit`] finds the costs that add up to what was seen, [`sharing`] what
-//! loads at the same time have in common, [`crossed`] tells what is a drive's from what is its bay's.
+//! Everything here is a pure function of windows: the windows of a stored record give the same numbers again.
+//! [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for rotating disks. [`Tail`] gives
+//! latency percentiles, [`open_loop`] the latency of requests that arrive at a steady rate. [`compare`] and [`repeat`]
+//! compare and combine several results. [`CostFit`] fits fixed and per-byte costs, [`ceiling_fit`] the ceilings of shared
+//! links, and [`latin_square`] separates the effects of drives from those of bays.
 
 mod adaptive;
 mod assessment;

@@ -1,30 +1,32 @@
-//! Buses and hubs as values: links between the processor and each drive or network port, and what they carry.
+//! Links between the processor and drives or network ports, as values.
 
 use serde::{Deserialize, Serialize};
+
+use super::Inventory;
 
 /// A link that may be shared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bus {
-    /// An address that outlives a boot: `0000:01:00.0-usbv3`, `fe340000.mmc`; hubs add their port.
+    /// Address, stable across boots: `0000:01:00.0-usbv3`, `fe340000.mmc`; hubs add their port.
     pub id: String,
-    /// What kind of link it is.
+    /// Type of link.
     pub kind: BusKind,
-    /// The chip, where it has a name people know: `VL805`, `RP1`.
+    /// Chip name, where known: `VL805`, `RP1`.
     pub chip: Option<String>,
-    /// How it hangs on what is above it, where that has grades of its own: `PCIe 2.0 x1`.
+    /// Link to the bus above, where that has a generation and width: `PCIe 2.0 x1`.
     pub link: Option<String>,
-    /// What it carries in one direction, Mb/s (10^6 bits), less the line code for PCIe.
+    /// Speed in one direction, Mb/s (10^6 bits); for PCIe after line coding.
     pub mbps: Option<f64>,
-    /// The bus above, by its id; none where it hangs on the processor.
+    /// Id of the bus above; none if it is connected to the processor.
     pub parent: Option<String>,
-    /// The kernel's name of today: `usb1`, `1-1`.
+    /// Current kernel name: `usb1`, `1-1`.
     pub device: Option<String>,
-    /// Whether a hub has a supply of its own, by its own word.
+    /// Whether a hub reports a power supply of its own.
     pub self_powered: Option<bool>,
-    /// What can pass at most.
+    /// Highest throughput.
     pub ceiling: Option<Ceiling>,
-    /// What hangs on it could together ask for more than it carries; `None` where that isn't known.
+    /// Whether the devices on it can together exceed its speed; `None` if unknown.
     pub limits: Option<bool>,
 }
 
@@ -32,7 +34,7 @@ pub struct Bus {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BusKind {
-    /// PCI Express, from the processor to a chip with ports of its own.
+    /// PCI Express, from the processor to a chip with ports.
     #[default]
     Pcie,
     /// A USB root hub: all ports of one speed of one controller.
@@ -48,7 +50,7 @@ pub enum BusKind {
 }
 
 impl Bus {
-    /// What it is: `USB3`, `VL805`, `hub 1.2`.
+    /// Short name: `USB3`, `VL805`, `hub 1.2`.
     pub fn what(&self) -> String {
         match self.kind {
             BusKind::Usb if self.mbps >= Some(5000.0) => "USB3",
@@ -62,21 +64,55 @@ impl Bus {
         .to_owned()
     }
 
-    /// Where its controller is: `0000:01:00.0`.
+    /// Address of its controller: `0000:01:00.0`.
     pub fn address(&self) -> &str {
         let version = self.id.find("-usbv");
         version.map_or(self.id.as_str(), |end| &self.id[..end])
     }
 }
 
-/// The most a link can carry, MB/s (10^6 bytes).
+/// Highest throughput of a link, MB/s (10^6 bytes).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ceiling {
-    /// By its signal, less the line code.
+    /// From the signal rate, after line coding.
     pub theory: f64,
-    /// What has been seen to pass.
+    /// Measured throughput.
     pub practical: Option<f64>,
-    /// Where the figures come from: documented, measured by others, inferred.
+    /// Source of the figures: documented, measured by others, inferred.
     pub source: String,
+}
+
+impl Inventory {
+    /// The bus with this id.
+    pub fn bus(&self, id: &str) -> Option<&Bus> {
+        self.buses.iter().find(|bus| bus.id == id)
+    }
+
+    /// The buses between a drive or port and the processor, innermost first.
+    pub fn buses_above(&self, upstream: Option<&str>) -> Vec<&Bus> {
+        let mut above: Vec<&Bus> = Vec::new();
+        let mut at = upstream;
+        while let Some(bus) = at.and_then(|id| self.bus(id)).filter(|_| above.len() < self.buses.len()) {
+            above.push(bus);
+            at = bus.parent.as_deref();
+        }
+        above
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cycle_of_buses_ends() {
+        let bus = |id: &str, parent: &str| Bus {
+            id: id.to_owned(),
+            parent: Some(parent.to_owned()),
+            ..Bus::default()
+        };
+        let inventory = Inventory { buses: vec![bus("a", "b"), bus("b", "a")], ..Inventory::default() };
+        assert_eq!(inventory.buses_above(Some("a")).len(), 2);
+    }
 }

@@ -1,64 +1,67 @@
-//! The tree of buses and hubs: which links stand between the processor and each drive or network port.
+//! Finds the buses between the processor and each drive or network port.
 
 use super::{
-    Bus, BusKind, Machine, bus_ceilings,
-    device_path::{is_pci, numbered},
-    hubs::{is_usb_port, self_powered, speed, usb_id},
-    pcie::pcie,
+    Bus, BusKind, Drive, Machine, NetworkPort, bus_ceilings,
+    link_speed::{pcie, usb_speed},
+    sysfs_path::{is_pci, is_usb_port, numbered, usb_id},
+    usb,
 };
 use crate::sysroot::Sysroot;
 
-/// Gathers buses while drives and ports are read, each once.
-pub(super) struct BusTree<'a> {
+/// Collects buses while drives and ports are read, each once.
+pub(super) struct Topology<'a> {
     root: &'a Sysroot,
     machine: &'a Machine,
     buses: Vec<Bus>,
 }
 
-impl<'a> BusTree<'a> {
-    /// Begins with the USB ports of the machine, used or not.
+impl<'a> Topology<'a> {
+    /// Starts with all USB root hubs, used or not.
     pub(super) fn new(root: &'a Sysroot, machine: &'a Machine) -> Self {
-        let mut tree = Self { root, machine, buses: Vec::new() };
+        let mut topology = Self { root, machine, buses: Vec::new() };
         for name in root.list("/sys/bus/usb/devices").into_iter().filter(|name| numbered(name, "usb")) {
             if let Some(dir) = root.real(&format!("/sys/bus/usb/devices/{name}")) {
-                tree.above(&dir);
+                topology.above(&dir);
             }
         }
-        tree
+        topology
     }
 
-    /// All buses, with what they carry.
-    pub(super) fn finish(self) -> Vec<Bus> {
+    /// All buses, each with whether it can limit the devices on it.
+    pub(super) fn finish(mut self, drives: &[Drive], ports: &[NetworkPort]) -> Vec<Bus> {
+        for i in 0..self.buses.len() {
+            self.buses[i].limits = limits(&self.buses[i], &self.buses, drives, ports);
+        }
         self.buses
     }
 
-    /// The innermost bus above what stands at `dir` (a path without links), all above it added.
+    /// The innermost bus above the device at `dir` (a path without links). Adds all buses above it.
     pub(super) fn above(&mut self, dir: &str) -> Option<String> {
         let parts: Vec<&str> = dir.split('/').collect();
         let mut parent: Option<String> = None;
         let mut pci: Option<&str> = None;
-        let mut deep = 0;
+        let mut depth = 0;
         let mut hub = String::new();
         for (i, &part) in parts.iter().enumerate() {
-            let here = || parts[..=i].join("/");
+            let dir = || parts[..=i].join("/");
             let next = parts.get(i + 1).copied().unwrap_or_default();
             let before = i.checked_sub(1).map_or("", |i| parts[i]);
             if is_pci(part) {
                 pci = Some(part);
-                deep += 1;
-                // Ports face each other in pairs, and the lower one stands for the link. What ends a link alone
-                // (NVMe, a network port) has that as its own speed.
-                if deep % 2 == 0 && (is_pci(next) || numbered(next, "usb")) {
-                    self.add_pcie(part, &here(), &mut parent);
+                depth += 1;
+                // A link has an upper and a lower port; the lower one represents it. An endpoint (NVMe, network
+                // port) has the link speed as its own.
+                if depth % 2 == 0 && (is_pci(next) || numbered(next, "usb")) {
+                    self.add_pcie(part, &dir(), &mut parent);
                 }
             } else if part.ends_with(".pcie") && !next.starts_with("pci") {
-                self.add_behind_pcie(part, &here(), &mut parent);
+                self.add_behind_pcie(part, &dir(), &mut parent);
             } else if numbered(part, "usb") {
-                hub = usb_id(&parts, i, speed(self.root, &here()));
-                self.add_usb(&hub, part, &here(), BusKind::Usb, &mut parent);
+                hub = usb_id(&parts, i, usb_speed(self.root, &dir()));
+                self.add_usb(&hub, part, &dir(), BusKind::Usb, &mut parent);
             } else if is_usb_port(part) && is_usb_port(next) {
                 let port = part.split_once('-').map_or(part, |(_, port)| port);
-                self.add_usb(&format!("{hub}-{port}"), part, &here(), BusKind::UsbHub, &mut parent);
+                self.add_usb(&format!("{hub}-{port}"), part, &dir(), BusKind::UsbHub, &mut parent);
             } else if part == "mmc_host" {
                 self.add_mmc(before, next, &mut parent);
             } else if numbered(part, "ata") {
@@ -81,14 +84,14 @@ impl<'a> BusTree<'a> {
 
     fn add_pcie(&mut self, id: &str, dir: &str, parent: &mut Option<String>) {
         let chip = chip(self.root, dir);
-        // Where the kernel doesn't tell the link, the board does: the VL805 has one lane of the second generation.
+        // Some kernels don't report the link of the Raspberry Pi 4's VL805: it is PCIe 2.0 x1.
         let known = chip.as_deref() == Some("VL805") && self.machine.soc.as_deref() == Some("bcm2711");
         let link = pcie(self.root, dir).or_else(|| known.then(|| ("PCIe 2.0 x1".to_owned(), 4000.0)));
         let Some((link, mbps)) = link else { return };
         self.add(id, parent, |_| Bus { chip, link: Some(link), mbps: Some(mbps), ..Bus::default() });
     }
 
-    /// The Pi 5's RP1 shows its parts beside the PCI device that they are behind.
+    /// The Pi 5's RP1: its devices are listed beside the PCI device, not below it.
     fn add_behind_pcie(&mut self, id: &str, dir: &str, parent: &mut Option<String>) {
         let root = self.root;
         let below = |dir: &str, is: fn(&str) -> bool| -> Vec<String> {
@@ -97,12 +100,12 @@ impl<'a> BusTree<'a> {
         let domains = below(dir, |name| name.starts_with("pci"));
         let ports = domains.iter().flat_map(|domain| below(domain, is_pci));
         let ends: Vec<String> = ports.flat_map(|port| below(&port, is_pci)).collect();
-        let told = ends.iter().find(|end| chip(root, end).as_deref() == Some("RP1"));
+        let reported = ends.iter().find(|end| chip(root, end).as_deref() == Some("RP1"));
         let known = self.machine.soc.as_deref() == Some("bcm2712");
-        if told.is_none() && !known {
+        if reported.is_none() && !known {
             return;
         }
-        let link = told.and_then(|end| pcie(root, end)).unwrap_or(("PCIe 2.0 x4".to_owned(), 16_000.0));
+        let link = reported.and_then(|end| pcie(root, end)).unwrap_or(("PCIe 2.0 x4".to_owned(), 16_000.0));
         self.add(id, parent, |_| Bus {
             chip: Some("RP1".to_owned()),
             link: Some(link.0),
@@ -114,9 +117,9 @@ impl<'a> BusTree<'a> {
     fn add_usb(&mut self, id: &str, device: &str, dir: &str, kind: BusKind, parent: &mut Option<String>) {
         self.add(id, parent, |this| Bus {
             kind,
-            mbps: speed(this.root, dir),
+            mbps: usb_speed(this.root, dir),
             device: Some(device.to_owned()),
-            self_powered: self_powered(this.root, dir).filter(|_| kind == BusKind::UsbHub),
+            self_powered: usb::self_powered(this.root, dir).filter(|_| kind == BusKind::UsbHub),
             ..Bus::default()
         });
     }
@@ -127,17 +130,17 @@ impl<'a> BusTree<'a> {
 
     fn add_controller(&mut self, id: &str, kind: BusKind, dir: &[&str], parent: &mut Option<String>) {
         let dir = &dir[..=dir.iter().rposition(|part| *part == id).unwrap_or(dir.len().saturating_sub(1))];
-        let deep = dir.iter().filter(|part| is_pci(part)).count();
+        let depth = dir.iter().filter(|part| is_pci(part)).count();
         self.add(id, parent, |this| {
-            // A controller in the chipset has no link of its own.
-            let link = pcie(this.root, &dir.join("/")).filter(|_| deep % 2 == 0);
+            // A controller in the chipset has no link.
+            let link = pcie(this.root, &dir.join("/")).filter(|_| depth % 2 == 0);
             let (link, mbps) = link.unzip();
             Bus { kind, link, mbps, ..Bus::default() }
         });
     }
 }
 
-/// `hostN` of an adapter, not one that the kernel makes up for USB or SATA.
+/// `hostN` of a SCSI adapter, not of USB or SATA.
 fn is_scsi_host(part: &str, before: &str, parts: &[&str]) -> bool {
     let emulated = |part: &&str| numbered(part, "usb") || numbered(part, "ata") || numbered(part, "virtio");
     numbered(part, "host") && before != "nvme" && !parts.iter().any(emulated)
@@ -150,4 +153,39 @@ fn chip(root: &Sysroot, dir: &str) -> Option<String> {
         ("0x1de4", "0x0001") => Some("RP1".to_owned()),
         _ => None,
     }
+}
+
+/// Whether the devices on a bus can together exceed its speed. A single device shares it with none.
+fn limits(bus: &Bus, buses: &[Bus], drives: &[Drive], ports: &[NetworkPort]) -> Option<bool> {
+    let speeds = link_speeds(&bus.id, buses, drives, ports, 0);
+    if speeds.len() < 2 {
+        return Some(false);
+    }
+    let ceiling = bus.ceiling.as_ref()?.theory;
+    let known: f64 = speeds.iter().flatten().sum();
+    if known > ceiling { Some(true) } else { speeds.iter().all(Option::is_some).then_some(false) }
+}
+
+/// Link speed of each device on a bus, MB/s: drives and network ports; a USB root hub counts once.
+fn link_speeds(
+    id: &str,
+    buses: &[Bus],
+    drives: &[Drive],
+    ports: &[NetworkPort],
+    depth: usize,
+) -> Vec<Option<f64>> {
+    let on = |upstream: &Option<String>| upstream.as_deref() == Some(id);
+    let mut speeds = Vec::new();
+    for child in buses.iter().filter(|child| on(&child.parent) && depth < buses.len()) {
+        match child.kind {
+            BusKind::Usb => speeds.push(child.ceiling.as_ref().map(|ceiling| ceiling.theory)),
+            _ => speeds.extend(link_speeds(&child.id, buses, drives, ports, depth + 1)),
+        }
+    }
+    speeds.extend(
+        drives.iter().filter(|drive| on(&drive.upstream)).map(|d| d.link_mbps.map(bus_ceilings::of_link)),
+    );
+    let connected = ports.iter().filter(|port| on(&port.upstream) && port.connected != Some(false));
+    speeds.extend(connected.map(|port| port.mbps.map(|mbps| mbps / 8.0)));
+    speeds
 }
