@@ -164,7 +164,7 @@ impl Adaptive {
         pieces.collect()
     }
 
-    /// What the load is worth, at any time: after the rule's decision, or with what there is.
+    /// The sustained throughput so far, bytes per second; may be called before or after the rule has decided.
     pub fn finish(&self, end: End) -> Throughput {
         let series = &self.series;
         let fresh;

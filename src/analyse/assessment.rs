@@ -1,4 +1,4 @@
-//! One look: all that a series of chunks tells about sustained throughput.
+//! One assessment of a series of chunks: sustained throughput, stalls, cliffs and steadiness.
 
 use super::{
     Estimate,
@@ -47,7 +47,7 @@ impl Assessment {
         (self.high - self.low) / 2.0 / self.mean
     }
 
-    /// Chunks that the mean stands on.
+    /// Chunks that the mean includes.
     pub fn used(&self) -> usize {
         self.seen - self.cut
     }

@@ -114,7 +114,7 @@ struct Data<'a> {
     repeated: Vec<f64>,
     /// How far repetitions of each lie apart, as a share.
     spread: Vec<f64>,
-    /// What that rests on.
+    /// Degrees of freedom of `spread`.
     degrees: usize,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Data<'a> {
         }
         let (squares, degrees) = own.iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         let common = if degrees > 0.0 { squares / degrees } else { UNKNOWN * UNKNOWN };
-        // A drive's own spread rests on few runs: what all have in common weighs in like as many more.
+        // A drive's own spread comes from few runs, so it is pooled with the common spread, weighted like `PRIOR` runs.
         let spread = own.iter().map(|(squares, n)| ((squares + PRIOR * common) / (n + PRIOR)).sqrt());
         let spread = spread.collect();
         Some(Self { trials: several, alone, repeated, spread, degrees: degrees as usize })
@@ -298,7 +298,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// How many runs what all drives have in common is worth.
+/// Weight of the common spread of all drives, in runs.
 const PRIOR: f64 = 4.0;
 /// Rounds in which each ceiling is fitted while the others stand; they hardly move after two.
 const ROUNDS: usize = 3;
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_no_answer() {
+    fn too_few_trials_give_no_ceilings() {
         assert_eq!(fit_ceilings(&[], &[]), None);
         assert_eq!(fit_ceilings(&alone(&[1.0, 1.0]), &[vec![0, 1]]), None);
         assert_eq!(fit_ceilings(&[trial(&[0], &[1.0]), trial(&[0, 1], &[1.0, 1.0])], &[vec![0, 1]]), None);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_and_instant_windows_are_borne() {
+    fn empty_and_zero_length_windows_are_accepted() {
         let mut s = Chunks::default();
         s.push(&window(0, 0, 50_000_000));
         s.push(&window(50_000_000, MIB, 0));

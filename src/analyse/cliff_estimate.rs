@@ -1,4 +1,4 @@
-//! Falls: where exactly the speed fell for good, and how fast it was before and after, each with its interval.
+//! Cliffs with intervals: the bytes written before the speed fell, and the speed before and after.
 
 use super::{
     Estimate,
@@ -23,7 +23,7 @@ pub struct CliffEstimate {
     pub gradual: bool,
 }
 
-/// Looks closer at `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes` tells those in the first n chunks.
+/// Looks closer at `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes(n)` is the number of bytes in the first n chunks.
 pub(crate) fn cliff_estimates(
     x: &[f64],
     chunk_mib: f64,
@@ -91,7 +91,7 @@ fn change_point(x: &[f64], cut: &Cut) -> Option<ChangePoint> {
     let (l, r) = (level(&y[..best]), level(&y[best..]));
     let errors: Vec<f64> = y.iter().enumerate().map(|(i, y)| y - if i < best { l } else { r }).collect();
     let variance = errors.iter().map(|e| e * e).sum::<f64>() / n as f64;
-    // Neighbours that are alike tell less than as many strangers.
+    // Correlated neighbours carry less information than independent values.
     let alike = errors.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / (n as f64 * variance);
     let alike = if alike.is_finite() { alike.clamp(0.0, 0.9) } else { 0.0 };
     let worst = least + RATIO * variance * (1.0 + alike) / (1.0 - alike);
@@ -109,7 +109,7 @@ fn line(y: &[f64], mean: f64, squares: f64) -> f64 {
     squares - slope * slope * 12.0 / (n * (n * n - 1.0))
 }
 
-/// What a part of a load is worth by itself.
+/// Sustained throughput of a part of a load, bytes per second.
 fn speed(x: &[f64], chunk_mib: f64) -> Estimate {
     match assess(x, chunk_mib) {
         Some(judged) => judged.speed(WIDEN, "batch means", true),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn nineteen_of_twenty_intervals_hold_the_place() {
+    fn intervals_of_the_change_point_cover_95_percent() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
         // From a fall that anyone sees to one that is barely accepted, in much noise.
         for (levels, noise, width) in
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_move_nothing() {
+    fn stalls_do_not_shift_the_change_point() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(6);
         let mut x = two(&mut random, 200, 500, (0.05, 0.2), 0.05);
         for at in [20, 90, 170, 195, 240, 400] {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_is_no_step() {
+    fn a_gradual_decline_is_marked_gradual() {
         let slope: Vec<f64> =
             (0..500).map(|i| 0.05 * (1.0 + f64::from(i) / 400.0) * (1.0 + 1e-3 * f64::from(i % 7))).collect();
         assert!(found(&slope).iter().all(|fall| fall.gradual) && !found(&slope).is_empty());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_after_a_fall() {
+    fn two_cliffs_are_found_one_after_the_other() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         let mut x = two(&mut random, 200, 600, (0.05, 0.2), 0.03);
         x.extend(two(&mut random, 0, 400, (0.1, 0.5), 0.03));

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_as_the_textbooks_fit_it() {
+    fn a_fitted_line_matches_the_textbook() {
         // R: x <- 1:4; y <- c(2.1, 3.9, 6.2, 7.8); confint(lm(y ~ x)): slope 1.94 ± 0.390, intercept 0.15 (below 0)
         let rows: Vec<CostSample> =
             [2.1, 3.9, 6.2, 7.8].iter().zip(1..).map(|(y, x)| row(&[1.0, f64::from(x)], *y, 1.0)).collect();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_costs_less_than_nothing() {
+    fn fitted_costs_are_not_negative() {
         let rows: Vec<CostSample> =
             (1..6).map(|x| row(&[1.0, f64::from(x)], f64::from(x) * 2.0 - 0.5, 0.1)).collect();
         let fit = CostFit::new(&rows).expect("fits");
@@ -231,7 +231,7 @@ mod tests {
 
     /// 2,000 measurements of a known truth: a file costs 3 ms, bytes pass at 20 MB/s, sync 50 ms, all to within 5 %.
     #[test]
-    fn intervals_hold_the_truth_as_often_as_they_say() {
+    fn fitted_costs_have_the_stated_coverage() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
         let sets = [(512.0, 2.1e6), (256.0, 1.05e6), (128.0, 8.4e6), (16.0, 16.8e6), (1.0, 33.6e6)];
         let truth = |files: f64, bytes: f64| 0.05 + files * 3e-3 + bytes / 20e6;

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn even_service_never_waits() {
+    fn constant_service_times_cause_no_queue() {
         let w = replay(&[window(&[1000; 500], &[])], 0.8, 1).expect("operations");
         assert_eq!((w.response.max(), w.over_100ms), (Some(1000), 0.0));
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_operations_stand_where_they_stood() {
+    fn slow_operations_keep_their_position() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let times = order(&window(&[5, 5, 5, 90, 70], &[(103, 90), (101, 70)]), 100, &mut rng);
         assert_eq!(times, [5, 70, 5, 90, 5]);

@@ -20,7 +20,7 @@ pub struct Tail {
     count: u64,
     /// Slow operations as (number, ns, how many).
     slow: Vec<(u64, u64, u64)>,
-    /// The engine tells which operations were slow; otherwise only their window is known.
+    /// The engine records which operations were slow; otherwise only their window is known.
     exact: bool,
 }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn without_slow_operations_the_window_stands_for_them() {
+    fn without_slow_operations_clusters_come_from_windows() {
         assert_eq!(tail(200_000, 16_000, 8, false).cluster(), 8.0);
         assert_eq!(tail(200_000, 2000, 1, false).cluster(), 1.0);
     }

@@ -1,11 +1,11 @@
-//! What a measured load is worth.
+//! The result of a load: sustained throughput, stalls, cliffs, and what the load was too short to show.
 
 use serde::{Deserialize, Serialize};
 
 use super::Estimate;
 use crate::units::Ended;
 
-/// How measuring ended, told by whoever ran the load.
+/// How measuring ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -63,11 +63,11 @@ pub struct Throughput {
     pub seconds: f64,
     /// Bytes at the beginning that the estimate leaves out: fast cache, warming up.
     pub discarded: u64,
-    /// Bytes that the estimate stands on.
+    /// Bytes that the estimate includes.
     pub used: u64,
     /// Bytes in a chunk.
     pub chunk: u64,
-    /// Bytes that the precision asked for would need in all, where that can be told.
+    /// Bytes that the precision asked for would need in all, where that can be computed.
     pub bytes_needed: Option<u64>,
     /// Stalls.
     pub stalls: StallSummary,

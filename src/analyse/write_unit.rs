@@ -17,7 +17,7 @@ pub struct WriteUnit {
 const OTHER: f64 = 0.02;
 /// Surer than this, or nothing is said.
 const SURE: f64 = 0.9;
-/// A step smaller than this share is nobody's concern.
+/// A smaller step, as a share, is not reported.
 const VISIBLE: f64 = 0.1;
 
 /// Finds the unit in (bytes, seconds, error of seconds) of transfers; `None` where none is visible.

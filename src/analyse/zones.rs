@@ -105,7 +105,7 @@ impl Zones {
         seen.total = (seen.total.0.saturating_add(window.bytes), seen.total.1 + window.seconds());
     }
 
-    /// What the finest complete level tells; with no level complete the mean of what there is, unbounded; `None` of
+    /// The estimate from the finest complete level; with no level complete the mean of what there is, unbounded; `None` of
     /// nothing.
     pub fn finish(&self) -> Option<Zoned> {
         let good = |s: &&PointSamples| s.bytes > 0 && s.seconds > 0.0;
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_short_it_says_so() {
+    fn an_interrupted_load_is_marked_so() {
         let mut zones = Zones::new(0.05);
         assert_eq!(zones.finish(), None);
         let place = zones.next(1000, 0)[0];

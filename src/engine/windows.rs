@@ -1,6 +1,6 @@
 //! The recorder that engines share: operations in, windows out, in flat memory.
 //!
-//! It has two halves. A [`Recorder`] stands beside the I/O and only notes latencies; a [`Collector`] turns what it
+//! It has two halves. A [`Recorder`] runs in the I/O thread and only records latencies; a [`Collector`] turns what it
 //! noted into windows on the watcher's thread, so that sorting and counting delay no operation.
 
 use crate::units::{Direction, Histogram, SlowOp, Window};

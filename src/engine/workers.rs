@@ -200,7 +200,7 @@ impl Turn<'_> {
         }
     }
 
-    /// An operation failed: nothing more is tried. The first failure is told.
+    /// An operation failed: the job submits nothing more. Only the first failure is kept.
     pub(super) fn failed(&mut self, what: &str, offset: u64, error: &io::Error, now: u64) {
         self.lane.stop.store(true, Ordering::Relaxed);
         self.progress.recorder.failed(now);
@@ -346,7 +346,7 @@ fn wait_until_ready(inbox: &Receiver<WorkerEvent>, workers: usize) -> Result<(),
 struct Session {
     lanes: Vec<Arc<Lane>>,
     collectors: Vec<Collector>,
-    /// Jobs that were told to stop show nothing more.
+    /// Jobs that were stopped pass on no more windows.
     deaf: Vec<bool>,
     ended: usize,
 }

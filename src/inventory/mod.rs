@@ -6,6 +6,7 @@ mod blocks;
 mod boards;
 mod bus;
 mod bus_ceilings;
+mod bus_limits;
 mod capture;
 mod card;
 mod device_path;
@@ -85,7 +86,8 @@ impl Inventory {
         blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
         identity::mark_shared_serials(&mut drives);
         device_path::sort(&mut drives);
-        let buses = topology.finish(&drives, &ports);
+        let mut buses = topology.finish();
+        bus_limits::mark(&mut buses, &drives, &ports);
         Self { machine, buses, drives, ports, layers, mounts, swaps }
     }
 }

@@ -1,7 +1,7 @@
 //! `fio`: the field's reference, run as a program.
 //!
-//! Its windows are what it tells every quarter of a second, its latencies are in its own buckets of 1.6 %, its clock
-//! counts in ms, and it can't stop one job of several: a job that was told to stop shows nothing more and ends with the
+//! Its windows are the status it prints every quarter of a second, its latencies are in its own buckets of 1.6 %, its clock
+//! counts in ms, and it can't stop one job of several: a stopped job passes on no more windows and ends with the
 //! others. Its `verify` stamps are its own. What it writes is random within a block, and much the same from block to block.
 
 use std::{

@@ -76,7 +76,7 @@ impl Link {
     }
 }
 
-/// A modelled drive at work. Time is told to it; the same seed and the same operations give the same times.
+/// A modelled drive at work. It has no clock: the caller passes the time. The same seed and the same operations give the same times.
 #[derive(Debug, Clone)]
 pub struct SimDrive {
     model: Model,

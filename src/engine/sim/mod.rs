@@ -1,6 +1,6 @@
 //! `sim`: modelled drives in virtual time.
 //!
-//! The drive itself ([`SimDrive`]) is told the time and has no clock, so that the same model can also be served in real
+//! The drive itself ([`SimDrive`]) has no clock and is passed the time, so that the same model can also be served in real
 //! time. Here time is virtual: thousands of drives are measured in seconds, and the same seed gives the same windows.
 
 mod board;

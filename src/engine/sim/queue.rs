@@ -47,7 +47,7 @@ pub(super) struct EventQueue {
     pub now_ns: u64,
     lines: Vec<DriveLine>,
     times: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// What stands behind `times`; free places are used again.
+    /// The events that `times` refers to; free slots are reused.
     events: Vec<QueueEvent>,
     unused: Vec<usize>,
     made: u64,

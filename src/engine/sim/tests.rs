@@ -203,7 +203,7 @@ fn errors_end_a_job_and_only_that() {
 }
 
 #[test]
-fn a_lying_capacity_loses_what_is_beyond() {
+fn writes_beyond_a_false_capacity_are_lost() {
     let mut sim = one(Model { real_capacity: Some(4 * MIB), ..drive() });
     let verify = |direction| Load { verify: true, ..load(direction, 65_536, 1) };
     let (outcomes, _) = run(&mut sim, &[job(verify(Direction::Write), 8 * MIB)]);
@@ -213,7 +213,7 @@ fn a_lying_capacity_loses_what_is_beyond() {
 }
 
 #[test]
-fn a_drive_dies() {
+fn a_failed_drive_stops_its_job() {
     let faults = Faults { dies_after: Some(3 * MIB), ..Faults::default() };
     let (outcomes, _) =
         run(&mut one(Model { faults, ..drive() }), &[job(load(Direction::Write, MIB, 1), 8 * MIB)]);
@@ -244,7 +244,7 @@ fn a_flush_costs_only_what_was_written_and_death_lasts() {
 }
 
 #[test]
-fn refuses_what_can_not_be() {
+fn impossible_models_are_refused() {
     let refused =
         |job: Job| one(drive()).run(&[job], &Cancel::default(), &mut |_, _| Flow::Continue).is_err();
     let good = job(load(Direction::Write, 4096, 1), MIB);

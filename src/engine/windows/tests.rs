@@ -68,7 +68,7 @@ fn slow_operations_are_those_beyond_all_before() {
 }
 
 #[test]
-fn the_threshold_is_the_centile_that_it_says() {
+fn the_slow_threshold_is_the_99_5th_percentile() {
     let mut tail = SlowThreshold::default();
     (1..=100_000u64).for_each(|ns| tail.count(ns));
     tail.settle();
@@ -79,7 +79,7 @@ fn the_threshold_is_the_centile_that_it_says() {
 }
 
 #[test]
-fn mixed_loads_tell_reads_apart() {
+fn mixed_loads_record_reads_separately() {
     let mut job = job(4096, 4096 * 1000);
     job.load.direction = Direction::Mixed { read_percent: 50 };
     let (windows, totals) = feed(&job, (0..1000).map(|i| if i % 2 == 0 { 1_000 } else { 9_000 }));
