@@ -130,16 +130,21 @@ impl Inventory {
         })
     }
 
+    /// The drives that carry the partition or file at this path, which is swapped to.
+    pub fn drives_of_swap(&self, swap: &str) -> Vec<&Drive> {
+        let under = match self.block_at_path(swap) {
+            Some(block) => self.under([block]),
+            None if swap.starts_with("/dev/") => Under::default(),
+            None => self.mount_of(swap).map(|mount| self.under_mount(mount)).unwrap_or_default(),
+        };
+        under.drives
+    }
+
     /// The drives that are swapped to, through files and layers.
     pub fn swap_drives(&self) -> Vec<&Drive> {
         let mut drives: Vec<&Drive> = Vec::new();
         for swap in &self.swaps {
-            let under = match self.block_at_path(swap) {
-                Some(block) => self.under([block]),
-                None if swap.starts_with("/dev/") => continue,
-                None => self.mount_of(swap).map(|mount| self.under_mount(mount)).unwrap_or_default(),
-            };
-            for drive in under.drives {
+            for drive in self.drives_of_swap(swap) {
                 if !drives.iter().any(|seen| seen.name == drive.name) {
                     drives.push(drive);
                 }

@@ -8,7 +8,7 @@ mod store;
 mod summary;
 mod writer;
 
-pub use event::{End, Event, How, Resume, SCHEMA, StandbyResult, Start, TaskResult, When};
+pub use event::{End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, TaskResult, When};
 pub use imported::{Half, Imported, Said, Told};
 pub use progress::Done;
 pub use reader::{ReadError, Reader};

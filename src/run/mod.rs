@@ -1,11 +1,14 @@
 //! Carries a plan out step by step, appends to the record, and undoes what it set up on any exit.
 
+mod journal;
+mod leftovers;
 mod lock;
 mod measure;
 mod move_drives;
 mod open_targets;
 mod scratch;
 mod scratch_dir;
+mod scratch_name;
 mod standby;
 mod tasks;
 mod zones;
@@ -17,10 +20,11 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+pub use journal::host;
+pub use leftovers::{Kept, Leftover, sweep, sweep_directory};
 pub use lock::{Lock, LockError};
 pub use measure::{Progress, Seen, Site, measure};
 pub use move_drives::{Move, Wanted, movable};
-pub use scratch::{Swept, sweep, sweep_directory};
 
 use crate::{
     conditions::{Moved, Preflight, ProcessorWatch, Snapshot},
@@ -31,7 +35,7 @@ use crate::{
     sysroot::Sysroot,
     target::{Kind, Target},
     tools::ToolError,
-    units::{Direction, Ended, Load, Outcome, Pattern, percent, size},
+    units::{Direction, Ended, Load, Outcome, Pattern, percent, shell_word, size},
 };
 
 /// Why a step can't be done. What was measured before stands.
@@ -73,12 +77,14 @@ pub enum RunError {
     },
     /// The file made for the loads is still there.
     #[error(
-        "{path} is left ({source}); the next start of drivebench removes it, or rm -r {path}",
-        path = path.display()
+        "{path} is left ({source}); the next run or `drivebench cleanup` removes it, or: {command} {path}",
+        path = shell_word(&path.to_string_lossy())
     )]
     Leftover {
         /// What is left.
         path: PathBuf,
+        /// The command that removes it.
+        command: &'static str,
         /// What the system said.
         source: io::Error,
     },
@@ -111,6 +117,9 @@ pub enum RunError {
          with --store DIR"
     )]
     StoreWakes(String),
+    /// What must be undone can't be written down, so nothing is changed.
+    #[error("the journal of what must be undone can't be written: {0}")]
+    Journal(io::Error),
     /// The record can't be written on, so no result would be kept.
     #[error("the record can't be written: {0}")]
     Record(#[from] io::Error),

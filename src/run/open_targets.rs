@@ -11,7 +11,7 @@ use std::{
 
 use rustix::fs::{Advice, OFlags, fadvise};
 
-use super::{RunError, scratch::Scratch, scratch_dir::Folder};
+use super::{RunError, journal::Journal, leftovers::patiently, scratch::Scratch, scratch_dir::Folder};
 use crate::{
     conditions::Moved,
     engine::{Cancel, FileTarget},
@@ -31,36 +31,31 @@ struct Open {
     fell: bool,
 }
 
-/// How long removing a file may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// How often a wait looks whether someone asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The files of a plan's targets, in their order.
 #[derive(Debug)]
 pub struct Files {
-    store: PathBuf,
-    run: String,
+    journal: Journal,
     open: Vec<Option<Open>>,
     folders: Vec<Option<Folder>>,
     moved: Vec<Moved>,
 }
 
 impl Files {
-    /// Nothing is open yet. `store` and `run` name what must be cleaned up after a crash.
+    /// Nothing is open yet. What must be cleaned up after a crash is in the journal of `run`, in the store.
     pub fn new(targets: usize, store: &Path, run: &str) -> Self {
         let open = (0..targets).map(|_| None).collect();
         let folders = (0..targets).map(|_| None).collect();
-        let (store, run) = (store.to_owned(), run.to_owned());
-        Self { store, run, open, folders, moved: vec![Moved::default(); targets] }
+        let journal = Journal::open(store, run);
+        Self { journal, open, folders, moved: vec![Moved::default(); targets] }
     }
 
     /// Makes a target's scratch file, removing the one before; gives its name where it has one.
     pub fn make(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError> {
         self.close(at)?;
-        let name = format!("{}{at}", self.run);
-        let scratch = Scratch::create(&target.path, bytes, &self.store, &name)
+        let scratch = Scratch::create(&target.path, bytes, &self.journal, at)
             .map_err(|source| RunError::Scratch { dir: target.path.clone(), bytes, source })?;
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
@@ -101,13 +96,18 @@ impl Files {
     }
 
     /// The directory of a target for files of our own, made at its first use.
-    pub fn folder(&mut self, at: usize, target: &Target) -> Result<&Folder, RunError> {
+    pub(super) fn folder(&mut self, at: usize, target: &Target) -> Result<&Folder, RunError> {
         let folder = match self.folders[at].take() {
             Some(folder) => folder,
-            None => Folder::create(&target.path, &self.store, &format!("{}{at}", self.run))
+            None => Folder::create(&target.path, &self.journal, at)
                 .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
         };
         Ok(self.folders[at].insert(folder))
+    }
+
+    /// What the run must undo.
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// Notes whether the last load on this target fell off a cliff.
@@ -153,28 +153,13 @@ impl Files {
     pub fn close(&mut self, at: usize) -> Result<(), RunError> {
         if let Some(folder) = self.folders[at].take() {
             let path = folder.path().to_owned();
-            patiently(path, move || folder.remove())?;
+            patiently(move || folder.remove())
+                .map_err(|source| RunError::Leftover { path, command: "rm -r", source })?;
         }
         let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
         let path = scratch.path().map(Path::to_owned).unwrap_or_default();
-        patiently(path, move || scratch.remove())
-    }
-}
-
-/// Removes what is at `path`, but not for ever: the kernel removes nothing while an operation on it hangs, and nobody
-/// should wait for a dead drive.
-fn patiently(
-    path: PathBuf,
-    remove: impl FnOnce() -> Result<(), (PathBuf, io::Error)> + Send + 'static,
-) -> Result<(), RunError> {
-    let (done, removed) = mpsc::channel();
-    std::thread::spawn(move || done.send(remove()));
-    match removed.recv_timeout(PATIENCE) {
-        Ok(removed) => removed.map_err(|(path, source)| RunError::Leftover { path, source }),
-        Err(_) => {
-            let source = io::Error::new(io::ErrorKind::TimedOut, "the drive doesn't answer");
-            Err(RunError::Leftover { path, source })
-        }
+        patiently(move || scratch.remove())
+            .map_err(|source| RunError::Leftover { path, command: "rm", source })
     }
 }
 

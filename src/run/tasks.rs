@@ -25,7 +25,7 @@ pub(super) fn run(
     let mut slept = None;
     match &errand.task {
         Task::Pause { seconds } => pause(*seconds, setting),
-        Task::Standby { device, patience } => slept = Some(sleep(device, *patience, target, setting)?),
+        Task::Standby { device, patience } => slept = Some(sleep(device, *patience, target, files, setting)?),
         Task::WriteFiles { set, seed, seconds, .. } => {
             let folder = files.folder(errand.target, target)?;
             return Ok(folder.work(Work::Write { set: *set, seed: *seed }, *seconds, setting.cancel));
@@ -58,6 +58,7 @@ fn sleep(
     device: &str,
     patience: f64,
     target: &Target,
+    files: &Files,
     setting: &RunContext<'_>,
 ) -> Result<StandbyResult, RunError> {
     let store = setting.store.to_str().and_then(|path| Target::resolve(setting.inventory, path).ok());
@@ -66,7 +67,7 @@ fn sleep(
         return Err(RunError::StoreWakes(device.to_owned()));
     }
     let before = Snapshot::take(setting.sysroot, &target.drives);
-    let slept = standby::send(device, patience, &System::default(), &mut |seconds| {
+    let slept = standby::send(device, patience, files.journal(), &System::default(), &mut |seconds| {
         pause(seconds, setting);
         !setting.cancel.is_set()
     })?;
