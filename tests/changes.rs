@@ -44,7 +44,8 @@ fn errors(attempt: &str) -> Vec<String> {
         .output()
         .expect("rustc stands beside cargo");
     let said = String::from_utf8(output.stderr).expect("UTF-8");
-    let codes = said.lines().filter_map(|line| Some(line.split_once("error[")?.1.split_once(']')?.0.to_owned()));
+    let codes =
+        said.lines().filter_map(|line| Some(line.split_once("error[")?.1.split_once(']')?.0.to_owned()));
     let codes: Vec<String> = codes.collect();
     assert_eq!(output.status.success(), codes.is_empty(), "{said}");
     codes
@@ -62,7 +63,7 @@ fn a_change_without_its_right_does_not_compile() {
         ("runner.ask(&standby);", "E0308"),
         ("runner.ask(&standby.query);", "E0616"),
         // It runs only with its right: not without, not with something else, not with the right to another change.
-        ("standby.run(runner);", "E0061"),
+        ("standby.run();", "E0061"),
         ("standby.run(&(), runner);", "E0277"),
         ("standby.run(&claim, runner);", "E0277"),
         // A right can't be made up or kept for later.

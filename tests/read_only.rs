@@ -3,11 +3,7 @@
 #[path = "support/cli.rs"]
 mod cli;
 
-use std::{
-    fs,
-    path::Path,
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
 
 use cli::{Cli, names};
 
@@ -76,8 +72,10 @@ impl Place {
             let done = cli.run(["run", "baseline", "--wait", "--max-bytes", "2MiB", "--bs", "64k", path]);
             assert_eq!(done.code, 0, "{}", done.err);
         }
-        let mut runs: Vec<String> =
-            names(&cli.store()).iter().filter_map(|name| name.strip_suffix(".jsonl.gz").map(str::to_owned)).collect();
+        let mut runs: Vec<String> = names(&cli.store())
+            .iter()
+            .filter_map(|name| name.strip_suffix(".jsonl.gz").map(str::to_owned))
+            .collect();
         runs.sort();
         assert_eq!(runs.len(), 2);
         let left = drive.path().canonicalize().expect("is there").join(".drivebench-rabc0.scratch");
@@ -103,7 +101,8 @@ impl Place {
 fn commands_that_look_write_only_the_index_and_delete_nothing() {
     let place = Place::new();
     let store = place.cli.store().canonicalize().expect("a store");
-    let index = |path: &Path| path.parent() == Some(&store) && path.file_stem().is_some_and(|name| name == "index");
+    let index =
+        |path: &Path| path.parent() == Some(&store) && path.file_stem().is_some_and(|name| name == "index");
     let [first, second] = &place.runs[..] else { panic!("two runs") };
     let commands: [&[&str]; 11] = [
         &["list"],
@@ -138,7 +137,8 @@ fn a_report_writes_only_its_own_directory() {
     let home = Cli::directory();
     let out = home.path().canonicalize().expect("a directory").join("page");
     let may = |path: &Path| {
-        path.starts_with(home.path()) || path.parent() == Some(&store) && path.file_stem().is_some_and(|n| n == "index")
+        path.starts_with(home.path())
+            || path.parent() == Some(&store) && path.file_stem().is_some_and(|n| n == "index")
     };
     let before = place.left();
     let (_, calls) = traced(&place.cli, &["report", "--out", out.to_str().expect("UTF-8"), &place.runs[0]]);

@@ -105,14 +105,23 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "makes directories and other files",
-        &["create_dir", "create_dir_all", "mkdir*", "mknod*", "DirBuilder", "symlink", "symlinkat", "hard_link"],
+        &[
+            "create_dir",
+            "create_dir_all",
+            "mkdir*",
+            "mknod*",
+            "DirBuilder",
+            "symlink",
+            "symlinkat",
+            "hard_link",
+        ],
         &["cli/bay.rs", "cli/report.rs", "record/store.rs", "run/journal.rs", "run/scratch_dir.rs"],
     ),
-    ("changes the length of files", &["set_len", "truncate", "ftruncate", "fallocate"], &[
-        "engine/target.rs",
-        "record/store.rs",
-        "run/scratch.rs",
-    ]),
+    (
+        "changes the length of files",
+        &["set_len", "truncate", "ftruncate", "fallocate"],
+        &["engine/target.rs", "record/store.rs", "run/scratch.rs"],
+    ),
     (
         "removes files",
         &["remove_file", "remove_dir", "remove_dir_all", "unlink", "unlinkat", "rmdir"],
@@ -487,7 +496,10 @@ fn doors_are_found_however_they_are_written() {
 #[test]
 fn what_is_no_door_passes() {
     for (file, text) in [
-        ("advise/mod.rs", "fn f() { File::open(path); fs::read(path); list.remove(0); text.write(x); mount(x) }"),
+        (
+            "advise/mod.rs",
+            "fn f() { File::open(path); fs::read(path); list.remove(0); text.write(x); mount(x) }",
+        ),
         ("advise/mod.rs", "// fs::write\nfn f() { g(\"fs::write\") }"),
         ("advise/mod.rs", "#[cfg(test)]\nmod tests {\n fn f() { fs::write(path, x) }\n}"),
         ("cli/mod.rs", "use crate::args::Command; fn f() { Command::List; inventory.mount.path }"),

@@ -13,7 +13,7 @@ use crate::{
     findings::{Column, Table},
     import::files,
     inventory::{Inventory, Machine},
-    record::{Host, End, Event, How, Imported, SCHEMA, Said, Start, Store},
+    record::{End, Event, Host, How, Imported, SCHEMA, Said, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},

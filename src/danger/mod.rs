@@ -63,7 +63,7 @@ impl Claim {
             return Err(refused(Why::Opened(user)));
         }
         if !refusal::consents(&drive, erase) && !is_blank(&mut held).map_err(|e| refused(Why::System(e)))? {
-            return Err(refused(Why::Unknown));
+            return Err(refused(Why::Unknown(refusal::consent(&drive))));
         }
         Ok(Self { drive, _held: held })
     }

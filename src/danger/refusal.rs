@@ -11,6 +11,7 @@ use rustix::fs::{major, minor};
 use crate::{
     inventory::{Block, Drive, Inventory, Layer, Mount},
     sysroot::Sysroot,
+    units::shell_word,
 };
 
 /// The system is on what is mounted at these.
@@ -39,10 +40,10 @@ pub enum Why {
     #[error("{0} is on it")]
     Carries(String),
     /// The system swaps to it.
-    #[error("the system swaps to it: swapoff {0}")]
+    #[error("the system swaps to it: swapoff {}", shell_word(.0))]
     Swap(String),
     /// Filesystems on it are mounted.
-    #[error("it is mounted: umount {}", .0.join(" "))]
+    #[error("it is mounted: umount {}", .0.iter().map(|path| shell_word(path)).collect::<Vec<_>>().join(" "))]
     Mounted(Vec<String>),
     /// Something is built on it.
     #[error("it is part of {}", .0.join(", "))]
@@ -56,8 +57,8 @@ pub enum Why {
         consent: String,
     },
     /// It is not blank, but nothing on it is known.
-    #[error("its first or last MiB is not blank: add --erase and its serial if that may be lost")]
-    Unknown,
+    #[error("it is not blank, and what it holds is not known: add --erase {0} if that may be lost")]
+    Unknown(String),
     /// It can't be written.
     #[error("it is write-protected")]
     ReadOnly,
@@ -65,7 +66,9 @@ pub enum Why {
     #[error("{0} has it open: end that first")]
     Opened(String),
     /// The kernel or another program has it for itself.
-    #[error("the system or another program holds it exclusively, such as an imported ZFS pool: release it first")]
+    #[error(
+        "the system or another program holds it exclusively, such as an imported ZFS pool: release it first"
+    )]
     Busy,
     /// Another drive has its path now.
     #[error("its path leads to another drive now: try again")]
@@ -106,7 +109,8 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     if !mounted.is_empty() {
         return Err(Why::Mounted(mounted));
     }
-    let above = inventory.layers.iter().filter(|layer| inventory.under([Block::Layer(layer)]).drives.iter().any(is));
+    let above =
+        inventory.layers.iter().filter(|layer| inventory.under([Block::Layer(layer)]).drives.iter().any(is));
     let mut built: Vec<String> = above.map(describe).collect();
     // What isn't read as a layer holds it nevertheless.
     let is_layer = |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name);
@@ -156,7 +160,7 @@ fn holds(drive: &Drive) -> Vec<String> {
 }
 
 /// The name by which people say that a drive may be erased: its serial, where no other drive has it.
-fn consent(drive: &Drive) -> String {
+pub(super) fn consent(drive: &Drive) -> String {
     let serial = drive.serial.clone().filter(|_| !drive.shared_serial);
     serial.unwrap_or_else(|| drive.identity())
 }

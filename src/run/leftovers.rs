@@ -394,6 +394,7 @@ mod tests {
         rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::RUSR, 0).expect("a fifo");
         assert_eq!(why(&sweep(&place.store)), ["it is not a plain file, look at it first"]);
         fs::create_dir(place.dir.join(".drivebench-rdir0.scratch")).expect("a directory of that name");
+        fs::remove_file(&other).expect("removes");
         assert_eq!(sweep_directory(&place.dir), []);
         assert!(path.exists() && thesis.exists());
     }

@@ -15,9 +15,8 @@ pub(super) fn of(run: &str, at: usize, suffix: &str) -> String {
 
 /// Whether this is such a name.
 pub(super) fn is_scratch(path: &Path, suffix: &str) -> bool {
-    let is_run = |run: &str| {
-        run.starts_with('r') && run.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-    };
+    let is_run =
+        |run: &str| run.starts_with('r') && run.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     middle(path, suffix).is_some_and(is_run)
 }
 
