@@ -7,6 +7,9 @@ use std::{fs, path::Path, process::Command};
 
 use cli::{Cli, names};
 
+const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records-v1");
+const RUNS: [&str; 2] = ["rbase1", "rbase2"];
+
 /// System calls that change files, drives or the system, and those that open files or talk to devices.
 const WATCHED: &str = "open,openat,openat2,creat,unlink,unlinkat,rmdir,rename,renameat,renameat2,mkdir,mkdirat,mknod,\
     mknodat,link,linkat,symlink,symlinkat,truncate,ftruncate,fallocate,chmod,fchmod,fchmodat,fchmodat2,chown,fchown,\
@@ -25,7 +28,9 @@ fn traced(cli: &Cli, args: &[&str]) -> (String, Vec<String>) {
     let log = cli.store().with_file_name("strace.log");
     let plain = cli.command(args);
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-s", "4096", "-e", &format!("trace={WATCHED}"), "-o"]).arg(&log);
+    // Not every architecture has all of them.
+    let watched = WATCHED.replace(',', ",?");
+    command.args(["-f", "-qq", "-s", "4096", "-e", &format!("trace=?{watched}"), "-o"]).arg(&log);
     command.arg(plain.get_program()).args(plain.get_args()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = command.output().expect("strace is needed for this test: apt install strace");
@@ -61,23 +66,16 @@ fn wrong(calls: &[String], may: &dyn Fn(&Path) -> bool) -> Vec<String> {
 struct Place {
     cli: Cli,
     drive: tempfile::TempDir,
-    runs: Vec<String>,
 }
 
 impl Place {
     fn new() -> Self {
         let (cli, drive) = (Cli::new(), Cli::directory());
-        let path = drive.path().to_str().expect("UTF-8");
-        for _ in 0..2 {
-            let done = cli.run(["run", "baseline", "--wait", "--max-bytes", "2MiB", "--bs", "64k", path]);
-            assert_eq!(done.code, 0, "{}", done.err);
+        fs::create_dir_all(cli.store()).expect("creates");
+        for run in RUNS {
+            let name = format!("{run}.jsonl.gz");
+            fs::copy(Path::new(RECORDS).join(&name), cli.store().join(&name)).expect("copies");
         }
-        let mut runs: Vec<String> = names(&cli.store())
-            .iter()
-            .filter_map(|name| name.strip_suffix(".jsonl.gz").map(str::to_owned))
-            .collect();
-        runs.sort();
-        assert_eq!(runs.len(), 2);
         let left = drive.path().canonicalize().expect("is there").join(".drivebench-rabc0.scratch");
         fs::write(&left, "left").expect("writes");
         let journals = cli.store().join("journals");
@@ -89,7 +87,7 @@ impl Place {
             serde_json::json!({"line": "made", "id": 0, "file": {"uid": uid, "inode": null}}).to_string(),
         ];
         fs::write(journals.join("rabc.0"), lines.join("\n") + "\n").expect("writes");
-        Self { cli, drive, runs }
+        Self { cli, drive }
     }
 
     fn left(&self) -> (Vec<String>, Vec<String>) {
@@ -103,7 +101,7 @@ fn commands_that_look_write_only_the_index_and_delete_nothing() {
     let store = place.cli.store().canonicalize().expect("a store");
     let index =
         |path: &Path| path.parent() == Some(&store) && path.file_stem().is_some_and(|name| name == "index");
-    let [first, second] = &place.runs[..] else { panic!("two runs") };
+    let [first, second] = RUNS;
     let commands: [&[&str]; 11] = [
         &["list"],
         &["list", "--format", "json"],
@@ -141,7 +139,7 @@ fn a_report_writes_only_its_own_directory() {
             || path.parent() == Some(&store) && path.file_stem().is_some_and(|n| n == "index")
     };
     let before = place.left();
-    let (_, calls) = traced(&place.cli, &["report", "--out", out.to_str().expect("UTF-8"), &place.runs[0]]);
+    let (_, calls) = traced(&place.cli, &["report", "--out", out.to_str().expect("UTF-8"), RUNS[0]]);
     assert_eq!(wrong(&calls, &may), [""; 0]);
     assert_eq!((place.left(), names(home.path())), (before, vec!["page".to_owned()]));
 }

@@ -109,8 +109,10 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     if !mounted.is_empty() {
         return Err(Why::Mounted(mounted));
     }
-    let above =
-        inventory.layers.iter().filter(|layer| inventory.under([Block::Layer(layer)]).drives.iter().any(is));
+    let above = inventory
+        .layers
+        .iter()
+        .filter(|layer| inventory.stack_of([Block::Layer(layer)]).drives.iter().any(is));
     let mut built: Vec<String> = above.map(describe).collect();
     // What isn't read as a layer holds it nevertheless.
     let is_layer = |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name);

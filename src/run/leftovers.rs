@@ -125,7 +125,10 @@ impl Known {
     /// Refuses another file than the one that was made.
     fn check(self, file: &File) -> io::Result<()> {
         let ours = match self {
-            Self::As(made) => FileId::of(file)? == made,
+            Self::As(made) => {
+                let now = FileId::of(file)?;
+                now.uid == made.uid && (made.inode.is_none() || now.inode == made.inode)
+            }
             Self::Empty => file.metadata()?.len() == 0,
             Self::ByName => true,
         };

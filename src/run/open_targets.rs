@@ -13,7 +13,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{RunError, journal::Journal, leftovers::patiently, scratch::Scratch, scratch_dir::Folder};
 use crate::{
-    conditions::Moved,
+    conditions::BytesMoved,
     engine::{Cancel, FileTarget},
     target::{Kind, Target},
     units::Outcome,
@@ -40,7 +40,7 @@ pub struct Files {
     journal: Journal,
     open: Vec<Option<Open>>,
     folders: Vec<Option<Folder>>,
-    moved: Vec<Moved>,
+    moved: Vec<BytesMoved>,
 }
 
 impl Files {
@@ -49,7 +49,7 @@ impl Files {
         let open = (0..targets).map(|_| None).collect();
         let folders = (0..targets).map(|_| None).collect();
         let journal = Journal::open(store, run);
-        Self { journal, open, folders, moved: vec![Moved::default(); targets] }
+        Self { journal, open, folders, moved: vec![BytesMoved::default(); targets] }
     }
 
     /// Makes a target's scratch file, removing the one before; gives its name where it has one.
@@ -90,7 +90,7 @@ impl Files {
     }
 
     /// Takes account of what something else than a load moved on this target.
-    pub fn add(&mut self, at: usize, moved: Moved) {
+    pub fn add(&mut self, at: usize, moved: BytesMoved) {
         self.moved[at].read += moved.read;
         self.moved[at].written += moved.written;
     }
@@ -123,7 +123,7 @@ impl Files {
     }
 
     /// What loads moved on each target.
-    pub fn moved(&self) -> &[Moved] {
+    pub fn moved(&self) -> &[BytesMoved] {
         &self.moved
     }
 
