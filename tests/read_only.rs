@@ -106,7 +106,7 @@ fn commands_that_look_write_only_the_index_and_delete_nothing() {
         &["list"],
         &["list", "--format", "json"],
         &["results"],
-        &["results", "list", "--since", "2026-01-01"],
+        &["results", "list", "--since", "2000-01-01"],
         &["results", "show", first, second],
         &["results", "show", "--format", "json", first],
         &["results", "compare", first, second],
