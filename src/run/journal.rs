@@ -179,6 +179,7 @@ impl Drop for Open {
 
 impl FileId {
     /// Of an open file or directory.
+    #[allow(clippy::unnecessary_cast, reason = "the type of a filesystem is narrower on 32-bit machines")]
     pub fn of(file: &File) -> io::Result<Self> {
         let data = file.metadata()?;
         let renumbered = fstatfs(file).is_ok_and(|about| RENUMBERED.contains(&(about.f_type as i64)));
