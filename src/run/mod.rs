@@ -2,7 +2,7 @@
 
 mod act;
 mod execute;
-mod journal;
+pub(crate) mod journal;
 mod leftovers;
 mod local;
 mod lock;
