@@ -305,7 +305,7 @@ fn ten_kills_leave_ten_readable_records_and_nothing_else() {
         let mut running = cli.start(long(fs.path()));
         // At a random moment: before the first load, or after some bytes of it.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        running.wait_for("scratch");
+        running.wait_for("act");
         if state >> 62 > 0 {
             running.wait_for("progress");
         }
