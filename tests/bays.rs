@@ -14,8 +14,8 @@ use drivebench::{
     inventory::{Content, Drive, Mount, Partition},
     plan::{Act, Plan, Step, StepId},
     record::{Done, End, Event, How, Progress},
-    run::Modelled,
     report::{Format, Style, render},
+    run::Modelled,
     target::Target,
 };
 use modelled::ask;

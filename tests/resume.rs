@@ -13,8 +13,8 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        Ask, Baseline, Bays, Cliff, Experiment, Extra, LoadName, PageCache, REGISTER, Sizes, SmallFiles, Spinup,
-        Together,
+        Ask, Baseline, Bays, Cliff, Experiment, Extra, LoadName, PageCache, REGISTER, Sizes, SmallFiles,
+        Spinup, Together,
     },
     inventory::Drive,
     plan::{Act, Plan, StepId},

@@ -49,14 +49,13 @@ impl Rules {
     /// All looks in ascending order; the last one is the budget.
     pub(crate) fn looks(&self) -> Vec<u64> {
         let growth = if self.growth.is_finite() { self.growth.max(1.05) } else { 1.25 };
-        let mut looks: Vec<u64> =
-            std::iter::successors(Some(self.first.max(1) as f64), |w| Some(w * growth))
-                .take_while(|&w| w < self.budget as f64)
-                .map(|w| w as u64)
-                .chain(self.w_min)
-                .chain([self.budget])
-                .filter(|&w| w <= self.budget)
-                .collect();
+        let mut looks: Vec<u64> = std::iter::successors(Some(self.first.max(1) as f64), |w| Some(w * growth))
+            .take_while(|&w| w < self.budget as f64)
+            .map(|w| w as u64)
+            .chain(self.w_min)
+            .chain([self.budget])
+            .filter(|&w| w <= self.budget)
+            .collect();
         looks.sort_unstable();
         looks.dedup();
         looks

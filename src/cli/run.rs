@@ -197,8 +197,7 @@ fn ask(args: &Options, targets: Vec<Target>, experiment: &dyn Experiment) -> any
         _ => (Rules::standard(), 30.0),
     };
     // No drive holds more than 2^60 bytes, and sums of less don't overflow.
-    let max_bytes =
-        args.max_bytes.or(experiment.max_bytes()).unwrap_or(rules.budget * MIB).min(1 << 60);
+    let max_bytes = args.max_bytes.or(experiment.max_bytes()).unwrap_or(rules.budget * MIB).min(1 << 60);
     let rules = Rules {
         precision: args.precision.unwrap_or(rules.precision),
         budget: max_bytes.div_ceil(MIB),

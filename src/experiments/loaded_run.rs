@@ -113,10 +113,7 @@ impl Gathered {
                 self.flags.retain(|flag| flag != STOPPED);
                 self.end = None;
             }
-            Event::Act { .. }
-            | Event::Skipped { .. }
-            | Event::Processors { .. }
-            | Event::Imported(_) => {}
+            Event::Act { .. } | Event::Skipped { .. } | Event::Processors { .. } | Event::Imported(_) => {}
         }
     }
 

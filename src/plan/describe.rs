@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Act, Changes, Kind, MoveDrives, Plan, Step};
+use super::{Act, Changes, MoveDrives, Plan, Step};
 use crate::{
     target::Kind as TargetKind,
     units::{count, decimal_bytes, duration},

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Event, How};
 use crate::{
-    plan::{Act, Condition, Kind, Measure, Plan, Rule, Step, StepId},
+    plan::{Act, Condition, Measure, Plan, Rule, Step, StepId},
     units::Ended,
 };
 
@@ -133,7 +133,9 @@ impl Progress {
                     Act::Load(m) => {
                         let Some((_, whole, refill)) = open.get_mut(&target) else { continue };
                         *whole &= ended.contains(&step.id);
-                        let Some(&written) = self.loads.get(&(step.id, target)).filter(|_| *whole) else { continue };
+                        let Some(&written) = self.loads.get(&(step.id, target)).filter(|_| *whole) else {
+                            continue;
+                        };
                         let m = self.instead.get(&step.id).unwrap_or(m);
                         let before = refill.as_ref().map_or(0, |refill| refill.bytes);
                         let bytes = m.filled(m.extent(before), written);

@@ -133,7 +133,7 @@ fn rule_of(rule: &Value, write: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Act, Condition, Kind, Rule, StepId};
+    use crate::plan::{Act, Condition, Rule, StepId};
 
     fn load(rule: Value) -> Value {
         json!({
@@ -166,7 +166,9 @@ mod tests {
             assert_eq!(needed, [None, None, needs, needs, None]);
             assert!(plan.steps.iter().all(|step| step.on == [0]));
             for (_, measure) in plan.measures() {
-                let (Rule::Adaptive { rules, .. } | Rule::Again { rules, .. }) = &measure.rule else { panic!("rules") };
+                let (Rule::Adaptive { rules, .. } | Rule::Again { rules, .. }) = &measure.rule else {
+                    panic!("rules")
+                };
                 assert_eq!(rules.w_min, None);
             }
             let made = br#"{"event":"scratch","target":0,"path":null,"bytes":9}"#;

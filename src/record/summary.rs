@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{End, Event, ReadError, Reader};
-use crate::plan::{Act, Kind, Step, StepId};
+use crate::plan::{Act, Step, StepId};
 
 /// What a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,9 +60,8 @@ impl Brief {
             let (target, bytes) = match event {
                 Event::Plan { plan } => {
                     // A run that goes on fills its scratch files again.
-                    let writes = |step: &&Step| {
-                        step.act.cost().written > 0 || matches!(step.act, Act::ScratchFile(_))
-                    };
+                    let writes =
+                        |step: &&Step| step.act.cost().written > 0 || matches!(step.act, Act::ScratchFile(_));
                     writing = plan.steps.iter().filter(writes).map(|step| step.id).collect();
                     let of = |target: &crate::target::Target| {
                         target.drives.iter().map(|drive| drive.identity()).collect()

@@ -169,8 +169,9 @@ impl Execution<'_, '_> {
     fn look_after(&mut self, before: &Snapshot) -> io::Result<()> {
         let now = self.snapshot();
         for (target, on) in self.plan.targets.iter().enumerate() {
-            let shares =
-                |other: &Target| other.drives.iter().any(|d| on.drives.iter().any(|mine| mine.name == d.name));
+            let shares = |other: &Target| {
+                other.drives.iter().any(|d| on.drives.iter().any(|mine| mine.name == d.name))
+            };
             let together = self.plan.targets.iter().zip(&self.moved).enumerate();
             let together = together.filter(|(at, (other, _))| *at == target || shares(other));
             let sum = together.fold(Moved::default(), |sum, (_, (_, m))| Moved {

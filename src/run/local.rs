@@ -11,7 +11,11 @@ use std::{
 
 use rustix::fs::{Advice, OFlags, fadvise};
 
-use super::{RunError, World, scratch::Scratch, scratch_dir::{Folder, Work}};
+use super::{
+    RunError, World,
+    scratch::Scratch,
+    scratch_dir::{Folder, Work},
+};
 use crate::{
     engine::{self, Cancel, Engine, EngineError, FileTarget},
     inventory::Inventory,
@@ -149,7 +153,12 @@ impl World for Local<'_> {
         Ok(())
     }
 
-    fn engine(&self, choice: Option<&str>, load: &Load, on: &[usize]) -> Result<Box<dyn Engine>, EngineError> {
+    fn engine(
+        &self,
+        choice: Option<&str>,
+        load: &Load,
+        on: &[usize],
+    ) -> Result<Box<dyn Engine>, EngineError> {
         let open = on.iter().filter_map(|&at| self.open[at].as_ref());
         let files = open.map(|open| FileTarget::new(Arc::clone(&open.file), open.name.clone()));
         engine::open(choice, load, files.collect())

@@ -90,7 +90,10 @@ pub fn measure(
         Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds, .. } => {
             let bytes = match m.rule {
                 Rule::Adaptive { bytes, .. } => bytes,
-                _ => sites.iter().map(|site| site.extent.length).min().unwrap_or(0) / m.load.block * m.load.block,
+                _ => {
+                    sites.iter().map(|site| site.extent.length).min().unwrap_or(0) / m.load.block
+                        * m.load.block
+                }
             };
             let mut rule: Vec<Adaptive> = sites.iter().map(|_| Adaptive::new(rules)).collect();
             run(engine, m, sites, bytes, cancel, show, &mut |at, window| {

@@ -11,7 +11,10 @@ mod scratch_dir;
 mod world;
 mod zones;
 
-use std::{io, path::{Path, PathBuf}};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 pub use act::{Move, Wanted, movable};
 pub use execute::execute;

@@ -65,7 +65,8 @@ pub trait World {
     ///
     /// # Errors
     /// Where it can't be had.
-    fn engine(&self, choice: Option<&str>, load: &Load, on: &[usize]) -> Result<Box<dyn Engine>, EngineError>;
+    fn engine(&self, choice: Option<&str>, load: &Load, on: &[usize])
+    -> Result<Box<dyn Engine>, EngineError>;
 
     /// Writes or reads files in a directory of our own on a target; what came of it, and what went wrong on the way.
     ///

@@ -32,8 +32,9 @@ impl Experiment for Baseline {
             "rwmixread",
             "caching",
             "verify",
-            "protocol", "resume",
-]
+            "protocol",
+            "resume",
+        ]
     }
 
     fn examples(&self) -> &'static [&'static str] {

@@ -108,15 +108,7 @@ impl One<'_> {
     }
 
     fn measure(&self, label: &str, repetition: u32, load: Load, rule: Rule, reach: u64) -> Measure {
-        Measure {
-            label: label.to_owned(),
-            repetition,
-            load,
-            rule,
-            reach,
-            only_written: false,
-            cold: false,
-        }
+        Measure { label: label.to_owned(), repetition, load, rule, reach, only_written: false, cold: false }
     }
 }
 

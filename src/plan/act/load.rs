@@ -178,7 +178,9 @@ impl Measure {
                 let within = seconds.map(|s| format!(" or {}", duration(s))).unwrap_or_default();
                 format!("{}{within}{runs}", size(*bytes))
             }
-            Rule::Adaptive { rules, .. } if rules.w_min.is_none() => "until it slows down for good".to_owned(),
+            Rule::Adaptive { rules, .. } if rules.w_min.is_none() => {
+                "until it slows down for good".to_owned()
+            }
             Rule::Adaptive { rules, .. } => format!("until ±{} is sure", aim(rules.precision)),
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),

@@ -111,11 +111,13 @@ pub(in crate::run) fn settle(
     }
     loop {
         let inventory = run.ctx.world.inventory();
-        let (wanted, targets) = look(run.planned, &run.plan, arrange, &inventory, &|was| run.ctx.world.find(was, &inventory));
+        let (wanted, targets) =
+            look(run.planned, &run.plan, arrange, &inventory, &|was| run.ctx.world.find(was, &inventory));
         // After a move the same must be seen twice: drives appear before they are ready.
         let calm = said.is_none() || seen.as_ref() == Some(&targets);
         if wanted.moves.is_empty() && wanted.waits.is_empty() && calm {
-            if targets.iter().zip(&run.plan.targets).any(|(now, was)| now.path != was.path) && step.is_none() {
+            if targets.iter().zip(&run.plan.targets).any(|(now, was)| now.path != was.path) && step.is_none()
+            {
                 close(run)?;
             }
             run.plan.targets = targets;
