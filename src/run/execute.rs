@@ -7,7 +7,7 @@ use std::{
 
 use super::{RunContext, RunError, act};
 use crate::{
-    conditions::{Moved, Preflight, Snapshot},
+    conditions::{BytesMoved, Preflight, Snapshot},
     inventory::Drive,
     plan::{Act, Condition, MoveDrives, Plan, Step, StepId},
     record::{ActResult, Done, Event, How, When},
@@ -30,7 +30,7 @@ pub(super) struct Execution<'a, 'c> {
     /// Loads that fell off a cliff, by step and target.
     pub fell: BTreeSet<(StepId, usize)>,
     /// What was moved on each target.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<BytesMoved>,
     /// Notes that are made once.
     pub noted: BTreeSet<String>,
 }
@@ -50,7 +50,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     }
     let mut run = Execution {
         planned,
-        moved: vec![Moved::default(); plan.targets.len()],
+        moved: vec![BytesMoved::default(); plan.targets.len()],
         plan,
         done,
         ctx,
@@ -159,7 +159,7 @@ impl Execution<'_, '_> {
                 let text = format!("{share} of {path} are holes, which read faster than any drive.");
                 self.note(Some(target), text)?;
             }
-            let checks = Preflight::look(self.ctx.inventory, on, &earlier, &now).checks;
+            let checks = Preflight::before(self.ctx.inventory, on, &earlier, &now).checks;
             self.ctx.emit(Event::Preflight { target: target as u32, when: When::Before, checks })?;
         }
         Ok(self.snapshot())
@@ -174,7 +174,7 @@ impl Execution<'_, '_> {
             };
             let together = self.plan.targets.iter().zip(&self.moved).enumerate();
             let together = together.filter(|(at, (other, _))| *at == target || shares(other));
-            let sum = together.fold(Moved::default(), |sum, (_, (_, m))| Moved {
+            let sum = together.fold(BytesMoved::default(), |sum, (_, (_, m))| BytesMoved {
                 read: sum.read + m.read,
                 written: sum.written + m.written,
             });

@@ -22,7 +22,7 @@ use crate::{
     plan::{FileWork, Files},
     record::ActResult,
     sysroot::Sysroot,
-    target::{Away, Kind, Target},
+    target::{Kind, NotFound, Target},
     tools::{Runner, System},
     units::Load,
 };
@@ -75,8 +75,8 @@ impl World for Local<'_> {
         Inventory::read(self.sysroot)
     }
 
-    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, Away> {
-        was.again(inventory)
+    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
+        was.relocate(inventory)
     }
 
     fn sysroot(&self) -> &Sysroot {

@@ -20,7 +20,7 @@ use crate::{
     plan::{FileWork, Files, Plan},
     record::{ActResult, Done, Event, How, Log},
     sysroot::{Archive, Sysroot},
-    target::{Away, Target},
+    target::{NotFound, Target},
     tools::{Output, Query, Runner, ToolError},
     units::{Caching, Content, Direction, Extent, Load, MIB, Pattern},
 };
@@ -149,9 +149,12 @@ impl World for Modelled {
         self.bench.state().inventory.clone()
     }
 
-    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, Away> {
+    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
         let now = |drive: &Drive| {
-            inventory.drive(&drive.identity()).cloned().ok_or_else(|| Away::Drive(drive.name_for_people()))
+            inventory
+                .drive(&drive.identity())
+                .cloned()
+                .ok_or_else(|| NotFound::Drive(drive.model_and_serial()))
         };
         Ok(Target { drives: was.drives.iter().map(now).collect::<Result<_, _>>()?, ..was.clone() })
     }

@@ -9,7 +9,7 @@ use crate::{
     plan::Files,
     record::ActResult,
     sysroot::Sysroot,
-    target::{Away, Target},
+    target::{NotFound, Target},
     tools::Runner,
     units::Load,
 };
@@ -23,7 +23,7 @@ pub trait World {
     ///
     /// # Errors
     /// Where it isn't there.
-    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, Away>;
+    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound>;
 
     /// Where the machine's counters are read.
     fn sysroot(&self) -> &Sysroot;

@@ -9,7 +9,7 @@ use crate::{
     inventory::{Drive, Inventory, Mount},
     plan::{MoveDrives, Plan, StepId},
     record::ActResult,
-    target::{Away, Target},
+    target::{NotFound, Target},
 };
 
 /// How often it is looked where drives are, s.
@@ -159,7 +159,7 @@ fn look(
     plan: &Plan,
     arrange: &MoveDrives,
     inventory: &Inventory,
-    find: &dyn Fn(&Target) -> Result<Target, Away>,
+    find: &dyn Fn(&Target) -> Result<Target, NotFound>,
 ) -> (Wanted, Vec<Target>) {
     let mut wanted = Wanted { number: arrange.number, ..Wanted::default() };
     let mut targets = Vec::new();
@@ -170,7 +170,7 @@ fn look(
             match find(was) {
                 Ok(now) => targets.push(now),
                 // Between two looks at it.
-                Err(Away::Drive(_)) => {}
+                Err(NotFound::Drive(_)) => {}
                 Err(e) => wanted.waits.push(e.to_string()),
             }
             continue;
@@ -178,7 +178,7 @@ fn look(
         let on = |m: &&Mount| now.is_some_and(|d| inventory.drives_of(m).iter().any(|o| o.name == d.name));
         wanted.moves.push(Move {
             target,
-            drive: drive.name_for_people(),
+            drive: drive.model_and_serial(),
             identity: drive.identity(),
             from: now.map(|d| match (planned.bay_name(&d.full_bay()), &d.bay) {
                 (full, Some(bay)) if full == d.full_bay() => bay.clone(),
@@ -225,7 +225,7 @@ mod tests {
         let mut inventory = fixtures::pi_zero().inventory();
         let plan = plan(&inventory);
         let said = |inventory: &Inventory| {
-            let (wanted, _) = look(&plan, &plan, second(&plan), inventory, &|was| was.again(inventory));
+            let (wanted, _) = look(&plan, &plan, second(&plan), inventory, &|was| was.relocate(inventory));
             let moves: Vec<String> = wanted.moves.iter().map(Move::describe).collect();
             moves.join("\n")
         };
@@ -244,7 +244,7 @@ mod tests {
         all.push(said(&inventory));
         let last = at(&inventory, "sdq");
         inventory.drives[last].bay = free;
-        let wanted = look(&plan, &plan, second(&plan), &inventory, &|was| was.again(&inventory)).0;
+        let wanted = look(&plan, &plan, second(&plan), &inventory, &|was| was.relocate(&inventory)).0;
         assert_eq!(wanted.moves, []);
         insta::assert_snapshot!(all.join("\n--\n"));
     }
