@@ -7,11 +7,11 @@ use drivebench::{
     analyse::Rules,
     engine::{
         Cancel,
-        sim::{Board, Bus, Model, Noise, Stalls, Zone},
+        sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
     },
     experiments::{Ask, Bays, Experiment, LoadName},
     findings::Findings,
-    inventory::{Content, Drive, Mount, Partition},
+    inventory::{Drive, Mount, Partition, Signature},
     plan::{Act, Plan, Step, StepId},
     record::{Done, End, Event, How, Progress},
     report::{Format, Style, render},
@@ -52,7 +52,7 @@ fn target(at: usize, directory: bool) -> Target {
     let uuid = Some(format!("uuid-{letter}"));
     let part = Partition {
         device: (8, at as u32 * 16 + 1),
-        content: Content { uuid, ..Content::default() },
+        content: Signature { uuid, ..Signature::default() },
         ..Partition::default()
     };
     let drive = Drive {
@@ -102,8 +102,8 @@ fn asked(n: usize, directory: bool) -> Ask {
 fn boards(plan: &Plan, drives: &[Model], bays: &[Option<f64>], seed: u64) -> impl Fn(u32) -> Board + 'static {
     let names: Vec<String> = plan.targets.iter().map(|t| t.drives[0].full_bay()).collect();
     let place = |bay: &String| names.iter().position(|b| b == bay).expect("one of the bays");
-    let ceiling = |(at, bay): (usize, &String)| Some(Bus { rate: bays[place(bay)]?, drives: vec![at] });
-    let each: Vec<Vec<Bus>> =
+    let ceiling = |(at, bay): (usize, &String)| Some(SharedBus { rate: bays[place(bay)]?, drives: vec![at] });
+    let each: Vec<Vec<SharedBus>> =
         plan.arrangements().map(|(_, a)| a.bays.iter().enumerate().filter_map(ceiling).collect()).collect();
     let drives = drives.to_vec();
     move |number| Board {

@@ -1,17 +1,15 @@
 //! The sequential rule: measure until the number is good enough, and no longer.
 
 use super::{
-    Cliff, End, Estimate, Fall, Reason, Rules, Stall, Stalls, Throughput, Unseen,
-    assessment::{Assessment, assess},
-    chunks::Series,
+    Cliff, CliffEstimate, End, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
+    assessment::{Assessment, WIDEN, assess},
+    chunks::Chunks,
     cliff::Cut,
     cliff_estimate,
     interval::{deviation, spacings},
 };
 use crate::units::{MIB, Window};
 
-/// Looking many times and stopping at a good moment makes intervals too short; those of early stops get wider by this.
-pub(super) const WIDEN: f64 = 1.2;
 /// A cliff this many chunks before a failed look was what made it fail.
 const FORGIVE: usize = 64;
 
@@ -49,7 +47,7 @@ const FEWEST: usize = 128;
 pub struct Adaptive {
     rules: Rules,
     looks: Vec<u64>,
-    series: Series,
+    series: Chunks,
     /// The last look with enough data that did not agree with itself, chunks; 0 for none.
     failed: usize,
     latest: Option<Assessment>,
@@ -64,7 +62,7 @@ impl Adaptive {
         Self {
             rules: rules.clone(),
             looks,
-            series: Series::default(),
+            series: Chunks::default(),
             failed: 0,
             latest: None,
             decision: Decision::Continue,
@@ -148,10 +146,10 @@ impl Adaptive {
     }
 
     /// Every cliff, with an interval around its place and both speeds.
-    pub fn falls(&self) -> Vec<Fall> {
+    pub fn cliff_estimates(&self) -> Vec<CliffEstimate> {
         let series = &self.series;
         let cliffs = assess(&series.x, series.chunk_mib()).map(|judged| judged.cliffs).unwrap_or_default();
-        cliff_estimate::falls(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
+        cliff_estimate::cliff_estimates(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
     }
 
     /// Speed over bytes moved, in at most `most` pieces: where each ends, bytes, and how fast it was, bytes per second.
@@ -166,7 +164,7 @@ impl Adaptive {
         pieces.collect()
     }
 
-    /// What the load is worth, at any time: after the rule's decision, or with what there is.
+    /// The sustained throughput so far, bytes per second; may be called before or after the rule has decided.
     pub fn finish(&self, end: End) -> Throughput {
         let series = &self.series;
         let fresh;
@@ -188,7 +186,7 @@ impl Adaptive {
             used: series.bytes_before(series.len()),
             chunk,
             bytes_needed: None,
-            stalls: Stalls::default(),
+            stalls: StallSummary::default(),
             cliffs: Vec::new(),
             unseen: None,
         };
@@ -248,7 +246,7 @@ impl Adaptive {
         (judged.steady.agreed && bytes < u64::MAX as f64).then_some(bytes as u64)
     }
 
-    fn stalls(&self, judged: &Assessment) -> Stalls {
+    fn stalls(&self, judged: &Assessment) -> StallSummary {
         let series = &self.series;
         let each: Vec<Stall> = judged
             .earlier
@@ -264,7 +262,7 @@ impl Adaptive {
             .collect();
         let lengths = spacings(&judged.events);
         let mean = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
-        Stalls {
+        StallSummary {
             mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
             spacing: (!lengths.is_empty()).then(|| mean * series.chunk_bytes() as f64),
             variation: (lengths.len() >= 2).then(|| deviation(&lengths) / mean),

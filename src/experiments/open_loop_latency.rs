@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    analyse::{Tail, open_loop::Replay},
+    analyse::{Tail, open_loop::OpenLoop},
     findings::{Column, Table},
     plan::{Plan, StepId},
     record::Event,
@@ -34,12 +34,12 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
             _ => {}
         }
     }
-    let mut replays: BTreeMap<(StepId, u32), Vec<Replay>> = BTreeMap::new();
+    let mut replays: BTreeMap<(StepId, u32), Vec<OpenLoop>> = BTreeMap::new();
     for event in read()? {
         match event {
             Event::Step { step, .. } if plan.as_ref().is_some_and(|p| is_serial(p, step)) => {
                 for (key, tail) in tails.iter().filter(|((of, _), _)| *of == step) {
-                    let each = LOADS.iter().filter_map(|&load| Replay::new(tail.histogram(), load, 1));
+                    let each = LOADS.iter().filter_map(|&load| OpenLoop::new(tail.histogram(), load, 1));
                     replays.insert(*key, each.collect());
                 }
             }

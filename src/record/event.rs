@@ -9,7 +9,7 @@ use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
     plan::{Measure, Plan, StepId},
-    units::{EngineInfo, Outcome, Place, Power, Window},
+    units::{EngineInfo, Outcome, Power, Window, ZonePoint},
 };
 
 /// The form of the record this version writes. It grows when a reader of the form before would misread it.
@@ -55,7 +55,7 @@ pub enum Event {
         target: u32,
         /// Which position on the disk, in a zone measurement.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        zone: Option<Place>,
+        zone: Option<ZonePoint>,
         /// The slice.
         window: Window,
     },
@@ -67,7 +67,7 @@ pub enum Event {
         target: u32,
         /// Which position on the disk, in a zone measurement.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        zone: Option<Place>,
+        zone: Option<ZonePoint>,
         /// What it did in all.
         outcome: Outcome,
         /// The command that repeats it with fio.

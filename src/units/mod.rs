@@ -17,5 +17,5 @@ pub use outcome::{Ended, EngineInfo, Outcome};
 pub use power::Power;
 pub use shell::shell_word;
 pub use size::{KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size};
-pub use window::{Place, SlowOp, Window};
+pub use window::{SlowOp, Window, ZonePoint};
 pub use words::{capital, listed};

@@ -11,7 +11,7 @@ use super::{
     verdicts,
 };
 use crate::{
-    analyse::{Fall, Position},
+    analyse::{CliffEstimate, Position},
     findings::{At, Axis, Band, Column, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
     plan::{Act, Plan},
     record::Event,
@@ -36,12 +36,12 @@ pub(super) struct Written<'a> {
 /// One write.
 pub(super) struct Writing {
     pub run: Run,
-    pub falls: Vec<Fall>,
+    pub falls: Vec<CliffEstimate>,
 }
 
 impl Writing {
     /// Where the speed fell for good.
-    pub fn last(&self) -> Option<&Fall> {
+    pub fn last(&self) -> Option<&CliffEstimate> {
         self.falls.last()
     }
 }
@@ -92,7 +92,7 @@ fn written<'a>(
     at: usize,
     target: &'a Target,
 ) -> Option<Written<'a>> {
-    let writing = |run: Run| Writing { falls: run.adaptive.falls(), run };
+    let writing = |run: Run| Writing { falls: run.adaptive.cliff_estimates(), run };
     let (first, cached) = take(groups, at, WRITE)?;
     let steps = held.plan.iter().flat_map(|plan| &plan.steps);
     let pauses = steps.filter(|step| matches!(step.act, Act::Pause(_)));
@@ -179,7 +179,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     curves.extend(written.again.as_ref().map(|again| curve(&format!("after {pause} of rest"), again)));
     let first = &written.first.run.throughput;
     let used = (first.discarded as f64, (first.discarded + first.used) as f64);
-    let fell = |fall: &Fall| Mark {
+    let fell = |fall: &CliffEstimate| Mark {
         label: format!("slows down after {}", decimal_bytes(fall.at.value as u64)),
         at: At::X(fall.at.value),
     };

@@ -2,7 +2,7 @@
 
 use super::findings::{Writing, Written, places};
 use crate::{
-    analyse::{Estimate, Fall, Position, Zoned},
+    analyse::{CliffEstimate, Estimate, Position, Zoned},
     units::{Ended, decimal_bytes, duration, percent, rate, size},
 };
 
@@ -39,7 +39,7 @@ pub(super) fn written(written: &Written<'_>) -> String {
     said.join(" ")
 }
 
-fn fell(fall: &Fall) -> String {
+fn fell(fall: &CliffEstimate) -> String {
     let (at, low, high) = (fall.at.value, fall.at.low, fall.at.high);
     let [at, low, high] = [at, low, high].map(|bytes| decimal_bytes(bytes as u64));
     let (before, after) = (speed(&fall.before), speed(&fall.after));
@@ -84,7 +84,7 @@ fn none(first: &Writing) -> Vec<String> {
 }
 
 /// What the pause did.
-fn restored(written: &Written<'_>, fall: &Fall) -> Option<String> {
+fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let (Some(pause), Some(again)) = (written.pause, &written.again) else {
         return Some("Whether a pause restores the fast part was not tried.".to_owned());
     };

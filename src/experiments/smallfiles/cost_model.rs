@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    analyse::{Estimate, Fit, Row, repeat},
+    analyse::{CostFit, CostSample, Estimate, repeat},
     plan::{FileSet, FileWork, Plan, StepId},
     record::ActResult,
 };
@@ -15,7 +15,7 @@ pub(super) struct Costs {
     /// What was measured of each set, in order of size.
     pub sets: Vec<Set>,
     /// Parts: the sync at the end (writing only), files, bytes.
-    fit: Option<Fit>,
+    fit: Option<CostFit>,
 }
 
 /// All repetitions of one set.
@@ -58,14 +58,14 @@ impl Costs {
             }
         }
         sets.sort_by_key(|s| s.set.size);
-        let row = |t: &ActResult| Row {
+        let row = |t: &ActResult| CostSample {
             parts: parts(write, t.files as f64, t.bytes as f64),
             cost: t.seconds,
             error: t.seconds,
         };
-        let rows: Vec<Row> = sets.iter().flat_map(|s| &s.runs).map(row).collect();
+        let rows: Vec<CostSample> = sets.iter().flat_map(|s| &s.runs).map(row).collect();
         // Two sets would fit any two costs.
-        let fit = Fit::of_shares(&rows).filter(|_| sets.len() > 2);
+        let fit = CostFit::of_shares(&rows).filter(|_| sets.len() > 2);
         Self { at, write, sets, fit }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::target_checks::FILL;
 use crate::{
-    analyse::sharing::Trial,
+    analyse::ceiling_fit::Trial,
     conditions::Processors,
     plan::{Measure, Plan, StepId},
     record::Event,
