@@ -128,7 +128,7 @@ fn bad_input_is_refused_before_anything_is_touched() {
     insta::assert_snapshot!(shown);
     let unknown = cli.run(["run", "baseline", "no-such-serial"]);
     let said = still(&unknown.err, place.path());
-    assert!(unknown.code == 2 && said.contains("neither a path nor the serial, label or bay"), "{said}");
+    assert!(unknown.code == 2 && said.contains("is not a path, serial, label or bay"), "{said}");
     assert!(!cli.store().exists(), "nothing was touched");
 }
 
@@ -305,7 +305,7 @@ fn ten_kills_leave_ten_readable_records_and_nothing_else() {
         let mut running = cli.start(long(fs.path()));
         // At a random moment: before the first load, or after some bytes of it.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        running.wait_for("scratch");
+        running.wait_for("act");
         if state >> 62 > 0 {
             running.wait_for("progress");
         }

@@ -204,13 +204,13 @@ fn smallfiles_that_is_stopped_or_killed_leaves_nothing_in_the_end() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let args = ["run", "smallfiles", "--wait", "--runs", "1000", place.path().to_str().expect("UTF-8")];
     let mut running = cli.start(args);
-    running.wait_for("errand");
+    running.wait_for("act");
     running.signal(Signal::INT);
     assert_eq!(running.finish(), Some(130));
     assert_eq!(names(place.path()), [""; 0]);
 
     let mut running = cli.start(args);
-    running.wait_for("errand");
+    running.wait_for("act");
     running.signal(Signal::KILL);
     assert_eq!(running.finish(), None);
     assert_eq!(names(place.path()).len(), 1, "what was killed couldn't clear up");

@@ -23,7 +23,7 @@ pub struct Options {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["targets", "plan", "quick", "thorough", "precision", "max_time", "max_bytes", "rw", "bs", "iodepth", "rwmixread", "caching", "verify", "seed", "engine", "protocol", "runs"]
+        conflicts_with_all = ["targets", "plan", "quick", "thorough", "precision", "max_time", "max_bytes", "rw", "bs", "iodepth", "rwmixread", "caching", "verify", "seed", "engine", "protocol", "runs", "pause", "files", "size", "largest"]
     )]
     pub resume: Option<String>,
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Output;
 use crate::{
     analyse::Estimate,
-    plan::{Act, Kind, Measure, Plan, Rule, Step},
+    plan::{Act, Measure, Plan, Rule, Step},
     record::Event,
     report::wrapped,
     run::{Move, Progress, Wanted, Watcher},

@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{End, Event, ReadError, Reader};
-use crate::plan::{Act, Kind, Step, StepId};
+use crate::plan::{Act, Step, StepId};
 
 /// What a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     engine::{self, Cancel, Engine, EngineError, FileTarget},
-    inventory::Inventory,
+    inventory::{Drive, Inventory},
     plan::{FileWork, Files},
     record::ActResult,
     sysroot::Sysroot,
@@ -73,7 +73,13 @@ impl World for Local<'_> {
     }
 
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        was.relocate(inventory)
+        // What lies on layers, or on no drive that is known, is where it was if the same drives are below it.
+        let unmoved = || {
+            let now = Target::resolve(inventory, was.path.to_str()?).ok()?;
+            let drives = |target: &Target| target.drives.iter().map(Drive::identity).collect::<Vec<_>>();
+            (drives(&now) == drives(was)).then(|| Target { given: was.given.clone(), ..now })
+        };
+        was.relocate(inventory).or_else(|e| unmoved().ok_or(e))
     }
 
     fn sysroot(&self) -> &Sysroot {

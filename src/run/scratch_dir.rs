@@ -76,7 +76,7 @@ impl Folder {
             Task { dir: Arc::clone(&self.dir), cancel: cancel.clone(), seconds, took: ActResult::default() };
         std::thread::spawn(move || {
             let failed = task.run(work).err();
-            done.send((task.took, failed))
+            done.send((task.took, failed)).is_ok()
         });
         loop {
             let patience = if cancel.is_set() { GRACE } else { LOOK };
