@@ -4,19 +4,21 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
-use super::options::Run;
-use crate::report::{Format, RowFormat};
+use super::{
+    formats::{AdviceFormat, FormatName, ListFormat, RowFormatName},
+    options::Run,
+};
 
 /// A workbench for the drives of a small server: how fast is each drive, how bad is its worst moment, and why.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 80, after_help = EXAMPLES)]
 pub struct Args {
-    /// Keep results in this directory [default: drivebench below the XDG data directory]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Directory of the results [default: by XDG]
+    #[arg(long, global = true, value_name = "DIR", display_order = 900)]
     pub store: Option<PathBuf>,
 
-    /// Plain ASCII output, for terminals and logs without UTF-8
-    #[arg(long, global = true)]
+    /// Plain ASCII output
+    #[arg(long, global = true, display_order = 900)]
     pub ascii: bool,
 
     /// What to do
@@ -271,31 +273,6 @@ Examples:
 
 docs/export.md describes the columns and the metrics.";
 
-/// Names of the formats of rows.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum RowFormatName {
-    /// For a spreadsheet
-    Csv,
-    /// An array of objects, a line each
-    Json,
-    /// For SQL engines and data frames
-    Parquet,
-    /// The latest finished run of each drive and experiment, for Prometheus
-    #[value(name = "openmetrics")]
-    OpenMetrics,
-}
-
-impl From<RowFormatName> for RowFormat {
-    fn from(name: RowFormatName) -> Self {
-        match name {
-            RowFormatName::Csv => Self::Csv,
-            RowFormatName::Json => Self::Json,
-            RowFormatName::Parquet => Self::Parquet,
-            RowFormatName::OpenMetrics => Self::OpenMetrics,
-        }
-    }
-}
-
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   drivebench results compare r2k4 r7xz           the drives that both measured
@@ -340,50 +317,6 @@ pub enum ResultsAction {
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
-}
-
-/// Names of formats.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum FormatName {
-    /// For a terminal
-    Text,
-    /// For a page
-    Markdown,
-    /// The estimates, for a spreadsheet
-    Csv,
-    /// Everything, for a program
-    Json,
-}
-
-/// Names of the formats of `list`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// For a terminal
-    Text,
-    /// For a program
-    Json,
-}
-
-/// Names of the formats of `advise`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AdviceFormat {
-    /// For a terminal
-    Text,
-    /// For a page
-    Markdown,
-    /// For a program
-    Json,
-}
-
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Self {
-        match name {
-            FormatName::Text => Self::Text,
-            FormatName::Markdown => Self::Markdown,
-            FormatName::Csv => Self::Csv,
-            FormatName::Json => Self::Json,
-        }
-    }
 }
 
 /// A day as it stands at the beginning of a date.

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::{
     Output, Usage,
-    args::{List, ListFormat, Machine},
+    args::{List, Machine},
+    formats::ListFormat,
     bay, health, results, tree,
 };
 use crate::{

@@ -6,6 +6,7 @@ mod atomic_file;
 mod bay;
 mod capture;
 mod export;
+mod formats;
 mod health;
 mod import;
 mod list;

@@ -11,19 +11,19 @@ use super::{
 };
 use crate::{
     analyse::Rules,
-    experiments::{Ask, Effort, Experiment, Extra},
+    experiments::{Ask, Experiment},
     inventory::Inventory,
-    plan::{Arrange, Plan, Protocol, Rule, Step},
+    plan::{Arrange, Plan, Rule, Step},
     record::{Done, End, Event, How, Resume, SCHEMA, Start, Store},
     report::{Format, Style, render, wrapped},
     run::{self, Lock, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
-    units::{Caching, Load, MIB, aim, count, decimal_bytes, duration, shell_word, size},
+    units::{Load, aim, count, decimal_bytes, duration, shell_word, size},
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    let Run { experiment, options: args } = args;
+    let Run { experiment, values, options: args } = args;
     let store = results::store(store)?;
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
@@ -33,9 +33,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let mut ask = ask(args, targets, *experiment)?;
-    ask.own.memory = memory(&inventory);
-    let plan = experiment.plan(&ask)?;
+    let ask = Ask::new(*experiment, targets, values.clone())?;
+    let plan = experiment.plan(&Ask { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
         let text = match Format::from(args.format) {
@@ -174,7 +173,7 @@ fn carry_out(
     shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
     if !args.events {
         output.note(&format!("Kept as {name} · `drivebench results show {name}` shows it again."));
-        if how != How::Finished && experiment.options().contains(&"resume") {
+        if how != How::Finished {
             output.note(&format!("`drivebench run {} --resume {name}` goes on with it.", experiment.name()));
         }
     }
@@ -182,52 +181,6 @@ fn carry_out(
         output.error(&anyhow::anyhow!("{why}"), None);
     }
     Ok(code)
-}
-
-fn ask(args: &Options, targets: Vec<Target>, experiment: &dyn Experiment) -> anyhow::Result<Ask> {
-    let loads = args.rw.clone();
-    if let Some(twice) =
-        loads.iter().flatten().enumerate().find(|(at, l)| loads.iter().flatten().take(*at).any(|o| o == *l))
-    {
-        return Err(Usage(format!("--rw names '{}' twice", twice.1.name())).into());
-    }
-    let protocol = args.protocol.as_deref().map(Protocol::find).transpose()?;
-    let (rules, minutes) = match (args.quick, args.thorough) {
-        (true, _) => (Rules::quick(), 10.0),
-        (_, true) => (Rules::thorough(), 120.0),
-        _ => (Rules::standard(), 30.0),
-    };
-    // No drive holds more than 2^60 bytes, and sums of less don't overflow.
-    let max_bytes =
-        args.max_bytes.or(experiment.max_bytes()).unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
-    let rules = Rules {
-        precision: args.precision.unwrap_or(rules.precision),
-        budget: max_bytes.div_ceil(MIB) as usize,
-        ..rules
-    };
-    let effort =
-        Effort { max_bytes, max_seconds: args.max_time.map_or(minutes * 60.0, |t| t.as_secs_f64()), rules };
-    Ok(Ask {
-        targets,
-        loads,
-        block: args.bs.unwrap_or(experiment.block()),
-        depth: args.iodepth.unwrap_or(1),
-        caching: args.caching.map_or(Caching::Direct, Caching::from),
-        read_percent: args.rwmixread.unwrap_or(50),
-        verify: args.verify,
-        seed: args.seed.unwrap_or(1),
-        engine: args.engine.map(|e| e.name().to_owned()),
-        effort,
-        protocol,
-        own: Extra {
-            runs: args.runs,
-            files: args.files,
-            size: args.size,
-            largest: args.largest,
-            pause: args.pause.map(|time| time.as_secs_f64()),
-            memory: None,
-        },
-    })
 }
 
 /// A directory in memory that this user may write, where there is one.
@@ -396,7 +349,7 @@ fn moves(plan: &Plan) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::{
-        experiments::Bays,
+        experiments::{Bays, Effort, Values},
         inventory::{Drive, fixtures},
     };
 
@@ -412,21 +365,10 @@ mod tests {
                 direct_alignment: 512,
                 ..Target::default()
             };
-            let rules = Rules::standard();
-            let ask = Ask {
-                targets: names.iter().map(target).collect(),
-                loads: None,
-                block: 4096,
-                depth: 1,
-                caching: Caching::Direct,
-                read_percent: 50,
-                verify: false,
-                seed: 1,
-                engine: None,
-                effort: Effort { rules, max_bytes, max_seconds: 1800.0 },
-                protocol: None,
-                own: Extra::default(),
-            };
+            let targets = names.iter().map(target).collect();
+            let ask = Ask::new(&Bays, targets, Values::default()).expect("no protocol");
+            let effort = Effort { max_bytes, ..ask.effort };
+            let ask = Ask { effort, ..ask };
             describe(&Bays.plan(&ask).expect("plans"))
         };
         insta::assert_snapshot!(
@@ -462,7 +404,7 @@ mod tests {
         else {
             panic!("it runs")
         };
-        let ask = ask(&run.options, vec![target(path, kind)], run.experiment).expect("fits");
+        let ask = Ask::new(run.experiment, vec![target(path, kind)], run.values).expect("fits");
         describe(&run.experiment.plan(&ask).expect("plans"))
     }
 

@@ -7,7 +7,7 @@ use drivebench::{
         Cancel, Engine, EngineError, Flow,
         sim::{Board, Sim},
     },
-    experiments::{Ask, Baseline, Effort, Experiment, Extra, LoadName},
+    experiments::{Ask, Baseline, Effort, Experiment, LoadName, Values},
     inventory::{Drive, Inventory},
     plan::{Plan, Step, Task},
     record::{End, Event, How, SCHEMA, StandbyResult, Start, Store, TaskResult},
@@ -50,7 +50,8 @@ pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Ask {
         engine: None,
         effort: Effort { max_bytes: rules.budget as u64 * MIB, max_seconds: 1e9, rules },
         protocol: None,
-        own: Extra::default(),
+        memory: None,
+        values: Values::default(),
     }
 }
 

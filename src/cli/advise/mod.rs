@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::{
     Output,
-    args::{AdviceFormat, Advise},
+    args::Advise,
+    formats::AdviceFormat,
     list, results,
 };
 use crate::{

@@ -1,10 +1,11 @@
 //! bays: is it the drive or the port?
 
 mod findings;
+mod options;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Drives change places by hand until each was in each bay; what stays with the drive is the drive's.
@@ -20,8 +21,8 @@ impl Experiment for Bays {
         "is it the drive or the port?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["quick", "thorough", "rw", "bs", "iodepth", "rwmixread", "caching", "runs", "resume"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {

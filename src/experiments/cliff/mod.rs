@@ -1,11 +1,12 @@
 //! cliff: does writing slow down after a while?
 
 mod findings;
+mod options;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Experiment, PlanError};
-use crate::{findings::Findings, plan::Plan, record::Event, units::MIB};
+use super::{Ask, Declared, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Writes until the speed falls for good or the budget ends, and again after a pause; of a disk that rotates, read as
 /// a whole device, the speed over position instead.
@@ -21,16 +22,8 @@ impl Experiment for Cliff {
         "does writing slow down after a while?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["precision", "bs", "iodepth", "pause"]
-    }
-
-    fn block(&self) -> u64 {
-        MIB
-    }
-
-    fn max_bytes(&self) -> Option<u64> {
-        Some(32 << 30)
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {

@@ -1,5 +1,6 @@
 //! How cliff plans itself.
 
+use super::options;
 use super::super::{
     request::{Ask, LoadName, PlanError},
     target_checks::{aligned, reach},
@@ -20,8 +21,6 @@ pub(super) const AGAIN: &str = "write again";
 /// The sweep over a disk.
 pub(super) const SWEEP: &str = "read";
 
-/// How long the drive is left alone where nobody says, s.
-const PAUSE_SECONDS: f64 = 60.0;
 /// The first look, MiB: fewer show no cliff.
 const FIRST: usize = 128;
 /// FAT counts a file's bytes in 32 bits.
@@ -55,7 +54,7 @@ fn writes(at: usize, target: &Target, ask: &Ask, load: &Load) -> Result<Vec<Step
         target.mount.as_ref().is_some_and(|mount| ["vfat", "msdos"].contains(&mount.filesystem.as_str()));
     let most = if fat { FAT_FILE } else { u64::MAX };
     let reach = reach(target, ask, true)?.min(most) / load.block * load.block;
-    let pause = ask.own.pause.unwrap_or(PAUSE_SECONDS);
+    let pause = ask.values.get(&options::PAUSE);
     // The second write takes as long as the first at most; some of it is fast again.
     let seconds = (ask.effort.max_seconds - pause).max(1.0);
     let rules = Rules {

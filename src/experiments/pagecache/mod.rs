@@ -1,9 +1,10 @@
 //! pagecache: how much of that speed was memory?
 
 mod findings;
+mod options;
 mod plan;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The same bytes written and read in every way there is, from what the page cache makes of them to what the drive
@@ -20,8 +21,8 @@ impl Experiment for PageCache {
         "how much of that speed was memory?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["runs"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {

@@ -2,9 +2,10 @@
 
 mod curve;
 mod findings;
+mod options;
 mod plan;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Transfers of 64 B to 1 MiB in doublings, short repetitions in an order left to chance, so that nothing that changes
@@ -21,8 +22,8 @@ impl Experiment for Sizes {
         "which transfer size is fast?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["runs", "largest"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {

@@ -2,9 +2,10 @@
 
 mod cost_model;
 mod findings;
+mod options;
 mod plan;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Sets of files, from many small ones to a single large one, written and read; what a file costs, what a byte costs,
@@ -21,8 +22,8 @@ impl Experiment for SmallFiles {
         "one big file or many small ones?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["runs", "files", "size"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {

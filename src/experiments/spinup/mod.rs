@@ -1,10 +1,11 @@
 //! spinup: how long does it take to wake?
 
 mod findings;
+mod options;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The first read after standby against the same read while spinning, and two timed copies beside it.
@@ -20,8 +21,8 @@ impl Experiment for Spinup {
         "how long does it take to wake?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["runs", "pause"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {

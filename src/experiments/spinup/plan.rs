@@ -1,5 +1,6 @@
 //! How spinup plans itself.
 
+use super::options;
 use super::super::{
     request::{Ask, PlanError},
     target_checks::reach,
@@ -21,8 +22,6 @@ pub(super) const COPY: &str = "copy while spinning";
 /// A copy that wakes it first.
 pub(super) const COLD_COPY: &str = "copy from standby";
 
-/// Repetitions where nobody says.
-const RUNS: u32 = 5;
 /// One read.
 const READ: u64 = 4096;
 /// Reads while spinning: their median is what one costs.
@@ -48,7 +47,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
         let whole = reach(target, &small, false)?;
         let copied = COPY_BYTES.min(ask.effort.max_bytes).min(whole) / MIB * MIB;
         let one = One { at, ask, device, whole, read, copied };
-        let runs = ask.own.runs.unwrap_or(RUNS);
+        let runs = ask.values.get(&options::RUNS);
         for run in 1..=runs {
             steps.push(one.random(SPINNING, run, READS));
             steps.push(one.standby(run));
@@ -91,7 +90,7 @@ impl One<'_> {
     }
 
     fn standby(&self, repetition: u32) -> Step {
-        let standbys = 2 * self.ask.own.runs.unwrap_or(RUNS);
+        let standbys = 2 * self.ask.values.get(&options::RUNS);
         let patience = self.ask.effort.max_seconds / f64::from(standbys);
         let patience = (patience - Task::SETTLE - READ_SECONDS - COPY_SECONDS).max(LEAST_PATIENCE);
         Step::Errand(Errand {
@@ -100,7 +99,7 @@ impl One<'_> {
             target: self.at,
             task: Task::Standby {
                 device: self.device.clone(),
-                patience: self.ask.own.pause.unwrap_or(patience),
+                patience: self.ask.values.typed(&options::PAUSE).unwrap_or(patience),
             },
         })
     }
