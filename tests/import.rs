@@ -34,7 +34,7 @@ fn import(cli: &Cli, args: &[&str]) -> Done {
 /// The name of the run that was kept.
 fn kept(done: &Done) -> String {
     assert_eq!(done.code, 0, "{}", done.err);
-    done.err.split("Kept as ").nth(1).and_then(|t| t.split(' ').next()).expect("a run's name").to_owned()
+    done.err.split("Saved as ").nth(1).and_then(|t| t.split(' ').next()).expect("a run's name").to_owned()
 }
 
 /// Text without the line ends that depend on a path's length.
@@ -184,7 +184,7 @@ fn a_directory_is_all_files_below_it_each_judged_by_itself() {
     let done = cli.run(["import", place.path().to_str().expect("UTF-8")]);
     assert_eq!(done.code, 0, "{}", done.err);
     let err = done.err.replace(&*place.path().to_string_lossy(), "DIR");
-    let err = words(&err).replace("Left alone", "\nLeft alone").replace(" \n", "\n");
+    let err = words(&err).replace("Skipped:", "\nSkipped:").replace(" \n", "\n");
     insta::assert_snapshot!(err);
     assert_eq!(done.out.lines().count(), 3, "{}", done.out);
     assert_eq!(cli.run(["results"]).out.lines().count(), 3);

@@ -2,9 +2,9 @@
 
 mod advise;
 mod args;
-mod atomic_file;
 mod bay;
 mod capture;
+mod errors;
 mod export;
 mod formats;
 mod health;
@@ -17,32 +17,18 @@ mod report;
 mod results;
 mod run;
 mod signals;
+mod stored;
 mod tree;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::{
-    experiments::{CompareError, PlanError},
-    import::ImportError,
-    inventory::BayError,
-    plan::ProtocolError,
-    record::StoreError,
-    run::{LockError, sweep},
-    target::TargetError,
-};
+use crate::run::sweep;
 
 use args::{Args, Command};
-pub use output::Output;
-
-/// What went wrong is the person's to mend in what was typed.
-const USAGE: u8 = 2;
-
-/// An error in the options that clap can't see.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Usage(String);
+use errors::{USAGE, code, hint, is_closed_pipe};
+use output::Output;
 
 /// Runs the command line and says how it went: 0 done, 1 failed, 2 bad input, 128 + signal interrupted.
 pub fn main() -> ExitCode {
@@ -56,7 +42,7 @@ pub fn main() -> ExitCode {
     };
     let output = Output::new(&args);
     // What a killed run left is removed by the next start, whatever that start is for.
-    if let Ok(store) = results::store(&args.store) {
+    if let Ok(store) = stored::store(&args.store) {
         output.swept(sweep(store.dir()));
     }
     let done = match &args.command {
@@ -77,40 +63,4 @@ pub fn main() -> ExitCode {
             ExitCode::from(code(&e))
         }
     }
-}
-
-/// Whoever read our output has seen enough, as `| head` has.
-fn is_closed_pipe(e: &anyhow::Error) -> bool {
-    e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-}
-
-fn code(e: &anyhow::Error) -> u8 {
-    let plan = |e: &PlanError| !matches!(e, PlanError::NoSpace { .. } | PlanError::NotWritable { .. });
-    let usage = e.is::<Usage>()
-        || e.is::<TargetError>()
-        || e.is::<BayError>()
-        || e.is::<ProtocolError>()
-        || e.is::<CompareError>()
-        || e.is::<ImportError>()
-        || e.downcast_ref::<PlanError>().is_some_and(plan)
-        || matches!(e.downcast_ref(), Some(StoreError::NoSuchRun { .. }));
-    if usage { USAGE } else { 1 }
-}
-
-fn hint(e: &anyhow::Error) -> Option<String> {
-    if let Some(e) = e.downcast_ref::<TargetError>() {
-        return Some(e.hint());
-    }
-    if e.is::<BayError>() {
-        return Some("`drivebench list` shows the bays, `drivebench bay` their names".to_owned());
-    }
-    let hint = match (e.downcast_ref(), e.downcast_ref()) {
-        (Some(StoreError::Unwritable { .. } | StoreError::NoHome), _) => {
-            "name another place for results with --store DIR"
-        }
-        (Some(StoreError::NoSuchRun { .. }), _) => "`drivebench results` lists all runs",
-        (_, Some(LockError::Busy { .. })) => "wait for it with --wait, or measure another drive",
-        _ => return None,
-    };
-    Some(hint.to_owned())
 }

@@ -142,7 +142,8 @@ mod tests {
 
     /// The help of `drivebench`, or of an experiment, in a terminal of 80 columns.
     fn help(experiment: Option<&str>) -> String {
-        let typed = ["drivebench"].into_iter().chain(experiment.map(|name| ["run", name]).into_iter().flatten());
+        let typed =
+            ["drivebench"].into_iter().chain(experiment.map(|name| ["run", name]).into_iter().flatten());
         let shown = Args::command().term_width(80).try_get_matches_from(typed.chain(["--help"]));
         shown.expect_err("help").to_string()
     }
@@ -161,8 +162,10 @@ mod tests {
     fn help_of_an_experiment_names_nothing_of_others() {
         for experiment in REGISTER {
             let help = help(Some(experiment.name()));
-            let words: Vec<&str> =
-                help.split(|c: char| !c.is_alphanumeric() && c != '-').filter(|word| !word.is_empty()).collect();
+            let words: Vec<&str> = help
+                .split(|c: char| !c.is_alphanumeric() && c != '-')
+                .filter(|word| !word.is_empty())
+                .collect();
             for other in REGISTER.iter().filter(|other| other.name() != experiment.name()) {
                 assert!(!words.contains(&other.name()), "{}: {help}", other.name());
                 for name in other.options().iter().map(|option| option.spec().name) {

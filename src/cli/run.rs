@@ -3,11 +3,13 @@
 use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use super::{
-    Output, Usage, bay,
+    bay,
+    errors::Usage,
     options::{Options, Run},
+    output::Output,
     progress::Show,
-    results,
     signals::Signals,
+    stored,
 };
 use crate::{
     analyse::Rules,
@@ -24,7 +26,7 @@ use crate::{
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let Run { experiment, values, options: args } = args;
-    let store = results::store(store)?;
+    let store = stored::store(store)?;
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
     if let Some(run) = &args.resume {
@@ -74,7 +76,7 @@ fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> any
         return Err(Usage(format!("{run} is a run of {name}: drivebench run {name} --resume {run}")).into());
     }
     let Some(plan) = plan else {
-        return Err(Usage(format!("{run} ended before its plan was kept: start it anew")).into());
+        return Err(Usage(format!("{run} ended before its plan was saved: start a new run")).into());
     };
     let done = done.steps(&plan);
     if done.len() >= plan.steps.len() {
@@ -82,7 +84,7 @@ fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> any
     }
     let count = |done: &dyn Fn(usize) -> bool| plan.measures().filter(|(at, _)| done(*at)).count();
     let (all, so_far) = (count(&|_| true), count(&|at| done.contains(&at)));
-    let before = format!("Going on with {run}: {so_far} of {all} measurements are done.\n");
+    let before = format!("Continuing {run}: {so_far} of {all} measurements are done.\n");
     Ok(Task { experiment, plan, before, resumed: Some((run.to_owned(), done)) })
 }
 
@@ -145,7 +147,7 @@ fn carry_out(
         Ok(how) => how,
         // Without a record there is no end to write either; what was written before is all there is.
         Err(e) => anyhow::bail!(
-            "the record of {name} can't be written on: {e}; `drivebench results show {name}` shows what was kept"
+            "the record of {name} can't be written: {e}; `drivebench results show {name}` shows what was saved"
         ),
     };
     let end = Event::End(End { how: how.clone(), at: run::now() });
@@ -156,10 +158,10 @@ fn carry_out(
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
         How::Failed(_) => ExitCode::FAILURE,
     };
-    let findings = results::findings(store, &name)?;
+    let findings = stored::findings(store, &name)?;
     if how == How::Finished {
         if let Err(e) = store.pack(&name) {
-            output.note(&format!("The record stays as it is, unpacked: {e}."));
+            output.note(&format!("The record was not compressed: {e}."));
         }
     }
     let shown = if args.events {
@@ -172,9 +174,9 @@ fn carry_out(
     // A reader that has seen enough, as `| head` has, doesn't change how the run went.
     shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
     if !args.events {
-        output.note(&format!("Kept as {name} · `drivebench results show {name}` shows it again."));
+        output.note(&format!("Saved as {name} · `drivebench results show {name}` shows it again."));
         if how != How::Finished {
-            output.note(&format!("`drivebench run {} --resume {name}` goes on with it.", experiment.name()));
+            output.note(&format!("`drivebench run {} --resume {name}` continues it.", experiment.name()));
         }
     }
     if let How::Failed(why) = how {

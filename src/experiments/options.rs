@@ -155,7 +155,8 @@ impl Values {
     /// # Panics
     /// Where the option has no default, or the text was not checked.
     pub fn get<T>(&self, option: &Opt<T>) -> T {
-        self.typed(option).unwrap_or_else(|| option.read(option.spec.default.expect("declared with a default")))
+        self.typed(option)
+            .unwrap_or_else(|| option.read(option.spec.default.expect("declared with a default")))
     }
 
     /// What was typed, or the default that an experiment with these options gives to it.

@@ -16,8 +16,10 @@ pub const RW: Opt<Vec<LoadName>> =
     Opt::new("rw", "LIST", loads, "Loads as in fio [default: write,read; devices: read]").heading(LOAD);
 
 /// Bytes per operation.
-pub const BS: Opt<u64> =
-    Opt::new("bs", "SIZE", bytes, "Bytes per operation, 64 to 16M").heading(LOAD).alias("block").default("4k");
+pub const BS: Opt<u64> = Opt::new("bs", "SIZE", bytes, "Bytes per operation, 64 to 16M")
+    .heading(LOAD)
+    .alias("block")
+    .default("4k");
 
 /// Operations in flight.
 pub const IODEPTH: Opt<u32> = Opt::new("iodepth", "N", number, "Operations in flight, 1 to 256")
@@ -43,29 +45,33 @@ pub const SEED: Opt<u64> =
     Opt::new("seed", "N", number, "Seed of content and random offsets").heading(LOAD).default("1");
 
 /// What does the I/O.
-pub const ENGINE: Opt<String> = Opt::new("engine", "ENGINE", number, "psync, uring or fio [default: by depth]")
-    .heading(LOAD)
-    .choices(&["psync", "uring", "fio"]);
+pub const ENGINE: Opt<String> =
+    Opt::new("engine", "ENGINE", number, "psync, uring or fio [default: by depth]")
+        .heading(LOAD)
+        .choices(&["psync", "uring", "fio"]);
 
 /// A published procedure.
 pub const PROTOCOL: Opt<String> =
-    Opt::new("protocol", "NAME", number, "pi-zero, fio-qd64, dd-256k, dd-parallel or a file").heading(LOAD).conflicts(&[
-        "quick",
-        "thorough",
-        "precision",
-        "max-time",
-        "max-bytes",
-        "rw",
-        "bs",
-        "iodepth",
-        "rwmixread",
-        "caching",
-        "verify",
-    ]);
+    Opt::new("protocol", "NAME", number, "pi-zero, fio-qd64, dd-256k, dd-parallel or a file")
+        .heading(LOAD)
+        .conflicts(&[
+            "quick",
+            "thorough",
+            "precision",
+            "max-time",
+            "max-bytes",
+            "rw",
+            "bs",
+            "iodepth",
+            "rwmixread",
+            "caching",
+            "verify",
+        ]);
 
 /// Less precision, less time, less wear.
-pub const QUICK: Opt<bool> =
-    Opt::switch("quick", "±10 %, at most 1.5 GiB a load, 10 min a drive").heading(EFFORT).conflicts(&["thorough"]);
+pub const QUICK: Opt<bool> = Opt::switch("quick", "±10 %, at most 1.5 GiB a load, 10 min a drive")
+    .heading(EFFORT)
+    .conflicts(&["thorough"]);
 
 /// Most time on one drive with `--quick` and `--thorough`, s; precision and bytes are those of the rules of these names.
 pub const QUICK_SECONDS: f64 = 600.0;
@@ -77,9 +83,7 @@ pub const THOROUGH: Opt<bool> =
 
 /// The half width of an interval at which a load stops.
 pub const PRECISION: Opt<f64> =
-    Opt::new("precision", "N%", precision, "Stop at this 95 % interval")
-        .heading(EFFORT)
-        .default("5%");
+    Opt::new("precision", "N%", precision, "Stop at this 95 % interval").heading(EFFORT).default("5%");
 
 /// Seconds on a drive.
 pub const MAX_TIME: Opt<f64> =
@@ -97,7 +101,8 @@ fn loads(text: &str) -> Result<Vec<LoadName>, String> {
     let known = LoadName::ALL.map(LoadName::name).join(", ");
     let mut loads = Vec::new();
     for name in text.split(',') {
-        let load = LoadName::ALL.into_iter().find(|l| l.name() == name).ok_or(format!("there are {known}"))?;
+        let load =
+            LoadName::ALL.into_iter().find(|l| l.name() == name).ok_or(format!("there are {known}"))?;
         if loads.contains(&load) {
             return Err(format!("'{name}' is named twice"));
         }
@@ -185,7 +190,8 @@ mod tests {
         {
             let help = option.spec().help;
             let precision = format!("±{} %", (rules.precision * 100.0).round());
-            let time = if time < 3600.0 { format!("{} min", time / 60.0) } else { format!("{} h", time / 3600.0) };
+            let time =
+                if time < 3600.0 { format!("{} min", time / 60.0) } else { format!("{} h", time / 3600.0) };
             for part in [precision, size(rules.budget as u64 * MIB), time] {
                 assert!(help.contains(&part), "{help}: {part}");
             }

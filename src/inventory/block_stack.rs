@@ -1,6 +1,6 @@
 //! From a filesystem or block device down to the drives that carry it.
 
-use super::{Content, Drive, Inventory, Layer, Mount, Partition};
+use super::{Content, Drive, Inventory, Layer, Mount, Partition, drive::node};
 
 /// A block device of the inventory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -195,8 +195,8 @@ impl<'a> Block<'a> {
         sectors.saturating_mul(512)
     }
 
-    /// Its node: the kernel's `cciss!c0d0` is `/dev/cciss/c0d0`.
+    /// Its device node.
     pub fn path(&self) -> String {
-        format!("/dev/{}", self.name().replace('!', "/"))
+        node(self.name())
     }
 }

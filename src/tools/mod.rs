@@ -11,6 +11,8 @@ mod system;
 pub use replay::Replay;
 pub use system::System;
 
+use crate::units::shell_word;
+
 /// A program that we may need and may not find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
@@ -54,13 +56,7 @@ impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.tool.name)?;
         for arg in &self.args {
-            let arg = arg.to_string_lossy();
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./,:@%".contains(c);
-            if !arg.is_empty() && arg.chars().all(plain) {
-                write!(f, " {arg}")?;
-            } else {
-                write!(f, " '{}'", arg.replace('\'', r"'\''"))?;
-            }
+            write!(f, " {}", shell_word(&arg.to_string_lossy()))?;
         }
         Ok(())
     }

@@ -303,7 +303,8 @@ fn keep(
         uses: Vec::new(),
         direct_alignment: 512,
     };
-    let ask = Ask::new(experiment, drives.iter().map(target).collect(), Values::default()).expect("no protocol");
+    let ask =
+        Ask::new(experiment, drives.iter().map(target).collect(), Values::default()).expect("no protocol");
     let effort = Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 };
     let ask = Ask { block: 1 << 20, effort, ..ask };
     let plan = experiment.plan(&ask).expect("a plan");

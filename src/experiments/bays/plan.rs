@@ -3,11 +3,11 @@
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::options;
 use super::super::{
     request::{Ask, LoadName, PlanError},
     target_checks::{FILL, aligned, fits, would_erase},
 };
+use super::options;
 use crate::{
     analyse::latin_square,
     inventory::Drive,

@@ -1,10 +1,10 @@
 //! How cliff plans itself.
 
-use super::options;
 use super::super::{
     request::{Ask, LoadName, PlanError},
     target_checks::{aligned, reach},
 };
+use super::options;
 use crate::{
     analyse::Rules,
     plan::{Errand, Measure, Plan, Rule, Step, Task},

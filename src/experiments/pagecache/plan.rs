@@ -1,10 +1,10 @@
 //! How pagecache plans itself.
 
-use super::options;
 use super::super::{
     request::{Ask, PlanError},
     target_checks::fits,
 };
+use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, Step},
     target::{Kind, Target},

@@ -3,11 +3,11 @@
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::options;
 use super::super::{
     request::{Ask, PlanError},
     target_checks::{FILL, fits},
 };
+use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, Step},
     target::{Kind, Target},

@@ -3,11 +3,11 @@
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::options;
 use super::super::{
     request::{Ask, PlanError},
     target_checks::fits,
 };
+use super::options;
 use crate::{
     plan::{Errand, FileSet, Plan, Step, Task},
     target::Kind,
@@ -34,8 +34,11 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     if let Some(target) = ask.targets.iter().find(|t| t.kind != Kind::Directory) {
         return Err(PlanError::NoDirectory { path: target.path.clone() });
     }
-    let predict =
-        ask.values.typed(&options::FILES).zip(ask.values.typed(&options::SIZE)).map(|(files, size)| FileSet { files, size });
+    let predict = ask
+        .values
+        .typed(&options::FILES)
+        .zip(ask.values.typed(&options::SIZE))
+        .map(|(files, size)| FileSet { files, size });
     let sets = sets(predict.map(|set| set.size), ask.effort.max_bytes);
     let most = sets.iter().map(FileSet::bytes).max().filter(|most| *most > 0);
     let Some(most) = most.filter(|_| sets.len() >= SETS.len() - 1) else {

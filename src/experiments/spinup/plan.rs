@@ -1,10 +1,10 @@
 //! How spinup plans itself.
 
-use super::options;
 use super::super::{
     request::{Ask, PlanError},
     target_checks::reach,
 };
+use super::options;
 use crate::{
     plan::{Errand, Measure, Plan, Rule, Step, Task},
     target::{Kind, Target},
@@ -137,7 +137,7 @@ fn device(target: &Target) -> Result<String, PlanError> {
     let [drive] = &target.drives[..] else {
         return refuse("it is not on one drive of its own; name a disk, such as /dev/sda".to_owned());
     };
-    let node = format!("/dev/{}", drive.name.replace('!', "/"));
+    let node = drive.node();
     if !target.rotates() {
         return refuse(format!("{} does not rotate, so there is nothing to spin up", drive.label()));
     }

@@ -1,10 +1,10 @@
 //! How together plans itself.
 
-use super::options;
 use super::super::{
     request::{Ask, LoadName, PlanError},
     target_checks::{FILL, aligned, reach},
 };
+use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, Step},
     target::{Kind, Target},
