@@ -13,7 +13,7 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 80, after_help = EXAMPLES)]
 pub struct Args {
-    /// Directory of the results [default: by XDG]
+    /// Directory for results [default: XDG data directory]
     #[arg(long, global = true, value_name = "DIR", display_order = 900)]
     pub store: Option<PathBuf>,
 

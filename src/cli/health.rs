@@ -54,7 +54,7 @@ pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<Stri
                 return (None, unknown("asleep; --wake wakes it".to_owned()));
             }
             Answer::Denied => {
-                return (None, unknown("needs root: sudo drivebench list --health".to_owned()));
+                return (None, unknown("reading it needs root: sudo drivebench list --health".to_owned()));
             }
             Answer::Unreached(said) => drop(why.get_or_insert(said)),
         }

@@ -22,7 +22,10 @@ mod tree;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{
+    Parser,
+    error::{ContextKind, ErrorKind},
+};
 
 use crate::run::sweep;
 
@@ -34,7 +37,11 @@ use output::Output;
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(e) => {
+        Err(mut e) => {
+            // No target begins with dashes, so the tip to write `-- --option` misleads.
+            if e.kind() == ErrorKind::UnknownArgument && e.get(ContextKind::SuggestedArg).is_none() {
+                e.remove(ContextKind::Suggested);
+            }
             // Where even the message can't be written, the exit code still tells.
             let _ = e.print();
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(USAGE));

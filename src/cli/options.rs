@@ -149,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn each_example_is_one_line() {
+        for experiment in REGISTER {
+            for example in experiment.examples() {
+                assert!(help(Some(experiment.name())).contains(&format!("run {example}\n")), "{example}");
+            }
+        }
+    }
+
+    #[test]
     fn help_fits_one_screen() {
         let names = REGISTER.iter().map(|experiment| Some(experiment.name()));
         for name in names.chain([None]) {

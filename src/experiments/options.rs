@@ -100,7 +100,7 @@ impl<T> Opt<T> {
 impl Opt<bool> {
     /// A switch.
     pub const fn switch(name: &'static str, help: &'static str) -> Self {
-        Self::new(name, "", number, help).default("false")
+        Self::new(name, "", parsed, help).default("false")
     }
 }
 
@@ -173,7 +173,7 @@ impl<T> Opt<T> {
     }
 }
 
-/// Whatever the standard library reads, such as a number.
-pub fn number<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|e: T::Err| e.to_string())
+/// What the standard library reads: a number, a name, true or false.
+pub fn parsed<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "not a valid number".to_owned())
 }

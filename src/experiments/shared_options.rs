@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    options::{Opt, number},
+    options::{Opt, parsed},
     request::LoadName,
 };
 use crate::units::{Caching, parse_size};
@@ -22,7 +22,7 @@ pub const BS: Opt<u64> = Opt::new("bs", "SIZE", bytes, "Bytes per operation, 64 
     .default("4k");
 
 /// Operations in flight.
-pub const IODEPTH: Opt<u32> = Opt::new("iodepth", "N", number, "Operations in flight, 1 to 256")
+pub const IODEPTH: Opt<u32> = Opt::new("iodepth", "N", parsed, "Operations in flight, 1 to 256")
     .heading(LOAD)
     .alias("depth")
     .default("1");
@@ -42,17 +42,17 @@ pub const VERIFY: Opt<bool> = Opt::switch("verify", "Check every block that is r
 
 /// Seed of content, offsets and orders.
 pub const SEED: Opt<u64> =
-    Opt::new("seed", "N", number, "Seed of content and random offsets").heading(LOAD).default("1");
+    Opt::new("seed", "N", parsed, "Seed of content and random offsets").heading(LOAD).default("1");
 
 /// What does the I/O.
 pub const ENGINE: Opt<String> =
-    Opt::new("engine", "ENGINE", number, "psync, uring or fio [default: by depth]")
+    Opt::new("engine", "ENGINE", parsed, "psync, uring or fio [default: by depth]")
         .heading(LOAD)
         .choices(&["psync", "uring", "fio"]);
 
 /// A published procedure.
 pub const PROTOCOL: Opt<String> =
-    Opt::new("protocol", "NAME", number, "pi-zero, fio-qd64, dd-256k, dd-parallel or a file")
+    Opt::new("protocol", "NAME", parsed, "pi-zero, fio-qd64, dd-256k, dd-parallel or a file")
         .heading(LOAD)
         .conflicts(&[
             "quick",
@@ -127,7 +127,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 }
 
 fn percent(text: &str) -> Result<u8, String> {
-    match number(text.trim_end_matches('%'))? {
+    match parsed(text.trim_end_matches('%'))? {
         percent @ 0..=100 => Ok(percent),
         _ => Err("from 0 to 100".to_owned()),
     }
@@ -144,7 +144,7 @@ fn caching(text: &str) -> Result<Caching, String> {
 
 /// A share from a percentage with or without its sign.
 fn precision(text: &str) -> Result<f64, String> {
-    let percent: f64 = number(text.trim().trim_end_matches('%').trim_end())?;
+    let percent: f64 = parsed(text.trim().trim_end_matches('%').trim_end())?;
     if (1.5..=50.0).contains(&percent) {
         Ok(percent / 100.0)
     } else {
@@ -153,7 +153,7 @@ fn precision(text: &str) -> Result<f64, String> {
 }
 
 fn runs(text: &str) -> Result<u32, String> {
-    match number(text)? {
+    match parsed(text)? {
         runs @ 1..=1000 => Ok(runs),
         _ => Err("from 1 to 1000".to_owned()),
     }
@@ -165,6 +165,7 @@ mod tests {
     use crate::{
         analyse::Rules,
         experiments::{Declared, REGISTER},
+        plan::Protocol,
         units::{MIB, size},
     };
 
@@ -178,6 +179,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_help_names_every_protocol_that_is_shipped() {
+        let unknown = Protocol::find("no such protocol").expect_err("unknown").to_string();
+        let (names, _) = PROTOCOL.spec().help.split_once(" or ").expect("names, or a file");
+        assert!(unknown.ends_with(names), "{unknown}");
     }
 
     #[test]

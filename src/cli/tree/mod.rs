@@ -230,7 +230,7 @@ mod tests {
             failing: vec!["Reallocated_Sector_Ct".to_owned()],
             ..told(false, 0.0)
         });
-        let why = "needs root: sudo drivebench list --health".to_owned();
+        let why = "reading it needs root: sudo drivebench list --health".to_owned();
         inventory.drives[sdb].health = Some(Health { unknown: Some(why), ..Health::default() });
         insta::assert_snapshot!(text(&inventory, UTF8));
     }

@@ -27,11 +27,11 @@ impl Experiment for Bays {
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "bays --plan /dev/sda /dev/sdb  how many moves, minutes, bytes",
+            "bays --plan /dev/sda /dev/sdb  moves, minutes and bytes",
             "bays bay:1.1 bay:1.2 bay:1.3   whole drives, read in each bay",
             "bays /mnt/a /mnt/b             files on them, written and read",
             "bays --runs 2 /dev/sd[a-d]     each drive twice in each bay",
-            "bays --resume r2k4             go on, days later if need be",
+            "bays --resume r2k4             continue, even days later",
         ]
     }
 

@@ -28,11 +28,11 @@ impl Experiment for Cliff {
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "cliff /mnt/a                   how much is written fast, and how fast after that",
-            "cliff --max-bytes 100GiB .     an SSD with a large cache",
-            "cliff --pause 10m .            whether ten minutes of rest restore it",
-            "cliff /dev/sda                 a disk that rotates: speed over position, reading only",
-            "cliff --plan .                 what it would write at most",
+            "cliff /mnt/a                size of the cache, both speeds",
+            "cliff --max-bytes 100GiB .  an SSD with a large cache",
+            "cliff --pause 10m .         do ten minutes restore it?",
+            "cliff /dev/sda              a hard disk: speed over position",
+            "cliff --plan .              what it would write at most",
         ]
     }
 

@@ -27,10 +27,10 @@ impl Experiment for PageCache {
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "pagecache .                   the drive under this directory",
-            "pagecache --runs 10 .         narrower intervals",
-            "pagecache --max-bytes 16M .   less is moved, on a drive that is very slow",
-            "pagecache /dev/sda            a whole drive, reading only",
+            "pagecache .                  the drive under this directory",
+            "pagecache --runs 10 .        narrower intervals",
+            "pagecache --max-bytes 16M .  fewer bytes, for a slow drive",
+            "pagecache /dev/sda           a whole drive, reading only",
         ]
     }
 

@@ -28,10 +28,10 @@ impl Experiment for Sizes {
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "sizes .                  the drive under this directory, 64 B to 1 MiB",
-            "sizes --largest 16M .    up to 16 MiB",
-            "sizes --runs 12 .        narrower intervals",
-            "sizes /dev/sda           a whole drive, reading only",
+            "sizes .                this drive, 64 B to 1 MiB",
+            "sizes --largest 16M .  up to 16 MiB",
+            "sizes --runs 12 .      narrower intervals",
+            "sizes /dev/sda         a whole drive, reading only",
         ]
     }
 

@@ -28,8 +28,8 @@ impl Experiment for SmallFiles {
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "smallfiles .                              the drive under this directory",
-            "smallfiles --files 20000 --size 1MB .     how long would copying these take?",
+            "smallfiles .",
+            "smallfiles --files 20000 --size 1MB .  time to copy these",
             "smallfiles --files 300 --size 4MB --runs 6 /mnt/a",
         ]
     }

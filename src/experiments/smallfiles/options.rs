@@ -1,6 +1,6 @@
 //! What can be asked of smallfiles.
 
-use super::super::{Declared, Opt, options::number, shared_options as shared};
+use super::super::{Declared, Opt, options::parsed, shared_options as shared};
 
 /// The fewest that an interval is worth something with.
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");
@@ -18,7 +18,7 @@ pub const OPTIONS: &[&dyn Declared] =
     &[&shared::SEED, &shared::ENGINE, &shared::MAX_TIME, &shared::MAX_BYTES, &RUNS, &FILES, &SIZE];
 
 fn files(text: &str) -> Result<u64, String> {
-    match number(text)? {
+    match parsed(text)? {
         0 => Err("1 or more".to_owned()),
         files => Ok(files),
     }

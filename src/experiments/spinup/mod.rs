@@ -27,10 +27,10 @@ impl Experiment for Spinup {
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "spinup /dev/sda                a disk that rotates; as root, which may send it to sleep",
-            "spinup --runs 10 /dev/sda      a narrower interval",
-            "spinup --pause 25m /dev/sda    one that must be waited for: longer than its own timer",
-            "spinup --plan /dev/sda         what would be done, and how long it may take",
+            "spinup /dev/sda              a hard disk; root can stop it",
+            "spinup --runs 10 /dev/sda    a narrower interval",
+            "spinup --pause 25m /dev/sda  longer than the disk's own timer",
+            "spinup --plan /dev/sda       the steps and their time",
         ]
     }
 

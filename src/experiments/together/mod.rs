@@ -34,7 +34,7 @@ impl Experiment for Together {
         &[
             "together /mnt/a /mnt/b         two drives alone, then at once",
             "together --rw read /dev/sd?    whole drives, reading only",
-            "together --plan /mnt/*         the cost, and which go together",
+            "together --plan /mnt/*         the cost, and which run together",
             "together --max-time 2m /mnt/*  a rough answer",
         ]
     }
