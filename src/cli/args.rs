@@ -266,9 +266,8 @@ pub struct Export {
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
-  drivebench results export > all.csv            for a spreadsheet
+  drivebench results export > all.csv            for a spreadsheet or DuckDB
   drivebench results export --format json        for a program
-  drivebench results export --out all.parquet    for DuckDB or another SQL engine
   drivebench results export --out /var/lib/prometheus/node-exporter/bench.prom
 
 docs/export.md describes the columns and the metrics.";
@@ -309,7 +308,7 @@ pub enum ResultsAction {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: FormatName,
     },
-    /// Export estimates as CSV, JSON, Parquet or OpenMetrics
+    /// Export estimates as CSV, JSON or OpenMetrics
     Export(Export),
     /// Remove runs
     Rm {

@@ -55,8 +55,6 @@ pub enum RowFormatName {
     Csv,
     /// An array of objects, a line each
     Json,
-    /// For SQL engines and data frames
-    Parquet,
     /// The latest finished run of each drive and experiment, for Prometheus
     #[value(name = "openmetrics")]
     OpenMetrics,
@@ -67,7 +65,6 @@ impl From<RowFormatName> for RowFormat {
         match name {
             RowFormatName::Csv => Self::Csv,
             RowFormatName::Json => Self::Json,
-            RowFormatName::Parquet => Self::Parquet,
             RowFormatName::OpenMetrics => Self::OpenMetrics,
         }
     }
