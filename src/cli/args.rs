@@ -28,7 +28,7 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  drivebench list                          drives, how they are connected, problems
+  drivebench list                          drives, buses and problems
   drivebench run baseline .                the drive under this directory
   drivebench run baseline /mnt/a /mnt/b    two drives, and whether they differ
   drivebench run baseline /dev/sda         a whole drive, reading only

@@ -1,4 +1,4 @@
-//! What is wrong with a machine's drives or worth knowing of them, each with what to do. Functions of the inventory alone.
+//! Findings: problems and notable facts of a machine's drives, each with advice. Pure functions of the inventory.
 
 mod health;
 mod links;
@@ -12,16 +12,16 @@ use serde::Serialize;
 
 use super::{Drive, Inventory};
 
-/// Something that is wrong or worth knowing.
+/// A problem or a notable fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its name among programs, see docs/list.md.
+    /// Code for programs, see docs/list.md.
     pub code: &'static str,
-    /// The kernel's names of the drives it is about; none where it is about the machine.
+    /// Kernel names of its drives; empty if it concerns the whole machine.
     pub drives: Vec<String>,
-    /// What is so: whole sentences.
+    /// The finding, in full sentences.
     pub what: String,
-    /// What to do: whole sentences.
+    /// What to do, in full sentences.
     pub advice: String,
 }
 
@@ -38,14 +38,14 @@ impl Finding {
 }
 
 impl Inventory {
-    /// All findings, those about the whole machine first.
+    /// All findings; those about the whole machine come first.
     pub fn findings(&self) -> Vec<Finding> {
         let mut all = power::of_machine(self);
         all.extend(links::shared(self));
         for drive in &self.drives {
             all.extend(health::state(drive));
             all.extend(links::slow(self, drive));
-            all.extend(uas::choice(self, drive));
+            all.extend(uas::driver(self, drive));
             all.extend(power::autosuspend(drive));
             all.extend(storage::serial(drive));
             all.extend(storage::alignment(drive));
