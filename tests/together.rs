@@ -106,11 +106,11 @@ impl Machine {
             targets: Vec::new(),
             inventory: self.inventory(),
         }))];
-        for event in carry_out(&plan, &board).expect("runs") {
-            let began = if let Event::Step { step, .. } = &event { Some(*step) } else { None };
+        for mut event in carry_out(&plan, &board).expect("runs") {
+            if let (Event::Processors { did, .. }, Some(known)) = (&mut event, &self.processors) {
+                *did = known.clone();
+            }
             events.push(event);
-            let did = began.zip(self.processors.clone());
-            events.extend(did.map(|(step, did)| Event::Processors { step, did }));
         }
         events
     }

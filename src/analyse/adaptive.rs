@@ -48,7 +48,7 @@ const FEWEST: usize = 128;
 #[derive(Debug, Clone)]
 pub struct Adaptive {
     rules: Rules,
-    looks: Vec<usize>,
+    looks: Vec<u64>,
     series: Series,
     /// The last look with enough data that did not agree with itself, chunks; 0 for none.
     failed: usize,
@@ -78,7 +78,7 @@ impl Adaptive {
         }
         self.series.push(window);
         let seen = self.series.len() as f64 * self.series.chunk_mib();
-        let due = |looks: &[usize]| looks.last().is_some_and(|&look| seen >= look as f64);
+        let due = |looks: &[u64]| looks.last().is_some_and(|&look| seen >= look as f64);
         // The last look is due whatever it can see; the others wait until there is something to judge.
         if due(&self.looks) && (self.can_judge() || seen >= self.looks[0] as f64) {
             while due(&self.looks) {
@@ -96,8 +96,8 @@ impl Adaptive {
 
     fn look(&mut self) -> Decision {
         let rules = &self.rules;
-        let chunks = |mib: usize| (mib as f64 / self.series.chunk_mib()).ceil() as usize;
-        let retain = chunks(rules.retain).max(FEWEST.min(rules.retain) / 2);
+        let chunks = |mib: u64| (mib as f64 / self.series.chunk_mib()).ceil() as usize;
+        let retain = chunks(rules.retain).max(FEWEST.min(rules.retain as usize) / 2);
         let last = self.looks.is_empty();
         self.latest = assess(&self.series.x, self.series.chunk_mib());
         let Some(judged) = &self.latest else {
@@ -111,8 +111,8 @@ impl Adaptive {
             self.failed = seen;
         }
         let half = judged.half_width();
-        let deep =
-            seen >= chunks(rules.w_min) || judged.cliffs.last().is_some_and(|c| clear(c, seen, retain));
+        let least = rules.w_min.is_some_and(|least| seen >= chunks(least));
+        let deep = least || judged.cliffs.last().is_some_and(|c| clear(c, seen, retain));
         let good = WIDEN * half <= rules.precision && agreed && judged.used() >= retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
         if deep && good && seen >= 2 * self.failed {
@@ -120,7 +120,7 @@ impl Adaptive {
         } else if last {
             Decision::Budget
         } else if agreed
-            && seen >= chunks(rules.w_min)
+            && least
             && rules.give_up.is_some_and(|times| needed > times * chunks(rules.budget) as f64)
         {
             Decision::GaveUp

@@ -204,7 +204,7 @@ proptest! {
 
     #[test]
     fn bears_arbitrary_windows(all in proptest::collection::vec(any_window(), 0..400)) {
-        let rules = Rules { first: 32, w_min: 64, budget: 256, retain: 16, ..Rules::standard() };
+        let rules = Rules { first: 32, w_min: Some(64), budget: 256, retain: 16, ..Rules::standard() };
         let (_, t) = measure(&rules, &all);
         let e = &t.estimate;
         prop_assert!(e.value.is_finite() && e.low >= 0.0 && e.low <= e.value && e.value <= e.high, "{e:?}");
@@ -233,7 +233,7 @@ proptest! {
         factor in 0.1..1.0f64,
     ) {
         let scaled: Vec<f64> = times.iter().map(|t| t * factor).collect();
-        let rules = Rules { first: 128, w_min: 256, budget: 512, ..Rules::standard() };
+        let rules = Rules { first: 128, w_min: Some(256), budget: 512, ..Rules::standard() };
         let (a, b) = (measure(&rules, &windows(&times)), measure(&rules, &windows(&scaled)));
         prop_assert_eq!(a.0, b.0);
         for (x, y) in [(a.1.estimate.value, b.1.estimate.value), (a.1.estimate.low, b.1.estimate.low)] {
@@ -245,7 +245,7 @@ proptest! {
     fn stored_windows_give_the_same_and_json_keeps_it(
         seconds in proptest::collection::vec(prop_oneof![9 => 0.04..0.06f64, 1 => 0.4..3.0f64], 30..600),
     ) {
-        let rules = Rules { first: 64, w_min: 128, ..Rules::standard() };
+        let rules = Rules { first: 64, w_min: Some(128), ..Rules::standard() };
         let all = windows(&seconds);
         let text = serde_json::to_string(&all).expect("writes");
         let stored: Vec<Window> = serde_json::from_str(&text).expect("reads");

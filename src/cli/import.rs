@@ -14,7 +14,7 @@ use crate::{
     findings::{Column, Table},
     import::files,
     inventory::{Inventory, Machine},
-    record::{End, Event, How, Imported, SCHEMA, Said, Start, Store},
+    record::{End, Event, How, Imported, Log, SCHEMA, Said, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},

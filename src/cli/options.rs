@@ -149,6 +149,11 @@ mod tests {
     }
 
     #[test]
+    fn every_experiment_takes_resume() {
+        assert!(REGISTER.iter().all(|experiment| help(Some(experiment.name())).contains("--resume <RUN>")));
+    }
+
+    #[test]
     fn each_example_is_one_line() {
         for experiment in REGISTER {
             for example in experiment.examples() {

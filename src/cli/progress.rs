@@ -7,7 +7,7 @@ use serde_json::json;
 use super::output::Output;
 use crate::{
     analyse::Estimate,
-    plan::{Errand, Measure, Plan, Rule, Task},
+    plan::{Act, Kind, Measure, Plan, Rule, Step},
     record::Event,
     report::wrapped,
     run::{Move, Progress, Wanted, Watcher},
@@ -112,7 +112,7 @@ impl Watcher for Show<'_> {
                 };
                 let speed = (outcome.bytes_read + outcome.bytes_written) as f64 / outcome.seconds;
                 let speed = if speed.is_finite() { format!(", {}", rate(speed)) } else { String::new() };
-                let heading = self.heading(*target, &m.label);
+                let heading = self.heading(*target as usize, &m.label);
                 let seconds = duration(outcome.seconds);
                 self.output.note(&format!("  {heading}{run}: {how}, {moved} in {seconds}{speed} in all"));
             }
@@ -126,20 +126,23 @@ impl Watcher for Show<'_> {
         }
     }
 
-    fn errand(&mut self, errand: &Errand) {
-        let heading = self.heading(errand.target, &errand.label);
-        let line = format!("  {heading}: {}", errand.task.describe());
-        match self.how {
-            Way::Live => self.output.redraw(Some(&line)),
-            // Sets of files come by the dozen, and each is over soon.
-            Way::Plain if matches!(errand.task, Task::WriteFiles { .. } | Task::ReadFiles { .. }) => {}
-            Way::Plain => self.output.note(&line),
-            Way::Events => self.line(&json!({
-                "event": "begin",
-                "target": errand.target,
-                "label": errand.label,
-                "repetition": errand.repetition,
-            })),
+    fn begins(&mut self, step: &Step) {
+        let label = step.act.label();
+        for target in step.targets() {
+            let heading = self.heading(target, &label);
+            let line = format!("  {heading}: {}", step.act.describe().unwrap_or_default());
+            match self.how {
+                Way::Live => self.output.redraw(Some(&line)),
+                // Sets of files come by the dozen, and each is over soon.
+                Way::Plain if matches!(step.act, Act::Files(_)) => {}
+                Way::Plain => self.output.note(&line),
+                Way::Events => self.line(&json!({
+                    "event": "begin",
+                    "target": target,
+                    "label": label,
+                    "repetition": self.plan.repetition(step).0,
+                })),
+            }
         }
     }
 

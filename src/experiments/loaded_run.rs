@@ -10,8 +10,8 @@ use crate::{
     analyse::{Estimate, repeat},
     findings::{Carrier, Findings, Origin},
     inventory::Drive,
-    plan::{Measure, Plan},
-    record::{End, Event, How, Start, TaskResult},
+    plan::{Measure, Plan, StepId},
+    record::{ActResult, End, Event, How, Start},
     target::Target,
     units::{Ended, EngineInfo},
 };
@@ -22,12 +22,12 @@ pub(super) struct Gathered {
     pub start: Option<Start>,
     pub plan: Option<Plan>,
     /// What was really measured, by step.
-    pub measured: BTreeMap<usize, Measure>,
+    pub measured: BTreeMap<StepId, Measure>,
     /// What became of each load, by step and target.
-    pub series: BTreeMap<(usize, usize), Series>,
+    pub series: BTreeMap<(StepId, usize), Series>,
     end: Option<End>,
-    /// What errands took, with step and target.
-    pub errands: Vec<(usize, usize, TaskResult)>,
+    /// What came of other acts, by step and target.
+    pub acts: BTreeMap<(StepId, usize), ActResult>,
     engines: Vec<EngineInfo>,
     /// How each load is repeated with fio: of its repetitions the first, by its label and target.
     again: Vec<((String, usize), String)>,
@@ -65,7 +65,7 @@ impl Gathered {
         match event {
             Event::Start(start) => self.start = Some(*start),
             Event::Plan { plan } => {
-                self.measured = plan.measures().map(|(at, m)| (at, m.clone())).collect();
+                self.measured = plan.measures().map(|(step, m)| (step.id, m.clone())).collect();
                 self.plan = Some(plan);
             }
             Event::Preflight { checks, .. } => {
@@ -84,12 +84,14 @@ impl Gathered {
             Event::Note { text, .. } if self.flags.contains(&text) => {}
             Event::Note { text, .. } => self.flags.push(text),
             Event::Window { step, target, zone, window } => {
+                let target = target as usize;
                 if let Some(m) = self.measured.get(&step) {
                     let series = self.series.entry((step, target)).or_insert_with(|| Series::new(m));
                     series.window(zone, &window);
                 }
             }
             Event::Outcome { step, target, outcome, again, .. } => {
+                let target = target as usize;
                 if let (Some(line), Some(m)) = (again, self.measured.get(&step)) {
                     let load = (m.label.clone(), target);
                     if !self.again.iter().any(|(known, _)| *known == load) {
@@ -104,15 +106,14 @@ impl Gathered {
                 self.flags.extend((end.how == How::Interrupted).then(|| STOPPED.to_owned()));
                 self.end = Some(end);
             }
-            Event::Errand { step, target, took } => self.errands.push((step, target, took)),
+            Event::Act { step, target: Some(target), result, .. } => {
+                self.acts.insert((step, target as usize), *result);
+            }
             Event::Resume(_) => {
                 self.flags.retain(|flag| flag != STOPPED);
                 self.end = None;
             }
-            Event::Arranged { .. }
-            | Event::Scratch { .. }
-            | Event::Processors { .. }
-            | Event::Imported(_) => {}
+            Event::Act { .. } | Event::Skipped { .. } | Event::Processors { .. } | Event::Imported(_) => {}
         }
     }
 

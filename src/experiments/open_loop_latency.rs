@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     analyse::{Tail, open_loop::Replay},
     findings::{Column, Table},
-    plan::Plan,
+    plan::{Plan, StepId},
     record::Event,
     units::{duration, percent},
 };
@@ -22,26 +22,31 @@ const PERCENTILES: [(&str, f64); 4] = [("50th", 0.5), ("99th", 0.99), ("99.9th",
 /// What `read` says.
 pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) -> Result<Table, E> {
     let mut plan = None;
-    let mut tails: BTreeMap<(usize, usize), Tail> = BTreeMap::new();
+    let mut tails: BTreeMap<(StepId, u32), Tail> = BTreeMap::new();
     for event in read()? {
         match event {
             Event::Plan { plan: p } => plan = Some(p),
+            // A step that was cut short before is measured all over.
+            Event::Step { step, .. } => tails.retain(|(of, _), _| *of != step),
             Event::Window { step, target, window, .. } => {
                 tails.entry((step, target)).or_default().push(&window)
             }
             _ => {}
         }
     }
-    let mut replays: BTreeMap<(usize, usize), Vec<Replay>> = BTreeMap::new();
-    for (key, tail) in &tails {
-        if plan.as_ref().is_some_and(|p| is_serial(p, key.0)) {
-            let each = LOADS.iter().filter_map(|&load| Replay::new(tail.histogram(), load, 1));
-            replays.insert(*key, each.collect());
-        }
-    }
+    let mut replays: BTreeMap<(StepId, u32), Vec<Replay>> = BTreeMap::new();
     for event in read()? {
-        if let Event::Window { step, target, window, .. } = event {
-            replays.get_mut(&(step, target)).into_iter().flatten().for_each(|r| r.push(&window));
+        match event {
+            Event::Step { step, .. } if plan.as_ref().is_some_and(|p| is_serial(p, step)) => {
+                for (key, tail) in tails.iter().filter(|((of, _), _)| *of == step) {
+                    let each = LOADS.iter().filter_map(|&load| Replay::new(tail.histogram(), load, 1));
+                    replays.insert(*key, each.collect());
+                }
+            }
+            Event::Window { step, target, window, .. } => {
+                replays.get_mut(&(step, target)).into_iter().flatten().for_each(|r| r.push(&window));
+            }
+            _ => {}
         }
     }
     let rows = replays
@@ -67,15 +72,15 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
     })
 }
 
-fn is_serial(plan: &Plan, step: usize) -> bool {
-    plan.measures().any(|(at, m)| at == step && m.load.depth == 1)
+fn is_serial(plan: &Plan, step: StepId) -> bool {
+    plan.measure(step).is_some_and(|m| m.load.depth == 1)
 }
 
-fn names(plan: &Plan, step: usize, target: usize) -> (String, String) {
+fn names(plan: &Plan, step: StepId, target: u32) -> (String, String) {
     let label = plan.measure(step).map(|m| match m.repetition {
         1 => m.label.clone(),
         n => format!("{} {n}", m.label),
     });
-    let given = plan.targets.get(target).map(|t| t.given.clone());
+    let given = plan.targets.get(target as usize).map(|t| t.given.clone());
     (label.unwrap_or_default(), given.unwrap_or_default())
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analyse::Rules,
-    plan::{Plan, Protocol, ProtocolError, Step},
+    plan::{Plan, Protocol, ProtocolError, Steps},
     target::Target,
     units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
@@ -74,13 +74,13 @@ impl Ask {
     }
 
     /// These steps as a plan for what was asked.
-    pub fn planned(&self, experiment: &str, steps: Vec<Step>) -> Plan {
+    pub fn planned(&self, experiment: &str, steps: Steps) -> Plan {
         Plan {
             experiment: experiment.to_owned(),
             protocol: self.protocol.as_ref().map(|p| p.name.clone()),
             engine: self.engine.clone(),
             targets: self.targets.clone(),
-            steps,
+            steps: steps.into(),
         }
     }
 }
@@ -106,7 +106,7 @@ impl Effort {
         let (rules, seconds) = (level.as_ref().map(|l| &l.0), level.as_ref().map(|l| l.1));
         let max_bytes = values
             .typed(&shared::MAX_BYTES)
-            .or(rules.map(|rules| rules.budget as u64 * MIB))
+            .or(rules.map(|rules| rules.budget * MIB))
             .unwrap_or_else(|| values.get_among(options, &shared::MAX_BYTES));
         let precision = values
             .typed(&shared::PRECISION)
@@ -119,7 +119,7 @@ impl Effort {
         // No drive holds more than 2^60 bytes, and sums of less don't overflow.
         let max_bytes = max_bytes.min(1 << 60);
         let rules = level.map_or_else(Rules::standard, |(rules, _)| rules);
-        let rules = Rules { precision, budget: max_bytes.div_ceil(MIB) as usize, ..rules };
+        let rules = Rules { precision, budget: max_bytes.div_ceil(MIB), ..rules };
         Self { rules, max_bytes, max_seconds }
     }
 }

@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_help_of_levels_names_what_the_rules_do() {
         let standard = Rules::standard();
-        assert_eq!(MAX_BYTES.spec().default.map(bytes), Some(Ok(standard.budget as u64 * MIB)));
+        assert_eq!(MAX_BYTES.spec().default.map(bytes), Some(Ok(standard.budget * MIB)));
         assert_eq!(PRECISION.spec().default.map(precision), Some(Ok(standard.precision)));
         for (option, rules, time) in
             [(QUICK, Rules::quick(), QUICK_SECONDS), (THOROUGH, Rules::thorough(), THOROUGH_SECONDS)]
@@ -200,7 +200,7 @@ mod tests {
             let precision = format!("±{} %", (rules.precision * 100.0).round());
             let time =
                 if time < 3600.0 { format!("{} min", time / 60.0) } else { format!("{} h", time / 3600.0) };
-            for part in [precision, size(rules.budget as u64 * MIB), time] {
+            for part in [precision, size(rules.budget * MIB), time] {
                 assert!(help.contains(&part), "{help}: {part}");
             }
         }

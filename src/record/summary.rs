@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{AtomicFile, End, Event, ReadError, Reader};
-use crate::plan::Task;
+use crate::plan::{Act, Kind, Step, StepId};
 
 /// What a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,13 +54,15 @@ impl Brief {
             written: BTreeMap::new(),
         };
         let mut drives: Vec<Vec<String>> = Vec::new();
-        // Errands that write.
-        let mut writing: Vec<usize> = Vec::new();
+        // Acts that write and are no loads.
+        let mut writing: Vec<StepId> = Vec::new();
         for event in reader {
             let (target, bytes) = match event {
                 Event::Plan { plan } => {
-                    let writes = |task: &Task| matches!(task, Task::WriteFiles { .. });
-                    writing = plan.errands().filter(|(_, e)| writes(&e.task)).map(|(at, _)| at).collect();
+                    // A run that goes on fills its scratch files again.
+                    let writes =
+                        |step: &&Step| step.act.cost().written > 0 || matches!(step.act, Act::ScratchFile(_));
+                    writing = plan.steps.iter().filter(writes).map(|step| step.id).collect();
                     let of = |target: &crate::target::Target| {
                         target.drives.iter().map(|drive| drive.identity()).collect()
                     };
@@ -69,7 +71,9 @@ impl Brief {
                     continue;
                 }
                 Event::Outcome { target, outcome, .. } => (target, outcome.bytes_written),
-                Event::Errand { step, target, took } if writing.contains(&step) => (target, took.bytes),
+                Event::Act { step, target: Some(target), result, .. } if writing.contains(&step) => {
+                    (target, result.bytes)
+                }
                 Event::End(end) => {
                     brief.end = Some(end);
                     continue;
@@ -80,7 +84,7 @@ impl Brief {
                 }
                 _ => continue,
             };
-            for drive in drives.get(target).into_iter().flatten() {
+            for drive in drives.get(target as usize).into_iter().flatten() {
                 let sum = brief.written.entry(drive.clone()).or_default();
                 *sum = sum.saturating_add(bytes);
             }
@@ -164,8 +168,8 @@ mod tests {
     use super::*;
     use crate::{
         inventory::Drive,
-        plan::{Errand, FileSet, Plan, Step},
-        record::{SCHEMA, Start, Store, TaskResult},
+        plan::{FileSet, FileWork, Files, Pause, Plan, Steps},
+        record::{ActResult, Log, SCHEMA, Start, Store},
         target::Target,
         units::{Ended, Outcome},
     };
@@ -182,7 +186,7 @@ mod tests {
         }
     }
 
-    fn wrote(target: usize, bytes_written: u64) -> Event {
+    fn wrote(target: u32, bytes_written: u64) -> Event {
         let outcome = Outcome {
             ended: Ended::Cancelled,
             bytes_read: 7,
@@ -191,7 +195,7 @@ mod tests {
             seconds: 1.0,
             fsync_seconds: 0.0,
         };
-        Event::Outcome { step: 0, target, zone: None, outcome, again: None }
+        Event::Outcome { step: StepId(0), target, zone: None, outcome, again: None }
     }
 
     #[test]
@@ -212,27 +216,22 @@ mod tests {
             };
             let (_, mut writer) = store.create(start).expect("creates");
             let targets = vec![target(&["4C530001"]), target(&["S6PUNX01", "S6PUNX02"])];
+            let mut steps = Steps::default();
+            steps.add(&[0], Pause { seconds: 1.0 });
+            let work = FileWork::Write { seed: 1, predict: None };
+            steps.add(&[0], Files { set: FileSet { files: 1, size: 3 }, work, seconds: 1.0 });
             let plan = Plan {
                 experiment: "baseline".to_owned(),
                 protocol: None,
                 engine: None,
                 targets,
-                steps: [
-                    Task::Pause { seconds: 1.0 },
-                    Task::WriteFiles {
-                        set: FileSet { files: 1, size: 3 },
-                        seed: 1,
-                        seconds: 1.0,
-                        predict: None,
-                    },
-                ]
-                .map(|task| Step::Errand(Errand { label: String::new(), repetition: 1, target: 0, task }))
-                .to_vec(),
+                steps: steps.into(),
             };
-            let took = |step| Event::Errand {
-                step,
-                target: 0,
-                took: TaskResult { bytes: 3, ..TaskResult::default() },
+            let took = |step| Event::Act {
+                step: StepId(step),
+                target: Some(0),
+                at: String::new(),
+                result: Box::new(ActResult { bytes: 3, ..ActResult::default() }),
             };
             for event in [Event::Plan { plan }, wrote(0, bytes), wrote(1, 5), wrote(9, 1), took(0), took(1)] {
                 writer.append(&event).expect("appends");

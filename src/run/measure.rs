@@ -13,25 +13,8 @@ use crate::{
 pub struct Site {
     /// Position of the target in the plan.
     pub target: usize,
-    /// Where the part begins that may be touched, bytes.
-    pub offset: u64,
-    /// How much may be touched from there on, bytes.
-    pub length: u64,
-}
-
-impl Site {
-    /// What `m` may touch of a target of which so many bytes from the start can be read back.
-    pub fn of(m: &Measure, target: usize, readable: u64) -> Self {
-        let (offset, length) = match m.rule {
-            Rule::Again { .. } => {
-                let offset = readable.next_multiple_of(m.load.block);
-                (offset, m.reach.saturating_sub(offset).min(readable))
-            }
-            _ if m.only_written => (0, readable.min(m.reach)),
-            _ => (0, m.reach),
-        };
-        Self { target, offset, length }
-    }
+    /// The part that may be touched.
+    pub extent: Extent,
 }
 
 /// How far a load has come.
@@ -104,10 +87,13 @@ pub fn measure(
                 &mut |_, w: &Window| Enough { stop: w.to_ns as f64 / 1e9 >= most, ..Enough::default() };
             run(engine, m, sites, *bytes, cancel, show, rule)
         }
-        Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds } => {
+        Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds, .. } => {
             let bytes = match m.rule {
                 Rule::Adaptive { bytes, .. } => bytes,
-                _ => sites.iter().map(|site| site.length).min().unwrap_or(0) / m.load.block * m.load.block,
+                _ => {
+                    sites.iter().map(|site| site.extent.length).min().unwrap_or(0) / m.load.block
+                        * m.load.block
+                }
             };
             let mut rule: Vec<Adaptive> = sites.iter().map(|_| Adaptive::new(rules)).collect();
             run(engine, m, sites, bytes, cancel, show, &mut |at, window| {
@@ -144,7 +130,7 @@ fn run(
     let job = |(at, site): (usize, &Site)| Job {
         target: at,
         load: m.load.clone(),
-        extent: Extent { offset: site.offset, length: site.length },
+        extent: site.extent,
         bytes,
         window: m.window(),
     };

@@ -8,7 +8,7 @@ use crate::{
     experiments::{self, Experiment},
     findings::{Findings, Named},
     inventory::{Drive, Inventory},
-    plan::{Measure, Plan},
+    plan::{Measure, Plan, StepId},
     record::{Brief, Event, Reader, Start, Store},
     target::Target,
     units::EngineInfo,
@@ -93,9 +93,9 @@ struct Seen {
     start: Option<Start>,
     plan: Option<Plan>,
     /// What each step really did, and by which engine.
-    done: BTreeMap<usize, (Measure, EngineInfo)>,
+    done: BTreeMap<StepId, (Measure, EngineInfo)>,
     /// The longest operation of each step on each target, ns.
-    longest: BTreeMap<(usize, usize), u64>,
+    longest: BTreeMap<(StepId, usize), u64>,
 }
 
 impl Seen {
@@ -110,7 +110,7 @@ impl Seen {
                 self.longest.retain(|(of, _), _| of != step);
             }
             Event::Window { step, target, window, .. } => {
-                let longest = self.longest.entry((*step, *target)).or_default();
+                let longest = self.longest.entry((*step, *target as usize)).or_default();
                 *longest = window.latency.max().unwrap_or(0).max(*longest);
             }
             _ => {}
@@ -189,11 +189,12 @@ impl Record<'_> {
         let own: Vec<&Named> = self.findings.estimates.iter().filter(|n| n.target == target.given).collect();
         let mut all: Vec<Evidence> = Vec::new();
         let mut labels: Vec<&str> = Vec::new();
-        for (measure, engine) in self.seen.done.values() {
+        for (step, (measure, engine)) in &self.seen.done {
             let word = measure.label.split(' ').next().unwrap_or_default();
             // What is said of writing in cliff is of its one load, however that is labelled.
             let label = if self.start.experiment == "cliff" { "write" } else { word };
-            if measure.targets[..] != [at] || labels.contains(&label) {
+            let alone = self.plan.step(*step).is_some_and(|s| s.on == [at as u32]);
+            if !alone || labels.contains(&label) {
                 continue;
             }
             let begins = |n: &&&Named| n.name.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
@@ -202,7 +203,7 @@ impl Record<'_> {
                 continue;
             }
             labels.push(label);
-            let same = |(_, (m, _)): &(&usize, &(Measure, EngineInfo))| m.label == measure.label;
+            let same = |(_, (m, _)): &(&StepId, &(Measure, EngineInfo))| m.label == measure.label;
             let steps = self.seen.done.iter().filter(same);
             let longest = steps.filter_map(|(s, _)| self.seen.longest.get(&(*s, at))).max();
             estimates.extend(longest.map(|ns| longest_of(target, label, *ns)));
@@ -225,7 +226,8 @@ impl Record<'_> {
     fn at_once(&self) -> Vec<Evidence> {
         let mut all: Vec<Evidence> = Vec::new();
         let mut labels: Vec<&str> = Vec::new();
-        for (measure, engine) in self.seen.done.values().filter(|(m, _)| m.targets.len() > 1) {
+        let on = |step: &StepId| self.plan.step(*step).map(|s| s.on.as_slice()).unwrap_or_default();
+        for (_, (measure, engine)) in self.seen.done.iter().filter(|(step, _)| on(step).len() > 1) {
             let label = measure.label.split(' ').next().unwrap_or_default();
             let begins = |n: &&Named| {
                 let sum = ["sum", "sum alone", "limit"];
@@ -237,10 +239,10 @@ impl Record<'_> {
             }
             labels.push(label);
             // The sum is of all that took this load, which the largest set is.
-            let takers = self.seen.done.values().filter(|(m, _)| m.label.split(' ').next() == Some(label));
-            let Some((largest, _)) = takers.max_by_key(|(m, _)| m.targets.len()) else { continue };
+            let takers = self.seen.done.iter().filter(|(_, (m, _))| m.label.split(' ').next() == Some(label));
+            let Some((largest, _)) = takers.max_by_key(|(step, _)| on(step).len()) else { continue };
             let targets: Vec<Target> =
-                largest.targets.iter().filter_map(|&t| self.plan.targets.get(t)).cloned().collect();
+                on(largest).iter().filter_map(|&t| self.plan.targets.get(t as usize)).cloned().collect();
             let way = targets.first().map(|t| self.way(t, measure, engine)).unwrap_or_default();
             all.push(Evidence {
                 load: Some(measure.load.clone()),

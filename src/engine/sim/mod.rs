@@ -34,6 +34,11 @@ impl Sim {
         Ok(Self { drives: Drives::new(board)?, now_ns: 0 })
     }
 
+    /// The time, ns since it was opened.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
     /// Lets time go by without a load.
     pub fn rest(&mut self, seconds: f64) {
         self.now_ns += (seconds.max(0.0) * 1e9) as u64;

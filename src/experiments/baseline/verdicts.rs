@@ -153,7 +153,7 @@ fn unsettled(group: &Group<'_>, run: &Run) -> Option<String> {
         Reason::Noisy => format!("Not settled: too noisy for ±{aim}.{needed}"),
         Reason::Budget => format!(
             "Not settled: the bytes or the time granted ended before the {} through which a speed must hold to be sure.",
-            size(rules.w_min as u64 * MIB)
+            size(rules.w_min.unwrap_or(rules.budget) * MIB)
         ),
     })
 }

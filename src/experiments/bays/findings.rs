@@ -42,8 +42,8 @@ pub(super) fn bays(plan: &Plan) -> Vec<String> {
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
     let mut there: Vec<Drive> = Vec::new();
     let mut held = Gathered::read(record, |event| {
-        if let Event::Arranged { drives, .. } = event {
-            there.extend(drives.iter().cloned());
+        if let Event::Act { result, .. } = event {
+            there.extend(result.drives.iter().cloned());
         }
     });
     let mut findings = held.findings(experiment);

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     analyse::{Fall, Position},
     findings::{At, Axis, Band, Column, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
-    plan::Plan,
+    plan::{Act, Plan},
     record::Event,
     target::Target,
     units::{Caching, count, decimal_bytes, duration, rate},
@@ -94,10 +94,12 @@ fn written<'a>(
 ) -> Option<Written<'a>> {
     let writing = |run: Run| Writing { falls: run.adaptive.falls(), run };
     let (first, cached) = take(groups, at, WRITE)?;
+    let steps = held.plan.iter().flat_map(|plan| &plan.steps);
+    let pauses = steps.filter(|step| matches!(step.act, Act::Pause(_)));
     Some(Written {
         target,
         first: writing(first),
-        pause: held.errands.iter().find(|(_, target, _)| *target == at).map(|(_, _, took)| took.seconds),
+        pause: pauses.filter_map(|step| held.acts.get(&(step.id, at))).map(|result| result.seconds).next(),
         again: take(groups, at, AGAIN).map(|(run, _)| writing(run)),
         cached,
     })

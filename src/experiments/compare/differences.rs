@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{super::imports, Pair, Side};
 use crate::{
     findings::Named,
-    plan::Measure,
+    plan::{Measure, StepId},
     record::Told,
     units::{Content, EngineInfo},
 };
@@ -105,8 +105,11 @@ impl Asked {
 
 /// Each load on this target by its label.
 fn loads((side, at): (&Side, usize)) -> BTreeMap<String, Asked> {
-    let of = side.done.values().filter(|(m, _)| m.targets.contains(&at));
-    let measured = of.map(|(m, engine)| (m.label.clone(), Asked::of(m, engine)));
+    let on = |step: &StepId| {
+        side.plan.as_ref().and_then(|plan| plan.step(*step)).is_some_and(|step| step.is_on(at))
+    };
+    let of = side.done.iter().filter(|(step, _)| on(step));
+    let measured = of.map(|(_, (m, engine))| (m.label.clone(), Asked::of(m, engine)));
     let groups = side.imported.iter().flat_map(imports::groups);
     let here = groups.filter(|g| side.targets().get(at).is_some_and(|place| place.given == g.target));
     let told = here.filter_map(|g| {

@@ -13,7 +13,7 @@ use super::{Reading, imports, table_cells::column};
 use crate::{
     analyse::compare::{across_runs, ratio},
     findings::{Findings, Named, Table},
-    plan::{Measure, Plan},
+    plan::{Measure, Plan, StepId},
     record::{Event, Imported, Start},
     target::{Kind, Target},
     units::EngineInfo,
@@ -27,7 +27,7 @@ pub struct Side {
     imported: Option<Imported>,
     targets: Vec<Place>,
     /// What each step really did, and by which engine.
-    done: BTreeMap<usize, (Measure, EngineInfo)>,
+    done: BTreeMap<StepId, (Measure, EngineInfo)>,
     findings: Findings,
 }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     analyse::Estimate,
     findings::{Axis, Curve, Figure, Findings, Named, Point, Style, Table},
-    plan::{FileSet, Plan, Task},
+    plan::{FileSet, FileWork, Plan},
     record::Event,
     units::{count, decimal_bytes, duration, percent, rate, size},
 };
@@ -25,13 +25,13 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let mut held = Gathered::read(record, |_| ());
     let mut findings = held.findings(experiment);
     let Some(plan) = held.plan.take() else { return findings };
-    let asked = plan.errands().find_map(|(_, e)| match e.task {
-        Task::WriteFiles { predict, .. } => predict,
+    let asked = plan.files().find_map(|(_, files)| match files.work {
+        FileWork::Write { predict, .. } => predict,
         _ => None,
     });
     let set = asked.unwrap_or(EXAMPLE);
     for (at, target) in plan.targets.iter().enumerate() {
-        let both = [true, false].map(|write| Costs::of(&plan, &held.errands, at, write));
+        let both = [true, false].map(|write| Costs::of(&plan, &held.acts, at, write));
         if both.iter().all(|c| c.sets.is_empty()) {
             continue;
         }

@@ -100,13 +100,13 @@ fn woken<'a>(held: &Gathered, groups: &[Group<'_>], at: usize, target: &'a Targe
         let same = spinning.iter().find(|run| run.repetition == first.repetition)?;
         Some((first.seconds, typical(same)?))
     };
-    let naps = held.errands.iter().filter(|(_, of, _)| *of == at);
+    let naps = held.acts.iter().filter(|((_, of), _)| *of == at);
     Woken {
         target,
         reads: runs(FIRST).iter().filter_map(pair).collect(),
         copies: seconds(COPY),
         cold: seconds(COLD_COPY),
-        naps: naps.filter_map(|(_, _, took)| Some((took.slept.clone()?, took.seconds))).collect(),
+        naps: naps.filter_map(|(_, result)| Some((result.slept.clone()?, result.seconds))).collect(),
     }
 }
 

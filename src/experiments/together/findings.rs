@@ -29,7 +29,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let Some(plan) = held.plan.clone() else { return findings };
     let none = Inventory::default();
     let inventory = held.start.as_ref().map_or(&none, |start| &start.inventory);
-    let groups = seen.groups(&held.measured);
+    let groups = seen.groups(&plan, &held.measured);
     let answers: Vec<Answer<'_>> = groups
         .iter()
         .filter_map(|group| answer(group, &shared(inventory, &plan.targets, &group.members)))

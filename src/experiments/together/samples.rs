@@ -6,7 +6,7 @@ use super::super::target_checks::FILL;
 use crate::{
     analyse::sharing::Trial,
     conditions::Processors,
-    plan::Measure,
+    plan::{Measure, Plan, StepId},
     record::Event,
     units::{Caching, Direction, Ended, Histogram, Outcome, Pattern},
 };
@@ -17,8 +17,8 @@ const LEAST: usize = 2;
 /// Windows, outcomes and processors of all steps.
 #[derive(Default)]
 pub(super) struct Seen {
-    loads: BTreeMap<(usize, usize), Load>,
-    processors: BTreeMap<usize, Processors>,
+    loads: BTreeMap<(StepId, usize), Load>,
+    processors: BTreeMap<StepId, Processors>,
 }
 
 /// One load of a step.
@@ -55,13 +55,15 @@ pub(super) struct Set {
 impl Seen {
     pub fn take(&mut self, event: &Event) {
         match event {
+            // A step that was cut short before is measured all over.
+            Event::Step { step, .. } => self.loads.retain(|(of, _), _| of != step),
             Event::Window { step, target, window, .. } => {
-                let load = self.loads.entry((*step, *target)).or_default();
+                let load = self.loads.entry((*step, *target as usize)).or_default();
                 load.windows.push((window.from_ns, window.to_ns, window.bytes));
                 load.latency.merge(&window.latency);
             }
             Event::Outcome { step, target, outcome, .. } => {
-                self.loads.entry((*step, *target)).or_default().outcome = Some(outcome.clone());
+                self.loads.entry((*step, *target as usize)).or_default().outcome = Some(outcome.clone());
             }
             Event::Processors { step, did } => {
                 self.processors.insert(*step, did.clone());
@@ -71,10 +73,11 @@ impl Seen {
     }
 
     /// What was measured, by load.
-    pub fn groups(&self, measured: &BTreeMap<usize, Measure>) -> Vec<Group> {
+    pub fn groups(&self, plan: &Plan, measured: &BTreeMap<StepId, Measure>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for (step, m) in measured.iter().filter(|(_, m)| m.label != FILL) {
-            if !m.targets.iter().any(|&t| self.loads.contains_key(&(*step, t))) {
+            let targets: Vec<usize> = plan.step(*step).iter().flat_map(|s| s.targets()).collect();
+            if !targets.iter().any(|&t| self.loads.contains_key(&(*step, t))) {
                 continue;
             }
             let name = name(m);
@@ -84,23 +87,23 @@ impl Seen {
                 groups.len() - 1
             });
             let group = &mut groups[at];
-            group.members.extend(m.targets.iter().filter(|t| !group.members.contains(t)).collect::<Vec<_>>());
+            group.members.extend(targets.iter().filter(|t| !group.members.contains(t)).collect::<Vec<_>>());
             group.members.sort_unstable();
-            let at = group.sets.iter().position(|s| s.trial.members == m.targets).unwrap_or_else(|| {
-                let trial = Trial { members: m.targets.clone(), runs: Vec::new() };
+            let at = group.sets.iter().position(|s| s.trial.members == targets).unwrap_or_else(|| {
+                let trial = Trial { members: targets.clone(), runs: Vec::new() };
                 group.sets.push(Set {
                     trial,
-                    latency: vec![Histogram::default(); m.targets.len()],
+                    latency: vec![Histogram::default(); targets.len()],
                     ..Set::default()
                 });
                 group.sets.len() - 1
             });
             let set = &mut group.sets[at];
-            match self.speeds(*step, m) {
+            match self.speeds(*step, &targets, m.load.caching) {
                 Some(speeds) => {
                     set.trial.runs.push(speeds);
                     set.processors.extend(self.processors.get(step).cloned());
-                    for (latency, &target) in set.latency.iter_mut().zip(&m.targets) {
+                    for (latency, &target) in set.latency.iter_mut().zip(&targets) {
                         if let Some(load) = self.loads.get(&(*step, target)) {
                             latency.merge(&load.latency);
                         }
@@ -117,16 +120,16 @@ impl Seen {
 
     /// The speed of each target of a step, over the time in which all of them were at work; `None` where one failed,
     /// was stopped, or they hardly met.
-    fn speeds(&self, step: usize, m: &Measure) -> Option<Vec<f64>> {
+    fn speeds(&self, step: StepId, targets: &[usize], caching: Caching) -> Option<Vec<f64>> {
         let loads: Vec<&Load> =
-            m.targets.iter().map(|&t| self.loads.get(&(step, t))).collect::<Option<Vec<_>>>()?;
+            targets.iter().map(|&t| self.loads.get(&(step, t))).collect::<Option<Vec<_>>>()?;
         let whole = |load: &&Load| {
             matches!(load.outcome.as_ref().map(|o| &o.ended), Some(Ended::Finished | Ended::Stopped))
         };
         if !loads.iter().all(whole) {
             return None;
         }
-        let speeds: Vec<f64> = if m.load.caching == Caching::Direct {
+        let speeds: Vec<f64> = if caching == Caching::Direct {
             let from = loads.iter().filter_map(|l| Some(l.windows.first()?.0)).max()?;
             let to = loads.iter().map(|l| l.windows.last().map_or(0, |w| w.1)).min()?;
             let inside = |load: &Load| load.windows.iter().filter(|w| w.0 >= from && w.1 <= to).count();
