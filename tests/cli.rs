@@ -128,7 +128,7 @@ fn bad_input_is_refused_before_anything_is_touched() {
     insta::assert_snapshot!(shown);
     let unknown = cli.run(["run", "baseline", "no-such-serial"]);
     let said = still(&unknown.err, place.path());
-    assert!(unknown.code == 2 && said.contains("neither a path nor the serial, label or bay"), "{said}");
+    assert!(unknown.code == 2 && said.contains("is not a path, serial, label or bay"), "{said}");
     assert!(!cli.store().exists(), "nothing was touched");
 }
 
