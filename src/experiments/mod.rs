@@ -8,8 +8,10 @@ mod imports;
 mod load_summary;
 mod loaded_run;
 mod open_loop_latency;
+mod options;
 mod pagecache;
 mod request;
+mod shared_options;
 mod sizes;
 mod smallfiles;
 mod spinup;
@@ -23,8 +25,9 @@ pub use cliff::Cliff;
 pub use compare::{CompareError, Side, compare};
 pub use imports::NAME as IMPORT;
 pub use open_loop_latency::waiting;
+pub use options::{Declared, Opt, Spec, Values};
 pub use pagecache::PageCache;
-pub use request::{Ask, Effort, Extra, LoadName, PlanError};
+pub use request::{Ask, Effort, LoadName, PlanError};
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
 pub use spinup::Spinup;
@@ -42,21 +45,11 @@ pub trait Experiment: Sync + fmt::Debug {
     /// The question it answers.
     fn question(&self) -> &'static str;
 
-    /// The options it takes beyond those that all take, by their names in [`crate::cli`].
-    fn options(&self) -> &'static [&'static str];
+    /// The options it takes, in the order of its help.
+    fn options(&self) -> &'static [&'static dyn Declared];
 
     /// What people type after `drivebench run`.
     fn examples(&self) -> &'static [&'static str];
-
-    /// Bytes per operation where nobody asks for another size.
-    fn block(&self) -> u64 {
-        4096
-    }
-
-    /// Most bytes a load moves where nobody asks for less or more; `None` leaves it to the precision asked for.
-    fn max_bytes(&self) -> Option<u64> {
-        None
-    }
 
     /// What it would do. Touches no drive.
     ///

@@ -1,6 +1,6 @@
 //! Finds the drives below a filesystem or block device.
 
-use super::{Drive, Inventory, Layer, Mount, Partition, Signature};
+use super::{Drive, Inventory, Layer, Mount, Partition, Signature, drive::node};
 
 /// A block device of the inventory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -200,8 +200,8 @@ impl<'a> Block<'a> {
         sectors.saturating_mul(512)
     }
 
-    /// Its device node: `cciss!c0d0` is `/dev/cciss/c0d0`.
+    /// Its device node.
     pub fn path(&self) -> String {
-        format!("/dev/{}", self.name().replace('!', "/"))
+        node(self.name())
     }
 }

@@ -63,7 +63,7 @@ enum Line {
 
 /// The journal of a run that goes on. It is a file once there is something to undo, and gone when nothing is left.
 #[derive(Debug, Clone)]
-pub(super) struct Journal {
+pub struct Journal {
     open: Arc<Mutex<Open>>,
 }
 
@@ -90,12 +90,12 @@ impl Right<State> for Entry {}
 
 impl Journal {
     /// The journal of `run`, kept in the store.
-    pub fn open(store: &Path, run: &str) -> Self {
+    pub(super) fn open(store: &Path, run: &str) -> Self {
         Self::new(Some(store.join(JOURNALS)), run)
     }
 
     /// The journal of a run on a modelled machine, kept nowhere.
-    pub fn modelled() -> Self {
+    pub(super) fn modelled() -> Self {
         Self::new(None, "")
     }
 
@@ -105,12 +105,12 @@ impl Journal {
     }
 
     /// The path of a scratch file or directory in `dir` for the `at`th target of the run.
-    pub fn scratch_path(&self, dir: &Path, at: usize, suffix: &str) -> io::Result<PathBuf> {
+    pub(super) fn scratch_path(&self, dir: &Path, at: usize, suffix: &str) -> io::Result<PathBuf> {
         Ok(dir.canonicalize()?.join(scratch_name::of(&self.lock().run, at, suffix)))
     }
 
     /// Writes down what undoes a change that is about to be made. It is on the drive when this returns.
-    pub fn will(&self, undo: Undo) -> io::Result<Entry> {
+    pub(super) fn will(&self, undo: Undo) -> io::Result<Entry> {
         let mut open = self.lock();
         let id = open.next;
         open.append(&Line::Will { id, undo })?;

@@ -2,7 +2,7 @@
 
 mod act;
 mod execute;
-pub(crate) mod journal;
+mod journal;
 mod leftovers;
 mod local;
 mod lock;
@@ -21,7 +21,7 @@ use std::{
 
 pub use act::{Move, Wanted, movable};
 pub use execute::execute;
-pub use journal::host;
+pub use journal::{Journal, host};
 pub use leftovers::{Kept, Leftover, sweep, sweep_directory};
 pub use local::{Local, now};
 pub use lock::{Lock, LockError};

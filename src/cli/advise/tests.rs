@@ -16,12 +16,12 @@ use crate::{
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
-    experiments::{Ask, Baseline, Effort, Experiment, Extra, Together},
+    experiments::{Ask, Baseline, Effort, Experiment, Together, Values},
     inventory::{Inventory, fixtures},
     record::{Brief, End, Event, How, Log, SCHEMA, Start, Store},
     report::Style,
     target::{Kind, Target},
-    units::{Caching, Ended, EngineInfo, Histogram, Outcome, Window},
+    units::{Ended, EngineInfo, Histogram, Outcome, Window},
 };
 
 fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
@@ -303,20 +303,10 @@ fn keep(
         uses: Vec::new(),
         direct_alignment: 512,
     };
-    let ask = Ask {
-        targets: drives.iter().map(target).collect(),
-        loads: None,
-        block: 1 << 20,
-        depth: 1,
-        caching: Caching::Direct,
-        read_percent: 50,
-        verify: false,
-        seed: 1,
-        engine: None,
-        effort: Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 },
-        protocol: None,
-        own: Extra::default(),
-    };
+    let ask =
+        Ask::new(experiment, drives.iter().map(target).collect(), Values::default()).expect("no protocol");
+    let effort = Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 };
+    let ask = Ask { block: 1 << 20, effort, ..ask };
     let plan = experiment.plan(&ask).expect("a plan");
     let start = |run| Start {
         schema: SCHEMA,
