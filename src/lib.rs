@@ -7,6 +7,7 @@ pub mod advise;
 pub mod analyse;
 pub mod cli;
 pub mod conditions;
+pub mod danger;
 pub mod engine;
 pub mod experiments;
 pub mod findings;

@@ -313,16 +313,19 @@ fn ten_kills_leave_ten_readable_records_and_nothing_else() {
         assert_eq!(running.finish(), None);
         let left = names(fs.path());
         assert_eq!(left.len(), 1, "kill -9 leaves the file: {left:?}");
-        let swept = cli.run(["results", "show", &cli.run_name()]);
+        let shown = cli.run(["results", "show", &cli.run_name()]);
+        assert_eq!((shown.code, shown.err.as_str()), (0, ""), "{}", shown.out);
+        assert!(shown.out.contains("The record was cut off"), "{}", shown.out);
+        assert_eq!(names(fs.path()), left, "a command that looks leaves it");
+        let swept = cli.run(["cleanup"]);
         assert_eq!(swept.code, 0, "{}", swept.err);
         assert!(
-            swept.err.contains(&left[0])
-                && still(&swept.err, fs.path()).contains("left by a run that was killed"),
+            swept.out.contains(&left[0])
+                && still(&swept.out, fs.path()).contains("left by a run that was killed"),
             "{}",
-            swept.err
+            swept.out
         );
-        assert!(swept.out.contains("The record was cut off"), "{}", swept.out);
-        assert_eq!(names(fs.path()), [""; 0], "the next start removes it");
+        assert_eq!(names(fs.path()), [""; 0], "cleanup removes it");
     }
 }
 

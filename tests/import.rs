@@ -116,6 +116,7 @@ fn measured(cli: &Cli) -> String {
         command: vec!["drivebench".to_owned()],
         experiment: plan.experiment.clone(),
         targets: vec![],
+        host: Default::default(),
         inventory: Inventory::default(),
     };
     let (run, mut writer) = Store::at(cli.store()).create(start).expect("a record");

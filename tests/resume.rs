@@ -76,7 +76,7 @@ impl Case {
         events.iter().for_each(|event| progress.take(event));
         let done = progress.done(&plan);
         let (version, inventory) = (String::new(), Default::default());
-        events.push(Event::Resume(Box::new(Resume { at: String::new(), version, inventory })));
+        events.push(Event::Resume(Box::new(Resume { at: String::new(), version, host: Default::default(), inventory })));
         world.wait(3600.0, &Cancel::default());
         let how = world.run(&plan, &done, &mut events, &Cancel::default()).expect("runs");
         assert_eq!(how, How::Finished);

@@ -104,6 +104,7 @@ impl Machine {
             command: vec!["drivebench".to_owned(), "run".to_owned(), "together".to_owned()],
             experiment: "together".to_owned(),
             targets: Vec::new(),
+            host: Default::default(),
             inventory: self.inventory(),
         }))];
         for mut event in carry_out(&plan, &board).expect("runs") {

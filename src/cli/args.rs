@@ -56,6 +56,8 @@ pub enum Command {
     Results(Results),
     /// Write what runs found as a page that can be published
     Report(Report),
+    /// Remove what runs left that were killed or cut off; `run` does so at its start, too
+    Cleanup,
 }
 
 /// `drivebench report`.

@@ -120,7 +120,7 @@ mod tests {
         struct Nothing;
         impl Runner for Nothing {
             fn ask(&self, query: &Query) -> Result<Output, ToolError> {
-                Err(ToolError::Missing(query.tool))
+                Err(ToolError::Missing(query.tool()))
             }
             fn stream(
                 &self,

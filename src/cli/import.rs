@@ -13,7 +13,7 @@ use crate::{
     findings::{Column, Table},
     import::files,
     inventory::{Inventory, Machine},
-    record::{End, Event, How, Imported, Log, SCHEMA, Said, Start, Store},
+    record::{End, Event, Host, How, Imported, Log, SCHEMA, Said, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},
@@ -111,6 +111,7 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
         command: command(),
         experiment: IMPORT.to_owned(),
         targets: vec![label],
+        host: Host::default(),
         // Lists find it by its board; nothing else is known of that machine.
         inventory: Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() },
     };

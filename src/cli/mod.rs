@@ -5,6 +5,7 @@ mod args;
 mod atomic_file;
 mod bay;
 mod capture;
+mod cleanup;
 mod export;
 mod health;
 mod import;
@@ -28,7 +29,7 @@ use crate::{
     inventory::BayError,
     plan::ProtocolError,
     record::StoreError,
-    run::{LockError, sweep},
+    run::LockError,
     target::TargetError,
 };
 
@@ -54,15 +55,12 @@ pub fn main() -> ExitCode {
         }
     };
     let output = Output::new(&args);
-    // What a killed run left is removed by the next start, whatever that start is for.
-    if let Ok(store) = results::store(&args.store) {
-        output.swept(sweep(store.dir()));
-    }
     let done = match &args.command {
         Command::Run(run) => run::run(run, &args.store, &output),
         Command::List(list) => list::list(list, &args.store, &output),
         Command::Advise(advise) => advise::answer(advise, &args.store, &output),
         Command::Capture(capture) => capture::capture(capture, &output),
+        Command::Cleanup => results::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Report(report) => report::report(report, &args.store, &output),
         Command::Import(import) => import::import(import, &args.store, &output),

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use super::{
-    Output, Usage, bay,
+    Output, Usage, bay, cleanup,
     options::{Options, Run},
     progress::Show,
     results,
@@ -102,9 +102,9 @@ fn carry_out(
     }
     let _locks = locks?;
     // Now that no other run can be at work there.
-    for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
-        output.swept(run::sweep_directory(&target.path));
-    }
+    let directories = plan.targets.iter().filter(|t| t.kind == Kind::Directory);
+    let left = directories.flat_map(|target| run::sweep_directory(&target.path));
+    run::sweep(store.dir()).into_iter().chain(left).for_each(|one| output.note(&cleanup::describe(&one)));
     let begin = |run: String| Start {
         schema: SCHEMA,
         run,
@@ -113,6 +113,7 @@ fn carry_out(
         command: command(),
         experiment: experiment.name().to_owned(),
         targets: plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect(),
+        host: run::host(sysroot),
         inventory: inventory.clone(),
     };
     let (name, mut writer, first, done) = match resumed {
@@ -122,7 +123,8 @@ fn carry_out(
         }
         Some((name, done)) => {
             let version = env!("CARGO_PKG_VERSION").to_owned();
-            let now = Resume { at: run::now(), version, inventory: inventory.clone() };
+            let host = run::host(sysroot);
+            let now = Resume { at: run::now(), version, host, inventory: inventory.clone() };
             let writer = store.reopen(&name)?;
             (name, writer, Event::Resume(Box::new(now)), done)
         }

@@ -130,16 +130,21 @@ impl Inventory {
         })
     }
 
+    /// The drives that hold the swap partition or file at this path.
+    pub fn drives_of_swap(&self, swap: &str) -> Vec<&Drive> {
+        let stack = match self.block_at_path(swap) {
+            Some(block) => self.stack_of([block]),
+            None if swap.starts_with("/dev/") => BlockStack::default(),
+            None => self.mount_of(swap).map(|mount| self.stack_of_mount(mount)).unwrap_or_default(),
+        };
+        stack.drives
+    }
+
     /// The drives that hold swap, through files and layers.
     pub fn swap_drives(&self) -> Vec<&Drive> {
         let mut drives: Vec<&Drive> = Vec::new();
         for swap in &self.swaps {
-            let stack = match self.block_at_path(swap) {
-                Some(block) => self.stack_of([block]),
-                None if swap.starts_with("/dev/") => continue,
-                None => self.mount_of(swap).map(|mount| self.stack_of_mount(mount)).unwrap_or_default(),
-            };
-            for drive in stack.drives {
+            for drive in self.drives_of_swap(swap) {
                 if !drives.iter().any(|seen| seen.name == drive.name) {
                     drives.push(drive);
                 }

@@ -9,7 +9,7 @@ mod store;
 mod summary;
 mod writer;
 
-pub use event::{ActResult, End, Event, How, Resume, SCHEMA, StandbyResult, Start, When};
+pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, Imported, Said, Told};
 pub use progress::{Done, Progress, Refill};
 pub use reader::{ReadError, Reader};

@@ -256,6 +256,7 @@ mod tests {
             command: vec!["drivebench".to_owned()],
             experiment: "baseline".to_owned(),
             targets: vec!["a drive".to_owned()],
+            host: Default::default(),
             inventory: Default::default(),
         }
     }

@@ -217,6 +217,7 @@ mod tests {
                 command: vec![],
                 experiment: "baseline".to_owned(),
                 targets: vec![],
+                host: Default::default(),
                 inventory: Default::default(),
             };
             let (_, mut writer) = store.create(start).expect("creates");

@@ -81,6 +81,7 @@ pub fn keep(store: &Store, at: &str, plan: &Plan, board: &Board, real: bool) -> 
         command: vec!["drivebench".to_owned()],
         experiment: plan.experiment.clone(),
         targets: plan.targets.iter().map(Target::label).collect(),
+        host: Default::default(),
         inventory: Inventory::default(),
     };
     let (run, mut writer) = store.create(start).expect("a record");

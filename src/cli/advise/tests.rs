@@ -326,6 +326,7 @@ fn keep(
         command: vec!["drivebench".to_owned()],
         experiment: experiment.name().to_owned(),
         targets: ask.targets.iter().map(Target::label).collect(),
+        host: Default::default(),
         inventory: inventory.clone(),
     };
     let (run, mut writer) = store.create(start).expect("a record");
