@@ -2,6 +2,7 @@
 
 mod act;
 mod execute;
+mod execution;
 mod journal;
 mod leftovers;
 mod local;

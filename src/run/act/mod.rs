@@ -13,7 +13,7 @@ pub(super) use {load::wake, move_drives::settle};
 
 use super::{
     RunError,
-    execute::{Execution, Troubles},
+    execution::{Execution, Troubles},
 };
 use crate::plan::{Act, Step};
 
