@@ -127,7 +127,7 @@ fn link(rate: f64, drives: &[usize]) -> Link {
 /// What is named as the limit of a load: name, value, confidence.
 fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
     let name = format!("{load} limit");
-    let named = findings.estimates.iter().filter(|n| n.name == name);
+    let named = findings.estimates.iter().filter(|n| n.label() == name);
     named
         .map(|n| {
             let confidence = n.estimate.how.rsplit(' ').next().unwrap_or_default();
@@ -402,7 +402,7 @@ fn one_run_has_no_interval_and_is_sure_of_nothing() {
     let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
     let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
     assert!(
-        findings.estimates.iter().filter(|n| n.name != "read limit").all(|n| n.estimate.high.is_infinite())
+        findings.estimates.iter().filter(|n| n.label() != "read limit").all(|n| n.estimate.high.is_infinite())
     );
     for load in ["read", "write"] {
         assert!(limits(&findings, load).iter().all(|l| l.2 == "low"), "{:?}", limits(&findings, load));
@@ -425,6 +425,6 @@ fn a_load_ends_with_its_bytes_and_only_what_ran_together_counts() {
     );
     let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
     let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
-    let sum = findings.estimates.iter().find(|n| n.name == "read sum").expect("a sum");
+    let sum = findings.estimates.iter().find(|n| n.label() == "read sum").expect("a sum");
     assert!((sum.estimate.value / 30e6 - 1.0).abs() < 0.03, "{sum:?}");
 }

@@ -121,7 +121,7 @@ impl<'a> Judged<'a> {
         let narrow = wire.filter(|w| w.passes <= flow.speed());
         let (most, what) = match flow.bound() {
             // What was measured to limit lets no more pass, whatever others saw.
-            Some(name) if narrow.is_none() => (flow.speed(), name.to_owned()),
+            Some((_, name)) if narrow.is_none() => (flow.speed(), name.to_owned()),
             _ => cap(ground, &flow.drives, wire)?,
         };
         Some(Self { flow, most, what })

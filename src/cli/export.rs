@@ -143,7 +143,12 @@ fn write(
         if signals.is_some_and(|signals| signals.code().is_some()) {
             return Ok(done);
         }
-        match results::read(store, run) {
+        let read = || {
+            let mut record = store.open(run)?;
+            let findings = results::of_record(run, &mut record)?;
+            anyhow::Ok((findings, record.damage().map(str::to_owned)))
+        };
+        match read() {
             Ok((findings, damage)) => {
                 for row in report::rows(&findings) {
                     rows.row(&row)?;

@@ -23,7 +23,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::{
-    experiments::{CompareError, PlanError},
+    compare::CompareError,
+    experiments::PlanError,
     import::ImportError,
     inventory::BayError,
     plan::ProtocolError,

@@ -8,9 +8,11 @@ use super::{
     export,
 };
 use crate::{
-    experiments::{self, Reading, Side},
+    compare::compare,
+    experiments,
     findings::{Column, Findings, Table},
-    record::{Brief, Event, How, ReadError, Reader, Store},
+    import, open_loop,
+    record::{Brief, End, Event, ReadError, Store},
     report::{Format, render, table},
     units::count,
 };
@@ -30,7 +32,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             for run in runs {
                 let mut findings = findings(&store, run)?;
                 if *waiting {
-                    findings.tables.push(experiments::waiting(|| store.open(run))?);
+                    findings.tables.push(open_loop::waiting(|| store.open(run))?);
                 }
                 output.result(&render(&findings, Format::from(*format), output.style))?;
             }
@@ -39,8 +41,8 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         ResultsAction::Compare { first, second, format } => {
             let (first, second) =
                 (side(&store, first)?, second.as_ref().map(|s| side(&store, s)).transpose()?);
-            let second = second.as_ref().map(|(side, target)| (side, *target));
-            let findings = experiments::compare((&first.0, first.1), second)?;
+            let second = second.as_ref().map(|(findings, target)| (findings, *target));
+            let findings = compare((&first.0, first.1), second)?;
             output.result(&render(&findings, Format::from(*format), output.style))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -55,53 +57,41 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     }
 }
 
-/// Two runs, compared as `results compare` does.
-pub(super) fn compared(store: &Store, first: &str, second: &str) -> anyhow::Result<Findings> {
-    let (first, second) = (side(store, first)?, side(store, second)?);
-    Ok(experiments::compare((&first.0, None), Some((&second.0, None)))?)
-}
-
 /// `RUN` or `RUN:TARGET`.
-fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Side, Option<&'a str>)> {
+fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Findings, Option<&'a str>)> {
     let (run, target) = text.split_once(':').map_or((text, None), |(run, target)| (run, Some(target)));
-    let (reading, mut reader, start) = open(store, run)?;
-    Ok((Side::read(reading, std::iter::once(start).chain(reader.by_ref())), target))
+    Ok((findings(store, run)?, target))
 }
 
 /// What a stored run found, worked out from its record.
 pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
-    Ok(read(store, run)?.0)
+    let mut record = store.open(run)?;
+    let mut findings = of_record(run, &mut record)?;
+    findings.flags.extend(record.cut_off());
+    Ok(findings)
 }
 
-/// What a stored run found, and what is damaged in its record.
-pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option<String>)> {
-    let (reading, mut reader, start) = open(store, run)?;
-    let mut findings = reading.findings(&mut std::iter::once(start).chain(reader.by_ref()));
-    findings.flags.extend(reader.cut_off());
-    Ok((findings, reader.damage().map(str::to_owned)))
-}
-
-/// A record with its first event, and who can read it.
-fn open(store: &Store, run: &str) -> anyhow::Result<(Reading, Reader, Event)> {
-    let mut reader = store.open(run)?;
-    let Some(Event::Start(start)) = reader.next() else {
+/// What a record shows: that of a run by its experiment, or what was imported.
+pub(super) fn of_record(run: &str, record: &mut dyn Iterator<Item = Event>) -> anyhow::Result<Findings> {
+    let Some(Event::Start(start)) = record.next() else {
         anyhow::bail!("the record of {run} does not begin with its start");
     };
-    let Some(reading) = Reading::of(&start.experiment) else {
-        anyhow::bail!(
-            "{run} is a run of '{}', which this drivebench doesn't know: use a newer one",
-            start.experiment
-        );
+    let name = start.experiment.clone();
+    let mut record = std::iter::once(Event::Start(start)).chain(record);
+    if name == import::EXPERIMENT {
+        return Ok(import::findings(&mut record));
+    }
+    let Some(experiment) = experiments::find(&name) else {
+        anyhow::bail!("{run} is a run of '{name}', which this drivebench doesn't know: use a newer one");
     };
-    Ok((reading, reader, Event::Start(start)))
+    Ok(experiment.findings(&mut record))
 }
 
 fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {
     let (runs, unreadable) = matching(store, which, output)?;
-    let column = |name: &str| Column { name: name.to_owned(), right: false };
     let rows = runs.iter().map(row).collect::<Vec<_>>();
     if !rows.is_empty() {
-        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(column).to_vec();
+        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(|name| Column::new(name, false)).to_vec();
         output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
@@ -145,7 +135,7 @@ fn row(run: &Brief) -> Vec<String> {
         run.run.clone(),
         at,
         run.experiment.clone(),
-        How::of(run.end.as_ref()).to_owned(),
+        End::status(run.end.as_ref()).words().to_owned(),
         run.targets.join(", "),
     ]
 }

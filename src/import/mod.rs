@@ -1,11 +1,15 @@
 //! Output of other tools, read into records: what they told is kept, what they didn't is unknown.
 //!
+//! Such a record is shown side by side with what drivebench measures.
+//!
 //! The format is known from the content, never from a file's name. Everything here is a pure function of bytes but
 //! [`files`], which finds them.
 
 mod dd;
 mod files;
+mod findings;
 mod fio;
+mod groups;
 mod number;
 mod pibenchmarks;
 mod text;
@@ -16,6 +20,7 @@ mod damage;
 use std::{io, path::PathBuf};
 
 pub use files::{Found, files};
+pub use findings::{EXPERIMENT, findings};
 
 use crate::{
     record::{Imported, Said, Told},
@@ -286,12 +291,12 @@ mod tests {
         assert_eq!(names, ["write", "randrw", "randrw, reads", "randrw, writes", "randread"]);
         let [write, mix, reads, writes, randread] = &imported.loads[..] else { panic!("five loads") };
         assert_eq!((write.bytes, write.seconds), (Some(4 << 20), Some(0.088)));
-        assert_eq!(write.describe(), "sequential write, 4 KiB, direct, depth 1");
+        assert_eq!(describe(write), "sequential write, 4 KiB, direct, depth 1");
         assert_eq!(mix.direction, Some(Direction::Mixed { read_percent: 70 }));
         assert_eq!(mix.bytes, Some(2_924_544 + 1_269_760));
         assert_eq!((reads.half, writes.half), (Some(Half::Reads), Some(Half::Writes)));
         assert_eq!((randread.jobs, randread.bytes), (Some(2), Some(112_324_608)));
-        assert!(imported.loads.iter().all(|l| l.tool == "fio 3.33" && l.unknown().is_empty()));
+        assert!(imported.loads.iter().all(|l| l.tool == "fio 3.33" && known(l)));
         assert!(mix.latencies.is_empty() && !reads.latencies.is_empty(), "percentiles of two don't add up");
     }
 
@@ -376,7 +381,7 @@ mod tests {
             imported.loads[..3].iter().all(|l| l.same_as == imported.loads[0].same_as && l.same_as.is_some())
         );
         assert_ne!(imported.loads[3].same_as, imported.loads[0].same_as);
-        assert_eq!(imported.loads[3].describe(), "sequential read, 64 KiB, direct, depth 1");
+        assert_eq!(describe(&imported.loads[3]), "sequential read, 64 KiB, direct, depth 1");
         assert_eq!(imported.loads[0].speed, 33_554_432.0 / 0.0289578);
     }
 

@@ -4,6 +4,7 @@ mod event;
 mod imported;
 mod progress;
 mod reader;
+mod run;
 mod store;
 mod summary;
 mod writer;
@@ -12,6 +13,7 @@ pub use event::{End, Event, How, Resume, SCHEMA, StandbyResult, Start, TaskResul
 pub use imported::{Half, Imported, Said, Told};
 pub use progress::Done;
 pub use reader::{ReadError, Reader};
+pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError};
 pub use summary::Brief;
 pub use writer::Writer;

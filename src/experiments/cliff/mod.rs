@@ -3,6 +3,7 @@
 mod findings;
 mod plan;
 mod verdicts;
+mod written;
 
 use super::{Ask, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event, units::MIB};
@@ -45,6 +46,10 @@ impl Experiment for Cliff {
 
     fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
         plan::plan(ask)
+    }
+
+    fn is_evidence(&self) -> bool {
+        true
     }
 
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {

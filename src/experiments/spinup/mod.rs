@@ -3,6 +3,7 @@
 mod findings;
 mod plan;
 mod verdicts;
+mod woken;
 
 use super::{Ask, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
@@ -35,6 +36,10 @@ impl Experiment for Spinup {
 
     fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
         plan::plan(ask)
+    }
+
+    fn is_evidence(&self) -> bool {
+        true
     }
 
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {

@@ -113,8 +113,8 @@ impl Held {
 
     fn push(&mut self, cell: Cell<'_>) {
         let there = match (&mut self.values, cell) {
-            (Values::Texts(values), Cell::Text(text)) => add(values, Some(text.into())),
-            (Values::Times(values), Cell::Text(text)) => add(values, milliseconds(text)),
+            (Values::Texts(values), Cell::Text(text)) => add(values, Some((&*text).into())),
+            (Values::Times(values), Cell::Text(text)) => add(values, milliseconds(&text)),
             (Values::Flags(values), Cell::Flag(flag)) => add(values, Some(flag)),
             (Values::Numbers(values), Cell::Number(number)) => add(values, Some(number)),
             (Values::Wholes(values), Cell::Whole(number)) => add(values, i64::try_from(number).ok()),
