@@ -50,7 +50,10 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
                 let (label, given) = plan.map_or_else(Default::default, |plan| names(plan, step, target));
                 let mut row = vec![given, label, percent(waiting.load)];
                 row.extend(SHOWN.map(|p| {
-                    waiting.response.quantile(p.share()).map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
+                    waiting
+                        .response
+                        .quantile(p.share())
+                        .map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
                 }));
                 row.push(percent(waiting.over_100ms));
                 rows.push(row);
@@ -58,7 +61,10 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
         }
     }
     let percentiles = SHOWN.map(Percentile::name);
-    let heads = ["target", "load", "at"].into_iter().chain(percentiles.iter().map(String::as_str)).chain(["over 100 ms"]);
+    let heads = ["target", "load", "at"]
+        .into_iter()
+        .chain(percentiles.iter().map(String::as_str))
+        .chain(["over 100 ms"]);
     Ok(Table {
         title: "modelled: response times, had requests come evenly at a share of what the drive sustains"
             .to_owned(),

@@ -402,7 +402,11 @@ fn one_run_has_no_interval_and_is_sure_of_nothing() {
     let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
     let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
     assert!(
-        findings.estimates.iter().filter(|n| n.label() != "read limit").all(|n| n.estimate.high.is_infinite())
+        findings
+            .estimates
+            .iter()
+            .filter(|n| n.label() != "read limit")
+            .all(|n| n.estimate.high.is_infinite())
     );
     for load in ["read", "write"] {
         assert!(limits(&findings, load).iter().all(|l| l.2 == "low"), "{:?}", limits(&findings, load));

@@ -104,8 +104,11 @@ impl Evidence {
 
     /// The speed that lasts, bytes per second: after the last cliff, where there is one.
     pub(super) fn speed(&self) -> Option<&Estimate> {
-        let scopes =
-            if self.at_once { &[Scope::Sum][..] } else { &[Scope::AfterCliff(None), Scope::Whole, Scope::Alone] };
+        let scopes = if self.at_once {
+            &[Scope::Sum][..]
+        } else {
+            &[Scope::AfterCliff(None), Scope::Whole, Scope::Alone]
+        };
         scopes.iter().find_map(|scope| self.number(Quantity::Throughput, *scope))
     }
 

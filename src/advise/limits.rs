@@ -235,7 +235,9 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
                     percent(share)
                 )
             }
-            Some((Limiter::Processor, _)) => format!("The processor limits them at once, {} of alone.", percent(share)),
+            Some((Limiter::Processor, _)) => {
+                format!("The processor limits them at once, {} of alone.", percent(share))
+            }
             Some((_, name)) => format!(
                 "{} limits them at once: {} of the {} that they {} alone.",
                 capital(name),

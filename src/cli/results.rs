@@ -91,7 +91,9 @@ fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCod
     let (runs, unreadable) = matching(store, which, output)?;
     let rows = runs.iter().map(row).collect::<Vec<_>>();
     if !rows.is_empty() {
-        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(|name| Column::new(name, false)).to_vec();
+        let columns = ["run", "started (UTC)", "experiment", "ended", "on"]
+            .map(|name| Column::new(name, false))
+            .to_vec();
         output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));

@@ -55,7 +55,8 @@ pub enum CompareError {
 fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError> {
     let targets = &run.origin.carriers;
     let Some(name) = name else { return Ok((0..targets.len()).collect()) };
-    let found: Vec<usize> = (0..targets.len()).filter(|&at| targets[at].names.iter().any(|n| n == name)).collect();
+    let found: Vec<usize> =
+        (0..targets.len()).filter(|&at| targets[at].names.iter().any(|n| n == name)).collect();
     if found.is_empty() {
         let known = targets.iter().map(|t| t.target.clone()).collect();
         return Err(CompareError::NoTarget { run: run.run.clone(), name: name.to_owned(), known });
@@ -105,18 +106,15 @@ fn pairs(
         let others: Vec<usize> = others.collect();
         let all = left.iter().flat_map(|&l| others.iter().map(move |&r| (l, r)));
         let pairs: Vec<_> = all.filter(|(l, r)| of_a.is_some() || l < r).collect();
-        return if pairs.is_empty() {
-            Err(CompareError::Alone { run: a.run.clone() })
-        } else {
-            Ok(pairs)
-        };
+        return if pairs.is_empty() { Err(CompareError::Alone { run: a.run.clone() }) } else { Ok(pairs) };
     };
     let right = named(b, of_b)?;
     if let ([l], [r]) = (&left[..], &right[..]) {
         return Ok(vec![(*l, *r)]);
     }
     let all = left.iter().flat_map(|&l| right.iter().map(move |&r| (l, r)));
-    let pairs: Vec<_> = all.filter(|&(l, r)| same_drives(&a.origin.carriers[l], &b.origin.carriers[r])).collect();
+    let pairs: Vec<_> =
+        all.filter(|&(l, r)| same_drives(&a.origin.carriers[l], &b.origin.carriers[r])).collect();
     if pairs.is_empty() {
         let example = a.origin.carriers.first().map(|t| t.target.clone()).unwrap_or_default();
         return Err(CompareError::Which { a: a.run.clone(), b: b.run.clone(), example });

@@ -7,12 +7,17 @@ use crate::{
 };
 
 /// Both speeds of every load, side by side.
-pub(super) fn figure(speeds: &[(&Metric, &Metric)], on: Option<&str>, (a, b): (&str, &str)) -> Option<Figure> {
+pub(super) fn figure(
+    speeds: &[(&Metric, &Metric)],
+    on: Option<&str>,
+    (a, b): (&str, &str),
+) -> Option<Figure> {
     let curve = |(x, y): &(&Metric, &Metric)| {
         Curve::new(x.label(), Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
     };
-    let said =
-        |(x, y): &(&Metric, &Metric)| format!("{}: {} and {}", x.label(), x.estimate.text(rate), y.estimate.text(rate));
+    let said = |(x, y): &(&Metric, &Metric)| {
+        format!("{}: {} and {}", x.label(), x.estimate.text(rate), y.estimate.text(rate))
+    };
     let on = on.map(|on| format!(", {on}")).unwrap_or_default();
     (!speeds.is_empty()).then(|| Figure {
         title: format!("speeds of {a} and {b}{on}"),

@@ -222,7 +222,9 @@ impl Quantity {
     /// Its unit.
     pub fn unit(&self) -> Unit {
         match self {
-            Self::Throughput | Self::Ceiling(_) | Self::FilesByteRate(_) | Self::ByteRate => Unit::BytesPerSecond,
+            Self::Throughput | Self::Ceiling(_) | Self::FilesByteRate(_) | Self::ByteRate => {
+                Unit::BytesPerSecond
+            }
             Self::Latency(_)
             | Self::LongestOperation
             | Self::WakeTime
@@ -308,6 +310,7 @@ struct Labelled<'a> {
 
 /// Metrics as they stand in JSON.
 pub(super) fn labelled<S: Serializer>(all: &[Metric], to: S) -> Result<S::Ok, S::Error> {
-    let one = |metric| Labelled { name: Metric::label(metric), unit: metric.quantity.unit().symbol(), metric };
+    let one =
+        |metric| Labelled { name: Metric::label(metric), unit: metric.quantity.unit().symbol(), metric };
     to.collect_seq(all.iter().map(one))
 }

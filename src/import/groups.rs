@@ -39,7 +39,14 @@ pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
     }
     let names = names(&groups);
     let named = groups.into_iter().zip(names);
-    named.map(|((target, loads), name)| Group { target, load: load(name, loads[0]), estimate: estimate(&loads), loads }).collect()
+    named
+        .map(|((target, loads), name)| Group {
+            target,
+            load: load(&name, loads[0]),
+            estimate: estimate(&loads),
+            loads,
+        })
+        .collect()
 }
 
 /// What groups are called: by fio's name for their load, as drivebench's own loads are called. Where a target has more of
@@ -105,9 +112,9 @@ fn in_full(load: &Told) -> String {
 }
 
 /// What must be alike for its numbers to be compared.
-fn load(name: String, told: &Told) -> LoadKey {
+pub(super) fn load(name: &str, told: &Told) -> LoadKey {
     LoadKey {
-        name,
+        name: name.to_owned(),
         direction: told.direction,
         pattern: told.pattern,
         block: told.block,
@@ -131,4 +138,3 @@ pub(super) fn estimate(loads: &[&Told]) -> Estimate {
         ),
     }
 }
-

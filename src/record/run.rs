@@ -7,7 +7,7 @@ use crate::{
     conditions::Processors,
     inventory::Drive,
     plan::{Measure, Plan, Task},
-    units::{EngineInfo, Ended, Outcome, Place, RunStatus, Window},
+    units::{Ended, EngineInfo, Outcome, Place, RunStatus, Window},
 };
 
 /// What a reader keeps of the windows of one load; they are too many to be kept themselves.
@@ -159,7 +159,9 @@ impl<T: Windows, B: FnMut(usize, usize, &Measure) -> T> Reading<T, B> {
                 if !run.engines.contains(&engine) {
                     run.engines.push(engine.clone());
                 }
-                let Some(measure) = instead.map(|m| *m).or_else(|| run.planned(step).cloned()) else { return };
+                let Some(measure) = instead.map(|m| *m).or_else(|| run.planned(step).cloned()) else {
+                    return;
+                };
                 // A step that was cut short before is measured all over.
                 let (loads, processors) = (BTreeMap::new(), None);
                 run.steps.insert(step, Step { measure, engine: Some(engine), loads, processors });

@@ -44,7 +44,8 @@ fn one(group: &Group<'_>) -> Vec<String> {
         said.extend(unseen(run));
         said.extend(tail(run));
     }
-    if let Some(Summary { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last() {
+    if let Some(Summary { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last()
+    {
         said.push(format!(
             "A {what} at offset {} failed: {message}. What came before it stands.",
             size(*offset)
@@ -200,11 +201,8 @@ fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
     let order = places.iter().map(tied).collect::<Vec<_>>().join(" > ");
     let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
     let ratio = compare::ratio(&estimates[*best], &estimates[*worst])?.estimate;
-    let interval = if ratio.is_bounded() {
-        format!(" ({})", ratio.ends(|x| format!("{x:.2}")))
-    } else {
-        String::new()
-    };
+    let interval =
+        if ratio.is_bounded() { format!(" ({})", ratio.ends(|x| format!("{x:.2}"))) } else { String::new() };
     let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
     let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no real difference" } else { "" };
     Some(format!(

@@ -63,4 +63,3 @@ pub(super) fn name(plan: &Plan, at: usize) -> String {
     let drive = plan.targets.get(at).and_then(|t| t.drives.first());
     short(&drive.map_or(at.to_string(), Drive::name_for_people))
 }
-

@@ -1,17 +1,15 @@
 //! How bays reads its record.
 
 use super::{
-    super::{
-        Experiment, common,
-        target_checks::FILL,
-    },
+    super::{Experiment, common, target_checks::FILL},
     crossing::{Crossing, bays, crossing, name},
     verdicts,
 };
 use crate::{
     analyse::{latin_square::Crossed, repeat},
     findings::{
-        Axis, Column, Curve, Factor, Figure, Findings, Metric, Point, Quantity, Reference, Style, Table, short,
+        Axis, Column, Curve, Factor, Figure, Findings, Metric, Point, Quantity, Reference, Style, Table,
+        short,
     },
     plan::Plan,
     record::Event,

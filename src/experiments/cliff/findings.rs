@@ -12,7 +12,8 @@ use super::{
 use crate::{
     analyse::{Estimate, Fall, Position},
     findings::{
-        At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Table, short,
+        At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Table,
+        short,
     },
     plan::Plan,
     record::Event,
@@ -64,7 +65,11 @@ fn columns(plan: &Plan) -> Vec<Column> {
     if plan.targets.len() > 1 {
         columns.insert(0, Column::new("target", false));
     }
-    columns.extend([Column::new("fast part", false), Column::new("before", false), Column::new("after", false)]);
+    columns.extend([
+        Column::new("fast part", false),
+        Column::new("before", false),
+        Column::new("after", false),
+    ]);
     columns.extend([Column::new("written", true), Column::new("time", true)]);
     columns
 }
@@ -77,7 +82,9 @@ impl Written<'_> {
         rows.map(|(name, writing)| {
             let mut row = if several { vec![short(&self.target.given), name] } else { vec![name] };
             row.extend(match writing.last().filter(|_| !self.cached) {
-                Some(fall) => [decimal_bytes(fall.at.value as u64), fall.before.text(rate), fall.after.text(rate)],
+                Some(fall) => {
+                    [decimal_bytes(fall.at.value as u64), fall.before.text(rate), fall.after.text(rate)]
+                }
                 None => ["none seen".to_owned(), "-".to_owned(), writing.run.estimate.text(rate)],
             });
             row.extend([decimal_bytes(writing.run.bytes), duration(writing.run.seconds)]);
@@ -162,4 +169,3 @@ fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
         ..Figure::default()
     })
 }
-

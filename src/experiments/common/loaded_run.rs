@@ -44,7 +44,9 @@ fn again<T>(run: &Run<T>) -> Vec<String> {
     let mut known: Vec<(&str, usize)> = Vec::new();
     let mut lines = Vec::new();
     for step in run.steps.values() {
-        for (target, line) in step.loads.iter().filter_map(|(target, load)| Some((*target, load.again.as_ref()?))) {
+        for (target, line) in
+            step.loads.iter().filter_map(|(target, load)| Some((*target, load.again.as_ref()?)))
+        {
             let load = (step.measure.label.as_str(), target);
             if !known.contains(&load) {
                 known.push(load);

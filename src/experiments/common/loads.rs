@@ -63,7 +63,12 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan, without
 }
 
 /// What must be alike for numbers of a step's load to be compared.
-pub(in super::super) fn load_key<T: Windows>(plan: &Plan, target: &Target, step: &Step<T>, name: &str) -> LoadKey {
+pub(in super::super) fn load_key<T: Windows>(
+    plan: &Plan,
+    target: &Target,
+    step: &Step<T>,
+    name: &str,
+) -> LoadKey {
     let engine = step.engine.as_ref().map(|engine| engine.name.as_str()).unwrap_or_default();
     LoadKey {
         cold: step.measure.cold,

@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     analyse::{Estimate, compare, repeat},
-    findings::{At, Axis, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Reference, Style, Table},
+    findings::{
+        At, Axis, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Reference, Style, Table,
+    },
     plan::Rule,
     record::Event,
     units::{Caching, Direction, rate, size},
@@ -65,8 +67,12 @@ fn truth(direction: Direction) -> &'static str {
 }
 
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
-    let columns =
-        vec![Column::new("", false), Column::new("speed", false), Column::new("of the drive's", true), Column::new("runs", true)];
+    let columns = vec![
+        Column::new("", false),
+        Column::new("speed", false),
+        Column::new("of the drive's", true),
+        Column::new("runs", true),
+    ];
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));

@@ -1,17 +1,13 @@
 //! How sizes reads its record.
 
 use super::{
-    super::{
-        Experiment,
-        common,
-        target_checks::FILL,
-    },
+    super::{Experiment, common, target_checks::FILL},
     curve::{Curve, Point, curves},
 };
 use crate::{
     findings::{
-        At, Axis, Column, Curve as Drawn, Figure, Findings, LoadKey, Mark, Metric, Point as Dot, Quantity, Scope, Style,
-        Table,
+        At, Axis, Column, Curve as Drawn, Figure, Findings, LoadKey, Mark, Metric, Point as Dot, Quantity,
+        Scope, Style, Table,
     },
     plan::Plan,
     record::Event,
@@ -83,7 +79,9 @@ fn table(title: &str, curves: &[&Curve]) -> Table {
 
 fn said(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
     let mut said: Vec<String> = curves.iter().filter_map(|c| one(c)).collect();
-    if let Some(direct) = curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct)) {
+    if let Some(direct) =
+        curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct))
+    {
         said.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
     }
     let enough = curves.iter().filter_map(|c| c.enough()).map(|p| p.block).max();
@@ -202,6 +200,8 @@ fn metrics(target: &str, curve: &Curve) -> Vec<Metric> {
         (Quantity::ByteRate, curve.rate()),
         (Quantity::Knee, curve.knee()),
     ];
-    let of_all = of_all.into_iter().filter_map(|(quantity, e)| Some(Metric::new(target, quantity, e?).of(&curve.load)));
+    let of_all = of_all
+        .into_iter()
+        .filter_map(|(quantity, e)| Some(Metric::new(target, quantity, e?).of(&curve.load)));
     curve.points.iter().map(of_size).chain(of_all).collect()
 }

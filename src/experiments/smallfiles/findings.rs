@@ -1,9 +1,7 @@
 //! How smallfiles reads its record.
 
 use super::{
-    super::{
-        Experiment, common,
-    },
+    super::{Experiment, common},
     cost_model::{Costs, Prediction, Set},
 };
 use crate::{

@@ -1,10 +1,7 @@
 //! How spinup reads its record.
 
 use super::{
-    super::{
-        Experiment,
-        common,
-    },
+    super::{Experiment, common},
     plan::{COLD_COPY, COPY, FIRST, SPINNING},
     verdicts,
     woken::{Woken, woken},
@@ -35,7 +32,8 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         findings.figures.extend(woken.figure());
     }
     if !rows.is_empty() {
-        let mut columns = vec![Column::new("", false), Column::new("median", true), Column::new("least", true)];
+        let mut columns =
+            vec![Column::new("", false), Column::new("median", true), Column::new("least", true)];
         columns.extend([Column::new("most", true), Column::new("runs", true)]);
         if several {
             columns.insert(0, Column::new("target", false));

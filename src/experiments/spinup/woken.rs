@@ -80,4 +80,3 @@ pub(super) fn woken<'a>(
         naps: naps.filter_map(|(_, _, took)| Some((took.slept.clone()?, took.seconds))).collect(),
     }
 }
-

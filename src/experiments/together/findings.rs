@@ -1,10 +1,7 @@
 //! How together reads its record.
 
 use super::{
-    super::{
-        Experiment,
-        common,
-    },
+    super::{Experiment, common},
     bottleneck::{Answer, answer},
     headroom,
     samples::{Group, Times, groups},
@@ -14,7 +11,8 @@ use super::{
 use crate::{
     analyse::{Estimate, compare, repeat},
     findings::{
-        At, Axis, Column, Curve, Figure, Findings, Limiter, Mark, Metric, Point, Quantity, Scope, Style, Table, short,
+        At, Axis, Column, Curve, Figure, Findings, Limiter, Mark, Metric, Point, Quantity, Scope, Style,
+        Table, short,
     },
     inventory::Inventory,
     plan::Plan,
@@ -64,8 +62,12 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
 /// Alone, at once, and what is left of it.
 fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
     let name = &a.group.load.name;
-    let columns =
-        vec![Column::new(name, false), Column::new("alone", false), Column::new("at once", false), Column::new("share", false)];
+    let columns = vec![
+        Column::new(name, false),
+        Column::new("alone", false),
+        Column::new("at once", false),
+        Column::new("share", false),
+    ];
     let row = |name: String, alone: &Estimate, at_once: &Estimate| {
         let share = compare::ratio(at_once, alone).map_or("-".to_owned(), |r| share(&r.estimate));
         vec![name, alone.text(rate), at_once.text(rate), share]
@@ -150,7 +152,8 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
 }
 
 fn metrics(a: &Answer<'_>, targets: &[Target]) -> Vec<Metric> {
-    let metric = |target: &str, quantity, e: &Estimate| Metric::new(target, quantity, e.clone()).of(&a.group.load);
+    let metric =
+        |target: &str, quantity, e: &Estimate| Metric::new(target, quantity, e.clone()).of(&a.group.load);
     let speed = |target, e, scope| metric(target, Quantity::Throughput, e).at(scope);
     let mut all = Vec::new();
     for (&m, (alone, at_once)) in a.group.members.iter().zip(a.alone.iter().zip(&a.at_once)) {

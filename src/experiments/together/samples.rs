@@ -71,7 +71,11 @@ pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
         group.members.sort_unstable();
         let at = group.sets.iter().position(|s| s.trial.members == m.targets).unwrap_or_else(|| {
             let trial = Trial { members: m.targets.clone(), runs: Vec::new() };
-            group.sets.push(Set { trial, latency: vec![Histogram::default(); m.targets.len()], ..Set::default() });
+            group.sets.push(Set {
+                trial,
+                latency: vec![Histogram::default(); m.targets.len()],
+                ..Set::default()
+            });
             group.sets.len() - 1
         });
         let set = &mut group.sets[at];
