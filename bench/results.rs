@@ -98,7 +98,7 @@ fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
         ("list, filtered", true, &filtered),
         ("show one run", true, &["results", "show", first]),
         ("compare two runs", true, &["results", "compare", first, second]),
-        ("export all as Parquet", false, &["results", "export", "--format", "parquet"]),
+        ("export all as CSV", false, &["results", "export"]),
         ("export the latest as metrics", false, &["results", "export", "--format", "openmetrics"]),
     ] {
         let (seconds, kib) = run(store, args)?;

@@ -264,9 +264,8 @@ pub struct Export {
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
-  drivebench results export > all.csv            for a spreadsheet
+  drivebench results export > all.csv            for a spreadsheet or DuckDB
   drivebench results export --format json        for a program
-  drivebench results export --out all.parquet    for DuckDB or another SQL engine
   drivebench results export --out /var/lib/prometheus/node-exporter/bench.prom
 
 docs/export.md describes the columns and the metrics.";
@@ -278,8 +277,6 @@ pub enum RowFormatName {
     Csv,
     /// An array of objects, a line each
     Json,
-    /// For SQL engines and data frames
-    Parquet,
     /// The latest finished run of each drive and experiment, for Prometheus
     #[value(name = "openmetrics")]
     OpenMetrics,
@@ -290,7 +287,6 @@ impl From<RowFormatName> for RowFormat {
         match name {
             RowFormatName::Csv => Self::Csv,
             RowFormatName::Json => Self::Json,
-            RowFormatName::Parquet => Self::Parquet,
             RowFormatName::OpenMetrics => Self::OpenMetrics,
         }
     }

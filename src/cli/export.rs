@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     fs,
-    io::{self, BufWriter, IsTerminal, Write},
+    io::{self, BufWriter, Write},
     path::Path,
     process::ExitCode,
 };
@@ -20,13 +20,8 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
         return Err(Usage(format!("{twice} is named twice")).into());
     }
     let format = args.format.map_or_else(|| of_name(args.out.as_deref()), RowFormat::from);
-    match &args.out {
-        Some(path) => may_write(path, format, args.force)?,
-        None if format == RowFormat::Parquet && io::stdout().is_terminal() => {
-            let what = "Parquet is nothing for a terminal: name a file with --out, or send it on with > or |";
-            return Err(Usage(what.to_owned()).into());
-        }
-        None => {}
+    if let Some(path) = &args.out {
+        may_write(path, format, args.force)?;
     }
     let (runs, whole) = chosen(args, format, store, output)?;
     let Some(path) = &args.out else {
@@ -67,7 +62,6 @@ fn code(whole: bool) -> ExitCode {
 fn of_name(path: Option<&Path>) -> RowFormat {
     match path.and_then(Path::extension).and_then(|end| end.to_str()) {
         Some("json") => RowFormat::Json,
-        Some("parquet") => RowFormat::Parquet,
         Some("prom") => RowFormat::OpenMetrics,
         _ => RowFormat::Csv,
     }
@@ -133,7 +127,7 @@ fn write(
     runs: &[String],
     format: RowFormat,
     store: &Store,
-    out: &mut (impl Write + Send),
+    out: &mut impl Write,
     signals: Option<&Signals>,
     output: &Output,
 ) -> io::Result<Done> {

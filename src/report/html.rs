@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{plot, text::glued};
+use super::{colours, plot, text::glued};
 use crate::{
     findings::{Figure, Findings, Table},
     units::capital,
@@ -10,15 +10,14 @@ use crate::{
 
 /// Light and dark, wide and narrow, screen and paper.
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#222;--soft:#5a5a5a;--paper:#fff;--line:#d0d0d0;--note:#fff6e0;--code:#f4f6f8}\
-@media (prefers-color-scheme:dark){:root{--ink:#e8e8e8;--soft:#a8a8a8;--paper:#17191c;--line:#4a4a4a;--note:#3a3118;--code:#22262b}}\
+:root{color-scheme:light dark}\
 *{box-sizing:border-box}\
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\
 main{max-width:72rem;margin:auto;padding:1rem}\
 h1{font-size:1.6rem;line-height:1.25;margin:.2rem 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}h3{font-size:1rem;margin:1.5rem 0 .3rem}\
 p,li{max-width:48rem;overflow-wrap:anywhere}\
 .soft,footer{color:var(--soft);font-size:.9rem}\
-.answer{font-size:1.1rem}.note{background:var(--note);padding:.5rem .8rem;border-left:4px solid #d55e00}\
+.answer{font-size:1.1rem}.note{background:var(--note);padding:.5rem .8rem;border-left:4px solid var(--warn)}\
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}\
 figure{margin:0;break-inside:avoid}svg{width:100%;height:auto;display:block}\
 .wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
@@ -40,7 +39,7 @@ pub fn html(all: &[Findings]) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content="drivebench";
                 title { (capital(&title)) }
-                style { (PreEscaped(STYLE)) (PreEscaped(plot::dark())) }
+                style { (PreEscaped(colours::page())) (PreEscaped(STYLE)) (PreEscaped(plot::style())) }
             }
             body {
                 main {
@@ -98,7 +97,7 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
 fn figure(figure: &Figure, id: &str) -> Markup {
     html! {
         figure {
-            (PreEscaped(plot::svg(figure, id)))
+            (plot::svg(figure, id))
             figcaption.soft { (glued(&figure.text)) }
         }
     }

@@ -1,5 +1,6 @@
 //! Findings as text, Markdown, HTML, SVG, CSV and JSON, estimates as rows. Knows no experiment.
 
+mod colours;
 mod export;
 mod html;
 mod markdown;

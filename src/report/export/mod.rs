@@ -5,12 +5,10 @@
 mod csv;
 mod json;
 mod openmetrics;
-mod parquet;
 
 use std::{
     borrow::Cow,
     io::{self, Write},
-    time::SystemTime,
 };
 
 use serde::Serialize;
@@ -19,7 +17,6 @@ use csv::Csv;
 pub use csv::csv;
 use json::Json;
 use openmetrics::OpenMetrics;
-use parquet::Parquet;
 
 use crate::findings::{Carrier, CarrierDrive, Findings, Metric};
 
@@ -43,22 +40,19 @@ pub trait Export {
 /// A format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowFormat {
-    /// For a spreadsheet.
+    /// For a spreadsheet or an SQL engine.
     Csv,
     /// An array of objects, a line each.
     Json,
-    /// For SQL engines and data frames.
-    Parquet,
     /// The latest of each drive, for Prometheus.
     OpenMetrics,
 }
 
 /// Rows as this format, into `out`.
-pub fn export<'a>(format: RowFormat, out: impl Write + Send + 'a) -> io::Result<Box<dyn Export + 'a>> {
+pub fn export<'a>(format: RowFormat, out: impl Write + 'a) -> io::Result<Box<dyn Export + 'a>> {
     Ok(match format {
         RowFormat::Csv => Box::new(Csv::new(out)?),
         RowFormat::Json => Box::new(Json::new(out)),
-        RowFormat::Parquet => Box::new(Parquet::new(out)?),
         RowFormat::OpenMetrics => Box::new(OpenMetrics::new(out)),
     })
 }
@@ -158,12 +152,6 @@ impl Get {
             Self::Whole(of) => of(row).map_or(Cell::None, Cell::Whole),
         }
     }
-}
-
-/// Milliseconds since 1970 of an RFC 3339 text.
-fn milliseconds(text: &str) -> Option<i64> {
-    let since = humantime::parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_millis()).ok()
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     io::{self, Write},
+    time::SystemTime,
 };
 
-use super::{Export, Row, milliseconds};
+use super::{Export, Row};
 use crate::{findings::Unit, units::RunStatus};
 
 /// The estimates of the latest finished run of each drive and experiment.
@@ -111,7 +112,7 @@ impl<W: Write> Export for OpenMetrics<W> {
             }
         }
         let name = "drivebench_run_started_timestamp_seconds";
-        let started = |l: &Latest| Some((l.labels.clone(), milliseconds(&l.at.0)? as f64 / 1000.0));
+        let started = |l: &Latest| Some((l.labels.clone(), seconds(&l.at.0)?));
         let mut all = self.latest.values().filter_map(started).peekable();
         if all.peek().is_some() {
             head(&mut out, name, "seconds", "When the run began that the drive's other metrics come from.")?;
@@ -140,4 +141,10 @@ fn number(x: f64) -> String {
         f64::NEG_INFINITY => "-Inf".to_owned(),
         x => x.to_string(),
     }
+}
+
+/// Seconds since 1970 of an RFC 3339 text, to the millisecond.
+fn seconds(text: &str) -> Option<f64> {
+    let since = humantime::parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(since.as_millis() as f64 / 1000.0)
 }

@@ -2,10 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use ::parquet::{
-    file::reader::{FileReader, SerializedFileReader},
-    record::Field,
-};
 use proptest::prelude::*;
 
 use super::*;
@@ -79,33 +75,6 @@ fn cells(all: &[Findings]) -> Vec<Vec<Cell<'_>>> {
     all.iter().flat_map(rows).map(|row| COLUMNS.iter().map(|(_, get)| get.of(&row)).collect()).collect()
 }
 
-/// What a Parquet file holds, by the crate's own reader.
-fn parquet_rows(file: Vec<u8>) -> Vec<Vec<(String, Field)>> {
-    let reader = SerializedFileReader::new(bytes(file)).expect("opens");
-    let rows = reader.get_row_iter(None).expect("rows");
-    rows.map(|row| row.expect("a row").get_column_iter().map(|(n, f)| (n.clone(), f.clone())).collect())
-        .collect()
-}
-
-fn bytes(file: Vec<u8>) -> std::fs::File {
-    use std::io::Seek;
-    let mut on_disk = tempfile::tempfile().expect("a file");
-    on_disk.write_all(&file).expect("writes");
-    on_disk.rewind().expect("rewinds");
-    on_disk
-}
-
-fn field(get: &Get, cell: &Cell<'_>) -> Field {
-    match (get, cell) {
-        (Get::Time(_), Cell::Text(text)) => milliseconds(text).map_or(Field::Null, Field::TimestampMillis),
-        (_, Cell::Text(text)) => Field::Str(text.to_string()),
-        (_, Cell::Flag(flag)) => Field::Bool(*flag),
-        (_, Cell::Number(number)) => Field::Double(*number),
-        (_, Cell::Whole(number)) => i64::try_from(*number).map_or(Field::Null, Field::Long),
-        (_, Cell::None) => Field::Null,
-    }
-}
-
 prop_compose! {
     fn any_metric()(
         target in "[ab]", name in "\\PC*", quantity in prop::sample::select(QUANTITIES.to_vec()),
@@ -131,13 +100,6 @@ proptest! {
     #[test]
     fn every_format_reads_back_as_it_was(all in prop::collection::vec(any_findings(), 0..4)) {
         let want = cells(&all);
-
-        let read = parquet_rows(written(RowFormat::Parquet, &all));
-        let fields = want.iter().map(|row| {
-            let of = |((name, get), cell): (&(&str, Get), &Cell<'_>)| ((*name).to_owned(), field(get, cell));
-            COLUMNS.iter().zip(row).map(of).collect::<Vec<_>>()
-        });
-        prop_assert_eq!(read, fields.collect::<Vec<_>>());
 
         let text = written(RowFormat::Json, &all);
         let read: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(&text)?;
@@ -264,17 +226,7 @@ fn metrics_are_those_of_the_latest_finished_run() {
 #[test]
 fn nothing_is_a_whole_file_too() {
     assert_eq!(written(RowFormat::Json, &[]), b"[]\n");
-    assert_eq!(parquet_rows(written(RowFormat::Parquet, &[])), Vec::<Vec<_>>::new());
     assert_eq!(written(RowFormat::Csv, &[]).iter().filter(|b| **b == b'\n').count(), 1);
-}
-
-#[test]
-fn groups_of_rows_are_bounded() {
-    let estimates = (0..parquet::GROUP + 7).map(|i| metric("a", "x", Quantity::SyncCost, i as f64)).collect();
-    let all = [findings("r1", "2026-11-21T10:00:00Z", vec![], estimates)];
-    let reader = SerializedFileReader::new(bytes(written(RowFormat::Parquet, &all))).expect("opens");
-    let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|g| g.num_rows()).collect();
-    assert_eq!(groups, [parquet::GROUP as i64, 7]);
 }
 
 #[test]
@@ -289,7 +241,7 @@ fn an_error_of_the_system_stays_one() {
         }
     }
     let one = findings("r1", "", vec![], vec![metric("a", "x", Quantity::SyncCost, 1.0)]);
-    for format in [RowFormat::Csv, RowFormat::Json, RowFormat::Parquet, RowFormat::OpenMetrics] {
+    for format in [RowFormat::Csv, RowFormat::Json, RowFormat::OpenMetrics] {
         let fill = || {
             let mut into = export(format, Full)?;
             rows(&one).try_for_each(|row| into.row(&row))?;

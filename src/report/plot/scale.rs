@@ -1,8 +1,4 @@
-//! An axis as it is drawn: where values stand, which of them are written beside it, and in which unit.
-
-use std::ops::Range;
-
-use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+//! The scale of an axis: where values stand, which of them are written beside it, and in which unit.
 
 use crate::{
     findings::Axis,
@@ -12,13 +8,17 @@ use crate::{
 /// A range of values, and those that are written beside the axis.
 #[derive(Debug, Clone)]
 pub struct Scale {
-    range: Range<f64>,
+    from: f64,
+    to: f64,
     log: bool,
     ticks: Vec<f64>,
-    /// What a value is divided by before it is written.
-    per: f64,
+    /// What a value is divided by before it is written, and the unit then.
+    unit: (f64, String),
     axis: Axis,
 }
+
+/// Where a scale begins and ends, and its ticks.
+type Range = (f64, f64, Vec<f64>);
 
 /// At most about so many values are written beside an axis.
 const TICKS: usize = 6;
@@ -27,36 +27,49 @@ impl Scale {
     /// An axis that shows all of `values`; `from_zero` where what is drawn begins there, as bars do.
     pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, from_zero: bool) -> Self {
         let log = axis.log && axis.names.is_empty();
-        let shown = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
+        // What is beyond that is nonsense and would overflow.
+        let shown = values.map(|v| v.clamp(-1e300, 1e300)).filter(|v| !log || *v > 1e-300);
         let (low, high) = shown.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
-        let (range, ticks) = match (axis.names.len(), log) {
-            (0, true) if axis.unit == "B" => powers_of_two(low, high),
+        let (from, to, ticks) = match (axis.names.len(), log) {
+            (0, true) if axis.unit == "B" => powers(2.0, f64::log2, low, high),
             (0, true) => decades(low, high),
             (0, false) => steps(if from_zero { low.min(0.0) } else { low }, high),
-            (n, _) => (-0.5..n as f64 - 0.5, (0..n).map(|i| i as f64).collect()),
+            (n, _) => (-0.5, n as f64 - 0.5, (0..n).map(|i| i as f64).collect()),
         };
-        let largest = range.start.abs().max(range.end.abs());
-        let per = match axis.unit.as_str() {
-            "B/s" => 1e6,
-            "B" if !log => *[1e12, 1e9, 1e6, 1e3, 1.0].iter().find(|f| largest >= **f).unwrap_or(&1.0),
-            "s" if !log => *[1.0, 1e-3, 1e-6, 1e-9].iter().find(|f| largest >= **f).unwrap_or(&1.0),
-            _ => 1.0,
+        let largest = from.abs().max(to.abs());
+        let units: &[(f64, &str)] = match axis.unit.as_str() {
+            "B/s" => &[(1e6, "MB/s")],
+            // Each value is written with its own.
+            "B" | "s" if log => &[(1.0, "")],
+            "B" => &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
+            "s" => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
+            unit => &[(1.0, unit)],
         };
-        Self { range, log, ticks, per, axis: axis.clone() }
+        let unit = units.iter().find(|(per, _)| largest >= *per).or(units.last()).unwrap_or(&(1.0, ""));
+        Self { from, to, log, ticks, unit: (unit.0, unit.1.to_owned()), axis: axis.clone() }
+    }
+
+    /// Where a value stands, from 0 to 1; values beyond an end stand there.
+    pub fn share(&self, value: f64) -> f64 {
+        let on = |v: f64| if self.log { v.max(1e-300).log10() } else { v };
+        let share = (on(value) - on(self.from)) / (on(self.to) - on(self.from));
+        share.clamp(0.0, 1.0)
+    }
+
+    /// The values that are written beside the axis.
+    pub fn ticks(&self) -> &[f64] {
+        &self.ticks
+    }
+
+    /// It has names, not numbers.
+    pub fn named(&self) -> bool {
+        !self.axis.names.is_empty()
     }
 
     /// What is written along the axis: what it is, and its unit.
     pub fn label(&self) -> String {
-        let unit = match (self.axis.unit.as_str(), self.log) {
-            ("B/s", _) => "MB/s",
-            ("B", false) => ["B", "kB", "MB", "GB", "TB"][(self.per.log10() / 3.0).round() as usize % 5],
-            ("s", false) => ["s", "ms", "µs", "ns"][(-self.per.log10() / 3.0).round() as usize % 4],
-            // Each value has its own.
-            ("B" | "s", true) => "",
-            (unit, _) => unit,
-        };
-        match (self.axis.label.as_str(), unit) {
+        match (self.axis.label.as_str(), self.unit.1.as_str()) {
             (label, "") => label.to_owned(),
             ("", unit) => unit.to_owned(),
             (label, unit) => format!("{label}, {unit}"),
@@ -65,105 +78,62 @@ impl Scale {
 
     /// A value as it is written beside the axis.
     pub fn write(&self, value: f64) -> String {
-        if !self.axis.names.is_empty() {
-            let at = value.round();
-            let near = (value - at).abs() < 0.01 && at >= 0.0;
-            let name = self.axis.names.get(at as usize).filter(|_| near);
-            let most = LETTERS as f64 / self.axis.names.len() as f64 / self.squeeze();
-            return name.map_or_else(String::new, |name| cut(name, most as usize));
-        }
         match (self.axis.unit.as_str(), self.log) {
-            ("B", true) => size(value.round() as u64),
-            ("s", true) => duration(value),
-            _ => plain(value / self.per),
+            _ if self.named() => self.axis.names.get(value.round() as usize).cloned().unwrap_or_default(),
+            ("B", true) if (1.0..1e19).contains(&value) => size(value.round() as u64),
+            ("s", true) if (0.9e-9..1e9).contains(&value) => duration(value),
+            _ => plain(value / self.unit.0),
         }
     }
-
-    /// How small names must be written to stand side by side, as a share of the usual size; half is the least.
-    pub fn squeeze(&self) -> f64 {
-        let longest = self.axis.names.iter().map(|name| name.chars().count() + 1).max().unwrap_or(0);
-        (LETTERS as f64 / (longest * self.axis.names.len()).max(1) as f64).clamp(0.5, 1.0)
-    }
-
-    /// Where it begins and ends.
-    pub fn ends(&self) -> &Range<f64> {
-        &self.range
-    }
-}
-
-/// How many letters stand side by side along an axis.
-const LETTERS: usize = 52;
-
-/// The end of a name that is too long: it tells more than its beginning.
-fn cut(name: &str, most: usize) -> String {
-    let (length, most) = (name.chars().count(), most.max(3));
-    if length <= most {
-        return name.to_owned();
-    }
-    format!("…{}", name.chars().skip(length + 1 - most).collect::<String>())
 }
 
 /// A number without digits it doesn't need.
 fn plain(value: f64) -> String {
-    let text = format!("{value:.3}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    let usual = value == 0.0 || (1e-4..1e7).contains(&value.abs());
+    let text = if usual { format!("{value:.6}") } else { format!("{value:.3e}") };
+    let (number, power) = text.split_at(text.find('e').unwrap_or(text.len()));
+    format!("{}{power}", number.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten; the range ends on one.
-fn steps(low: f64, high: f64) -> (Range<f64>, Vec<f64>) {
-    let span = if high > low { high - low } else { high.abs().max(1.0) };
-    let rough = span / TICKS as f64;
+fn steps(low: f64, high: f64) -> Range {
+    let largest = low.abs().max(high.abs());
+    // Less than that can't be written beside an axis.
+    let span = if high - low > 1e-3 * largest { high - low } else { largest };
+    let rough = if span > 0.0 { span } else { 1.0 } / TICKS as f64;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|f| f * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
     let first = (low / step).floor() as i64;
-    let last = ((low + span) / step).ceil() as i64;
-    let ticks = (first..=last).map(|i| i as f64 * step).collect();
-    (first as f64 * step..last as f64 * step, ticks)
+    let last = ((low + rough * TICKS as f64) / step).ceil() as i64;
+    let ticks: Vec<f64> = (first..=last).map(|i| i as f64 * step).collect();
+    (first as f64 * step, last as f64 * step, ticks)
 }
 
-/// Powers of ten, with 2 and 5 between them where they are few.
-fn decades(low: f64, high: f64) -> (Range<f64>, Vec<f64>) {
-    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let last = last.max(first + 1);
-    let between: &[f64] = if last - first <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+/// 1, 2 and 5 times powers of ten, or where those are many, powers of ten.
+fn decades(low: f64, high: f64) -> Range {
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32 + 1);
+    let fine: Vec<f64> = (first..=last).flat_map(|e| [1.0, 2.0, 5.0].map(|f| f * 10f64.powi(e))).collect();
+    let from = fine.iter().rposition(|t| *t <= low * 1.001).unwrap_or(0);
+    let to = fine.iter().position(|t| *t >= high * 0.999).unwrap_or(0).max(from + 1);
+    if to - from <= TICKS {
+        return (fine[from], fine[to], fine[from..=to].to_vec());
+    }
+    powers(10.0, f64::log10, low, high)
+}
+
+/// Every or every so many powers of a base.
+fn powers(base: f64, log: fn(f64) -> f64, low: f64, high: f64) -> Range {
+    let first = log(low).floor() as i32;
+    let last = (log(high).ceil() as i32).max(first + 1);
     let every = ((last - first) as usize).div_ceil(TICKS);
-    let powers = (first..=last).step_by(every).map(|e| 10f64.powi(e));
-    let end = 10f64.powi(last);
-    let ticks = powers.flat_map(|p| between.iter().map(move |f| f * p)).filter(|t| *t <= end * 1.001);
-    (10f64.powi(first)..end, ticks.collect())
-}
-
-fn powers_of_two(low: f64, high: f64) -> (Range<f64>, Vec<f64>) {
-    let (first, last) = (low.log2().floor() as i32, high.log2().ceil() as i32);
-    let last = last.max(first + 1);
-    let every = ((last - first) as usize).div_ceil(TICKS);
-    let ticks = (first..=last).step_by(every).map(|e| 2f64.powi(e)).collect();
-    (2f64.powi(first)..2f64.powi(last), ticks)
-}
-
-impl Ranged for Scale {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        let on = |v: f64| if self.log { v.max(f64::MIN_POSITIVE).log10() } else { v };
-        let (from, to) = (on(self.range.start), on(self.range.end));
-        let share = ((on(*value) - from) / (to - from)).clamp(-0.05, 1.05);
-        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.range.clone()
-    }
+    let ticks = (first..=last).step_by(every).map(|e| base.powi(e)).collect();
+    (base.powi(first), base.powi(last), ticks)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
 
     fn written(axis: &Axis, low: f64, high: f64) -> String {
@@ -178,7 +148,7 @@ mod tests {
             label: label.to_owned(),
             unit: unit.to_owned(),
             log,
-            names: vec![],
+            names: Vec::new(),
         };
         let speed = axis("speed", "B/s", false);
         assert_eq!(written(&speed, 0.0, 7.3e6), "speed, MB/s: 0 2 4 6 8");
@@ -194,18 +164,47 @@ mod tests {
             written(&axis("block", "B", true), 64.0, 1048576.0),
             "block: 64 B 512 B 4 KiB 32 KiB 256 KiB"
         );
-        let named = Axis { names: vec!["a".to_owned(), "b".to_owned()], ..Axis::default() };
+        let named = Axis { names: ["a", "b"].map(str::to_owned).to_vec(), ..Axis::default() };
         assert_eq!(written(&named, 0.0, 1.0), ": a b");
     }
 
     #[test]
     fn nothing_and_nonsense_have_an_axis_too() {
         let log = Axis { log: true, ..Axis::default() };
-        for values in [vec![], vec![f64::NAN], vec![f64::INFINITY, -1.0], vec![0.0], vec![1e-300, 1e300]] {
+        for values in [&[][..], &[f64::NAN], &[f64::INFINITY, -1.0], &[0.0], &[1e-300, 1e300]] {
             for axis in [&Axis::default(), &log] {
                 let scale = Scale::new(axis, values.iter().copied(), true);
-                assert!(scale.range.start < scale.range.end, "{values:?} {scale:?}");
+                assert!(scale.from < scale.to, "{values:?} {scale:?}");
                 assert!((2..=12).contains(&scale.ticks.len()), "{values:?} {scale:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_are_round_and_distinct_and_every_value_has_a_place(
+            values in vec(prop_oneof![-1e12..1e12f64, 1e-9..1.0f64, prop::num::f64::NORMAL], 1..9),
+            unit in prop::sample::select(Vec::from(["B", "B/s", "s", "", "%"])), log: bool, from_zero: bool,
+        ) {
+            let axis = Axis { log, ..Axis::of("", unit) };
+            let scale = Scale::new(&axis, values.iter().copied(), from_zero);
+            prop_assert!(scale.from < scale.to && (2..=12).contains(&scale.ticks.len()), "{:?}", scale);
+            for v in values.iter().filter(|v| v.abs() < 1e300 && (!log || **v > 1e-300)) {
+                let slack = 1e-3 * (scale.to - scale.from).abs().max(v.abs());
+                prop_assert!(scale.from - slack <= *v && *v <= scale.to + slack, "{} in {:?}", v, scale);
+            }
+            for pair in scale.ticks.windows(2) {
+                let (a, b) = (scale.share(pair[0]), scale.share(pair[1]));
+                prop_assert!((0.0..=1.0).contains(&a) && a < b && b <= 1.0, "{:?}", scale);
+                prop_assert_ne!(scale.write(pair[0]), scale.write(pair[1]), "{:?}", scale);
+            }
+            if !(log && unit == "B") {
+                let steps = scale.ticks.windows(2).map(|pair| if log { pair[1] } else { pair[1] - pair[0] });
+                for step in steps {
+                    let round = format!("{step:.3e}");
+                    let known = ["1.000e", "2.000e", "5.000e"].iter().any(|r| round.starts_with(r));
+                    prop_assert!(known, "{} {:?}", step, scale);
+                }
             }
         }
     }

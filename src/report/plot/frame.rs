@@ -1,0 +1,120 @@
+//! The frame of a figure: where values stand in it, its axes and what is written beside them.
+
+use maud::{Markup, html};
+
+use super::{
+    EDGE, LINE, WIDTH,
+    scale::Scale,
+    text::{Anchor, Area, Label, SIZE, cut, cut_front, px, width},
+};
+use crate::findings::{At, Figure, Style};
+
+/// The height of the part where curves are drawn.
+const HEIGHT: f64 = 300.0;
+/// Between the axes and what stands at the ends of a scale, so that markers are whole.
+const INSET: f64 = 10.0;
+/// Between texts side by side.
+const GAP: f64 = 12.0;
+/// Names below an axis stand in at most so many rows.
+const ROWS: usize = 3;
+
+/// Where values stand.
+pub struct Frame {
+    pub area: Area,
+    x: Scale,
+    y: Scale,
+    /// Where the scale of y begins.
+    floor: f64,
+}
+
+impl Frame {
+    /// A frame below `top` that shows everything in the figure.
+    pub fn new(figure: &Figure, top: f64) -> Self {
+        let points = || figure.curves.iter().flat_map(|c| &c.points);
+        let marks = |at: fn(At) -> Option<f64>| figure.marks.iter().filter_map(move |m| at(m.at));
+        let xs = points().map(|p| p.x).chain(figure.bands.iter().flat_map(|b| [b.from, b.to]));
+        let ys = points().flat_map(|p| p.interval.map_or([p.y; 3], |(low, high)| [low, p.y, high]));
+        let upright = |at| if let At::X(x) = at { Some(x) } else { None };
+        let level = |at| if let At::Y(y) = at { Some(y) } else { None };
+        let x = Scale::new(&figure.x, xs.chain(marks(upright)), false);
+        let y = Scale::new(&figure.y, ys.chain(marks(level)), true);
+        let widest = y.ticks().iter().map(|t| width(&y.write(*t), SIZE)).fold(0.0, f64::max);
+        let (left, top) = (EDGE + widest + GAP, top + LINE + 2.0);
+        let area = Area { left, top, right: WIDTH - 2.0 * EDGE, bottom: top + HEIGHT };
+        // Bars stand on the axis.
+        let bars = figure.curves.iter().any(|c| c.style == Style::Bars);
+        let floor = area.bottom - if bars { 0.0 } else { INSET };
+        Self { area, x, y, floor }
+    }
+
+    pub fn x(&self, value: f64) -> f64 {
+        let left = self.area.left + INSET;
+        left + self.x.share(value) * (self.area.right - INSET - left)
+    }
+
+    pub fn y(&self, value: f64) -> f64 {
+        self.floor - self.y.share(value) * (self.floor - INSET - self.area.top)
+    }
+
+    /// Pixels between a place with a name and the next.
+    pub fn place(&self) -> f64 {
+        self.x(0.5) - self.x(-0.5)
+    }
+
+    /// Axes, lines across, and what is written beside them; and where that ends.
+    pub fn draw(&self) -> (Markup, f64) {
+        let Area { left, top, right, bottom } = self.area;
+        let level = self.y.ticks().iter().map(|t| (px(self.y(*t)), self.y.write(*t)));
+        let y_label =
+            Label::new(cut(&self.y.label(), SIZE, WIDTH - 2.0 * EDGE), Anchor::Start, EDGE, top - LINE - 2.0);
+        let (below, mut end) = self.below();
+        let x_label = cut(&self.x.label(), SIZE, right - left);
+        let middle = (left + right) / 2.0;
+        let drawn = html! {
+            @for (y, text) in level {
+                "\n" path.stroke.line d=(format!("M{} {y}H{}", px(left), px(right))) {}
+                (Label::new(text, Anchor::End, left - 9.0, y - SIZE / 2.0).draw())
+            }
+            @for t in self.x.ticks() {
+                "\n" path.stroke.ink d=(format!("M{} {}v7", px(self.x(*t)), px(bottom))) {}
+            }
+            "\n" path.stroke.ink.thick d=(format!("M{} {}V{}H{}", px(left), px(top), px(bottom), px(right))) {}
+            (y_label.draw())
+            @for label in below { (label.draw()) }
+            @if !x_label.is_empty() { (Label::new(x_label, Anchor::Middle, middle, end).draw()) }
+        };
+        if !self.x.label().is_empty() {
+            end += LINE;
+        }
+        (drawn, end)
+    }
+
+    /// Labels below the axis, none over another, and where they end.
+    fn below(&self) -> (Vec<Label>, f64) {
+        let top = self.area.bottom + 12.0;
+        let label = |t: &f64| Label::new(self.x.write(*t), Anchor::Middle, self.x(*t), top);
+        let mut labels: Vec<Label> = self.x.ticks().iter().map(label).collect();
+        if !self.x.named() {
+            let mut end = 0.0;
+            labels.retain(|label| {
+                let Area { left, right, .. } = label.area();
+                let fits = left >= end && right <= WIDTH - 2.0;
+                end = if fits { right + GAP } else { end };
+                fits
+            });
+            return (labels, top + LINE);
+        }
+        // Centred below its place, as wide as the next in the row and the edge allow.
+        let room = |x: f64, rows: usize| {
+            (rows as f64 * self.place() - GAP).min(2.0 * (x - EDGE)).min(2.0 * (WIDTH - EDGE - x))
+        };
+        let fits = |rows: &usize| labels.iter().all(|l| width(&l.text, SIZE) <= room(l.x, *rows));
+        let most = ROWS.min(labels.len());
+        let rows = (1..=most).find(fits).unwrap_or(most);
+        for (i, label) in labels.iter_mut().enumerate() {
+            label.top += (i % rows) as f64 * LINE;
+            label.text = cut_front(&label.text, SIZE, room(label.x, rows));
+        }
+        (labels, top + rows as f64 * LINE)
+    }
+}

@@ -1,0 +1,100 @@
+//! Marks and shaded ranges, and their labels where they cover least.
+
+use maud::{Markup, html};
+
+use super::{
+    LINE,
+    frame::Frame,
+    text::{Anchor, Area, HIGH, Label, SIZE, cut, px},
+};
+use crate::findings::{At, Figure};
+
+/// Shaded ranges, which lie below everything else.
+pub fn bands(figure: &Figure, frame: &Frame) -> Markup {
+    let Area { top, bottom, .. } = frame.area;
+    html! {
+        @for (from, to) in figure.bands.iter().map(|b| (frame.x(b.from.min(b.to)), frame.x(b.from.max(b.to)))) {
+            "\n" rect.fill.shade x=(px(from)) y=(px(top)) width=(px(to - from)) height=(px(bottom - top)) {}
+        }
+    }
+}
+
+/// Lines across the curves, then the labels of lines and bands; `covered` is what the curves cover.
+pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
+    let Area { left, top, right, bottom } = frame.area;
+    let line = |at| match at {
+        At::X(x) => Area { left: frame.x(x), right: frame.x(x), top, bottom },
+        At::Y(y) => Area { left, right, top: frame.y(y), bottom: frame.y(y) },
+    };
+    let lines: Vec<Area> = figure.marks.iter().map(|m| line(m.at)).collect();
+    let thick = |l: &Area| Area {
+        left: l.left - 2.0,
+        top: l.top - 2.0,
+        right: l.right + 2.0,
+        bottom: l.bottom + 2.0,
+    };
+    let mut places = Places { frame: frame.area, covered: covered.to_vec(), texts: Vec::new() };
+    places.covered.extend(lines.iter().map(thick));
+    let (first, last) = ((left + 6.0, Anchor::Start), (right - 6.0, Anchor::End));
+    for (mark, line) in figure.marks.iter().zip(&lines) {
+        let beside = [(line.left + 8.0, Anchor::Start), (line.left - 8.0, Anchor::End), last, first];
+        let along = [last, first, ((left + right) / 2.0, Anchor::Middle)];
+        // Beside a level line even where bars are below the label: farther off it would seem to be another line's.
+        let rows = match mark.at {
+            At::X(_) => rows(top + 3.0, LINE, 60.0, &beside),
+            At::Y(_) => [(line.top - HIGH - 4.0, -LINE), (line.top + 4.0, LINE)]
+                .map(|(nearest, step)| rows(nearest, step, 1e5, &along))
+                .concat(),
+        };
+        places.put(&mark.label, rows);
+    }
+    for band in &figure.bands {
+        let (from, to) = (frame.x(band.from.min(band.to)), frame.x(band.from.max(band.to)));
+        let columns = [(from + 6.0, Anchor::Start), (to - 6.0, Anchor::End), last];
+        // Clear of the lowest line across.
+        places.put(&band.label, rows(bottom - HIGH - 16.0, -LINE, 60.0, &columns));
+    }
+    html! {
+        @for l in &lines {
+            "\n" path.stroke.ink.thick d=(format!("M{} {}L{} {}", px(l.left), px(l.top), px(l.right), px(l.bottom))) {}
+        }
+        @for label in places.texts { (label.draw()) }
+    }
+}
+
+/// Where a text may stand: x and what of the text stands there, its upper edge, and how bad that is.
+type Place = (f64, Anchor, f64, f64);
+
+/// All `columns` in one row after the other; earlier columns are better, and each row is worse by `worse`.
+fn rows(first: f64, step: f64, worse: f64, columns: &[(f64, Anchor)]) -> Vec<Place> {
+    let place = |row: i32| {
+        let (top, cost) = (first + f64::from(row) * step, f64::from(row) * worse);
+        columns.iter().zip(0..).map(move |((x, anchor), n)| (*x, *anchor, top, cost + 100.0 * f64::from(n)))
+    };
+    (0..12).flat_map(place).collect()
+}
+
+/// Where texts may stand, and what stands there.
+struct Places {
+    frame: Area,
+    covered: Vec<Area>,
+    texts: Vec<Label>,
+}
+
+impl Places {
+    /// Puts a text on the best of `places`, where it covers little. It never covers another text: one that finds no
+    /// place is left out.
+    fn put(&mut self, text: &str, places: Vec<Place>) {
+        let Area { left, top, right, bottom } = self.frame;
+        let text = cut(text, SIZE, right - left - 12.0);
+        let labels = places.into_iter().filter_map(|(x, anchor, y, cost)| {
+            let label = Label::new(text.clone(), anchor, x, y);
+            let area = label.area();
+            let inside = area.left > left && area.top >= top && area.right <= right && area.bottom <= bottom;
+            let free = inside && self.texts.iter().all(|t| t.area().overlap(&area) == 0.0);
+            let covers: f64 = self.covered.iter().map(|c| c.overlap(&area)).sum();
+            free.then_some((covers + cost, label))
+        });
+        self.texts.extend(labels.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, label)| label));
+    }
+}
