@@ -159,12 +159,13 @@ impl<T: Windows, B: FnMut(usize, usize, &Measure) -> T> Reading<T, B> {
                 if !run.engines.contains(&engine) {
                     run.engines.push(engine.clone());
                 }
-                let Some(measure) = instead.map(|m| *m).or_else(|| run.planned(step).cloned()) else {
-                    return;
-                };
-                // A step that was cut short before is measured all over.
-                let (loads, processors) = (BTreeMap::new(), None);
-                run.steps.insert(step, Step { measure, engine: Some(engine), loads, processors });
+                let planned = instead.map(|m| *m).or_else(|| run.planned(step).cloned());
+                if let (Some(measure), Some(begun)) = (planned, self.step(step)) {
+                    // A step that was cut short before is measured all over.
+                    begun.loads.clear();
+                    begun.engine = Some(engine);
+                    begun.measure = measure;
+                }
             }
             Event::Window { step, target, zone, window } => {
                 if let Some(load) = self.load(step, target) {
