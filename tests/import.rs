@@ -1,4 +1,4 @@
-//! `drivebench import`: what other tools told, from their real output to the sentences.
+//! `drivebench import`: from real output of other tools to reports.
 
 #[path = "support/cli.rs"]
 mod cli;
@@ -19,7 +19,7 @@ use modelled::{ask, carry_out, only, plan, target};
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/import");
 
-/// Runs an import where the samples lie, so that their names are the same everywhere.
+/// Runs an import in the directory of the samples, so that their paths are the same everywhere.
 fn import(cli: &Cli, args: &[&str]) -> Done {
     let mut command = cli.command(["import"].iter().chain(args));
     let output = command.current_dir(SAMPLES).output().expect("drivebench starts");
@@ -31,19 +31,19 @@ fn import(cli: &Cli, args: &[&str]) -> Done {
     }
 }
 
-/// The name of the run that was kept.
-fn kept(done: &Done) -> String {
+/// The name of the saved run.
+fn saved(done: &Done) -> String {
     assert_eq!(done.code, 0, "{}", done.err);
     done.err.split("Kept as ").nth(1).and_then(|t| t.split(' ').next()).expect("a run's name").to_owned()
 }
 
-/// Text without the line ends that depend on a path's length.
+/// Text without line breaks, which depend on the length of paths.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What is the same every time: all but the time of the import and the version.
-fn still(text: &str) -> String {
+/// Text without the time of the import.
+fn without_time(text: &str) -> String {
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     let line = |l: &str| if l.starts_with("imported 2") { "imported NOW".to_owned() } else { l.to_owned() };
     text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
@@ -59,7 +59,7 @@ fn real_output_of_each_tool() {
         ("fio_2_client", &["fio-2.6-client.json"]),
         ("dd_loop", &["dd-loop.txt", "--drive", "4C530001", "--board", "Pi Zero 2 W"]),
         ("dd_german", &["dd-de.txt"]),
-        ("dd_german_said_to_write", &["dd-de.txt", "--rw", "write", "--drive", "4C530001"]),
+        ("dd_german_with_rw_write", &["dd-de.txt", "--rw", "write", "--drive", "4C530001"]),
         ("dd_progress", &["dd-progress.txt"]),
         ("pibenchmarks", &["pibenchmarks-switch.txt"]),
         ("pibenchmarks_table", &["pibenchmarks-table.txt"]),
@@ -67,16 +67,16 @@ fn real_output_of_each_tool() {
     ] {
         let cli = Cli::new();
         let done = import(&cli, args);
-        let run = kept(&done);
-        insta::assert_snapshot!(name, still(&done.out));
-        assert_eq!(cli.run(["results", "show", &run]).out, done.out, "{name} shows the same again");
+        let run = saved(&done);
+        insta::assert_snapshot!(name, without_time(&done.out));
+        assert_eq!(cli.run(["results", "show", &run]).out, done.out, "{name} shows the same");
     }
 }
 
 #[test]
-fn every_format_and_report_knows_an_import() {
+fn an_import_in_all_formats_and_reports() {
     let cli = Cli::new();
-    let run = kept(&import(&cli, &["fio-3.33-repeated.json", "--board", "Pi Zero 2 W"]));
+    let run = saved(&import(&cli, &["fio-3.33-repeated.json", "--board", "Pi Zero 2 W"]));
     let show = |format| cli.run(["results", "show", &run, "--format", format]).out.replace(&run, "RUN");
     insta::assert_snapshot!(show("csv"));
     let json: serde_json::Value = serde_json::from_str(&show("json")).expect("JSON");
@@ -84,8 +84,8 @@ fn every_format_and_report_knows_an_import() {
     assert_eq!(json["estimates"][0]["name"], "write throughput");
     assert_eq!(json["estimates"][1]["estimate"]["high"], serde_json::Value::Null);
     assert!(show("markdown").contains("| write | 583 MB/s |"), "{}", show("markdown"));
-    let place = Cli::directory();
-    let report = place.path().join("report");
+    let directory = Cli::directory();
+    let report = directory.path().join("report");
     let done = cli.run(["report", &run, "--out", report.to_str().expect("UTF-8")]);
     assert_eq!(done.code, 0, "{}", done.err);
     let page = fs::read_to_string(report.join("report.html")).expect("a page");
@@ -94,10 +94,10 @@ fn every_format_and_report_knows_an_import() {
         let list = cli.run([&["results", "list"], which].concat());
         assert!(list.out.contains(&run), "{which:?}: {}", list.out);
     }
-    assert_eq!(cli.run(["run", "import"]).code, 2, "nobody can run it");
+    assert_eq!(cli.run(["run", "import"]).code, 2, "it can't be run");
 }
 
-/// Keeps a run of sequential 4 KiB writes on a modelled drive, as if it had been a real one.
+/// Saves a run of sequential 4 KiB writes on a modelled drive, marked as real.
 fn measured(cli: &Cli) -> String {
     let ask =
         only(LoadName::Write, ask(vec![target("4C530001", 62_000_000_000, false)], Rules::quick(), 4096));
@@ -133,30 +133,30 @@ fn measured(cli: &Cli) -> String {
 }
 
 #[test]
-fn an_import_stands_beside_a_measured_run_and_says_what_is_unknown() {
+fn an_import_is_compared_with_a_measured_run() {
     let cli = Cli::new();
-    let ours = measured(&cli);
-    let iozone = kept(&import(&cli, &["pibenchmarks-switch.txt", "--drive", "4C530001"]));
-    let fio = kept(&import(&cli, &["fio-2.2.10.json"]));
-    let dd = kept(&import(&cli, &["dd-de.txt", "--rw", "write"]));
+    let measured_run = measured(&cli);
+    let iozone = saved(&import(&cli, &["pibenchmarks-switch.txt", "--drive", "4C530001"]));
+    let fio = saved(&import(&cli, &["fio-2.2.10.json"]));
+    let dd = saved(&import(&cli, &["dd-de.txt", "--rw", "write"]));
     let compared = |a: &str, b: &str| {
         let done = cli.run(["results", "compare", a, b]);
         assert_eq!(done.code, 0, "{}", done.err);
-        let names = [(&ours, "OURS"), (&iozone, "IOZN"), (&fio, "FIO2"), (&dd, "DDDE")];
-        names.iter().fold(still(&done.out), |text, (run, name)| text.replace(*run, name))
+        let names = [(&measured_run, "OURS"), (&iozone, "IOZN"), (&fio, "FIO2"), (&dd, "DDDE")];
+        names.iter().fold(without_time(&done.out), |text, (run, name)| text.replace(*run, name))
     };
     insta::assert_snapshot!(
-        [compared(&ours, &iozone), compared(&ours, &fio), compared(&dd, &fio)].join("----\n")
+        [compared(&measured_run, &iozone), compared(&measured_run, &fio), compared(&dd, &fio)].join("----\n")
     );
 }
 
 #[test]
 fn the_same_content_is_imported_once() {
     let cli = Cli::new();
-    let run = kept(&import(&cli, &["dd-loop.txt"]));
-    let place = Cli::directory();
-    fs::copy(Path::new(SAMPLES).join("dd-loop.txt"), place.path().join("other name")).expect("copies");
-    let other = place.path().join("other name");
+    let run = saved(&import(&cli, &["dd-loop.txt"]));
+    let directory = Cli::directory();
+    fs::copy(Path::new(SAMPLES).join("dd-loop.txt"), directory.path().join("other name")).expect("copies");
+    let other = directory.path().join("other name");
     let done = cli.run([Path::new("import"), &other]);
     assert_eq!((done.code, done.out.as_str()), (2, ""));
     assert!(words(&done.err).contains(&format!("holds the same as {run}")), "{}", done.err);
@@ -165,10 +165,10 @@ fn the_same_content_is_imported_once() {
 }
 
 #[test]
-fn a_directory_is_all_files_below_it_each_judged_by_itself() {
-    let (cli, place) = (Cli::new(), Cli::directory());
-    // As bench-fio leaves them: a directory a device, block size and so on, with logs beside the JSON.
-    let deep = place.path().join("sda/4k");
+fn a_directory_imports_all_files_below_it() {
+    let (cli, directory) = (Cli::new(), Cli::directory());
+    // As bench-fio writes them: a directory a device, block size and so on, with logs beside the JSON.
+    let deep = directory.path().join("sda/4k");
     fs::create_dir_all(&deep).expect("directories");
     for (to, from) in
         [("randread-1-1.json", "fio-3.33-several.json"), ("randread-2-1.json", "fio-3.33-repeated.json")]
@@ -181,9 +181,9 @@ fn a_directory_is_all_files_below_it_each_judged_by_itself() {
         .expect("writes");
     fs::write(deep.join("empty"), "").expect("writes");
     std::os::unix::fs::symlink("..", deep.join("loop")).expect("links");
-    let done = cli.run(["import", place.path().to_str().expect("UTF-8")]);
+    let done = cli.run(["import", directory.path().to_str().expect("UTF-8")]);
     assert_eq!(done.code, 0, "{}", done.err);
-    let err = done.err.replace(&*place.path().to_string_lossy(), "DIR");
+    let err = done.err.replace(&*directory.path().to_string_lossy(), "DIR");
     let err = words(&err).replace("Left alone", "\nLeft alone").replace(" \n", "\n");
     insta::assert_snapshot!(err);
     assert_eq!(done.out.lines().count(), 3, "{}", done.out);
@@ -191,10 +191,10 @@ fn a_directory_is_all_files_below_it_each_judged_by_itself() {
 }
 
 #[test]
-fn bad_input_is_refused_and_nothing_is_kept() {
-    let (cli, place) = (Cli::new(), Cli::directory());
+fn bad_input_is_refused_and_nothing_is_saved() {
+    let (cli, directory) = (Cli::new(), Cli::directory());
     let file = |name: &str, content: &[u8]| {
-        let path = place.path().join(name);
+        let path = directory.path().join(name);
         fs::write(&path, content).expect("writes");
         path.display().to_string()
     };
@@ -202,7 +202,7 @@ fn bad_input_is_refused_and_nothing_is_kept() {
     let good = Path::new(SAMPLES).join("dd-loop.txt").display().to_string();
     let big = file("big", b"");
     fs::File::options().write(true).open(&big).expect("opens").set_len(65 << 20).expect("grows");
-    let empty_directory = place.path().join("none");
+    let empty_directory = directory.path().join("none");
     fs::create_dir(&empty_directory).expect("a directory");
     let damaged = String::from_utf8_lossy(&whole).replacen("\"runtime\": 88", "\"runtime\": \"soon\"", 1);
     let cases: Vec<Vec<String>> = vec![
@@ -215,19 +215,19 @@ fn bad_input_is_refused_and_nothing_is_kept() {
         vec![big],
         vec!["/dev/null".to_owned()],
         vec![empty_directory.display().to_string()],
-        // What is good is not kept either, where a file that was named is not.
+        // A good file is not saved either if another one is refused.
         vec![good.clone(), file("cut2.json", &whole[..900])],
         vec![good.clone(), "--drive".to_owned(), " ".to_owned()],
         vec![good, "--rw".to_owned(), "both".to_owned()],
     ];
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for args in &cases {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let done = cli.run([&["import"], &args[..]].concat());
         assert_eq!((done.code, done.out.as_str()), (2, ""), "{args:?}: {}", done.err);
-        let text = done.err.replace(&*place.path().to_string_lossy(), "DIR").replace(SAMPLES, "SAMPLES");
-        said.push(words(&text));
+        let text = done.err.replace(&*directory.path().to_string_lossy(), "DIR").replace(SAMPLES, "SAMPLES");
+        messages.push(words(&text));
     }
-    insta::assert_snapshot!(said.join("\n"));
-    assert!(!cli.store().exists() || cli.run(["results"]).out.is_empty(), "something was kept");
+    insta::assert_snapshot!(messages.join("\n"));
+    assert!(!cli.store().exists() || cli.run(["results"]).out.is_empty(), "something was saved");
 }

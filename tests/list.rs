@@ -1,4 +1,4 @@
-//! `list`, `capture` and `bay` as a person uses them.
+//! `list`, `capture` and `bay` from the command line.
 
 #[path = "support/cli.rs"]
 mod cli;
@@ -24,44 +24,44 @@ fn bays_are_named_by_bus_and_forgotten() {
     assert_eq!(bay(&["forget", "attic"]).0, Some(0));
     assert!(bay(&[]).1.contains("No bay has a name yet"));
     std::fs::write(cli.config().join("drivebench/bays.toml"), "not TOML").expect("writes");
-    let said = bay(&[]).1;
-    assert!(said.contains("bays.toml can't be read"), "{said}");
+    let message = bay(&[]).1;
+    assert!(message.contains("bays.toml can't be read"), "{message}");
 }
 
 #[test]
 fn this_machine_is_captured_and_read_back() {
     let cli = Cli::new();
-    let place = tempfile::tempdir().expect("a directory");
-    let (plain, other) = (place.path().join("a.tar.gz"), place.path().join("b.tar.gz"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let (plain, other) = (directory.path().join("a.tar.gz"), directory.path().join("b.tar.gz"));
     let [plain, other] = [&plain, &other].map(|path| path.to_str().expect("UTF-8"));
     let done = cli.run(["capture", plain]);
     assert_eq!(done.code, 0, "{}", done.err);
-    let said = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("--anonymise replaces them"), "{said}");
+    let message = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(message.contains("--anonymise replaces them"), "{message}");
     let json = |args: &[&str]| -> serde_json::Value {
         let done = cli.run([&["list", "--format", "json"][..], args].concat());
         assert_eq!(done.code, 0, "{}", done.err);
         serde_json::from_str(&done.out).expect("JSON")
     };
-    let (here, read) = (json(&[]), json(&["--sysroot", plain]));
+    let (live, captured) = (json(&[]), json(&["--sysroot", plain]));
     for part in ["schema", "buses", "ports", "layers", "swaps"] {
-        assert_eq!(here[part], read[part], "{part}");
+        assert_eq!(live[part], captured[part], "{part}");
     }
     let count = |json: &serde_json::Value| json["drives"].as_array().expect("drives").len();
-    assert_eq!(count(&here), count(&read));
+    assert_eq!(count(&live), count(&captured));
 
     assert_eq!(cli.run(["capture", other, "--anonymise"]).code, 0);
-    assert_eq!(count(&json(&["--sysroot", other])), count(&here));
-    let again = cli.run(["capture", plain]);
-    assert!(again.code == 2 && again.err.contains("exists"), "{}", again.err);
-    let nowhere = cli.run(["capture", "/proc/x.tar.gz"]);
-    assert!(nowhere.code == 1 && nowhere.err.contains("can't be written"), "{}", nowhere.err);
+    assert_eq!(count(&json(&["--sysroot", other])), count(&live));
+    let second = cli.run(["capture", plain]);
+    assert!(second.code == 2 && second.err.contains("exists"), "{}", second.err);
+    let unwritable = cli.run(["capture", "/proc/x.tar.gz"]);
+    assert!(unwritable.code == 1 && unwritable.err.contains("can't be written"), "{}", unwritable.err);
 }
 
 #[test]
-fn what_is_no_archive_is_refused() {
-    let (cli, place) = (Cli::new(), tempfile::tempdir().expect("a directory"));
-    let path = place.path().join("x");
+fn files_that_are_no_archives_are_refused() {
+    let (cli, directory) = (Cli::new(), tempfile::tempdir().expect("a directory"));
+    let path = directory.path().join("x");
     std::fs::write(&path, "no archive at all").expect("writes");
     for path in [path.to_str().expect("UTF-8"), "/dev/null", "/missing"] {
         let done = cli.run(["list", "--sysroot", path]);

@@ -298,7 +298,7 @@ fn hubs_that_limit_are_named() {
     let figure = &findings.figures[0];
     assert_eq!(figure.x.names, ["/mnt/a", "/mnt/b", "/mnt/c", "/mnt/d", "sum"]);
     assert!(figure.curves.iter().all(|c| c.points.len() == 5 && c.points[0].interval.is_some()));
-    assert_eq!((figure.y.unit.as_str(), figure.marks.len()), ("B/s", 1), "{figure:?}");
+    assert_eq!((figure.y.unit.symbol(), figure.marks.len()), ("B/s", 1), "{figure:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What `list` says of captured machines: what was captured once must be read for ever.
+//! `list` and `advise` on captured machines. Old captures must stay readable.
 
 #[path = "support/cli.rs"]
 mod cli;
@@ -17,7 +17,7 @@ fn lists_captured_machines() {
 }
 
 #[test]
-fn advises_on_captured_machines_and_refuses_what_is_none() {
+fn advises_on_captured_machines_and_refuses_other_arguments() {
     let cli = Cli::new();
     let archive = format!("{}/tests/trees/lab-pi-zero.tar.gz", env!("CARGO_MANIFEST_DIR"));
     let advice = cli.run(["advise", "--sysroot", &archive]);

@@ -89,7 +89,7 @@ impl<'a> Ground<'a> {
 
     /// The newest speed of a layer, such as an array.
     pub fn of_layer(&self, layer: &Layer, wanted: Wanted) -> Option<Number<'a>> {
-        let under = self.inventory.under([crate::inventory::Block::Layer(layer)]);
+        let under = self.inventory.stack_of([crate::inventory::Block::Layer(layer)]);
         let mut drives: Vec<String> = under.drives.iter().map(|d| d.identity()).collect();
         drives.sort();
         let same = |e: &&Evidence| {
@@ -129,8 +129,9 @@ impl<'a> Ground<'a> {
         let built = |layer: &&Layer| {
             ["raid", "linear", "btrfs", "bcachefs", "zfs"].iter().any(|kind| layer.kind.starts_with(kind))
         };
-        let with =
-            |layer: &'a Layer| (layer, self.inventory.under([crate::inventory::Block::Layer(layer)]).drives);
+        let with = |layer: &'a Layer| {
+            (layer, self.inventory.stack_of([crate::inventory::Block::Layer(layer)]).drives)
+        };
         self.inventory.layers.iter().filter(built).map(with).filter(|(_, on)| on.len() > 1).collect()
     }
 

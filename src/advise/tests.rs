@@ -277,7 +277,7 @@ fn a_drive_that_says_it_fails_holds_nothing() {
     }
     holds(
         &said(&answers, Topic::Health),
-        &["Cruzer Blade 4C530002 in bay 1.2 says that it is failing", "replace it"],
+        &["Cruzer Blade 4C530002 in bay 1.2 reports that it is failing", "replace it"],
     );
 }
 

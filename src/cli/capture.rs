@@ -11,7 +11,7 @@ use std::{
 
 use super::{Output, Usage, args::Capture, health};
 use crate::{
-    inventory::{Inventory, LSBLK, SPACE, look_around},
+    inventory::{Inventory, LSBLK, SPACE, read_extra_files},
     sysroot::{Archive, Sysroot},
     tools::{Runner, System, lsblk},
     units::{count, decimal_bytes},
@@ -69,9 +69,9 @@ fn unwritable(path: &Path, why: &io::Error) -> anyhow::Error {
 }
 
 fn archive(anonymise: bool) -> io::Result<Archive> {
-    let root = Sysroot::live().watching();
+    let root = Sysroot::live().recording();
     let inventory = Inventory::read(&root);
-    look_around(&root, &inventory);
+    read_extra_files(&root, &inventory);
     let mut archive = Archive::of(&root);
     archive.add_file("/proc/sys/kernel/arch", format!("{}\n", inventory.machine.arch));
     let mounts = inventory.mounts.iter();

@@ -1,4 +1,4 @@
-//! Looks before a run and after it: what may have changed the result is recorded, and flagged where it matters.
+//! Checks before and after a run: conditions that may affect the result are recorded, and flagged where they matter.
 
 mod processors;
 mod snapshot;
@@ -14,21 +14,21 @@ use crate::{
     target::{Kind, Target},
 };
 
-/// What was looked at, in a fixed order.
+/// Results of all checks, in a fixed order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Preflight {
     /// Every check, flagged or not.
     pub checks: Vec<Check>,
 }
 
-/// One thing looked at.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// What: `governor`, `free space`.
+    /// Name: `governor`, `free space`.
     pub name: String,
-    /// What was found, with its unit; `not told` where nothing says.
+    /// Value with unit; `unknown` if not available.
     pub value: String,
-    /// Where it may change the result: a whole sentence that says how.
+    /// Set if it may affect the result: a full sentence.
     pub flag: Option<String>,
 }
 
@@ -36,19 +36,18 @@ pub struct Check {
 const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "afs", "lustre"];
 /// Filesystems in memory.
 const MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
-/// A drive that others keep busy for a larger share of the time is flagged.
+/// Drives busier than this with other I/O are flagged.
 const BUSY: f64 = 0.05;
 /// Raspberry Pi boards throttle from 80 °C, most others somewhat later.
 const HOT: f64 = 80.0;
-/// A rise during a run that drifts with it, K.
+/// Temperature rise during a run that is flagged, K.
 const RISE: f64 = 10.0;
-/// Metadata, journals and small reads of the system: not flagged below this and 2 % of what the run moved.
+/// Other I/O below this, or below 2 % of the run's own, is not flagged: metadata, journals, small system reads.
 const SMALL: u64 = 4 * MIB;
 
 impl Preflight {
-    /// Looks at the machine and a target before a run. `earlier` and `now` are two moments without own I/O between,
-    /// a second or more apart.
-    pub fn look(inventory: &Inventory, target: &Target, earlier: &Snapshot, now: &Snapshot) -> Self {
+    /// Checks before a run. `earlier` and `now` are at least a second apart, without I/O of drivebench between them.
+    pub fn before(inventory: &Inventory, target: &Target, earlier: &Snapshot, now: &Snapshot) -> Self {
         let machine = &inventory.machine;
         let mut checks = vec![drive(target), filesystem(target), layers(inventory, target)];
         checks.extend(other_io(target, earlier, now));
@@ -65,16 +64,16 @@ impl Preflight {
         Self { checks }
     }
 
-    /// What changed from `start` to `end` of a run that read and wrote so many bytes on the target. Where several
-    /// targets share a drive, `read` and `written` are their sum.
+    /// Checks after a run from `start` to `end` that moved these bytes on the target. If several targets share a drive,
+    /// `moved` is their sum.
     pub fn after(
         inventory: &Inventory,
         target: &Target,
         start: &Snapshot,
         end: &Snapshot,
-        moved: Moved,
+        moved: BytesMoved,
     ) -> Self {
-        let mut checks = others_meanwhile(inventory, target, start, end, moved);
+        let mut checks = other_io_during(inventory, target, start, end, moved);
         checks.extend([arrays(inventory, target, end), warming(start, end), throttled_since(start, end)]);
         Self { checks }
     }
@@ -85,9 +84,9 @@ impl Preflight {
     }
 }
 
-/// Bytes that a run moved.
+/// Bytes that a run read and wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct BytesMoved {
     /// Bytes read.
     pub read: u64,
     /// Bytes written.
@@ -114,7 +113,7 @@ fn drive(target: &Target) -> Check {
     } else if is_network(filesystem) {
         Some(format!("{} is {filesystem}: this measures the network and another machine too.", target.given))
     } else if labels.is_empty() {
-        Some(format!("No drive is known behind {}: what carries it can't be named or watched.", target.given))
+        Some(format!("The drive of {} is unknown: other I/O on it can't be detected.", target.given))
     } else {
         None
     };
@@ -123,7 +122,7 @@ fn drive(target: &Target) -> Check {
 
 fn filesystem(target: &Target) -> Check {
     let Some(mount) = &target.mount else {
-        let value = if target.kind == Kind::BlockDevice { "none, block device" } else { "not told" };
+        let value = if target.kind == Kind::BlockDevice { "none, block device" } else { "unknown" };
         return check("filesystem", value, None);
     };
     let compression = mount.options.iter().find(|option| {
@@ -133,12 +132,12 @@ fn filesystem(target: &Target) -> Check {
     });
     let flag = match (mount.filesystem.as_str(), compression) {
         (_, Some(option)) => Some(format!(
-            "{} compresses ({option}): the figures are the filesystem's, not the drive's.",
+            "{} is compressed ({option}): this measures the filesystem, not the drive.",
             mount.path
         )),
-        ("zfs", None) => Some(format!("{} is zfs, which caches by itself and may compress.", mount.path)),
+        ("zfs", None) => Some(format!("{} is zfs, which has its own cache and may compress.", mount.path)),
         (kind, None) if kind.starts_with("fuse") && !is_network(kind) => {
-            Some(format!("{} is run by a program (FUSE): it may limit, not the drive.", mount.path))
+            Some(format!("{} is a FUSE filesystem: its program may be the limit, not the drive.", mount.path))
         }
         _ => None,
     };
@@ -147,14 +146,18 @@ fn filesystem(target: &Target) -> Check {
 
 fn layers(inventory: &Inventory, target: &Target) -> Check {
     let of_target = inventory.layers.iter().filter(|layer| target.layers.contains(&layer.name));
-    let told: Vec<(String, &str)> =
+    let layers: Vec<(String, &str)> =
         of_target.map(|layer| (format!("{} ({})", layer.name, layer.kind), layer.kind.as_str())).collect();
-    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
-    let crypt = told.iter().find(|(_, kind)| *kind == "crypt");
-    let other = told.iter().find(|(_, kind)| !["crypt", "lvm", "partition"].contains(kind));
+    let names: Vec<&str> = layers.iter().map(|(name, _)| name.as_str()).collect();
+    let crypt = layers.iter().find(|(_, kind)| *kind == "crypt");
+    let other = layers.iter().find(|(_, kind)| !["crypt", "lvm", "partition"].contains(kind));
     let flag = match (other, crypt) {
-        (Some((name, _)), _) => Some(format!("{name} lies between: this measures it, not one drive.")),
-        (None, Some((name, _))) => Some(format!("{name} lies between: encryption may limit, not the drive.")),
+        (Some((name, _)), _) => {
+            Some(format!("The target is on {name}: this measures the array or volume, not one drive."))
+        }
+        (None, Some((name, _))) => {
+            Some(format!("The target is on {name}: encryption may be the limit, not the drive."))
+        }
         (None, None) => None,
     };
     check("layers", if names.is_empty() { "none".to_owned() } else { names.join(", ") }, flag)
@@ -163,20 +166,20 @@ fn layers(inventory: &Inventory, target: &Target) -> Check {
 fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
     let elapsed = earlier.uptime.zip(now.uptime).map(|(from, to)| to - from).filter(|&seconds| seconds > 0.0);
     let one = |drive: &str| {
-        let Some((seconds, seen)) = elapsed.zip(earlier.between(now, drive)) else {
-            return check("other I/O", format!("{drive}: not told"), None);
+        let Some((seconds, activity)) = elapsed.zip(earlier.between(now, drive)) else {
+            return check("other I/O", format!("{drive}: unknown"), None);
         };
-        let share = (seen.busy / seconds).min(1.0);
-        let [read, written] = [seen.read, seen.written].map(|bytes| rate(bytes as f64 / seconds));
-        let discarded = match seen.discarded {
+        let share = (activity.busy / seconds).min(1.0);
+        let [read, written] = [activity.read, activity.written].map(|bytes| rate(bytes as f64 / seconds));
+        let discarded = match activity.discarded {
             0 => String::new(),
             bytes => format!(" {} discarded,", rate(bytes as f64 / seconds)),
         };
         let value = format!("{drive}: {read} read, {written} written,{discarded} busy {}", percent(share));
         let flag = if share > BUSY {
-            Some(format!("Others use {value}."))
-        } else if seen.in_flight > 0 {
-            Some(format!("Others use {drive}: {} operations were under way.", seen.in_flight))
+            Some(format!("Other I/O on {value}."))
+        } else if activity.in_flight > 0 {
+            Some(format!("Other I/O on {drive}: {} operations in flight.", activity.in_flight))
         } else {
             None
         };
@@ -189,8 +192,8 @@ fn swap(inventory: &Inventory, target: &Target) -> Check {
     let drives = inventory.swap_drives();
     let on_target = drives.iter().find(|swap| target.drives.iter().any(|drive| drive.name == swap.name));
     let value = if inventory.swaps.is_empty() { "none".to_owned() } else { inventory.swaps.join(", ") };
-    let flag =
-        on_target.map(|drive| format!("The system swaps to {}, the drive to be measured.", drive.label()));
+    let flag = on_target
+        .map(|drive| format!("{} holds swap: swapping during the run affects the result.", drive.label()));
     check("swap", value, flag)
 }
 
@@ -199,56 +202,58 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
         now.resyncs.iter().map(|resync| format!("{} on {}", resync.what, resync.array)).collect();
     let touches = |array: &str| {
         let layer = inventory.blocks().find(|block| block.name() == array);
-        let under = inventory.under(layer);
-        under.drives.iter().any(|seen| target.drives.iter().any(|drive| drive.name == seen.name))
+        let stack = inventory.stack_of(layer);
+        stack.drives.iter().any(|member| target.drives.iter().any(|drive| drive.name == member.name))
     };
-    let flag = now.resyncs.iter().find(|resync| touches(&resync.array)).map(|resync| {
-        format!("{} runs a {} on the drives to be measured: wait until it ends.", resync.array, resync.what)
-    });
-    check("arrays", if value.is_empty() { "none at work".to_owned() } else { value.join(", ") }, flag)
+    let flag =
+        now.resyncs.iter().find(|resync| touches(&resync.array)).map(|resync| {
+            format!("{} runs a {} on this drive: wait until it ends.", resync.array, resync.what)
+        });
+    check("arrays", if value.is_empty() { "none active".to_owned() } else { value.join(", ") }, flag)
 }
 
 fn free_space(target: &Target) -> Check {
     let Some((free, capacity)) = target.free.zip(target.capacity).filter(|&(_, capacity)| capacity > 0)
     else {
-        return check("free space", "not told", None);
+        return check("free space", "unknown", None);
     };
     let share = free as f64 / capacity as f64;
     let value = format!("{} of {}, {}", decimal_bytes(free), decimal_bytes(capacity), percent(share));
     let flag = (target.kind == Kind::Directory && share < 0.05).then(|| {
-        format!("Only {} is free: a nearly full filesystem or flash drive is slower.", decimal_bytes(free))
+        format!("Only {} free: nearly full filesystems and flash drives are slower.", decimal_bytes(free))
     });
     check("free space", value, flag)
 }
 
 fn memory(total: u64, now: &Snapshot) -> Check {
     let Some(available) = now.memory_available else { return check("memory", size(total), None) };
-    let flag = (available < 96 * MIB)
-        .then(|| format!("Only {} of memory is left: the system may swap during the run.", size(available)));
+    let flag = (available < 96 * MIB).then(|| {
+        format!("Only {} of memory available: the system may swap during the run.", size(available))
+    });
     check("memory", format!("{} of {} available", size(available), size(total)), flag)
 }
 
 fn load(cpus: u32, now: &Snapshot) -> Check {
-    let Some(load) = now.load else { return check("load", "not told", None) };
+    let Some(load) = now.load else { return check("load", "unknown", None) };
     let flag = (load > 0.75 * f64::from(cpus.max(1)))
-        .then(|| format!("The load average is {load:.2} on {cpus} processors: others are at work."));
+        .then(|| format!("The load average is {load:.2} on {cpus} processors: other programs are running."));
     check("load", format!("{load:.2} on {cpus} processors"), flag)
 }
 
 fn governor(governor: Option<&str>) -> Check {
     let flag = governor.filter(|&governor| governor != "performance").map(|governor| {
-        format!("The processor's governor is {governor}, measured as found: small blocks may be slower than with performance.")
+        format!("The CPU governor is {governor}: small blocks may be slower than with performance.")
     });
-    check("governor", governor.unwrap_or("not told"), flag)
+    check("governor", governor.unwrap_or("unknown"), flag)
 }
 
 fn temperature(now: &Snapshot) -> Check {
-    let Some(degrees) = now.temperature else { return check("temperature", "not told", None) };
+    let Some(degrees) = now.temperature else { return check("temperature", "unknown", None) };
     let flag = (degrees >= HOT).then(|| format!("The processor is at {degrees:.0} °C and may be throttled."));
     check("temperature", format!("{degrees:.0} °C"), flag)
 }
 
-/// The firmware's bits 0 to 3: now; 16 to 19: at some time since the start.
+/// Firmware bits 0 to 3: now; 16 to 19: at some time since boot.
 const BITS: [&str; 4] = ["undervoltage", "frequency capped", "throttled", "soft temperature limit"];
 
 fn decode(bits: u32) -> Vec<&'static str> {
@@ -260,32 +265,32 @@ fn describe(bits: u32) -> String {
     match (now.is_empty(), since.is_empty()) {
         (true, true) => "none".to_owned(),
         (false, true) => format!("now: {}", now.join(", ")),
-        (true, false) => format!("since start: {}", since.join(", ")),
-        (false, false) => format!("now: {}; since start: {}", now.join(", "), since.join(", ")),
+        (true, false) => format!("since boot: {}", since.join(", ")),
+        (false, false) => format!("now: {}; since boot: {}", now.join(", "), since.join(", ")),
     }
 }
 
 fn throttling(now: &Snapshot) -> Check {
-    let Some(bits) = now.throttled else { return check("throttling", "not told", None) };
+    let Some(bits) = now.throttled else { return check("throttling", "unknown", None) };
     let flag = match (decode(bits), decode(bits >> 16)) {
         (now, _) if !now.is_empty() => {
-            Some(format!("The firmware reports {}: the board runs slower than it can.", now.join(", ")))
+            Some(format!("The firmware reports {}: the board runs slower than normal.", now.join(", ")))
         }
         (_, since) if !since.is_empty() => {
-            Some(format!("Since its start the board has seen {}; it may come again.", since.join(", ")))
+            Some(format!("The firmware reports {} since boot; it may happen again.", since.join(", ")))
         }
         _ => None,
     };
     check("throttling", describe(bits), flag)
 }
 
-/// What drives did beyond the run. Layers that copy or split what is written hide which bytes were whose.
-fn others_meanwhile(
+/// I/O on the drives beyond that of the run. Not computed for arrays, which copy or split writes.
+fn other_io_during(
     inventory: &Inventory,
     target: &Target,
     start: &Snapshot,
     end: &Snapshot,
-    moved: Moved,
+    moved: BytesMoved,
 ) -> Vec<Check> {
     let plain = ["crypt", "lvm", "partition"];
     let countable = target.drives.len() == 1
@@ -293,16 +298,17 @@ fn others_meanwhile(
             .layers
             .iter()
             .all(|layer| !target.layers.contains(&layer.name) || plain.contains(&layer.kind.as_str()));
-    let one = |seen: Activity| {
-        let [read, written] = [seen.read, seen.written].map(decimal_bytes);
-        let value = format!("{}: {read} read, {written} written in all", seen.drive);
-        let more = [(seen.read, moved.read), (seen.written, moved.written)]
-            .map(|(all, own)| all.saturating_sub(own));
+    let one = |activity: Activity| {
+        let [read, written] = [activity.read, activity.written].map(decimal_bytes);
+        let value = format!("{}: {read} read, {written} written in total", activity.drive);
+        let more = [(activity.read, moved.read), (activity.written, moved.written)]
+            .map(|(total, run)| total.saturating_sub(run));
         let flag = countable
             && more[0].saturating_add(more[1]) > SMALL.max(moved.read.saturating_add(moved.written) / 50);
         let [read, written] = more.map(decimal_bytes);
-        let flag =
-            flag.then(|| format!("During the run others read {read} and wrote {written} on {}.", seen.drive));
+        let flag = flag.then(|| {
+            format!("Other I/O on {} during the run: {read} read, {written} written.", activity.drive)
+        });
         check("other I/O", value, flag)
     };
     target.drives.iter().filter_map(|drive| start.between(end, &drive.name)).map(one).collect()
@@ -310,10 +316,10 @@ fn others_meanwhile(
 
 fn warming(start: &Snapshot, end: &Snapshot) -> Check {
     let Some((from, to)) = start.temperature.zip(end.temperature) else {
-        return check("temperature", "not told", None);
+        return check("temperature", "unknown", None);
     };
     let flag = if to >= HOT {
-        Some(format!("The processor ended at {to:.0} °C and may have been throttled."))
+        Some(format!("The processor reached {to:.0} °C at the end of the run and may have been throttled."))
     } else if to - from >= RISE {
         Some(format!("The processor warmed from {from:.0} to {to:.0} °C during the run."))
     } else {
@@ -324,9 +330,9 @@ fn warming(start: &Snapshot, end: &Snapshot) -> Check {
 
 fn throttled_since(start: &Snapshot, end: &Snapshot) -> Check {
     let Some((before, after)) = start.throttled.zip(end.throttled) else {
-        return check("throttling", "not told", None);
+        return check("throttling", "unknown", None);
     };
-    // What the firmware remembers since its start tells of the run only where it is new.
+    // Bits since boot count only if they were set during the run.
     let during = decode(after | (after >> 16 & !(before >> 16)));
     let flag =
         (!during.is_empty()).then(|| format!("During the run the firmware reported {}.", during.join(", ")));

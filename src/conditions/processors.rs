@@ -1,4 +1,4 @@
-//! What the processors did for a while, and whether drivebench had to wait for one.
+//! Processor usage over a period, and how long drivebench waited for a processor.
 
 use std::collections::BTreeMap;
 
@@ -6,51 +6,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
 
-/// What the processors did for a while.
+/// Processor usage over a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Processors {
-    /// How long they were watched, s.
+    /// Length of the period, s.
     pub seconds: f64,
     /// Each core, in the kernel's order.
     pub cores: Vec<Core>,
-    /// Processor time that drivebench used, s; all its threads together.
+    /// CPU time of all threads of drivebench, s.
     pub worked: Option<f64>,
-    /// How long that thread of drivebench that waited longest was ready to run and waited for a processor, s; `None`
-    /// where the kernel doesn't count it.
+    /// Longest time that a thread of drivebench was runnable but waited for a processor, s; `None` if the kernel doesn't
+    /// count it.
     pub waited: Option<f64>,
-    /// How long drivebench's control group, or one above it, was held back by a limit on processor time, s; `None`
-    /// where nothing limits or tells.
+    /// How long drivebench's control group, or one above it, was throttled by a CPU limit, s; `None` if there is no limit
+    /// or no count.
     pub throttled: Option<f64>,
 }
 
-/// What one core did, as shares of the time.
+/// Usage of one core, as shares of the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Core {
-    /// Anything but waiting for something to do.
+    /// Not idle.
     pub busy: f64,
-    /// The part of it that served interrupts, hard and soft.
+    /// Hard and soft interrupts.
     pub interrupts: f64,
-    /// Nothing to do while a drive had.
+    /// Idle while I/O was outstanding.
     pub iowait: f64,
 }
 
-/// Watches the processors from one moment to another.
+/// Measures processor usage between two moments.
 #[derive(Debug)]
 pub struct ProcessorWatch {
     cores: Vec<(String, Vec<u64>)>,
     ticks: Option<u64>,
     throttled: Option<u64>,
-    /// Threads come and go: what each had waited when it was first seen and when it was last, ns.
+    /// Wait time of each thread when first and last sampled, ns: threads come and go.
     threads: BTreeMap<String, (u64, u64)>,
 }
 
-/// The kernel counts processor time in these for user space, on every machine that drivebench runs on (1/s).
+/// USER_HZ: units of processor time that the kernel reports, on all supported machines (1/s).
 const TICKS: f64 = 100.0;
 
 impl ProcessorWatch {
-    /// Begins.
+    /// Starts the period.
     pub fn begin(root: &Sysroot) -> Self {
         Self {
             cores: cores(root),
@@ -60,15 +60,15 @@ impl ProcessorWatch {
         }
     }
 
-    /// Looks what threads have waited so far: after a thread's end nobody tells.
+    /// Samples the wait times of threads: they are lost when a thread ends.
     pub fn look(&mut self, root: &Sysroot) {
         for (thread, ns) in waits(root) {
-            // One that wasn't there at the beginning has waited since it began.
+            // A new thread started at zero.
             self.threads.entry(thread).or_insert((0, ns)).1 = ns;
         }
     }
 
-    /// What they did since the beginning, `seconds` ago.
+    /// Usage since the start, `seconds` ago.
     pub fn end(mut self, root: &Sysroot, seconds: f64) -> Processors {
         self.look(root);
         let now = cores(root);
@@ -88,13 +88,13 @@ impl ProcessorWatch {
     }
 }
 
-/// Ticks of each core by what it did: proc_stat(5).
+/// Ticks of each core by state: proc_stat(5).
 fn cores(root: &Sysroot) -> Vec<(String, Vec<u64>)> {
     let text = root.long_text("/proc/stat").unwrap_or_default();
     let core = |line: &str| {
         let mut words = line.split_ascii_whitespace();
         let name = words.next()?.strip_prefix("cpu").filter(|number| !number.is_empty())?;
-        // What guests use is counted as user time already.
+        // Guest time is included in user time.
         Some((name.to_owned(), words.take(8).map_while(|word| word.parse().ok()).collect()))
     };
     text.lines().filter_map(core).collect()
@@ -113,16 +113,16 @@ fn core(before: &[u64], after: &[u64]) -> Option<Core> {
     })
 }
 
-/// Ticks that drivebench has used, threads that ended included.
+/// CPU ticks of drivebench, including ended threads.
 fn worked(root: &Sysroot) -> Option<u64> {
     let text = root.text("/proc/self/stat")?;
-    // The program's name may hold anything, but it ends at the last bracket.
+    // The program name may contain anything; it ends at the last bracket.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let ticks = |i: usize| fields.get(i)?.parse::<u64>().ok();
     Some(ticks(11)? + ticks(12)?)
 }
 
-/// What each of drivebench's threads has waited for a processor, ns.
+/// Time that each thread of drivebench has waited for a processor, ns.
 fn waits(root: &Sysroot) -> Vec<(String, u64)> {
     let threads = root.list("/proc/self/task");
     let waited = |thread: &String| {
@@ -132,7 +132,7 @@ fn waits(root: &Sysroot) -> Vec<(String, u64)> {
     threads.into_iter().filter_map(|thread| waited(&thread).map(|ns| (thread, ns))).collect()
 }
 
-/// How long the control group and those above it were held back, µs.
+/// Throttled time of the control group or one above it, the largest, µs.
 fn throttled(root: &Sysroot) -> Option<u64> {
     let text = root.text("/proc/self/cgroup")?;
     let mut group = text.lines().find_map(|line| line.strip_prefix("0::"))?.trim_end_matches('/');
@@ -140,7 +140,7 @@ fn throttled(root: &Sysroot) -> Option<u64> {
     loop {
         let stat = root.text(&format!("/sys/fs/cgroup{group}/cpu.stat")).unwrap_or_default();
         let us = stat.lines().find_map(|line| line.strip_prefix("throttled_usec ")?.trim().parse().ok());
-        // Who is held back twice at the same time waits once.
+        // Nested limits throttle at the same time: take the largest.
         most = most.max(us);
         match group.rfind('/') {
             Some(above) => group = &group[..above],
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cores_and_threads_did_in_ten_seconds() {
+    fn usage_of_cores_and_threads_in_ten_seconds() {
         let mut tree = Tree::new();
         machine(
             &mut tree,
@@ -189,29 +189,29 @@ mod tests {
             3_500_000,
             &[("7", 1_200_000_000)],
         );
-        let did = watch.end(&tree.sysroot(), 10.0);
-        assert_eq!((did.seconds, did.worked, did.waited), (10.0, Some(2.5), Some(0.4)));
-        assert_eq!(did.throttled, Some(2.5), "the group above is the one that is limited");
-        assert_eq!(did.cores.len(), 2);
-        assert!((did.cores[0].busy - 0.4).abs() < 1e-9 && (did.cores[0].interrupts - 0.2).abs() < 1e-9);
-        assert!((did.cores[0].iowait - 0.4).abs() < 1e-9);
-        assert_eq!(did.cores[1], Core::default());
+        let usage = watch.end(&tree.sysroot(), 10.0);
+        assert_eq!((usage.seconds, usage.worked, usage.waited), (10.0, Some(2.5), Some(0.4)));
+        assert_eq!(usage.throttled, Some(2.5), "the group above is the one that is limited");
+        assert_eq!(usage.cores.len(), 2);
+        assert!((usage.cores[0].busy - 0.4).abs() < 1e-9 && (usage.cores[0].interrupts - 0.2).abs() < 1e-9);
+        assert!((usage.cores[0].iowait - 0.4).abs() < 1e-9);
+        assert_eq!(usage.cores[1], Core::default());
     }
 
     #[test]
-    fn what_is_not_told_is_not_known() {
+    fn missing_counters_are_unknown() {
         let empty = Tree::new().sysroot();
-        let did = ProcessorWatch::begin(&empty).end(&empty, 1.0);
-        assert_eq!(did, Processors { seconds: 1.0, ..Processors::default() });
+        let usage = ProcessorWatch::begin(&empty).end(&empty, 1.0);
+        assert_eq!(usage, Processors { seconds: 1.0, ..Processors::default() });
     }
 
     #[test]
-    fn this_machine_tells() {
+    fn reads_this_machine() {
         let live = Sysroot::live();
         let mut watch = ProcessorWatch::begin(&live);
         watch.look(&live);
-        let did = watch.end(&live, 1.0);
-        assert!(did.cores.iter().all(|core| (0.0..=1.0).contains(&core.busy)), "{did:?}");
-        assert!(did.worked.is_some(), "{did:?}");
+        let usage = watch.end(&live, 1.0);
+        assert!(usage.cores.iter().all(|core| (0.0..=1.0).contains(&core.busy)), "{usage:?}");
+        assert!(usage.worked.is_some(), "{usage:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the machine is doing at one moment; two of these tell what happened between.
+//! Counters of the machine at one moment; the difference of two is what happened between.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +7,12 @@ use crate::{
     sysroot::Sysroot,
 };
 
-/// One moment.
+/// Counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Seconds since the machine started; counts on while it sleeps.
+    /// Seconds since boot, including suspend.
     pub uptime: Option<f64>,
-    /// What each drive has done since it was plugged in.
+    /// I/O of each drive since it was connected.
     pub drives: Vec<Activity>,
     /// Load average over the last minute.
     pub load: Option<f64>,
@@ -20,16 +20,16 @@ pub struct Snapshot {
     pub temperature: Option<f64>,
     /// Raspberry Pi firmware's `get_throttled` bits.
     pub throttled: Option<u32>,
-    /// Memory that may still be used, bytes.
+    /// Available memory, bytes.
     pub memory_available: Option<u64>,
-    /// Arrays at work on themselves.
+    /// Arrays that resync or check.
     pub resyncs: Vec<Resync>,
 }
 
-/// What a drive has done.
+/// I/O of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
-    /// The kernel's name of the drive.
+    /// Kernel name of the drive.
     pub drive: String,
     /// Bytes read.
     pub read: u64,
@@ -38,13 +38,13 @@ pub struct Activity {
     /// Bytes discarded (TRIM), which keeps a drive busy too; 0 on kernels before 4.18.
     #[serde(default)]
     pub discarded: u64,
-    /// Time with something to do, s.
+    /// Time with I/O in flight, s.
     pub busy: f64,
-    /// Operations asked for and not yet done.
+    /// Operations in flight.
     pub in_flight: u64,
 }
 
-/// An md array at work on itself.
+/// An md array that resyncs or checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resync {
     /// The array: `md0`.
@@ -54,7 +54,7 @@ pub struct Resync {
 }
 
 impl Snapshot {
-    /// Looks at the machine and at these drives.
+    /// Reads the counters of the machine and of these drives.
     pub fn take<'a>(root: &Sysroot, drives: impl IntoIterator<Item = &'a Drive>) -> Self {
         let first = |path: &str| root.word(path)?.split(' ').next()?.parse().ok();
         Self {
@@ -68,7 +68,7 @@ impl Snapshot {
         }
     }
 
-    /// What a drive did from `self` to `later`; none where it is not in both.
+    /// I/O of a drive from `self` to `later`; none if it is not in both.
     pub fn between(&self, later: &Self, drive: &str) -> Option<Activity> {
         let of =
             |snapshot: &'_ Self| snapshot.drives.iter().find(|activity| activity.drive == drive).cloned();
@@ -121,7 +121,7 @@ mod tests {
     use crate::inventory::fixtures;
 
     #[test]
-    fn tells_what_a_drive_did_between() {
+    fn io_of_a_drive_between_two_snapshots() {
         let mut tree = fixtures::virtual_machine();
         let inventory = tree.inventory();
         // Linux 6.18, then ten seconds and 1 MiB later.

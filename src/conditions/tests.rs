@@ -3,15 +3,15 @@ use std::path::PathBuf;
 use super::*;
 use crate::inventory::{Mount, fixtures};
 
-/// A target as resolving would give it, on a machine that isn't here.
+/// A target on another machine, as `resolve` would return it.
 fn target(inventory: &Inventory, path: &str) -> Target {
     let mount = inventory.mount_of(path).expect("a mount");
-    let under = inventory.under_mount(mount);
+    let stack = inventory.stack_of_mount(mount);
     Target {
         given: path.to_owned(),
         path: PathBuf::from(path),
-        drives: under.drives.into_iter().cloned().collect(),
-        layers: under.layers.iter().map(|layer| layer.name.clone()).collect(),
+        drives: stack.drives.into_iter().cloned().collect(),
+        layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
         mount: Some(mount.clone()),
         free: Some(41_000_000_000),
         capacity: Some(62_000_000_000),
@@ -20,8 +20,8 @@ fn target(inventory: &Inventory, path: &str) -> Target {
     }
 }
 
-fn look(inventory: &Inventory, path: &str, now: &Snapshot) -> Preflight {
-    Preflight::look(inventory, &target(inventory, path), &Snapshot::default(), now)
+fn before(inventory: &Inventory, path: &str, now: &Snapshot) -> Preflight {
+    Preflight::before(inventory, &target(inventory, path), &Snapshot::default(), now)
 }
 
 fn flag<'a>(preflight: &'a Preflight, name: &str) -> &'a str {
@@ -49,7 +49,7 @@ fn a_quiet_machine_has_no_flags_but_every_check() {
         memory_available: Some(1 << 33),
         ..Snapshot::default()
     };
-    let preflight = look(&inventory, "/home", &now);
+    let preflight = before(&inventory, "/home", &now);
     assert_eq!(preflight.flags().collect::<Vec<_>>(), [""; 0]);
     let names: Vec<&str> = preflight.checks.iter().map(|check| check.name.as_str()).collect();
     assert_eq!(
@@ -82,49 +82,55 @@ fn a_pi_at_its_limits_is_flagged() {
         memory_available: Some(60 << 20),
         ..Snapshot::default()
     };
-    let preflight = look(&inventory, "/home", &now);
-    assert_eq!(flag(&preflight, "governor").split(',').next(), Some("The processor's governor is ondemand"));
+    let preflight = before(&inventory, "/home", &now);
+    assert_eq!(
+        Some(flag(&preflight, "governor")),
+        Some("The CPU governor is ondemand: small blocks may be slower than with performance.")
+    );
     assert_eq!(flag(&preflight, "temperature"), "The processor is at 81 °C and may be throttled.");
     assert_eq!(
         flag(&preflight, "throttling"),
-        "The firmware reports undervoltage, throttled: the board runs slower than it can."
+        "The firmware reports undervoltage, throttled: the board runs slower than normal."
     );
     assert_eq!(value(&preflight, "throttling"), "now: undervoltage, throttled");
-    assert_eq!(flag(&preflight, "load"), "The load average is 3.90 on 4 processors: others are at work.");
+    assert_eq!(
+        flag(&preflight, "load"),
+        "The load average is 3.90 on 4 processors: other programs are running."
+    );
     assert_eq!(
         flag(&preflight, "swap"),
-        "The system swaps to SC32G 0x1f3a5b22 in the SD slot, the drive to be measured."
+        "SC32G 0x1f3a5b22 in the SD slot holds swap: swapping during the run affects the result."
     );
     assert!(flag(&preflight, "memory").starts_with("Only 60 MiB"));
-    assert_eq!(flag(&look(&inventory, "/mnt/a", &now), "swap"), "", "swap is on another drive");
+    assert_eq!(flag(&before(&inventory, "/mnt/a", &now), "swap"), "", "swap is on another drive");
     let earlier = Snapshot { throttled: Some(0x80000), ..Snapshot::default() };
     assert_eq!(
-        value(&look(&inventory, "/mnt/a", &earlier), "throttling"),
-        "since start: soft temperature limit"
+        value(&before(&inventory, "/mnt/a", &earlier), "throttling"),
+        "since boot: soft temperature limit"
     );
 }
 
 #[test]
-fn what_is_no_plain_drive_is_flagged() {
+fn network_memory_array_and_encryption_are_flagged() {
     let pi = fixtures::pi_4().inventory();
     let now = Snapshot::default();
-    let compressed = look(&pi, "/srv/data", &now);
-    assert!(flag(&compressed, "filesystem").contains("compresses (compress=zstd:3)"));
-    assert!(flag(&look(&pi, "/mnt/nas", &now), "drive").contains("the network"));
+    let compressed = before(&pi, "/srv/data", &now);
+    assert!(flag(&compressed, "filesystem").contains("is compressed (compress=zstd:3)"));
+    assert!(flag(&before(&pi, "/mnt/nas", &now), "drive").contains("the network"));
     let vm = fixtures::virtual_machine().inventory();
     assert_eq!(
-        flag(&look(&vm, "/dev/shm", &now), "drive"),
+        flag(&before(&vm, "/dev/shm", &now), "drive"),
         "/dev/shm is tmpfs: this measures memory, not a drive."
     );
     let tree = fixtures::pc();
     let pc = tree.inventory();
     let now = Snapshot::take(&tree.sysroot(), &pc.drives);
-    assert_eq!(value(&look(&pc, "/", &now), "layers"), "dm-0 (crypt), dm-1 (lvm)");
-    assert!(flag(&look(&pc, "/", &now), "layers").contains("encryption may limit"));
-    assert_eq!(flag(&look(&pc, "/", &now), "arrays"), "", "the resync is on other drives");
-    let srv = look(&pc, "/srv", &now);
+    assert_eq!(value(&before(&pc, "/", &now), "layers"), "dm-0 (crypt), dm-1 (lvm)");
+    assert!(flag(&before(&pc, "/", &now), "layers").contains("encryption may be the limit"));
+    assert_eq!(flag(&before(&pc, "/", &now), "arrays"), "", "the resync is on other drives");
+    let srv = before(&pc, "/srv", &now);
     assert!(flag(&srv, "arrays").starts_with("md0 runs a resync"));
-    assert!(flag(&srv, "layers").starts_with("md0 (raid1) lies between"));
+    assert!(flag(&srv, "layers").starts_with("The target is on md0 (raid1)"));
 }
 
 #[test]
@@ -138,51 +144,52 @@ fn compression_that_is_off_is_not_flagged() {
 }
 
 #[test]
-fn io_of_others_before_a_run_is_flagged_by_how_busy_the_drive_is() {
+fn other_io_before_a_run_is_flagged_by_how_busy_the_drive_is() {
     let inventory = fixtures::pi_zero().inventory();
     let target = target(&inventory, "/mnt/a");
-    let idle = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 40_000, 0, 0.02));
+    let idle = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 40_000, 0, 0.02));
     assert_eq!(value(&idle, "other I/O"), "sda: 0.0200 MB/s read, 0.00 MB/s written, busy 1.0 %");
     assert_eq!(flag(&idle, "other I/O"), "");
-    let busy = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 0, 4_000_000, 1.9));
-    assert_eq!(flag(&busy, "other I/O"), "Others use sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %.");
+    let busy = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 0, 4_000_000, 1.9));
+    assert_eq!(flag(&busy, "other I/O"), "Other I/O on sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %.");
     let mut trimming = at(12.0, 0, 0, 1.9);
     trimming.drives[0].discarded = 6_000_000_000;
-    let trimming = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &trimming);
+    let trimming = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &trimming);
     assert!(flag(&trimming, "other I/O").ends_with("3000 MB/s discarded, busy 95 %."));
     let mut waiting = at(12.0, 0, 0, 0.0);
     waiting.drives[0].in_flight = 2;
-    let waiting = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &waiting);
-    assert_eq!(flag(&waiting, "other I/O"), "Others use sda: 2 operations were under way.");
-    let same = Preflight::look(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
-    assert_eq!(value(&same, "other I/O"), "sda: not told", "no time between");
+    let waiting = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &waiting);
+    assert_eq!(flag(&waiting, "other I/O"), "Other I/O on sda: 2 operations in flight.");
+    let same = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
+    assert_eq!(value(&same, "other I/O"), "sda: unknown", "no time between");
 }
 
 #[test]
 fn a_nearly_full_filesystem_is_flagged() {
     let inventory = fixtures::pi_zero().inventory();
     let full = Target { free: Some(1_000_000_000), ..target(&inventory, "/mnt/a") };
-    assert!(free_space(&full).flag.expect("a flag").starts_with("Only 1.00 GB is free"));
+    assert!(free_space(&full).flag.expect("a flag").starts_with("Only 1.00 GB free"));
     let none = Target { free: Some(0), capacity: Some(0), ..full };
-    assert_eq!(free_space(&none).value, "not told");
+    assert_eq!(free_space(&none).value, "unknown");
 }
 
 #[test]
-fn after_a_run_what_others_did_is_flagged() {
+fn other_io_during_a_run_is_flagged() {
     let inventory = fixtures::pi_zero().inventory();
     let target = target(&inventory, "/mnt/a");
     let (start, end) = (at(0.0, 0, 0, 0.0), at(90.0, 30_000_000, 1_100_000_000, 80.0));
-    let after = |read, written| Preflight::after(&inventory, &target, &start, &end, Moved { read, written });
+    let after =
+        |read, written| Preflight::after(&inventory, &target, &start, &end, BytesMoved { read, written });
     assert_eq!(flag(&after(30_000_000, 1_095_000_000), "other I/O"), "", "a journal");
     assert_eq!(
         flag(&after(0, 1_000_000_000), "other I/O"),
-        "During the run others read 30.0 MB and wrote 100 MB on sda."
+        "Other I/O on sda during the run: 30.0 MB read, 100 MB written."
     );
     assert_eq!(flag(&after(40_000_000, 2_000_000_000), "other I/O"), "", "from the cache");
 }
 
 #[test]
-fn after_a_run_on_an_array_nothing_is_claimed() {
+fn other_io_on_an_array_is_not_computed() {
     let inventory = fixtures::pc().inventory();
     let target = target(&inventory, "/srv");
     let after = Preflight::after(
@@ -190,25 +197,25 @@ fn after_a_run_on_an_array_nothing_is_claimed() {
         &target,
         &at(0.0, 0, 0, 0.0),
         &at(9.0, 0, 1 << 30, 8.0),
-        Moved::default(),
+        BytesMoved::default(),
     );
     assert_eq!(flag(&after, "other I/O"), "", "a mirror writes twice");
 }
 
 #[test]
-fn after_a_run_heat_and_throttling_are_flagged() {
+fn heat_and_throttling_during_a_run_are_flagged() {
     let inventory = fixtures::pi_zero().inventory();
     let target = target(&inventory, "/mnt/a");
     let moment =
         |degrees, bits| Snapshot { temperature: Some(degrees), throttled: Some(bits), ..Snapshot::default() };
-    let after = |from, to| Preflight::after(&inventory, &target, &from, &to, Moved::default());
+    let after = |from, to| Preflight::after(&inventory, &target, &from, &to, BytesMoved::default());
     let calm = after(moment(48.0, 0x50000), moment(52.0, 0x50000));
-    assert_eq!(calm.flags().count(), 0, "what the firmware remembers from before is not of the run");
+    assert_eq!(calm.flags().count(), 0, "bits set before the run don't count");
     assert_eq!(value(&calm, "temperature"), "48 to 52 °C");
     let warm = after(moment(48.0, 0), moment(63.0, 0x40000));
     assert_eq!(flag(&warm, "temperature"), "The processor warmed from 48 to 63 °C during the run.");
     assert_eq!(flag(&warm, "throttling"), "During the run the firmware reported throttled.");
     let hot = after(moment(79.0, 0), moment(82.0, 0x80008));
     assert_eq!(flag(&hot, "throttling"), "During the run the firmware reported soft temperature limit.");
-    assert!(flag(&hot, "temperature").contains("ended at 82 °C"));
+    assert!(flag(&hot, "temperature").contains("reached 82 °C"));
 }

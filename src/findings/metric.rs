@@ -205,17 +205,22 @@ pub enum On {
     Device,
 }
 
-/// The unit of a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
     /// Bytes a second.
+    #[serde(rename = "B/s")]
     BytesPerSecond,
     /// Seconds.
+    #[serde(rename = "s")]
     Seconds,
     /// Bytes.
+    #[serde(rename = "B")]
     Bytes,
-    /// None: a ratio or a share.
-    Ratio,
+    /// No unit: a ratio, a share, names.
+    #[default]
+    #[serde(rename = "")]
+    None,
 }
 
 impl Quantity {
@@ -234,7 +239,7 @@ impl Quantity {
             | Self::SyncCost
             | Self::CostPerTransfer => Unit::Seconds,
             Self::CacheSize | Self::Knee => Unit::Bytes,
-            Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::Ratio,
+            Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
         }
     }
 }
@@ -303,14 +308,13 @@ impl LoadKey {
 #[derive(Serialize)]
 struct Labelled<'a> {
     name: String,
-    unit: &'static str,
+    unit: Unit,
     #[serde(flatten)]
     metric: &'a Metric,
 }
 
 /// Metrics as they stand in JSON.
 pub(super) fn labelled<S: Serializer>(all: &[Metric], to: S) -> Result<S::Ok, S::Error> {
-    let one =
-        |metric| Labelled { name: Metric::label(metric), unit: metric.quantity.unit().symbol(), metric };
+    let one = |metric| Labelled { name: Metric::label(metric), unit: metric.quantity.unit(), metric };
     to.collect_seq(all.iter().map(one))
 }

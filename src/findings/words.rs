@@ -10,7 +10,7 @@ impl Unit {
             Self::BytesPerSecond => "B/s",
             Self::Seconds => "s",
             Self::Bytes => "B",
-            Self::Ratio => "",
+            Self::None => "",
         }
     }
 
@@ -20,7 +20,7 @@ impl Unit {
             Self::BytesPerSecond => rate(value),
             Self::Seconds => duration(value),
             Self::Bytes => decimal_bytes(value as u64),
-            Self::Ratio => format!("{value:.3}"),
+            Self::None => format!("{value:.3}"),
         }
     }
 }

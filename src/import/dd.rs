@@ -1,6 +1,6 @@
-//! dd's last lines, in any language: of GNU, busybox, toybox, macOS and the BSDs.
+//! dd's summary lines, in any language: GNU, busybox, toybox, macOS and the BSDs.
 //!
-//! The speed is worked out from bytes and seconds; dd's own is rounded, and serves to tell a damaged line.
+//! The speed is computed from bytes and seconds. The rounded speed in the line is used to detect damaged lines.
 
 use super::{
     note,
@@ -12,21 +12,21 @@ use crate::{
     units::{Caching, Direction, KIB, MIB, Pattern},
 };
 
-/// Words for seconds, which need no rate to be believed.
+/// Units of seconds that are accepted without checking the rate.
 const SECONDS: [&str; 5] = ["s", "sec", "secs", "second", "seconds"];
 
-/// What dd told so far of the run that its next last line ends.
+/// State of the run that the next summary line ends.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     /// Whole and partial blocks read and written.
     records: Vec<(u64, u64)>,
-    /// The command, where the log shows it.
+    /// The command line, if the log contains it.
     command: Option<Command>,
-    /// Where the load stands that was told in the midst of its run.
-    midst: Option<usize>,
+    /// Index of a load that was reported before the end of its run.
+    unfinished: Option<usize>,
 }
 
-/// What a command line of dd asks for.
+/// Options of a dd command line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Command {
     direction: Option<Direction>,
@@ -36,7 +36,7 @@ pub(super) struct Command {
 }
 
 impl Log {
-    /// Takes a line where it is dd's. `known` is the command where something else tells it.
+    /// Reads a line of dd; false for other lines. `known`: the command, if known from elsewhere.
     pub(super) fn line(
         &mut self,
         line: &str,
@@ -60,7 +60,7 @@ impl Log {
             Summary::Contradiction => {
                 note(
                     found,
-                    format!("Line {number} is left alone: its bytes, time and speed don't fit each other."),
+                    format!("Line {number} was skipped: its bytes, time and speed contradict each other."),
                 );
                 return false;
             }
@@ -71,19 +71,20 @@ impl Log {
             }
             _ => None,
         };
-        // Asked with a signal, dd tells of its run so far, and again at its end.
-        if let Some(before) = self.midst.take() {
+        // On a signal dd prints the progress of its run, and again at the end.
+        if let Some(before) = self.unfinished.take() {
             if found.loads.get(before).is_some_and(|l| l.bytes < Some(bytes) && l.seconds < Some(seconds)) {
                 found.loads.remove(before);
                 found.left += 1;
             }
         }
         if matches!(records[..], [.., read, written] if read != written) {
-            self.midst = Some(found.loads.len());
+            self.unfinished = Some(found.loads.len());
         }
-        // Blocks of another size are another command's.
-        let fits = |c: &&Command| whole_blocks.is_none() || c.block.is_none() || c.block == whole_blocks;
-        let command = self.command.as_ref().filter(fits).cloned().or(known).unwrap_or_default();
+        // Another block size belongs to another command.
+        let same_block =
+            |c: &&Command| whole_blocks.is_none() || c.block.is_none() || c.block == whole_blocks;
+        let command = self.command.as_ref().filter(same_block).cloned().or(known).unwrap_or_default();
         found.loads.push(Told {
             tool: "dd".to_owned(),
             on: command.on,
@@ -118,19 +119,19 @@ fn records(line: &str) -> Option<(u64, u64)> {
     Some((whole(&line[before..plus])?, whole(&line[plus + 1..after])?)).filter(|_| word)
 }
 
-/// What a last line says.
+/// A summary line.
 #[derive(Debug, PartialEq)]
 enum Summary {
     Ran {
         bytes: u64,
         seconds: f64,
     },
-    /// Nothing was moved, or in no time.
+    /// No bytes, or no time.
     Nothing,
     Contradiction,
 }
 
-/// `16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s`, and what other systems and languages make of it.
+/// `16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s`, and its forms in other systems and languages.
 fn summary(line: &str) -> Option<Summary> {
     let line = line.trim();
     if line.len() > 400 || !line.starts_with(|c: char| c.is_ascii_digit()) {
@@ -141,15 +142,15 @@ fn summary(line: &str) -> Option<Summary> {
     if !after.starts_with(|c: char| c.is_alphabetic() || c == '(' || c == '（') {
         return None;
     }
-    let (seconds, told) = bsd(after).or_else(|| gnu(after))?;
+    let (seconds, speeds) = bsd(after).or_else(|| gnu(after))?;
     let Some(bytes) = whole(&line[..digits]) else { return Some(Summary::Contradiction) };
     if bytes == 0 || seconds <= 0.0 {
         return Some(Summary::Nothing);
     }
     let speed = bytes as f64 / seconds;
-    // dd gives its speed two digits or more.
-    let near = |told: f64| (told / speed - 1.0).abs() <= 0.1;
-    let fits = sane(speed) && (told.is_empty() || told.into_iter().any(near));
+    // dd prints the speed with two digits or more.
+    let near = |printed: f64| (printed / speed - 1.0).abs() <= 0.1;
+    let fits = sane(speed) && (speeds.is_empty() || speeds.into_iter().any(near));
     Some(if fits { Summary::Ran { bytes, seconds } } else { Summary::Contradiction })
 }
 
@@ -160,9 +161,9 @@ fn bsd(text: &str) -> Option<(f64, Vec<f64>)> {
     Some((seconds, vec![decimal(rate)?]))
 }
 
-/// The seconds, and what the speed may mean: nothing where its unit is in another alphabet.
+/// Seconds, and possible values of the speed: none if its unit is in another alphabet.
 fn gnu(text: &str) -> Option<(f64, Vec<f64>)> {
-    // Chinese and Japanese have commas of their own.
+    // Chinese and Japanese commas.
     let text = text.replace(['，', '、'], ",");
     let (rest, per) = text.trim_end().rsplit_once('/')?;
     if per.is_empty() || per.chars().count() > 3 || !per.chars().all(char::is_alphabetic) {
@@ -173,10 +174,10 @@ fn gnu(text: &str) -> Option<(f64, Vec<f64>)> {
     let rest = rest.trim_end().strip_suffix(',')?;
     let (rest, word) = word_at_end(rest);
     let (_, seconds) = number_at_end(rest)?;
-    let told: Vec<f64> =
+    let speeds: Vec<f64> =
         [1000.0, 1024.0].into_iter().filter_map(|kilo| Some(rate * unit(name, kilo)?)).collect();
-    let believed = SECONDS.contains(&word) || !told.is_empty() && !word.is_empty();
-    believed.then_some((seconds, told))
+    let is_seconds = SECONDS.contains(&word) || !speeds.is_empty() && !word.is_empty();
+    is_seconds.then_some((seconds, speeds))
 }
 
 fn word_at_end(text: &str) -> (&str, &str) {
@@ -191,7 +192,7 @@ fn number_at_end(text: &str) -> Option<(&str, f64)> {
     Some((&text[..text.len() - number.len()], decimal(number)?))
 }
 
-/// A command line of dd, be it behind a prompt, `sudo`, `time` or `+`.
+/// A dd command line, also after a prompt, `sudo`, `time` or `+`.
 fn command(line: &str) -> Option<Command> {
     let words: Vec<&str> = line.split_whitespace().take(64).collect();
     let is_dd = |w: &&str| matches!(w.trim_start_matches(['(', '`', '$']), "dd" | "/bin/dd" | "/usr/bin/dd");
@@ -215,7 +216,7 @@ fn command(line: &str) -> Option<Command> {
     let (direction, on) = match (source, sink) {
         (true, false) => (Some(Direction::Write), to),
         (false, true) => (Some(Direction::Read), from),
-        // From one drive to another, or from nothing to nothing.
+        // From one drive to another, or from /dev/zero to /dev/null.
         _ => (None, None),
     };
     let has = |name: &str, value: &str| option(name).is_some_and(|all| all.split(',').any(|v| v == value));
@@ -231,7 +232,7 @@ fn command(line: &str) -> Option<Command> {
         (None, None, None) => Some(512),
         _ => None,
     };
-    // A shell's variable is no name.
+    // Shell variables are not expanded.
     let on = on.filter(|on| !on.contains('$')).map(str::to_owned);
     Some(Command { direction, on, block, caching: caching.filter(|_| direction.is_some()) })
 }
@@ -255,7 +256,7 @@ fn size(text: &str) -> Option<u64> {
 }
 
 impl Command {
-    /// The one that PiBenchmarks runs.
+    /// The command that PiBenchmarks runs.
     pub(super) fn of_pibenchmarks() -> Option<Self> {
         command("dd if=/dev/zero of=test bs=4k conv=fsync")
     }
@@ -266,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_lines_of_all_kinds() {
+    fn summary_lines_of_all_systems_and_languages() {
         let ran = |bytes, seconds| Some(Summary::Ran { bytes, seconds });
         for (line, expected) in [
             ("16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
@@ -280,7 +281,7 @@ mod tests {
             ("16384000字节（16 MB，16 MiB）已复制，0.0334089 s，490 MB/s", ran(16384000, 0.0334089)),
             ("16384000 байт (16 MB, 16 MiB) скопирован, 0,0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
             ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", Some(Summary::Nothing)),
-            // A minute is no second, whatever it is called.
+            // Minutes contradict the speed.
             ("16384000 bytes copied, 0.0334089 min, 8.2 MB/s", Some(Summary::Contradiction)),
             ("16384000 bytes (16 MB, 16 MiB) copied, 0.334089 s, 490 MB/s", Some(Summary::Contradiction)),
             ("99999999999999999999 bytes copied, 1 s, 1 MB/s", Some(Summary::Contradiction)),

@@ -1,4 +1,4 @@
-//! Finds and reads the files that a person names.
+//! Finds and reads the files to import.
 
 use std::{
     fs::{self, File},
@@ -9,22 +9,22 @@ use std::{
 use super::{ContentError, ImportError, MAX_FILE, read};
 use crate::record::{Imported, Said};
 
-/// No directory of results has more.
+/// Limit of files in a directory.
 const MOST: usize = 10_000;
 
-/// What became of the files that were named.
+/// Result of reading files.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What was understood, in the order of the names.
+    /// Imported files, in the order of their names.
     pub taken: Vec<Imported>,
-    /// Files below a directory that are no results, and why.
+    /// Files below a directory without a result, each with the reason.
     pub refused: Vec<ImportError>,
 }
 
 /// Reads files, and all files below directories. Links inside directories are not followed.
 ///
 /// # Errors
-/// Where a file that was named itself can't be read or is no result.
+/// If a file given by name can't be read or has no result.
 pub fn files(paths: &[PathBuf], said: &Said) -> Result<Found, ImportError> {
     let mut found = Found::default();
     for path in paths {
@@ -46,7 +46,7 @@ pub fn files(paths: &[PathBuf], said: &Said) -> Result<Found, ImportError> {
     Ok(found)
 }
 
-/// Files below a directory, in order of their names.
+/// Files below a directory, sorted by name.
 fn below(top: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let mut files = Vec::new();
     let mut directories = vec![top.to_owned()];

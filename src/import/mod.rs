@@ -1,9 +1,7 @@
-//! Output of other tools, read into records: what they told is kept, what they didn't is unknown.
+//! Imports the output of other tools into records. Values that the output doesn't contain are unknown.
 //!
-//! Such a record is shown side by side with what drivebench measures.
-//!
-//! The format is known from the content, never from a file's name. Everything here is a pure function of bytes but
-//! [`files`], which finds them.
+//! The format is detected from the content, never from the file name. Everything but [`files`] is a pure function of
+//! bytes and records.
 
 mod dd;
 mod files;
@@ -27,14 +25,14 @@ use crate::{
     units::{Direction, Pattern, count, size},
 };
 
-/// No file is larger; the largest outputs of a single run have some MiB.
+/// Larger files are refused; the output of a single run has at most a few MiB.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// The formats that are understood, for people.
+/// The supported formats, for messages.
 pub const FORMATS: &str =
-    "fio's JSON (--output-format=json), dd's last lines in any language, and what PiBenchmarks prints";
+    "fio's JSON (--output-format=json), dd's summary lines in any language, and the output of PiBenchmarks";
 
-/// Why a file can't be imported. The file is named by whoever asked.
+/// Why a file can't be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// It can't be read.
@@ -42,32 +40,32 @@ pub enum ImportError {
     Unreadable {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Neither a file nor a directory.
     #[error("{path} is neither a file nor a directory")]
     NoFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
     /// Too many files below a directory.
-    #[error("{path} holds more than {most} files: name a directory of results only")]
+    #[error("{path} has more than {most} files: use a directory that contains only results")]
     TooMany {
         /// The directory.
         path: PathBuf,
-        /// How many are taken at once.
+        /// The limit.
         most: usize,
     },
     /// It is too large.
-    #[error("{path} has {}, but outputs of up to {} are read", size(*bytes), size(MAX_FILE))]
+    #[error("{path} is {}, larger than the limit of {}", size(*bytes), size(MAX_FILE))]
     TooLarge {
         /// The file.
         path: PathBuf,
         /// Its size, bytes.
         bytes: u64,
     },
-    /// What stands in it.
+    /// Its content.
     #[error("{path}: {why}")]
     Content {
         /// The file.
@@ -77,47 +75,47 @@ pub enum ImportError {
     },
 }
 
-/// Why content can't be understood.
+/// Why content can't be imported.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ContentError {
-    /// There is nothing.
-    #[error("it is empty")]
+    /// Empty.
+    #[error("empty file")]
     Empty,
     /// No known format.
-    #[error("no result was found in its {}; understood are {FORMATS}", count(*lines, "line"))]
+    #[error("no result found in {}; supported formats: {FORMATS}", count(*lines, "line"))]
     Unknown {
-        /// How many lines it has.
+        /// Number of lines.
         lines: u64,
     },
     /// More results than a record holds.
-    #[error("it tells of more than {MOST} loads, which is more than a record holds: split it")]
+    #[error("more than {MOST} results, the limit of a record: split the file")]
     TooMany,
-    /// fio's JSON ends in its midst.
+    /// fio's JSON is incomplete.
     #[error(
-        "fio's JSON, which begins on line {line}, is cut off at byte {at}, the end of the file: fio was killed, or the file is a part only"
+        "fio's JSON, which starts on line {line}, is incomplete: the file ends at byte {at}; fio was killed, or the file was truncated"
     )]
     CutOff {
-        /// The line on which the document begins.
+        /// First line of the document.
         line: u64,
-        /// Where it ends, bytes.
+        /// End of the file, bytes.
         at: u64,
     },
     /// fio's JSON is damaged.
     #[error("fio's JSON is damaged on line {line}, column {column}: {what}")]
     Json {
-        /// The line in the file.
+        /// Line in the file.
         line: u64,
-        /// The column.
+        /// Column.
         column: u64,
-        /// What was expected.
+        /// The parse error.
         what: String,
     },
-    /// fio told of no load that moved bytes.
-    #[error("fio's JSON on line {line} tells of no read or write that took time: {why}")]
+    /// fio reported no load that moved bytes.
+    #[error("fio's JSON on line {line} has no read or write with a result: {why}")]
     Nothing {
-        /// The line on which the document begins.
+        /// First line of the document.
         line: u64,
-        /// What it tells instead.
+        /// The reason.
         why: String,
     },
 }
@@ -125,7 +123,7 @@ pub enum ContentError {
 /// Reads the content of a file.
 ///
 /// # Errors
-/// Where nothing in it is understood, or what is understood is damaged or cut off.
+/// If it contains no result, or one that is damaged or incomplete.
 pub fn read(bytes: &[u8], said: &Said) -> Result<Imported, ContentError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ContentError::Empty);
@@ -139,7 +137,7 @@ pub fn read(bytes: &[u8], said: &Said) -> Result<Imported, ContentError> {
     if found.loads.len() > MOST {
         return Err(ContentError::TooMany);
     }
-    tidy(&mut found);
+    clean(&mut found);
     found.bytes = bytes.len() as u64;
     found.crc32 = crc32fast::hash(bytes);
     found.said = said.clone();
@@ -159,38 +157,38 @@ pub fn read(bytes: &[u8], said: &Said) -> Result<Imported, ContentError> {
     Ok(found)
 }
 
-/// Loads that a record holds of one file.
+/// Limit of loads in one file.
 const MOST: usize = 4_000;
-/// Characters of a name that are kept, and sentences of what is to be known.
+/// Limits of characters in a name and of notes.
 const LONGEST: usize = 160;
 const NOTES: usize = 20;
 
-/// Names and sentences without what terminals obey, and of a length that a page can bear.
-fn tidy(found: &mut Imported) {
-    let clean = |text: &mut String, most: usize| {
+/// Removes control characters from names and notes, and truncates them.
+fn clean(found: &mut Imported) {
+    let clean_text = |text: &mut String, most: usize| {
         if text.chars().any(char::is_control) || text.len() > most {
             let plain = text.chars().map(|c| if c.is_control() { '?' } else { c });
             *text = plain.take(most).collect();
         }
     };
-    [&mut found.board, &mut found.drive].into_iter().flatten().for_each(|text| clean(text, LONGEST));
+    [&mut found.board, &mut found.drive].into_iter().flatten().for_each(|text| clean_text(text, LONGEST));
     for load in &mut found.loads {
-        clean(&mut load.tool, LONGEST);
-        [&mut load.name, &mut load.on].into_iter().flatten().for_each(|text| clean(text, LONGEST));
+        clean_text(&mut load.tool, LONGEST);
+        [&mut load.name, &mut load.on].into_iter().flatten().for_each(|text| clean_text(text, LONGEST));
     }
-    found.notes.iter_mut().for_each(|note| clean(note, 4 * LONGEST));
+    found.notes.iter_mut().for_each(|note| clean_text(note, 4 * LONGEST));
 }
 
-/// Adds what a reader must know, once, and not without end.
+/// Adds a note for the reader, once, up to a limit.
 fn note(found: &mut Imported, text: String) {
     match found.notes.len() {
         n if n < NOTES && !found.notes.contains(&text) => found.notes.push(text),
-        NOTES => found.notes.push("More of this kind is left out.".to_owned()),
+        NOTES => found.notes.push("Further notes are left out.".to_owned()),
         _ => {}
     }
 }
 
-/// Text without what terminals obey: colours and other controls. Line ends and carriage returns stay.
+/// Text without escape sequences and control characters, except line ends and carriage returns.
 fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
@@ -199,7 +197,7 @@ fn plain(bytes: &[u8]) -> String {
         match c {
             '\u{1b}' if chars.peek() == Some(&'[') => {
                 chars.next();
-                // Parameters of such a sequence are few; a file of hostile ones still ends.
+                // The length of a sequence is limited, in case the file is hostile.
                 while chars.next_if(|c| c.is_ascii_digit() || *c == ';' || *c == '?').is_some() {}
                 chars.next_if(char::is_ascii_alphabetic);
             }
@@ -217,11 +215,11 @@ fn plain(bytes: &[u8]) -> String {
     out
 }
 
-/// Numbers runs of a load that tell, by themselves or by a person's word, that they are the same.
+/// Numbers repetitions: runs of a load with equal settings, as reported by the tool or stated by the user.
 fn repetitions(found: &mut Imported) {
     let mut kinds: Vec<Told> = Vec::new();
     for load in &mut found.loads {
-        // fio's jobs were numbered by their options, which tell more than what is kept of them.
+        // fio's jobs are already numbered, by all of their options.
         if load.same_as.is_some() || load.direction.is_none() || load.tool.starts_with("fio") {
             continue;
         }
@@ -231,19 +229,19 @@ fn repetitions(found: &mut Imported) {
         if at == kinds.len() {
             kinds.push(kind);
         }
-        load.same_as = Some(u32::try_from(at).unwrap_or(u32::MAX).saturating_add(SAID));
+        load.same_as = Some(u32::try_from(at).unwrap_or(u32::MAX).saturating_add(FIRST_BY_SETTINGS));
     }
 }
 
-/// Numbers from here on are of runs that look alike, below it of jobs with the same options.
-const SAID: u32 = 1 << 16;
+/// Numbers from here on are for loads with equal settings, lower ones for fio jobs with equal options.
+const FIRST_BY_SETTINGS: u32 = 1 << 16;
 
-/// Whether a number can be a speed or a time: it says something, and a sum of many stays finite.
+/// Whether a number can be a speed or a time: finite, and small enough that sums stay finite.
 fn sane(x: f64) -> bool {
     x.is_finite() && (0.0..1e18).contains(&x)
 }
 
-/// A direction by fio's name for it.
+/// Direction and pattern of fio's `rw` option.
 fn direction(rw: &str, read_percent: u8) -> Option<(Direction, Pattern)> {
     let (rest, pattern) = match rw.strip_prefix("rand") {
         Some(rest) => (rest, Pattern::Random),
@@ -263,13 +261,13 @@ mod tests {
     use super::{groups::load, *};
     use crate::record::Half;
 
-    fn taken(text: &str) -> Imported {
-        read(text.as_bytes(), &Said::default()).expect("is understood")
+    fn parse(text: &str) -> Imported {
+        read(text.as_bytes(), &Said::default()).expect("a result")
     }
 
     #[test]
-    fn fio_2_tells_kib_and_microseconds() {
-        let imported = taken(include_str!("../../tests/fixtures/import/fio-2.2.10.json"));
+    fn fio_2_reports_kib_and_microseconds() {
+        let imported = parse(include_str!("../../tests/fixtures/import/fio-2.2.10.json"));
         let [load] = &imported.loads[..] else { panic!("{imported:?}") };
         assert_eq!((imported.tool.as_str(), imported.drive.as_deref()), ("fio 2.2.10", Some("xvda")));
         assert_eq!(imported.measured.as_deref(), Some("2017-11-17T23:59:32Z"));
@@ -279,14 +277,14 @@ mod tests {
             load.latencies.iter().find(|(share, _)| *share == 0.99).map(|(_, s)| (s * 1e6).round()),
             Some(8640.0)
         );
-        // It tells no options.
+        // It has no options.
         assert_eq!((load.block, load.depth, load.caching, load.pattern), (None, None, None, None));
         assert_eq!(load.direction, Some(Direction::Write));
     }
 
     #[test]
-    fn fio_3_tells_bytes_nanoseconds_and_options() {
-        let imported = taken(include_str!("../../tests/fixtures/import/fio-3.33-several.json"));
+    fn fio_3_reports_bytes_nanoseconds_and_options() {
+        let imported = parse(include_str!("../../tests/fixtures/import/fio-3.33-several.json"));
         let names: Vec<String> = imported.loads.iter().map(Told::label).collect();
         assert_eq!(names, ["write", "randrw", "randrw, reads", "randrw, writes", "randread"]);
         let [write, mix, reads, writes, randread] = &imported.loads[..] else { panic!("five loads") };
@@ -297,40 +295,40 @@ mod tests {
         assert_eq!((reads.half, writes.half), (Some(Half::Reads), Some(Half::Writes)));
         assert_eq!((randread.jobs, randread.bytes), (Some(2), Some(112_324_608)));
         assert!(imported.loads.iter().all(|l| l.tool == "fio 3.33" && load("", l).unknown().is_empty()));
-        assert!(mix.latencies.is_empty() && !reads.latencies.is_empty(), "percentiles of two don't add up");
+        assert!(mix.latencies.is_empty() && !reads.latencies.is_empty(), "percentiles can't be added");
     }
 
     #[test]
     fn jobs_with_the_same_options_one_after_the_other_are_repetitions() {
         let text = include_str!("../../tests/fixtures/import/fio-3.33-repeated.json");
-        let imported = taken(text);
+        let imported = parse(text);
         assert_eq!(imported.loads.len(), 3);
         assert!(imported.loads.iter().all(|l| l.same_as.is_some() && l.same_as == imported.loads[0].same_as));
         // In one group they ran at the same time.
-        let together = taken(
+        let together = parse(
             &text.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"groupid\": 2", "\"groupid\": 0"),
         );
         assert!(together.loads.iter().all(|l| l.same_as.is_none()));
         assert!(together.notes[0].contains("at the same time"), "{:?}", together.notes);
-        // Two documents in a file were two runs, and text around them is nobody's.
-        let two = taken(&format!("fio: a warning\n{text}\nnothing\n{text}"));
+        // Two documents in a file are two runs; text around them is skipped.
+        let two = parse(&format!("fio: a warning\n{text}\nnothing\n{text}"));
         assert_eq!((two.loads.len(), two.left), (6, 2));
         assert!(two.loads.iter().all(|l| l.same_as == two.loads[0].same_as && l.same_as.is_some()));
         assert_eq!(two.loads[5].line, 1 + 1 + text.lines().count() as u64 + 1);
     }
 
     #[test]
-    fn braces_of_others_and_runs_that_failed_hide_no_result() {
+    fn other_braces_and_failed_runs_do_not_hide_results() {
         let text = include_str!("../../tests/fixtures/import/fio-3.33-repeated.json");
         let far = "a line of a log\n".repeat(400);
         let failed = "{ \"fio version\" : \"fio-3.33\", \"jobs\" : [] }";
-        let imported = taken(&format!("{{ not JSON }}\n{far}{text}\n{failed}\n"));
+        let imported = parse(&format!("{{ not JSON }}\n{far}{text}\n{failed}\n"));
         assert_eq!((imported.loads.len(), imported.left), (3, 401));
         assert!(imported.notes[0].contains("it has no jobs"), "{:?}", imported.notes);
         // Keys in another order, as jq -S leaves them.
         let sorted: serde_json::Value = serde_json::from_str(text).expect("JSON");
         let sorted = format!("{{\"a\": \"{}\", {}", "x".repeat(5000), &sorted.to_string()[1..]);
-        assert_eq!(taken(&sorted).loads.len(), 3);
+        assert_eq!(parse(&sorted).loads.len(), 3);
     }
 
     #[test]
@@ -339,28 +337,28 @@ mod tests {
         let text =
             text.replace("\"groupid\": 1", "\"groupid\": 0").replace("\"groupid\": 2", "\"groupid\": 0");
         let text = text.replace("\"w2\"", "\"w1\"").replace("\"w3\"", "\"w1\"");
-        let [load] = &taken(&text).loads[..] else { panic!("one load") };
+        let [load] = &parse(&text).loads[..] else { panic!("one load") };
         assert_eq!((load.jobs, load.bytes, load.latencies.len()), (Some(3), Some(3 * (2 << 20)), 0));
     }
 
     #[test]
-    fn clients_are_told_apart_from_their_sum() {
-        let [sum] = &taken(include_str!("../../tests/fixtures/import/fio-2.6-client.json")).loads[..] else {
+    fn clients_are_distinguished_from_their_sum() {
+        let [sum] = &parse(include_str!("../../tests/fixtures/import/fio-2.6-client.json")).loads[..] else {
             panic!("one load")
         };
         assert_eq!((sum.name.as_deref(), sum.bytes), (Some("All clients"), Some(2_021_176 * 1024)));
-        // Of a sum no options are told, so its defaults aren't either.
+        // A sum has no options, so fio's defaults don't apply.
         assert_eq!((sum.direction, sum.block, sum.depth, sum.caching), (None, None, None, None));
-        let imported = taken(include_str!("../../tests/fixtures/import/fio-3.33-client.txt"));
+        let imported = parse(include_str!("../../tests/fixtures/import/fio-3.33-client.txt"));
         let [client] = &imported.loads[..] else { panic!("one load") };
         assert_eq!((client.name.as_deref(), imported.board.as_deref()), (Some("cl"), Some("127.0.0.1")));
         assert_eq!(client.block, Some(65536));
     }
 
     #[test]
-    fn numbers_that_are_none_hide_nothing_else() {
+    fn invalid_numbers_do_not_hide_other_values() {
         let text = include_str!("../../tests/fixtures/import/fio-2.2.10.json");
-        let imported = taken(&text.replace("\"iops\" : 15624.70", "\"iops\" : -nan"));
+        let imported = parse(&text.replace("\"iops\" : 15624.70", "\"iops\" : -nan"));
         assert_eq!(imported.loads[0].iops, None);
         assert_eq!(imported.loads[0].bytes, Some(37_500_272 * 1024));
         let e = read(text.replace("62499", "\"fast\"").as_bytes(), &Said::default()).expect_err("no number");
@@ -368,13 +366,13 @@ mod tests {
             e.to_string().contains("damaged on line 38") && e.to_string().contains("invalid type"),
             "{e}"
         );
-        let failed = taken(&text.replace("\"error\" : 0", "\"error\" : 5"));
+        let failed = parse(&text.replace("\"error\" : 0", "\"error\" : 5"));
         assert!(failed.notes[0].contains("error 5"), "{:?}", failed.notes);
     }
 
     #[test]
-    fn a_log_of_dd_says_what_it_knows() {
-        let imported = taken(include_str!("../../tests/fixtures/import/dd-loop.txt"));
+    fn a_log_of_dd_with_command_lines() {
+        let imported = parse(include_str!("../../tests/fixtures/import/dd-loop.txt"));
         let labels: Vec<String> = imported.loads.iter().map(Told::label).collect();
         assert_eq!(labels, ["write", "write", "write", "read"]);
         assert!(
@@ -386,9 +384,9 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_unknown_direction_are_no_repetitions_until_someone_says_so() {
+    fn runs_of_unknown_direction_are_repetitions_only_if_the_user_gives_it() {
         let text = include_bytes!("../../tests/fixtures/import/dd-de.txt");
-        let imported = read(text, &Said::default()).expect("is understood");
+        let imported = read(text, &Said::default()).expect("a result");
         assert_eq!(imported.loads.len(), 3);
         assert!(
             imported
@@ -398,18 +396,18 @@ mod tests {
         );
         assert!((imported.loads[0].seconds.expect("a time") - 0.0302075).abs() < 1e-12);
         let said = Said { direction: Some(Direction::Write), ..Said::default() };
-        let imported = read(text, &said).expect("is understood");
+        let imported = read(text, &said).expect("a result");
         assert!(imported.loads.iter().all(|l| l.same_as == imported.loads[0].same_as && l.same_as.is_some()));
         assert_eq!(imported.loads[0].label(), "write");
     }
 
     #[test]
-    fn what_dd_draws_over_or_tells_in_between_is_no_run_of_its_own() {
+    fn progress_lines_of_dd_are_no_results() {
         for (text, bytes, left) in [
             (include_str!("../../tests/fixtures/import/dd-progress.txt"), 1_966_080_000, 1),
             (include_str!("../../tests/fixtures/import/dd-interrupted.txt"), 4_417_196_032, 1),
         ] {
-            let imported = taken(text);
+            let imported = parse(text);
             assert_eq!(imported.loads.iter().map(|l| l.bytes).collect::<Vec<_>>(), [Some(bytes)]);
             assert_eq!(imported.left, left);
         }
@@ -417,7 +415,7 @@ mod tests {
 
     #[test]
     fn pibenchmarks_page_and_table() {
-        let page = taken(include_str!("../../tests/fixtures/import/pibenchmarks-switch.txt"));
+        let page = parse(include_str!("../../tests/fixtures/import/pibenchmarks-switch.txt"));
         assert_eq!(
             (page.tool.as_str(), page.board.as_deref()),
             ("PiBenchmarks", Some("Nintendo Switch (2017)"))
@@ -427,41 +425,44 @@ mod tests {
             page.loads.iter().find(|l| l.name.as_deref() == Some(name)).map(|l| l.speed / 1024.0)
         };
         assert_eq!([iozone("write"), iozone("random read")], [Some(8433.0), Some(21376.0)]);
-        let table = taken(include_str!("../../tests/fixtures/import/pibenchmarks-table.txt"));
+        let table = parse(include_str!("../../tests/fixtures/import/pibenchmarks-table.txt"));
         assert_eq!(table.loads.len(), 8);
         assert_eq!(table.loads[0].speed, 707.07 * 1048576.0);
         assert_eq!(
             (table.loads[2].speed, table.loads[2].caching),
             (418e6, Some(crate::units::Caching::BufferedFsync))
         );
-        // A word where a number belongs is no speed.
-        let broken = taken(include_str!("../../tests/fixtures/import/pibenchmarks-no-hdparm.txt"));
+        // Text instead of a number is no speed.
+        let broken = parse(include_str!("../../tests/fixtures/import/pibenchmarks-no-hdparm.txt"));
         assert_eq!(broken.loads.len(), 2);
-        let steps = taken(include_str!("../../tests/fixtures/import/pibenchmarks-steps.txt"));
+        let steps = parse(include_str!("../../tests/fixtures/import/pibenchmarks-steps.txt"));
         assert_eq!(
             steps.loads.iter().map(|l| l.tool.as_str()).collect::<Vec<_>>(),
             ["hdparm", "hdparm", "dd"]
         );
         assert_eq!(steps.loads[2].label(), "write");
-        // The one that was slow was slow.
-        let slow = taken(" Timing O_DIRECT disk reads:   2 MB in  4.81 seconds = 425.71 kB/sec\n");
+        // Slow drives are reported in kB/s.
+        let slow = parse(" Timing O_DIRECT disk reads:   2 MB in  4.81 seconds = 425.71 kB/sec\n");
         assert_eq!(slow.loads[0].speed, 425.71 * 1024.0);
     }
 
     #[test]
-    fn what_is_no_result_is_refused_with_what_is_understood() {
-        for (text, said) in [
-            ("", "it is empty"),
-            (" \n\t\n", "it is empty"),
-            ("a\nb\n", "no result was found in its 2 lines; understood are fio's JSON"),
-            ("{}\n", "no result was found"),
+    fn files_without_a_result_are_refused() {
+        for (text, message) in [
+            ("", "empty file"),
+            (" \n\t\n", "empty file"),
+            ("a\nb\n", "no result found in 2 lines; supported formats: fio's JSON"),
+            ("{}\n", "no result found"),
             ("{\"fio version\": \"fio-3.1\"}", "it has no jobs"),
-            ("{\"fio version\": \"fio-3.1\", \"jobs\": [{}]}", "1 job without one"),
-            ("x\n{ \"fio version\" : \"fio-3.1\",\n \"jobs\" : [", "begins on line 2, is cut off at byte 42"),
-            ("0 bytes copied, 2.1e-05 s, 0.0 kB/s", "no result was found"),
+            ("{\"fio version\": \"fio-3.1\", \"jobs\": [{}]}", "1 job without a result"),
+            (
+                "x\n{ \"fio version\" : \"fio-3.1\",\n \"jobs\" : [",
+                "starts on line 2, is incomplete: the file ends at byte 42",
+            ),
+            ("0 bytes copied, 2.1e-05 s, 0.0 kB/s", "no result found"),
         ] {
             let e = read(text.as_bytes(), &Said::default()).expect_err(text).to_string();
-            assert!(e.contains(said), "{text}: {e}");
+            assert!(e.contains(message), "{text}: {e}");
         }
         assert!(read(&[0xff, 0xfe, 0, 1, 2], &Said::default()).is_err());
     }

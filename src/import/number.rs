@@ -1,24 +1,23 @@
-//! Numbers as programs print them in any locale.
+//! Parses numbers as programs print them in any locale.
 
-/// A number with a decimal point or a decimal comma, and an exponent where C's `%g` gives it one. A comma is never a
-/// thousands mark: none of the tools read here groups digits. `None` of anything else, of two marks, and of what is
-/// negative or no number.
+/// A non-negative number with a decimal point or comma, and an optional exponent. A comma is never a thousands
+/// separator: none of these tools groups digits. `None` for anything else.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | 'e' | 'E' | '+' | '-');
-    let marks = text.matches(['.', ',']).count();
+    let separators = text.matches(['.', ',']).count();
     let starts = text.starts_with(|c: char| c.is_ascii_digit());
-    if text.len() > 32 || !starts || marks > 1 || !text.chars().all(plain) {
+    if text.len() > 32 || !starts || separators > 1 || !text.chars().all(plain) {
         return None;
     }
     text.replace(',', ".").parse().ok().filter(|x| super::sane(*x))
 }
 
-/// A whole number of digits only; `None` of one that 64 bits don't hold.
+/// A whole number; `None` on overflow of 64 bits.
 pub(super) fn whole(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
-/// The decimal number a text begins with, and what follows it.
+/// The number at the start of a text, and the rest.
 pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
     let inside = |(at, c): (usize, char)| {
         let exponent = |before: &str| before.ends_with(['e', 'E']);
@@ -36,8 +35,8 @@ pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
     Some((decimal(&text[..end])?, &text[end..]))
 }
 
-/// What a unit of speed before its `/s` stands for, by powers of `kilo`: `MB` is 1000² or, where the tool means MiB,
-/// 1024². A unit with an `i` is always of 1024.
+/// Bytes of a unit of speed, without its `/s`. `kilo` is 1000, or 1024 for tools that print MB for MiB; units with an
+/// `i` are always powers of 1024.
 pub(super) fn unit(name: &str, kilo: f64) -> Option<f64> {
     let short = name.strip_suffix('B').unwrap_or(name);
     let (prefix, kilo) = match short.strip_suffix('i') {
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decimal_comma_is_never_a_thousands_mark() {
+    fn a_comma_is_a_decimal_separator() {
         for (text, value) in [
             ("1,931", 1.931),
             ("16,4534", 16.4534),
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_both_kinds() {
+    fn decimal_and_binary_units() {
         assert_eq!(
             [unit("MB", 1000.0), unit("MB", 1024.0), unit("MiB", 1000.0)],
             [Some(1e6), Some(1048576.0), Some(1048576.0)]
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_never_wrap() {
+    fn whole_numbers_do_not_overflow() {
         assert_eq!(whole("18446744073709551615"), Some(u64::MAX));
         for text in ["18446744073709551616", "", "-1", "1 000", "1.0", "+1"] {
             assert_eq!(whole(text), None, "{text}");

@@ -1,6 +1,6 @@
-//! What PiBenchmarks (TheRemote/PiBenchmarks, Storage.sh) prints: hdparm, dd, fio, iozone, and the table at its end.
+//! Output of PiBenchmarks (TheRemote/PiBenchmarks, Storage.sh): hdparm, dd, fio, iozone, and a table at the end.
 //!
-//! The tools' own lines are more precise than the table, which is read for what they don't tell.
+//! The lines of the tools are more precise than the table, which is used only where they are missing.
 
 use super::{
     dd::Command,
@@ -13,16 +13,16 @@ use crate::{
     units::{Caching, Direction, KIB, MIB, Pattern},
 };
 
-/// What is known of the page so far.
+/// State of the page.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// It is PiBenchmarks' and no other log.
-    is: bool,
-    /// The lines are dd's.
-    dd: bool,
-    /// iozone was asked to go past the page cache.
+    /// The text is output of PiBenchmarks.
+    recognised: bool,
+    /// In the section of dd.
+    in_dd: bool,
+    /// iozone ran with direct I/O (-I).
     iozone_direct: Option<bool>,
-    /// Rows of the table, for what no tool told itself.
+    /// Rows of the table, each with whether its unit is doubtful.
     table: Vec<(Told, bool)>,
     lines: u64,
 }
@@ -38,12 +38,12 @@ const IOZONE: [(&str, Direction, Pattern); 6] = [
 ];
 
 impl Page {
-    /// The command of the dd lines that follow, where the page tells it.
+    /// The command of the following dd lines, if known.
     pub(super) fn section(&self) -> Option<Command> {
-        if self.is && self.dd { Command::of_pibenchmarks() } else { None }
+        if self.recognised && self.in_dd { Command::of_pibenchmarks() } else { None }
     }
 
-    /// Takes a line where it is one of the page's.
+    /// Reads a line of the page; false for other lines.
     pub(super) fn line(&mut self, line: &str, found: &mut Imported) -> bool {
         self.lines += 1;
         let text = line.trim();
@@ -62,37 +62,39 @@ impl Page {
         };
         if let Some(test) = text.strip_prefix("Running ").and_then(|t| t.strip_suffix(" ...")) {
             let ours = ["HDParm tests", "dd tests", "fio write test", "fio read test", "iozone test"];
-            self.is |= ours.contains(&test);
-            self.dd = test == "dd tests";
+            self.recognised |= ours.contains(&test);
+            self.in_dd = test == "dd tests";
             ours.contains(&test)
         } else if text.starts_with("Board information: ") {
-            self.is = true;
+            self.recognised = true;
             found.board = field("Model").or(found.board.take());
             true
-        } else if text.contains(" has been detected as /") && self.is {
+        } else if text.contains(" has been detected as /") && self.recognised {
             true
         } else if ["Drive information: ", "MicroSD information: ", "MMC Type: "]
             .iter()
             .any(|h| text.starts_with(h))
-            && self.is
+            && self.recognised
         {
             let name: Vec<String> = [field("Manufacturer"), field("Model")].into_iter().flatten().collect();
             if !name.is_empty() {
                 found.drive = Some(name.join(" "));
             }
             true
-        } else if let Some(score) = text.strip_prefix("Score: ").and_then(decimal).filter(|_| self.is) {
-            note(found, format!("PiBenchmarks gave it a score of {score}, which is no speed."));
+        } else if let Some(score) = text.strip_prefix("Score: ").and_then(decimal).filter(|_| self.recognised)
+        {
+            note(found, format!("PiBenchmarks gave it a score of {score}, which is not a speed."));
             true
         } else if let Some(began) = text.strip_prefix("Run began: ") {
-            note(found, format!("iozone began on {began}, by the clock of the machine."));
+            note(found, format!("iozone started on {began}, by the clock of the machine."));
             true
         } else if let Some(command) = text.strip_prefix("Command line used: ") {
             self.iozone_direct = Some(command.split_whitespace().any(|w| w == "-I"));
             true
         } else {
-            // Said again in other words, with units that some versions take from other numbers.
-            ["HDParm: ", "DD Write Speed: ", "RandRead: "].iter().any(|h| text.starts_with(h)) && self.is
+            // Repeats earlier results; some versions print wrong units here.
+            ["HDParm: ", "DD Write Speed: ", "RandRead: "].iter().any(|h| text.starts_with(h))
+                && self.recognised
         }
     }
 
@@ -101,7 +103,7 @@ impl Page {
         let Some((what, rest)) = text.strip_prefix("Timing ").and_then(|t| t.split_once(':')) else {
             return false;
         };
-        let told = || {
+        let numbers = || {
             let (amount, rest) = leading(rest.trim_start())?;
             let (unit, rest) = rest.trim_start().split_once(" in ")?;
             let (seconds, rest) = leading(rest.trim_start())?;
@@ -118,7 +120,7 @@ impl Page {
             let fits = seconds > 0.0 && sane(speed) && (bytes / seconds / speed - 1.0).abs() < 0.2;
             fits.then_some((bytes, seconds, speed))
         };
-        let Some((bytes, seconds, speed)) = told() else { return false };
+        let Some((bytes, seconds, speed)) = numbers() else { return false };
         let cached = what.contains("cached reads");
         if !cached && !what.contains("disk reads") {
             return false;
@@ -144,7 +146,7 @@ impl Page {
     /// `FIO results - 4k RandWrite: 2684 IOPS (10736 KB/s) - 4k RandRead: 7543 IOPS (30173 KB/s)`
     fn fio(&mut self, text: &str, found: &mut Imported) -> bool {
         let Some(results) = text.strip_prefix("FIO results - ") else { return false };
-        self.is = true;
+        self.recognised = true;
         let mut taken = false;
         for part in results.split(" - ") {
             let direction = match part.split_once(':').map(|(name, _)| name) {
@@ -152,7 +154,7 @@ impl Page {
                 Some("4k RandRead") => Direction::Read,
                 _ => continue,
             };
-            let Some((iops, speed)) = part.split_once(": ").and_then(|(_, told)| iops(told)) else {
+            let Some((iops, speed)) = part.split_once(": ").and_then(|(_, value)| iops(value)) else {
                 continue;
             };
             taken = true;
@@ -161,7 +163,7 @@ impl Page {
         taken
     }
 
-    /// By `--minimal`, with what the script asks of fio.
+    /// A fio load with the options of PiBenchmarks' script.
     fn fio_load(&self, direction: Direction, speed: f64) -> Told {
         Told {
             tool: "fio".to_owned(),
@@ -216,7 +218,7 @@ impl Page {
     fn row(&mut self, text: &str) -> bool {
         let cells: Vec<&str> = text.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
         let [tool, test, result] = cells[..] else { return false };
-        let told = |factor: f64, unit: &str| {
+        let speed = |factor: f64, unit: &str| {
             let speed = decimal(result.strip_suffix(unit)?.trim_end())? * factor;
             (sane(speed) && speed > 0.0).then_some(speed)
         };
@@ -235,14 +237,14 @@ impl Page {
         let mut doubtful = false;
         let load = match (tool, test) {
             ("HDParm", "Disk Read" | "Cached Disk Read") => {
-                let exact = told(MIB as f64, "MB/sec").or_else(|| told(KIB as f64, "kB/sec"));
+                let exact = speed(MIB as f64, "MB/sec").or_else(|| speed(KIB as f64, "kB/sec"));
                 doubtful = exact.is_none();
                 let name = if test == "Disk Read" { "disk reads" } else { "cached reads" };
                 exact
-                    .or_else(|| told(MIB as f64, "MB/s"))
+                    .or_else(|| speed(MIB as f64, "MB/s"))
                     .map(|speed| Told { name: Some(name.to_owned()), ..base("hdparm", read, ordered, speed) })
             }
-            ("DD", "Disk Write") => told(1e6, "MB/s").map(|speed| Told {
+            ("DD", "Disk Write") => speed(1e6, "MB/s").map(|speed| Told {
                 block: Some(4 * KIB),
                 caching: Some(Caching::BufferedFsync),
                 ..base("dd", write, ordered, speed)
@@ -255,7 +257,7 @@ impl Page {
                 let name = test.trim_start_matches("4k ");
                 let (direction, pattern) =
                     IOZONE.iter().find(|(n, ..)| *n == name).map_or((read, ordered), |(_, d, p)| (*d, *p));
-                told(KIB as f64, "KB/s").map(|speed| Told {
+                speed(KIB as f64, "KB/s").map(|speed| Told {
                     name: Some(name.to_owned()),
                     block: Some(4 * KIB),
                     caching: Some(Caching::Direct),
@@ -265,12 +267,12 @@ impl Page {
             _ => None,
         };
         let Some(load) = load else { return false };
-        self.is = true;
+        self.recognised = true;
         self.table.push((load, doubtful));
         true
     }
 
-    /// Takes from the table what no tool's own line told.
+    /// Adds the rows of the table that no tool's line covers.
     pub(super) fn finish(self, found: &mut Imported) {
         for (row, doubtful) in self.table {
             let same = |l: &Told| {
@@ -283,19 +285,19 @@ impl Page {
             if doubtful {
                 note(
                     found,
-                    "The table's MB/s of hdparm is only as good as the script: some versions write MB/s where hdparm said kB/s."
+                    "The hdparm speed is from the table, where some versions of PiBenchmarks print MB/s for kB/s."
                         .to_owned(),
                 );
             }
             found.loads.push(row);
         }
-        if self.is {
+        if self.recognised {
             found.tool = "PiBenchmarks".to_owned();
         }
     }
 }
 
-/// `2684 IOPS (10736 KB/s)`, where fio's KB are KiB: operations and bytes a second.
+/// `2684 IOPS (10736 KB/s)`, where KB are KiB: IOPS and bytes per second.
 fn iops(text: &str) -> Option<(f64, f64)> {
     let (iops, rest) = leading(text.trim())?;
     let kib = rest.trim_start().strip_prefix("IOPS (")?.strip_suffix(')')?.strip_suffix("KB/s")?;

@@ -1,4 +1,4 @@
-//! Names that people give to the ports of this machine.
+//! Names of bays, given by the user.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Inventory;
 
-/// Bays and their names, kept in the configuration.
+/// Names of bays, stored in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bays {
@@ -18,10 +18,10 @@ pub struct Bays {
 /// Why a bay can't be named.
 #[derive(Debug, thiserror::Error)]
 pub enum BayError {
-    /// No drive is in it, and it was not given with its bus.
-    #[error("no drive is in bay '{0}', so its bus isn't known")]
+    /// It is empty, and was given without its bus.
+    #[error("bay '{0}' is empty: name it with its bus, as in 3f980000.usb-usbv2-1.3")]
     Empty(String),
-    /// Several buses have such a bay.
+    /// Several buses have a bay of this name.
     #[error("several buses have a bay '{bay}': {}", .buses.join(", "))]
     Ambiguous {
         /// What was given.
@@ -29,10 +29,12 @@ pub enum BayError {
         /// The bays with their buses.
         buses: Vec<String>,
     },
-    /// The name could be taken for something else.
-    #[error("'{0}' can't be a bay's name: letters, digits, - and _, at most 32, with a letter among them")]
+    /// The name is not allowed.
+    #[error(
+        "'{0}' is not a valid bay name: use at most 32 letters, digits, - and _, with at least one letter"
+    )]
     BadName(String),
-    /// Another bay has it.
+    /// Another bay has this name.
     #[error("bay {bay} is already named '{name}'")]
     Taken {
         /// The name.
@@ -40,18 +42,18 @@ pub enum BayError {
         /// The bay that has it.
         bay: String,
     },
-    /// No bay has it.
+    /// No bay has this name.
     #[error("no bay is named '{0}'")]
     Unknown(String),
 }
 
 impl Bays {
-    /// Names a bay: as it is shown, where a drive is in it, or with its bus.
+    /// Names a bay, given as shown by `list` if a drive is in it, else with its bus. Returns the bay with its bus.
     pub fn name(&mut self, inventory: &Inventory, bay: &str, name: &str) -> Result<String, BayError> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let good =
-            name.len() <= 32 && name.chars().all(plain) && name.contains(|c: char| c.is_ascii_alphabetic());
-        if !good {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let valid =
+            name.len() <= 32 && name.chars().all(allowed) && name.contains(|c: char| c.is_ascii_alphabetic());
+        if !valid {
             return Err(BayError::BadName(name.escape_debug().take(100).collect()));
         }
         let full = full_bay(inventory, bay)?;
@@ -62,7 +64,7 @@ impl Bays {
         Ok(full)
     }
 
-    /// Takes a name away; gives the bay that had it.
+    /// Removes a name. Returns the bay that had it.
     pub fn forget(&mut self, name: &str) -> Result<String, BayError> {
         let bay = self.bays.iter().find(|(_, named)| *named == name).map(|(bay, _)| bay.clone());
         let bay = bay.ok_or_else(|| BayError::Unknown(name.escape_debug().take(100).collect()))?;
@@ -85,7 +87,7 @@ fn full_bay(inventory: &Inventory, bay: &str) -> Result<String, BayError> {
 }
 
 impl Inventory {
-    /// Gives drives the names of their bays.
+    /// Sets the names of the drives' bays.
     pub fn name_bays(&mut self, bays: &Bays) {
         for drive in &mut self.drives {
             drive.bay_name = bays.bays.get(&drive.full_bay()).cloned();
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn bays_that_are_numbered_alike_are_told_apart() {
+    fn a_bay_on_several_buses_is_ambiguous() {
         let inventory = fixtures::twins().inventory();
         let error = Bays::default().name(&inventory, "3", "left").expect_err("two");
         assert_eq!(

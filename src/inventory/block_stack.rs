@@ -1,4 +1,4 @@
-//! From a filesystem or block device down to the drives that carry it.
+//! Finds the drives below a filesystem or block device.
 
 use super::{Content, Drive, Inventory, Layer, Mount, Partition};
 
@@ -7,18 +7,18 @@ use super::{Content, Drive, Inventory, Layer, Mount, Partition};
 pub enum Block<'a> {
     /// A whole drive.
     Drive(&'a Drive),
-    /// A part of a drive.
+    /// A partition of a drive.
     Partition(&'a Drive, &'a Partition),
-    /// Made of others.
+    /// A device built on others.
     Layer(&'a Layer),
 }
 
-/// What carries a filesystem or block device, from the top down, each once.
+/// The layers and drives below a filesystem or block device, from the top down, each once.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Under<'a> {
+pub struct BlockStack<'a> {
     /// The drives.
     pub drives: Vec<&'a Drive>,
-    /// What lies between.
+    /// The layers above them.
     pub layers: Vec<&'a Layer>,
 }
 
@@ -37,22 +37,22 @@ impl Inventory {
         self.blocks().find(|block| device != (0, 0) && block.device() == device)
     }
 
-    /// The drives that carry the block device with this number, through all layers.
+    /// The drives below the block device with this number, through all layers.
     pub fn drives_under(&self, device: (u32, u32)) -> Vec<&Drive> {
-        self.under(self.block(device)).drives
+        self.stack_of(self.block(device)).drives
     }
 
-    /// The drives that carry a mounted filesystem; none where it has none, such as tmpfs or a network filesystem.
+    /// The drives below a mounted filesystem; none for tmpfs and network filesystems.
     pub fn drives_of(&self, mount: &Mount) -> Vec<&Drive> {
-        self.under_mount(mount).drives
+        self.stack_of_mount(mount).drives
     }
 
-    /// The drives that carry a mounted filesystem, and the layers between.
-    pub fn under_mount(&self, mount: &Mount) -> Under<'_> {
-        self.under(self.blocks_of(mount))
+    /// The drives and layers below a mounted filesystem.
+    pub fn stack_of_mount(&self, mount: &Mount) -> BlockStack<'_> {
+        self.stack_of(self.blocks_of(mount))
     }
 
-    /// The block devices a mounted filesystem stands on: one, but for btrfs and bcachefs over several.
+    /// The block devices directly below a mounted filesystem: one, or several for btrfs and bcachefs.
     pub fn blocks_of(&self, mount: &Mount) -> Vec<Block<'_>> {
         self.blocks_of_at(mount, 0)
     }
@@ -61,7 +61,7 @@ impl Inventory {
         if let Some(block) = self.block(mount.device) {
             return vec![block];
         }
-        // btrfs and overlays have device numbers of their own; their source or upper directory tells more.
+        // btrfs and overlays have their own device numbers: look at their source or upper directory.
         let upper = mount.options.iter().find_map(|option| option.strip_prefix("upperdir="));
         if let Some(upper) = upper.filter(|_| depth < 4) {
             let below = self.mount_of(upper).filter(|below| below.path != mount.path);
@@ -76,39 +76,39 @@ impl Inventory {
         spanning.map_or(sources, |layer| vec![Block::Layer(layer)])
     }
 
-    /// What carries these block devices.
-    pub fn under<'a>(&'a self, blocks: impl IntoIterator<Item = Block<'a>>) -> Under<'a> {
-        let mut under = Under::default();
-        let mut waiting: Vec<Block<'a>> = blocks.into_iter().collect();
-        waiting.reverse();
-        while let Some(block) = waiting.pop() {
+    /// The drives and layers below these block devices.
+    pub fn stack_of<'a>(&'a self, blocks: impl IntoIterator<Item = Block<'a>>) -> BlockStack<'a> {
+        let mut stack = BlockStack::default();
+        let mut pending: Vec<Block<'a>> = blocks.into_iter().collect();
+        pending.reverse();
+        while let Some(block) = pending.pop() {
             match block {
                 Block::Drive(drive) | Block::Partition(drive, _) => {
-                    if !under.drives.iter().any(|seen| seen.name == drive.name) {
-                        under.drives.push(drive);
+                    if !stack.drives.iter().any(|seen| seen.name == drive.name) {
+                        stack.drives.push(drive);
                     }
                 }
-                Block::Layer(layer) if under.layers.iter().any(|seen| seen.name == layer.name) => {}
+                Block::Layer(layer) if stack.layers.iter().any(|seen| seen.name == layer.name) => {}
                 Block::Layer(layer) => {
-                    under.layers.push(layer);
+                    stack.layers.push(layer);
                     let members = layer.members.iter().rev();
-                    waiting
+                    pending
                         .extend(members.filter_map(|name| self.blocks().find(|block| block.name() == name)));
                 }
             }
         }
-        under
+        stack
     }
 
-    /// The mount that a path (absolute, without links) lies on: the deepest, and of those the last.
+    /// The mount of a path (absolute, without links): the deepest, and of those the last.
     pub fn mount_of(&self, path: &str) -> Option<&Mount> {
         let path = std::path::Path::new(path);
         let over = self.mounts.iter().filter(|mount| path.starts_with(&mount.path));
         over.max_by_key(|mount| std::path::Path::new(&mount.path).components().count())
     }
 
-    /// The mount that a path lies on whose files have this device number. A path alone can mislead where one mount
-    /// hides another; a number alone where btrfs gives each subvolume its own.
+    /// The mount of a path whose files have this device number. The path alone is ambiguous where one mount hides
+    /// another, the number alone where btrfs subvolumes have their own.
     pub fn mount_at(&self, path: &str, device: (u32, u32)) -> Option<&Mount> {
         let over = |mount: &&Mount| std::path::Path::new(path).starts_with(&mount.path);
         let same = self.mounts.iter().filter(|mount| mount.device == device);
@@ -116,7 +116,7 @@ impl Inventory {
         deepest.or_else(|| self.mount_of(path))
     }
 
-    /// The block device a path in /dev names, by the kernel's name or the device mapper's.
+    /// The block device of a path in /dev, by kernel name or device-mapper name.
     pub fn block_at_path(&self, path: &str) -> Option<Block<'_>> {
         let name = path.strip_prefix("/dev/")?;
         // /dev/vg-a/home is the mapper's vg--a-home.
@@ -130,16 +130,16 @@ impl Inventory {
         })
     }
 
-    /// The drives that are swapped to, through files and layers.
+    /// The drives that hold swap, through files and layers.
     pub fn swap_drives(&self) -> Vec<&Drive> {
         let mut drives: Vec<&Drive> = Vec::new();
         for swap in &self.swaps {
-            let under = match self.block_at_path(swap) {
-                Some(block) => self.under([block]),
+            let stack = match self.block_at_path(swap) {
+                Some(block) => self.stack_of([block]),
                 None if swap.starts_with("/dev/") => continue,
-                None => self.mount_of(swap).map(|mount| self.under_mount(mount)).unwrap_or_default(),
+                None => self.mount_of(swap).map(|mount| self.stack_of_mount(mount)).unwrap_or_default(),
             };
-            for drive in under.drives {
+            for drive in stack.drives {
                 if !drives.iter().any(|seen| seen.name == drive.name) {
                     drives.push(drive);
                 }
@@ -150,7 +150,7 @@ impl Inventory {
 }
 
 impl<'a> Block<'a> {
-    /// The kernel's name of today.
+    /// Current kernel name.
     pub fn name(&self) -> &'a str {
         match self {
             Self::Drive(drive) => &drive.name,
@@ -168,7 +168,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What stands on it.
+    /// Its content.
     pub fn content(&self) -> &'a Content {
         match self {
             Self::Drive(drive) => &drive.content,
@@ -177,7 +177,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Smallest unit that can be addressed, bytes.
+    /// Logical block size, bytes.
     pub fn logical_block(&self) -> u32 {
         match self {
             Self::Drive(drive) | Self::Partition(drive, _) => drive.logical_block,
@@ -195,7 +195,7 @@ impl<'a> Block<'a> {
         sectors.saturating_mul(512)
     }
 
-    /// Its node: the kernel's `cciss!c0d0` is `/dev/cciss/c0d0`.
+    /// Its device node: `cciss!c0d0` is `/dev/cciss/c0d0`.
     pub fn path(&self) -> String {
         format!("/dev/{}", self.name().replace('!', "/"))
     }

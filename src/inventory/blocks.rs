@@ -1,4 +1,4 @@
-//! Block devices: which are drives, which are built on others, and what stands on them.
+//! Reads block devices: drives, their partitions and contents, and the layers built on them.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::sysroot::Sysroot;
 
-/// Block devices without a drive of their own: memory, files, optical and floppy drives, boot areas of eMMC.
+/// Block devices that are no drives: memory, files, optical and floppy drives, boot areas of eMMC.
 fn is_no_drive(name: &str) -> bool {
     let prefixes = ["loop", "ram", "zram", "zd", "md", "dm-", "sr", "fd", "mtdblock"];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
@@ -18,7 +18,7 @@ fn is_no_drive(name: &str) -> bool {
 pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, Vec<Layer>) {
     let (mut drives, mut layers) = (Vec::new(), Vec::new());
     for name in root.list("/sys/block") {
-        // The path without links, so that a captured tree is not walked from its top for every file.
+        // Resolved once: in a captured tree every link costs a walk from the root.
         let Some(dir) = root.real(&format!("/sys/block/{name}")) else { continue };
         let members = root.list(&format!("{dir}/slaves"));
         let Some(sectors) = root.number(&format!("{dir}/size")).filter(|&size: &u64| size > 0) else {
@@ -63,7 +63,7 @@ fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: Stri
         (drive.card, drive.health) = (Some(card::read(root, &card)), card::health(root, &card));
     }
     identity::read(root, dir, usb.as_deref(), &udev, &mut drive);
-    drive.medium = media_type::believed(root, dir, &udev, &drive);
+    drive.medium = media_type::infer(root, dir, &udev, &drive);
     drive
 }
 
@@ -137,7 +137,7 @@ fn layer_kind(root: &Sysroot, dir: &str, name: &str) -> String {
     .to_owned()
 }
 
-/// A btrfs over several drives shows one of them as its mount's source; the kernel lists the others here.
+/// A btrfs on several drives has one of them as its mount's source; the kernel lists the others here.
 fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
     let mut layers = Vec::new();
     for uuid in root.list("/sys/fs/btrfs") {
@@ -157,7 +157,7 @@ fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
     layers
 }
 
-/// A block device's number and what udev's database keeps under it, readable without root.
+/// A block device's number and its properties in udev's database, which is readable without root.
 fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), HashMap<String, String>) {
     let device = root.word(&format!("{dir}/dev")).and_then(|text| parse_device(&text));
     let Some((major, minor)) = device else { return ((0, 0), HashMap::new()) };
@@ -176,7 +176,7 @@ fn content(udev: &HashMap<String, String>) -> Content {
     }
 }
 
-/// udev writes what might hurt as `\x20`.
+/// udev escapes special characters as `\x20`.
 fn decode_hex(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -196,7 +196,7 @@ fn decode_hex(text: &str) -> String {
     crate::sysroot::printable(&bytes)
 }
 
-/// Where udev tells no filesystem, a mount does.
+/// Takes the filesystem type from a mount where udev has none.
 pub(super) fn fill_from_mounts(drives: &mut [Drive], layers: &mut [Layer], mounts: &[Mount]) {
     let parts = drives.iter_mut().flat_map(|drive| {
         let parts = drive.partitions.iter_mut().map(|part| (part.device, &part.name, &mut part.content));
@@ -219,7 +219,7 @@ mod tests {
     use crate::inventory::fixtures::Tree;
 
     #[test]
-    fn only_drives_are_drives() {
+    fn loop_ram_optical_and_empty_devices_are_no_drives() {
         let mut tree = Tree::new();
         for name in ["loop0", "ram1", "zram0", "sr0", "mmcblk0boot0", "mtdblock0", "zd16"] {
             tree.disk("virtual/x", name, "7:0", 4096);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_block_sizes_are_not_believed() {
+    fn impossible_block_sizes_are_replaced() {
         let mut tree = Tree::new();
         tree.disk("pci/x", "sda", "8:0", 4096).file("sys/block/sda/queue/logical_block_size", "0\n");
         tree.file("sys/block/sda/queue/physical_block_size", "4096\n");

@@ -1,8 +1,9 @@
-//! What is known of boards that their own files don't tell. They are recognised by `compatible`, never by revision.
+//! Facts about boards that the kernel doesn't report. Boards are recognised by `compatible`, never by revision.
 
-use super::{Ceiling, Machine};
+use super::{Ceiling, Machine, bus::INFERRED};
+use crate::sysroot::Sysroot;
 
-/// What a Raspberry Pi's USB ports may draw in all, mA, by the maker's documents; the Pi 5's depends on its supply.
+/// Current limit of all USB ports of a Raspberry Pi together, mA, as documented; the Pi 5's depends on its supply.
 const USB_BUDGET: [(&str, u32); 8] = [
     ("2-model-b", 1200),
     ("3-model-b", 1200),
@@ -14,24 +15,30 @@ const USB_BUDGET: [(&str, u32); 8] = [
     ("500", 600),
 ];
 
+/// Current limit of the machine's USB ports, mA, where known.
+pub(super) fn usb_budget(root: &Sysroot, machine: &Machine) -> Option<u32> {
+    let supply_5a = root.bytes("/proc/device-tree/chosen/power/usb_max_current_enable");
+    machine.usb_budget(supply_5a == Some(vec![0, 0, 0, 1]))
+}
+
 impl Machine {
     /// A Raspberry Pi's model as in `compatible`: `4-model-b`.
     fn raspberry(&self) -> Option<&str> {
         self.compatible.iter().find_map(|name| name.strip_prefix("raspberrypi,"))
     }
 
-    /// What its USB ports may draw in all, mA, where that is known. `strong` says that the supply gives 5 A.
-    pub(super) fn usb_budget(&self, strong: bool) -> Option<u32> {
+    /// Current limit of all USB ports together, mA, where known. `supply_5a`: the power supply delivers 5 A.
+    fn usb_budget(&self, supply_5a: bool) -> Option<u32> {
         let model = self.raspberry()?;
         let (_, budget) = USB_BUDGET.iter().find(|(name, _)| *name == model)?;
-        Some(if strong && *budget == 600 { 1600 } else { *budget })
+        Some(if supply_5a && *budget == 600 { 1600 } else { *budget })
     }
 
-    /// What its SD slot carries, MB/s.
+    /// Throughput of its SD slot, MB/s.
     pub(super) fn sd_ceiling(&self) -> Option<Ceiling> {
         self.raspberry()?;
         let (theory, practical, source) = match self.soc.as_deref()? {
-            "bcm2835" | "bcm2836" | "bcm2837" => (25.0, None, "inferred"),
+            "bcm2835" | "bcm2836" | "bcm2837" => (25.0, None, INFERRED),
             "bcm2711" => (50.0, None, "documented"),
             "bcm2712" => (104.0, Some(90.0), "measured by others"),
             _ => return None,
@@ -39,7 +46,7 @@ impl Machine {
         Some(Ceiling { theory, practical, source: source.to_owned() })
     }
 
-    /// Its USB host has no scatter-gather, so the kernel never uses UAS on it.
+    /// Whether the kernel never uses UAS: this USB host has no scatter-gather.
     pub fn usb_without_uas(&self) -> bool {
         matches!(self.soc.as_deref(), Some("bcm2835" | "bcm2836" | "bcm2837"))
     }
@@ -58,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_its_boards() {
+    fn limits_of_raspberry_pi_models() {
         assert_eq!(pi("4-model-b", "bcm2711").usb_budget(true), Some(1200));
         assert_eq!(pi("5-model-b", "bcm2712").usb_budget(false), Some(600));
         assert_eq!(pi("5-model-b", "bcm2712").usb_budget(true), Some(1600));

@@ -1,9 +1,9 @@
-//! Takes what was looked at of a machine into an archive.
+//! Reads files of a machine for an archive that the inventory does not use.
 
 use super::Inventory;
 use crate::sysroot::Sysroot;
 
-/// Files that tell a person more than the inventory reads today.
+/// Files that help people to read a capture.
 const PROC: [&str; 12] = [
     "cmdline",
     "cpuinfo",
@@ -36,8 +36,8 @@ const USB: [&str; 12] = [
     "rx_lanes",
 ];
 
-/// Looks at more of the machine than the inventory did, so that an archive of it serves later questions too.
-pub fn look_around(root: &Sysroot, inventory: &Inventory) {
+/// Reads more files than the inventory does, so that an archive holds them for later analysis.
+pub fn read_extra_files(root: &Sysroot, inventory: &Inventory) {
     for file in PROC {
         root.text(&format!("/proc/{file}"));
     }

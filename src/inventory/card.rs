@@ -1,4 +1,4 @@
-//! What an SD card or eMMC says of itself in its registers.
+//! Registers of SD cards and eMMC.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,19 +9,19 @@ use crate::units::Health;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Card {
-    /// Who made it, by its number in the CID; a forged card has any number.
+    /// Manufacturer, from its number in the CID; counterfeit cards may have any.
     pub maker: Option<String>,
-    /// That number: `0x000003`.
+    /// Manufacturer number: `0x000003`.
     pub maker_id: Option<String>,
-    /// Month it was made in: `2019-10`.
+    /// Month of manufacture: `2019-10`.
     pub made: Option<String>,
-    /// Speed classes printed on it, each a promise of sequential writing or of random access: `C10 U3 V30 A2`.
+    /// Speed classes from the SD status register: `C10 U3 V30 A2`.
     pub classes: Option<String>,
-    /// Bytes it likes to be written in: an SD card's allocation unit, an eMMC's erase group.
+    /// Preferred erase size, bytes: an SD card's allocation unit, an eMMC's erase group.
     pub erase_unit: Option<u64>,
 }
 
-/// Numbers of makers of SD cards; seen on cards, the association publishes no list.
+/// Manufacturer numbers of SD cards, collected from cards; the SD Association publishes no list.
 const SD_MAKERS: [(u8, &str); 17] = [
     (0x01, "Panasonic"),
     (0x02, "Toshiba"),
@@ -42,7 +42,7 @@ const SD_MAKERS: [(u8, &str); 17] = [
     (0xad, "Longsys"),
 ];
 
-/// Numbers of makers of eMMC.
+/// Manufacturer numbers of eMMC.
 const EMMC_MAKERS: [(u8, &str); 8] = [
     (0x11, "Toshiba"),
     (0x13, "Micron"),
@@ -75,13 +75,13 @@ pub(super) fn read(root: &Sysroot, device: &str) -> Card {
     }
 }
 
-/// An eMMC's own word on its wear; SD cards have none. Bands of a tenth: the upper end is told.
+/// Wear of an eMMC; SD cards report none. The register has steps of 10 %: this is the upper end.
 pub(super) fn health(root: &Sysroot, device: &str) -> Option<Health> {
     let word = |file: &str| root.word(&format!("{device}/{file}"));
     let wear = word("life_time").and_then(|text| life_used(&text));
     let (passed, spare) = word("pre_eol_info").map(|text| reserve(&text)).unwrap_or_default();
-    let told = wear.is_some() || passed.is_some();
-    told.then(|| Health { source: Some("sysfs".to_owned()), passed, wear, spare, ..Health::default() })
+    let reported = wear.is_some() || passed.is_some();
+    reported.then(|| Health { source: Some("sysfs".to_owned()), passed, wear, spare, ..Health::default() })
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {
@@ -119,13 +119,13 @@ fn classes(ssr: &[u8]) -> Option<String> {
     (!all.is_empty()).then(|| all.join(" "))
 }
 
-/// `0x02 0x01`: the worse of the two kinds of cells, in steps of a tenth.
+/// `0x02 0x01`: the worse of the two cell types, in steps of 10 %.
 fn life_used(text: &str) -> Option<f64> {
     let step = |word: &str| u8::from_str_radix(word.trim_start_matches("0x"), 16).ok();
     text.split(' ').filter_map(step).filter(|step| (1..=11).contains(step)).max().map(|n| f64::from(n) / 10.0)
 }
 
-/// Its verdict by its reserve blocks, and how many are left at most: normal, a fifth, a tenth.
+/// Pre-EOL state (1 normal, 2 warning, 3 urgent) and the share of reserve blocks left at most: 20 %, 10 %.
 fn reserve(text: &str) -> (Option<bool>, Option<f64>) {
     match u8::from_str_radix(text.trim_start_matches("0x"), 16) {
         Ok(1) => (Some(true), None),
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_month_from_either() {
+    fn reads_the_month_from_sysfs_and_cid() {
         assert_eq!(month("10/2019").as_deref(), Some("2019-10"));
         assert_eq!((month("13/2019"), month("1/"), month("x/y")), (None, None, None));
         let cid = hex("0353445343333247801f3a5b22013a7f").expect("hexadecimal");

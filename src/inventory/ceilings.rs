@@ -1,22 +1,8 @@
-//! What can pass through a link: by its signal, and by what others measured.
+//! Throughput of links: from the signal rate, and from published measurements.
 
-use serde::{Deserialize, Serialize};
+use super::{Bus, BusKind, Ceiling, Machine};
 
-use super::{Bus, BusKind, Machine};
-
-/// The most a link can carry, MB/s (10^6 bytes).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Ceiling {
-    /// By its signal, less the line code.
-    pub theory: f64,
-    /// What has been seen to pass.
-    pub practical: Option<f64>,
-    /// Where the figures come from: documented, measured by others, inferred.
-    pub source: String,
-}
-
-/// USB up to 480 Mb/s has no line code to speak of, 5 Gb/s sends 8 bits in 10, faster links 128 in 132.
+/// Line coding: none for USB up to 480 Mb/s, 8b/10b at 5 Gb/s, 128b/132b above.
 pub(super) fn of_link(mbps: f64) -> f64 {
     match mbps {
         mbps if mbps < 5000.0 => mbps / 8.0,
@@ -25,7 +11,7 @@ pub(super) fn of_link(mbps: f64) -> f64 {
     }
 }
 
-/// The ceiling of a bus, as far as it is known.
+/// The ceiling of a bus, where known.
 pub(super) fn of(bus: &Bus, machine: &Machine) -> Option<Ceiling> {
     let documented = |theory: f64| Ceiling { theory, practical: None, source: "documented".to_owned() };
     let measured = |theory: f64, practical: f64, where_: &str| Ceiling {
@@ -53,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_codes_are_taken_off() {
+    fn line_coding_is_subtracted() {
         assert_eq!([12.0, 480.0, 5000.0, 10_000.0].map(of_link), [1.5, 60.0, 500.0, 1212.0]);
     }
 }

@@ -1,14 +1,16 @@
-//! Where a drive hangs: bus, controller, bay, link and driver, read off its path through the device tree.
+//! Bus, controller, bay, link speed and driver of a drive, from its path in `/sys/devices`.
 
 use std::cmp::Ordering;
 
 use super::{
     Drive,
-    topology::{pcie, pcie_max, usb_id},
+    drive::SD_SLOT,
+    link_speed::{pcie, pcie_max, sata_mbps, usb_speed},
+    sysfs_path::{is_pci, is_usb_port, numbered, usb_id},
 };
 use crate::sysroot::Sysroot;
 
-/// Fills in where the drive at `dir` (a path without links) hangs. Returns the directory of its USB device, if it has one.
+/// Sets the location of the drive at `dir` (a path without links). Returns the directory of its USB device, if any.
 pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<String> {
     drive.driver = driver(root, dir);
     let parts: Vec<&str> = dir.split('/').collect();
@@ -25,9 +27,9 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
             Some(lun) if lun != "0" => format!("{port}:{lun}"),
             _ => port,
         });
-        drive.link_mbps = speed(root, &device);
+        drive.link_mbps = usb_speed(root, &device);
         if let Some(hub) = position(|part| numbered(part, "usb")) {
-            drive.bus_mbps = speed(root, &up_to(hub));
+            drive.bus_mbps = usb_speed(root, &up_to(hub));
             drive.controller = Some(usb_id(&parts, hub, drive.bus_mbps));
         }
         return Some(device);
@@ -35,7 +37,7 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
     if let Some(found) = position(|part| part == "mmc_host") {
         let kind = root.word(&format!("{dir}/device/type"));
         drive.bus = Some("mmc".to_owned());
-        drive.bay = Some(if kind.as_deref() == Some("MMC") { "eMMC" } else { "SD slot" }.to_owned());
+        drive.bay = Some(if kind.as_deref() == Some("MMC") { "eMMC" } else { SD_SLOT }.to_owned());
         drive.controller = before(found);
     } else if position(|part| part == "nvme").is_some() {
         drive.bus = Some("nvme".to_owned());
@@ -69,7 +71,7 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
     None
 }
 
-/// An NVMe drive that may be reached over several paths stands below a virtual subsystem; its first controller is real.
+/// Directory of the physical device. A multipath NVMe drive is below a virtual subsystem; its first controller is real.
 pub(super) fn physical(root: &Sysroot, dir: &str) -> String {
     let through_controller = || {
         let (subsystem, name) = dir.rsplit_once('/')?;
@@ -80,7 +82,7 @@ pub(super) fn physical(root: &Sysroot, dir: &str) -> String {
     through_controller().unwrap_or_else(|| dir.to_owned())
 }
 
-/// The driver nearest above the drive that isn't the SCSI disk driver, which every such drive has.
+/// The nearest driver above the drive, other than the generic SCSI disk driver `sd`.
 fn driver(root: &Sysroot, dir: &str) -> Option<String> {
     let mut at = dir;
     while let Some((parent, _)) = at.rsplit_once('/').filter(|(parent, _)| parent.matches('/').count() > 2) {
@@ -92,63 +94,25 @@ fn driver(root: &Sysroot, dir: &str) -> Option<String> {
     None
 }
 
-/// `1-1.3`: bus, then ports from the root hub down.
-pub(super) fn is_usb_port(part: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    part.split_once('-').is_some_and(|(bus, ports)| digits(bus) && ports.split('.').all(digits))
-}
-
-/// `0000:01:00.0`; the domain may be longer.
-pub(super) fn is_pci(part: &str) -> bool {
-    let fields: Vec<&str> = part.split([':', '.']).collect();
-    fields.len() == 4
-        && fields[0].len() >= 4
-        && part.matches('.').count() == 1
-        && fields.iter().all(|field| u32::from_str_radix(field, 16).is_ok())
-}
-
-/// `ata3` for `ata`.
-pub(super) fn numbered(part: &str, kind: &str) -> bool {
-    part.strip_prefix(kind)
-        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// The last number of `0:0:0:1`, the SCSI unit: slots of a card reader share one USB port.
+/// The LUN, last in `0:0:0:1`: slots of a card reader share one USB port.
 fn lun<'a>(parts: &[&'a str]) -> Option<&'a str> {
     let target = parts.iter().rposition(|part| part.starts_with("target"))?;
     parts.get(target + 1)?.rsplit(':').next()
 }
 
-/// What a USB device's link carries, Mb/s. QEMU's hub tells of 12 Mb/s for itself and what hangs on it, and limits neither:
-/// the port that it is plugged into does.
-pub(super) fn speed(root: &Sysroot, dir: &str) -> Option<f64> {
-    let (above, _) = dir.rsplit_once('/')?;
-    let emulated = |dir: &str| root.word(&format!("{dir}/product")).as_deref() == Some("QEMU USB Hub");
-    if emulated(dir) || emulated(above) {
-        return speed(root, above);
-    }
-    root.number(&format!("{dir}/speed")).filter(|speed: &f64| speed.is_finite() && *speed > 0.0)
-}
-
-/// `6.0 Gbps`.
-fn sata_mbps(text: String) -> Option<f64> {
-    let gigabits: f64 = text.strip_suffix("Gbps")?.trim().parse().ok()?;
-    (gigabits.is_finite() && gigabits > 0.0).then_some(gigabits * 1000.0)
-}
-
-/// Puts drives in the order of their buses and bays, numbers by value.
+/// Sorts drives by bus and bay, numbers by value.
 pub(super) fn sort(drives: &mut [Drive]) {
     drives.sort_by(|a, b| {
         let bus = |drive: &Drive| (drive.bus.is_none(), drive.bus.clone(), drive.controller.clone());
         bus(a)
             .cmp(&bus(b))
-            .then_with(|| natural(a.bay.as_deref().unwrap_or(""), b.bay.as_deref().unwrap_or("")))
-            .then_with(|| natural(&a.name, &b.name))
+            .then_with(|| natural_order(a.bay.as_deref().unwrap_or(""), b.bay.as_deref().unwrap_or("")))
+            .then_with(|| natural_order(&a.name, &b.name))
     });
 }
 
-/// The order of names with numbers in them: `1.9` before `1.10`.
-pub fn natural(a: &str, b: &str) -> Ordering {
+/// Natural sort order: `1.9` before `1.10`.
+pub fn natural_order(a: &str, b: &str) -> Ordering {
     let pieces = |text: &str| -> Vec<(u64, String)> {
         let mut pieces: Vec<(u64, String)> = vec![(0, String::new())];
         for c in text.chars() {
@@ -169,40 +133,11 @@ pub fn natural(a: &str, b: &str) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::fixtures::Tree;
-
-    #[test]
-    fn tells_path_components_apart() {
-        assert!(["1-1", "2-1.4.3", "10-2"].iter().all(|part| is_usb_port(part)));
-        assert!(
-            !["1-1.", "1-1:1.0", "usb1", "1", "-1", "fd500000.pcie"].iter().any(|part| is_usb_port(part))
-        );
-        assert!(["0000:01:00.0", "10000:e1:00.0"].iter().all(|part| is_pci(part)));
-        assert!(!["pci0000:00", "1-1.3:1.0", "0:0:0:0", "0000:00:1d"].iter().any(|part| is_pci(part)));
-        assert!(numbered("ata12", "ata") && !numbered("ata", "ata") && !numbered("ata1x", "ata"));
-    }
-
-    #[test]
-    fn an_emulated_hub_is_as_fast_as_its_port() {
-        let mut tree = Tree::new();
-        tree.file("sys/usb1/speed", "480\n");
-        for (device, product) in [("1-1", "QEMU USB Hub"), ("1-1/1-1.1", "Cruzer"), ("1-2", "USB1.1 Hub")] {
-            tree.files(&format!("sys/usb1/{device}"), &[("speed", "12\n"), ("product", product)]);
-        }
-        let of = |device: &str| speed(&tree.sysroot(), &format!("/sys/usb1/{device}"));
-        assert_eq!([of("1-1"), of("1-1/1-1.1"), of("1-2")], [Some(480.0), Some(480.0), Some(12.0)]);
-    }
 
     #[test]
     fn bays_sort_by_number() {
         let mut bays = ["1.10", "1.2", "2", "1.2.1", "1", "SD slot"];
-        bays.sort_by(|a, b| natural(a, b));
+        bays.sort_by(|a, b| natural_order(a, b));
         assert_eq!(bays, ["SD slot", "1", "1.2", "1.2.1", "1.10", "2"]);
-    }
-
-    #[test]
-    fn links_have_their_speed() {
-        assert_eq!(sata_mbps("6.0 Gbps".to_owned()), Some(6000.0));
-        assert_eq!(sata_mbps("<unknown>".to_owned()), None);
     }
 }

@@ -1,85 +1,98 @@
-//! Drives and what stands on them, as values.
+//! Drives, their partitions, filesystems and mounts, as values.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Card, Medium, Queue, Usb};
+use super::{Card, Queue, Usb};
 use crate::sysroot::Space;
 use crate::units::Health;
 
-/// A drive: a whole block device with something real behind it (no loop, ram, zram, md, dm).
+/// A drive: a whole block device with hardware behind it (no loop, ram, zram, md, dm).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Drive {
-    /// The kernel's name of today: `sda`, `mmcblk0`, `nvme0n1`, `vda`. An accident of boot order.
+    /// Current kernel name: `sda`, `mmcblk0`, `nvme0n1`, `vda`. Not stable across boots.
     pub name: String,
     /// Device number of the whole drive (major, minor).
     pub device: (u32, u32),
-    /// Vendor, where told.
+    /// Vendor, where reported.
     pub vendor: Option<String>,
-    /// Model, where told.
+    /// Model, where reported.
     pub model: Option<String>,
-    /// Serial number, where told.
+    /// Serial number, where reported.
     pub serial: Option<String>,
-    /// Another drive here has the same serial.
+    /// Another drive of this machine has the same serial.
     pub shared_serial: bool,
-    /// World-wide name (SD and eMMC: the CID), where told.
+    /// World-wide name (SD and eMMC: the CID), where reported.
     pub wwid: Option<String>,
     /// The physical port: USB port path `1.3`, `SD slot`, `ata-2`, PCI address.
     pub bay: Option<String>,
-    /// What people named that port.
+    /// Name given to that port with `drivebench bay name`.
     pub bay_name: Option<String>,
-    /// What links it: `usb`, `mmc`, `nvme`, `ata`, `virtio`, `scsi`.
+    /// Bus type: `usb`, `mmc`, `nvme`, `ata`, `virtio`, `scsi`.
     pub bus: Option<String>,
-    /// The one bus among its kind, by an address that outlives a boot: `3f980000.usb-usbv2`, `0000:00:17.0`.
+    /// Address of the controller, stable across boots: `3f980000.usb-usbv2`, `0000:00:17.0`.
     pub controller: Option<String>,
-    /// The nearest of the inventory's buses above it, by its id.
+    /// Id of the nearest bus above it.
     pub upstream: Option<String>,
-    /// What all drives of the bus share, Mb/s (10^6 bits), where told.
+    /// Speed that all drives of the bus share, Mb/s (10^6 bits), where reported.
     pub bus_mbps: Option<f64>,
-    /// Negotiated link speed in Mb/s (10^6 bits), where told.
+    /// Negotiated link speed, Mb/s (10^6 bits), where reported.
     pub link_mbps: Option<f64>,
-    /// The most this link could be by what drive and port say, Mb/s, where told.
+    /// Highest link speed that drive and port support, Mb/s, where reported.
     pub link_max_mbps: Option<f64>,
     /// Kernel driver: `uas`, `usb-storage`, `mmcblk`, `nvme`, `virtio_blk`.
     pub driver: Option<String>,
     /// Size in sectors of 512 bytes.
     pub sectors: u64,
-    /// Smallest unit that can be addressed, bytes.
+    /// Logical block size, bytes.
     pub logical_block: u32,
-    /// Smallest unit it writes without reading first, bytes.
+    /// Physical block size, bytes: smaller writes need a read first.
     pub physical_block: u32,
-    /// Says it rotates; not to be trusted behind a USB bridge.
+    /// The kernel's `rotational` flag; unreliable behind a USB bridge.
     pub rotational: bool,
-    /// What it is believed to keep its data on.
+    /// Media type, inferred from bus, name and SCSI pages.
     pub medium: Medium,
-    /// Says its medium can be removed.
+    /// The kernel's `removable` flag.
     pub removable: bool,
     /// Write-protected.
     pub read_only: bool,
-    /// How the kernel talks to it.
+    /// Request queue settings.
     pub queue: Queue,
-    /// What a USB drive or its bridge says of itself.
+    /// What a USB drive or its bridge reports.
     pub usb: Option<Usb>,
-    /// What an SD card or eMMC says of itself.
+    /// What an SD card or eMMC reports.
     pub card: Option<Card>,
-    /// Its state and wear, as far as it was asked.
+    /// State and wear, where they were read.
     pub health: Option<Health>,
-    /// Bytes that drivebench has written to it, by the store's records; none where they weren't read.
+    /// Bytes that drivebench has written to it, from the store's records; none if those weren't read.
     pub drivebench_wrote: Option<u64>,
-    /// What stands on the whole drive, where it has no partitions.
+    /// Content of the whole drive, where it has no partitions.
     #[serde(flatten)]
     pub content: Content,
     /// Partitions in the order of their start.
     pub partitions: Vec<Partition>,
-    /// What the kernel has built on the whole drive or a partition: `md0`, `dm-1`.
+    /// Kernel devices built on the drive or a partition: `md0`, `dm-1`.
     pub holders: Vec<String>,
+}
+
+/// Type of storage media.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Medium {
+    /// Rotating disks.
+    Rotating,
+    /// Flash: SSD, stick, card.
+    Flash,
+    /// No reliable source reports it.
+    #[default]
+    Unknown,
 }
 
 /// A partition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Partition {
-    /// The kernel's name of today.
+    /// Current kernel name.
     pub name: String,
     /// Device number (major, minor).
     pub device: (u32, u32),
@@ -87,12 +100,12 @@ pub struct Partition {
     pub start: u64,
     /// Size in sectors of 512 bytes.
     pub sectors: u64,
-    /// What stands on it.
+    /// Its content.
     #[serde(flatten)]
     pub content: Content,
 }
 
-/// What stands on a block device, as far as udev's database or a mount tells.
+/// Content of a block device, from udev's database or a mount.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Content {
@@ -102,29 +115,29 @@ pub struct Content {
     pub label: Option<String>,
     /// Its UUID.
     pub uuid: Option<String>,
-    /// Bytes of its blocks, the smallest it writes, where told.
+    /// Block size of the filesystem, bytes, where reported.
     pub block_size: Option<u32>,
 }
 
-/// A block device made of others.
+/// A block device built on others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Layer {
-    /// The kernel's name of today: `md0`, `dm-1`; the UUID where btrfs spans several drives.
+    /// Current kernel name: `md0`, `dm-1`; the UUID for btrfs on several drives.
     pub name: String,
-    /// Its name among people, where it has one: `vg-home`, `cryptroot`.
+    /// Device-mapper name, where it has one: `vg-home`, `cryptroot`.
     pub alias: Option<String>,
     /// Device number (major, minor); btrfs has none: (0, 0).
     pub device: (u32, u32),
-    /// `raid1` and so on, `crypt`, `lvm`, `dm`, `bcache`, `btrfs`, `partition`.
+    /// `raid1` and other levels, `crypt`, `lvm`, `dm`, `bcache`, `btrfs`, `partition`.
     pub kind: String,
-    /// The kernel's names of what it is made of: drives, partitions or other layers.
+    /// Kernel names of its members: drives, partitions or other layers.
     pub members: Vec<String>,
     /// Size in sectors of 512 bytes.
     pub sectors: u64,
-    /// Smallest unit that can be addressed, bytes.
+    /// Logical block size, bytes.
     pub logical_block: u32,
-    /// What stands on it.
+    /// Its content.
     #[serde(flatten)]
     pub content: Content,
 }
@@ -135,21 +148,29 @@ pub struct Layer {
 pub struct Mount {
     /// Where it is mounted.
     pub path: String,
-    /// Which directory of the filesystem is mounted there; `/` but for bind mounts and subvolumes.
+    /// Directory of the filesystem that is mounted there; `/` except for bind mounts and subvolumes.
     pub root: String,
-    /// What is mounted, such as `/dev/sda1`.
+    /// Source device, such as `/dev/sda1`.
     pub source: String,
     /// Filesystem type.
     pub filesystem: String,
-    /// Options, of the mount and of the filesystem.
+    /// Mount and filesystem options.
     pub options: Vec<String>,
     /// Device number (major, minor) that `stat` reports for files on it; btrfs and overlays have numbers of their own.
     pub device: (u32, u32),
-    /// Its size and what is free of it.
+    /// Size and free space.
     pub space: Option<Space>,
 }
 
+/// The bay of an SD card.
+pub(super) const SD_SLOT: &str = "SD slot";
+
 impl Drive {
+    /// Whether it is a card in an SD slot.
+    pub fn in_sd_slot(&self) -> bool {
+        self.bay.as_deref() == Some(SD_SLOT)
+    }
+
     /// Size, bytes.
     pub fn bytes(&self) -> u64 {
         self.sectors.saturating_mul(512)

@@ -1,4 +1,4 @@
-//! Ten thousand damaged trees, the same each time: none makes reading panic, hang, or look outside.
+//! Ten thousand damaged trees, the same each time: reading never panics, hangs, or leaves the tree.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use crate::{
 const ON_DISK: u64 = 1_000;
 const IN_MEMORY: u64 = 9_000;
 
-/// Texts that numbers, lists and records might trip over.
+/// Texts that number, list and record parsers might fail on.
 const TEXTS: [&str; 16] = [
     "",
     "0",
@@ -51,15 +51,15 @@ const LINKS: [&str; 9] = [
     "missing",
 ];
 
-/// A tree and where its parts are put while something else stands for them.
-struct Patient {
+/// A tree, and where damaged parts of it are kept until they are restored.
+struct Victim {
     tree: fixtures::Tree,
     paths: Vec<PathBuf>,
     aside: PathBuf,
     secret: PathBuf,
 }
 
-impl Patient {
+impl Victim {
     fn new(build: fn() -> fixtures::Tree) -> Self {
         let tree = build();
         let (secret, aside) = (tree.outside().join("SECRET"), tree.outside().join("aside"));
@@ -71,12 +71,12 @@ impl Patient {
         Self { tree, paths, aside, secret }
     }
 
-    /// Damages the tree, looks, and mends it.
-    fn suffer(&self, random: &mut Xoshiro256PlusPlus, look: impl FnOnce(&fixtures::Tree)) {
+    /// Damages the tree, runs `check`, and restores it.
+    fn damage(&self, random: &mut Xoshiro256PlusPlus, check: impl FnOnce(&fixtures::Tree)) {
         let mut done: Vec<&Path> = Vec::new();
         for _ in 0..random.random_range(1..=8) {
             let path = self.paths.choose(random).expect("a tree").as_path();
-            // What a link on the way or a missing directory hides is left alone: it may be another's, or outside.
+            // Skips what is behind a link or a missing directory: it may be outside the tree.
             let reached = path.parent().and_then(|parent| parent.canonicalize().ok());
             if reached.as_deref() == path.parent()
                 && fs::rename(path, self.aside.join(done.len().to_string())).is_ok()
@@ -85,10 +85,10 @@ impl Patient {
                 done.push(path);
             }
         }
-        look(&self.tree);
+        check(&self.tree);
         for (n, path) in done.iter().enumerate().rev() {
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
-            fs::rename(self.aside.join(n.to_string()), path).expect("mends");
+            fs::rename(self.aside.join(n.to_string()), path).expect("restores");
         }
     }
 
@@ -113,7 +113,7 @@ fn entries(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Names the case when it fails.
+/// Prints the case if it fails.
 struct Case(u64, &'static str);
 
 impl Drop for Case {
@@ -124,11 +124,11 @@ impl Drop for Case {
     }
 }
 
-fn look(root: &Sysroot) {
+fn check(root: &Sysroot) {
     let inventory = Inventory::read(root);
     let findings = inventory.findings();
     for mount in &inventory.mounts {
-        inventory.under_mount(mount);
+        inventory.stack_of_mount(mount);
     }
     for drive in &inventory.drives {
         assert!(!drive.label().is_empty() && !drive.identity().is_empty());
@@ -145,12 +145,12 @@ fn look(root: &Sysroot) {
 
 #[test]
 fn a_thousand_damaged_trees_on_disk() {
-    let patients = fixtures::ALL.map(|(name, build)| (name, Patient::new(build)));
+    let victims = fixtures::ALL.map(|(name, build)| (name, Victim::new(build)));
     for n in 0..ON_DISK {
-        let (name, patient) = &patients[n as usize % patients.len()];
+        let (name, victim) = &victims[n as usize % victims.len()];
         let case = Case(n, name);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(case.0);
-        patient.suffer(&mut random, |tree| look(&tree.sysroot()));
+        victim.damage(&mut random, |tree| check(&tree.sysroot()));
     }
 }
 
@@ -158,7 +158,7 @@ fn a_thousand_damaged_trees_on_disk() {
 fn nine_thousand_damaged_trees_in_memory() {
     let archives = fixtures::ALL.map(|(name, build)| {
         let tree = build();
-        let root = tree.sysroot().watching();
+        let root = tree.sysroot().recording();
         Inventory::read(&root);
         (name, Archive::of(&root))
     });
@@ -175,7 +175,7 @@ fn nine_thousand_damaged_trees_in_memory() {
             let path = paths.choose(&mut random).expect("a tree");
             archive.damage(path, substitute(&mut random));
         }
-        look(&Sysroot::archive(archive));
+        check(&Sysroot::archive(archive));
     }
 }
 

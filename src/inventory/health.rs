@@ -1,24 +1,25 @@
-//! What is known of drives' lives: their own words together, and how others' fared.
+//! Published failure rates of drives, and reasons why health is unknown.
 
 use super::{Drive, Inventory, Medium};
 
-/// How drives of a kind fared elsewhere: a prior, no forecast for one drive.
+/// Published annual failure rate of a kind of drive; no forecast for one drive.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prior {
-    /// What it is about: `hard disks`.
+pub struct FailureRate {
+    /// Kind of drive: `hard disks`.
     pub kind: &'static str,
-    /// Share that failed in a year.
+    /// Share that failed per year.
     pub annual: f64,
-    /// Where that was seen.
+    /// Source.
     pub source: &'static str,
 }
 
-const DISKS: Prior = Prior { kind: "hard disks", annual: 0.0157, source: "Backblaze, 2024" };
-const SSDS: Prior = Prior { kind: "SSDs", annual: 0.009, source: "Backblaze, all years to mid-2023" };
+const DISKS: FailureRate = FailureRate { kind: "hard disks", annual: 0.0157, source: "Backblaze, 2024" };
+const SSDS: FailureRate =
+    FailureRate { kind: "SSDs", annual: 0.009, source: "Backblaze, all years to mid-2023" };
 
 impl Drive {
-    /// How its like fared in a datacentre; none for sticks, cards and what nobody counted.
-    pub fn prior(&self) -> Option<Prior> {
+    /// Failure rate of this kind of drive in a data centre; none for sticks, cards and kinds without published data.
+    pub fn failure_rate(&self) -> Option<FailureRate> {
         match (self.medium, self.bus.as_deref()) {
             (Medium::Rotating, _) => Some(DISKS),
             (Medium::Flash, Some("ata" | "nvme" | "scsi")) => Some(SSDS),
@@ -29,7 +30,7 @@ impl Drive {
 }
 
 impl Inventory {
-    /// Why drives' health isn't known, each reason with the drives it holds for.
+    /// Reasons why health is unknown, each with its drives.
     pub fn unknown_health(&self) -> Vec<(&str, Vec<&str>)> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for drive in &self.drives {

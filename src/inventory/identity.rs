@@ -1,14 +1,14 @@
-//! Names that follow a drive when it moves: vendor, model, serial, world-wide name.
+//! Vendor, model, serial and world-wide name of a drive, and the identity made from them.
 
 use std::collections::HashMap;
 
 use super::Drive;
 use crate::sysroot::{
     Sysroot,
-    serial_number::{is_made_up, is_serial},
+    serial_number::{is_placeholder, is_serial},
 };
 
-/// Fills in who the drive at `dir` is. `usb` is the directory of its USB device, if it has one.
+/// Sets vendor, model, serial and WWN of the drive at `dir`. `usb` is the directory of its USB device, if any.
 pub(super) fn read(
     root: &Sysroot,
     dir: &str,
@@ -19,18 +19,18 @@ pub(super) fn read(
     let device = |file: &str| root.word(&format!("{dir}/device/{file}"));
     let of_usb = |file: &str| usb.and_then(|usb| root.word(&format!("{usb}/{file}")));
     let of_udev = |key: &str| udev.get(key).map(|text| text.replace('_', " ").trim().to_owned());
-    let told = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let non_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
 
-    // libata says ATA where the maker should stand, and PCI's numbers are no names.
+    // libata reports "ATA" as vendor, PCI a number.
     drive.vendor = device("vendor")
         .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
         .or_else(|| of_usb("manufacturer"))
-        .or_else(|| told(of_udev("ID_VENDOR")))
+        .or_else(|| non_empty(of_udev("ID_VENDOR")))
         .or_else(|| drive.card.as_ref()?.maker.clone());
     drive.model = device("model")
         .or_else(|| (drive.bus.as_deref() == Some("mmc")).then(|| device("name")).flatten())
         .or_else(|| of_usb("product"))
-        .or_else(|| told(of_udev("ID_MODEL")));
+        .or_else(|| non_empty(of_udev("ID_MODEL")));
     drive.serial =
         [of_usb("serial"), unit_serial(root, dir), device("serial"), root.word(&format!("{dir}/serial"))]
             .into_iter()
@@ -48,7 +48,7 @@ fn unit_serial(root: &Sysroot, dir: &str) -> Option<String> {
     Some(serial.trim().to_owned())
 }
 
-/// Marks drives whose serial isn't theirs alone.
+/// Marks drives with the same serial as another drive.
 pub(super) fn mark_shared_serials(drives: &mut [Drive]) {
     let mut seen: HashMap<String, u32> = HashMap::new();
     for serial in drives.iter().filter_map(|drive| drive.serial.clone()) {
@@ -60,7 +60,7 @@ pub(super) fn mark_shared_serials(drives: &mut [Drive]) {
 }
 
 impl Drive {
-    /// The drive for people: `Cruzer Blade 4C530001 in bay 1.1`, `virtio drive vda (no serial)`.
+    /// Model, serial and, for USB, bay: `Cruzer Blade 4C530001 in bay 1.1`, `virtio drive vda (no serial)`.
     pub fn label(&self) -> String {
         let mut label = match (&self.model, &self.bus) {
             (Some(model), _) => model.clone(),
@@ -73,39 +73,39 @@ impl Drive {
         }
         match (self.bus.as_deref(), &self.bay) {
             (Some("usb"), Some(bay)) => label += &format!(" in bay {bay}"),
-            (Some("mmc"), Some(bay)) if bay == "SD slot" => label += " in the SD slot",
+            (Some("mmc"), _) if self.in_sd_slot() => label += " in the SD slot",
             (_, Some(bay)) if self.serial.is_none() && self.model.is_some() => label += &format!(" at {bay}"),
             _ => {}
         }
         label
     }
 
-    /// What the drive is kept under: serial, world-wide name or CID, and its size; where the serial is missing, made
-    /// up, or another drive here has it too, also where it hangs. Stable between boots; only with its own serial does it
-    /// follow the drive to another bay.
+    /// Key of the drive in records: serial, world-wide name or CID, and size. If the serial is missing, a placeholder or
+    /// shared with another drive, the bay is part of the key. Stable across boots; with a unique serial also across bays.
     pub fn identity(&self) -> String {
-        if let Some(name) = self.own_name() {
+        if let Some(name) = self.unique_id() {
             return format!("{name}+{}", self.sectors);
         }
         let name = self.serial.as_ref().or(self.wwid.as_ref()).map_or("unnamed", String::as_str);
         format!("{name}+{}@{}", self.sectors, self.full_bay())
     }
 
-    /// A serial or CID that is its own, so that it is known in another bay too.
-    pub fn own_name(&self) -> Option<&String> {
-        let own_serial = self.serial.as_ref().filter(|serial| !self.shared_serial && !is_made_up(serial));
+    /// A serial or CID that no other drive has, so that the drive is recognised in any bay.
+    pub fn unique_id(&self) -> Option<&String> {
+        let unique_serial =
+            self.serial.as_ref().filter(|serial| !self.shared_serial && !is_placeholder(serial));
         let cid = self.wwid.as_ref().filter(|_| self.bus.as_deref() == Some("mmc"));
-        cid.or(own_serial)
+        cid.or(unique_serial)
     }
 
-    /// Model and serial, wherever it is: `Cruzer Blade 4C530001`.
-    pub fn name_for_people(&self) -> String {
+    /// Model and serial, without the bay: `Cruzer Blade 4C530001`.
+    pub fn model_and_serial(&self) -> String {
         let words = [self.model.as_deref(), self.serial.as_deref()];
         let words: Vec<&str> = words.into_iter().flatten().collect();
         if words.is_empty() { self.identity() } else { words.join(" ") }
     }
 
-    /// The bay with its controller, unlike [`Drive::bay`] never the same for two drives.
+    /// The bay with its controller: unlike [`Drive::bay`] unique on the machine.
     pub fn full_bay(&self) -> String {
         match (&self.controller, &self.bay) {
             (Some(controller), Some(bay)) if controller != bay => format!("{controller}-{bay}"),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_serial_names_a_drive_wherever_it_is() {
+    fn a_unique_serial_identifies_a_drive_in_any_bay() {
         let moved = Drive { bay: Some("1.4".to_owned()), name: "sdq".to_owned(), ..stick() };
         assert_eq!(stick().identity(), "4C530001+121077760");
         assert_eq!(stick().identity(), moved.identity());
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn twins_and_the_nameless_are_told_apart_by_bay() {
+    fn drives_without_a_unique_serial_are_identified_by_bay() {
         let mut drives =
             [stick(), Drive { bay: Some("1.2".to_owned()), ..stick() }, Drive { serial: None, ..stick() }];
         mark_shared_serials(&mut drives);
@@ -157,23 +157,23 @@ mod tests {
     }
 
     #[test]
-    fn repeated_characters_are_no_serial() {
+    fn a_repeated_character_is_no_serial() {
         assert!(is_serial("4C530001") && is_serial("overlayblk"));
         assert!(!is_serial("") && !is_serial("000000000000") && !is_serial("."));
     }
 
     #[test]
-    fn made_up_serials_are_seen() {
+    fn placeholder_serials_are_recognised() {
         for serial in ["0123456789ABCDEF", "123456789012", "abcdef", "000000000033", "000000001"] {
-            assert!(is_made_up(serial), "{serial}");
+            assert!(is_placeholder(serial), "{serial}");
         }
         for serial in ["4C530001", "12345", "S6PUNX0R123456A", "1234567890AC", "00000012345"] {
-            assert!(!is_made_up(serial), "{serial}");
+            assert!(!is_placeholder(serial), "{serial}");
         }
     }
 
     #[test]
-    fn drives_that_tell_nothing_have_a_label() {
+    fn drives_without_model_or_serial_have_a_label() {
         let drive = Drive { name: "vda".to_owned(), bus: Some("virtio".to_owned()), ..Drive::default() };
         assert_eq!(drive.label(), "virtio drive vda (no serial)");
         assert_eq!(Drive { bus: None, ..drive }.label(), "drive vda (no serial)");

@@ -1,4 +1,4 @@
-//! What lsblk told of filesystems when a machine was captured, for where udev's database tells nothing.
+//! Filesystems from lsblk's output in an archive, used where udev's database has none.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use serde::Deserialize;
 use super::{Content, Drive, Layer, mounts::parse_device};
 use crate::sysroot::Sysroot;
 
-/// Where an archive keeps it.
+/// Path of lsblk's output in an archive.
 pub const LSBLK: &str = "/drivebench/lsblk.json";
 
 #[derive(Deserialize)]
-struct Answer {
+struct Output {
     blockdevices: Vec<Device>,
 }
 
@@ -26,10 +26,10 @@ struct Device {
     children: Vec<Device>,
 }
 
-/// Fills in what stands on block devices.
+/// Sets the content of block devices.
 pub(super) fn fill(root: &Sysroot, drives: &mut [Drive], layers: &mut [Layer]) {
-    let told = root.long_text(LSBLK).map(|text| parse(&text)).unwrap_or_default();
-    if told.is_empty() {
+    let contents = root.long_text(LSBLK).map(|text| parse(&text)).unwrap_or_default();
+    if contents.is_empty() {
         return;
     }
     let parts = drives.iter_mut().flat_map(|drive| {
@@ -37,24 +37,24 @@ pub(super) fn fill(root: &Sysroot, drives: &mut [Drive], layers: &mut [Layer]) {
         parts.chain([(drive.device, &mut drive.content)])
     });
     for (device, content) in parts.chain(layers.iter_mut().map(|layer| (layer.device, &mut layer.content))) {
-        if let Some(more) = told.get(&device).filter(|_| content.filesystem.is_none()) {
+        if let Some(more) = contents.get(&device).filter(|_| content.filesystem.is_none()) {
             *content = Content { block_size: content.block_size, ..more.clone() };
         }
     }
 }
 
 fn parse(text: &str) -> HashMap<(u32, u32), Content> {
-    let mut told = HashMap::new();
-    let mut waiting =
-        serde_json::from_str::<Answer>(text).map(|answer| answer.blockdevices).unwrap_or_default();
-    while let Some(device) = waiting.pop() {
+    let mut contents = HashMap::new();
+    let mut pending =
+        serde_json::from_str::<Output>(text).map(|output| output.blockdevices).unwrap_or_default();
+    while let Some(device) = pending.pop() {
         if let Some(number) = device.number.as_deref().and_then(parse_device) {
             let Device { fstype: filesystem, label, uuid, .. } = device;
-            told.insert(number, Content { filesystem, label, uuid, block_size: None });
+            contents.insert(number, Content { filesystem, label, uuid, block_size: None });
         }
-        waiting.extend(device.children);
+        pending.extend(device.children);
     }
-    told
+    contents
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use crate::inventory::fixtures;
 
     /// From lsblk 2.38.1 on a virtual machine, its drive renamed.
-    const ANSWER: &str = r#"{
+    const OUTPUT: &str = r#"{
    "blockdevices": [
       {"name":"sda", "maj:min":"8:0", "fstype":null, "label":null, "uuid":null,
          "children": [
@@ -73,15 +73,15 @@ mod tests {
 }"#;
 
     #[test]
-    fn where_udev_is_silent_lsblk_speaks() {
+    fn lsblk_is_used_where_udev_has_no_filesystem() {
         let mut tree = fixtures::pi_zero();
-        tree.file("drivebench/lsblk.json", ANSWER);
+        tree.file("drivebench/lsblk.json", OUTPUT);
         let label = |tree: &fixtures::Tree| {
             let inventory = tree.inventory();
             let sda = inventory.drives.iter().find(|drive| drive.name == "sda").expect("sda");
             sda.partitions[0].content.label.clone()
         };
-        assert_eq!(label(&tree).as_deref(), Some("media 1"), "udev knows");
+        assert_eq!(label(&tree).as_deref(), Some("media 1"), "from udev");
         tree.file("run/udev/data/b8:1", "");
         assert_eq!(label(&tree).as_deref(), Some("old"));
         tree.file("drivebench/lsblk.json", "{");

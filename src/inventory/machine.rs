@@ -1,20 +1,20 @@
-//! The computer: board, kernel, processors, memory, and what holds its processors back.
+//! The computer: board, kernel, processors, memory, temperature and throttling.
 
 use serde::{Deserialize, Serialize};
 
-use super::device_path::numbered;
+use super::sysfs_path::numbered;
 use crate::sysroot::{Sysroot, printable};
 
 /// The computer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
-    /// The drives are modelled: this is a machine of the lab, and this is the scenario that it plays.
+    /// Scenario of the lab, where this is a virtual machine with modelled drives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lab: Option<String>,
-    /// Board or product name, where one is told: `Raspberry Pi Zero 2 W Rev 1.0`.
+    /// Board or product name, where reported: `Raspberry Pi Zero 2 W Rev 1.0`.
     pub board: Option<String>,
-    /// Names the device tree has for it, the most special first: `raspberrypi,4-model-b`.
+    /// `compatible` names in the device tree, most specific first: `raspberrypi,4-model-b`.
     pub compatible: Vec<String>,
     /// System on chip, `bcm2711`, or the processor's name.
     pub soc: Option<String>,
@@ -32,15 +32,15 @@ pub struct Machine {
     pub governor: Option<String>,
     /// Hottest thermal zone, degrees Celsius.
     pub temperature: Option<f64>,
-    /// Raspberry Pi firmware's `get_throttled` bits, where told.
+    /// `get_throttled` bits of the Raspberry Pi firmware, where available.
     pub throttled: Option<u32>,
-    /// Times the processors were throttled for heat since start, where the kernel counts (x86).
+    /// Thermal throttling events since boot, where the kernel counts them (x86).
     pub throttle_events: Option<u64>,
-    /// What the USB ports may draw in all, mA, where known.
+    /// Current limit of all USB ports together, mA, where known.
     pub usb_budget_ma: Option<u32>,
 }
 
-/// What makers leave in the product name of boards they didn't name.
+/// Placeholder product names of unnamed boards.
 const PLACEHOLDERS: [&str; 5] = [
     "To Be Filled By O.E.M.",
     "System Product Name",
@@ -51,7 +51,7 @@ const PLACEHOLDERS: [&str; 5] = [
 
 pub(super) fn read(root: &Sysroot) -> Machine {
     let compatible = compatible(root);
-    let machine = Machine {
+    Machine {
         lab: lab(root),
         board: board(root),
         soc: soc(root, &compatible),
@@ -66,13 +66,10 @@ pub(super) fn read(root: &Sysroot) -> Machine {
         throttled: throttled(root),
         throttle_events: throttle_events(root),
         usb_budget_ma: None,
-    };
-    let strong = root.bytes("/proc/device-tree/chosen/power/usb_max_current_enable");
-    let usb_budget_ma = machine.usb_budget(strong == Some(vec![0, 0, 0, 1]));
-    Machine { usb_budget_ma, ..machine }
+    }
 }
 
-/// The lab tells its machines on the kernel's command line.
+/// The lab passes the scenario on the kernel's command line.
 fn lab(root: &Sysroot) -> Option<String> {
     let line = root.text("/proc/cmdline")?;
     line.split_whitespace().find_map(|word| word.strip_prefix("lab.scenario=").map(str::to_owned))
@@ -83,7 +80,7 @@ fn compatible(root: &Sysroot) -> Vec<String> {
     bytes.split(|byte| *byte == 0).map(printable).filter(|name| !name.is_empty()).collect()
 }
 
-/// The last name in the device tree is the chip's; a PC's processor names itself.
+/// The chip is the last name in the device tree; on PCs the processor's model name.
 fn soc(root: &Sysroot, compatible: &[String]) -> Option<String> {
     if let Some((_, chip)) = compatible.last().and_then(|name| name.split_once(',')) {
         return Some(chip.to_owned());
@@ -93,7 +90,7 @@ fn soc(root: &Sysroot, compatible: &[String]) -> Option<String> {
     Some(name.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// One count a core; the package's is the same events again.
+/// Sum over cores; the package counter counts the same events.
 fn throttle_events(root: &Sysroot) -> Option<u64> {
     let cpus = root.list("/sys/devices/system/cpu").into_iter().filter(|name| numbered(name, "cpu"));
     let count = |cpu: String| {
@@ -117,7 +114,7 @@ fn board(root: &Sysroot) -> Option<String> {
 }
 
 fn arch(root: &Sysroot) -> String {
-    // The file is new in Linux 6.1.
+    // This file exists since Linux 6.1.
     root.word("/proc/sys/kernel/arch")
         .or_else(|| root.is_live().then(|| rustix::system::uname().machine().to_string_lossy().into_owned()))
         .unwrap_or_default()
@@ -133,7 +130,7 @@ fn cpus(root: &Sysroot) -> u32 {
     root.word("/sys/devices/system/cpu/online").map_or(0, |list| count_list(&list))
 }
 
-/// How many numbers a kernel list such as `0-3,6` names.
+/// Number of entries in a kernel list such as `0-3,6`.
 fn count_list(list: &str) -> u32 {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -150,7 +147,7 @@ pub(crate) fn memory(root: &Sysroot, key: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The governors of all processors, each named once.
+/// The governors of all processors, without duplicates.
 pub(super) fn governor(root: &Sysroot) -> Option<String> {
     let policies = "/sys/devices/system/cpu/cpufreq";
     let mut governors: Vec<String> = root
@@ -163,7 +160,7 @@ pub(super) fn governor(root: &Sysroot) -> Option<String> {
     (!governors.is_empty()).then(|| governors.join(", "))
 }
 
-/// The hottest thermal zone, degrees Celsius. Sensors that aren't there read as absurd values.
+/// The hottest thermal zone, degrees Celsius. Missing sensors read as impossible values.
 pub(crate) fn temperature(root: &Sysroot) -> Option<f64> {
     let zones = "/sys/class/thermal";
     root.list(zones)
@@ -175,8 +172,8 @@ pub(crate) fn temperature(root: &Sysroot) -> Option<f64> {
         .map(|milli| f64::from(milli) / 1000.0)
 }
 
-/// The Raspberry Pi firmware's `get_throttled`, hexadecimal. Its node has another path on each board,
-/// the driver's link to it has not.
+/// The Raspberry Pi firmware's `get_throttled`, hexadecimal. The path of the node depends on the board; the driver
+/// links to it.
 pub(crate) fn throttled(root: &Sysroot) -> Option<u32> {
     let driver = "/sys/bus/platform/drivers/raspberrypi-firmware";
     let mut nodes: Vec<String> = root.list(driver).iter().map(|node| format!("{driver}/{node}")).collect();
@@ -187,7 +184,7 @@ pub(crate) fn throttled(root: &Sysroot) -> Option<u32> {
     }
 }
 
-/// Mainline kernels show one bit of it, in the same place: undervoltage since they last looked.
+/// Mainline kernels report one bit of it: undervoltage since their last poll.
 fn undervoltage_alarm(root: &Sysroot) -> Option<u32> {
     let sensors = "/sys/class/hwmon";
     let is_pi =
@@ -211,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_the_lab_says_so() {
+    fn a_lab_machine_is_recognised() {
         let mut tree = Tree::new();
         tree.file("proc/cmdline", "quiet lab.scenario=pi-zero,8-times-as-fast console=ttyS0\n");
         assert_eq!(lab(&tree.sysroot()).as_deref(), Some("pi-zero,8-times-as-fast"));
@@ -220,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn names_a_pc_by_its_maker_once() {
+    fn the_vendor_of_a_pc_is_not_repeated() {
         let mut tree = Tree::new();
         tree.files("sys/class/dmi/id", &[("product_name", "HP ProLiant\n"), ("sys_vendor", "HP\n")]);
         assert_eq!(board(&tree.sysroot()).as_deref(), Some("HP ProLiant"));
@@ -236,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_out_what_no_sensor_says() {
+    fn impossible_temperatures_are_left_out() {
         let mut tree = Tree::new();
         assert_eq!(temperature(&tree.sysroot()), None);
         tree.files(
@@ -253,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_governors_are_all_named() {
+    fn different_governors_are_all_listed() {
         let mut tree = Tree::new();
         assert_eq!(governor(&tree.sysroot()), None);
         tree.files(

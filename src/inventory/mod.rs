@@ -1,9 +1,10 @@
-//! What is here: machine, buses, bays, drives, filesystems. Reads a *sysroot* (`/` or a captured tree).
+//! Inventory: machine, buses, bays, drives, filesystems, read from a *sysroot* (`/` or a captured tree).
 
 mod bays;
 mod block_stack;
 mod blocks;
 mod boards;
+mod bus;
 mod capture;
 mod card;
 mod ceilings;
@@ -16,12 +17,14 @@ pub(crate) mod fixtures;
 mod fuzz;
 mod health;
 mod identity;
+mod link_speed;
 mod lsblk;
 pub(crate) mod machine;
 mod media_type;
 mod mounts;
 mod network;
 mod queue_limits;
+mod sysfs_path;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -33,47 +36,46 @@ use crate::sysroot::Sysroot;
 use topology::Topology;
 
 pub use bays::{BayError, Bays};
-pub use block_stack::{Block, Under};
-pub use capture::look_around;
+pub use block_stack::{Block, BlockStack};
+pub use bus::{Bus, BusKind, Ceiling};
+pub use capture::read_extra_files;
 pub use card::Card;
-pub use ceilings::Ceiling;
-pub use device_path::natural;
-pub use drive::{Content, Drive, Layer, Mount, Partition};
-pub use findings::Finding;
-pub use health::Prior;
+pub use device_path::natural_order;
+pub use drive::{Content, Drive, Layer, Medium, Mount, Partition};
+pub use findings::{Code, Finding};
+pub use health::FailureRate;
 pub use lsblk::LSBLK;
 pub use machine::Machine;
-pub use media_type::Medium;
 pub use mounts::SPACE;
 pub use network::NetworkPort;
 pub use queue_limits::Queue;
-pub use topology::{Bus, BusKind};
 pub use usb::Usb;
 
-/// What is here.
+/// Machine, buses, drives, network ports and filesystems.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Inventory {
     /// The computer.
     pub machine: Machine,
-    /// Links that drives and network ports share, each after the one it hangs on.
+    /// Links that drives and network ports share, each after the one above it.
     pub buses: Vec<Bus>,
-    /// Drives in the order of their buses and bays.
+    /// Drives, sorted by bus and bay.
     pub drives: Vec<Drive>,
-    /// Network ports with hardware behind them.
+    /// Physical network ports.
     pub ports: Vec<NetworkPort>,
-    /// What is built on drives: md arrays, encrypted and logical volumes, btrfs over several drives.
+    /// Layers on drives: md arrays, encrypted and logical volumes, btrfs on several drives.
     pub layers: Vec<Layer>,
-    /// Mounted filesystems in the order they were mounted.
+    /// Mounted filesystems, in mount order.
     pub mounts: Vec<Mount>,
-    /// Paths of the partitions and files that are swapped to.
+    /// Paths of swap partitions and files.
     pub swaps: Vec<String>,
 }
 
 impl Inventory {
-    /// Reads what is here. What can't be read is left out.
+    /// Reads the inventory. What can't be read is left out.
     pub fn read(root: &Sysroot) -> Self {
-        let machine = machine::read(root);
+        let mut machine = machine::read(root);
+        machine.usb_budget_ma = boards::usb_budget(root, &machine);
         let mut topology = Topology::new(root, &machine);
         let (mut drives, mut layers) = blocks::read(root, &mut topology);
         let ports = network::read(root, &mut topology);

@@ -1,20 +1,21 @@
-//! Mounted filesystems and swap, as procfs tells them.
+//! Mounted filesystems and swap, from procfs.
 
 use std::collections::HashMap;
 
 use super::Mount;
 use crate::sysroot::{Space, Sysroot, printable};
 
-/// Where an archive keeps what was free on each mounted filesystem.
+/// Path in an archive of the free space of each mounted filesystem.
 pub const SPACE: &str = "/drivebench/space.json";
 
-/// Mounted filesystems; those on a device also with what is free.
+/// Mounted filesystems; those on a device with their free space.
 pub(super) fn read(root: &Sysroot) -> Vec<Mount> {
     let mut mounts = parse_mountinfo(&root.long_text("/proc/self/mountinfo").unwrap_or_default());
-    let told = || root.long_text(SPACE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let told: HashMap<String, Space> = if root.is_live() { HashMap::new() } else { told() };
+    let archived =
+        || root.long_text(SPACE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let archived: HashMap<String, Space> = if root.is_live() { HashMap::new() } else { archived() };
     for mount in mounts.iter_mut().filter(|mount| mount.source.starts_with("/dev/")) {
-        mount.space = root.space(&mount.path).or_else(|| told.get(&mount.path).copied());
+        mount.space = root.space(&mount.path).or_else(|| archived.get(&mount.path).copied());
     }
     mounts
 }

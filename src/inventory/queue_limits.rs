@@ -1,4 +1,4 @@
-//! How the kernel talks to a drive: limits, cache, TRIM.
+//! Request queue of a drive: limits, cache, TRIM.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +8,25 @@ use crate::sysroot::Sysroot;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Queue {
-    /// Most bytes of one request.
+    /// Largest request, bytes.
     pub max_request: Option<u64>,
-    /// Most bytes of one request that drive and controller could take.
+    /// Largest request that drive and controller support, bytes.
     pub max_hardware_request: Option<u64>,
-    /// Requests the kernel keeps in line.
+    /// Requests the kernel queues.
     pub requests: Option<u32>,
-    /// Requests the drive takes at once.
+    /// Requests the drive accepts at once.
     pub depth: Option<u32>,
-    /// Scheduler in force: `mq-deadline`, `none`.
+    /// Active scheduler: `mq-deadline`, `none`.
     pub scheduler: Option<String>,
-    /// Smallest I/O it likes, bytes.
+    /// Preferred minimum I/O size, bytes.
     pub minimum_io: Option<u64>,
-    /// Best I/O by its own word, bytes.
+    /// Optimal I/O size that it reports, bytes.
     pub optimal_io: Option<u64>,
-    /// `write back` where writes may wait in the drive's cache, `write through` where not.
+    /// `write back` if writes may stay in the drive's cache, else `write through`.
     pub write_cache: Option<String>,
-    /// It can put a single write on the medium (FUA).
+    /// It supports forced unit access (FUA).
     pub fua: Option<bool>,
-    /// It takes TRIM (discard), as far as the kernel lets it.
+    /// TRIM (discard) is available.
     pub trim: Option<bool>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
         max_hardware_request: kib("max_hw_sectors_kb"),
         requests: root.number(&format!("{dir}/queue/nr_requests")),
         depth: root.number(&format!("{dir}/device/queue_depth")),
-        scheduler: word("scheduler").map(|text| in_force(&text)),
+        scheduler: word("scheduler").map(|text| active_scheduler(&text)),
         minimum_io: bytes("minimum_io_size"),
         optimal_io: bytes("optimal_io_size"),
         write_cache: word("write_cache"),
@@ -50,8 +50,8 @@ pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
     }
 }
 
-/// The one in brackets of `none [mq-deadline] kyber`, or the only one.
-fn in_force(text: &str) -> String {
+/// The name in brackets in `none [mq-deadline] kyber`, or the only one.
+fn active_scheduler(text: &str) -> String {
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(text, |(chosen, _)| chosen).to_owned()
 }
@@ -61,9 +61,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scheduler_in_brackets_counts() {
+    fn the_scheduler_in_brackets_is_active() {
         assert_eq!(
-            ["none [mq-deadline] kyber", "none", "[x"].map(in_force),
+            ["none [mq-deadline] kyber", "none", "[x"].map(active_scheduler),
             ["mq-deadline", "none", "[x"].map(String::from)
         );
     }

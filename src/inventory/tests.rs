@@ -13,9 +13,9 @@ fn names<'a>(drives: &[&'a Drive]) -> Vec<&'a str> {
 }
 
 fn under(inventory: &Inventory, path: &str) -> (Vec<String>, Vec<String>) {
-    let under = inventory.under_mount(inventory.mount_of(path).expect("a mount"));
-    let layers = under.layers.iter().map(|layer| layer.name.clone()).collect();
-    (under.drives.iter().map(|drive| drive.name.clone()).collect(), layers)
+    let stack = inventory.stack_of_mount(inventory.mount_of(path).expect("a mount"));
+    let layers = stack.layers.iter().map(|layer| layer.name.clone()).collect();
+    (stack.drives.iter().map(|drive| drive.name.clone()).collect(), layers)
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_pi_4_with_btrfs_on_a_usb_ssd() {
     assert_eq!((sda.driver.as_deref(), sda.bay.as_deref()), (Some("uas"), Some("1")));
     assert_eq!((sda.link_mbps, sda.physical_block), (Some(5000.0), 4096));
     assert_eq!(sda.controller.as_deref(), Some("0000:01:00.0-usbv3"));
-    assert_eq!(under(&inventory, "/srv/data/x").0, ["sda"], "btrfs has a device number of its own");
+    assert_eq!(under(&inventory, "/srv/data/x").0, ["sda"], "btrfs has its own device number");
     assert!(under(&inventory, "/mnt/nas").0.is_empty());
     assert_eq!(inventory.machine.temperature, Some(81.303));
 }
@@ -102,7 +102,7 @@ fn a_pc_with_raid_encryption_and_volumes() {
 }
 
 #[test]
-fn twins_are_told_apart_by_bay() {
+fn drives_with_the_same_serial_are_identified_by_bay() {
     let inventory = fixtures::twins().inventory();
     let [a, b, c] = [drive(&inventory, "sda"), drive(&inventory, "sdb"), drive(&inventory, "sdc")];
     assert!(a.shared_serial && b.shared_serial && !c.shared_serial);
@@ -118,7 +118,7 @@ fn twins_are_told_apart_by_bay() {
 }
 
 #[test]
-fn a_btrfs_over_two_drives_has_both() {
+fn a_btrfs_on_two_drives_has_both() {
     let mut tree = fixtures::twins();
     for name in ["sda", "sdc"] {
         tree.file(&format!("sys/fs/btrfs/0a1b-2c/devices/{name}/size"), "1\n");
@@ -129,14 +129,14 @@ fn a_btrfs_over_two_drives_has_both() {
 }
 
 #[test]
-fn layers_in_a_ring_end() {
+fn a_cycle_of_layers_ends() {
     let mut tree = fixtures::pc();
     tree.file("sys/block/dm-0/slaves/dm-1/size", "1\n");
     assert_eq!(names(&tree.inventory().drives_under((253, 1))), ["nvme0n1"]);
 }
 
 #[test]
-fn an_inventory_survives_json() {
+fn an_inventory_round_trips_through_json() {
     for (_, tree) in fixtures::ALL {
         let inventory = tree().inventory();
         let text = serde_json::to_string(&inventory).expect("JSON");
@@ -144,7 +144,7 @@ fn an_inventory_survives_json() {
     }
 }
 
-/// Prints what reading 24 drives costs; run by hand with `--nocapture`. What is asserted holds on any machine.
+/// Prints the time to read 24 drives; run by hand with `--nocapture`.
 #[test]
 fn twenty_four_drives() {
     let mut tree = fixtures::twins();

@@ -1,30 +1,30 @@
-//! What a USB drive or its bridge says of itself, and what the kernel makes of it.
+//! USB descriptors and settings of a drive or its bridge.
 
 use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
 
-/// The USB side of a drive.
+/// USB properties of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usb {
-    /// The kernel's name of its port today: `1-1.3`.
+    /// Current kernel name of its port: `1-1.3`.
     pub device: String,
     /// Vendor and product number of the stick or bridge: `152d:0578`.
     pub id: String,
-    /// USB version it tells over this link: 2.1 is what a USB 3 device tells on a USB 2 link.
+    /// USB version reported over this link; USB 3 devices report 2.1 on a USB 2 link.
     pub version: Option<f64>,
-    /// Whether it can go at 5 Gb/s or more, where it or its link says so.
+    /// Whether it supports 5 Gb/s or more, where known.
     pub superspeed: Option<bool>,
-    /// It offers USB Attached SCSI; `None` where its descriptors can't be read.
+    /// It supports USB Attached SCSI (UAS); `None` if its descriptors can't be read.
     pub offers_uas: Option<bool>,
-    /// Draw it states, mA.
+    /// Maximum current it reports, mA.
     pub max_power_ma: Option<u32>,
-    /// It says that it has a supply of its own.
+    /// It reports a power supply of its own.
     pub self_powered: Option<bool>,
-    /// The kernel may put it to sleep when idle.
+    /// The kernel may suspend it when idle.
     pub autosuspend: Option<bool>,
-    /// Letters of the usb-storage quirks in force for it by parameter, see kernel-parameters.txt.
+    /// usb-storage quirks set for it by module parameter, see kernel-parameters.txt.
     pub quirks: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn read(root: &Sysroot, dir: &str) -> Usb {
     }
 }
 
-/// Bit 6 of its configuration's attributes.
+/// Bit 6 of the configuration attributes.
 pub(super) fn self_powered(root: &Sysroot, dir: &str) -> Option<bool> {
     let attributes = u8::from_str_radix(&root.word(&format!("{dir}/bmAttributes"))?, 16).ok()?;
     Some(attributes & 0x40 != 0)
@@ -66,7 +66,7 @@ fn descriptors(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether an alternate setting is mass storage (8), SCSI (6), by UAS (0x62).
+/// Whether an alternate setting is mass storage (8), SCSI (6), UAS (0x62).
 fn offers_uas(bytes: &[u8]) -> bool {
     descriptors(bytes).any(|one| one[1] == 4 && one.get(5..8) == Some(&[0x08, 0x06, 0x62]))
 }
@@ -86,7 +86,7 @@ fn quirks_of(quirks: &str, id: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A bridge with a plain and a UAS setting: configuration, two interfaces, an endpoint between.
+    /// A bridge with a bulk-only and a UAS setting: configuration, two interfaces, an endpoint between.
     const BRIDGE: [u8; 34] = [
         9, 2, 34, 0, 1, 1, 0, 0x80, 250, 9, 4, 0, 0, 2, 8, 6, 0x50, 0, 7, 5, 0x81, 2, 0, 2, 0, 9, 4, 0, 1, 4,
         8, 6, 0x62, 0,
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn finds_uas_among_the_settings() {
         assert!(offers_uas(&BRIDGE));
-        assert!(!offers_uas(&BRIDGE[..25]), "the plain setting alone");
+        assert!(!offers_uas(&BRIDGE[..25]), "only the bulk-only setting");
         assert!(!offers_uas(&BRIDGE[..30]), "cut in the middle");
         assert!(!offers_uas(&[0; 64]) && !offers_uas(&[255, 4]) && !offers_uas(&[]));
     }

@@ -93,7 +93,7 @@ mod tests {
         analyse::Estimate,
         findings::{
             At, Axis, Band, Column, Curve, Figure, LoadKey, Mark, Metric, Origin, Point, Quantity,
-            Style as Drawn,
+            Style as Drawn, Unit,
         },
         report::{Format, html, markdown, plot, render},
     };
@@ -127,8 +127,8 @@ mod tests {
                 title: "write <speed> & time".to_owned(),
                 text: "1.93 MB/s, with 2 stalls.".to_owned(),
                 n: "n = 3 windows".to_owned(),
-                x: Axis { label: "time".to_owned(), unit: "s".to_owned(), ..Axis::default() },
-                y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() },
+                x: Axis { label: "time".to_owned(), unit: Unit::Seconds, ..Axis::default() },
+                y: Axis { label: "speed".to_owned(), unit: Unit::BytesPerSecond, ..Axis::default() },
                 curves: vec![
                     Curve {
                         name: "speed".to_owned(),

@@ -23,7 +23,7 @@ pub use move_drives::{Move, Wanted, movable};
 pub use scratch::{Swept, sweep, sweep_directory};
 
 use crate::{
-    conditions::{Moved, Preflight, ProcessorWatch, Snapshot},
+    conditions::{BytesMoved, Preflight, ProcessorWatch, Snapshot},
     engine::{self, Cancel, EngineError, Flow},
     inventory::{Drive, Inventory},
     plan::{Errand, Measure, Plan, Rule, Step, Task},
@@ -166,7 +166,9 @@ pub fn execute(planned: &Plan, done: &BTreeSet<usize>, setting: &mut RunContext<
     let mut plan = planned.clone();
     let moves = plan.arrangements().next().is_some();
     if moves || !done.is_empty() {
-        plan.targets.iter_mut().for_each(|t| *t = t.again(setting.inventory).unwrap_or_else(|_| t.clone()));
+        plan.targets
+            .iter_mut()
+            .for_each(|t| *t = t.relocate(setting.inventory).unwrap_or_else(|_| t.clone()));
     }
     let mut files = open_targets::Files::new(plan.targets.len(), setting.store, setting.run);
     let mut failed: Vec<(usize, String)> = Vec::new();
@@ -278,8 +280,8 @@ fn errand(
     let target = errand.target;
     let (took, trouble) = tasks::run(errand, &plan.targets[target], files, setting)?;
     match errand.task {
-        Task::WriteFiles { .. } => files.add(target, Moved { written: took.bytes, read: 0 }),
-        Task::ReadFiles { .. } => files.add(target, Moved { written: 0, read: took.bytes }),
+        Task::WriteFiles { .. } => files.add(target, BytesMoved { written: took.bytes, read: 0 }),
+        Task::ReadFiles { .. } => files.add(target, BytesMoved { written: 0, read: took.bytes }),
         Task::Pause { .. } | Task::Standby { .. } => {}
     }
     setting.emit(Event::Errand { step, target, took })?;
@@ -406,7 +408,7 @@ fn look_before(plan: &Plan, setting: &mut RunContext<'_>) -> io::Result<Snapshot
             let text = format!("{share} of {path} are holes, which read faster than any drive.");
             setting.emit(Event::Note { target: Some(target), text })?;
         }
-        let checks = Preflight::look(setting.inventory, on, &earlier, &now).checks;
+        let checks = Preflight::before(setting.inventory, on, &earlier, &now).checks;
         setting.emit(Event::Preflight { target, when: When::Before, checks })?;
     }
     Ok(snapshot(plan, setting))
@@ -416,7 +418,7 @@ fn look_before(plan: &Plan, setting: &mut RunContext<'_>) -> io::Result<Snapshot
 fn look_after(
     plan: &Plan,
     before: &Snapshot,
-    moved: &[Moved],
+    moved: &[BytesMoved],
     setting: &mut RunContext<'_>,
 ) -> io::Result<()> {
     let now = snapshot(plan, setting);
@@ -425,7 +427,7 @@ fn look_after(
             |other: &Target| other.drives.iter().any(|d| on.drives.iter().any(|mine| mine.name == d.name));
         let together = plan.targets.iter().zip(moved).enumerate();
         let together = together.filter(|(at, (other, _))| *at == target || shares(other));
-        let sum = together.fold(Moved::default(), |sum, (_, (_, m))| Moved {
+        let sum = together.fold(BytesMoved::default(), |sum, (_, (_, m))| BytesMoved {
             read: sum.read + m.read,
             written: sum.written + m.written,
         });

@@ -13,7 +13,7 @@ use crate::{
     inventory::{Drive, Inventory, Mount},
     plan::{Arrange, Plan},
     record::Event,
-    target::{Away, Target},
+    target::{NotFound, Target},
 };
 
 /// How often it is looked where drives are.
@@ -164,10 +164,10 @@ fn look(planned: &Plan, plan: &Plan, arrange: &Arrange, inventory: &Inventory) -
         let Some(drive) = was.drives.first() else { continue };
         let now = inventory.drive(&drive.identity());
         if now.is_some_and(|d| d.full_bay() == *bay) {
-            match was.again(inventory) {
+            match was.relocate(inventory) {
                 Ok(now) => targets.push(now),
                 // Between two looks at it.
-                Err(Away::Drive(_)) => {}
+                Err(NotFound::Drive(_)) => {}
                 Err(e) => wanted.waits.push(e.to_string()),
             }
             continue;
@@ -175,7 +175,7 @@ fn look(planned: &Plan, plan: &Plan, arrange: &Arrange, inventory: &Inventory) -
         let on = |m: &&Mount| now.is_some_and(|d| inventory.drives_of(m).iter().any(|o| o.name == d.name));
         wanted.moves.push(Move {
             target,
-            drive: drive.name_for_people(),
+            drive: drive.model_and_serial(),
             identity: drive.identity(),
             from: now.map(|d| match (planned.bay_name(&d.full_bay()), &d.bay) {
                 (full, Some(bay)) if full == d.full_bay() => bay.clone(),

@@ -13,7 +13,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{RunError, scratch::Scratch, scratch_dir::Folder};
 use crate::{
-    conditions::Moved,
+    conditions::BytesMoved,
     engine::{Cancel, FileTarget},
     target::{Kind, Target},
     units::Outcome,
@@ -44,7 +44,7 @@ pub struct Files {
     run: String,
     open: Vec<Option<Open>>,
     folders: Vec<Option<Folder>>,
-    moved: Vec<Moved>,
+    moved: Vec<BytesMoved>,
 }
 
 impl Files {
@@ -53,7 +53,7 @@ impl Files {
         let open = (0..targets).map(|_| None).collect();
         let folders = (0..targets).map(|_| None).collect();
         let (store, run) = (store.to_owned(), run.to_owned());
-        Self { store, run, open, folders, moved: vec![Moved::default(); targets] }
+        Self { store, run, open, folders, moved: vec![BytesMoved::default(); targets] }
     }
 
     /// Makes a target's scratch file, removing the one before; gives its name where it has one.
@@ -95,7 +95,7 @@ impl Files {
     }
 
     /// Takes account of what something else than a load moved on this target.
-    pub fn add(&mut self, at: usize, moved: Moved) {
+    pub fn add(&mut self, at: usize, moved: BytesMoved) {
         self.moved[at].read += moved.read;
         self.moved[at].written += moved.written;
     }
@@ -123,7 +123,7 @@ impl Files {
     }
 
     /// What loads moved on each target.
-    pub fn moved(&self) -> &[Moved] {
+    pub fn moved(&self) -> &[BytesMoved] {
         &self.moved
     }
 

@@ -1,5 +1,5 @@
-//! Takes what names people's machines and drives out of an archive: each name becomes another of the same length,
-//! the same one wherever it stands, so the tree still reads as before.
+//! Replaces serials, UUIDs and other identifying names in an archive. Each name is replaced by another of the same length,
+//! everywhere by the same one, so that the tree parses as before.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{
     Archive,
     archive::Node,
-    serial_number::{is_made_up, is_serial},
+    serial_number::{is_placeholder, is_serial},
 };
 
-/// Shorter ones would be found in everything.
+/// Shorter names would match unrelated text.
 const SHORTEST: usize = 4;
-/// Files whose whole text is a name.
+/// Files that contain only a name.
 const NAMES: [&str; 9] =
     ["serial", "wwid", "address", "serial-number", "uuid", "unique_id", "nguid", "eui", "hostname"];
 /// Keys of JSON, and parts of udev's keys, whose values are names.
@@ -23,7 +23,7 @@ const KEYS: [&str; 8] =
 
 impl Archive {
     /// The archive without serials, UUIDs, world-wide names, hardware addresses and the host name. `seed` should be
-    /// random and forgotten: who knows it can try serials. Labels, models and mount points stay.
+    /// random and not stored: with it, serials can be guessed. Labels, models and mount points stay.
     pub fn anonymise(&self, seed: u64) -> Self {
         let mut names = BTreeSet::new();
         for (path, node) in self.nodes() {
@@ -37,13 +37,13 @@ impl Archive {
                 Some(Node::File(bytes)) => String::from_utf8_lossy(bytes).to_lowercase(),
                 _ => String::new(),
             });
-        // Many boards are named after their kind: that says nothing, and taken out would hide the kind.
+        // Host names that repeat the board's model identify nothing, and replacing them would hide the model.
         names.retain(|name| {
-            is_serial(name) && !is_made_up(name) && !boards.iter().any(|board| board.contains(name))
+            is_serial(name) && !is_placeholder(name) && !boards.iter().any(|board| board.contains(name))
         });
         let mut pairs: Vec<(Vec<u8>, Vec<u8>)> =
             names.iter().flat_map(|name| spellings(name, seed)).collect();
-        // A name that holds another is replaced first.
+        // Longer names first: they may contain shorter ones.
         pairs.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
         pairs.dedup_by(|a, b| a.0 == b.0);
         let text = |text: &str| String::from_utf8_lossy(&replaced(text.as_bytes(), &pairs)).into_owned();
@@ -71,7 +71,7 @@ fn add(name: &str, names: &mut BTreeSet<String>) {
     }
 }
 
-/// A btrfs stands under its UUID.
+/// A btrfs directory is named by its UUID.
 fn collect_path(path: &str, names: &mut BTreeSet<String>) {
     if let Some(uuid) = path.strip_prefix("/sys/fs/btrfs/").and_then(|rest| rest.split('/').next()) {
         if uuid != "features" {
@@ -85,7 +85,7 @@ fn collect(path: &str, bytes: &[u8], names: &mut BTreeSet<String>) {
     let file = path.rsplit('/').next().unwrap_or_default();
     match file {
         _ if NAMES.contains(&file) => add(&text, names),
-        // A card's maker and month may stay, its serial goes.
+        // Only the serial part of a card's CID identifies it.
         "cid" => names.extend(text.trim().get(18..26).map(str::to_lowercase)),
         "vpd_pg80" => add(&String::from_utf8_lossy(bytes.get(4..).unwrap_or_default()), names),
         _ => {}
@@ -124,7 +124,7 @@ fn collect_json(json: &serde_json::Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// smartctl writes a world-wide name as numbers, which no text replaces.
+/// Removes the world-wide name that smartctl writes as numbers, which text replacement does not find.
 fn without_numbers(path: &str, bytes: &[u8]) -> Vec<u8> {
     let json =
         path.starts_with("/drivebench/").then(|| serde_json::from_slice::<serde_json::Value>(bytes).ok());
@@ -144,7 +144,7 @@ fn is_mac(word: &str) -> bool {
         && parts.iter().all(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// The ways a name is written, each with what it becomes: as it is, in capitals, with its spaces as udev writes them.
+/// The spellings of a name, each with its replacement: unchanged, upper case, and with spaces as udev escapes them.
 fn spellings(name: &str, seed: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
     let other = other(name, seed);
     let both = |change: fn(&str) -> String| (change(name).into_bytes(), change(&other).into_bytes());
@@ -158,7 +158,7 @@ fn spellings(name: &str, seed: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
     ]
 }
 
-/// Another name of the same form: digits stay digits, letters letters, hexadecimal hexadecimal.
+/// Another name of the same form: digits stay digits, letters stay letters, hexadecimal stays hexadecimal.
 fn other(name: &str, seed: u64) -> String {
     let hash = name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
@@ -174,7 +174,7 @@ fn other(name: &str, seed: u64) -> String {
     name.chars().map(change).collect()
 }
 
-/// The bytes with every name in `pairs` replaced, longer ones first; what was replaced is not looked at again.
+/// The bytes with every name in `pairs` replaced in one pass, longer names first.
 fn replaced(bytes: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -196,14 +196,14 @@ mod tests {
     };
 
     fn captured(tree: &fixtures::Tree) -> Archive {
-        let root = tree.sysroot().watching();
+        let root = tree.sysroot().recording();
         let inventory = Inventory::read(&root);
-        crate::inventory::look_around(&root, &inventory);
+        crate::inventory::read_extra_files(&root, &inventory);
         Archive::of(&root)
     }
 
     #[test]
-    fn no_name_is_left_and_the_tree_reads_as_before() {
+    fn all_names_are_replaced_and_the_tree_parses_as_before() {
         for (tree_name, tree) in fixtures::ALL {
             let mut tree = tree();
             tree.file("proc/sys/kernel/hostname", "attic-server\n");
@@ -222,8 +222,8 @@ mod tests {
             let serials = before.drives.iter().filter_map(|drive| drive.serial.clone());
             let uuids = before.blocks().filter_map(|block| block.content().uuid.clone());
             let macs = before.ports.iter().filter_map(|port| port.mac.clone());
-            let own = ["attic-server".to_owned(), "738a4d67-02".to_owned()];
-            for name in serials.chain(uuids).chain(macs).chain(own).filter(|name| !is_made_up(name)) {
+            let more = ["attic-server".to_owned(), "738a4d67-02".to_owned()];
+            for name in serials.chain(uuids).chain(macs).chain(more).filter(|name| !is_placeholder(name)) {
                 let name = name.trim_start_matches("0x").to_lowercase();
                 assert!(!text.contains(&name), "{tree_name}: {name} is left");
             }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_name_becomes_the_same_wherever_it_stands() {
+    fn a_name_gets_the_same_replacement_everywhere() {
         let mut archive = Archive::default();
         archive.add_file("/sys/x/serial", "AB12 34\n");
         archive.add_file("/sys/x/cid", "0353445343333247801f3a5b22013a7f");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_forms() {
+    fn recognises_uuids_and_mac_addresses() {
         assert!(is_uuid("56f80fa2-e005-4cca-86e6-19da1069914d") && !is_uuid("56f80fa2-e005"));
         assert!(is_mac("dc:a6:32:01:02:03") && !is_mac("0:0:0:0:0:0"));
         assert_ne!(other("4c530001", 1), other("4c530001", 2));

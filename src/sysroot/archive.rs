@@ -1,4 +1,4 @@
-//! A captured tree in memory, and as the archive it travels in.
+//! A captured tree in memory and as a tar archive.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,26 +8,26 @@ use std::{
 
 use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
 
-/// Files are cut here, as when they are read from a directory.
+/// Files are truncated to this size, as when they are read from a directory.
 pub(super) const LONGEST: u64 = 4 << 20;
-/// An archive is refused when it unpacks to more.
+/// Larger archives, unpacked, are refused.
 const MOST_BYTES: u64 = 64 << 20;
-/// As many entries, and as deep, as a large server's needs many times over.
+/// Limits on entries and depth, far above those of a large server.
 const MOST_ENTRIES: usize = 200_000;
 const DEEPEST: usize = 64;
 
 /// Why an archive can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is no archive, or a damaged one.
-    #[error("it is no tar archive that can be read: {0}")]
+    /// Not a tar archive, or a damaged one.
+    #[error("not a readable tar archive: {0}")]
     Unreadable(#[from] io::Error),
-    /// It holds more than any captured machine.
-    #[error("it holds more than a captured machine does ({0})")]
+    /// Larger than any captured machine.
+    #[error("archive too large ({0})")]
     TooMuch(&'static str),
 }
 
-/// What stands at a path.
+/// An entry of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     File(Vec<u8>),
@@ -49,7 +49,7 @@ impl Archive {
         let gzip = io::BufRead::fill_buf(&mut reader)?.starts_with(&[0x1f, 0x8b]);
         let plain: Box<dyn Read> =
             if gzip { Box::new(MultiGzDecoder::new(reader)) } else { Box::new(reader) };
-        // One byte more than may be, to tell a full archive from one that goes on.
+        // One byte above the limit, to detect larger archives.
         let mut limited = plain.take(MOST_BYTES + 1);
         let archive = Self::read_tar(&mut limited);
         if limited.limit() == 0 { Err(ArchiveError::TooMuch("more than 64 MiB")) } else { archive }
@@ -81,7 +81,7 @@ impl Archive {
         Ok(archive.without_wrapping())
     }
 
-    /// Many archives hold one directory with everything in it.
+    /// Strips a top-level directory that contains everything.
     fn without_wrapping(self) -> Self {
         let top = self.names.get("/");
         let Some(only) = top.filter(|names| names.len() == 1).and_then(|names| names.first()) else {
@@ -100,7 +100,7 @@ impl Archive {
         inner
     }
 
-    /// Writes it as a compressed tar archive. Equal trees are equal bytes.
+    /// Writes a compressed tar archive. Equal trees give equal bytes.
     pub fn write(&self, writer: impl Write) -> io::Result<()> {
         let mut tar = tar::Builder::new(GzEncoder::new(writer, Compression::best()));
         for (path, node) in &self.nodes {
@@ -127,12 +127,12 @@ impl Archive {
         tar.into_inner()?.finish()?.flush()
     }
 
-    /// Puts a file of our own beside what was captured.
+    /// Adds a file of drivebench beside the captured ones.
     pub fn add_file(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
         self.insert(path.to_owned(), Node::File(bytes.into()));
     }
 
-    /// How many files it holds.
+    /// Number of files.
     pub fn files(&self) -> usize {
         self.nodes.values().filter(|node| matches!(node, Node::File(_))).count()
     }
@@ -145,7 +145,7 @@ impl Archive {
         self.nodes.get(path)
     }
 
-    /// Puts something else, or nothing, where something stands; what is below it stays and may be out of reach.
+    /// Replaces or removes an entry. Entries below it stay, possibly unreachable.
     #[cfg(test)]
     pub(crate) fn damage(&mut self, path: &str, node: Option<Node>) {
         match node {
@@ -158,7 +158,7 @@ impl Archive {
         self.names.get(path).into_iter().flatten()
     }
 
-    /// Puts something in, with the directories above it. What is a file already stays a file.
+    /// Inserts an entry and the directories above it. Existing files are not replaced by directories.
     pub(super) fn insert(&mut self, path: String, node: Node) {
         let mut at = path.as_str();
         while let Some((above, name)) = at.rsplit_once('/') {
@@ -177,12 +177,12 @@ impl Archive {
     }
 }
 
-/// An entry's path as an absolute one; none where it leads outside, is too deep, or isn't UTF-8.
+/// Absolute path of an entry; none if it leads outside, is too deep, or isn't UTF-8.
 fn inside(path: &Path) -> Option<String> {
     let mut inside = String::new();
-    for (deep, part) in path.components().enumerate() {
+    for (depth, part) in path.components().enumerate() {
         match part {
-            Component::Normal(name) if deep < DEEPEST => {
+            Component::Normal(name) if depth < DEEPEST => {
                 inside.push('/');
                 inside.push_str(name.to_str()?);
             }
@@ -208,10 +208,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_captured_reads_as_the_machine_did() {
+    fn a_capture_gives_the_same_inventory_as_the_machine() {
         for (name, tree) in fixtures::ALL {
             let tree = tree();
-            let root = tree.sysroot().watching();
+            let root = tree.sysroot().recording();
             let inventory = Inventory::read(&root);
             let bytes = packed(&Archive::of(&root));
             let again = Sysroot::archive(Archive::read(&bytes[..]).expect("an archive"));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn links_end_and_stay_inside() {
+    fn link_loops_end_and_links_stay_inside() {
         let mut archive = Archive::default();
         archive.add_file("/etc/passwd", "inside\n");
         for (path, target) in [("/a/up", "../../../../etc/passwd"), ("/a/loop", "loop"), ("/a/all", "/")] {
@@ -244,10 +244,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_archive_is_refused() {
+    fn damaged_and_oversized_archives_are_refused() {
         assert!(Archive::read(&b"not a tar archive, however long it may be"[..]).is_err());
         let whole = packed(&Archive::of(&{
-            let root = fixtures::pi_zero().sysroot().watching();
+            let root = fixtures::pi_zero().sysroot().recording();
             root.list("/sys/block");
             root
         }));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn one_directory_around_all_is_taken_off() {
+    fn a_single_top_level_directory_is_stripped() {
         let mut archive = Archive::default();
         archive.add_file("/dump/sys/block/x/size", "8\n");
         let read = Archive::read(&packed(&archive)[..]).expect("an archive");

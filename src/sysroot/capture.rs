@@ -1,4 +1,4 @@
-//! Takes every file that was read of a watched sysroot into an archive.
+//! Archives every file that was read from a recording sysroot.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use super::{
 };
 
 impl Archive {
-    /// All that was asked of `root` since it is watched, with the links on the way.
+    /// Every path that was read from `root` while recording, with the links on the way.
     pub fn of(root: &Sysroot) -> Self {
         let mut archive = Self::default();
-        for path in root.asked() {
+        for path in root.recorded() {
             archive.take(root, &path);
         }
         archive
@@ -20,17 +20,17 @@ impl Archive {
     fn take(&mut self, root: &Sysroot, path: &str) {
         let Some(inside) = self.take_links(root, path) else { return };
         let Some(outside) = root.on_disk(&inside) else { return };
-        let Ok(about) = fs::metadata(&outside) else { return };
-        if about.is_file() {
+        let Ok(metadata) = fs::metadata(&outside) else { return };
+        if metadata.is_file() {
             let bytes = root.read(&inside, LONGEST).unwrap_or_default();
             self.insert(inside, Node::File(bytes));
-        } else if about.is_dir() {
-            // Names in a directory are facts of their own: holders, members, drives.
+        } else if metadata.is_dir() {
+            // Directory entries carry information too: holders, members, drives.
             for name in root.list(&inside) {
                 let (below, entry) = (format!("{inside}/{name}"), outside.join(&name));
                 match fs::symlink_metadata(&entry) {
-                    Ok(about) if about.is_dir() => self.insert(below, Node::Directory),
-                    Ok(about) if about.is_symlink() => self.take_link(&below, &entry),
+                    Ok(metadata) if metadata.is_dir() => self.insert(below, Node::Directory),
+                    Ok(metadata) if metadata.is_symlink() => self.take_link(&below, &entry),
                     _ => {}
                 }
             }
@@ -38,7 +38,7 @@ impl Archive {
         }
     }
 
-    /// Takes the links on the way to a path, and the path itself where it is one that leads nowhere.
+    /// Archives the links on the way to a path. Returns where the path leads, if it exists.
     fn take_links(&mut self, root: &Sysroot, path: &str) -> Option<String> {
         let mut links = Vec::new();
         let end = root.follow(path, &mut |at, target| links.push((at.to_owned(), target.to_owned())));

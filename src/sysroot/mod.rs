@@ -1,4 +1,4 @@
-//! The tree that everything is read from: `/`, or a captured copy of another machine's.
+//! The tree that everything is read from: `/`, or a capture of another machine.
 
 mod anonymise;
 pub(crate) mod archive;
@@ -23,18 +23,18 @@ use serde::{Deserialize, Serialize};
 use self::archive::{LONGEST as LONG, Node};
 pub use archive::{Archive, ArchiveError};
 
-/// Files in sysfs hold a page at most; procfs and os-release are small too.
+/// Limit for short files: sysfs files hold a page at most; procfs and os-release are small too.
 const SHORT: u64 = 64 << 10;
 /// As many symbolic links as the kernel follows in one path.
 const LINKS: u32 = 40;
 
-/// Files and directories that are looked at in a captured tree before the rest counts as missing: ten times a large
-/// server's, so that no tree takes long.
-const MOST_LOOKS: usize = 200_000;
-/// Names in one directory.
+/// Reads of a captured tree before the rest counts as missing, so that a hostile tree ends: ten times those of a large
+/// server.
+const MOST_READS: usize = 200_000;
+/// Limit of names in one directory.
 const MOST_NAMES: usize = 4096;
 
-/// How full a filesystem is.
+/// Size and free space of a filesystem.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Space {
@@ -46,14 +46,14 @@ pub struct Space {
 
 /// Reads below a root and never outside it: `..` and absolute links are taken from the root, as in a chroot.
 ///
-/// Nothing here fails: what is missing, unreadable, looping or no plain file is `None` or empty.
+/// Nothing here fails: what is missing, unreadable, a loop, or not a regular file is `None` or empty.
 #[derive(Debug, Clone)]
 pub struct Sysroot {
     tree: Tree,
-    looks: Arc<AtomicUsize>,
-    asked: Option<Arc<Mutex<BTreeSet<String>>>>,
-    /// Directories whose links were followed already: many files are read in each.
-    known: Arc<Mutex<HashMap<String, Option<PathBuf>>>>,
+    reads: Arc<AtomicUsize>,
+    recorded: Option<Arc<Mutex<BTreeSet<String>>>>,
+    /// Cache of directories with links resolved: many files are read in each.
+    resolved: Arc<Mutex<HashMap<String, Option<PathBuf>>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -79,22 +79,24 @@ impl Sysroot {
     }
 
     fn of(tree: Tree) -> Self {
-        Self { tree, looks: Arc::default(), asked: None, known: Arc::default() }
+        Self { tree, reads: Arc::default(), recorded: None, resolved: Arc::default() }
     }
 
-    /// The same, keeping the paths it is asked for.
-    pub fn watching(self) -> Self {
-        Self { asked: Some(Arc::default()), ..self }
+    /// The same, recording the paths that are read.
+    pub fn recording(self) -> Self {
+        Self { recorded: Some(Arc::default()), ..self }
     }
 
-    /// What it was asked for since it is watched.
-    pub(super) fn asked(&self) -> BTreeSet<String> {
-        let asked =
-            self.asked.as_ref().map(|asked| asked.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        asked.unwrap_or_default()
+    /// The paths that were read while recording.
+    pub(super) fn recorded(&self) -> BTreeSet<String> {
+        let recorded = self
+            .recorded
+            .as_ref()
+            .map(|recorded| recorded.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        recorded.unwrap_or_default()
     }
 
-    /// Whether this is the machine we run on.
+    /// Whether this is the running machine.
     pub fn is_live(&self) -> bool {
         matches!(&self.tree, Tree::Disk(root) if root == Path::new("/"))
     }
@@ -127,7 +129,7 @@ impl Sysroot {
 
     /// Names in a directory, sorted; empty where there is none. Names that aren't UTF-8 are left out.
     pub fn list(&self, path: &str) -> Vec<String> {
-        if !self.may_look(path) {
+        if !self.may_read(path) {
             return Vec::new();
         }
         if let Tree::Memory(archive) = &self.tree {
@@ -144,37 +146,37 @@ impl Sysroot {
         names
     }
 
-    /// The last name in what a link points at: `usb-storage` for a `driver` link.
+    /// Last name of a link's target: `usb-storage` for a `driver` link.
     pub fn link_name(&self, path: &str) -> Option<String> {
         let (parent, name) = path.rsplit_once('/')?;
-        let parent = self.may_look(path).then(|| self.directory(parent))??;
+        let parent = self.may_read(path).then(|| self.directory(parent))??;
         let target = self.link(&parent.join(name))??;
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
     /// A path with all links followed, as seen from the root; `None` where it doesn't exist.
     pub fn real(&self, path: &str) -> Option<String> {
-        let real = self.may_look(path).then(|| self.resolve(path))??;
+        let real = self.may_read(path).then(|| self.resolve(path))??;
         real.to_str().map(str::to_owned)
     }
 
-    /// How full the filesystem at a mount point is; only the machine itself can tell.
+    /// Size and free space of the filesystem at a mount point; live machine only.
     pub fn space(&self, path: &str) -> Option<Space> {
         let stat = self.is_live().then(|| statvfs(path).ok())??;
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
         Some(Space { size: bytes(stat.f_blocks), free: bytes(stat.f_bavail) })
     }
 
-    /// Counts and keeps what is asked for. A captured tree may have been made to take for ever.
-    fn may_look(&self, path: &str) -> bool {
-        if let Some(asked) = &self.asked {
-            asked.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+    /// Counts and records a read. A hostile capture could otherwise take forever.
+    fn may_read(&self, path: &str) -> bool {
+        if let Some(recorded) = &self.recorded {
+            recorded.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
         }
-        self.is_live() || self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
+        self.is_live() || self.reads.fetch_add(1, Ordering::Relaxed) < MOST_READS
     }
 
     pub(super) fn read(&self, path: &str, limit: u64) -> Option<Vec<u8>> {
-        if !self.may_look(path) {
+        if !self.may_read(path) {
             return None;
         }
         if let Tree::Memory(archive) = &self.tree {
@@ -183,7 +185,7 @@ impl Sysroot {
             return Some(bytes[..bytes.len().min(limit as usize)].to_vec());
         }
         let path = self.on_disk(path)?;
-        // A fifo would block and a device may do anything when opened.
+        // Opening a FIFO would block, opening a device may have side effects.
         if !fs::metadata(&path).ok()?.is_file() {
             return None;
         }
@@ -192,7 +194,7 @@ impl Sysroot {
         Some(bytes)
     }
 
-    /// Where a path really is. On the live machine the kernel follows links as well as we could, and faster.
+    /// Path on disk. On the live machine the kernel follows the links, which is faster.
     pub(super) fn on_disk(&self, path: &str) -> Option<PathBuf> {
         match &self.tree {
             Tree::Disk(_) if self.is_live() => Some(Path::new("/").join(path)),
@@ -201,8 +203,8 @@ impl Sysroot {
         }
     }
 
-    /// What stands at a path without links before its last part: where it leads, if it is a link. `None` where
-    /// nothing stands there.
+    /// The link target of a path that has no links before its last part: `Some(None)` if it is no link, `None` if it
+    /// doesn't exist.
     fn link(&self, path: &Path) -> Option<Option<PathBuf>> {
         match &self.tree {
             Tree::Disk(root) => {
@@ -231,22 +233,22 @@ impl Sysroot {
     }
 
     fn directory(&self, path: &str) -> Option<PathBuf> {
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(directory) = known().get(path) {
+        let resolved = || self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = resolved().get(path) {
             return directory.clone();
         }
         let directory = self.follow(path, &mut |_, _| {});
-        known().insert(path.to_owned(), directory.clone());
+        resolved().insert(path.to_owned(), directory.clone());
         directory
     }
 
-    /// Follows all links in a path without leaving the root, and shows each. The answer is absolute, seen from the root.
-    pub(super) fn follow(&self, path: &str, seen: &mut dyn FnMut(&Path, &Path)) -> Option<PathBuf> {
+    /// Follows all links in a path without leaving the root, and reports each. The result is absolute, seen from the root.
+    pub(super) fn follow(&self, path: &str, on_link: &mut dyn FnMut(&Path, &Path)) -> Option<PathBuf> {
         let parts = |path: &Path| -> Vec<_> { path.iter().rev().map(|part| part.to_owned()).collect() };
-        let mut waiting = parts(Path::new(path));
+        let mut pending = parts(Path::new(path));
         let mut at = PathBuf::from("/");
         let mut links = 0;
-        while let Some(part) = waiting.pop() {
+        while let Some(part) = pending.pop() {
             if part == "/" {
                 at = PathBuf::from("/");
             } else if part == ".." {
@@ -258,8 +260,8 @@ impl Sysroot {
                     if links > LINKS {
                         return None;
                     }
-                    seen(&next, &target);
-                    waiting.extend(parts(&target));
+                    on_link(&next, &target);
+                    pending.extend(parts(&target));
                 } else {
                     at = next;
                 }
@@ -269,12 +271,12 @@ impl Sysroot {
     }
 }
 
-/// Where a path as seen from the root is on disk.
+/// Path on disk of a path seen from the root.
 fn outside(root: &Path, inside: &Path) -> PathBuf {
     root.join(inside.strip_prefix("/").unwrap_or(inside))
 }
 
-/// Text that is safe to show: no control characters but line ends and tabs.
+/// Text that is safe to print: no control characters but line ends and tabs.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().filter(|&c| !c.is_control() || c == '\n' || c == '\t').collect()
 }
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_bounded_and_printable() {
+    fn output_is_bounded_and_printable() {
         let mut tree = Tree::new();
         tree.bytes("noise", &[0xff, 0x1b, b'[', b'3', b'1', b'm', 0, b'x', b'\n']);
         tree.bytes("long", &vec![b'y'; 200_000]);

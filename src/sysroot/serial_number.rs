@@ -1,13 +1,13 @@
-//! Which texts are serial numbers that name one drive.
+//! Recognises serial numbers that identify one drive.
 
-/// Some sticks say `000000000000`: the same character throughout names nobody.
+/// Whether a text can be a serial. Some sticks report one character throughout, as `000000000000`.
 pub(crate) fn is_serial(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|first| chars.any(|c| c != first))
 }
 
-/// A serial that nobody was given for this drive: characters in their order, or a small number after zeros.
-pub(crate) fn is_made_up(serial: &str) -> bool {
+/// Whether a serial is a placeholder: consecutive characters, or a small number after zeros.
+pub(crate) fn is_placeholder(serial: &str) -> bool {
     let follows = |a: char, b: char| {
         let (a, b) = (a.to_ascii_uppercase(), b.to_ascii_uppercase());
         matches!((a, b), ('9', '0' | 'A') | ('F', '0')) || u32::from(b) == u32::from(a) + 1

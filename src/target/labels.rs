@@ -1,11 +1,11 @@
-//! What a target is called: for people, and for telling whether two runs meet on one drive.
+//! Names of a target: labels, a one-line description, and lock keys.
 
 use super::{Kind, Target};
 use crate::inventory::{Drive, Medium};
 use crate::units::decimal_bytes;
 
 impl Target {
-    /// The drives that carry it, for people; where none is known, its filesystem and path.
+    /// Labels of its drives; if none is known, its filesystem and path.
     pub fn label(&self) -> String {
         if self.drives.is_empty() {
             let on = self.mount.as_ref().map(|m| format!("{} ", m.filesystem)).unwrap_or_default();
@@ -14,7 +14,7 @@ impl Target {
         self.drives.iter().map(Drive::label).collect::<Vec<_>>().join(" + ")
     }
 
-    /// One line for people: the drives, how big, and what was named on them.
+    /// One line: drives, size, path, layers, free space.
     pub fn describe(&self) -> String {
         let mut about = vec![self.path.display().to_string()];
         if !self.layers.is_empty() {
@@ -36,7 +36,7 @@ impl Target {
         format!("{label}{size} ({})", about.join(", "))
     }
 
-    /// What must not be measured by two runs at once, as (identity, name for people): each drive, or the path.
+    /// Keys that two runs must not lock at once, as (identity, label): each drive, or the path.
     pub fn lock_keys(&self) -> Vec<(String, String)> {
         if self.drives.is_empty() {
             return vec![(self.path.display().to_string(), self.label())];
@@ -44,7 +44,7 @@ impl Target {
         self.drives.iter().map(|d| (d.identity(), d.label())).collect()
     }
 
-    /// Whether all of it rotates, as far as that is known: where nobody can be believed, the drive's word counts.
+    /// Whether all of its drives rotate. Where the media type is unknown, the `rotational` flag counts.
     pub fn rotates(&self) -> bool {
         let rotates = |d: &Drive| match d.medium {
             Medium::Unknown => d.rotational,
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_it_is() {
+    fn describes_each_kind_of_target() {
         let bare = Target { drives: vec![], ..target() };
         let twins = Target {
             drives: [target().drives, target().drives].concat(),
@@ -102,6 +102,6 @@ mod tests {
         assert_eq!(bare.lock_keys(), [("/mnt/a".to_owned(), "ext4 /mnt/a".to_owned())]);
         let stick = Drive { medium: Medium::Flash, ..target().drives[0].clone() };
         assert!(target().rotates() && !bare.rotates());
-        assert!(!Target { drives: vec![stick], ..target() }.rotates(), "though it says so");
+        assert!(!Target { drives: vec![stick], ..target() }.rotates(), "though the rotational flag is set");
     }
 }

@@ -1,4 +1,4 @@
-//! Finds a drive by the names people have for it.
+//! Finds a drive by bay, serial, identity or label.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use crate::inventory::{Block, Drive, Inventory, Mount};
 
 const PREFIXES: [&str; 3] = ["bay:", "serial:", "label:"];
 
-/// Whether `text` says which kind of name it is.
+/// Whether `text` starts with `bay:`, `serial:` or `label:`.
 pub(super) fn has_prefix(text: &str) -> bool {
     PREFIXES.iter().any(|prefix| text.starts_with(prefix))
 }
 
-/// The path that a name stands for, see [`super::Target::resolve`].
+/// The path of a named drive or filesystem, see [`super::Target::resolve`].
 pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetError> {
-    let is = |told: Option<&str>, wanted: &str| told.is_some_and(|told| told.eq_ignore_ascii_case(wanted));
+    let is =
+        |value: Option<&str>, wanted: &str| value.is_some_and(|value| value.eq_ignore_ascii_case(wanted));
     let by_bay = |drive: &Drive, bay: &str| {
         is(drive.bay.as_deref(), bay)
             || is(Some(&drive.full_bay()), bay)
@@ -48,7 +49,7 @@ pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetEr
         .collect();
     found.retain(|block| !spanned.iter().any(|member| member == block.name()));
     match found[..] {
-        [block] => Ok(place(inventory, block)),
+        [block] => Ok(mount_point_or_node(inventory, block)),
         [] => {
             let link = format!("/dev/disk/by-id/{name}");
             let is_link = !name.is_empty() && !name.contains(['/', '\0']) && Path::new(&link).exists();
@@ -70,7 +71,7 @@ fn unknown(inventory: &Inventory, name: &str) -> TargetError {
     TargetError::Unknown { name: name.escape_debug().take(300).collect(), known }
 }
 
-/// A block device with a name that is its own.
+/// Description of a block device with an unambiguous name.
 fn candidate(inventory: &Inventory, block: Block<'_>) -> String {
     match block {
         Block::Drive(drive) => format!("{} as bay:{}", drive.label(), drive.full_bay()),
@@ -79,8 +80,8 @@ fn candidate(inventory: &Inventory, block: Block<'_>) -> String {
     }
 }
 
-/// The mount point of a block device that is mounted once and writable, else its node.
-fn place(inventory: &Inventory, block: Block<'_>) -> String {
+/// The mount point of a block device if it is mounted once and writable, else its node.
+fn mount_point_or_node(inventory: &Inventory, block: Block<'_>) -> String {
     let carries = |mount: &&Mount| match block {
         Block::Drive(drive) => inventory.drives_of(mount) == [drive],
         _ => inventory.blocks_of(mount) == [block],
@@ -88,7 +89,7 @@ fn place(inventory: &Inventory, block: Block<'_>) -> String {
     let mut mounts: Vec<&Mount> = Vec::new();
     for mount in inventory.mounts.iter().filter(|mount| mount.filesystem != "overlay").filter(carries) {
         match mounts.iter_mut().find(|seen| seen.device == mount.device) {
-            // Of a filesystem's mounts the whole one is better than a directory bound elsewhere.
+            // Of several mounts of a filesystem, take the one closest to its root, not a bind mount.
             Some(seen) if seen.root.len() > mount.root.len() => *seen = mount,
             Some(_) => {}
             None => mounts.push(mount),
@@ -100,7 +101,7 @@ fn place(inventory: &Inventory, block: Block<'_>) -> String {
     }
 }
 
-/// The device node; a btrfs has none, so its first member's.
+/// The device node. A btrfs has none: that of its first member.
 fn node(inventory: &Inventory, block: Block<'_>) -> String {
     let Block::Layer(layer) = block else { return block.path() };
     let first = layer.members.first().filter(|_| layer.device == (0, 0));
@@ -114,20 +115,16 @@ mod tests {
     use crate::inventory::fixtures;
 
     #[test]
-    fn a_drive_with_one_filesystem_is_where_that_is_mounted() {
+    fn a_drive_with_one_filesystem_resolves_to_its_mount_point() {
         let inventory = fixtures::pi_zero().inventory();
         for name in ["bay:1.1", "4C530001", "4c530001", "serial:4C530001", "label:media 1", "media 1"] {
-            assert_eq!(
-                find(&inventory, name).expect(name),
-                "/mnt/a",
-                "{name}, not the directory bound elsewhere"
-            );
+            assert_eq!(find(&inventory, name).expect(name), "/mnt/a", "{name}, not the bind mount");
         }
         assert_eq!(find(&inventory, "4C530001+121077760").expect("an identity"), "/mnt/a");
     }
 
     #[test]
-    fn others_are_their_device() {
+    fn other_drives_resolve_to_their_device() {
         let inventory = fixtures::pi_zero().inventory();
         assert_eq!(find(&inventory, "bay:1.2").expect("not mounted"), "/dev/sdc");
         assert_eq!(find(&inventory, "label:EFI").expect("not mounted"), "/dev/sdb1");
@@ -141,12 +138,12 @@ mod tests {
     }
 
     #[test]
-    fn what_several_drives_have_names_none() {
+    fn an_ambiguous_name_is_refused() {
         let inventory = fixtures::twins().inventory();
         let error = find(&inventory, "0123456789ABCDEF").expect_err("ambiguous");
         assert_eq!(
             error.to_string(),
-            "'0123456789ABCDEF' names 2 drives: \
+            "'0123456789ABCDEF' matches 2 drives: \
              UDisk 0123456789ABCDEF in bay 3 as bay:0000:00:14.0-usbv2-3; \
              UDisk 0123456789ABCDEF in bay 10 as bay:0000:00:14.0-usbv2-10"
         );
@@ -156,12 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_shows_those_that_are_known() {
+    fn an_unknown_name_lists_the_known_ones() {
         let error = find(&fixtures::twins().inventory(), "sda").expect_err("an accident of boot order");
-        assert_eq!(error.to_string(), "'sda' is neither a path nor the serial, label or bay of a drive here");
+        assert_eq!(error.to_string(), "'sda' is not a path, serial, label or bay of a drive on this machine");
         assert_eq!(
             error.hint(),
-            "give a path, or one of: bay:0000:00:14.0-usbv2-3, bay:0000:00:14.0-usbv2-10, bay:0000:00:14.0-usbv3-3"
+            "use a path, or one of: bay:0000:00:14.0-usbv2-3, bay:0000:00:14.0-usbv2-10, bay:0000:00:14.0-usbv3-3"
         );
         for name in ["", "bay:", "serial:", "label:", "../x", "\u{1b}[31m"] {
             let error = find(&fixtures::pi_zero().inventory(), name).expect_err("no name");

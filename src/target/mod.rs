@@ -1,4 +1,4 @@
-//! What a person names as a target: a path, or a drive by its serial, label or bay.
+//! Targets: paths, or drives named by serial, label or bay.
 
 mod labels;
 mod lookup;
@@ -17,14 +17,14 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use relocate::Away;
+pub use relocate::NotFound;
 
 use crate::{
     inventory::{Block, Drive, Inventory, Mount},
     sysroot::Sysroot,
 };
 
-/// Filesystems through which the kernel shows itself; no byte of them is on a drive.
+/// Filesystems of the kernel, without data on a drive.
 const KERNEL: [&str; 19] = [
     "autofs",
     "binfmt_misc",
@@ -46,53 +46,53 @@ const KERNEL: [&str; 19] = [
     "sysfs",
     "tracefs",
 ];
-/// Filesystems that do direct I/O in blocks of their own, whatever the drive below can do.
+/// Filesystems that do direct I/O in their own block size, not in that of the drive.
 const OWN_BLOCKS: [&str; 4] = ["btrfs", "bcachefs", "f2fs", "zfs"];
 
-/// What can be measured, found and looked at.
+/// A directory, file or block device to measure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// As the person wrote it.
+    /// As given by the user.
     pub given: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it is: absolute, without links.
+    /// Absolute path, without links.
     pub path: PathBuf,
-    /// The drives that carry it; none where no drive is known, as with tmpfs and network filesystems.
+    /// Its drives; none for tmpfs, network filesystems and others without a known drive.
     pub drives: Vec<Drive>,
-    /// Names of the layers between: `md0`, `dm-0`.
+    /// Names of the layers above the drives: `md0`, `dm-0`.
     pub layers: Vec<String>,
-    /// The mounted filesystem it lies on; none for block devices.
+    /// Its mounted filesystem; none for block devices.
     pub mount: Option<Mount>,
-    /// Bytes this user may still write to the filesystem.
+    /// Free space for this user, bytes.
     pub free: Option<u64>,
     /// Size of the filesystem, bytes.
     pub capacity: Option<u64>,
     /// Size of the file or block device, bytes.
     pub size: Option<u64>,
-    /// Why nothing can be written; none where it can.
+    /// Why it can't be written; none if it can.
     pub read_only: Option<String>,
-    /// What else its drives are used for: where their filesystems are mounted, and `swap`.
+    /// Other uses of its drives: mount points of their filesystems, and `swap`.
     #[serde(default)]
     pub uses: Vec<String>,
-    /// What offset and length of direct I/O must be multiples of, bytes.
+    /// Alignment of offset and length for direct I/O, bytes.
     pub direct_alignment: u32,
 }
 
-/// What a target is.
+/// Kind of target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Test files may be made in it.
+    /// A directory, in which test files are created.
     #[default]
     Directory,
-    /// Somebody's file: only read.
+    /// An existing file: only read.
     File,
     /// A drive, partition or layer: only read.
     BlockDevice,
 }
 
-/// Why a target can't be used. [`TargetError::hint`] says what to do.
+/// Why a target can't be used. [`TargetError::hint`] has the advice.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// There is no such path.
@@ -103,28 +103,28 @@ pub enum TargetError {
         /// The deepest directory on the way that exists.
         nearest: String,
     },
-    /// No path, and no drive of this name.
-    #[error("'{name}' is neither a path nor the serial, label or bay of a drive here")]
+    /// Not a path, and no drive has this name.
+    #[error("'{name}' is not a path, serial, label or bay of a drive on this machine")]
     Unknown {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// Names that would be understood.
+        /// Valid names.
         known: Vec<String>,
     },
     /// Several drives have this name.
-    #[error("'{name}' names {} drives: {}", candidates.len(), candidates.join("; "))]
+    #[error("'{name}' matches {} drives: {}", candidates.len(), candidates.join("; "))]
     Ambiguous {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// The drives, each with a name of its own.
+        /// The drives, each with an unambiguous name.
         candidates: Vec<String>,
     },
     /// Neither directory, file nor block device.
-    #[error("{path} is a {what}; a directory, a file or a block device can be measured")]
+    #[error("{path} is a {what}, not a directory, file or block device")]
     Unsuitable {
         /// The path.
         path: String,
-        /// What it is.
+        /// Its file type.
         what: &'static str,
     },
     /// The user may not read it.
@@ -132,11 +132,11 @@ pub enum TargetError {
     Permission {
         /// The path.
         path: String,
-        /// What it is, where that could be seen.
+        /// Its kind, where known.
         kind: Option<Kind>,
     },
-    /// The filesystem shows the kernel's own state.
-    #[error("{path} lies on {filesystem}, which is the kernel's own and on no drive")]
+    /// A filesystem of the kernel.
+    #[error("{path} is on {filesystem}, a filesystem of the kernel without a drive")]
     KernelFilesystem {
         /// The path.
         path: String,
@@ -156,44 +156,43 @@ pub enum TargetError {
     System {
         /// The path.
         path: String,
-        /// What it said.
+        /// Its error.
         source: io::Error,
     },
 }
 
 impl TargetError {
-    /// What the person can do.
+    /// Advice for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::Missing { nearest, .. } => format!("{nearest} exists; check the rest of the path"),
-            Self::Unknown { known, .. } if known.is_empty() => "give a path such as . or /mnt/usb".to_owned(),
-            Self::Unknown { known, .. } => format!("give a path, or one of: {}", known.join(", ")),
-            Self::Ambiguous { .. } => "name it by its bay as shown, or by a path".to_owned(),
-            Self::Unsuitable { .. } => "name a directory on the drive you mean".to_owned(),
+            Self::Unknown { known, .. } if known.is_empty() => "use a path such as . or /mnt/usb".to_owned(),
+            Self::Unknown { known, .. } => format!("use a path, or one of: {}", known.join(", ")),
+            Self::Ambiguous { .. } => "use its bay as shown, or a path".to_owned(),
+            Self::Unsuitable { .. } => "use a directory on the drive".to_owned(),
             Self::Permission { kind: Some(Kind::BlockDevice), .. } => {
-                "use sudo, or join the group that may read drives: sudo usermod -aG disk $USER, then log in again"
-                    .to_owned()
+                "use sudo, or join the group disk: sudo usermod -aG disk $USER, then log in again".to_owned()
             }
-            Self::Permission { .. } => "use sudo, or name a directory of your own".to_owned(),
-            Self::KernelFilesystem { .. } => "name a directory that lies on the drive you mean".to_owned(),
-            Self::Empty { kind: Kind::BlockDevice, .. } => "put a medium in".to_owned(),
-            Self::Empty { .. } => "name its directory: a file of the right size is made there".to_owned(),
-            Self::System { .. } => "the kernel log (dmesg) may say more".to_owned(),
+            Self::Permission { .. } => "use sudo, or another directory".to_owned(),
+            Self::KernelFilesystem { .. } => "use a directory on the drive".to_owned(),
+            Self::Empty { kind: Kind::BlockDevice, .. } => "insert a medium".to_owned(),
+            Self::Empty { .. } => "use its directory: a test file is created there".to_owned(),
+            Self::System { .. } => "check the kernel log (dmesg)".to_owned(),
         }
     }
 }
 
 impl Target {
-    /// Finds what `text` names on this machine: first as a path; else as `bay:1.3`, `serial:4C53`, `label:media`, or
-    /// just a serial, world-wide name, identity, label or name in /dev/disk/by-id. A drive that has one mounted
-    /// filesystem that can be written is its mount point, else its block device.
+    /// Finds the target `text` on this machine: first as a path; else as `bay:1.3`, `serial:4C53`, `label:media`, or
+    /// just a serial, world-wide name, identity, label or name in /dev/disk/by-id. A drive with exactly one
+    /// writable mounted filesystem resolves to its mount point, else to its block device.
     pub fn resolve(inventory: &Inventory, text: &str) -> Result<Self, TargetError> {
         let is_path = text.contains('/') && !lookup::has_prefix(text) || fs::symlink_metadata(text).is_ok();
         let path = if is_path { text.to_owned() } else { lookup::find(inventory, text)? };
         Self::at(inventory, text, &path)
     }
 
-    /// Whether files may be made there.
+    /// Whether it can be written.
     pub fn writable(&self) -> bool {
         self.read_only.is_none()
     }
@@ -214,7 +213,7 @@ impl Target {
     }
 }
 
-/// An error while looking at a path.
+/// Error of a path.
 fn refusal(path: &str, source: io::Error) -> TargetError {
     let shown: String = path.escape_debug().take(300).collect();
     match source.kind() {
@@ -236,7 +235,7 @@ fn kind(path: &str, data: &Metadata) -> Result<Kind, TargetError> {
         kind if kind.is_char_device() => "character device",
         kind if kind.is_fifo() => "pipe",
         kind if kind.is_socket() => "socket",
-        _ => "thing of its own",
+        _ => "special file",
     };
     Err(TargetError::Unsuitable { path: path.to_owned(), what })
 }
@@ -253,7 +252,7 @@ fn block_device(
     let block = inventory.block(device);
     let sysfs = Sysroot::live();
     let dir = format!("/sys/dev/block/{}:{}", device.0, device.1);
-    // Loop devices and the like are in no inventory.
+    // Loop devices and others are not in the inventory.
     let size = block
         .map(|block| block.bytes())
         .or_else(|| sysfs.number(&format!("{dir}/size")).map(|sectors: u64| sectors.saturating_mul(512)));
@@ -265,14 +264,14 @@ fn block_device(
     }
     let logical = block.map(|block| block.logical_block());
     let logical = logical.or_else(|| sysfs.number(&format!("{dir}/queue/logical_block_size"))).unwrap_or(512);
-    let under = inventory.under(block);
+    let stack = inventory.stack_of(block);
     Ok(Target {
-        uses: uses(inventory, &under.drives),
+        uses: uses(inventory, &stack.drives),
         given: given.to_owned(),
         kind,
         path,
-        drives: under.drives.into_iter().cloned().collect(),
-        layers: under.layers.iter().map(|layer| layer.name.clone()).collect(),
+        drives: stack.drives.into_iter().cloned().collect(),
+        layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
         mount: None,
         free: None,
         capacity: None,
@@ -308,14 +307,14 @@ fn on_filesystem(
         None => inventory.block(device).into_iter().collect(),
     };
     let logical = blocks.iter().map(Block::logical_block).max().unwrap_or(512);
-    let under = inventory.under(blocks);
+    let stack = inventory.stack_of(blocks);
     let space = statvfs(&path).ok();
     Ok(Target {
-        uses: uses(inventory, &under.drives),
+        uses: uses(inventory, &stack.drives),
         given: given.to_owned(),
         kind,
-        drives: under.drives.into_iter().cloned().collect(),
-        layers: under.layers.iter().map(|layer| layer.name.clone()).collect(),
+        drives: stack.drives.into_iter().cloned().collect(),
+        layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
         mount: mount.cloned(),
         free: space.as_ref().map(|space| space.f_bavail.saturating_mul(space.f_frsize)),
         capacity: space.map(|space| space.f_blocks.saturating_mul(space.f_frsize)),
@@ -326,7 +325,7 @@ fn on_filesystem(
     })
 }
 
-/// What `drives` are used for.
+/// Uses of `drives`.
 fn uses(inventory: &Inventory, drives: &[&Drive]) -> Vec<String> {
     let on = |of: Vec<&Drive>| of.iter().any(|a| drives.iter().any(|b| a.name == b.name));
     let mounts = inventory.mounts.iter().filter(|mount| on(inventory.drives_of(mount)));
@@ -338,17 +337,17 @@ fn uses(inventory: &Inventory, drives: &[&Drive]) -> Vec<String> {
 
 fn why_read_only(kind: Kind, path: &Path, mount: Option<&Mount>) -> Option<String> {
     if kind == Kind::File {
-        return Some("an existing file is only read; name its directory to measure writing".to_owned());
+        return Some("existing files are only read; use its directory to measure writes".to_owned());
     }
     let read_only = || {
-        let place = mount.map_or("its filesystem".to_owned(), |mount| mount.path.clone());
-        format!("{place} is mounted read-only")
+        let mount_point = mount.map_or("its filesystem".to_owned(), |mount| mount.path.clone());
+        format!("{mount_point} is mounted read-only")
     };
     match access(path, Access::WRITE_OK | Access::EXEC_OK) {
         _ if mount.is_some_and(Mount::read_only) => Some(read_only()),
         Ok(()) => None,
         Err(Errno::ROFS) => Some(read_only()),
-        Err(_) => Some(format!("you have no permission to write in {}", path.display())),
+        Err(_) => Some(format!("no permission to write in {}", path.display())),
     }
 }
 
@@ -360,12 +359,12 @@ mod tests {
 
     use super::*;
 
-    fn here() -> Inventory {
+    fn inventory() -> Inventory {
         Inventory::read(&Sysroot::live())
     }
 
     fn resolve(path: &Path) -> Result<Target, TargetError> {
-        Target::resolve(&here(), path.to_str().expect("UTF-8"))
+        Target::resolve(&inventory(), path.to_str().expect("UTF-8"))
     }
 
     #[test]
@@ -386,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mount_is_the_one_the_file_is_on() {
+    fn the_mount_is_that_of_the_file() {
         let dir = tempfile::tempdir().expect("a directory");
         let device = fs::metadata(dir.path()).expect("metadata").dev();
         let target = resolve(dir.path()).expect("a target");
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be_measured() {
+    fn pipes_sockets_and_empty_files_are_refused() {
         let dir = tempfile::tempdir().expect("a directory");
         let at = |name: &str| dir.path().join(name);
         fs::write(at("empty"), "").expect("a file");
@@ -413,18 +412,18 @@ mod tests {
         symlink("loop", at("loop")).expect("a link");
         assert!(matches!(resolve(&at("loop")), Err(TargetError::System { .. })));
         for text in ["", "\0", "a\0/b", "/\u{1b}[31m"] {
-            let error = Target::resolve(&here(), text).expect_err("no target");
+            let error = Target::resolve(&inventory(), text).expect_err("no target");
             assert!(!error.to_string().contains(['\0', '\u{1b}']) && !error.hint().is_empty(), "{error}");
         }
-        let long = Target::resolve(&here(), &format!("/{}", "x".repeat(5000))).expect_err("too long");
+        let long = Target::resolve(&inventory(), &format!("/{}", "x".repeat(5000))).expect_err("too long");
         assert!(matches!(long, TargetError::System { .. }) && long.to_string().len() < 400);
     }
 
     #[test]
     fn the_drives_of_this_machine_are_only_read() {
-        for drive in here().drives {
+        for drive in inventory().drives {
             let path = format!("/dev/{}", drive.name);
-            match Target::resolve(&here(), &path) {
+            match Target::resolve(&inventory(), &path) {
                 Ok(target) => {
                     assert_eq!((target.kind, target.size), (Kind::BlockDevice, Some(drive.bytes())));
                     assert_eq!(target.direct_alignment, drive.logical_block);
@@ -438,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_path_names_what_exists() {
+    fn a_missing_path_shows_the_nearest_existing_one() {
         let dir = tempfile::tempdir().expect("a directory");
         let error = resolve(&dir.path().join("a/b/c")).expect_err("missing");
         assert!(error.to_string().ends_with("a/b/c does not exist"), "{error}");
@@ -448,9 +447,9 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_own_filesystems_are_refused() {
+    fn kernel_filesystems_are_refused() {
         for path in ["/proc", "/proc/version", "/sys/block"] {
-            let error = Target::resolve(&here(), path).expect_err("the kernel's");
+            let error = Target::resolve(&inventory(), path).expect_err("the kernel's");
             assert!(matches!(error, TargetError::KernelFilesystem { .. }), "{path}: {error}");
         }
     }

@@ -1,16 +1,16 @@
-//! Finds a drive, and what was measured on it, wherever it is now.
+//! Finds a target again after its drive was moved or its filesystem mounted elsewhere.
 
 use super::{Kind, Target, TargetError};
 use crate::inventory::{Content, Drive, Inventory, Mount};
 
-/// Why a target isn't there.
+/// Why a target was not found.
 #[derive(Debug, thiserror::Error)]
-pub enum Away {
-    /// Its drive isn't.
-    #[error("{0} is not plugged in")]
+pub enum NotFound {
+    /// Its drive is not connected.
+    #[error("{0} is not connected")]
     Drive(String),
-    /// Its filesystem isn't mounted.
-    #[error("the filesystem of {drive} is not mounted: mount it again, anywhere{}", command(.uuid))]
+    /// Its filesystem is not mounted.
+    #[error("the filesystem of {drive} is not mounted: mount it at any mount point{}", command(.uuid))]
     Mount {
         /// The drive.
         drive: String,
@@ -20,7 +20,7 @@ pub enum Away {
     /// It can't be used.
     #[error("{source}: {}", .source.hint())]
     Target {
-        /// What is wrong with it.
+        /// The reason.
         #[from]
         source: TargetError,
     },
@@ -38,36 +38,36 @@ impl Inventory {
 }
 
 impl Target {
-    /// The same as it is now: its drive by its identity, its filesystem by its UUID.
+    /// The target at its current path: its drive found by identity, its filesystem by UUID.
     ///
     /// # Errors
-    /// Where it isn't there.
-    pub fn again(&self, inventory: &Inventory) -> Result<Self, Away> {
-        Ok(Self::at(inventory, &self.given, &self.path_now(inventory)?)?)
+    /// If its drive or filesystem is not found.
+    pub fn relocate(&self, inventory: &Inventory) -> Result<Self, NotFound> {
+        Ok(Self::at(inventory, &self.given, &self.current_path(inventory)?)?)
     }
 
-    fn path_now(&self, inventory: &Inventory) -> Result<String, Away> {
-        let label = || self.drives.first().map_or_else(|| self.given.clone(), Drive::name_for_people);
-        let was = self.drives.first().ok_or_else(|| Away::Drive(label()))?;
-        let now = inventory.drive(&was.identity()).ok_or_else(|| Away::Drive(label()))?;
+    fn current_path(&self, inventory: &Inventory) -> Result<String, NotFound> {
+        let label = || self.drives.first().map_or_else(|| self.given.clone(), Drive::model_and_serial);
+        let was = self.drives.first().ok_or_else(|| NotFound::Drive(label()))?;
+        let now = inventory.drive(&was.identity()).ok_or_else(|| NotFound::Drive(label()))?;
         if self.kind == Kind::BlockDevice {
             return Ok(format!("/dev/{}", now.name.replace('!', "/")));
         }
-        let missing = |uuid: Option<String>| Away::Mount { drive: label(), uuid };
+        let missing = |uuid: Option<String>| NotFound::Mount { drive: label(), uuid };
         let mount = self.mount.as_ref().ok_or_else(|| missing(None))?;
         let at = contents(was).find(|part| part.device == mount.device).ok_or_else(|| missing(None))?;
         let uuid = at.content.uuid.clone();
-        // Where nothing told the UUID, the same place on the drive is the same filesystem.
+        // Without a UUID, the same start on the drive is the same filesystem.
         let same =
             |part: &Part<'_>| if uuid.is_some() { part.content.uuid == uuid } else { part.start == at.start };
         let devices: Vec<(u32, u32)> = contents(now).filter(same).map(|part| part.device).collect();
-        let whole = |m: &&Mount| devices.contains(&m.device) && m.root == mount.root;
-        let here = inventory.mounts.iter().find(whole).ok_or_else(|| missing(uuid.clone()))?;
+        let same_mount = |m: &&Mount| devices.contains(&m.device) && m.root == mount.root;
+        let now_mounted = inventory.mounts.iter().find(same_mount).ok_or_else(|| missing(uuid.clone()))?;
         let below = self.path.strip_prefix(&mount.path).unwrap_or(std::path::Path::new(""));
-        Ok(std::path::Path::new(&here.path).join(below).display().to_string())
+        Ok(std::path::Path::new(&now_mounted.path).join(below).display().to_string())
     }
 
-    /// The whole drive below it, to be read; `None` where there isn't one drive, directly below.
+    /// The whole drive below it, for reading; `None` unless it is on exactly one drive, without layers.
     pub fn whole_drive(&self) -> Option<Self> {
         let ([drive], true) = (&self.drives[..], self.layers.is_empty()) else { return None };
         Some(Self {
@@ -87,7 +87,7 @@ impl Target {
 /// A drive or a partition of it.
 struct Part<'a> {
     device: (u32, u32),
-    /// First sector; none of the whole drive.
+    /// First sector; none for the whole drive.
     start: Option<u64>,
     content: &'a Content,
 }
@@ -126,10 +126,10 @@ mod tests {
         let was = target(&inventory, "sdc", None);
         let drive = inventory.drives.iter_mut().find(|d| d.name == "sdc").expect("there");
         (drive.name, drive.bay) = ("sdx".to_owned(), Some("1.7".to_owned()));
-        assert_eq!(was.path_now(&inventory).expect("found"), "/dev/sdx");
+        assert_eq!(was.current_path(&inventory).expect("found"), "/dev/sdx");
         inventory.drives.retain(|d| d.name != "sdx");
-        let said = was.path_now(&inventory).expect_err("gone").to_string();
-        assert!(said.ends_with("is not plugged in"), "{said}");
+        let error = was.current_path(&inventory).expect_err("gone").to_string();
+        assert!(error.ends_with("is not connected"), "{error}");
     }
 
     #[test]
@@ -146,14 +146,14 @@ mod tests {
             .iter_mut()
             .filter(|m| m.path == "/mnt/a")
             .for_each(|m| m.path = "/media/b".to_owned());
-        assert_eq!(was.path_now(&inventory).expect("found"), "/media/b/tests");
+        assert_eq!(was.current_path(&inventory).expect("found"), "/media/b/tests");
         inventory.mounts.retain(|m| m.path != "/media/b");
-        let said = was.path_now(&inventory).expect_err("not mounted").to_string();
-        assert!(said.contains("mount it again, anywhere (mount UUID=1A2B-3C4D"), "{said}");
+        let error = was.current_path(&inventory).expect_err("not mounted").to_string();
+        assert!(error.contains("mount it at any mount point (mount UUID=1A2B-3C4D"), "{error}");
     }
 
     #[test]
-    fn the_drive_below_a_directory() {
+    fn the_whole_drive_of_a_directory() {
         let inventory = fixtures::pi_zero().inventory();
         let below = target(&inventory, "sda", Some("/mnt/a")).whole_drive().expect("one drive");
         assert_eq!((below.kind, below.path.to_str()), (Kind::BlockDevice, Some("/dev/sda")));

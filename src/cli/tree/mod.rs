@@ -4,7 +4,7 @@ mod cells;
 mod layout;
 
 use crate::{
-    inventory::{Bus, BusKind, Drive, Inventory, Machine, NetworkPort, Prior, natural},
+    inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Machine, NetworkPort, natural_order},
     report::{Style, wrapped},
     units::{count, decimal_bytes, size},
 };
@@ -31,7 +31,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
         text += &wrapped(&format!("Health of {} is unknown: {why}.", drives.join(", ")), "  ", style);
     }
     for prior in priors(inventory) {
-        let Prior { kind, annual, source } = prior;
+        let FailureRate { kind, annual, source } = prior;
         let rate = annual * 100.0;
         let line = format!(
             "Prior: of {kind} in a datacentre {rate:.2} % failed in a year ({source}). It says little of one drive."
@@ -42,9 +42,9 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
 }
 
 /// How the kinds of drives here fared elsewhere, where health was asked for.
-fn priors(inventory: &Inventory) -> Vec<Prior> {
+fn priors(inventory: &Inventory) -> Vec<FailureRate> {
     let asked = inventory.drives.iter().filter(|drive| drive.health.is_some());
-    let mut priors: Vec<Prior> = asked.filter_map(Drive::prior).collect();
+    let mut priors: Vec<FailureRate> = asked.filter_map(Drive::failure_rate).collect();
     priors.sort_by_key(|prior| prior.kind);
     priors.dedup();
     priors
@@ -69,7 +69,7 @@ fn nodes<'a>(inventory: &'a Inventory, id: Option<&str>) -> Vec<Node<'a>> {
         |upstream: &'a Option<String>| upstream.as_deref().filter(|id| inventory.bus(id).is_some()) == id;
     let mut buses: Vec<&Bus> =
         inventory.buses.iter().filter(|bus| !is_slot(bus) && on(&bus.parent)).collect();
-    buses.sort_by(|a, b| natural(&a.id, &b.id));
+    buses.sort_by(|a, b| natural_order(&a.id, &b.id));
     let ports = inventory.ports.iter().filter(|port| on(&port.upstream)).map(Node::Port);
     drives.chain(buses.into_iter().map(Node::Bus)).chain(ports).collect()
 }

@@ -3,7 +3,7 @@
 use super::super::common::{Group, Summary, labels};
 use crate::{
     analyse::Stretch,
-    findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style, short},
+    findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style, Unit, short},
     plan::Plan,
     units::{Percentile, count, decimal_bytes, duration, rate},
 };
@@ -85,7 +85,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
         title: title(plan, group, "speed over time"),
         text,
         n: format!("n = {}", count(run.tail.histogram().count(), "operation")),
-        x: Axis::of("time", "s"),
+        x: Axis::of("time", Unit::Seconds),
         y: Axis::speed(),
         curves,
         marks: vec![Mark { label: rate(run.estimate.value), at: At::Y(run.estimate.value) }],
@@ -106,7 +106,7 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
             decimal_bytes(last.offset)
         ),
         n: format!("n = {}", count(positions.len() as u64, "position")),
-        x: Axis::of("position", "B"),
+        x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),
         curves: vec![Curve::new(
             "",
@@ -184,7 +184,7 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
         text: said.collect::<Vec<_>>().join(" "),
         n: format!("n = {}", count(operations, "operation")),
         x: Axis::named("percentile of operations", names),
-        y: Axis::of("latency", "s").log(),
+        y: Axis::of("latency", Unit::Seconds).log(),
         curves: curves.filter(|c| !c.points.is_empty()).collect(),
         ..Figure::default()
     })

@@ -61,5 +61,5 @@ impl Crossing {
 /// A drive in tables and sentences: its serial, short enough for a column.
 pub(super) fn name(plan: &Plan, at: usize) -> String {
     let drive = plan.targets.get(at).and_then(|t| t.drives.first());
-    short(&drive.map_or(at.to_string(), Drive::name_for_people))
+    short(&drive.map_or(at.to_string(), Drive::model_and_serial))
 }

@@ -69,7 +69,7 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
         }
     };
     match target.drives.first() {
-        Some(drive) if drive.own_name().is_some() => Ok(target),
+        Some(drive) if drive.unique_id().is_some() => Ok(target),
         Some(drive) => {
             let why = match &drive.serial {
                 Some(_) if drive.shared_serial => "another drive here has the same serial",

@@ -132,7 +132,7 @@ fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
     let slow = there.iter().filter_map(|d| {
         let (link, best) = (d.link_mbps?, best(d));
         (link < best).then(|| {
-            format!("{} at {link} Mb/s in bay {}", d.name_for_people(), plan.bay_name(&d.full_bay()))
+            format!("{} at {link} Mb/s in bay {}", d.model_and_serial(), plan.bay_name(&d.full_bay()))
         })
     });
     let mut slow: Vec<String> = slow.collect();

@@ -13,7 +13,7 @@ use crate::{
     analyse::{Estimate, Fall, Position},
     findings::{
         At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Table,
-        short,
+        Unit, short,
     },
     plan::Plan,
     record::Event,
@@ -144,7 +144,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
             None => format!("No lasting fall within {}.", decimal_bytes(first.bytes)),
         },
         n: format!("{} of {} and more", count(windows, "piece"), decimal_bytes(first.chunk)),
-        x: Axis::of("written", "B"),
+        x: Axis::of("written", Unit::Bytes),
         y: Axis::speed(),
         curves,
         marks: written.first.falls.iter().map(fell).collect(),
@@ -163,7 +163,7 @@ fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
             rate(last.speed.value)
         ),
         n: count(positions.len() as u64, "position"),
-        x: Axis::of("position", "B"),
+        x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),
         curves: vec![Curve::new("", Style::Line, points)],
         ..Figure::default()

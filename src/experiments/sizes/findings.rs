@@ -7,7 +7,7 @@ use super::{
 use crate::{
     findings::{
         At, Axis, Column, Curve as Drawn, Figure, Findings, LoadKey, Mark, Metric, Point as Dot, Quantity,
-        Scope, Style, Table,
+        Scope, Style, Table, Unit,
     },
     plan::Plan,
     record::Event,
@@ -182,7 +182,7 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
         title: format!("speed over transfer size, {title}"),
         text: enough.collect::<Vec<_>>().join(" "),
         n: format!("n = {} repetitions a point", runs.min().unwrap_or(0)),
-        x: Axis::of("transfer size", "B").log(),
+        x: Axis::of("transfer size", Unit::Bytes).log(),
         y: Axis::speed(),
         curves: curves.iter().map(drawn).collect(),
         marks: curves.iter().filter_map(mark).collect(),

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table},
+    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit},
     plan::{FileSet, Plan, Task},
     record::{Event, Run},
     units::{Direction, count, decimal_bytes, duration, percent, rate, size},
@@ -177,7 +177,7 @@ fn figure(given: &str, both: &[Costs; 2]) -> Figure {
         title: format!("speed over the size of files, {given}"),
         text,
         n: format!("n = {runs} runs a set"),
-        x: Axis::of("size of a file", "B").log(),
+        x: Axis::of("size of a file", Unit::Bytes).log(),
         y: Axis::speed().log(),
         curves: both.iter().flat_map(|c| [measured(c), fitted(c)]).filter(|c| !c.points.is_empty()).collect(),
         ..Figure::default()

@@ -8,7 +8,9 @@ use super::{
 };
 use crate::{
     analyse::repeat,
-    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
+    findings::{
+        Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit, short,
+    },
     record::Event,
     units::{count, duration},
 };
@@ -89,7 +91,7 @@ impl Woken<'_> {
             text: verdicts::both(self),
             n: count(wakings.len() as u64, "waking"),
             x: Axis::named("method", names),
-            y: Axis::of("spin-up time", "s"),
+            y: Axis::of("spin-up time", Unit::Seconds),
             curves: vec![
                 Curve::new("each waking", Style::Dots, single),
                 Curve::new("estimate", Style::Dots, both),

@@ -1,21 +1,22 @@
-//! fio's JSON, of fio 2 and 3: `jobs`, or `client_stats` where clients measured, with any text around it.
+//! fio's JSON, fio 2 and 3: `jobs`, or `client_stats` with clients, with any text around it.
 //!
-//! fio 3 tells bytes and nanoseconds, fio 2 KiB and microseconds by names that say so less clearly; `io_bytes` was in KiB up
-//! to some fio 2, so its unit is known only by `bw` and `runtime`.
+//! fio 3 reports bytes and nanoseconds, fio 2 KiB and microseconds. In early versions `io_bytes` was in KiB: the unit is
+//! derived from `bw` and `runtime`.
 
+mod document;
 mod options;
 mod repetitions;
 mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
-use serde_json::{Deserializer, Value};
+use serde_json::Deserializer;
 
 use self::{
-    options::{Known, measured},
-    repetitions::Same,
-    results::{Way, load},
+    document::{DirectionStats, Disk, Document, DocumentContext, Job},
+    options::{Known, relevant},
+    repetitions::Repetitions,
+    results::load,
 };
 use super::{ContentError, MOST, note, sane};
 use crate::{
@@ -23,88 +24,35 @@ use crate::{
     units::{Direction, count},
 };
 
-/// What every document of fio holds.
+/// Key that every fio document has.
 const MARK: &str = "\"fio version\"";
 
-/// Within so many bytes of its beginning a document says that it is fio's, unless its keys were sorted.
+/// Distance of that key from the start of a document, bytes, unless the keys were sorted.
 const NEAR: usize = 4096;
 
-/// One document.
-#[derive(Debug, Deserialize)]
-struct Document {
-    #[serde(rename = "fio version")]
-    version: Option<String>,
-    timestamp: Option<f64>,
-    #[serde(rename = "global options", default)]
-    global: Options,
-    jobs: Option<Vec<Job>>,
-    client_stats: Option<Vec<Job>>,
-    disk_util: Option<Vec<Disk>>,
-}
-
-type Options = BTreeMap<String, Value>;
-
-#[derive(Debug, Deserialize)]
-struct Disk {
-    name: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Job {
-    jobname: Option<String>,
-    groupid: Option<f64>,
-    error: Option<f64>,
-    /// Old versions tell none, nor do sums over clients.
-    #[serde(rename = "job options")]
-    options: Option<Options>,
-    read: Option<Way>,
-    write: Option<Way>,
-    /// Of both, where `unified_rw_reporting` was asked for.
-    mixed: Option<Way>,
-    trim: Option<Way>,
-    hostname: Option<String>,
-}
-
-impl Job {
-    /// What was asked for by this name, where the job's options are told.
-    fn option<'a>(&'a self, run: &Run<'a>, name: &str) -> Option<&'a str> {
-        self.options.as_ref()?.get(name).or_else(|| run.global.get(name)).and_then(Value::as_str)
-    }
-}
-
-/// What is common to the jobs of a document.
-struct Run<'a> {
-    tool: String,
-    line: u64,
-    global: &'a Options,
-    /// Tells whether two documents' global options are the same.
-    asked: u32,
-    several_hosts: bool,
-}
-
-/// Reads all documents, and gives the rest of the text, each line where it was.
+/// Reads all documents. Returns the rest of the text, with documents replaced by empty lines.
 pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
     let mut found = Imported::default();
     if !text.contains(MARK) {
         return Ok((found, text.to_owned()));
     }
-    // Old versions print numbers that are none, which JSON doesn't have.
-    let text = mend(text);
+    // Old versions print nan and inf, which JSON doesn't allow.
+    let text = replace_nan(text);
     let mut rest = String::with_capacity(text.len());
-    let mut same = Same::default();
+    let mut same = Repetitions::default();
     let (mut at, mut line, mut first, mut empty) = (0, 1, true, None);
     while let Some((begin, near)) = next(&text, at, std::mem::take(&mut first)) {
         rest.push_str(&text[at..begin]);
         line += lines(&text[at..begin]);
         at = begin;
         let (document, length) = match document(&text[begin..], line, begin as u64) {
-            // A brace of some log, far from anything of fio's.
+            // A brace of another log.
             Err(ContentError::Json { .. }) if !near => continue,
             other => other?,
         };
         if let Some(document) = document {
-            match take(&document, line, &mut found, &mut same) {
-                // Of several documents some may be of runs that failed.
+            match import_document(&document, line, &mut found, &mut same) {
+                // Some of several documents may be of failed runs.
                 Err(nothing @ ContentError::Nothing { .. }) => empty = empty.or(Some(nothing)),
                 other => other?,
             }
@@ -118,7 +66,7 @@ pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
     same.settle(&mut found);
     match empty {
         Some(e) if found.loads.is_empty() => return Err(e),
-        Some(e) => note(&mut found, format!("Of the others: {e}.")),
+        Some(e) => note(&mut found, format!("Skipped: {e}.")),
         None => {}
     }
     Ok((found, rest))
@@ -128,8 +76,8 @@ fn lines(text: &str) -> u64 {
     text.bytes().filter(|b| *b == b'\n').count() as u64
 }
 
-/// Where the next document begins: at a brace that begins a line and has fio's mark near it, or, where keys were sorted,
-/// at the `first` brace of a text that has it anywhere; and whether the mark is near.
+/// Start of the next document, and whether fio's key is near: a brace at the start of a line with fio's key near it, or,
+/// if keys were sorted, the `first` brace of a text that has the key anywhere.
 fn next(text: &str, from: usize, first: bool) -> Option<(usize, bool)> {
     let mut mark = from + text[from..].find(MARK)?;
     let mut at = from;
@@ -150,7 +98,7 @@ fn next(text: &str, from: usize, first: bool) -> Option<(usize, bool)> {
     None
 }
 
-/// The document that `text` begins with, where it is fio's, and its length.
+/// The document at the start of `text`, if it is fio's, and its length.
 fn document(text: &str, line: u64, begin: u64) -> Result<(Option<Document>, usize), ContentError> {
     let mut stream = Deserializer::from_str(text).into_iter::<Document>();
     let cut_off = || ContentError::CutOff { line, at: begin + text.len() as u64 };
@@ -162,7 +110,7 @@ fn document(text: &str, line: u64, begin: u64) -> Result<(Option<Document>, usiz
         Some(Err(e)) => {
             let before: usize =
                 text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
-            // A number without its last digits is as cut off as one without a brace.
+            // A syntax error at the very end is an incomplete document, too.
             if e.is_eof() || e.is_syntax() && before + e.column() >= text.trim_end().len() {
                 return Err(cut_off());
             }
@@ -175,8 +123,8 @@ fn document(text: &str, line: u64, begin: u64) -> Result<(Option<Document>, usiz
     }
 }
 
-/// `: -nan,` becomes `: null,`, at the same length so that places stay what they are.
-fn mend(text: &str) -> String {
+/// Replaces `: -nan,` by `: null,`, with the same length, so that positions stay valid.
+fn replace_nan(text: &str) -> String {
     [(": -nan", ": null"), (": nan", ":null"), (": -inf", ": null"), (": inf", ":null")]
         .into_iter()
         .filter(|(none, _)| text.contains(none))
@@ -186,8 +134,13 @@ fn mend(text: &str) -> String {
         })
 }
 
-/// Takes what a document tells.
-fn take(document: &Document, line: u64, found: &mut Imported, same: &mut Same) -> Result<(), ContentError> {
+/// Imports a document.
+fn import_document(
+    document: &Document,
+    line: u64,
+    found: &mut Imported,
+    same: &mut Repetitions,
+) -> Result<(), ContentError> {
     let nothing = |why: String| ContentError::Nothing { line, why };
     let tool = match document.version.as_deref() {
         Some(version) => version.replacen("fio-", "fio ", 1),
@@ -212,16 +165,22 @@ fn take(document: &Document, line: u64, found: &mut Imported, same: &mut Same) -
     if found.loads.len() + jobs.len() > MOST {
         return Err(ContentError::TooMany);
     }
-    let asked = serde_json::to_vec(&measured(&document.global)).unwrap_or_default();
-    let asked = crc32fast::hash(&asked);
-    let run = Run { tool, line, global: &document.global, asked, several_hosts: hosts.len() > 1 };
+    let global = serde_json::to_vec(&relevant(&document.global)).unwrap_or_default();
+    let global_crc32 = crc32fast::hash(&global);
+    let context = DocumentContext {
+        tool,
+        line,
+        global: &document.global,
+        global_crc32,
+        several_hosts: hosts.len() > 1,
+    };
     let before = found.loads.len();
     same.document += 1;
     let mut at = 0;
     while at < jobs.len() {
-        // Copies of a job, which numjobs made, are one load together.
+        // Copies of a job (numjobs) are one load.
         let copies = jobs[at..].iter().take_while(|job| is_copy(jobs[at], job)).count();
-        job(&run, &jobs[at..at + copies], found, same);
+        import_job(&context, &jobs[at..at + copies], found, same);
         at += copies;
     }
     let mut groups: BTreeMap<u64, BTreeSet<&Option<String>>> = BTreeMap::new();
@@ -231,12 +190,12 @@ fn take(document: &Document, line: u64, found: &mut Imported, same: &mut Same) -
     if groups.values().any(|names| names.len() > 1) {
         note(
             found,
-            "Several jobs of a group ran at the same time: each speed is what one of them got.".to_owned(),
+            "Several jobs of a group ran at the same time: each speed is that of one job.".to_owned(),
         );
     }
     match jobs.len() as u64 {
         0 => Err(nothing("it has no jobs".to_owned())),
-        n if found.loads.len() == before => Err(nothing(format!("{} without one", count(n, "job")))),
+        n if found.loads.len() == before => Err(nothing(format!("{} without a result", count(n, "job")))),
         _ => Ok(()),
     }
 }
@@ -247,32 +206,32 @@ fn is_copy(first: &Job, other: &Job) -> bool {
         || first.groupid.is_some() && key(first) == key(other) && first.options == other.options
 }
 
-/// Takes a job, which may be several copies of it at the same time.
-fn job(run: &Run<'_>, copies: &[&Job], found: &mut Imported, same: &mut Same) {
+/// Imports a job, with its copies that ran at the same time.
+fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Imported, same: &mut Repetitions) {
     let [first, ..] = copies else { return };
     let name = first.jobname.clone().unwrap_or_default();
     if let Some(error) = copies.iter().filter_map(|c| c.error).find(|e| *e != 0.0) {
-        note(found, format!("fio ended job '{name}' with error {error}: what it told may be a part only."));
+        note(found, format!("fio ended job '{name}' with error {error}: its result may be incomplete."));
     }
     if copies.iter().any(|c| c.trim.as_ref().and_then(|w| w.io_bytes).is_some_and(|b| b > 0.0)) {
-        note(found, format!("Job '{name}' also trimmed, which is left alone."));
+        note(found, format!("Job '{name}' also trimmed, which is ignored."));
     }
-    let ways = |of: fn(&Job) -> Option<&Way>| -> Vec<&Way> {
+    let ways = |of: fn(&Job) -> Option<&DirectionStats>| -> Vec<&DirectionStats> {
         copies.iter().filter_map(|c| of(c)).filter(|w| w.io_bytes.is_some_and(|b| b > 0.0)).collect()
     };
     let (reads, writes) = (ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()));
     let mixed = ways(|j| j.mixed.as_ref());
     for sync in ["sync", "fsync", "fdatasync"] {
-        let asked = first.option(run, sync);
-        if let Some(asked) = asked.filter(|v| !matches!(*v, "0" | "none")) {
+        let value = first.option(context, sync);
+        if let Some(value) = value.filter(|v| !matches!(*v, "0" | "none")) {
             note(
                 found,
-                format!("Job '{name}' synced while it ran ({sync}={asked}), which drivebench's loads don't."),
+                format!("Job '{name}' synced while it ran ({sync}={value}); drivebench's loads don't."),
             );
         }
     }
-    let known = Known::of(run, first, copies.len());
-    let mut add = |half: Option<Half>, ways: &[&Way], way: Option<Direction>| {
+    let known = Known::of(context, first, copies.len());
+    let mut add = |half: Option<Half>, ways: &[&DirectionStats], way: Option<Direction>| {
         let load = load(&known, ways, found, &name);
         let Some(mut load) = load else { return };
         load.half = half;
@@ -287,7 +246,7 @@ fn job(run: &Run<'_>, copies: &[&Job], found: &mut Imported, same: &mut Same) {
         _ => {
             let share = known.share.or_else(|| share(&reads, &writes));
             let way = share.map(|read_percent| Direction::Mixed { read_percent });
-            let both: Vec<&Way> = reads.iter().chain(&writes).copied().collect();
+            let both: Vec<&DirectionStats> = reads.iter().chain(&writes).copied().collect();
             add(None, &both, way);
             add(Some(Half::Reads), &reads, way);
             add(Some(Half::Writes), &writes, way);
@@ -296,9 +255,10 @@ fn job(run: &Run<'_>, copies: &[&Job], found: &mut Imported, same: &mut Same) {
     add(None, &mixed, None);
 }
 
-/// The percentage of reads among the operations, where an older fio doesn't tell what was asked for.
-fn share(reads: &[&Way], writes: &[&Way]) -> Option<u8> {
-    let iops = |ways: &[&Way]| ways.iter().filter_map(|w| w.iops).filter(|x| sane(*x)).sum::<f64>();
+/// The percentage of reads among the operations, for versions of fio that don't report the option.
+fn share(reads: &[&DirectionStats], writes: &[&DirectionStats]) -> Option<u8> {
+    let iops =
+        |ways: &[&DirectionStats]| ways.iter().filter_map(|w| w.iops).filter(|x| sane(*x)).sum::<f64>();
     let (r, w) = (iops(reads), iops(writes));
     (r + w > 0.0).then(|| (100.0 * r / (r + w)).round() as u8)
 }

@@ -1,40 +1,22 @@
-//! What one direction of a job tells, and what several of them at the same time are together.
+//! Results of one direction of a job, and the sum of parallel ones.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-
-use super::options::Known;
+use super::{
+    document::{DirectionStats, Latency},
+    options::Known,
+};
 use crate::{
     import::{note, sane},
     record::{Imported, Told},
     units::rate,
 };
 
-/// One direction of a job.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Way {
-    pub io_bytes: Option<f64>,
-    io_kbytes: Option<f64>,
-    bw_bytes: Option<f64>,
-    /// KiB/s.
-    bw: Option<f64>,
-    pub iops: Option<f64>,
-    /// ms.
-    runtime: Option<f64>,
-    clat_ns: Option<Latency>,
-    lat_ns: Option<Latency>,
-    clat: Option<Latency>,
-    lat: Option<Latency>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct Latency {
-    percentile: Option<BTreeMap<String, f64>>,
-}
-
-/// A load from one or more parts that ran at the same time: its bytes are those of all, its time that of the longest.
-pub(super) fn load(known: &Known, ways: &[&Way], found: &mut Imported, name: &str) -> Option<Told> {
+/// A load from parts that ran at the same time: the sum of their bytes, and the longest time.
+pub(super) fn load(
+    known: &Known,
+    ways: &[&DirectionStats],
+    found: &mut Imported,
+    name: &str,
+) -> Option<Told> {
     let parts: Vec<Part> = ways.iter().map(|way| Part::of(way)).collect::<Option<_>>()?;
     let [first, ..] = &parts[..] else { return None };
     let total = |of: fn(&Part) -> Option<f64>| -> Option<f64> { parts.iter().map(of).sum() };
@@ -44,27 +26,27 @@ pub(super) fn load(known: &Known, ways: &[&Way], found: &mut Imported, name: &st
         .collect::<Option<Vec<f64>>>()
         .map(|s| s.into_iter().fold(0.0, f64::max));
     let bytes = total(|p| p.bytes);
-    let told = total(|p| p.told);
-    let speed = match (bytes.zip(seconds), told) {
-        (Some((bytes, seconds)), Some(told)) => {
+    let reported = total(|p| p.reported_speed);
+    let speed = match (bytes.zip(seconds), reported) {
+        (Some((bytes, seconds)), Some(reported)) => {
             let speed = bytes / seconds;
-            // fio rounds to KiB/s; clones that ended at different times add up to more than they moved together.
-            if parts.len() == 1 && (speed - told).abs() > 0.1 * speed.max(told) + 1024.0 {
-                let (told, speed) = (rate(told), rate(speed));
+            // fio rounds to KiB/s. Clones that end at different times report a higher sum than they moved together.
+            if parts.len() == 1 && (speed - reported).abs() > 0.1 * speed.max(reported) + 1024.0 {
+                let (reported, speed) = (rate(reported), rate(speed));
                 note(
                     found,
                     format!(
-                        "Job '{name}' tells {told}, but its bytes and its time make {speed}, which is kept."
+                        "Job '{name}' reports {reported}, but its bytes and time give {speed}, which is used."
                     ),
                 );
             }
             speed
         }
         (Some((bytes, seconds)), None) => bytes / seconds,
-        (None, told) => told?,
+        (None, reported) => reported?,
     };
     if !sane(speed) || speed <= 0.0 {
-        note(found, format!("Job '{name}' took less time than fio tells, so it has no speed."));
+        note(found, format!("Job '{name}' took less time than fio reports, so its speed is unknown."));
         return None;
     }
     Some(Told {
@@ -77,26 +59,26 @@ pub(super) fn load(known: &Known, ways: &[&Way], found: &mut Imported, name: &st
     })
 }
 
-/// What one direction of a job tells, in bytes and seconds.
+/// Results of one direction of a job, in bytes and seconds.
 struct Part {
     bytes: Option<f64>,
     seconds: Option<f64>,
-    told: Option<f64>,
+    reported_speed: Option<f64>,
     iops: Option<f64>,
     latencies: Vec<(f64, f64)>,
 }
 
 impl Part {
-    /// `None` of numbers that none can be.
-    fn of(way: &Way) -> Option<Self> {
+    /// `None` if a number is invalid.
+    fn of(way: &DirectionStats) -> Option<Self> {
         let all = [way.io_bytes, way.io_kbytes, way.bw, way.bw_bytes, way.iops, way.runtime];
         if !all.into_iter().flatten().all(sane) {
             return None;
         }
         let seconds = way.runtime.map(|ms| ms / 1000.0).filter(|s| *s > 0.0);
-        let told = way.bw_bytes.or(way.bw.map(|kib| kib * 1024.0)).filter(|b| *b > 0.0);
-        let fits = |bytes: f64| match seconds.zip(told) {
-            Some((seconds, told)) => (bytes / seconds - told).abs() <= 0.05 * told + 1024.0,
+        let reported_speed = way.bw_bytes.or(way.bw.map(|kib| kib * 1024.0)).filter(|b| *b > 0.0);
+        let fits = |bytes: f64| match seconds.zip(reported_speed) {
+            Some((seconds, speed)) => (bytes / seconds - speed).abs() <= 0.05 * speed + 1024.0,
             None => false,
         };
         let bytes = match way.io_bytes {
@@ -104,20 +86,26 @@ impl Part {
             bytes => bytes.and_then(|n| [n * 1024.0, n].into_iter().find(|b| fits(*b))),
         };
         let percentiles = |latency: &Option<Latency>, unit: f64| {
-            let told = latency.as_ref().and_then(|l| l.percentile.as_ref())?;
+            let percentiles = latency.as_ref().and_then(|l| l.percentile.as_ref())?;
             let pair = |(share, value): (&String, &f64)| {
                 let share = share.parse::<f64>().ok()? / 100.0;
                 ((0.0..=1.0).contains(&share) && share > 0.0 && sane(*value)).then_some((share, value * unit))
             };
-            let mut told: Vec<(f64, f64)> = told.iter().filter_map(pair).take(32).collect();
-            told.sort_by(|a, b| a.0.total_cmp(&b.0));
-            // Such a table was never filled.
-            told.iter().any(|(_, value)| *value > 0.0).then_some(told)
+            let mut pairs: Vec<(f64, f64)> = percentiles.iter().filter_map(pair).take(32).collect();
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            // A table of zeros was never filled.
+            pairs.iter().any(|(_, value)| *value > 0.0).then_some(pairs)
         };
         let latencies = percentiles(&way.clat_ns, 1e-9)
             .or_else(|| percentiles(&way.lat_ns, 1e-9))
             .or_else(|| percentiles(&way.clat, 1e-6))
             .or_else(|| percentiles(&way.lat, 1e-6));
-        Some(Self { bytes, seconds, told, iops: way.iops, latencies: latencies.unwrap_or_default() })
+        Some(Self {
+            bytes,
+            seconds,
+            reported_speed,
+            iops: way.iops,
+            latencies: latencies.unwrap_or_default(),
+        })
     }
 }

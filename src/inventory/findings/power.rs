@@ -1,12 +1,12 @@
-//! Power: too little of it, and drives that are put to sleep.
+//! Power: undervoltage, throttling, USB current, autosuspend.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::{
     inventory::{Drive, Inventory},
     units::listed,
 };
 
-/// Undervoltage, throttling, and what all drives together may draw.
+/// Undervoltage, throttling, and the current of all USB drives together.
 pub(super) fn of_machine(inventory: &Inventory) -> Vec<Finding> {
     undervoltage(inventory).into_iter().chain(heat(inventory)).chain(budget(inventory)).collect()
 }
@@ -14,41 +14,37 @@ pub(super) fn of_machine(inventory: &Inventory) -> Vec<Finding> {
 fn undervoltage(inventory: &Inventory) -> Option<Finding> {
     let what = match inventory.machine.throttled? {
         bits if bits & 1 != 0 => {
-            "The board has too little voltage now: it slows down, and drives may drop out."
+            "The supply voltage is too low now: the board runs slower, and drives may disconnect."
         }
-        bits if bits & 1 << 16 != 0 => "The board has had too little voltage since it started.",
+        bits if bits & 1 << 16 != 0 => "The supply voltage was too low at some time since boot.",
         _ => return None,
     };
-    let advice = "Use a supply with more current and a short thick cable, or give the drives a hub with its own supply.";
-    Some(Finding::of("undervoltage", [], what, advice))
+    let advice =
+        "Use a stronger power supply and a short, thick cable, or connect the drives through a powered hub.";
+    Some(Finding::of(Code::Undervoltage, [], what, advice))
 }
 
-/// Bits 1 to 3 of the firmware's word are now, 17 to 19 since start; PCs count.
+/// Firmware bits 1 to 3: now; 17 to 19: since boot. PCs count events.
 fn heat(inventory: &Inventory) -> Option<Finding> {
     let machine = &inventory.machine;
-    // With undervoltage the clock is held down for that.
+    // Undervoltage also lowers the clock, and has its own finding.
     let bits = machine.throttled.filter(|bits| bits & 0x1_0001 == 0).unwrap_or(0);
     let what = match (bits & 0b1110, bits >> 16 & 0b1110, machine.throttle_events) {
         (1.., ..) => "The processor is throttled now.".to_owned(),
-        (_, 1.., _) => "The processor has been throttled since it started.".to_owned(),
+        (_, 1.., _) => "The processor was throttled at some time since boot.".to_owned(),
         (_, _, Some(times @ 1..)) => {
-            format!("The processor has been throttled for heat {times} times since it started.")
+            format!("The processor was throttled for heat {times} times since boot.")
         }
         _ => return None,
     };
-    Some(Finding::of(
-        "throttled",
-        [],
-        what,
-        "Cool it better: results taken meanwhile are the throttled machine's.",
-    ))
+    Some(Finding::of(Code::Throttled, [], what, "Improve the cooling: throttling makes results lower."))
 }
 
-/// Drives that state their draw and have no supply of their own, nor hang on a hub that has.
+/// Drives that report their current and are powered by the board.
 fn budget(inventory: &Inventory) -> Option<Finding> {
     let budget = inventory.machine.usb_budget_ma?;
-    // A hub on the board says that it has a supply of its own, and what hangs on it still draws from the board.
-    let outside = |drive: &Drive| {
+    // A hub on the board reports a supply of its own, but its devices draw from the board: skip the innermost.
+    let external = |drive: &Drive| {
         let above = inventory.buses_above(drive.upstream.as_deref());
         above
             .iter()
@@ -59,7 +55,7 @@ fn budget(inventory: &Inventory) -> Option<Finding> {
     };
     let draws = inventory.drives.iter().filter_map(|drive| {
         let usb = drive.usb.as_ref().filter(|usb| usb.self_powered != Some(true))?;
-        Some((drive, usb.max_power_ma.filter(|&ma| ma > 0 && !outside(drive))?))
+        Some((drive, usb.max_power_ma.filter(|&ma| ma > 0 && !external(drive))?))
     });
     let drawing: Vec<(&Drive, u32)> = draws.collect();
     let total: u32 = drawing.iter().map(|(_, ma)| *ma).fold(0, u32::saturating_add);
@@ -68,26 +64,23 @@ fn budget(inventory: &Inventory) -> Option<Finding> {
     }
     let each: Vec<String> = drawing.iter().map(|(drive, ma)| format!("{} {ma} mA", drive.name)).collect();
     let what = format!(
-        "USB drives may draw {total} mA by their own word ({}), the ports give {budget} mA in all.",
+        "USB drives may draw {total} mA ({}), but the ports supply {budget} mA in total.",
         listed(&each)
     );
     let advice = if budget == 600 {
-        "Use a 5 V 5 A supply, which allows 1600 mA, or a hub with its own supply."
+        "Use a 5 V 5 A power supply, which allows 1600 mA, or a powered hub."
     } else {
-        "Give some of them a hub with its own supply."
+        "Connect some of them through a powered hub."
     };
-    Some(Finding::of("usb-power", drawing.iter().map(|(drive, _)| *drive), what, advice))
+    Some(Finding::of(Code::UsbPower, drawing.iter().map(|(drive, _)| *drive), what, advice))
 }
 
 pub(super) fn autosuspend(drive: &Drive) -> Option<Finding> {
     let usb = drive.usb.as_ref().filter(|usb| usb.autosuspend == Some(true))?;
-    let what = format!(
-        "{} may be put to sleep by the kernel when idle; the first access then waits.",
-        drive.label()
-    );
+    let what = format!("The kernel may suspend {} when idle, which delays the next access.", drive.label());
     let advice = format!(
-        "echo on > /sys/bus/usb/devices/{}/power/control keeps it awake until the next start.",
+        "echo on > /sys/bus/usb/devices/{}/power/control disables that until the next boot.",
         usb.device
     );
-    Some(Finding::of("autosuspend", [drive], what, advice))
+    Some(Finding::of(Code::Autosuspend, [drive], what, advice))
 }

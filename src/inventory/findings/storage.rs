@@ -1,36 +1,37 @@
-//! What drives are called, and how filesystems lie on them.
+//! Serial numbers, alignment and full filesystems.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::{
     inventory::{Block, Drive, Inventory, Medium},
-    sysroot::serial_number::is_made_up,
+    sysroot::serial_number::is_placeholder,
     units::{decimal_bytes, listed, percent, size},
 };
 
-/// Flash and most disks write in blocks of 4 KiB at least, whatever they tell.
+/// Flash and most disks write blocks of at least 4 KiB, whatever they report.
 const WRITE_BLOCK: u64 = 4096;
-/// A filesystem fuller than this is slow and near its end.
+/// A filesystem fuller than this is reported: it gets slow.
 const FULL: f64 = 0.95;
 
-/// No serial, or one that nobody gave this drive.
+/// No serial, or a placeholder.
 pub(super) fn serial(drive: &Drive) -> Option<Finding> {
-    // Drives of a virtual machine rarely have one, and nobody unplugs them.
+    // Drives of virtual machines rarely have one, and stay where they are.
     let usb = drive.usb.is_some();
-    let advice = "Results are kept under the bay: leave it there, or they are taken for another drive's.";
+    let advice = "Its results are stored under its bay. Keep it in that bay.";
     match &drive.serial {
         None if usb => {
-            let what = format!("{} tells no serial of its own.", drive.label().replace(" (no serial)", ""));
-            Some(Finding::of("no-serial", [drive], what, advice))
+            let what = format!("{} has no serial.", drive.label().replace(" (no serial)", ""));
+            Some(Finding::of(Code::NoSerial, [drive], what, advice))
         }
-        Some(serial) if is_made_up(serial) && !drive.shared_serial => {
-            let what = format!("{} has a serial that looks made up: others may have it too.", drive.label());
-            Some(Finding::of("made-up-serial", [drive], what, advice))
+        Some(serial) if is_placeholder(serial) && !drive.shared_serial => {
+            let what =
+                format!("{} has a placeholder serial, which other drives may have too.", drive.label());
+            Some(Finding::of(Code::MadeUpSerial, [drive], what, advice))
         }
         _ => None,
     }
 }
 
-/// Drives here that have one serial.
+/// Drives with the same serial.
 pub(super) fn twins(inventory: &Inventory) -> Vec<Finding> {
     let mut serials: Vec<&String> = inventory
         .drives
@@ -45,14 +46,14 @@ pub(super) fn twins(inventory: &Inventory) -> Vec<Finding> {
             inventory.drives.iter().filter(|drive| drive.serial.as_ref() == Some(serial)).collect();
         let bays: Vec<String> =
             same.iter().map(|drive| drive.bay.clone().unwrap_or_else(|| drive.name.clone())).collect();
-        let what = format!("The drives in bays {} have one serial, {serial}.", listed(&bays));
-        let advice = "They are told apart by bay: leave them there, and name them bay:PORT.";
-        Finding::of("shared-serial", same, what, advice)
+        let what = format!("The drives in bays {} have the same serial, {serial}.", listed(&bays));
+        let advice = "They are identified by bay. Keep them in their bays, and name them as bay:PORT.";
+        Finding::of(Code::SharedSerial, same, what, advice)
     };
     serials.into_iter().map(of_serial).collect()
 }
 
-/// Partitions and filesystems that make the drive write more than asked.
+/// Partitions and filesystems that cause read-modify-write.
 pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
     let physical = u64::from(drive.physical_block.max(drive.logical_block));
     let unit = if drive.medium == Medium::Flash { physical.max(WRITE_BLOCK) } else { physical };
@@ -61,13 +62,13 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
         let off = part.start.saturating_mul(512) % unit;
         if off != 0 {
             let what = format!(
-                "{} on {} begins {off} B past a block of {}: writes touch two blocks each.",
+                "{} on {} starts {off} B into a block of {}: each write touches two blocks.",
                 part.name,
                 drive.label(),
                 size(unit)
             );
-            let advice = "Make the partition anew on a multiple of 1 MiB, as parted and fdisk do today.";
-            found.push(Finding::of("misaligned-partition", [drive], what, advice));
+            let advice = "Recreate the partition at a multiple of 1 MiB, the default of parted and fdisk.";
+            found.push(Finding::of(Code::MisalignedPartition, [drive], what, advice));
         }
     }
     let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
@@ -76,19 +77,19 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
         if let Some(block) = small {
             let filesystem = content.filesystem.as_deref().unwrap_or("filesystem");
             let what = format!(
-                "The {filesystem} on {name} writes in blocks of {}, {} in blocks of {}: it reads before it writes.",
+                "The {filesystem} on {name} writes blocks of {}, but {} has blocks of {}: it must read before it writes.",
                 size(block),
                 drive.label(),
                 size(physical)
             );
-            let advice = format!("Make the filesystem anew with blocks of {} or more.", size(physical));
-            found.push(Finding::of("small-blocks", [drive], what, advice));
+            let advice = format!("Recreate the filesystem with blocks of {} or more.", size(physical));
+            found.push(Finding::of(Code::SmallBlocks, [drive], what, advice));
         }
     }
     found
 }
 
-/// Filesystems with next to no room, each once however often it is mounted.
+/// Nearly full filesystems, each once however often it is mounted.
 pub(super) fn full(inventory: &Inventory) -> Vec<Finding> {
     let mut seen: Vec<Block<'_>> = Vec::new();
     let mut found = Vec::new();
@@ -104,11 +105,9 @@ pub(super) fn full(inventory: &Inventory) -> Vec<Finding> {
         {
             continue;
         }
-        let what =
-            format!("{} is {} full, {} are free.", mount.path, percent(used), decimal_bytes(space.free));
-        let advice =
-            "Make room before measuring: a full filesystem and a full flash drive are slower than others.";
-        found.push(Finding::of("full", inventory.drives_of(mount), what, advice));
+        let what = format!("{} is {} full: {} free.", mount.path, percent(used), decimal_bytes(space.free));
+        let advice = "Free some space before measuring: full filesystems and full flash drives are slower.";
+        found.push(Finding::of(Code::Full, inventory.drives_of(mount), what, advice));
         seen.extend(blocks);
     }
     found

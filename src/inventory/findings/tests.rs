@@ -1,25 +1,30 @@
-//! Findings over whole machines, and each where nothing is wrong.
+//! Findings of whole machines.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::{
     inventory::{Inventory, fixtures},
     sysroot::Space,
 };
 
-fn codes(inventory: &Inventory) -> Vec<(&'static str, String)> {
-    inventory.findings().iter().map(|finding| (finding.code, finding.drives.join(" "))).collect()
+/// A code as programs read it.
+fn name(code: Code) -> String {
+    serde_json::to_value(code).expect("JSON").as_str().expect("text").to_owned()
 }
 
-fn is(code: &'static str, drives: &str) -> (&'static str, String) {
-    (code, drives.to_owned())
+fn codes(inventory: &Inventory) -> Vec<(String, String)> {
+    inventory.findings().iter().map(|finding| (name(finding.code), finding.drives.join(" "))).collect()
+}
+
+fn is(code: &str, drives: &str) -> (String, String) {
+    (code.to_owned(), drives.to_owned())
 }
 
 fn find(inventory: &Inventory, code: &str) -> Option<Finding> {
-    inventory.findings().into_iter().find(|finding| finding.code == code)
+    inventory.findings().into_iter().find(|finding| name(finding.code) == code)
 }
 
 #[test]
-fn each_tree_has_its_own() {
+fn findings_of_each_machine() {
     let of = |tree: fixtures::Tree| codes(&tree.inventory());
     assert_eq!(of(fixtures::virtual_machine()), []);
     assert_eq!(of(fixtures::pi_zero()), [is("undervoltage", ""), is("shared-bus", "sda sdc sdd sdb")]);
@@ -31,7 +36,7 @@ fn each_tree_has_its_own() {
             is("autosuspend", "sdb"),
             is("made-up-serial", "sdb")
         ],
-        "no USB 3 port to move to, no UAS to use"
+        "no USB 3 port, no UAS"
     );
     assert_eq!(of(fixtures::pi_3_plus()), [is("shared-bus", "sda")], "with Ethernet");
     assert_eq!(
@@ -66,7 +71,7 @@ fn each_tree_has_its_own() {
 }
 
 #[test]
-fn a_quirk_is_named_and_a_broken_bridge_left_alone() {
+fn uas_findings_know_quirks_and_broken_bridges() {
     let mut inventory = fixtures::mini_pc().inventory();
     inventory.drives.truncate(2);
     let usb = |inventory: &mut Inventory, id: &str, quirks: Option<&str>, driver: &str| {
@@ -90,14 +95,14 @@ fn a_quirk_is_named_and_a_broken_bridge_left_alone() {
 }
 
 #[test]
-fn a_full_filesystem_is_named_once() {
+fn a_full_filesystem_is_reported_once() {
     let mut inventory = fixtures::pi_zero().inventory();
     for mount in &mut inventory.mounts {
         let free = if mount.source == "/dev/sda1" { 1_000_000_000 } else { 20_000_000_000 };
         mount.space = Some(Space { size: 62_000_000_000, free });
     }
     let full = find(&inventory, "full").expect("a finding");
-    assert_eq!(full.what, "/mnt/a is 98 % full, 1.00 GB are free.");
+    assert_eq!(full.what, "/mnt/a is 98 % full: 1.00 GB free.");
     assert_eq!(full.drives, ["sda"]);
     assert_eq!(codes(&inventory).iter().filter(|(code, _)| *code == "full").count(), 1);
 }
@@ -108,11 +113,11 @@ fn small_blocks_on_a_drive_with_large_ones() {
     let part = &mut inventory.drives.iter_mut().find(|drive| drive.name == "sda").expect("sda").partitions[0];
     part.content.block_size = Some(1024);
     let found = find(&inventory, "small-blocks").expect("a finding");
-    assert!(found.what.starts_with("The btrfs on sda1 writes in blocks of 1 KiB"), "{}", found.what);
+    assert!(found.what.starts_with("The btrfs on sda1 writes blocks of 1 KiB"), "{}", found.what);
 }
 
 #[test]
-fn a_hub_with_its_own_supply_feeds_its_drives() {
+fn drives_on_a_powered_hub_do_not_count() {
     let mut inventory = fixtures::pi_4().inventory();
     assert!(find(&inventory, "usb-power").is_some(), "a hub on the board doesn't count");
     let mut outside =

@@ -30,7 +30,7 @@ struct Latest {
     labels: String,
 }
 
-const UNITS: [Unit; 4] = [Unit::BytesPerSecond, Unit::Seconds, Unit::Bytes, Unit::Ratio];
+const UNITS: [Unit; 4] = [Unit::BytesPerSecond, Unit::Seconds, Unit::Bytes, Unit::None];
 
 /// The metric of all numbers with this unit: its name, its unit, and what it is.
 fn metric(unit: Unit) -> (&'static str, &'static str, &'static str) {
@@ -40,7 +40,7 @@ fn metric(unit: Unit) -> (&'static str, &'static str, &'static str) {
         }
         Unit::Seconds => ("drivebench_time_seconds", "seconds", "Measured latency or time."),
         Unit::Bytes => ("drivebench_size_bytes", "bytes", "Measured size, such as that of a fast region."),
-        Unit::Ratio => ("drivebench_ratio", "ratio", "Measured ratio or share."),
+        Unit::None => ("drivebench_ratio", "ratio", "Measured ratio or share."),
     }
 }
 

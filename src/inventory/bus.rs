@@ -1,0 +1,128 @@
+//! Links between the processor and drives or network ports, as values.
+
+use serde::{Deserialize, Serialize};
+
+use super::Inventory;
+
+/// A link that may be shared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bus {
+    /// Address, stable across boots: `0000:01:00.0-usbv3`, `fe340000.mmc`; hubs add their port.
+    pub id: String,
+    /// Type of link.
+    pub kind: BusKind,
+    /// Chip name, where known: `VL805`, `RP1`.
+    pub chip: Option<String>,
+    /// Link to the bus above, where that has a generation and width: `PCIe 2.0 x1`.
+    pub link: Option<String>,
+    /// Speed in one direction, Mb/s (10^6 bits); for PCIe after line coding.
+    pub mbps: Option<f64>,
+    /// Id of the bus above; none if it is connected to the processor.
+    pub parent: Option<String>,
+    /// Current kernel name: `usb1`, `1-1`.
+    pub device: Option<String>,
+    /// Whether a hub reports a power supply of its own.
+    pub self_powered: Option<bool>,
+    /// Highest throughput.
+    pub ceiling: Option<Ceiling>,
+    /// Whether the devices on it can together exceed its speed; `None` if unknown.
+    pub limits: Option<bool>,
+}
+
+/// Kinds of links.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BusKind {
+    /// PCI Express, from the processor to a chip with ports.
+    #[default]
+    Pcie,
+    /// A USB root hub: all ports of one speed of one controller.
+    Usb,
+    /// A USB hub, outside or on the board.
+    UsbHub,
+    /// A SATA controller; each port is a link of its own.
+    Sata,
+    /// A SAS or SCSI controller.
+    Scsi,
+    /// An SD or eMMC host.
+    Mmc,
+}
+
+impl Bus {
+    /// Short name: `USB3`, `VL805`, `hub 1.2`.
+    pub fn what(&self) -> String {
+        match self.kind {
+            BusKind::Usb if self.mbps >= Some(5000.0) => "USB3",
+            BusKind::Usb => "USB2",
+            BusKind::UsbHub => return format!("hub {}", self.id.rsplit('-').next().unwrap_or_default()),
+            BusKind::Pcie => self.chip.as_deref().unwrap_or("PCIe link"),
+            BusKind::Sata => "SATA",
+            BusKind::Scsi => "SCSI",
+            BusKind::Mmc => "SD",
+        }
+        .to_owned()
+    }
+
+    /// Address of its controller: `0000:01:00.0`.
+    pub fn address(&self) -> &str {
+        let version = self.id.find("-usbv");
+        version.map_or(self.id.as_str(), |end| &self.id[..end])
+    }
+}
+
+/// Highest throughput of a link, MB/s (10^6 bytes).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ceiling {
+    /// From the signal rate, after line coding.
+    pub theory: f64,
+    /// Measured throughput.
+    pub practical: Option<f64>,
+    /// Source of the figures: documented, measured by others, inferred.
+    pub source: String,
+}
+
+/// The source of figures that nobody measured or documented.
+pub(super) const INFERRED: &str = "inferred";
+
+impl Ceiling {
+    /// Whether nobody measured or documented its figures.
+    pub fn is_inferred(&self) -> bool {
+        self.source == INFERRED
+    }
+}
+
+impl Inventory {
+    /// The bus with this id.
+    pub fn bus(&self, id: &str) -> Option<&Bus> {
+        self.buses.iter().find(|bus| bus.id == id)
+    }
+
+    /// The buses between a drive or port and the processor, innermost first.
+    pub fn buses_above(&self, upstream: Option<&str>) -> Vec<&Bus> {
+        let mut above: Vec<&Bus> = Vec::new();
+        let mut at = upstream;
+        while let Some(bus) = at.and_then(|id| self.bus(id)).filter(|_| above.len() < self.buses.len()) {
+            above.push(bus);
+            at = bus.parent.as_deref();
+        }
+        above
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cycle_of_buses_ends() {
+        let bus = |id: &str, parent: &str| Bus {
+            id: id.to_owned(),
+            parent: Some(parent.to_owned()),
+            ..Bus::default()
+        };
+        let inventory = Inventory { buses: vec![bus("a", "b"), bus("b", "a")], ..Inventory::default() };
+        assert_eq!(inventory.buses_above(Some("a")).len(), 2);
+    }
+}
