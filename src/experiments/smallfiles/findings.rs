@@ -56,9 +56,14 @@ fn verb(costs: &Costs) -> &'static str {
     if costs.write { "write" } else { "read" }
 }
 
-/// A value with its interval, in a cell.
+/// A value with its interval, in a cell. Where the interval is wide a value in it says little, and the line is long
+/// enough.
 fn cell(e: Option<Estimate>) -> String {
-    e.map_or("-".to_owned(), |e| e.text(duration))
+    match e {
+        None => "-".to_owned(),
+        Some(e) if e.high.is_finite() && e.half_width() > 0.2 => e.range(duration),
+        Some(e) => e.text(duration),
+    }
 }
 
 fn table(title: &str, both: &[Costs; 2]) -> Table {
