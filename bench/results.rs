@@ -21,7 +21,7 @@ use drivebench::{
     cli,
     engine::sim::{Board, Model, Zone},
     inventory::Inventory,
-    record::{End, Event, How, SCHEMA, Start, Store},
+    record::{End, Event, How, Log, SCHEMA, Start, Store},
 };
 
 const RUNS: usize = 10_000;

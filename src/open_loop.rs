@@ -1,11 +1,11 @@
 //! What a client would have waited, had its requests not been polite enough to wait for each other.
 
 use crate::{
-    analyse::{Tail, open_loop::Replay},
+    analyse::{Tail, open_loop::OpenLoop},
     findings::{Column, Table},
-    plan::Plan,
+    plan::{Plan, StepId},
     record::{Event, Run, Windows},
-    units::{Percentile, Place, Window, duration, percent},
+    units::{Percentile, Window, ZonePoint, duration, percent},
 };
 
 /// Shares of the sustained rate at which requests come.
@@ -14,16 +14,16 @@ const LOADS: [f64; 2] = [0.5, 0.8];
 const SHOWN: [Percentile; 4] = [Percentile::P50, Percentile::P99, Percentile::P999, Percentile::P9999];
 
 impl Windows for Tail {
-    fn window(&mut self, _: Option<Place>, window: &Window) {
+    fn window(&mut self, _: Option<ZonePoint>, window: &Window) {
         self.push(window);
     }
 }
 
 /// A load at each of [`LOADS`].
-struct Replays(Vec<Replay>);
+struct Replays(Vec<OpenLoop>);
 
 impl Windows for Replays {
-    fn window(&mut self, _: Option<Place>, window: &Window) {
+    fn window(&mut self, _: Option<ZonePoint>, window: &Window) {
         self.0.iter_mut().for_each(|replay| replay.push(window));
     }
 }
@@ -35,10 +35,10 @@ impl Windows for Replays {
 /// What `read` says.
 pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) -> Result<Table, E> {
     let first = Run::read(read()?, |_, _, _| Tail::default());
-    let replays = |step: usize, target: usize| {
+    let replays = |step: StepId, target: usize| {
         let load = first.steps.get(&step).and_then(|step| step.loads.get(&target));
         let serial = load.filter(|_| first.planned(step).is_some_and(|m| m.load.depth == 1));
-        let each = LOADS.iter().filter_map(|&load| Replay::new(serial?.kept.histogram(), load, 1));
+        let each = LOADS.iter().filter_map(|&load| OpenLoop::new(serial?.kept.histogram(), load, 1));
         Replays(each.collect())
     };
     let run = Run::read(read()?, |step, target, _| replays(step, target));
@@ -46,7 +46,7 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
     let mut rows = Vec::new();
     for (step, of) in run.steps {
         for (target, load) in of.loads {
-            for waiting in load.kept.0.into_iter().filter_map(Replay::finish) {
+            for waiting in load.kept.0.into_iter().filter_map(OpenLoop::finish) {
                 let (label, given) = plan.map_or_else(Default::default, |plan| names(plan, step, target));
                 let mut row = vec![given, label, percent(waiting.load)];
                 row.extend(SHOWN.map(|p| {
@@ -73,7 +73,7 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
     })
 }
 
-fn names(plan: &Plan, step: usize, target: usize) -> (String, String) {
+fn names(plan: &Plan, step: StepId, target: usize) -> (String, String) {
     let label = plan.measure(step).map(|m| match m.repetition {
         1 => m.label.clone(),
         n => format!("{} {n}", m.label),

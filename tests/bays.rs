@@ -5,16 +5,20 @@ mod modelled;
 
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Bus, Model, Noise, Stalls, Zone},
+    engine::{
+        Cancel,
+        sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
+    },
     experiments::{Ask, Bays, Experiment, LoadName},
     findings::Findings,
-    inventory::{Content, Drive, Mount, Partition},
-    plan::{Plan, Step},
-    record::{Done, End, Event, How},
+    inventory::{Drive, Mount, Partition, Signature},
+    plan::{Act, Plan, Step, StepId},
+    record::{Done, End, Event, How, Progress},
     report::{Format, Style, render},
+    run::Modelled,
     target::Target,
 };
-use modelled::{ask, carry_out};
+use modelled::ask;
 
 const SIZE: u64 = 61_991_813_120;
 
@@ -48,7 +52,7 @@ fn target(at: usize, directory: bool) -> Target {
     let uuid = Some(format!("uuid-{letter}"));
     let part = Partition {
         device: (8, at as u32 * 16 + 1),
-        content: Content { uuid, ..Content::default() },
+        content: Signature { uuid, ..Signature::default() },
         ..Partition::default()
     };
     let drive = Drive {
@@ -94,30 +98,29 @@ fn asked(n: usize, directory: bool) -> Ask {
     ask((0..n).map(|at| target(at, directory)).collect(), Rules::quick(), 4096)
 }
 
-/// Carries the plan out: in each arrangement the drives are on a board whose bays may have ceilings, bytes per second.
-fn moved(plan: &Plan, drives: &[Model], bays: &[Option<f64>], seed: u64) -> Vec<Event> {
-    let mut events = vec![Event::Plan { plan: plan.clone() }];
+/// The board of an arrangement: bays may have ceilings, bytes per second.
+fn boards(plan: &Plan, drives: &[Model], bays: &[Option<f64>], seed: u64) -> impl Fn(u32) -> Board + 'static {
     let names: Vec<String> = plan.targets.iter().map(|t| t.drives[0].full_bay()).collect();
-    let begins: Vec<usize> = plan.arrangements().map(|(at, _)| at).collect();
-    for (i, (step, arrange)) in plan.arrangements().enumerate() {
-        let place = |at: usize| names.iter().position(|b| *b == arrange.bays[at]).expect("one of the bays");
-        let in_bay = |at: usize| Drive {
-            bay: Some(format!("1.{}", place(at) + 1)),
-            ..plan.targets[at].drives[0].clone()
-        };
-        let there = (0..drives.len()).map(in_bay).collect();
-        events.push(Event::Arranged { step, at: String::new(), drives: there, seconds: 60.0 });
-        let ceiling = |at: usize| bays[place(at)].map(|rate| Bus { rate, drives: vec![at] });
-        let buses = (0..drives.len()).filter_map(ceiling).collect();
-        let board = Board { drives: drives.to_vec(), buses, seed: seed * 1000 + i as u64 };
-        // The other arrangements' steps keep their places but do nothing.
-        let end = begins.get(i + 1).copied().unwrap_or(plan.steps.len());
-        let now = |(at, s): (usize, &Step)| {
-            if (step..end).contains(&at) { s.clone() } else { plan.steps[begins[0]].clone() }
-        };
-        let now = Plan { steps: plan.steps.iter().enumerate().map(now).collect(), ..plan.clone() };
-        events.extend(carry_out(&now, &board).expect("runs").into_iter().skip(1));
+    let place = |bay: &String| names.iter().position(|b| b == bay).expect("one of the bays");
+    let ceiling = |(at, bay): (usize, &String)| Some(SharedBus { rate: bays[place(bay)]?, drives: vec![at] });
+    let each: Vec<Vec<SharedBus>> =
+        plan.arrangements().map(|(_, a)| a.bays.iter().enumerate().filter_map(ceiling).collect()).collect();
+    let drives = drives.to_vec();
+    move |number| Board {
+        drives: drives.clone(),
+        buses: each[number as usize - 1].clone(),
+        seed: seed * 1000 + u64::from(number - 1),
     }
+}
+
+/// Carries the plan out, with people who move the drives as they are asked to.
+fn moved(plan: &Plan, drives: &[Model], bays: &[Option<f64>], seed: u64) -> Vec<Event> {
+    let boards = boards(plan, drives, bays, seed);
+    let mut world = Modelled::new(plan, &boards(1)).expect("a board");
+    world = world.with_people(move |number, _| boards(number));
+    let mut events = vec![Event::Plan { plan: plan.clone() }];
+    let how = world.run(plan, &Done::default(), &mut events, &Cancel::default()).expect("runs");
+    assert_eq!(how, How::Finished);
     events
 }
 
@@ -173,30 +176,29 @@ fn a_run_that_was_stopped_goes_on_where_it_ended() {
     let events = moved(&plan, &sticks(), &[None; 4], 1);
     let whole = found(&events);
     // Cut in the middle of the third arrangement, amid a load.
-    let third = plan.arrangements().nth(2).expect("four arrangements").0;
+    let third = plan.arrangements().nth(2).expect("four arrangements").0.id;
     let cut = events
         .iter()
-        .position(|e| matches!(e, Event::Window { step, .. } if *step > third + 3))
+        .position(|e| matches!(e, Event::Window { step, .. } if step.0 > third.0 + 3))
         .expect("a window");
     let stopped = End { how: How::Interrupted, at: String::new() };
     let mut record = [&events[..cut + 10], &[Event::End(stopped)]].concat();
     let text = said(&found(&record));
     assert!(text.contains("2 of 4 arrangements measured") && text.contains("Stopped by hand"), "{text}");
 
-    let mut done = Done::default();
-    record.iter().for_each(|e| done.take(e));
-    let done = done.steps(&plan);
-    assert!((0..third).all(|step| done.contains(&step)), "{done:?}");
-    assert!(done.contains(&third) && done.len() < plan.steps.len());
-    // A file that went with the process is made and written anew, even where writing it was over.
-    let begun = plan
-        .steps
-        .iter()
-        .enumerate()
-        .skip(third)
-        .find(|(at, s)| matches!(s, Step::Scratch { .. }) && !done.contains(at));
-    let begun = begun.expect("the file at work").0;
-    assert!(!done.contains(&(begun + 1)) && !done.contains(&(begun + 2)), "{done:?}");
+    let mut progress = Progress::default();
+    record.iter().for_each(|e| progress.take(e));
+    let done = progress.done(&plan);
+    let is_done = |step: &Step| done.steps.contains(&step.id);
+    assert!(plan.steps.iter().filter(|s| s.id < third).all(is_done), "{done:?}");
+    assert!(done.steps.contains(&third) && done.steps.len() < plan.steps.len());
+    // A file that went with the process is made again, and filled where writing it was over.
+    let begun = plan.steps.iter().filter(|s| s.id > third);
+    let begun = begun.filter(|s| matches!(s.act, Act::ScratchFile(_)));
+    let begun = begun.clone().find(|s| !is_done(s)).expect("the file at work");
+    let write = StepId(begun.id.0 + 1);
+    let refilled = done.refills.contains_key(&(begun.id, begun.on[0]));
+    assert_eq!(done.steps.contains(&write), refilled, "{done:?}");
 
     let resume = drivebench::record::Resume {
         at: String::new(),
@@ -208,10 +210,10 @@ fn a_run_that_was_stopped_goes_on_where_it_ended() {
         Event::Step { step, .. }
         | Event::Window { step, .. }
         | Event::Outcome { step, .. }
-        | Event::Arranged { step, .. } => Some(*step),
+        | Event::Act { step, .. } => Some(*step),
         _ => None,
     };
-    record.extend(events.iter().filter(|e| step_of(e).is_some_and(|s| !done.contains(&s))).cloned());
+    record.extend(events.iter().filter(|e| step_of(e).is_some_and(|s| !done.steps.contains(&s))).cloned());
     record.push(Event::End(End { how: How::Finished, at: String::new() }));
     let resumed = found(&record);
     assert_eq!(

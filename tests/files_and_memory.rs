@@ -14,8 +14,8 @@ use drivebench::{
     experiments::{Ask, Experiment, Extra, PageCache, SmallFiles},
     findings::Findings,
     inventory::Mount,
-    plan::{FileSet, Plan, Task},
-    record::{Event, TaskResult},
+    plan::{FileSet, FileWork, Plan, StepId},
+    record::{ActResult, Event},
     report::{Format, Style, render},
     target::Target,
     units::MIB,
@@ -47,15 +47,12 @@ fn truth(write: bool, set: FileSet) -> f64 {
 fn recorded(plan: &Plan, seed: u64) -> Vec<Event> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut events = vec![Event::Plan { plan: plan.clone() }];
-    for (step, errand) in plan.errands() {
-        let (write, set) = match errand.task {
-            Task::WriteFiles { set, .. } => (true, set),
-            Task::ReadFiles { set, .. } => (false, set),
-            Task::Pause { .. } | Task::Standby { .. } => continue,
-        };
+    for (step, files) in plan.files() {
+        let (write, set) = (files.work != FileWork::Read, files.set);
         let seconds = truth(write, set) * (1.0 + 0.04 * random.sample::<f64, _>(StandardNormal));
-        let took = TaskResult { seconds, bytes: set.bytes(), files: set.files, ..TaskResult::default() };
-        events.push(Event::Errand { step, target: errand.target, took });
+        let result = ActResult { seconds, bytes: set.bytes(), files: set.files, ..ActResult::default() };
+        let at = String::new();
+        events.push(Event::Act { step: step.id, target: Some(step.on[0]), at, result: Box::new(result) });
     }
     events
 }
@@ -99,10 +96,11 @@ fn what_lies_outside_is_a_guess_and_what_was_cut_short_counts_for_nothing() {
     let cut: Vec<Event> = events
         .iter()
         .map(|e| match e {
-            Event::Errand { step, target, took } => Event::Errand {
+            Event::Act { step, target, at, result } => Event::Act {
                 step: *step,
                 target: *target,
-                took: TaskResult { cut_short: true, ..took.clone() },
+                at: at.clone(),
+                result: Box::new(ActResult { cut_short: true, ..(**result).clone() }),
             },
             other => other.clone(),
         })
@@ -135,8 +133,8 @@ fn memory() -> Target {
 
 /// What a page cache makes of these loads: they move at memory's speed.
 fn deceived(plan: &Plan, events: Vec<Event>) -> Vec<Event> {
-    let cached = |step: usize| {
-        plan.measures().any(|(at, m)| at == step && ["write cached", "read warm"].contains(&m.label.as_str()))
+    let cached = |step: StepId| {
+        plan.measure(step).is_some_and(|m| ["write cached", "read warm"].contains(&m.label.as_str()))
     };
     let faster = |event| match event {
         Event::Outcome { step, target, zone, mut outcome, again } if cached(step) => {

@@ -13,7 +13,7 @@ use drivebench::{
     engine::sim::{Board, Model, Zone},
     experiments::LoadName,
     inventory::Inventory,
-    record::{End, Event, How, SCHEMA, Start, Store},
+    record::{End, Event, How, Log, SCHEMA, Start, Store},
 };
 use modelled::{ask, carry_out, only, plan, target};
 

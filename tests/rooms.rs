@@ -1,7 +1,11 @@
 //! The house's walls: which room may use which, how long a file may be, where `unsafe` may stand.
 //! docs/architecture.md says why the rooms are cut this way.
 
-use std::{fmt, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs,
+    path::Path,
+};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -94,16 +98,24 @@ struct Walk<'a> {
     file: &'a str,
     room: &'a str,
     complaints: Vec<Complaint>,
+    /// Every path that starts with `crate`, `super` or `self`, from the crate's root to its last name.
+    paths: Vec<Vec<String>>,
 }
 
-/// Everything that is wrong with the file at `file`, a path below `src` such as `engine/psync.rs`.
-fn complaints(file: &str, text: &str) -> Vec<Complaint> {
+/// The module of a file below `src`: `engine/psync.rs` is `engine::psync`, `engine/mod.rs` is `engine`.
+fn module_of(file: &str) -> Vec<String> {
     let mut module: Vec<String> = file.trim_end_matches(".rs").split('/').map(String::from).collect();
     if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
         module.pop();
     }
+    module
+}
+
+/// Everything that is wrong with the file at `file`, a path below `src` such as `engine/psync.rs`.
+fn complaints(file: &str, text: &str) -> Vec<Complaint> {
+    let module = module_of(file);
     let room = module.first().cloned().unwrap_or_default();
-    let mut walk = Walk { file, room: &room, complaints: Vec::new() };
+    let mut walk = Walk { file, room: &room, complaints: Vec::new(), paths: Vec::new() };
     match text.parse::<TokenStream>() {
         Ok(_) if is_for_tests(file) => {}
         Ok(tokens) => walk.tokens(tokens, &module),
@@ -180,8 +192,8 @@ impl Walk<'_> {
                 _ => return i,
             }
             i += 1;
-            let colon = |t: Option<&TokenTree>| matches!(t, Some(TokenTree::Punct(p)) if p.as_char() == ':');
-            if !(colon(tokens.get(i)) && colon(tokens.get(i + 1))) {
+            if !colons(tokens, i) {
+                self.paths.push(at);
                 return i;
             }
             i += 2;
@@ -200,6 +212,12 @@ impl Walk<'_> {
             self.complain(line, format!("{room} may not use {name}"));
         }
     }
+}
+
+/// Whether `::` stands at `i`.
+fn colons(tokens: &[TokenTree], i: usize) -> bool {
+    let colon = |t: Option<&TokenTree>| matches!(t, Some(TokenTree::Punct(p)) if p.as_char() == ':');
+    colon(tokens.get(i)) && colon(tokens.get(i + 1))
 }
 
 /// Whether the tokens end in `#[cfg(test)]`, with a visibility after it or not.
@@ -318,4 +336,146 @@ fn unsafe_and_long_files_are_found() {
     assert_eq!(said("plan/mod.rs", &long).len(), 1);
     assert_eq!(said("plan/tests.rs", &long), []);
     assert_eq!(said("plan/mod.rs", &format!("#[cfg(test)]\nmod tests {{{long}}}")), []);
+}
+
+/// What one file uses, and which names stand in its module because it imports them.
+#[derive(Default)]
+struct Uses {
+    /// Paths from the crate's root.
+    paths: Vec<Vec<String>>,
+    imported: BTreeMap<String, Vec<String>>,
+}
+
+/// Reads what the file of `module` uses. A re-export, `pub use child::Name`, is no use.
+fn uses(module: &[String], text: &str) -> Uses {
+    let mut walk = Walk { file: "", room: "", complaints: Vec::new(), paths: Vec::new() };
+    let all = text.parse::<TokenStream>().expect("sources can be read");
+    walk.tokens(all.clone(), module);
+    let tokens: Vec<TokenTree> = all.into_iter().collect();
+    let mut found = Uses::default();
+    let is = |i: usize, word: &str| matches!(&tokens[i], TokenTree::Ident(name) if name == word);
+    let mut children = BTreeSet::new();
+    for i in 0..tokens.len() {
+        if is(i, "mod") && !ends_in_cfg_test(&tokens[..i]) {
+            children.insert(tokens[i + 1].to_string());
+        } else if is(i, "use") && !ends_in_cfg_test(&tokens[..i]) {
+            let mut tree = Walk { file: "", room: "", complaints: Vec::new(), paths: Vec::new() };
+            tree.path(&tokens, i + 1, module);
+            found
+                .imported
+                .extend(tree.paths.into_iter().filter_map(|path| Some((path.last()?.clone(), path))));
+        }
+    }
+    found.paths = walk.paths;
+    below(&tokens, module, &children, &mut found.paths);
+    found
+}
+
+/// Paths that start with a module declared in this very file.
+fn below(tokens: &[TokenTree], module: &[String], children: &BTreeSet<String>, paths: &mut Vec<Vec<String>>) {
+    for (i, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => {
+                below(&group.stream().into_iter().collect::<Vec<_>>(), module, children, paths);
+            }
+            TokenTree::Ident(word) if children.contains(&word.to_string()) && colons(tokens, i + 1) => {
+                let public = matches!(&tokens[..i], [.., TokenTree::Ident(word), TokenTree::Ident(last)] if word == "pub" && last == "use")
+                    || matches!(&tokens[..i], [.., TokenTree::Ident(word), TokenTree::Group(_), TokenTree::Ident(last)] if word == "pub" && last == "use");
+                let inside = i >= 2 && colons(tokens, i - 2);
+                if !public && !inside {
+                    let mut walk = Walk { file: "", room: "", complaints: Vec::new(), paths: Vec::new() };
+                    walk.path(tokens, i, module);
+                    paths.append(&mut walk.paths);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The module whose file a path leads to: imports, such as the `pub use` of a `mod.rs`, are followed.
+fn leads_to(path: &[String], files: &BTreeMap<Vec<String>, Uses>, steps: u32) -> Option<Vec<String>> {
+    let (module, file) = (0..=path.len()).rev().find_map(|n| files.get_key_value(&path[..n]))?;
+    let next = path.get(module.len()).and_then(|name| file.imported.get(name));
+    match next.filter(|to| steps > 0 && to[..] != path[..]) {
+        Some(to) => leads_to(&[to, &path[module.len() + 1..]].concat(), files, steps - 1),
+        None => Some(module.clone()),
+    }
+}
+
+/// Files that still use each other. To be emptied: nothing may be added.
+const CIRCLES_LEFT: &[&str] = &[
+    "cli::args",
+    "cli::export",
+    "cli::options",
+    "cli::results",
+    "experiments::bays::findings",
+    "experiments::bays::verdicts",
+    "experiments::cliff::findings",
+    "experiments::cliff::verdicts",
+    "experiments::spinup::findings",
+    "experiments::spinup::verdicts",
+    "run::measure",
+    "run::scratch",
+    "run::scratch_dir",
+    "run::zones",
+];
+
+/// Each use of one file by another of its room that leads back to the first, as `a -> b`. Only a `mod.rs` and the files
+/// below it may use each other: it declares what they share, and calls them.
+fn circles(sources: &[(&str, &str)]) -> Vec<String> {
+    let files: BTreeMap<Vec<String>, Uses> = sources
+        .iter()
+        .filter(|(file, _)| !is_for_tests(file))
+        .map(|(file, text)| (module_of(file), uses(&module_of(file), text)))
+        .collect();
+    let used = |from: &Vec<String>| -> BTreeSet<Vec<String>> {
+        let all = files[from].paths.iter().filter_map(|path| leads_to(path, &files, 8));
+        all.filter(|to| from.first() == to.first() && !from.starts_with(to) && !to.starts_with(from))
+            .collect()
+    };
+    let edges: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> =
+        files.keys().map(|file| (file.clone(), used(file))).collect();
+    let leads_back = |start: &Vec<String>, to: &Vec<String>| {
+        let mut seen = BTreeSet::from([to]);
+        let mut next = vec![to];
+        while let Some(file) = next.pop() {
+            next.extend(edges[file].iter().filter(|file| seen.insert(file)));
+        }
+        seen.contains(start)
+    };
+    let all = edges.iter().flat_map(|(from, used)| used.iter().map(move |to| (from, to)));
+    all.filter(|(from, to)| leads_back(from, to))
+        .map(|(from, to)| format!("{} -> {}", from.join("::"), to.join("::")))
+        .collect()
+}
+
+#[test]
+fn no_file_uses_one_that_uses_it() {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
+    let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (&file[..], &text[..])).collect();
+    let mut found = circles(&files);
+    found.retain(|edge| !edge.split(" -> ").all(|file| CIRCLES_LEFT.contains(&file)));
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn circles_are_found_through_re_exports_and_other_files() {
+    let door = ("a/mod.rs", "mod b;\nmod c;\nmod d;\npub use b::B;\npub(crate) use c::{C, c};");
+    for (b, c, found) in [
+        ("use super::C;", "use super::B;", vec!["a::b -> a::c", "a::c -> a::b"]),
+        ("use super::{self, c::{C}};", "fn f() { crate::a::b::g() }", vec!["a::b -> a::c", "a::c -> a::b"]),
+        ("use super::d::D;", "use super::b::B;", vec!["a::b -> a::d", "a::c -> a::b", "a::d -> a::c"]),
+        ("use super::C;", "", vec![]),
+        ("use super::C;", "#[cfg(test)]\nmod tests { use super::super::B; }", vec![]),
+    ] {
+        assert_eq!(
+            circles(&[door, ("a/b.rs", b), ("a/c.rs", c), ("a/d.rs", "use super::c;")]),
+            found,
+            "{b} {c}"
+        );
+    }
+    let parts = [("a/mod.rs", "mod b;\npub struct A;\nfn f() { b::g() }"), ("a/b.rs", "use super::A;")];
+    assert_eq!(circles(&parts), Vec::<String>::new(), "a mod.rs and its parts are one");
 }

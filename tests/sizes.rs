@@ -8,7 +8,7 @@ use drivebench::{
     engine::sim::{Board, Model, Noise, Stalls, Zone},
     experiments::{Ask, Experiment, Sizes},
     findings::{At, Findings},
-    plan::{Plan, Step},
+    plan::{Act, Plan, ScratchFile},
     record::Event,
     report::{Format, Style, render},
     units::MIB,
@@ -116,7 +116,7 @@ fn what_is_moved_is_bounded_and_what_cannot_be_is_refused() {
     let plan = planned(&asked());
     let cost = plan.cost(0);
     assert!(cost.written < 1000 * MIB && cost.seconds.expect("bounded") < 900.0, "{cost:?}");
-    assert!(matches!(plan.steps[0], Step::Scratch { bytes, .. } if bytes == 8 * MIB));
+    assert_eq!(plan.steps[0].act, Act::ScratchFile(ScratchFile { bytes: 8 * MIB }));
     let mut large = asked();
     large.own.largest = Some(16 * MIB);
     assert_eq!(planned(&large).measures().map(|(_, m)| m.load.block).max(), Some(16 * MIB));

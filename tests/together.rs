@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::Rules,
     conditions::{Core, Processors},
-    engine::sim::{Board, Bus as Link, Model, Noise, Zone},
+    engine::sim::{Board, Model, Noise, SharedBus, Zone},
     experiments::{Experiment, LoadName, Together},
     findings::Findings,
     inventory::{Bus, BusKind, Ceiling, Inventory, NetworkPort},
@@ -37,7 +37,7 @@ struct Machine {
     models: Vec<Model>,
     /// The hub that each drive hangs on, from 1.
     hubs: Vec<usize>,
-    links: Vec<Link>,
+    links: Vec<SharedBus>,
     /// What is known of its one USB bus.
     ceiling: Option<Ceiling>,
     ports: Vec<NetworkPort>,
@@ -46,7 +46,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(models: Vec<Model>, hubs: &[usize], links: Vec<Link>) -> Self {
+    fn new(models: Vec<Model>, hubs: &[usize], links: Vec<SharedBus>) -> Self {
         let idle = Core { busy: 0.1, interrupts: 0.02, iowait: 0.5 };
         let processors = Processors {
             seconds: 10.0,
@@ -106,11 +106,11 @@ impl Machine {
             targets: Vec::new(),
             inventory: self.inventory(),
         }))];
-        for event in carry_out(&plan, &board).expect("runs") {
-            let began = if let Event::Step { step, .. } = &event { Some(*step) } else { None };
+        for mut event in carry_out(&plan, &board).expect("runs") {
+            if let (Event::Processors { did, .. }, Some(known)) = (&mut event, &self.processors) {
+                *did = known.clone();
+            }
             events.push(event);
-            let did = began.zip(self.processors.clone());
-            events.extend(did.map(|(step, did)| Event::Processors { step, did }));
         }
         events
     }
@@ -120,8 +120,8 @@ impl Machine {
     }
 }
 
-fn link(rate: f64, drives: &[usize]) -> Link {
-    Link { rate, drives: drives.to_vec() }
+fn link(rate: f64, drives: &[usize]) -> SharedBus {
+    SharedBus { rate, drives: drives.to_vec() }
 }
 
 /// What is named as the limit of a load: name, value, confidence.

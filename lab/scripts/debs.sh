@@ -1,10 +1,12 @@
 # Debian packages without installing them: fetched and checked by apt with a state of its own, unpacked into a cache.
 # The host's sources, keys and proxy settings are used; its package lists, architectures and database are not touched.
 # Sourced by bash scripts that have `me` (the name that messages begin with) and scripts/toolchain.sh's `say` and `fail`.
+# Packages are for amd64 and for one more architecture: `foreign`, or else arm64. Another one needs a cache of its own, so
+# `cache_name` is set with it. `apt_settings` are more lines for apt.conf.
 # shellcheck shell=bash
 
 : "${me:?}"
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/drivebench-lab
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/${cache_name:-drivebench-lab}
 apt_conf=$cache/apt/apt.conf
 
 # Makes the state, and refreshes the lists once a day. Holds the cache's lock until the script ends.
@@ -25,8 +27,9 @@ debs_prepare() {
 		Dir::Cache "$cache/apt";
 		Dir::Cache::pkgcache "pkgcache.bin";
 		Dir::Cache::srcpkgcache "srcpkgcache.bin";
-		APT::Architectures { "amd64"; "arm64"; };
+		APT::Architectures { "amd64"; "${foreign:-arm64}"; };
 		APT::Sandbox::User "root";
+		${apt_settings-}
 		Acquire::Languages "none";
 		Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
 		#clear APT::Update::Pre-Invoke;
@@ -38,6 +41,8 @@ debs_prepare() {
             touch "$cache/apt/lists.stamp"
         elif [ -e "$cache/apt/lists.stamp" ]; then
             say "apt could not refresh its lists (see above); going on with those of $(date -r "$cache/apt/lists.stamp" '+%F %R')"
+        elif apt-cache -c "$apt_conf" policy | grep -q ' Packages$'; then
+            say "apt could not fetch all lists (see above); going on with the others"
         else
             fail "apt could not fetch its lists (see above); is there a connection, and are there sources in /etc/apt?"
         fi

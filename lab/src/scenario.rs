@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use drivebench::engine::sim::{Board, Bus, Model};
+use drivebench::engine::sim::{Board, Model, SharedBus};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -214,7 +214,7 @@ impl Scenario {
         let buses = self.buses.iter().enumerate().map(|(i, ceiling)| {
             let on = |d: &Drive| self.bus_of(d) == Some(i);
             let drives = self.drives.iter().enumerate().filter(|(_, d)| on(d)).map(|(n, _)| n).collect();
-            Bus { rate: ceiling.rate * self.speed, drives }
+            SharedBus { rate: ceiling.rate * self.speed, drives }
         });
         Board { drives, buses: buses.collect(), seed: self.seed }
     }

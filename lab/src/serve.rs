@@ -13,7 +13,7 @@ use std::{
 use drivebench::{
     engine::{
         EngineError,
-        sim::{Cause, Drives, Op},
+        sim::{Cause, DriveOp, Drives},
     },
     units::Extent,
 };
@@ -147,7 +147,7 @@ impl Served {
             let State { drives, last } = &mut *lock(&self.state);
             let came_ns = came_ns(last, drive, asked_ns, turn_ns);
             let (model, link) = drives.at(drive);
-            let op = Op { write: kind == Kind::Write, offset, length };
+            let op = DriveOp { write: kind == Kind::Write, offset, length };
             let done =
                 if kind == Kind::Flush { model.flush(came_ns) } else { model.service(came_ns, op, link) };
             (done, (model.model().round_trip_seconds * 1e9) as u64)

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_crash_left_goes_and_what_lives_stays() {
+    fn leftovers_of_a_crash_are_removed_and_running_machines_kept() {
         let first = State::new().unwrap();
         let left = first.path().with_file_name(format!("{}-left", std::process::id()));
         fs::create_dir(&left).unwrap();

@@ -1,17 +1,15 @@
 //! The sequential rule: measure until the number is good enough, and no longer.
 
 use super::{
-    Cliff, End, Estimate, Fall, Reason, Rules, Stall, Stalls, Throughput, Unseen,
-    assessment::{Assessment, assess},
-    chunks::Series,
+    Cliff, CliffEstimate, End, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
+    assessment::{Assessment, WIDEN, assess},
+    chunks::Chunks,
     cliff::Cut,
     cliff_estimate,
     interval::{deviation, spacings},
 };
 use crate::units::{MIB, Window};
 
-/// Looking many times and stopping at a good moment makes intervals too short; those of early stops get wider by this.
-pub(super) const WIDEN: f64 = 1.2;
 /// A cliff this many chunks before a failed look was what made it fail.
 const FORGIVE: usize = 64;
 
@@ -48,8 +46,8 @@ const FEWEST: usize = 128;
 #[derive(Debug, Clone)]
 pub struct Adaptive {
     rules: Rules,
-    looks: Vec<usize>,
-    series: Series,
+    looks: Vec<u64>,
+    series: Chunks,
     /// The last look with enough data that did not agree with itself, chunks; 0 for none.
     failed: usize,
     latest: Option<Assessment>,
@@ -64,7 +62,7 @@ impl Adaptive {
         Self {
             rules: rules.clone(),
             looks,
-            series: Series::default(),
+            series: Chunks::default(),
             failed: 0,
             latest: None,
             decision: Decision::Continue,
@@ -78,7 +76,7 @@ impl Adaptive {
         }
         self.series.push(window);
         let seen = self.series.len() as f64 * self.series.chunk_mib();
-        let due = |looks: &[usize]| looks.last().is_some_and(|&look| seen >= look as f64);
+        let due = |looks: &[u64]| looks.last().is_some_and(|&look| seen >= look as f64);
         // The last look is due whatever it can see; the others wait until there is something to judge.
         if due(&self.looks) && (self.can_judge() || seen >= self.looks[0] as f64) {
             while due(&self.looks) {
@@ -96,8 +94,8 @@ impl Adaptive {
 
     fn look(&mut self) -> Decision {
         let rules = &self.rules;
-        let chunks = |mib: usize| (mib as f64 / self.series.chunk_mib()).ceil() as usize;
-        let retain = chunks(rules.retain).max(FEWEST.min(rules.retain) / 2);
+        let chunks = |mib: u64| (mib as f64 / self.series.chunk_mib()).ceil() as usize;
+        let retain = chunks(rules.retain).max(FEWEST.min(rules.retain as usize) / 2);
         let last = self.looks.is_empty();
         self.latest = assess(&self.series.x, self.series.chunk_mib());
         let Some(judged) = &self.latest else {
@@ -111,8 +109,8 @@ impl Adaptive {
             self.failed = seen;
         }
         let half = judged.half_width();
-        let deep =
-            seen >= chunks(rules.w_min) || judged.cliffs.last().is_some_and(|c| clear(c, seen, retain));
+        let least = rules.w_min.is_some_and(|least| seen >= chunks(least));
+        let deep = least || judged.cliffs.last().is_some_and(|c| clear(c, seen, retain));
         let good = WIDEN * half <= rules.precision && agreed && judged.used() >= retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
         if deep && good && seen >= 2 * self.failed {
@@ -120,7 +118,7 @@ impl Adaptive {
         } else if last {
             Decision::Budget
         } else if agreed
-            && seen >= chunks(rules.w_min)
+            && least
             && rules.give_up.is_some_and(|times| needed > times * chunks(rules.budget) as f64)
         {
             Decision::GaveUp
@@ -148,10 +146,10 @@ impl Adaptive {
     }
 
     /// Every cliff, with an interval around its place and both speeds.
-    pub fn falls(&self) -> Vec<Fall> {
+    pub fn cliff_estimates(&self) -> Vec<CliffEstimate> {
         let series = &self.series;
         let cliffs = assess(&series.x, series.chunk_mib()).map(|judged| judged.cliffs).unwrap_or_default();
-        cliff_estimate::falls(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
+        cliff_estimate::cliff_estimates(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
     }
 
     /// Speed over bytes moved, in at most `most` pieces: where each ends, bytes, and how fast it was, bytes per second.
@@ -166,7 +164,7 @@ impl Adaptive {
         pieces.collect()
     }
 
-    /// What the load is worth, at any time: after the rule's decision, or with what there is.
+    /// The sustained throughput so far, bytes per second; may be called before or after the rule has decided.
     pub fn finish(&self, end: End) -> Throughput {
         let series = &self.series;
         let fresh;
@@ -188,7 +186,7 @@ impl Adaptive {
             used: series.bytes_before(series.len()),
             chunk,
             bytes_needed: None,
-            stalls: Stalls::default(),
+            stalls: StallSummary::default(),
             cliffs: Vec::new(),
             unseen: None,
         };
@@ -248,7 +246,7 @@ impl Adaptive {
         (judged.steady.agreed && bytes < u64::MAX as f64).then_some(bytes as u64)
     }
 
-    fn stalls(&self, judged: &Assessment) -> Stalls {
+    fn stalls(&self, judged: &Assessment) -> StallSummary {
         let series = &self.series;
         let each: Vec<Stall> = judged
             .earlier
@@ -264,7 +262,7 @@ impl Adaptive {
             .collect();
         let lengths = spacings(&judged.events);
         let mean = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
-        Stalls {
+        StallSummary {
             mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
             spacing: (!lengths.is_empty()).then(|| mean * series.chunk_bytes() as f64),
             variation: (lengths.len() >= 2).then(|| deviation(&lengths) / mean),

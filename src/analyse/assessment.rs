@@ -1,16 +1,18 @@
-//! One look: all that a series of chunks tells about sustained throughput.
+//! One assessment of a series of chunks: sustained throughput, stalls, cliffs and steadiness.
 
 use super::{
     Estimate,
     cliff::{self, Cut},
     interval::{self, StallShare},
-    stalls::{self, Event},
+    stalls::{self, StallSpan},
     steady::{self, Steady},
 };
 use crate::units::MIB;
 
 /// Two runs of one drive differ by about this share, whatever a single run says.
 pub(super) const FLOOR: f64 = 0.01;
+/// Looking many times and stopping at a good moment makes intervals too short; those of early stops get wider by this.
+pub(super) const WIDEN: f64 = 1.2;
 /// Fewer chunks than this give no interval.
 pub(crate) const LEAST: usize = 32;
 
@@ -32,9 +34,9 @@ pub(crate) struct Assessment {
     /// What stalls add.
     pub share: StallShare,
     /// Stalls after `cut`; positions count from the first chunk of all.
-    pub events: Vec<Event>,
+    pub events: Vec<StallSpan>,
     /// Stalls before `cut`.
-    pub earlier: Vec<Event>,
+    pub earlier: Vec<StallSpan>,
     pub cliffs: Vec<Cut>,
     pub steady: Steady,
 }
@@ -45,7 +47,7 @@ impl Assessment {
         (self.high - self.low) / 2.0 / self.mean
     }
 
-    /// Chunks that the mean stands on.
+    /// Chunks that the mean includes.
     pub fn used(&self) -> usize {
         self.seen - self.cut
     }

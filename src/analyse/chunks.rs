@@ -8,13 +8,13 @@ const LEAST: f64 = 1e-12;
 /// Chunks of one size, in the order of time, without gaps. The chunk is as large as the large windows of the load;
 /// smaller ones are put together. What is left at the end counts in the totals only.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Series {
+pub(crate) struct Chunks {
     /// Seconds per MiB.
     pub x: Vec<f64>,
     bytes: Vec<u64>,
     longest_ns: Vec<u64>,
     chunk: u64,
-    open: Open,
+    open: OpenChunk,
     /// Bytes of all windows.
     pub total_bytes: u64,
     /// Seconds of all windows.
@@ -23,23 +23,27 @@ pub(crate) struct Series {
 
 /// The chunk that is being put together.
 #[derive(Debug, Clone, Copy, Default)]
-struct Open {
+struct OpenChunk {
     bytes: u64,
     seconds: f64,
     longest_ns: u64,
 }
 
-impl Series {
+impl Chunks {
     pub fn push(&mut self, w: &Window) {
         self.total_bytes = self.total_bytes.saturating_add(w.bytes);
         self.total_seconds += w.seconds();
         if w.bytes >= self.chunk.saturating_mul(2).max(1) {
             self.grow(w.bytes);
         }
-        self.add(Open { bytes: w.bytes, seconds: w.seconds(), longest_ns: w.latency.max().unwrap_or(0) });
+        self.add(OpenChunk {
+            bytes: w.bytes,
+            seconds: w.seconds(),
+            longest_ns: w.latency.max().unwrap_or(0),
+        });
     }
 
-    fn add(&mut self, part: Open) {
+    fn add(&mut self, part: OpenChunk) {
         self.open.bytes = self.open.bytes.saturating_add(part.bytes);
         self.open.seconds += part.seconds;
         self.open.longest_ns = self.open.longest_ns.max(part.longest_ns);
@@ -57,7 +61,7 @@ impl Series {
         let old = std::mem::replace(self, Self { chunk, ..Self::default() });
         (self.total_bytes, self.total_seconds) = (old.total_bytes, old.total_seconds);
         for ((x, &bytes), &longest_ns) in old.x.iter().zip(&old.bytes).zip(&old.longest_ns) {
-            self.add(Open { bytes, seconds: x * mib(bytes), longest_ns });
+            self.add(OpenChunk { bytes, seconds: x * mib(bytes), longest_ns });
         }
         self.add(open);
     }
@@ -106,7 +110,7 @@ mod tests {
 
     #[test]
     fn small_windows_become_chunks_of_the_later_size() {
-        let mut s = Series::default();
+        let mut s = Chunks::default();
         let mut at = 0;
         for i in 0..80 {
             let (bytes, ns) = if i < 64 { (MIB, 1_000_000) } else { (16 * MIB, 17_000_000) };
@@ -121,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_partial_end_counts_in_totals_only() {
-        let mut s = Series::default();
+        let mut s = Chunks::default();
         for (i, bytes) in [MIB, MIB, MIB / 2].into_iter().enumerate() {
             s.push(&window(i as u64 * 10, bytes, 10));
         }
@@ -129,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn empty_and_instant_windows_are_borne() {
-        let mut s = Series::default();
+    fn empty_and_zero_length_windows_are_accepted() {
+        let mut s = Chunks::default();
         s.push(&window(0, 0, 50_000_000));
         s.push(&window(50_000_000, MIB, 0));
         s.push(&window(50_000_000, MIB, 0));

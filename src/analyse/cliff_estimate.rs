@@ -1,6 +1,10 @@
-//! Falls: where exactly the speed fell for good, and how fast it was before and after, each with its interval.
+//! Cliffs with intervals: the bytes written before the speed fell, and the speed before and after.
 
-use super::{Estimate, adaptive::WIDEN, assessment::assess, cliff::Cut};
+use super::{
+    Estimate,
+    assessment::{WIDEN, assess},
+    cliff::Cut,
+};
 use crate::units::MIB;
 
 /// 95 % of the likelihood ratios of a change-point's true place lie below this (Hansen 2000, table I).
@@ -8,7 +12,7 @@ const RATIO: f64 = 7.35;
 
 /// The speed fell once and stayed low.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fall {
+pub struct CliffEstimate {
     /// Bytes moved before it, since the load's start.
     pub at: Estimate,
     /// Sustained throughput before, stalls included, bytes per second.
@@ -19,16 +23,21 @@ pub struct Fall {
     pub gradual: bool,
 }
 
-/// Looks closer at `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes` tells those in the first n chunks.
-pub(crate) fn falls(x: &[f64], chunk_mib: f64, cuts: &[Cut], bytes: impl Fn(usize) -> u64) -> Vec<Fall> {
+/// Looks closer at `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes(n)` is the number of bytes in the first n chunks.
+pub(crate) fn cliff_estimates(
+    x: &[f64],
+    chunk_mib: f64,
+    cuts: &[Cut],
+    bytes: impl Fn(usize) -> u64,
+) -> Vec<CliffEstimate> {
     let ends = cuts.iter().skip(1).map(|next| next.at).chain([x.len()]);
     let mut start = 0;
     let mut falls = Vec::new();
     for (cut, end) in cuts.iter().zip(ends) {
-        let Some(place) = x.get(start..end).and_then(|x| place(x, cut)) else { continue };
+        let Some(place) = x.get(start..end).and_then(|x| change_point(x, cut)) else { continue };
         let at = |chunk: usize| bytes(start + chunk) as f64;
         let [low, best, high] = [place.low, place.best, place.high].map(|chunk| chunk + start);
-        falls.push(Fall {
+        falls.push(CliffEstimate {
             at: Estimate {
                 value: at(place.best),
                 // What fell within a chunk fell somewhere in it.
@@ -47,7 +56,7 @@ pub(crate) fn falls(x: &[f64], chunk_mib: f64, cuts: &[Cut], bytes: impl Fn(usiz
 }
 
 /// Where a series fell, chunks.
-struct Place {
+struct ChangePoint {
     low: usize,
     best: usize,
     high: usize,
@@ -56,7 +65,7 @@ struct Place {
 
 /// The split with the least squares of what is left, and all splits that are not much worse. Logarithms are clamped
 /// to the two levels, so that a stall weighs no more than any slow chunk.
-fn place(x: &[f64], cut: &Cut) -> Option<Place> {
+fn change_point(x: &[f64], cut: &Cut) -> Option<ChangePoint> {
     let (fast, slow) = (cut.before.ln(), cut.after.ln());
     let margin = (slow - fast) / 2.0;
     let y: Vec<f64> = x.iter().map(|x| x.ln().clamp(fast - margin, slow + margin)).collect();
@@ -82,14 +91,14 @@ fn place(x: &[f64], cut: &Cut) -> Option<Place> {
     let (l, r) = (level(&y[..best]), level(&y[best..]));
     let errors: Vec<f64> = y.iter().enumerate().map(|(i, y)| y - if i < best { l } else { r }).collect();
     let variance = errors.iter().map(|e| e * e).sum::<f64>() / n as f64;
-    // Neighbours that are alike tell less than as many strangers.
+    // Correlated neighbours carry less information than independent values.
     let alike = errors.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / (n as f64 * variance);
     let alike = if alike.is_finite() { alike.clamp(0.0, 0.9) } else { 0.0 };
     let worst = least + RATIO * variance * (1.0 + alike) / (1.0 - alike);
     let good = |r: &f64| *r <= worst.max(least * (1.0 + 1e-9));
     let low = rest.iter().position(good)? + 1;
     let high = rest.iter().rposition(good)? + 1;
-    Some(Place { low, best, high, gradual: line(&y, mean, squares) < least })
+    Some(ChangePoint { low, best, high, gradual: line(&y, mean, squares) < least })
 }
 
 /// The squares that the best straight line leaves.
@@ -100,7 +109,7 @@ fn line(y: &[f64], mean: f64, squares: f64) -> f64 {
     squares - slope * slope * 12.0 / (n * (n * n - 1.0))
 }
 
-/// What a part of a load is worth by itself.
+/// Sustained throughput of a part of a load, bytes per second.
 fn speed(x: &[f64], chunk_mib: f64) -> Estimate {
     match assess(x, chunk_mib) {
         Some(judged) => judged.speed(WIDEN, "batch means", true),
@@ -120,8 +129,8 @@ mod tests {
     use super::*;
     use crate::analyse::{cliff, stalls};
 
-    fn found(x: &[f64]) -> Vec<Fall> {
-        falls(x, 1.0, &cliff::find(&stalls::split(x, 1.0).base), |n| n as u64 * MIB)
+    fn found(x: &[f64]) -> Vec<CliffEstimate> {
+        cliff_estimates(x, 1.0, &cliff::find(&stalls::split(x, 1.0).base), |n| n as u64 * MIB)
     }
 
     /// Chunks of two levels, s per MiB, with noise that remembers.
@@ -137,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn nineteen_of_twenty_intervals_hold_the_place() {
+    fn intervals_of_the_change_point_cover_95_percent() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
         // From a fall that anyone sees to one that is barely accepted, in much noise.
         for (levels, noise, width) in
@@ -161,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_move_nothing() {
+    fn stalls_do_not_shift_the_change_point() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(6);
         let mut x = two(&mut random, 200, 500, (0.05, 0.2), 0.05);
         for at in [20, 90, 170, 195, 240, 400] {
@@ -175,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_is_no_step() {
+    fn a_gradual_decline_is_marked_gradual() {
         let slope: Vec<f64> =
             (0..500).map(|i| 0.05 * (1.0 + f64::from(i) / 400.0) * (1.0 + 1e-3 * f64::from(i % 7))).collect();
         assert!(found(&slope).iter().all(|fall| fall.gradual) && !found(&slope).is_empty());
@@ -184,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_after_a_fall() {
+    fn two_cliffs_are_found_one_after_the_other() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         let mut x = two(&mut random, 200, 600, (0.05, 0.2), 0.03);
         x.extend(two(&mut random, 0, 400, (0.1, 0.5), 0.03));

@@ -1,6 +1,9 @@
 //! Results side by side: ratios, ranks, exact tests.
 
-use super::{Estimate, adaptive::WIDEN, assessment::FLOOR};
+use super::{
+    Estimate,
+    assessment::{FLOOR, WIDEN},
+};
 
 /// No run's interval is narrower, however many bytes it moves.
 const LEAST_HALF_WIDTH: f64 = FLOOR * WIDEN;
@@ -34,8 +37,8 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-/// The same with the interval that another run would need: what one run tells of itself may be narrower than what runs
-/// differ by.
+/// The same with the interval that another run would need: the interval from one run may be narrower than the
+/// difference between runs.
 pub fn across_runs(e: &Estimate) -> Estimate {
     let low = e.low.min(e.value * (1.0 - LEAST_HALF_WIDTH));
     Estimate { low, high: e.high.max(e.value * (1.0 + LEAST_HALF_WIDTH)), ..e.clone() }
@@ -139,20 +142,20 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_bounds_differs_from_nothing() {
+    fn an_unbounded_interval_is_not_different() {
         let r = ratio(&Estimate::unbounded(100.0, ""), &of(1.0, 0.1)).expect("both positive");
         assert_eq!((r.estimate.low, r.estimate.high, r.different), (0.0, f64::INFINITY, false));
     }
 
     #[test]
-    fn one_run_never_claims_what_another_would_show() {
+    fn intervals_of_one_run_are_widened_to_the_spread_between_runs() {
         assert_eq!(across_runs(&of(100.0, 0.1)), of(100.0, 1.2));
         assert_eq!(across_runs(&of(100.0, 5.0)), of(100.0, 5.0));
         assert_eq!(across_runs(&Estimate::unbounded(1.0, "")), Estimate::unbounded(1.0, ""));
     }
 
     #[test]
-    fn what_would_tell_two_results_apart() {
+    fn bytes_or_repetitions_needed_to_separate_two_results() {
         // 4 % apart and each known to 5 %: ln(1.04)^2 = 0.00154, floors 0.000288, half-widths 2 x 0.05^2.
         let Some(More::Bytes(times)) = to_tell_apart(&of(1.04, 0.052), &of(1.0, 0.05)) else {
             panic!("bytes would do")

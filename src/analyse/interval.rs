@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
-use super::stalls::Event;
+use super::stalls::StallSpan;
 
 /// The two-sided 95 % quantile of Student's t; infinite without a degree of freedom.
 pub(crate) fn student(degrees: usize) -> f64 {
@@ -54,7 +54,7 @@ pub(crate) struct StallShare {
 const CYCLES: usize = 6;
 
 /// The share of `events` in the mean of `n` chunks.
-pub(crate) fn stall_share(events: &[Event], n: usize) -> StallShare {
+pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
     let n = n as f64;
     let total: f64 = events.iter().map(|e| e.excess).sum();
     let mean = total / n;
@@ -94,7 +94,7 @@ pub(crate) fn stall_share(events: &[Event], n: usize) -> StallShare {
 }
 
 /// Chunks from each event's beginning to the next one's.
-pub(crate) fn spacings(events: &[Event]) -> Vec<f64> {
+pub(crate) fn spacings(events: &[StallSpan]) -> Vec<f64> {
     events.windows(2).map(|w| (w[1].first - w[0].first) as f64).collect()
 }
 

@@ -1,25 +1,25 @@
 //! Numbers with intervals. Knows windows and histograms, no drives and no files.
 //!
-//! Everything here is a pure function of windows: fed with the windows of a stored record it gives the same numbers
-//! again. [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for disks that rotate,
-//! [`Tail`] gives percentiles, [`waiting`] what an open stream of requests would have waited, [`compare`] and
-//! [`repeat`] put several results side by side, [`Fit`] finds the costs that add up to what was seen, [`sharing`] what
-//! loads at the same time have in common, [`crossed`] tells what is a drive's from what is its bay's.
+//! Everything here is a pure function of windows: the windows of a stored record give the same numbers again.
+//! [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for rotating disks. [`Tail`] gives
+//! latency percentiles, [`open_loop`] the latency of requests that arrive at a steady rate. [`compare`] and [`repeat`]
+//! compare and combine several results. [`CostFit`] fits fixed and per-byte costs, [`ceiling_fit`] the ceilings of shared
+//! links, and [`latin_square`] separates the effects of drives from those of bays.
 
 mod adaptive;
 mod assessment;
+pub mod ceiling_fit;
 mod chunks;
 mod cliff;
 mod cliff_estimate;
 pub mod compare;
+mod cost_fit;
 mod estimate;
-mod fit;
 mod interval;
 pub mod latin_square;
 pub mod open_loop;
 pub mod repeat;
 mod rules;
-pub mod sharing;
 mod stalls;
 mod steady;
 mod tail;
@@ -32,12 +32,12 @@ mod zones;
 mod tests;
 
 pub use adaptive::{Adaptive, Decision};
-pub use cliff_estimate::Fall;
+pub use cliff_estimate::CliffEstimate;
+pub use cost_fit::{CostFit, CostSample};
 pub use estimate::Estimate;
-pub use fit::{Fit, Row};
 pub use rules::Rules;
-pub use tail::{Percentile, Tail};
-pub use throughput::{Cliff, End, Reason, Stall, Stalls, Throughput, Unseen};
+pub use tail::{LatencyPercentile, Tail};
+pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};
 pub use timeline::{Stretch, Timeline};
-pub use write_unit::{Unit, unit};
+pub use write_unit::{WriteUnit, write_unit};
 pub use zones::{Position, Zoned, Zones};

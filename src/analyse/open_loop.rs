@@ -15,7 +15,7 @@ const MOST: u64 = 1 << 24;
 
 /// Modelled responses: waiting and service together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct OpenLoopLatency {
     /// Arrivals as a share of what the drive can sustain.
     pub load: f64,
     /// Response times.
@@ -27,7 +27,7 @@ pub struct Waiting {
 /// Replays a load measured at depth 1, window by window, with arrivals at a share of the sustained rate. Within a
 /// window the order of ordinary operations is drawn; slow ones stand where they stood.
 #[derive(Debug)]
-pub struct Replay {
+pub struct OpenLoop {
     load: f64,
     /// From one arrival to the next, ns.
     between: f64,
@@ -40,7 +40,7 @@ pub struct Replay {
     over: u64,
 }
 
-impl Replay {
+impl OpenLoop {
     /// Begins with a drive at rest. `latencies` are those of the whole load, `load` is above 0 and below 1; `None` for
     /// another, or where nothing was measured.
     pub fn new(latencies: &Histogram, load: f64, seed: u64) -> Option<Self> {
@@ -74,9 +74,9 @@ impl Replay {
     }
 
     /// What requests would have taken; `None` without operations.
-    pub fn finish(self) -> Option<Waiting> {
+    pub fn finish(self) -> Option<OpenLoopLatency> {
         let over_100ms = self.over as f64 / self.count as f64;
-        (self.count > 0).then_some(Waiting { load: self.load, response: self.response, over_100ms })
+        (self.count > 0).then_some(OpenLoopLatency { load: self.load, response: self.response, over_100ms })
     }
 }
 
@@ -107,10 +107,10 @@ mod tests {
     use super::*;
     use crate::units::SlowOp;
 
-    fn replay(windows: &[Window], load: f64, seed: u64) -> Option<Waiting> {
+    fn replay(windows: &[Window], load: f64, seed: u64) -> Option<OpenLoopLatency> {
         let mut all = Histogram::default();
         windows.iter().for_each(|w| all.merge(&w.latency));
-        let mut replay = Replay::new(&all, load, seed)?;
+        let mut replay = OpenLoop::new(&all, load, seed)?;
         windows.iter().for_each(|w| replay.push(w));
         replay.finish()
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn even_service_never_waits() {
+    fn constant_service_times_cause_no_queue() {
         let w = replay(&[window(&[1000; 500], &[])], 0.8, 1).expect("operations");
         assert_eq!((w.response.max(), w.over_100ms), (Some(1000), 0.0));
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_operations_stand_where_they_stood() {
+    fn slow_operations_keep_their_position() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let times = order(&window(&[5, 5, 5, 90, 70], &[(103, 90), (101, 70)]), 100, &mut rng);
         assert_eq!(times, [5, 70, 5, 90, 5]);

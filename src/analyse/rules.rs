@@ -8,13 +8,14 @@ pub struct Rules {
     /// The half-width aimed at, as a share of the value.
     pub precision: f64,
     /// The first look, MiB.
-    pub first: usize,
-    /// The least that is measured before stopping, MiB; a clean cliff waives it.
-    pub w_min: usize,
+    pub first: u64,
+    /// The least that is measured before stopping, MiB; a clean cliff waives it. `None`: only a clean cliff or the
+    /// budget ends the load.
+    pub w_min: Option<u64>,
     /// The most that is measured, MiB.
-    pub budget: usize,
+    pub budget: u64,
     /// The least that must be left after what was discarded, MiB.
-    pub retain: usize,
+    pub retain: u64,
     /// From one look to the next.
     pub growth: f64,
     /// Stop past `w_min` when the precision would need more than this many budgets; `None` never gives up.
@@ -22,15 +23,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// A least amount that nothing reaches: only a clean cliff ends the load, or its budget.
-    pub const UNTIL_CLIFF: usize = usize::MAX;
-
     /// 5 %, at least 1 GiB, at most 3 GiB.
     pub fn standard() -> Self {
         Self {
             precision: 0.05,
             first: 256,
-            w_min: 1024,
+            w_min: Some(1024),
             budget: 3072,
             retain: 128,
             growth: 1.25,
@@ -40,24 +38,24 @@ impl Rules {
 
     /// 10 %, at least 512 MiB, at most 1.5 GiB.
     pub fn quick() -> Self {
-        Self { precision: 0.10, w_min: 512, budget: 1536, ..Self::standard() }
+        Self { precision: 0.10, w_min: Some(512), budget: 1536, ..Self::standard() }
     }
 
     /// 3 %, at least 2 GiB, at most 12 GiB.
     pub fn thorough() -> Self {
-        Self { precision: 0.03, w_min: 2048, budget: 12288, ..Self::standard() }
+        Self { precision: 0.03, w_min: Some(2048), budget: 12288, ..Self::standard() }
     }
 
     /// All looks in ascending order; the last one is the budget.
-    pub(crate) fn looks(&self) -> Vec<usize> {
+    pub(crate) fn looks(&self) -> Vec<u64> {
         let growth = if self.growth.is_finite() { self.growth.max(1.05) } else { 1.25 };
-        let mut looks: Vec<usize> =
-            std::iter::successors(Some(self.first.max(1) as f64), |w| Some(w * growth))
-                .take_while(|&w| w < self.budget as f64)
-                .map(|w| w as usize)
-                .chain([self.w_min, self.budget])
-                .filter(|&w| w <= self.budget)
-                .collect();
+        let mut looks: Vec<u64> = std::iter::successors(Some(self.first.max(1) as f64), |w| Some(w * growth))
+            .take_while(|&w| w < self.budget as f64)
+            .map(|w| w as u64)
+            .chain(self.w_min)
+            .chain([self.budget])
+            .filter(|&w| w <= self.budget)
+            .collect();
         looks.sort_unstable();
         looks.dedup();
         looks

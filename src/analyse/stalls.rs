@@ -9,7 +9,7 @@ const LEAST_SECONDS: f64 = 0.1;
 
 /// One or more stalled chunks close together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Event {
+pub(crate) struct StallSpan {
     /// The first stalled chunk.
     pub first: usize,
     /// The last stalled chunk.
@@ -23,7 +23,7 @@ pub(crate) struct Split {
     /// The series with stalled chunks replaced by their neighbourhood's median.
     pub base: Vec<f64>,
     /// What was taken out.
-    pub events: Vec<Event>,
+    pub events: Vec<StallSpan>,
 }
 
 /// Takes stalls out of `x` (s per MiB), whose chunks are `chunk_mib` large.
@@ -43,7 +43,7 @@ pub(crate) fn split(x: &[f64], chunk_mib: f64) -> Split {
     let least = (LEAST_SECONDS / chunk_mib).max(8.0 * 1.4826 * median(&away, &mut scratch));
 
     let mut base = x.to_vec();
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<StallSpan> = Vec::new();
     for (i, (b, &m)) in base.iter_mut().zip(&local).enumerate() {
         let excess = *b - m;
         if excess > least.max(0.5 * m) {
@@ -53,7 +53,7 @@ pub(crate) fn split(x: &[f64], chunk_mib: f64) -> Split {
                     e.last = i;
                     e.excess += excess;
                 }
-                _ => events.push(Event { first: i, last: i, excess }),
+                _ => events.push(StallSpan { first: i, last: i, excess }),
             }
         }
     }

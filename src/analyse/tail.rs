@@ -20,13 +20,13 @@ pub struct Tail {
     count: u64,
     /// Slow operations as (number, ns, how many).
     slow: Vec<(u64, u64, u64)>,
-    /// The engine tells which operations were slow; otherwise only their window is known.
+    /// The engine records which operations were slow; otherwise only their window is known.
     exact: bool,
 }
 
 /// A percentile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Percentile {
+pub struct LatencyPercentile {
     /// The share of operations that are not slower, 0 to 1.
     pub share: f64,
     /// The latency, s. Without an upper end it is only known to be at least `low`.
@@ -80,7 +80,7 @@ impl Tail {
     }
 
     /// The latency that a `share` (above 0, below 1) of operations does not exceed; `None` without operations.
-    pub fn percentile(&self, share: f64) -> Option<Percentile> {
+    pub fn percentile(&self, share: f64) -> Option<LatencyPercentile> {
         if !(share > 0.0 && share < 1.0) || self.count == 0 {
             return None;
         }
@@ -95,7 +95,7 @@ impl Tail {
         let low = self.all.at_rank(lower).map_or(0.0, seconds).min(value);
         let high = self.all.at_rank(upper).map_or(f64::INFINITY, seconds).max(value);
         let how = if high.is_finite() { "order statistics" } else { "too few operations for an upper end" };
-        Some(Percentile {
+        Some(LatencyPercentile {
             share,
             estimate: Estimate { value, low, high, how: how.to_owned(), converged: high.is_finite() },
             operations: self.count,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn without_slow_operations_the_window_stands_for_them() {
+    fn without_slow_operations_clusters_come_from_windows() {
         assert_eq!(tail(200_000, 16_000, 8, false).cluster(), 8.0);
         assert_eq!(tail(200_000, 2000, 1, false).cluster(), 1.0);
     }

@@ -80,7 +80,7 @@ fn drive(random: &mut Xoshiro256PlusPlus, n: usize, rate: f64, every: f64, at_ra
 }
 
 #[test]
-fn intervals_hold_the_truth() {
+fn intervals_cover_the_true_speed() {
     let drives = 100;
     for (name, every, at_random) in
         [("steady", 1e9, true), ("regular stalls", 30.0, false), ("random stalls", 60.0, true)]
@@ -105,7 +105,7 @@ fn intervals_hold_the_truth() {
 }
 
 #[test]
-fn a_full_cache_is_found_discarded_and_told() {
+fn a_full_cache_is_found_and_discarded() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
     let mut x = drive(&mut random, 210, 20.0, 1e9, true);
     x.extend(drive(&mut random, 3000, 4.0, 1e9, true));
@@ -163,7 +163,7 @@ fn a_drift_does_not_converge() {
 }
 
 #[test]
-fn cut_short_it_says_so() {
+fn an_interrupted_load_is_marked_so() {
     let all = windows(&study(700, |_| 0.05));
     let mut adaptive = Adaptive::new(&Rules::standard());
     assert_eq!((adaptive.progress(), adaptive.finish(End::Complete).estimate.value), (None, 0.0));
@@ -203,8 +203,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn bears_arbitrary_windows(all in proptest::collection::vec(any_window(), 0..400)) {
-        let rules = Rules { first: 32, w_min: 64, budget: 256, retain: 16, ..Rules::standard() };
+    fn arbitrary_windows_give_finite_estimates(all in proptest::collection::vec(any_window(), 0..400)) {
+        let rules = Rules { first: 32, w_min: Some(64), budget: 256, retain: 16, ..Rules::standard() };
         let (_, t) = measure(&rules, &all);
         let e = &t.estimate;
         prop_assert!(e.value.is_finite() && e.low >= 0.0 && e.low <= e.value && e.value <= e.high, "{e:?}");
@@ -213,7 +213,7 @@ proptest! {
         let mut zones = Zones::new(0.05);
         for w in &all {
             tail.push(w);
-            zones.push(crate::units::Place { step: 0, offset: 0 }, w);
+            zones.push(crate::units::ZonePoint { step: 0, offset: 0 }, w);
         }
         zones.finish();
         for share in [0.5, 0.99, 0.9999] {
@@ -221,7 +221,7 @@ proptest! {
                 prop_assert!(p.estimate.low <= p.estimate.value && p.estimate.value <= p.estimate.high);
             }
         }
-        if let Some(mut replay) = open_loop::Replay::new(tail.histogram(), 0.8, 1) {
+        if let Some(mut replay) = open_loop::OpenLoop::new(tail.histogram(), 0.8, 1) {
             all.iter().for_each(|w| replay.push(w));
             replay.finish();
         }
@@ -233,7 +233,7 @@ proptest! {
         factor in 0.1..1.0f64,
     ) {
         let scaled: Vec<f64> = times.iter().map(|t| t * factor).collect();
-        let rules = Rules { first: 128, w_min: 256, budget: 512, ..Rules::standard() };
+        let rules = Rules { first: 128, w_min: Some(256), budget: 512, ..Rules::standard() };
         let (a, b) = (measure(&rules, &windows(&times)), measure(&rules, &windows(&scaled)));
         prop_assert_eq!(a.0, b.0);
         for (x, y) in [(a.1.estimate.value, b.1.estimate.value), (a.1.estimate.low, b.1.estimate.low)] {
@@ -245,7 +245,7 @@ proptest! {
     fn stored_windows_give_the_same_and_json_keeps_it(
         seconds in proptest::collection::vec(prop_oneof![9 => 0.04..0.06f64, 1 => 0.4..3.0f64], 30..600),
     ) {
-        let rules = Rules { first: 64, w_min: 128, ..Rules::standard() };
+        let rules = Rules { first: 64, w_min: Some(128), ..Rules::standard() };
         let all = windows(&seconds);
         let text = serde_json::to_string(&all).expect("writes");
         let stored: Vec<Window> = serde_json::from_str(&text).expect("reads");

@@ -1,10 +1,11 @@
-//! What a measured load is worth.
+//! The result of a load: sustained throughput, stalls, cliffs, and what the load was too short to show.
 
 use serde::{Deserialize, Serialize};
 
 use super::Estimate;
+use crate::units::Ended;
 
-/// How measuring ended, told by whoever ran the load.
+/// How measuring ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -14,6 +15,17 @@ pub enum End {
     Interrupted,
     /// An operation failed.
     Failed,
+}
+
+impl End {
+    /// From how the load ended; `None` where a record was cut off in the middle of it.
+    pub fn of(ended: Option<&Ended>) -> Self {
+        match ended {
+            Some(Ended::Finished | Ended::Stopped) => Self::Complete,
+            Some(Ended::Failed { .. }) => Self::Failed,
+            Some(Ended::Cancelled) | None => Self::Interrupted,
+        }
+    }
 }
 
 /// Why the precision asked for was not reached.
@@ -51,14 +63,14 @@ pub struct Throughput {
     pub seconds: f64,
     /// Bytes at the beginning that the estimate leaves out: fast cache, warming up.
     pub discarded: u64,
-    /// Bytes that the estimate stands on.
+    /// Bytes that the estimate includes.
     pub used: u64,
     /// Bytes in a chunk.
     pub chunk: u64,
-    /// Bytes that the precision asked for would need in all, where that can be told.
+    /// Bytes that the precision asked for would need in all, where that can be computed.
     pub bytes_needed: Option<u64>,
     /// Stalls.
-    pub stalls: Stalls,
+    pub stalls: StallSummary,
     /// Steps down, in order.
     pub cliffs: Vec<Cliff>,
     /// What so short a load can't have seen; `None` where it was too short even for that.
@@ -67,7 +79,7 @@ pub struct Throughput {
 
 /// All stalls of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stalls {
+pub struct StallSummary {
     /// Each of them, in order of time.
     pub each: Vec<Stall>,
     /// Mean length, s.

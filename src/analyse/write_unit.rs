@@ -1,10 +1,10 @@
 //! The unit in which a drive writes: what is smaller costs as much as a whole one, or more.
 
-use super::fit::{Fit, Row};
+use super::cost_fit::{CostFit, CostSample};
 
 /// A unit that shows in what transfers of several sizes take.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Unit {
+pub struct WriteUnit {
     /// Its size, bytes; one of the sizes that were measured.
     pub bytes: f64,
     /// How sure it is that there is a unit and that it is this one, 0 to 1.
@@ -17,15 +17,15 @@ pub struct Unit {
 const OTHER: f64 = 0.02;
 /// Surer than this, or nothing is said.
 const SURE: f64 = 0.9;
-/// A step smaller than this share is nobody's concern.
+/// A smaller step, as a share, is not reported.
 const VISIBLE: f64 = 0.1;
 
 /// Finds the unit in (bytes, seconds, error of seconds) of transfers; `None` where none is visible.
 ///
 /// The curve with a unit of each size is held against the one without, by the Bayesian information criterion.
-pub fn unit(transfers: &[(f64, f64, f64)]) -> Option<Unit> {
-    let rows = |parts: &dyn Fn(f64) -> Vec<f64>| -> Vec<Row> {
-        let row = |&(bytes, cost, error): &(f64, f64, f64)| Row {
+pub fn write_unit(transfers: &[(f64, f64, f64)]) -> Option<WriteUnit> {
+    let rows = |parts: &dyn Fn(f64) -> Vec<f64>| -> Vec<CostSample> {
+        let row = |&(bytes, cost, error): &(f64, f64, f64)| CostSample {
             parts: parts(bytes),
             cost,
             error: error.max(cost * OTHER),
@@ -33,18 +33,19 @@ pub fn unit(transfers: &[(f64, f64, f64)]) -> Option<Unit> {
         transfers.iter().map(row).collect()
     };
     let n = transfers.len() as f64;
-    let plain = Fit::new(&rows(&|s| vec![1.0, s]))?;
+    let plain = CostFit::new(&rows(&|s| vec![1.0, s]))?;
     let with = |unit: f64| rows(&|s| vec![1.0, s.max(unit), f64::from(u8::from(s < unit))]);
     let enough = |unit: &f64| {
         let below = transfers.iter().filter(|t| t.0 < *unit).count();
         below >= 2 && transfers.len() - below >= 3
     };
     let units = transfers.iter().map(|t| t.0).filter(enough);
-    let fits: Vec<(f64, Fit)> = units.filter_map(|unit| Some((unit, Fit::new(&with(unit))?))).collect();
+    let fits: Vec<(f64, CostFit)> =
+        units.filter_map(|unit| Some((unit, CostFit::new(&with(unit))?))).collect();
     let (_, closest) = fits.iter().min_by(|a, b| a.1.squares().total_cmp(&b.1.squares()))?;
     // Where even the best curve is off by more than the errors, all are judged less sharply.
     let scale = (closest.squares() / (n - 3.0)).max(1.0);
-    let weight = |fit: &Fit, parts: f64| -(fit.squares() / scale + parts * n.ln()) / 2.0;
+    let weight = |fit: &CostFit, parts: f64| -(fit.squares() / scale + parts * n.ln()) / 2.0;
     let best = weight(&plain, 2.0).max(fits.iter().map(|f| weight(&f.1, 3.0)).fold(f64::MIN, f64::max));
     let share = |weight: f64| (weight - best).exp();
     // Before anything was measured, that there is no unit is as likely as that there is one.
@@ -53,7 +54,7 @@ pub fn unit(transfers: &[(f64, f64, f64)]) -> Option<Unit> {
     let own = share(weight(fit, 3.0)) / fits.len() as f64;
     let confidence = own / (of_units + share(weight(&plain, 2.0)));
     let excess = fit.at(&[1.0, *bytes, 1.0]) / fit.at(&[1.0, bytes / 2.0, 0.0]) - 1.0;
-    (confidence >= SURE && excess >= VISIBLE).then_some(Unit { bytes: *bytes, confidence, excess })
+    (confidence >= SURE && excess >= VISIBLE).then_some(WriteUnit { bytes: *bytes, confidence, excess })
 }
 
 #[cfg(test)]
@@ -77,7 +78,7 @@ mod tests {
         let mut alarms = 0;
         for i in 0..1000 {
             let (fixed, rate) = (1e-5 * f64::from(1 + i % 50), 1e6 * f64::from(1 + i % 30));
-            alarms += usize::from(unit(&seen(&mut random, |s| fixed + s / rate)).is_some());
+            alarms += usize::from(write_unit(&seen(&mut random, |s| fixed + s / rate)).is_some());
         }
         assert!(alarms <= 50, "{alarms} of 1000");
     }
@@ -87,13 +88,14 @@ mod tests {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
         let (mut page, mut partial) = (0, 0);
         for _ in 0..200 {
-            let pages = unit(&seen(&mut random, |s| 2e-4 + s.max(16384.0) / 10e6));
+            let pages = write_unit(&seen(&mut random, |s| 2e-4 + s.max(16384.0) / 10e6));
             page += usize::from(pages.is_some_and(|u| u.bytes == 16384.0));
-            let reads = unit(&seen(&mut random, |s| 4e-4 + s / 10e6 + if s < 8192.0 { 2e-3 } else { 0.0 }));
+            let reads =
+                write_unit(&seen(&mut random, |s| 4e-4 + s / 10e6 + if s < 8192.0 { 2e-3 } else { 0.0 }));
             partial += usize::from(reads.is_some_and(|u| u.bytes == 8192.0));
         }
         assert!(page >= 195 && partial >= 195, "{page} and {partial} of 200");
-        assert_eq!(unit(&[]), None);
-        assert_eq!(unit(&[(512.0, 1.0, 0.1); 4]), None);
+        assert_eq!(write_unit(&[]), None);
+        assert_eq!(write_unit(&[(512.0, 1.0, 0.1); 4]), None);
     }
 }

@@ -8,7 +8,7 @@ use super::{
     Estimate,
     interval::{base_half_width, deviation, student},
 };
-use crate::units::{MIB, Place, Window};
+use crate::units::{MIB, Window, ZonePoint};
 
 /// Numbers of positions, each level holding the one before it.
 const LEVELS: [u32; 3] = [17, 33, 65];
@@ -21,11 +21,11 @@ const FLOOR: f64 = 0.01;
 #[derive(Debug, Clone)]
 pub struct Zones {
     precision: f64,
-    seen: BTreeMap<u32, Seen>,
+    seen: BTreeMap<u32, PointSamples>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Seen {
+struct PointSamples {
     /// Seconds a byte of each window but the first.
     each: Vec<f64>,
     windows: u32,
@@ -68,14 +68,14 @@ impl Zones {
     }
 
     /// The places to measure next within `length` bytes, each a multiple of `block`; none when it is good enough.
-    pub fn next(&self, length: u64, block: u64) -> Vec<Place> {
+    pub fn next(&self, length: u64, block: u64) -> Vec<ZonePoint> {
         let room = length.saturating_sub(Self::SEGMENT);
         let block = block.max(1);
         for level in LEVELS {
-            let missing: Vec<Place> = (0..level)
+            let missing: Vec<ZonePoint> = (0..level)
                 .map(|i| i * (STEPS / (level - 1)))
                 .filter(|step| !self.seen.contains_key(step))
-                .map(|step| Place {
+                .map(|step| ZonePoint {
                     step,
                     offset: (u128::from(room) * u128::from(step) / u128::from(STEPS)) as u64 / block * block,
                 })
@@ -91,7 +91,7 @@ impl Zones {
     }
 
     /// Takes a window of a load at `place`.
-    pub fn push(&mut self, place: Place, window: &Window) {
+    pub fn push(&mut self, place: ZonePoint, window: &Window) {
         let seen = self.seen.entry(place.step).or_default();
         seen.offset = place.offset;
         if seen.windows > 0 {
@@ -105,10 +105,10 @@ impl Zones {
         seen.total = (seen.total.0.saturating_add(window.bytes), seen.total.1 + window.seconds());
     }
 
-    /// What the finest complete level tells; with no level complete the mean of what there is, unbounded; `None` of
+    /// The estimate from the finest complete level; with no level complete the mean of what there is, unbounded; `None` of
     /// nothing.
     pub fn finish(&self) -> Option<Zoned> {
-        let good = |s: &&Seen| s.bytes > 0 && s.seconds > 0.0;
+        let good = |s: &&PointSamples| s.bytes > 0 && s.seconds > 0.0;
         let positions =
             self.seen.values().filter(good).map(|s| Position { offset: s.offset, speed: s.speed() });
         let time = |step: u32| self.seen.get(&step).filter(good).map(|s| s.seconds / s.bytes as f64);
@@ -151,7 +151,7 @@ impl Zones {
     }
 }
 
-impl Seen {
+impl PointSamples {
     /// Throughput at this place, from windows that may be alike.
     fn speed(&self) -> Estimate {
         let (value, n) = (self.bytes as f64 / self.seconds, self.each.len());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_short_it_says_so() {
+    fn an_interrupted_load_is_marked_so() {
         let mut zones = Zones::new(0.05);
         assert_eq!(zones.finish(), None);
         let place = zones.next(1000, 0)[0];

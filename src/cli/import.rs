@@ -12,7 +12,7 @@ use crate::{
     findings::{Column, Table},
     import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, How, Imported, Run, SCHEMA, Said, Start, Store},
+    record::{End, Event, How, Imported, Log, Run, SCHEMA, Said, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},

@@ -1,13 +1,16 @@
 //! What is seen while a plan is carried out: a line that is drawn over, plain lines, or events for a program.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 
 use super::Output;
 use crate::{
     analyse::Estimate,
-    plan::{Errand, Measure, Plan, Rule, Task},
+    plan::{Act, Kind, Measure, Plan, Rule, Step},
     record::Event,
     report::wrapped,
     run::{Move, Progress, Wanted, Watcher},
@@ -25,6 +28,8 @@ pub struct Show<'a> {
     plan: &'a Plan,
     how: Way,
     shown: Instant,
+    /// The latest estimate of each running load, by target: the last one is the report's.
+    estimates: BTreeMap<usize, Estimate>,
     /// Standard output was closed: events have no reader, but the measurement goes on.
     unread: bool,
 }
@@ -54,7 +59,7 @@ impl<'a> Show<'a> {
             (false, true) => Way::Live,
             (false, false) => Way::Plain,
         };
-        Self { output, plan, how, shown: Instant::now(), unread: false }
+        Self { output, plan, how, shown: Instant::now(), estimates: BTreeMap::new(), unread: false }
     }
 
     /// Writes a JSON line.
@@ -110,11 +115,15 @@ impl Watcher for Show<'_> {
                 } else {
                     String::new()
                 };
-                let speed = (outcome.bytes_read + outcome.bytes_written) as f64 / outcome.seconds;
-                let speed = if speed.is_finite() { format!(", {}", rate(speed)) } else { String::new() };
-                let heading = self.heading(*target, &m.label);
+                let whole = (outcome.bytes_read + outcome.bytes_written) as f64 / outcome.seconds;
+                let speed = match self.estimates.remove(&(*target as usize)) {
+                    Some(estimate) => format!(": {}", value(&estimate)),
+                    None if whole.is_finite() => format!(": {}", rate(whole)),
+                    None => String::new(),
+                };
+                let heading = self.heading(*target as usize, &m.label);
                 let seconds = duration(outcome.seconds);
-                self.output.note(&format!("  {heading}{run}: {how}, {moved} in {seconds}{speed} in all"));
+                self.output.note(&format!("  {heading}{run}: {how}, {moved} in {seconds}{speed}"));
             }
             Event::Note { text, .. } => {
                 if let Way::Live = self.how {
@@ -126,20 +135,23 @@ impl Watcher for Show<'_> {
         }
     }
 
-    fn errand(&mut self, errand: &Errand) {
-        let heading = self.heading(errand.target, &errand.label);
-        let line = format!("  {heading}: {}", errand.task.describe());
-        match self.how {
-            Way::Live => self.output.redraw(Some(&line)),
-            // Sets of files come by the dozen, and each is over soon.
-            Way::Plain if matches!(errand.task, Task::WriteFiles { .. } | Task::ReadFiles { .. }) => {}
-            Way::Plain => self.output.note(&line),
-            Way::Events => self.line(&json!({
-                "event": "begin",
-                "target": errand.target,
-                "label": errand.label,
-                "repetition": errand.repetition,
-            })),
+    fn begins(&mut self, step: &Step) {
+        let label = step.act.label();
+        for target in step.targets() {
+            let heading = self.heading(target, &label);
+            let line = format!("  {heading}: {}", step.act.describe().unwrap_or_default());
+            match self.how {
+                Way::Live => self.output.redraw(Some(&line)),
+                // Sets of files come by the dozen, and each is over soon.
+                Way::Plain if matches!(step.act, Act::Files(_)) => {}
+                Way::Plain => self.output.note(&line),
+                Way::Events => self.line(&json!({
+                    "event": "begin",
+                    "target": target,
+                    "label": label,
+                    "repetition": self.plan.repetition(step).0,
+                })),
+            }
         }
     }
 
@@ -161,6 +173,9 @@ impl Watcher for Show<'_> {
     }
 
     fn progress(&mut self, p: &Progress<'_>) {
+        if let Some(estimate) = &p.estimate {
+            self.estimates.insert(p.target, estimate.clone());
+        }
         if self.shown.elapsed() < self.how.every() {
             return;
         }

@@ -1,6 +1,6 @@
 //! `drivebench run`: plan, show, measure, report.
 
-use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use super::{
     Output, Usage, bay,
@@ -13,13 +13,13 @@ use crate::{
     analyse::Rules,
     experiments::{Ask, Effort, Experiment, Extra},
     inventory::Inventory,
-    plan::{Arrange, Plan, Protocol, Rule, Step},
-    record::{Done, End, Event, How, Resume, SCHEMA, Start, Store},
+    plan::{Plan, Protocol},
+    record::{self, Done, End, Event, How, Resume, SCHEMA, Start, Store},
     report::{Format, Style, render, wrapped},
-    run::{self, Lock, RunContext},
+    run::{self, Local, Lock, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
-    units::{Caching, Load, MIB, aim, count, decimal_bytes, duration, shell_word, size},
+    units::{Caching, MIB, shell_word},
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -39,13 +39,13 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
         let text = match Format::from(args.format) {
-            Format::Json => serde_json::to_string_pretty(&plan)? + "\n",
-            _ => describe(&plan).lines().map(|line| line_of(line, output.style)).collect(),
+            Format::Json => serde_json::to_string_pretty(&plan.to_json())? + "\n",
+            _ => plan.describe().lines().map(|line| line_of(line, output.style)).collect(),
         };
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let task = Task { experiment: *experiment, before: describe(&plan), plan, resumed: None };
+    let task = Task { experiment: *experiment, before: plan.describe(), plan, resumed: None };
     carry_out(args, task, (inventory, &sysroot), &store, output)
 }
 
@@ -56,15 +56,15 @@ struct Task {
     /// What people are told first.
     before: String,
     /// The run that goes on, and its steps that are done.
-    resumed: Option<(String, BTreeSet<usize>)>,
+    resumed: Option<(String, Done)>,
 }
 
 /// What is left of a run.
 fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
-    let (mut plan, mut done, mut name) = (None, Done::default(), None);
+    let (mut plan, mut progress, mut name) = (None, record::Progress::default(), None);
     let mut reader = store.open(run)?;
     for event in reader.by_ref() {
-        done.take(&event);
+        progress.take(&event);
         match event {
             Event::Start(start) => name = Some(start.experiment),
             Event::Plan { plan: p } => plan = Some(p),
@@ -77,13 +77,12 @@ fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> any
     let Some(plan) = plan else {
         return Err(Usage(format!("{run} ended before its plan was kept: start it anew")).into());
     };
-    let done = done.steps(&plan);
-    if done.len() >= plan.steps.len() {
+    let done = progress.done(&plan);
+    if done.steps.len() >= plan.steps.len() {
         return Err(Usage(format!("{run} is complete: `drivebench results show {run}` shows it")).into());
     }
-    let count = |done: &dyn Fn(usize) -> bool| plan.measures().filter(|(at, _)| done(*at)).count();
-    let (all, so_far) = (count(&|_| true), count(&|at| done.contains(&at)));
-    let before = format!("Going on with {run}: {so_far} of {all} measurements are done.\n");
+    let (all, so_far) = (plan.steps.len(), done.steps.len());
+    let before = format!("Going on with {run}: {so_far} of {all} steps are done.\n");
     Ok(Task { experiment, plan, before, resumed: Some((run.to_owned(), done)) })
 }
 
@@ -119,7 +118,7 @@ fn carry_out(
     let (name, mut writer, first, done) = match resumed {
         None => {
             let (name, writer) = store.create(begin)?;
-            (name, writer, Event::Plan { plan: plan.clone() }, BTreeSet::new())
+            (name, writer, Event::Plan { plan: plan.clone() }, Done::default())
         }
         Some((name, done)) => {
             let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -129,15 +128,15 @@ fn carry_out(
         }
     };
     if !args.events {
-        before.lines().for_each(|line| output.note(line));
+        before.lines().for_each(|line| output.note(line_of(line, output.aside).trim_end()));
     }
     let mut show = Show::new(output, &plan, args.events);
+    let mut world = Local::new(sysroot, plan.targets.len(), store.dir(), &name);
     let mut setting = RunContext {
+        world: &mut world,
         inventory: &inventory,
-        sysroot,
-        run: &name,
         store: store.dir(),
-        writer: &mut writer,
+        log: &mut writer,
         watcher: &mut show,
         cancel: &cancel,
     };
@@ -151,7 +150,7 @@ fn carry_out(
     };
     let end = Event::End(End { how: how.clone(), at: run::now() });
     setting.emit(end)?;
-    setting.writer.sync()?;
+    setting.log.sync()?;
     let code = match &how {
         How::Finished => ExitCode::SUCCESS,
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
@@ -174,7 +173,7 @@ fn carry_out(
     shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
     if !args.events {
         output.note(&format!("Kept as {name} · `drivebench results show {name}` shows it again."));
-        if how != How::Finished && experiment.options().contains(&"resume") {
+        if how != How::Finished {
             output.note(&format!("`drivebench run {} --resume {name}` goes on with it.", experiment.name()));
         }
     }
@@ -198,11 +197,10 @@ fn ask(args: &Options, targets: Vec<Target>, experiment: &dyn Experiment) -> any
         _ => (Rules::standard(), 30.0),
     };
     // No drive holds more than 2^60 bytes, and sums of less don't overflow.
-    let max_bytes =
-        args.max_bytes.or(experiment.max_bytes()).unwrap_or(rules.budget as u64 * MIB).min(1 << 60);
+    let max_bytes = args.max_bytes.or(experiment.max_bytes()).unwrap_or(rules.budget * MIB).min(1 << 60);
     let rules = Rules {
         precision: args.precision.unwrap_or(rules.precision),
-        budget: max_bytes.div_ceil(MIB) as usize,
+        budget: max_bytes.div_ceil(MIB),
         ..rules
     };
     let effort =
@@ -264,132 +262,10 @@ pub(super) fn command() -> Vec<String> {
     std::iter::once("drivebench".to_owned()).chain(args).collect()
 }
 
-/// What will be done, to which drive, and what it costs at most.
-fn describe(plan: &Plan) -> String {
-    let mut lines = Vec::new();
-    for (at, target) in plan.targets.iter().enumerate() {
-        lines.push(target.describe());
-        for step in &plan.steps {
-            let m = match step {
-                Step::Measure(m) if m.targets.contains(&at) && m.repetition == 1 => m,
-                Step::Errand(e) if e.target == at && e.repetition == 1 => {
-                    let same = plan.errands().filter(|(_, o)| o.label == e.label && o.target == at);
-                    let times = match same.count() {
-                        0 | 1 => String::new(),
-                        n => format!(", {n} times"),
-                    };
-                    lines.push(format!("  {}: {}{times}", e.label, e.task.describe()));
-                    continue;
-                }
-                _ => continue,
-            };
-            let same: Vec<_> = plan
-                .measures()
-                .map(|(_, o)| o)
-                .filter(|o| o.label == m.label && o.targets.contains(&at))
-                .collect();
-            let runs = same.len();
-            let mut blocks: Vec<u64> = same.iter().map(|o| o.load.block).collect();
-            blocks.sort_unstable();
-            blocks.dedup();
-            if let [smallest, .., largest] = blocks[..] {
-                // Loads that differ in size only are one line, not one each.
-                let load = Load { block: smallest, ..m.load.clone() };
-                let range = format!("{} to {}", size(smallest), size(largest));
-                let load = load.describe().replace(&size(smallest), &range);
-                let line = format!(
-                    "  {}: {load}, {} sizes, {} runs each",
-                    m.label,
-                    blocks.len(),
-                    runs / blocks.len()
-                );
-                if !lines.contains(&line) {
-                    lines.push(line);
-                }
-                continue;
-            }
-            let until = match &m.rule {
-                Rule::Fixed { bytes, seconds } => {
-                    let runs = if runs > 1 { format!(", {} runs", runs) } else { String::new() };
-                    let within = seconds.map(|s| format!(" or {}", duration(s))).unwrap_or_default();
-                    format!("{}{within}{runs}", size(*bytes))
-                }
-                Rule::Adaptive { rules, .. } if rules.w_min == Rules::UNTIL_CLIFF => {
-                    "until it slows down for good".to_owned()
-                }
-                Rule::Again { .. } => "if it slowed down".to_owned(),
-                Rule::Adaptive { rules, .. } => {
-                    format!("until ±{} is sure", aim(rules.precision))
-                }
-                Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
-            };
-            lines.push(format!("  {}: {}, {until}", m.label, m.load.describe()));
-        }
-        let cost = plan.cost(at);
-        let written = if cost.written > 0 {
-            format!("at most {} written", decimal_bytes(cost.written))
-        } else {
-            "nothing written".to_owned()
-        };
-        let time = match cost.seconds {
-            Some(seconds) => format!("at most {}", duration(seconds)),
-            None => "as long as it takes".to_owned(),
-        };
-        lines.push(format!("  {written} · {time} · nothing erased"));
-    }
-    lines.extend(moves(plan));
-    lines.join("\n") + "\n"
-}
-
 /// A line of a plan, indented as it was where it takes several.
 fn line_of(line: &str, style: Style) -> String {
     let text = line.trim_start();
     wrapped(text, &line[..line.len() - text.len()], style)
-}
-
-/// What people have to do with their hands.
-fn moves(plan: &Plan) -> Vec<String> {
-    let arrangements: Vec<&Arrange> = plan.arrangements().map(|(_, a)| a).collect();
-    let Some(first) = arrangements.first() else { return Vec::new() };
-    let mut lines = Vec::new();
-    let mut moved = 0;
-    let mut before = &first.bays;
-    for a in &arrangements {
-        let changed: Vec<usize> = (0..a.bays.len()).filter(|&at| a.bays[at] != before[at]).collect();
-        let to = |&at: &usize| {
-            let drive = plan.targets[at].drives.first();
-            let drive = drive
-                .map_or(plan.targets[at].given.clone(), |d| d.serial.clone().unwrap_or_else(|| d.label()));
-            format!("{drive} to {}", plan.bay_name(&a.bays[at]))
-        };
-        let what = if changed.is_empty() {
-            "as they are".to_owned()
-        } else {
-            changed.iter().map(to).collect::<Vec<_>>().join(", ")
-        };
-        lines.push(format!("  arrangement {}: {what}", a.number));
-        moved += changed.len() as u64;
-        before = &a.bays;
-    }
-    let seconds: Option<f64> = (0..plan.targets.len()).map(|at| plan.cost(at).seconds).sum();
-    let time = seconds.map_or(String::new(), |s| format!(" · at most {} and the moving", duration(s)));
-    let bays = count(first.bays.len() as u64, "drive");
-    let read = plan.targets.iter().all(|t| t.kind == Kind::BlockDevice);
-    let how = if read {
-        "whole devices are read: that works wherever a drive appears, mounted or not; to write, name directories on them"
-    } else {
-        "files are written and read: after a move the filesystem must be mounted again, anywhere"
-    };
-    let head = format!(
-        "{bays} in as many bays, {}, {}{time}",
-        count(arrangements.len() as u64, "arrangement"),
-        count(moved, "move")
-    );
-    let lines = [vec![head, format!("  {how}")], lines].concat();
-    let wrap = |line: &String| {
-        wrapped(line.trim_start(), if line.starts_with(' ') { "  " } else { "" }, Style::PLAIN)
-    };
-    lines.iter().map(|line| wrap(line).trim_end().to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -427,7 +303,7 @@ mod tests {
                 protocol: None,
                 own: Extra::default(),
             };
-            describe(&Bays.plan(&ask).expect("plans"))
+            Bays.plan(&ask).expect("plans").describe()
         };
         insta::assert_snapshot!(
             [plan(&["sda", "sdb", "sdc", "sdd"], 3 << 30), plan(&["sda", "sdc"], 3 << 30)].join("----\n")
@@ -463,7 +339,7 @@ mod tests {
             panic!("it runs")
         };
         let ask = ask(&run.options, vec![target(path, kind)], run.experiment).expect("fits");
-        describe(&run.experiment.plan(&ask).expect("plans"))
+        run.experiment.plan(&ask).expect("plans").describe()
     }
 
     #[test]

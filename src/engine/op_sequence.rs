@@ -39,7 +39,7 @@ pub(super) struct Op {
 
 /// Hands out a job's operations, one after the other.
 #[derive(Debug, Clone)]
-pub(super) struct Cursor {
+pub(super) struct OpSequence {
     offset: u64,
     block: u64,
     blocks: u64,
@@ -51,7 +51,7 @@ pub(super) struct Cursor {
     rng: Rng,
 }
 
-impl Cursor {
+impl OpSequence {
     /// The extent must hold a block or more.
     pub(super) fn new(job: &Job) -> Self {
         Self {
@@ -77,7 +77,7 @@ pub(super) fn ops(job: &Job) -> u64 {
     job.bytes.div_ceil(job.load.block)
 }
 
-impl Iterator for Cursor {
+impl Iterator for OpSequence {
     type Item = Op;
 
     fn next(&mut self) -> Option<Op> {
@@ -110,7 +110,7 @@ mod tests {
     fn sequential_loads_wrap_and_leave_a_partial_block_alone() {
         let mut job = job(4096, 20_000);
         job.extent = Extent { offset: 8192, length: 3 * 4096 + 100 };
-        let offsets: Vec<u64> = Cursor::new(&job).map(|op| op.offset).collect();
+        let offsets: Vec<u64> = OpSequence::new(&job).map(|op| op.offset).collect();
         assert_eq!(offsets, [8192, 12288, 16384, 8192, 12288]);
     }
 
@@ -120,7 +120,7 @@ mod tests {
         job.load.pattern = Pattern::Random;
         job.load.direction = Direction::Mixed { read_percent: 70 };
         job.extent = Extent { offset: 1024, length: 512 * 64 };
-        let ops: Vec<Op> = Cursor::new(&job).collect();
+        let ops: Vec<Op> = OpSequence::new(&job).collect();
         let mut seen = [0; 64];
         for op in &ops {
             assert_eq!((op.offset - 1024) % 512, 0);
@@ -129,6 +129,6 @@ mod tests {
         assert!(seen.iter().all(|&n| n > 20), "{seen:?}");
         let reads = ops.iter().filter(|op| op.read).count();
         assert!((2600..3000).contains(&reads), "{reads} of 4000 read");
-        assert_eq!(ops, Cursor::new(&job).collect::<Vec<_>>(), "the seed alone decides");
+        assert_eq!(ops, OpSequence::new(&job).collect::<Vec<_>>(), "the seed alone decides");
     }
 }

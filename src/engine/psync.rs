@@ -46,7 +46,7 @@ impl Engine for Psync {
             (0..job.load.depth)
                 .map(|_| {
                     let pool = pool.clone();
-                    let memory = Memory { own: Aligned::touched(own_bytes(&job.load)), pool };
+                    let memory = ThreadBuffers { own: Aligned::touched(own_bytes(&job.load)), pool };
                     Box::new(move |lane: &Lane| work(lane, memory)) as Worker
                 })
                 .collect()
@@ -60,12 +60,12 @@ fn own_bytes(load: &Load) -> usize {
 }
 
 /// A thread's buffers.
-struct Memory {
+struct ThreadBuffers {
     own: Aligned,
     pool: Option<Arc<Pool>>,
 }
 
-fn work(lane: &Lane, mut memory: Memory) -> Option<Clock> {
+fn work(lane: &Lane, mut memory: ThreadBuffers) -> Option<Clock> {
     let clock = lane.ready()?;
     // Alone, the end of one operation is the start of the next; several wait for each other in between.
     let alone = lane.load.depth == 1;
@@ -100,7 +100,7 @@ fn work(lane: &Lane, mut memory: Memory) -> Option<Clock> {
     Some(clock)
 }
 
-impl Memory {
+impl ThreadBuffers {
     fn stamp(&mut self, op: Op, load: &Load) {
         if let Some(pool) = &self.pool {
             self.own.copy_from_slice(pool.block(op.number));

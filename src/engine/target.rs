@@ -114,7 +114,7 @@ impl FileTarget {
         if self.file.read_at(piece, offset)? > 0 || !job.load.writes() {
             return Ok(());
         }
-        // Nothing stands there yet, so a read proves nothing: write where the load will write, and take it back.
+        // The file is empty, so a read proves nothing: write where the load will write, then truncate.
         let about = self.file.metadata()?;
         self.file.write_at(piece, offset)?;
         if !about.file_type().is_block_device() {

@@ -68,13 +68,13 @@ impl Engine for Uring {
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Outcome>, EngineError> {
         workers::run(jobs, &self.targets, cancel, watch, |job| {
-            let memory = Memory::new(&job.load);
+            let memory = RingBuffers::new(&job.load);
             vec![Box::new(move |lane: &Lane| work(lane, memory)) as Worker]
         })
     }
 }
 
-fn work(lane: &Lane, memory: Memory) -> Option<Clock> {
+fn work(lane: &Lane, memory: RingBuffers) -> Option<Clock> {
     let mut ring = match Ring::new(lane, memory) {
         Ok(ring) => ring,
         Err(source) => {
@@ -88,14 +88,14 @@ fn work(lane: &Lane, memory: Memory) -> Option<Clock> {
 }
 
 /// All memory of a job's operations.
-struct Memory {
+struct RingBuffers {
     /// A piece for each operation in flight, to read into or to stamp in; empty where the pool suffices.
     own: Option<Aligned>,
     stride: usize,
     pool: Option<Arc<Pool>>,
 }
 
-impl Memory {
+impl RingBuffers {
     fn new(load: &Load) -> Self {
         let stride = (load.block as usize).next_multiple_of(ALIGN);
         let own = (load.reads() || load.verify).then(|| Aligned::touched(stride * load.depth as usize));
@@ -128,7 +128,7 @@ struct Slot {
 struct Ring {
     ring: IoUring,
     /// Freed only when the kernel is done with all of it.
-    memory: ManuallyDrop<Memory>,
+    memory: ManuallyDrop<RingBuffers>,
     file: RawFd,
     block: u32,
     fixed_file: bool,
@@ -172,7 +172,7 @@ fn ring(depth: u32) -> io::Result<IoUring> {
 }
 
 impl Ring {
-    fn new(lane: &Lane, memory: Memory) -> io::Result<Self> {
+    fn new(lane: &Lane, memory: RingBuffers) -> io::Result<Self> {
         let depth = lane.load.depth;
         let ring = ring(depth)?;
         let file = lane.file.as_raw_fd();
@@ -234,7 +234,7 @@ impl Ring {
 
     /// The memory for an operation, ready to be moved: (start, registered buffer).
     fn place(&mut self, index: u32, op: Op, load: &Load) -> (*mut u8, u16) {
-        let Memory { own, stride, pool } = &mut *self.memory;
+        let RingBuffers { own, stride, pool } = &mut *self.memory;
         let written = pool.as_ref().filter(|_| !op.read);
         match (own, written) {
             (Some(own), written) if op.read || load.verify => {

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_what_is_wrong() {
+    fn each_mismatch_has_its_message() {
         for size in [64, 72, 4096, 1 << 20] {
             let mut block = vec![0xa5; size];
             assert!(check(&block, 0, 7).expect_err("unstamped").contains("no stamp"));

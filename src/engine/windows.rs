@@ -1,6 +1,6 @@
 //! The recorder that engines share: operations in, windows out, in flat memory.
 //!
-//! It has two halves. A [`Recorder`] stands beside the I/O and only notes latencies; a [`Collector`] turns what it
+//! It has two halves. A [`Recorder`] runs in the I/O thread and only records latencies; a [`Collector`] turns what it
 //! noted into windows on the watcher's thread, so that sorting and counting delay no operation.
 
 use crate::units::{Direction, Histogram, SlowOp, Window};
@@ -163,7 +163,7 @@ pub(super) struct Collector {
     reads: Histogram,
     slow: Vec<SlowOp>,
     seen: u64,
-    tail: Tail,
+    tail: SlowThreshold,
 }
 
 impl Collector {
@@ -174,7 +174,7 @@ impl Collector {
             reads: Histogram::default(),
             slow: Vec::new(),
             seen: 0,
-            tail: Tail::default(),
+            tail: SlowThreshold::default(),
         }
     }
 
@@ -226,7 +226,7 @@ fn keep_slowest(slow: &mut Vec<SlowOp>, n: usize) {
 
 /// The latency that 99.5 % of all operations so far did not exceed, in buckets of 1.6 %.
 #[derive(Debug)]
-struct Tail {
+struct SlowThreshold {
     counts: Vec<u32>,
     total: u64,
     threshold: u64,
@@ -237,13 +237,13 @@ const TAIL_BITS: u32 = 6;
 /// So few operations say nothing about a 99.5th centile.
 const TAIL_MIN: u64 = 200;
 
-impl Default for Tail {
+impl Default for SlowThreshold {
     fn default() -> Self {
         Self { counts: vec![0; 64 << TAIL_BITS], total: 0, threshold: 0 }
     }
 }
 
-impl Tail {
+impl SlowThreshold {
     fn bucket(ns: u64) -> usize {
         let shift = (64 - TAIL_BITS).saturating_sub((ns | 1).leading_zeros() + 1);
         ((shift as usize) << TAIL_BITS) + (ns >> shift) as usize

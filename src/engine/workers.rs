@@ -18,7 +18,7 @@ use crate::units::{Caching, Load};
 
 use super::{
     Cancel, Ended, EngineError, FileTarget, Flow, Job, Outcome, Watch,
-    op_sequence::{Cursor, Op},
+    op_sequence::{Op, OpSequence},
     windows::{Batch, Collector, Recorder},
 };
 
@@ -31,7 +31,7 @@ const IN_FLIGHT: usize = 64;
 /// Workers need little stack, and there may be 256 of them.
 const STACK: usize = 128 << 10;
 
-enum Event {
+enum WorkerEvent {
     Ready,
     Refused(EngineError),
     Batch(usize, Batch),
@@ -80,14 +80,14 @@ pub(super) struct Lane {
     pub(super) load: Load,
     stop: AtomicBool,
     cancelled: AtomicBool,
-    progress: Mutex<Progress>,
+    progress: Mutex<JobState>,
     gate: Arc<Gate>,
-    events: SyncSender<Event>,
+    events: SyncSender<WorkerEvent>,
 }
 
 /// What a job has done and what it has left.
-pub(super) struct Progress {
-    cursor: Cursor,
+pub(super) struct JobState {
+    cursor: OpSequence,
     recorder: Recorder,
     failure: Option<Ended>,
     workers: usize,
@@ -98,13 +98,13 @@ pub(super) struct Progress {
 impl Lane {
     /// Says that this worker is ready and waits for the start; `None`: there will be none.
     pub(super) fn ready(&self) -> Option<Clock> {
-        let _ = self.events.send(Event::Ready);
+        let _ = self.events.send(WorkerEvent::Ready);
         self.gate.wait().map(Clock)
     }
 
     /// Says instead that this worker can't work.
     pub(super) fn refuse(&self, error: EngineError) {
-        let _ = self.events.send(Event::Refused(error));
+        let _ = self.events.send(WorkerEvent::Refused(error));
     }
 
     /// Whether operations in flight are the last.
@@ -147,9 +147,9 @@ impl Lane {
             progress.recorder.finish(end)
         };
         if let Some(batch) = last {
-            let _ = self.events.send(Event::Batch(self.index, batch));
+            let _ = self.events.send(WorkerEvent::Batch(self.index, batch));
         }
-        let _ = self.events.send(Event::Ended);
+        let _ = self.events.send(WorkerEvent::Ended);
     }
 
     fn outcome(&self) -> Outcome {
@@ -175,7 +175,7 @@ impl Lane {
 /// Exclusive access to a lane's progress, for a few nanoseconds.
 pub(super) struct Turn<'a> {
     lane: &'a Lane,
-    progress: MutexGuard<'a, Progress>,
+    progress: MutexGuard<'a, JobState>,
 }
 
 impl Turn<'_> {
@@ -193,14 +193,14 @@ impl Turn<'_> {
     pub(super) fn done(&mut self, op: Op, latency: u64, now: u64) -> bool {
         match self.progress.recorder.done(now, latency, self.lane.load.block, op.read) {
             Some(batch) => {
-                let _ = self.lane.events.send(Event::Batch(self.lane.index, batch));
+                let _ = self.lane.events.send(WorkerEvent::Batch(self.lane.index, batch));
                 true
             }
             None => false,
         }
     }
 
-    /// An operation failed: nothing more is tried. The first failure is told.
+    /// An operation failed: the job submits nothing more. Only the first failure is kept.
     pub(super) fn failed(&mut self, what: &str, offset: u64, error: &io::Error, now: u64) {
         self.lane.stop.store(true, Ordering::Relaxed);
         self.progress.recorder.failed(now);
@@ -237,8 +237,8 @@ pub(super) fn run(
     };
     for ((index, job), file) in jobs.iter().enumerate().zip(files?) {
         let staff = staff(job);
-        let progress = Progress {
-            cursor: Cursor::new(job),
+        let progress = JobState {
+            cursor: OpSequence::new(job),
             recorder: Recorder::new(job),
             failure: None,
             workers: staff.len(),
@@ -333,9 +333,9 @@ fn work(lane: &Lane, worker: Worker) {
     }
 }
 
-fn wait_until_ready(inbox: &Receiver<Event>, workers: usize) -> Result<(), EngineError> {
+fn wait_until_ready(inbox: &Receiver<WorkerEvent>, workers: usize) -> Result<(), EngineError> {
     for _ in 0..workers {
-        if let Ok(Event::Refused(error)) = inbox.recv() {
+        if let Ok(WorkerEvent::Refused(error)) = inbox.recv() {
             return Err(error);
         }
     }
@@ -346,14 +346,14 @@ fn wait_until_ready(inbox: &Receiver<Event>, workers: usize) -> Result<(), Engin
 struct Session {
     lanes: Vec<Arc<Lane>>,
     collectors: Vec<Collector>,
-    /// Jobs that were told to stop show nothing more.
+    /// Jobs that were stopped pass on no more windows.
     deaf: Vec<bool>,
     ended: usize,
 }
 
 impl Session {
     /// Shows windows until all jobs have ended, or were cancelled and had their grace.
-    fn listen(&mut self, inbox: &Receiver<Event>, cancel: &Cancel, watch: &mut Watch<'_>) {
+    fn listen(&mut self, inbox: &Receiver<WorkerEvent>, cancel: &Cancel, watch: &mut Watch<'_>) {
         let mut deadline: Option<Instant> = None;
         while self.ended < self.lanes.len() {
             if cancel.is_set() && deadline.is_none() {
@@ -362,9 +362,9 @@ impl Session {
             }
             let patience = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
             match inbox.recv_timeout(patience) {
-                Ok(Event::Batch(index, batch)) => self.show(index, batch, watch),
-                Ok(Event::Ended) => self.ended += 1,
-                Ok(Event::Ready | Event::Refused(_)) => {}
+                Ok(WorkerEvent::Batch(index, batch)) => self.show(index, batch, watch),
+                Ok(WorkerEvent::Ended) => self.ended += 1,
+                Ok(WorkerEvent::Ready | WorkerEvent::Refused(_)) => {}
                 Err(RecvTimeoutError::Timeout) if deadline.is_none_or(|at| Instant::now() < at) => {}
                 Err(_) => break,
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{
     analyse::Rules,
-    plan::{Plan, Protocol, Step},
+    plan::{Plan, Protocol, Steps},
     target::Target,
     units::{Caching, Content, Direction, Load, LoadError, Pattern, decimal_bytes, size},
 };
@@ -40,13 +40,13 @@ pub struct Ask {
 
 impl Ask {
     /// These steps as a plan for what was asked.
-    pub fn planned(&self, experiment: &str, steps: Vec<Step>) -> Plan {
+    pub fn planned(&self, experiment: &str, steps: Steps) -> Plan {
         Plan {
             experiment: experiment.to_owned(),
             protocol: self.protocol.as_ref().map(|p| p.name.clone()),
             engine: self.engine.clone(),
             targets: self.targets.clone(),
-            steps,
+            steps: steps.into(),
         }
     }
 }

@@ -20,7 +20,7 @@ pub fn reach(target: &Target, ask: &Ask, writes: bool) -> Result<u64, PlanError>
     let whole_blocks = |bytes: u64| bytes / block * block;
     match target.kind {
         Kind::Directory => {
-            let first = (ask.effort.rules.first as u64 * MIB).min(wanted);
+            let first = (ask.effort.rules.first * MIB).min(wanted);
             let room = fits(target, first)?;
             Ok(whole_blocks(wanted.min(room)).max(block))
         }

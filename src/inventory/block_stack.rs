@@ -1,6 +1,6 @@
 //! Finds the drives below a filesystem or block device.
 
-use super::{Content, Drive, Inventory, Layer, Mount, Partition};
+use super::{Drive, Inventory, Layer, Mount, Partition, Signature};
 
 /// A block device of the inventory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -169,7 +169,7 @@ impl<'a> Block<'a> {
     }
 
     /// Its content.
-    pub fn content(&self) -> &'a Content {
+    pub fn content(&self) -> &'a Signature {
         match self {
             Self::Drive(drive) => &drive.content,
             Self::Partition(_, part) => &part.content,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Content, Drive, Layer, Mount, Partition, card, device_path, identity, media_type, mounts::parse_device,
-    queue_limits, topology::Topology, usb,
+    Drive, Layer, Mount, Partition, Signature, card, device_path, hubs_and_buses::Topology, identity,
+    media_type, mounts::parse_device, queue_limits, usb,
 };
 use crate::sysroot::Sysroot;
 
@@ -145,7 +145,7 @@ fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
         if members.len() < 2 {
             continue;
         }
-        let content = Content {
+        let content = Signature {
             filesystem: Some("btrfs".to_owned()),
             label: root.word(&format!("/sys/fs/btrfs/{uuid}/label")),
             uuid: Some(uuid.clone()),
@@ -166,9 +166,9 @@ fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), HashMap<String, String>)
     ((major, minor), properties.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
 }
 
-fn content(udev: &HashMap<String, String>) -> Content {
+fn content(udev: &HashMap<String, String>) -> Signature {
     let get = |key: &str| udev.get(key).filter(|text| !text.is_empty()).cloned();
-    Content {
+    Signature {
         filesystem: get("ID_FS_TYPE"),
         label: get("ID_FS_LABEL_ENC").map(|text| decode_hex(&text)).or_else(|| get("ID_FS_LABEL")),
         uuid: get("ID_FS_UUID"),

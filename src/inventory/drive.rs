@@ -66,9 +66,9 @@ pub struct Drive {
     pub health: Option<Health>,
     /// Bytes that drivebench has written to it, from the store's records; none if those weren't read.
     pub drivebench_wrote: Option<u64>,
-    /// Content of the whole drive, where it has no partitions.
+    /// Signature of the whole drive, where it has no partitions.
     #[serde(flatten)]
-    pub content: Content,
+    pub content: Signature,
     /// Partitions in the order of their start.
     pub partitions: Vec<Partition>,
     /// Kernel devices built on the drive or a partition: `md0`, `dm-1`.
@@ -102,13 +102,13 @@ pub struct Partition {
     pub sectors: u64,
     /// Its content.
     #[serde(flatten)]
-    pub content: Content,
+    pub content: Signature,
 }
 
-/// Content of a block device, from udev's database or a mount.
+/// Signature of a block device, from udev's database or a mount.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Content {
+pub struct Signature {
     /// Filesystem or other signature: `ext4`, `swap`, `crypto_LUKS`, `linux_raid_member`.
     pub filesystem: Option<String>,
     /// Its label.
@@ -139,7 +139,7 @@ pub struct Layer {
     pub logical_block: u32,
     /// Its content.
     #[serde(flatten)]
-    pub content: Content,
+    pub content: Signature,
 }
 
 /// A mounted filesystem.

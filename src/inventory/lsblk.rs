@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{Content, Drive, Layer, mounts::parse_device};
+use super::{Drive, Layer, Signature, mounts::parse_device};
 use crate::sysroot::Sysroot;
 
 /// Path of lsblk's output in an archive.
@@ -38,19 +38,19 @@ pub(super) fn fill(root: &Sysroot, drives: &mut [Drive], layers: &mut [Layer]) {
     });
     for (device, content) in parts.chain(layers.iter_mut().map(|layer| (layer.device, &mut layer.content))) {
         if let Some(more) = contents.get(&device).filter(|_| content.filesystem.is_none()) {
-            *content = Content { block_size: content.block_size, ..more.clone() };
+            *content = Signature { block_size: content.block_size, ..more.clone() };
         }
     }
 }
 
-fn parse(text: &str) -> HashMap<(u32, u32), Content> {
+fn parse(text: &str) -> HashMap<(u32, u32), Signature> {
     let mut contents = HashMap::new();
     let mut pending =
         serde_json::from_str::<Output>(text).map(|output| output.blockdevices).unwrap_or_default();
     while let Some(device) = pending.pop() {
         if let Some(number) = device.number.as_deref().and_then(parse_device) {
             let Device { fstype: filesystem, label, uuid, .. } = device;
-            contents.insert(number, Content { filesystem, label, uuid, block_size: None });
+            contents.insert(number, Signature { filesystem, label, uuid, block_size: None });
         }
         pending.extend(device.children);
     }

@@ -5,9 +5,10 @@ mod block_stack;
 mod blocks;
 mod boards;
 mod bus;
+mod bus_ceilings;
+mod bus_limits;
 mod capture;
 mod card;
-mod ceilings;
 mod device_path;
 mod drive;
 mod findings;
@@ -16,6 +17,7 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod fuzz;
 mod health;
+mod hubs_and_buses;
 mod identity;
 mod link_speed;
 mod lsblk;
@@ -27,13 +29,12 @@ mod queue_limits;
 mod sysfs_path;
 #[cfg(test)]
 mod tests;
-mod topology;
 mod usb;
 
 use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
-use topology::Topology;
+use hubs_and_buses::Topology;
 
 pub use bays::{BayError, Bays};
 pub use block_stack::{Block, BlockStack};
@@ -41,7 +42,7 @@ pub use bus::{Bus, BusKind, Ceiling};
 pub use capture::read_extra_files;
 pub use card::Card;
 pub use device_path::natural_order;
-pub use drive::{Content, Drive, Layer, Medium, Mount, Partition};
+pub use drive::{Drive, Layer, Medium, Mount, Partition, Signature};
 pub use findings::{Code, Finding};
 pub use health::FailureRate;
 pub use lsblk::LSBLK;
@@ -85,7 +86,8 @@ impl Inventory {
         blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
         identity::mark_shared_serials(&mut drives);
         device_path::sort(&mut drives);
-        let buses = topology.finish(&drives, &ports);
+        let mut buses = topology.finish();
+        bus_limits::mark(&mut buses, &drives, &ports);
         Self { machine, buses, drives, ports, layers, mounts, swaps }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ceiling, topology::Topology};
+use super::{Ceiling, hubs_and_buses::Topology};
 use crate::sysroot::Sysroot;
 
 /// A physical network port.

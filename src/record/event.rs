@@ -8,12 +8,12 @@ use super::Imported;
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
-    plan::{Measure, Plan},
-    units::{EngineInfo, Outcome, Place, Power, RunStatus, Window},
+    plan::{Measure, Plan, StepId},
+    units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
 };
 
 /// The form of the record this version writes. It grows when a reader of the form before would misread it.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One line of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,25 +29,16 @@ pub enum Event {
     /// The conditions on a target.
     Preflight {
         /// Position of the target in the plan.
-        target: usize,
+        target: u32,
         /// Before the measurement or after it.
         when: When,
         /// What was looked at.
         checks: Vec<Check>,
     },
-    /// A file was made for the loads.
-    Scratch {
-        /// Position of the target in the plan.
-        target: usize,
-        /// Its name, where it has one and must be removed; `None` for a file that goes with the process.
-        path: Option<PathBuf>,
-        /// Its size, bytes.
-        bytes: u64,
-    },
-    /// A step began.
+    /// The loads of a step began.
     Step {
-        /// Position in the plan.
-        step: usize,
+        /// The step.
+        step: StepId,
         /// The engine really used.
         engine: EngineInfo,
         /// When, as RFC 3339.
@@ -58,25 +49,25 @@ pub enum Event {
     },
     /// A slice of a running load.
     Window {
-        /// Position of the step in the plan.
-        step: usize,
+        /// The step.
+        step: StepId,
         /// Position of the target in the plan.
-        target: usize,
+        target: u32,
         /// Which position on the disk, in a zone measurement.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        zone: Option<Place>,
+        zone: Option<ZonePoint>,
         /// The slice.
         window: Window,
     },
     /// A load ended.
     Outcome {
-        /// Position of the step in the plan.
-        step: usize,
+        /// The step.
+        step: StepId,
         /// Position of the target in the plan.
-        target: usize,
+        target: u32,
         /// Which position on the disk, in a zone measurement.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        zone: Option<Place>,
+        zone: Option<ZonePoint>,
         /// What it did in all.
         outcome: Outcome,
         /// The command that repeats it with fio.
@@ -85,37 +76,34 @@ pub enum Event {
     },
     /// What the processors did while the loads of a step ran.
     Processors {
-        /// Position of the step in the plan.
-        step: usize,
+        /// The step.
+        step: StepId,
         /// What they did.
         did: Processors,
     },
-    /// An errand was done.
-    Errand {
-        /// Position of the step in the plan.
-        step: usize,
-        /// Position of the target in the plan.
-        target: usize,
-        /// What it took.
-        took: TaskResult,
-    },
-    /// Drives are where the plan wants them.
-    Arranged {
-        /// Position of the step in the plan.
-        step: usize,
+    /// An act that is no load was done.
+    Act {
+        /// The step.
+        step: StepId,
+        /// Position of the target in the plan; `None` where it is about all targets of the step at once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<u32>,
         /// When, as RFC 3339.
         at: String,
-        /// What each target's drive says of itself there, in the order of the targets.
-        drives: Vec<Drive>,
-        /// How long it took, s.
-        seconds: f64,
+        /// What came of it.
+        result: Box<ActResult>,
+    },
+    /// A step was left out, because what it needs didn't hold or it had nothing to do.
+    Skipped {
+        /// The step.
+        step: StepId,
     },
     /// The run goes on after it had ended or was cut off.
     Resume(Box<Resume>),
     /// Something a reader of the result must know.
     Note {
         /// Position of the target in the plan, where it is about one.
-        target: Option<usize>,
+        target: Option<u32>,
         /// A whole sentence.
         text: String,
     },
@@ -125,21 +113,38 @@ pub enum Event {
     End(End),
 }
 
-/// What an errand took.
+/// What came of an act that is no load; what doesn't concern its kind is empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct TaskResult {
-    /// How long, s.
+pub struct ActResult {
+    /// How long it took, s.
     pub seconds: f64,
-    /// Bytes moved.
-    pub bytes: u64,
-    /// Files written or read, where it is about files.
-    pub files: u64,
     /// Someone asked to stop before it was done.
+    #[serde(skip_serializing_if = "is_false")]
     pub cut_short: bool,
-    /// How a drive was brought to sleep.
+    /// Bytes moved.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// Files written or read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub files: u64,
+    /// How a drive was sent to standby.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slept: Option<StandbyResult>,
+    /// The name of a scratch file, where it has one and must be removed; without one it goes with the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// What each target's drive says of itself in its bay, in the order of the targets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drives: Vec<Drive>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 /// How a drive was brought to sleep, and what it said.

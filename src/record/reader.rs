@@ -9,7 +9,7 @@ use std::{
 
 use flate2::bufread::GzDecoder;
 
-use super::{Event, SCHEMA};
+use super::{Event, SCHEMA, schema1::Translator};
 
 /// No line of a record is longer: the longest holds an inventory or a plan.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
@@ -50,6 +50,8 @@ pub struct Reader {
     lines: BufReader<Box<dyn Bytes>>,
     /// The first line, which was looked at when it was opened.
     first: Option<Vec<u8>>,
+    /// Present where the record is of schema 1.
+    old: Option<Translator>,
     number: u64,
     complete: bool,
     broken: Option<String>,
@@ -74,6 +76,7 @@ impl Reader {
             path: path.to_owned(),
             lines: lines(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?,
             first: None,
+            old: None,
             number: 0,
             complete: false,
             broken: None,
@@ -90,7 +93,8 @@ impl Reader {
             Some(n) if n > u64::from(SCHEMA) => {
                 Err(ReadError::Newer { path: path.to_owned(), found: u32::try_from(n).unwrap_or(u32::MAX) })
             }
-            Some(_) => {
+            Some(n) => {
+                reader.old = (n == 1).then(Translator::default);
                 reader.first = Some(line);
                 reader.number = 0;
                 Ok(reader)
@@ -139,7 +143,11 @@ impl Iterator for Reader {
                 return None;
             }
         };
-        match serde_json::from_slice::<Event>(&line) {
+        let event = match &mut self.old {
+            Some(old) => old.read(&line),
+            None => serde_json::from_slice(&line),
+        };
+        match event {
             Ok(event) => {
                 // A run that ended may have gone on.
                 self.complete = matches!(event, Event::End(_));

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::{End, Event, Imported, Start, TaskResult};
+use super::{ActResult, End, Event, Imported, Start};
 use crate::{
     conditions::Processors,
     inventory::Drive,
-    plan::{Measure, Plan, Task},
-    units::{Ended, EngineInfo, Outcome, Place, RunStatus, Window},
+    plan::{Act, Kind, Measure, Plan, StepId},
+    units::{Ended, EngineInfo, Outcome, RunStatus, Window, ZonePoint},
 };
 
 /// What a reader keeps of the windows of one load; they are too many to be kept themselves.
 pub trait Windows {
     /// Takes account of a window, in their order.
-    fn window(&mut self, zone: Option<Place>, window: &Window);
+    fn window(&mut self, zone: Option<ZonePoint>, window: &Window);
 }
 
 /// Nothing.
 impl Windows for () {
-    fn window(&mut self, _: Option<Place>, _: &Window) {}
+    fn window(&mut self, _: Option<ZonePoint>, _: &Window) {}
 }
 
 /// All that a record holds; of the windows of each load what `T` keeps.
@@ -28,10 +28,10 @@ pub struct Run<T> {
     pub start: Option<Start>,
     /// What was to be done.
     pub plan: Option<Plan>,
-    /// The steps that began, by their position in the plan.
-    pub steps: BTreeMap<usize, Step<T>>,
-    /// What tasks took, with step and target.
-    pub tasks: Vec<(usize, usize, TaskResult)>,
+    /// The steps whose loads began.
+    pub steps: BTreeMap<StepId, Step<T>>,
+    /// What came of other acts, by step and target.
+    pub acts: BTreeMap<(StepId, usize), ActResult>,
     /// The engines that were used.
     pub engines: Vec<EngineInfo>,
     /// What drives said of themselves, arrangement by arrangement.
@@ -95,7 +95,7 @@ impl<T> Run<T> {
     }
 
     /// What was planned for this step, where it has loads.
-    pub fn planned(&self, step: usize) -> Option<&Measure> {
+    pub fn planned(&self, step: StepId) -> Option<&Measure> {
         self.plan.as_ref()?.measure(step)
     }
 }
@@ -109,7 +109,10 @@ impl Run<()> {
 
 impl<T: Windows> Run<T> {
     /// Reads a record to its end. `begin` makes what is kept of a load's windows, from its step, target and measure.
-    pub fn read(record: impl Iterator<Item = Event>, begin: impl FnMut(usize, usize, &Measure) -> T) -> Self {
+    pub fn read(
+        record: impl Iterator<Item = Event>,
+        begin: impl FnMut(StepId, usize, &Measure) -> T,
+    ) -> Self {
         let mut reading = Reading { run: Self::default(), begin };
         record.for_each(|event| reading.take(event));
         reading.run
@@ -122,7 +125,7 @@ impl<T> Default for Run<T> {
             start: None,
             plan: None,
             steps: BTreeMap::new(),
-            tasks: Vec::new(),
+            acts: BTreeMap::new(),
             engines: Vec::new(),
             arranged: Vec::new(),
             flags: Vec::new(),
@@ -138,7 +141,7 @@ struct Reading<T, B> {
     begin: B,
 }
 
-impl<T: Windows, B: FnMut(usize, usize, &Measure) -> T> Reading<T, B> {
+impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
     fn take(&mut self, event: Event) {
         let run = &mut self.run;
         match event {
@@ -146,7 +149,7 @@ impl<T: Windows, B: FnMut(usize, usize, &Measure) -> T> Reading<T, B> {
             Event::Plan { plan } => run.plan = Some(plan),
             Event::Preflight { target, checks, .. } => {
                 let flags = checks.into_iter().filter_map(|check| check.flag);
-                run.flags.extend(flags.map(|text| Flag { text, conditions_of: Some(target) }));
+                run.flags.extend(flags.map(|text| Flag { text, conditions_of: Some(target as usize) }));
                 run.flags.sort();
                 run.flags.dedup();
             }
@@ -168,14 +171,14 @@ impl<T: Windows, B: FnMut(usize, usize, &Measure) -> T> Reading<T, B> {
                 }
             }
             Event::Window { step, target, zone, window } => {
-                if let Some(load) = self.load(step, target) {
+                if let Some(load) = self.load(step, target as usize) {
                     load.windows += 1;
                     load.kept.window(zone, &window);
                 }
             }
             Event::Outcome { step, target, outcome, again, .. } => {
-                wrote(&mut run.written, target, outcome.bytes_written);
-                if let Some(load) = self.load(step, target) {
+                wrote(&mut run.written, target as usize, outcome.bytes_written);
+                if let Some(load) = self.load(step, target as usize) {
                     load.again = load.again.take().or(again);
                     load.outcome = Some(match load.outcome.take() {
                         None => outcome,
@@ -188,23 +191,25 @@ impl<T: Windows, B: FnMut(usize, usize, &Measure) -> T> Reading<T, B> {
                     step.processors = Some(did);
                 }
             }
-            Event::Errand { step, target, took } => {
-                let mut errands = run.plan.iter().flat_map(Plan::errands);
-                if errands.any(|(at, e)| at == step && matches!(e.task, Task::WriteFiles { .. })) {
-                    wrote(&mut run.written, target, took.bytes);
+            Event::Act { step, target, result, .. } => {
+                run.arranged.extend(result.drives.iter().cloned());
+                let Some(target) = target.map(|target| target as usize) else { return };
+                let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
+                // A run that goes on fills its scratch files again.
+                if act.is_some_and(|act| act.cost().written > 0 || matches!(act, Act::ScratchFile(_))) {
+                    wrote(&mut run.written, target, result.bytes);
                 }
-                run.tasks.push((step, target, took));
+                run.acts.insert((step, target), *result);
             }
-            Event::Arranged { drives, .. } => run.arranged.extend(drives),
             Event::Imported(imported) => run.imported = Some(*imported),
             Event::Resume(_) => run.end = None,
             Event::End(end) => run.end = Some(end),
-            Event::Scratch { .. } => {}
+            Event::Skipped { .. } => {}
         }
     }
 
     /// The step at this position, where it has loads.
-    fn step(&mut self, step: usize) -> Option<&mut Step<T>> {
+    fn step(&mut self, step: StepId) -> Option<&mut Step<T>> {
         if !self.run.steps.contains_key(&step) {
             let measure = self.run.planned(step)?.clone();
             let begun = Step { measure, engine: None, loads: BTreeMap::new(), processors: None };
@@ -213,7 +218,7 @@ impl<T: Windows, B: FnMut(usize, usize, &Measure) -> T> Reading<T, B> {
         self.run.steps.get_mut(&step)
     }
 
-    fn load(&mut self, step: usize, target: usize) -> Option<&mut Load<T>> {
+    fn load(&mut self, step: StepId, target: usize) -> Option<&mut Load<T>> {
         self.step(step)?;
         let Self { run, begin } = self;
         let of = run.steps.get_mut(&step)?;

@@ -9,7 +9,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
-use super::{Brief, Event, ReadError, Reader, Start, Writer, summary::Index};
+use super::{Brief, Event, Log, ReadError, Reader, Start, Writer, summary::Index};
 
 /// Why the store can't do what is asked.
 #[derive(Debug, thiserror::Error)]

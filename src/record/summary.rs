@@ -142,8 +142,8 @@ mod tests {
     use super::*;
     use crate::{
         inventory::Drive,
-        plan::{Errand, FileSet, Plan, Step, Task},
-        record::{Event, SCHEMA, Start, Store, TaskResult},
+        plan::{FileSet, FileWork, Files, Pause, Plan, Steps},
+        record::{ActResult, Log, SCHEMA, Start, Store},
         target::Target,
         units::{Ended, Outcome},
     };
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    fn wrote(target: usize, bytes_written: u64) -> Event {
+    fn wrote(target: u32, bytes_written: u64) -> Event {
         let outcome = Outcome {
             ended: Ended::Cancelled,
             bytes_read: 7,
@@ -169,7 +169,7 @@ mod tests {
             seconds: 1.0,
             fsync_seconds: 0.0,
         };
-        Event::Outcome { step: 0, target, zone: None, outcome, again: None }
+        Event::Outcome { step: StepId(0), target, zone: None, outcome, again: None }
     }
 
     #[test]
@@ -190,27 +190,22 @@ mod tests {
             };
             let (_, mut writer) = store.create(start).expect("creates");
             let targets = vec![target(&["4C530001"]), target(&["S6PUNX01", "S6PUNX02"])];
+            let mut steps = Steps::default();
+            steps.add(&[0], Pause { seconds: 1.0 });
+            let work = FileWork::Write { seed: 1, predict: None };
+            steps.add(&[0], Files { set: FileSet { files: 1, size: 3 }, work, seconds: 1.0 });
             let plan = Plan {
                 experiment: "baseline".to_owned(),
                 protocol: None,
                 engine: None,
                 targets,
-                steps: [
-                    Task::Pause { seconds: 1.0 },
-                    Task::WriteFiles {
-                        set: FileSet { files: 1, size: 3 },
-                        seed: 1,
-                        seconds: 1.0,
-                        predict: None,
-                    },
-                ]
-                .map(|task| Step::Errand(Errand { label: String::new(), repetition: 1, target: 0, task }))
-                .to_vec(),
+                steps: steps.into(),
             };
-            let took = |step| Event::Errand {
-                step,
-                target: 0,
-                took: TaskResult { bytes: 3, ..TaskResult::default() },
+            let took = |step| Event::Act {
+                step: StepId(step),
+                target: Some(0),
+                at: String::new(),
+                result: Box::new(ActResult { bytes: 3, ..ActResult::default() }),
             };
             for event in [Event::Plan { plan }, wrote(0, bytes), wrote(1, 5), wrote(9, 1), took(0), took(1)] {
                 writer.append(&event).expect("appends");

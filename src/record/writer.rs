@@ -21,19 +21,43 @@ pub struct Writer {
     quiet: bool,
 }
 
+/// Where events are appended as things happen.
+pub trait Log {
+    /// Appends one event.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    fn append(&mut self, event: &Event) -> io::Result<()>;
+
+    /// Brings all that was appended to the drive.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// While quiet, lines are written but not synced: a sync on the drive that is being measured would be measured too.
+    fn quiet(&mut self, _quiet: bool) {}
+}
+
+/// A record in memory.
+impl Log for Vec<Event> {
+    fn append(&mut self, event: &Event) -> io::Result<()> {
+        self.push(event.clone());
+        Ok(())
+    }
+}
+
 impl Writer {
     /// Appends to this file.
     pub(super) fn new(file: File) -> Self {
         Self { file, line: Vec::new(), synced: Instant::now(), quiet: false }
     }
+}
 
-    /// While quiet, lines are written but not synced: a sync on the drive that is being measured would be measured too.
-    pub fn quiet(&mut self, quiet: bool) {
-        self.quiet = quiet;
-    }
-
-    /// Appends one event.
-    pub fn append(&mut self, event: &Event) -> io::Result<()> {
+impl Log for Writer {
+    fn append(&mut self, event: &Event) -> io::Result<()> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, event)?;
         self.line.push(b'\n');
@@ -41,9 +65,12 @@ impl Writer {
         if !self.quiet && self.synced.elapsed() >= SYNC_EVERY { self.sync() } else { Ok(()) }
     }
 
-    /// Brings all that was appended to the drive.
-    pub fn sync(&mut self) -> io::Result<()> {
+    fn sync(&mut self) -> io::Result<()> {
         self.synced = Instant::now();
         self.file.sync_data()
+    }
+
+    fn quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
     }
 }

@@ -2,10 +2,10 @@
 
 use super::zones;
 use crate::{
-    analyse::{Adaptive, Estimate},
+    analyse::{Adaptive, End, Estimate},
     engine::{Cancel, Engine, EngineError, Flow, Job, Outcome},
     plan::{Measure, Rule},
-    units::{Extent, Place, Window},
+    units::{Ended, Extent, Window, ZonePoint},
 };
 
 /// A target as the engine sees it: engines are opened over the sites in their order.
@@ -13,25 +13,8 @@ use crate::{
 pub struct Site {
     /// Position of the target in the plan.
     pub target: usize,
-    /// Where the part begins that may be touched, bytes.
-    pub offset: u64,
-    /// How much may be touched from there on, bytes.
-    pub length: u64,
-}
-
-impl Site {
-    /// What `m` may touch of a target of which so many bytes from the start can be read back.
-    pub fn of(m: &Measure, target: usize, readable: u64) -> Self {
-        let (offset, length) = match m.rule {
-            Rule::Again { .. } => {
-                let offset = readable.next_multiple_of(m.load.block);
-                (offset, m.reach.saturating_sub(offset).min(readable))
-            }
-            _ if m.only_written => (0, readable.min(m.reach)),
-            _ => (0, m.reach),
-        };
-        Self { target, offset, length }
-    }
+    /// The part that may be touched.
+    pub extent: Extent,
 }
 
 /// How far a load has come.
@@ -47,7 +30,7 @@ pub struct Progress<'a> {
     pub seconds: f64,
     /// Speed of the last window, bytes per second.
     pub speed: f64,
-    /// What is known so far, where the rule estimates while it runs.
+    /// The adaptive rule's estimate so far; after the load's end the one that reports show.
     pub estimate: Option<Estimate>,
     /// Stalls seen so far.
     pub stalls: usize,
@@ -63,18 +46,18 @@ pub enum Seen<'a> {
         /// Position of the target in the plan.
         target: usize,
         /// The position on the disk, in a zone measurement.
-        zone: Option<Place>,
+        zone: Option<ZonePoint>,
         /// The window.
         window: &'a Window,
     },
-    /// How far it has come, after that window.
+    /// How far it has come, after that window; once more when the load has ended.
     Progress(Progress<'a>),
     /// A load ended.
     Outcome {
         /// Position of the target in the plan.
         target: usize,
         /// The position on the disk, in a zone measurement.
-        zone: Option<Place>,
+        zone: Option<ZonePoint>,
         /// What it did.
         outcome: &'a Outcome,
     },
@@ -99,37 +82,46 @@ pub fn measure(
             zones::measure(engine, m, (*precision, *seconds), sites, cancel, show)
         }
         Rule::Fixed { bytes, seconds } => {
-            let most = seconds.unwrap_or(f64::INFINITY);
-            let rule =
-                &mut |_, w: &Window| Enough { stop: w.to_ns as f64 / 1e9 >= most, ..Enough::default() };
-            run(engine, m, sites, *bytes, cancel, show, rule)
+            let limit = Limit { seconds: seconds.unwrap_or(f64::INFINITY), adaptive: Vec::new() };
+            run(engine, m, sites, *bytes, cancel, show, limit)
         }
-        Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds } => {
+        Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds, .. } => {
             let bytes = match m.rule {
                 Rule::Adaptive { bytes, .. } => bytes,
-                _ => sites.iter().map(|site| site.length).min().unwrap_or(0) / m.load.block * m.load.block,
-            };
-            let mut rule: Vec<Adaptive> = sites.iter().map(|_| Adaptive::new(rules)).collect();
-            run(engine, m, sites, bytes, cancel, show, &mut |at, window| {
-                let decided = rule[at].push(window).stops();
-                Enough {
-                    stop: decided || window.to_ns as f64 / 1e9 >= *seconds,
-                    estimate: rule[at].progress(),
-                    stalls: rule[at].stalls_seen(),
-                    cliffs: rule[at].cliffs_seen(),
+                _ => {
+                    sites.iter().map(|site| site.extent.length).min().unwrap_or(0) / m.load.block
+                        * m.load.block
                 }
-            })
+            };
+            let adaptive = sites.iter().map(|_| Adaptive::new(rules)).collect();
+            run(engine, m, sites, bytes, cancel, show, Limit { seconds: *seconds, adaptive })
         }
     }
 }
 
-/// What a rule says after a window.
-#[derive(Default)]
-struct Enough {
-    stop: bool,
-    estimate: Option<Estimate>,
-    stalls: usize,
-    cliffs: usize,
+/// When the loads of a measurement stop.
+struct Limit {
+    /// After this time at the latest.
+    seconds: f64,
+    /// The adaptive rule of each load; none where the amount is fixed.
+    adaptive: Vec<Adaptive>,
+}
+
+impl Limit {
+    /// Whether the load at this position stops after this window.
+    fn reached(&mut self, at: usize, window: &Window) -> bool {
+        let decided = self.adaptive.get_mut(at).is_some_and(|rule| rule.push(window).stops());
+        decided || window.to_ns as f64 / 1e9 >= self.seconds
+    }
+
+    /// What the adaptive rule knows of a load that is running, or that has ended: then as analysis of the record has it.
+    fn estimate(&self, at: usize, ended: Option<&Ended>) -> Option<Estimate> {
+        let rule = self.adaptive.get(at)?;
+        match ended {
+            None => rule.progress(),
+            Some(ended) => Some(rule.finish(End::of(Some(ended))).estimate),
+        }
+    }
 }
 
 fn run(
@@ -139,36 +131,42 @@ fn run(
     bytes: u64,
     cancel: &Cancel,
     show: &mut Show<'_>,
-    rule: &mut dyn FnMut(usize, &Window) -> Enough,
+    mut limit: Limit,
 ) -> Result<Vec<Outcome>, EngineError> {
     let job = |(at, site): (usize, &Site)| Job {
         target: at,
         load: m.load.clone(),
-        extent: Extent { offset: site.offset, length: site.length },
+        extent: site.extent,
         bytes,
         window: m.window(),
     };
     let jobs: Vec<Job> = sites.iter().enumerate().map(job).collect();
+    let progress = |limit: &Limit,
+                    at: usize,
+                    (bytes, seconds, speed): (u64, f64, f64),
+                    ended: Option<&Ended>| Progress {
+        target: sites[at].target,
+        measure: m,
+        bytes,
+        seconds,
+        speed,
+        estimate: limit.estimate(at, ended),
+        stalls: limit.adaptive.get(at).map_or(0, Adaptive::stalls_seen),
+        cliffs: limit.adaptive.get(at).map_or(0, Adaptive::cliffs_seen),
+    };
     let mut moved = vec![0; sites.len()];
     let outcomes = engine.run(&jobs, cancel, &mut |at, window| {
-        let target = sites[at].target;
-        let shown = show(Seen::Window { target, zone: None, window });
+        let shown = show(Seen::Window { target: sites[at].target, zone: None, window });
         moved[at] += window.bytes;
-        let enough = rule(at, window);
-        let progress = Progress {
-            target,
-            measure: m,
-            bytes: moved[at],
-            seconds: window.to_ns as f64 / 1e9,
-            speed: window.bytes as f64 / window.seconds(),
-            estimate: enough.estimate,
-            stalls: enough.stalls,
-            cliffs: enough.cliffs,
-        };
-        let watched = show(Seen::Progress(progress));
-        if enough.stop || [shown, watched].contains(&Flow::Stop) { Flow::Stop } else { Flow::Continue }
+        let stop = limit.reached(at, window);
+        let now = (moved[at], window.to_ns as f64 / 1e9, window.bytes as f64 / window.seconds());
+        let watched = show(Seen::Progress(progress(&limit, at, now, None)));
+        if stop || [shown, watched].contains(&Flow::Stop) { Flow::Stop } else { Flow::Continue }
     })?;
-    for (site, outcome) in sites.iter().zip(&outcomes) {
+    for (at, (site, outcome)) in sites.iter().zip(&outcomes).enumerate() {
+        let bytes = outcome.bytes_read + outcome.bytes_written;
+        let end = (bytes, outcome.seconds, bytes as f64 / outcome.seconds);
+        show(Seen::Progress(progress(&limit, at, end, Some(&outcome.ended))));
         show(Seen::Outcome { target: site.target, zone: None, outcome });
     }
     Ok(outcomes)

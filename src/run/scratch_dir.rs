@@ -16,7 +16,7 @@ use rustix::fs::{
 };
 
 use super::scratch::{PREFIX, Swept, mark};
-use crate::{engine::Cancel, plan::FileSet, record::TaskResult};
+use crate::{engine::Cancel, plan::FileSet, record::ActResult};
 
 const SUFFIX: &str = ".files";
 /// How often a wait looks whether someone asked to stop.
@@ -71,10 +71,10 @@ impl Folder {
 
     /// Does this for at most so many seconds; what it took, and what went wrong. Whoever asks to stop doesn't wait for
     /// a drive that hangs.
-    pub fn work(&self, work: Work, seconds: f64, cancel: &Cancel) -> (TaskResult, Option<String>) {
+    pub fn work(&self, work: Work, seconds: f64, cancel: &Cancel) -> (ActResult, Option<String>) {
         let (done, result) = mpsc::channel();
         let mut task =
-            Task { dir: Arc::clone(&self.dir), cancel: cancel.clone(), seconds, took: TaskResult::default() };
+            Task { dir: Arc::clone(&self.dir), cancel: cancel.clone(), seconds, took: ActResult::default() };
         std::thread::spawn(move || {
             let failed = task.run(work).err();
             done.send((task.took, failed))
@@ -84,10 +84,10 @@ impl Folder {
             match result.recv_timeout(patience) {
                 Ok((took, failed)) => {
                     let cut_short = cancel.is_set() || failed.is_some();
-                    return (TaskResult { cut_short, ..took }, failed);
+                    return (ActResult { cut_short, ..took }, failed);
                 }
                 Err(_) if cancel.is_set() => {
-                    return (TaskResult { cut_short: true, ..TaskResult::default() }, None);
+                    return (ActResult { cut_short: true, ..ActResult::default() }, None);
                 }
                 Err(_) => {}
             }
@@ -122,7 +122,7 @@ struct Task {
     dir: Arc<File>,
     cancel: Cancel,
     seconds: f64,
-    took: TaskResult,
+    took: ActResult,
 }
 
 impl Task {
@@ -313,7 +313,7 @@ mod tests {
 
     const SET: FileSet = FileSet { files: 5, size: 700_000 };
 
-    fn write(folder: &Folder) -> (TaskResult, Option<String>) {
+    fn write(folder: &Folder) -> (ActResult, Option<String>) {
         folder.work(Work::Write { set: SET, seed: 1 }, 60.0, &Cancel::default())
     }
 

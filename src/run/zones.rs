@@ -36,12 +36,12 @@ fn one(
     let mut zones = Zones::new(precision);
     let mut total = Outcome::nothing(Ended::Finished);
     loop {
-        let places = zones.next(site.length, m.load.block);
+        let places = zones.next(site.extent.length, m.load.block);
         if places.is_empty() {
             return Ok(total);
         }
         for place in places {
-            let length = Zones::SEGMENT.min(site.length - place.offset) / m.load.block * m.load.block;
+            let length = Zones::SEGMENT.min(site.extent.length - place.offset) / m.load.block * m.load.block;
             let job = Job {
                 target: at,
                 load: m.load.clone(),

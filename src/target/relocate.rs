@@ -1,7 +1,7 @@
 //! Finds a target again after its drive was moved or its filesystem mounted elsewhere.
 
 use super::{Kind, Target, TargetError};
-use crate::inventory::{Content, Drive, Inventory, Mount};
+use crate::inventory::{Drive, Inventory, Mount, Signature};
 
 /// Why a target was not found.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +89,7 @@ struct Part<'a> {
     device: (u32, u32),
     /// First sector; none for the whole drive.
     start: Option<u64>,
-    content: &'a Content,
+    content: &'a Signature,
 }
 
 fn contents(drive: &Drive) -> impl Iterator<Item = Part<'_>> {

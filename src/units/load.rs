@@ -29,7 +29,7 @@ pub enum Pattern {
     Random,
 }
 
-/// What stands between the load and the drive.
+/// Caching between the load and the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caching {
@@ -83,7 +83,7 @@ pub struct Load {
     pub block: u64,
     /// Operations in flight.
     pub depth: u32,
-    /// What stands between the load and the drive.
+    /// Caching between the load and the drive.
     pub caching: Caching,
     /// What is written.
     #[serde(default)]
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_it_is() {
+    fn loads_are_described() {
         assert_eq!(load().describe(), "sequential write, 4 KiB, direct, depth 1");
         let mixed = Load {
             direction: Direction::Mixed { read_percent: 70 },

@@ -1,4 +1,4 @@
-//! What became of a load.
+//! The result of a load that has ended.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
-//! Whether a drive sleeps.
+//! Power states of drives.
 
 use serde::{Deserialize, Serialize};
 
-/// What a drive says of itself.
+/// Power state that a drive reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
@@ -10,7 +10,7 @@ pub enum Power {
     Standby,
     /// It is active, or idle with its disks turning.
     Awake,
-    /// It does not say, or can't be believed.
+    /// The drive does not report it, or its report is not reliable.
     #[default]
     Unknown,
 }

@@ -15,7 +15,7 @@ pub struct SlowOp(
 
 /// One of the equally spaced places at which a disk that rotates is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ZonePoint {
     /// Its number on the finest grid, 0 to 64.
     pub step: u32,
     /// Where it begins, bytes.

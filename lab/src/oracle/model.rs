@@ -171,7 +171,7 @@ mod tests {
     use drivebench::{
         engine::{
             Cancel, Engine, Flow, Job,
-            sim::{Board, Burst, Bus, Drift, Noise, Regimes, Sim},
+            sim::{Board, Burst, Drift, Noise, Regimes, SharedBus, Sim},
         },
         units::{Caching, Content, Direction, Extent, Load, MIB, Pattern},
     };
@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn alone(model: &Model, ceiling: Option<f64>) -> Board {
-        let buses = ceiling.map(|rate| Bus { rate, drives: vec![0] });
+        let buses = ceiling.map(|rate| SharedBus { rate, drives: vec![0] });
         Board { drives: vec![model.clone()], buses: buses.into_iter().collect(), seed: 7 }
     }
 

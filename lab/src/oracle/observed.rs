@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_part_runs_and_whoever_asks_slowly_limits() {
+    fn pauses_separate_runs_and_slow_callers_are_the_limit() {
         let entries = ledger();
         let reads = runs(&entries, Kind::Read, 1.0);
         assert_eq!((reads.len(), reads[0].operations, reads[0].limit), (1, 10, Limit::Asker));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_move_nothing() {
+    fn failed_operations_count_no_bytes() {
         let mut entries = ledger();
         entries.iter_mut().take(10).for_each(|e| e.failed = true);
         let run = &runs(&entries, Kind::Write, 1.0)[0];

@@ -44,7 +44,7 @@ fn smallfiles_predicts_what_copying_takes() {
 }
 
 #[test]
-fn pagecache_tells_memory_from_the_stick() {
+fn pagecache_separates_memory_from_the_drive() {
     let _turn = turn();
     let machine = start(&scenario("two-sticks"));
     let found = findings(&machine, "pagecache --runs 2 --max-bytes 16M /mnt/a");

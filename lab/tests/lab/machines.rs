@@ -67,7 +67,7 @@ fn power_cuts_lose_no_record_and_leave_nothing() {
 }
 
 #[test]
-fn what_drivebench_says_is_what_the_drive_did() {
+fn reported_figures_match_the_drive_ledger() {
     let _turn = turn();
     let keep = tempfile::tempdir().unwrap();
     let summary = soak::random_drives(&Options::default(), 1, 1, keep.path());

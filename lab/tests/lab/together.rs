@@ -61,7 +61,7 @@ fn hubs_that_limit_are_named_with_their_ceilings() {
 }
 
 #[test]
-fn drives_and_a_bus_and_a_processor_are_told_apart() {
+fn limits_of_drives_bus_and_processor_are_distinguished() {
     let _turn = turn();
     let machine = start(&scenario("two-sticks"));
     let found = findings(&machine, "together --runs 2 --max-time 33s /mnt/a /mnt/b");

@@ -1,4 +1,4 @@
-//! Which thing stands in which place, and when, so that what is the thing's and what is the place's can be told apart.
+//! Latin squares: the order in which drives visit bays, so that effects of drives and of bays can be separated.
 
 use rand::{Rng, RngCore, seq::SliceRandom};
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_drive_comes_to_each_bay_and_begins_at_home() {
+    fn each_drive_visits_each_bay_and_starts_in_its_own() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         for n in 2..=8 {
             let design = draw(n, rounds(n), &mut random);

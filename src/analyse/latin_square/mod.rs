@@ -82,7 +82,7 @@ impl Crossed {
         if total < 1e-12 {
             return None;
         }
-        let spread = Spread::new(n, t, total, [between(&things, t), between(&places, t)], &moments);
+        let spread = Variance::new(n, t, total, [between(&things, t), between(&places, t)], &moments);
         let p = together(&logs, design, &spread, tries);
         let logs_by_place: Vec<Vec<f64>> = design.iter().zip(&logs).map(|(a, row)| turned(a, row)).collect();
         let home: Vec<usize> = (0..n).collect();
@@ -178,7 +178,7 @@ fn within(design: &[Arrangement], data: &[Vec<f64>], seen: f64, tries: u32) -> f
 }
 
 /// The chance of things or places differing as much if any value might have been any other.
-fn together(data: &[Vec<f64>], design: &[Arrangement], spread: &Spread, tries: u32) -> f64 {
+fn together(data: &[Vec<f64>], design: &[Arrangement], spread: &Variance, tries: u32) -> f64 {
     let n = design[0].len();
     let mut sums = vec![0.0; n];
     let shuffle = |data: &mut Vec<Vec<f64>>, random: &mut dyn RngCore| {
@@ -197,7 +197,7 @@ fn least(n: usize, rounds: usize) -> f64 {
 }
 
 /// Where the variance lies.
-struct Spread {
+struct Variance {
     n: usize,
     t: usize,
     /// Sums of squares between things, between places.
@@ -210,7 +210,7 @@ struct Spread {
     moments: f64,
 }
 
-impl Spread {
+impl Variance {
     fn new(n: usize, t: usize, total: f64, sums: [f64; 2], moments: &[f64]) -> Self {
         let free = (t - 2) * (n - 1);
         // All but nothing may be left; nothing at all would make every interval a point.

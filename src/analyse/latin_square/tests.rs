@@ -35,7 +35,7 @@ fn of(things: &[f64], places: &[f64], noise: f64, seed: u64) -> Crossed {
 }
 
 #[test]
-fn where_nothing_differs_nothing_is_said_to() {
+fn equal_bays_are_rarely_reported_as_different() {
     for (n, moment, seed) in [(2, 0.02, 1), (3, 0.0, 2), (4, 0.0, 3), (4, 0.02, 4), (5, 0.02, 5)] {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut alarms = 0;
@@ -52,7 +52,7 @@ fn where_nothing_differs_nothing_is_said_to() {
 }
 
 #[test]
-fn bays_are_not_blamed_for_what_the_drives_do() {
+fn differences_between_drives_are_not_attributed_to_bays() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
     let drives = [0.0, 0.69, 0.23, 0.21];
     let mut alarms = 0;
@@ -110,7 +110,7 @@ fn four_sticks_of_one_maker() {
 }
 
 #[test]
-fn few_arrangements_can_show_little_and_say_so() {
+fn few_arrangements_report_their_low_power() {
     let two = of(&[0.0, 0.5], &[0.0, -0.1], 0.005, 9);
     assert!((two.places.least - 2.0 / 400.0).abs() < 1e-12, "{}", two.places.least);
     assert!(two.things.differ && two.places.differ, "{two:?}");
@@ -122,7 +122,7 @@ fn few_arrangements_can_show_little_and_say_so() {
 }
 
 #[test]
-fn what_is_not_whole_has_no_answer() {
+fn incomplete_squares_give_no_result() {
     let design = vec![vec![0, 1, 2], vec![1, 2, 0], vec![2, 0, 1]];
     let row = vec![1.0, 2.0, 3.0];
     assert!(Crossed::of(&design, &vec![row.clone(); 3]).is_some());
@@ -134,7 +134,7 @@ fn what_is_not_whole_has_no_answer() {
 }
 
 #[test]
-fn noncentralities_are_those_under_which_such_values_come() {
+fn noncentralities_match_the_distribution() {
     // F with 3 and 6 degrees of freedom: the 95th percentile is 4.757.
     assert_eq!(noncentrality(4.757_062, 3.0, 6.0, 0.950_001), 0.0);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(10);

@@ -19,7 +19,7 @@ use crate::{
     experiments::{Ask, Baseline, Effort, Experiment, Extra, Together},
     findings::{Metric, Quantity, Scope},
     inventory::{Inventory, fixtures},
-    record::{Brief, End, Event, How, SCHEMA, Start, Store},
+    record::{Brief, End, Event, How, Log, SCHEMA, Start, Store},
     report::Style,
     target::{Kind, Target},
     units::{Caching, Ended, EngineInfo, Histogram, Outcome, Window},
@@ -332,10 +332,11 @@ fn keep(
     let (run, mut writer) = store.create(start).expect("a record");
     let mut events = vec![Event::Plan { plan: plan.clone() }];
     for (step, m) in plan.measures() {
+        let (step, on) = (step.id, step.on.clone());
         let engine = EngineInfo { name: "psync".to_owned(), detail: None, modelled: false };
         events.push(Event::Step { step, engine, at: String::new(), instead: None });
-        for &target in &m.targets {
-            let [write, read] = drives[target].1;
+        for target in on {
+            let [write, read] = drives[target as usize].1;
             let speed = 1e6 * if m.load.writes() { write } else { read };
             let (mut seconds, mut bytes) = (0.0, 0);
             for n in 0..128u64 {

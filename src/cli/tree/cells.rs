@@ -1,7 +1,7 @@
 //! What is said of a drive, a partition, a layer, a network port: one cell a thing.
 
 use crate::{
-    inventory::{Block, Content, Drive, Inventory, Layer, NetworkPort},
+    inventory::{Block, Drive, Inventory, Layer, NetworkPort, Signature},
     units::{Health, count, decimal_bytes, percent},
 };
 
@@ -87,7 +87,7 @@ fn uses(inventory: &Inventory, drive: &Drive) -> Vec<String> {
 }
 
 /// `ext4 "media" on /mnt/a`; the whole filesystem's mount point rather than a directory bound elsewhere.
-fn content(inventory: &Inventory, block: Block<'_>, content: &Content) -> String {
+fn content(inventory: &Inventory, block: Block<'_>, content: &Signature) -> String {
     let mut text = content.filesystem.clone().unwrap_or_else(|| "no filesystem seen".to_owned());
     if let Some(label) = &content.label {
         text += &format!(" \"{label}\"");

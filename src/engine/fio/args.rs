@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::units::{Caching, Content, Direction, Extent, Load, Pattern};
 
-/// How often fio tells where it is, ms.
+/// How often fio prints its status, ms.
 const STATUS_MS: u32 = 250;
 
-/// What stands before all jobs.
+/// Arguments before all jobs.
 pub(super) fn global(read_only: bool) -> Vec<String> {
     let mut args = vec![
         "--output-format=json+".to_owned(),
@@ -101,7 +101,7 @@ mod tests {
     use crate::engine::testing::job;
 
     #[test]
-    fn the_posts_command() {
+    fn the_command_of_the_blog_post() {
         let load = Load { caching: Caching::Direct, ..job(4096, 0).load };
         assert_eq!(
             command_line(&load, Path::new("/mnt/a b/x:y"), 1 << 30, 1 << 30),

@@ -1,7 +1,7 @@
 //! `fio`: the field's reference, run as a program.
 //!
-//! Its windows are what it tells every quarter of a second, its latencies are in its own buckets of 1.6 %, its clock
-//! counts in ms, and it can't stop one job of several: a job that was told to stop shows nothing more and ends with the
+//! Its windows are the status it prints every quarter of a second, its latencies are in its own buckets of 1.6 %, its clock
+//! counts in ms, and it can't stop one job of several: a stopped job passes on no more windows and ends with the
 //! others. Its `verify` stamps are its own. What it writes is random within a block, and much the same from block to block.
 
 use std::{
@@ -27,7 +27,7 @@ mod args;
 mod status;
 
 pub use args::command_line;
-use status::{JobStatus, Splitter, Status, Way, failure};
+use status::{DirectionStatus, JobStatus, Splitter, Status, failure};
 
 /// Runs load for as long as it takes; no load takes longer than this.
 const LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -217,7 +217,7 @@ impl Track {
         let ops = (read.io_bytes + write.io_bytes) / self.block;
         let talk = || output.stderr.lines().chain(splitter.talk.iter().map(String::as_str));
         let ended = if *error != 0 {
-            let what = |way: &Way| if way.total_ios > 0 { "read" } else { "write" };
+            let what = |way: &DirectionStatus| if way.total_ios > 0 { "read" } else { "write" };
             let (what, offset, message) = failure(talk(), path).unwrap_or_else(|| {
                 (what(read).to_owned(), 0, io::Error::from_raw_os_error(*error).to_string())
             });

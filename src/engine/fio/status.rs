@@ -49,14 +49,14 @@ pub(super) struct JobStatus {
     #[serde(default)]
     pub(super) error: i32,
     #[serde(default)]
-    pub(super) read: Way,
+    pub(super) read: DirectionStatus,
     #[serde(default)]
-    pub(super) write: Way,
+    pub(super) write: DirectionStatus,
 }
 
 /// One direction of a job.
 #[derive(Debug, Default, Clone, Deserialize)]
-pub(super) struct Way {
+pub(super) struct DirectionStatus {
     #[serde(default)]
     pub(super) io_bytes: u64,
     #[serde(default)]
@@ -65,14 +65,14 @@ pub(super) struct Way {
     #[serde(default)]
     pub(super) runtime: u64,
     #[serde(default)]
-    lat_ns: Latency,
+    lat_ns: LatencyBins,
     #[serde(default)]
-    clat_ns: Latency,
+    clat_ns: LatencyBins,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
-struct Latency {
-    /// Latency in ns to the number of operations.
+struct LatencyBins {
+    /// LatencyBins in ns to the number of operations.
     #[serde(default)]
     bins: BTreeMap<u64, u64>,
 }
@@ -84,7 +84,7 @@ impl JobStatus {
     }
 }
 
-impl Way {
+impl DirectionStatus {
     /// Latencies so far: in full, or in versions that don't bin that, from the end of submission.
     pub(super) fn bins(&self) -> &BTreeMap<u64, u64> {
         if self.lat_ns.bins.is_empty() { &self.clat_ns.bins } else { &self.lat_ns.bins }

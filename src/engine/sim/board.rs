@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::EngineError,
-    drive::{Drive, Link},
+    drive::{Link, SimDrive},
     model::Model,
 };
 
@@ -15,7 +15,7 @@ pub struct Board {
     /// Its drives: the engine's targets.
     pub drives: Vec<Model>,
     /// Its shared buses.
-    pub buses: Vec<Bus>,
+    pub buses: Vec<SharedBus>,
     /// What chance begins with.
     pub seed: u64,
 }
@@ -23,7 +23,7 @@ pub struct Board {
 /// A link that several drives share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bus {
+pub struct SharedBus {
     /// Its ceiling, bytes per second.
     pub rate: f64,
     /// The drives on it, as positions in [`Board::drives`]; a drive is on one bus at most.
@@ -33,7 +33,7 @@ pub struct Bus {
 /// The drives of a board at work, with their links.
 #[derive(Debug, Clone)]
 pub struct Drives {
-    drives: Vec<Drive>,
+    drives: Vec<SimDrive>,
     links: Vec<Link>,
     /// Each drive's link.
     link_of: Vec<Option<usize>>,
@@ -67,7 +67,7 @@ impl Drives {
         }
         let drives = board.drives.iter().zip(0..).map(|(model, i)| {
             let stream: u64 = i;
-            Drive::new(model, board.seed.wrapping_add(stream.wrapping_mul(0xd134_2543_de82_ef95)))
+            SimDrive::new(model, board.seed.wrapping_add(stream.wrapping_mul(0xd134_2543_de82_ef95)))
         });
         Ok(Self {
             drives: drives.collect(),
@@ -82,7 +82,7 @@ impl Drives {
     }
 
     /// A drive and the link it is on.
-    pub fn at(&mut self, drive: usize) -> (&mut Drive, Option<&mut Link>) {
+    pub fn at(&mut self, drive: usize) -> (&mut SimDrive, Option<&mut Link>) {
         (&mut self.drives[drive], self.link_of[drive].map(|link| &mut self.links[link]))
     }
 }

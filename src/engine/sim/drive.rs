@@ -12,7 +12,7 @@ use crate::units::{Extent, MIB};
 
 /// An operation that reaches the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Op {
+pub struct DriveOp {
     /// To the drive; otherwise from it.
     pub write: bool,
     /// Where, bytes.
@@ -34,7 +34,7 @@ pub enum Cause {
     /// The drive slept, and had to wake.
     Wake,
     /// Others on the same bus.
-    Bus,
+    SharedBus,
     /// What it had taken was made to last.
     Flush,
 }
@@ -50,7 +50,7 @@ pub enum Fault {
 
 /// What became of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
+pub struct OpTiming {
     /// When the drive began with it, ns.
     pub start_ns: u64,
     /// When the drive was done with it and ready for the next, ns.
@@ -76,9 +76,9 @@ impl Link {
     }
 }
 
-/// A modelled drive at work. Time is told to it; the same seed and the same operations give the same times.
+/// A modelled drive at work. It has no clock: the caller passes the time. The same seed and the same operations give the same times.
 #[derive(Debug, Clone)]
-pub struct Drive {
+pub struct SimDrive {
     model: Model,
     random: Random,
     factors: Factors,
@@ -103,7 +103,7 @@ pub struct Drive {
     dead: bool,
 }
 
-impl Drive {
+impl SimDrive {
     /// A drive that has just been plugged in.
     pub fn new(model: &Model, seed: u64) -> Self {
         let mut random = seeded(seed, 0);
@@ -144,7 +144,7 @@ impl Drive {
     }
 
     /// Does `op`, which reached the drive at `now_ns`. Operations are done one after the other, in the order of calls.
-    pub fn service(&mut self, now_ns: u64, op: Op, link: Option<&mut Link>) -> Done {
+    pub fn service(&mut self, now_ns: u64, op: DriveOp, link: Option<&mut Link>) -> OpTiming {
         let start_ns = now_ns.max(self.free_ns);
         let wake_seconds = self.begin(start_ns);
         let fault = self.fault(op);
@@ -171,16 +171,16 @@ impl Drive {
             let occupied = (op.length as f64 / link.rate * 1e9).round() as u64;
             link.free_ns = link.free_ns.max(start_ns).saturating_add(occupied);
             if link.free_ns > end_ns {
-                (end_ns, cause) = (link.free_ns, Cause::Bus);
+                (end_ns, cause) = (link.free_ns, Cause::SharedBus);
             }
         }
         self.free_ns = end_ns;
-        Done { start_ns, end_ns, cause, fault }
+        OpTiming { start_ns, end_ns, cause, fault }
     }
 
     /// Makes everything last that was written; takes its turn among the operations. Without anything to do it takes no
     /// time and wakes nobody.
-    pub fn flush(&mut self, now_ns: u64) -> Done {
+    pub fn flush(&mut self, now_ns: u64) -> OpTiming {
         let start_ns = now_ns.max(self.free_ns);
         let mut end_ns = start_ns;
         if std::mem::take(&mut self.unflushed) {
@@ -190,7 +190,7 @@ impl Drive {
             self.free_ns = end_ns;
         }
         let fault = self.dead.then_some(Fault::Medium);
-        Done { start_ns, end_ns, cause: Cause::Flush, fault }
+        OpTiming { start_ns, end_ns, cause: Cause::Flush, fault }
     }
 
     /// Ends its rest; what waking costs, s.
@@ -204,12 +204,12 @@ impl Drive {
     }
 
     /// Whether `op` would read back what was written, as far as the drive is concerned.
-    pub fn faithful(&self, op: Op) -> bool {
+    pub fn faithful(&self, op: DriveOp) -> bool {
         let real = self.model.real_capacity.unwrap_or(u64::MAX);
         op.offset.saturating_add(op.length) <= real && !touches(&self.model.faults.corrupt, op)
     }
 
-    fn fault(&mut self, op: Op) -> Option<Fault> {
+    fn fault(&mut self, op: DriveOp) -> Option<Fault> {
         if op.offset.saturating_add(op.length) > self.model.capacity {
             return Some(Fault::Capacity);
         }
@@ -220,7 +220,7 @@ impl Drive {
     }
 
     /// Seconds that moving the bytes takes, MiB by MiB.
-    fn transfer(&mut self, op: Op) -> f64 {
+    fn transfer(&mut self, op: DriveOp) -> f64 {
         let zones = if op.write { &self.model.write } else { &self.model.read };
         let sustained = rate(zones, op.offset);
         let mut seconds = 0.0;
@@ -289,7 +289,7 @@ impl Drive {
     }
 }
 
-fn touches(extents: &[Extent], op: Op) -> bool {
+fn touches(extents: &[Extent], op: DriveOp) -> bool {
     let end = op.offset.saturating_add(op.length);
     extents.iter().any(|e| e.offset < end && op.offset < e.offset.saturating_add(e.length))
 }

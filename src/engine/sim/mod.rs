@@ -1,6 +1,6 @@
 //! `sim`: modelled drives in virtual time.
 //!
-//! The drive itself ([`Drive`]) is told the time and has no clock, so that the same model can also be served in real
+//! The drive itself ([`SimDrive`]) has no clock and is passed the time, so that the same model can also be served in real
 //! time. Here time is virtual: thousands of drives are measured in seconds, and the same seed gives the same windows.
 
 mod board;
@@ -13,12 +13,12 @@ mod running;
 #[cfg(test)]
 mod tests;
 
-pub use board::{Board, Bus, Drives};
-pub use drive::{Cause, Done, Drive, Fault, Link, Op};
+pub use board::{Board, Drives, SharedBus};
+pub use drive::{Cause, DriveOp, Fault, Link, OpTiming, SimDrive};
 pub use model::{Burst, Cache, Drift, Faults, Model, Noise, Regimes, Stalls, Standby, Zone};
 
 use super::{Cancel, Engine, EngineError, EngineInfo, Job, Outcome, Watch};
-use queue::{Event, Queue};
+use queue::{EventQueue, QueueEvent};
 use running::Running;
 
 /// Runs loads on modelled drives.
@@ -32,6 +32,11 @@ impl Sim {
     /// Opens the drives of `board`; refuses what makes no sense.
     pub fn new(board: &Board) -> Result<Self, EngineError> {
         Ok(Self { drives: Drives::new(board)?, now_ns: 0 })
+    }
+
+    /// The time, ns since it was opened.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
     }
 
     /// Lets time go by without a load.
@@ -56,7 +61,7 @@ impl Engine for Sim {
             .iter()
             .map(|job| Running::new(job, self.drives.count(), start))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut queue = Queue::new(self.drives.count(), start);
+        let mut queue = EventQueue::new(self.drives.count(), start);
         for (i, job) in running.iter_mut().enumerate() {
             job.submit(&mut queue, i);
         }
@@ -69,8 +74,8 @@ impl Engine for Sim {
                 break;
             }
             let target = match event {
-                Event::Free(target) => target,
-                Event::Complete(asked, done) => {
+                QueueEvent::Free(target) => target,
+                QueueEvent::Complete(asked, done) => {
                     let job = &mut running[asked.job];
                     let faithful = self.drives.at(job.target()).0.faithful(asked.op());
                     job.complete(&asked, &done, queue.now_ns, faithful, &mut |w| watch(asked.job, w));
@@ -91,7 +96,7 @@ impl Engine for Sim {
 }
 
 impl Sim {
-    fn kick(&mut self, queue: &mut Queue, target: usize) {
+    fn kick(&mut self, queue: &mut EventQueue, target: usize) {
         let (drive, link) = self.drives.at(target);
         queue.kick(target, drive, link);
     }

@@ -5,11 +5,11 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 
-use super::drive::{Done, Drive, Link, Op};
+use super::drive::{DriveOp, Link, OpTiming, SimDrive};
 
 /// An operation that a job has submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Asked {
+pub(super) struct SubmittedOp {
     pub job: usize,
     pub submit_ns: u64,
     pub write: bool,
@@ -17,47 +17,47 @@ pub(super) struct Asked {
     pub length: u64,
 }
 
-impl Asked {
-    pub fn op(&self) -> Op {
-        Op { write: self.write, offset: self.offset, length: self.length }
+impl SubmittedOp {
+    pub fn op(&self) -> DriveOp {
+        DriveOp { write: self.write, offset: self.offset, length: self.length }
     }
 }
 
 /// What happens next.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Event {
+pub(super) enum QueueEvent {
     /// A drive can take the next operation.
     Free(usize),
     /// An operation is completed.
-    Complete(Asked, Done),
+    Complete(SubmittedOp, OpTiming),
 }
 
 /// One drive's line.
 #[derive(Debug, Clone, Default)]
-struct Line {
-    waiting: VecDeque<Asked>,
+struct DriveLine {
+    waiting: VecDeque<SubmittedOp>,
     free_ns: u64,
-    /// A [`Event::Free`] is on its way.
+    /// A [`QueueEvent::Free`] is on its way.
     announced: bool,
 }
 
 /// Events at the same time come in the order in which they were made.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct EventQueue {
     pub now_ns: u64,
-    lines: Vec<Line>,
+    lines: Vec<DriveLine>,
     times: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// What stands behind `times`; free places are used again.
-    events: Vec<Event>,
+    /// The events that `times` refers to; free slots are reused.
+    events: Vec<QueueEvent>,
     unused: Vec<usize>,
     made: u64,
 }
 
-impl Queue {
+impl EventQueue {
     pub fn new(drives: usize, now_ns: u64) -> Self {
         Self {
             now_ns,
-            lines: vec![Line::default(); drives],
+            lines: vec![DriveLine::default(); drives],
             times: BinaryHeap::new(),
             events: Vec::new(),
             unused: Vec::new(),
@@ -65,12 +65,12 @@ impl Queue {
         }
     }
 
-    pub fn ask(&mut self, target: usize, asked: Asked) {
+    pub fn ask(&mut self, target: usize, asked: SubmittedOp) {
         self.lines[target].waiting.push_back(asked);
     }
 
     /// Lets the drive begin with the next operation in its line if it can, and makes sure that it is asked again.
-    pub fn kick(&mut self, target: usize, drive: &mut Drive, link: Option<&mut Link>) {
+    pub fn kick(&mut self, target: usize, drive: &mut SimDrive, link: Option<&mut Link>) {
         let now = self.now_ns;
         let line = &mut self.lines[target];
         if line.free_ns <= now {
@@ -78,18 +78,18 @@ impl Queue {
                 let done = drive.service(now, asked.op(), link);
                 line.free_ns = done.end_ns;
                 let away = (drive.model().round_trip_seconds * 1e9) as u64;
-                self.push(done.end_ns.saturating_add(away), Event::Complete(asked, done));
+                self.push(done.end_ns.saturating_add(away), QueueEvent::Complete(asked, done));
             }
         }
         let line = &mut self.lines[target];
         if !line.waiting.is_empty() && !line.announced {
             line.announced = true;
             let at = line.free_ns;
-            self.push(at, Event::Free(target));
+            self.push(at, QueueEvent::Free(target));
         }
     }
 
-    fn push(&mut self, at: u64, event: Event) {
+    fn push(&mut self, at: u64, event: QueueEvent) {
         let place = match self.unused.pop() {
             Some(place) => {
                 self.events[place] = event;
@@ -105,12 +105,12 @@ impl Queue {
     }
 
     /// The next event; time goes on to it.
-    pub fn next(&mut self) -> Option<Event> {
+    pub fn next(&mut self) -> Option<QueueEvent> {
         let Reverse((at, _, place)) = self.times.pop()?;
         self.unused.push(place);
         self.now_ns = at;
         let event = self.events[place];
-        if let Event::Free(target) = event {
+        if let QueueEvent::Free(target) = event {
             self.lines[target].announced = false;
         }
         Some(event)

@@ -40,12 +40,12 @@ impl Factors {
 
 /// A positive number with a mean and a variation; always the mean where it doesn't vary.
 #[derive(Debug, Clone)]
-enum Spread {
+enum Varying {
     Fixed(f64),
     Gamma(Gamma<f64>),
 }
 
-impl Spread {
+impl Varying {
     fn new(mean: f64, variation: f64) -> Self {
         let shape = 1.0 / (variation * variation);
         match Gamma::new(shape, mean / shape) {
@@ -65,8 +65,8 @@ impl Spread {
 /// When the next stalls of one kind come.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
-    distance: Spread,
-    length: Spread,
+    distance: Varying,
+    length: Varying,
     burst: Option<Burst>,
     /// Where the next one begins, bytes.
     next: f64,
@@ -80,8 +80,8 @@ impl Schedule {
         let spread = stalls.every_variation.max(1.0).powi(2);
         let start = -(random.random_range(5.0..6.0) * spread + random.random::<f64>()) * stalls.every;
         let mut schedule = Self {
-            distance: Spread::new(stalls.every, stalls.every_variation),
-            length: Spread::new(stalls.seconds, stalls.seconds_variation),
+            distance: Varying::new(stalls.every, stalls.every_variation),
+            length: Varying::new(stalls.seconds, stalls.seconds_variation),
             burst: stalls.burst,
             next: start,
             rest: Vec::new(),

@@ -4,8 +4,8 @@ use rand::Rng;
 
 use super::{
     super::{Ended, EngineError, Flow, Job, Outcome, WINDOW_PILOT, WINDOW_SECONDS},
-    drive::{Done, Fault, Op},
-    queue::{Asked, Queue},
+    drive::{DriveOp, Fault, OpTiming},
+    queue::{EventQueue, SubmittedOp},
     random::{Random, seeded},
 };
 use crate::units::{Caching, Direction, Histogram, Pattern, SlowOp, Window};
@@ -65,7 +65,7 @@ impl<'a> Running<'a> {
     }
 
     /// Submits operations until as many are in flight as may be.
-    pub fn submit(&mut self, queue: &mut Queue, number: usize) {
+    pub fn submit(&mut self, queue: &mut EventQueue, number: usize) {
         let load = &self.job.load;
         while self.ended.is_none()
             && self.in_flight < load.depth
@@ -82,7 +82,10 @@ impl<'a> Running<'a> {
             };
             let offset = self.job.extent.offset.saturating_add(block * load.block);
             let submit_ns = queue.now_ns;
-            queue.ask(self.job.target, Asked { job: number, submit_ns, write, offset, length: load.block });
+            queue.ask(
+                self.job.target,
+                SubmittedOp { job: number, submit_ns, write, offset, length: load.block },
+            );
             self.submitted += 1;
             self.in_flight += 1;
         }
@@ -91,8 +94,8 @@ impl<'a> Running<'a> {
     /// Takes a completed operation at `now_ns`; `faithful` says whether it reads back what was written.
     pub fn complete(
         &mut self,
-        asked: &Asked,
-        done: &Done,
+        asked: &SubmittedOp,
+        done: &OpTiming,
         now_ns: u64,
         faithful: bool,
         watch: &mut dyn FnMut(&Window) -> Flow,
@@ -135,7 +138,7 @@ impl<'a> Running<'a> {
     }
 }
 
-fn failure(op: Op, fault: Option<Fault>, sound: bool) -> Option<Ended> {
+fn failure(op: DriveOp, fault: Option<Fault>, sound: bool) -> Option<Ended> {
     let direction = if op.write { "write" } else { "read" };
     let failed = |what: &str, errno, message: &str| {
         Some(Ended::Failed { what: what.to_owned(), offset: op.offset, errno, message: message.to_owned() })
@@ -175,7 +178,7 @@ impl Windows {
         }
     }
 
-    fn add(&mut self, asked: &Asked, ns: u64, mixed: bool) {
+    fn add(&mut self, asked: &SubmittedOp, ns: u64, mixed: bool) {
         self.current.bytes += asked.length;
         self.current.ops += 1;
         self.latencies.push(ns);

@@ -203,7 +203,7 @@ fn errors_end_a_job_and_only_that() {
 }
 
 #[test]
-fn a_lying_capacity_loses_what_is_beyond() {
+fn writes_beyond_a_false_capacity_are_lost() {
     let mut sim = one(Model { real_capacity: Some(4 * MIB), ..drive() });
     let verify = |direction| Load { verify: true, ..load(direction, 65_536, 1) };
     let (outcomes, _) = run(&mut sim, &[job(verify(Direction::Write), 8 * MIB)]);
@@ -213,7 +213,7 @@ fn a_lying_capacity_loses_what_is_beyond() {
 }
 
 #[test]
-fn a_drive_dies() {
+fn a_failed_drive_stops_its_job() {
     let faults = Faults { dies_after: Some(3 * MIB), ..Faults::default() };
     let (outcomes, _) =
         run(&mut one(Model { faults, ..drive() }), &[job(load(Direction::Write, MIB, 1), 8 * MIB)]);
@@ -224,9 +224,9 @@ fn a_drive_dies() {
 fn a_flush_costs_only_what_was_written_and_death_lasts() {
     let standby = Some(Standby { after_seconds: 10.0, wake_seconds: 3.0 });
     let faults = Faults { dies_after: Some(3 * MIB), ..Faults::default() };
-    let mut drive = Drive::new(&Model { flush_seconds: 0.5, standby, faults, ..Model::flat(GIB, 1e6) }, 1);
-    let op = |write, length| Op { write, offset: 0, length };
-    let flush = |drive: &mut Drive, at| {
+    let mut drive = SimDrive::new(&Model { flush_seconds: 0.5, standby, faults, ..Model::flat(GIB, 1e6) }, 1);
+    let op = |write, length| DriveOp { write, offset: 0, length };
+    let flush = |drive: &mut SimDrive, at| {
         let done = drive.flush(at);
         (done.start_ns, (done.end_ns - done.start_ns) as f64 / 1e9, done.fault)
     };
@@ -244,7 +244,7 @@ fn a_flush_costs_only_what_was_written_and_death_lasts() {
 }
 
 #[test]
-fn refuses_what_can_not_be() {
+fn impossible_models_are_refused() {
     let refused =
         |job: Job| one(drive()).run(&[job], &Cancel::default(), &mut |_, _| Flow::Continue).is_err();
     let good = job(load(Direction::Write, 4096, 1), MIB);
@@ -256,7 +256,8 @@ fn refuses_what_can_not_be() {
     for bad in [Model::default(), Model::flat(GIB, 0.0), Model::flat(GIB, f64::NAN)] {
         assert!(Sim::new(&Board { drives: vec![bad], ..Board::default() }).is_err());
     }
-    let bus = |rate, drives| Board { drives: vec![drive()], buses: vec![Bus { rate, drives }], seed: 0 };
+    let bus =
+        |rate, drives| Board { drives: vec![drive()], buses: vec![SharedBus { rate, drives }], seed: 0 };
     assert!(Sim::new(&bus(1e6, vec![1])).is_err() && Sim::new(&bus(0.0, vec![0])).is_err());
     assert!(Sim::new(&bus(1e6, vec![0, 0])).is_err());
 }
@@ -266,7 +267,7 @@ fn drives_share_a_bus_and_its_ceiling() {
     let rates = |n: usize| {
         let board = Board {
             drives: vec![Model::flat(GIB, 20e6); 4],
-            buses: vec![Bus { rate: 50e6, drives: vec![0, 1, 2, 3] }],
+            buses: vec![SharedBus { rate: 50e6, drives: vec![0, 1, 2, 3] }],
             seed: 1,
         };
         let jobs: Vec<Job> =

@@ -33,6 +33,7 @@ impl Experiment for Baseline {
             "caching",
             "verify",
             "protocol",
+            "resume",
         ]
     }
 

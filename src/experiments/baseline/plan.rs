@@ -6,7 +6,7 @@ use super::super::{
 };
 use crate::{
     analyse::Rules,
-    plan::{Measure, Plan, Protocol, Rule, Step},
+    plan::{Measure, Plan, Protocol, Rule, ScratchFile, Steps},
     target::Kind,
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
@@ -28,8 +28,8 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 }
 
 /// What the person asked, until the answer is good enough; one target after the other.
-fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
-    let mut steps = Vec::new();
+fn adaptive_steps(ask: &Ask) -> Result<Steps, PlanError> {
+    let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let usual: &[LoadName] = match target.kind {
             Kind::Directory => &[LoadName::Write, LoadName::Read],
@@ -47,12 +47,11 @@ fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
         let filled = target.kind == Kind::Directory && !matches!(loads.first(), Some((LoadName::Write, _)));
         let runs = if ask.caching == Caching::Direct { 1 } else { CACHED_RUNS as usize };
         let seconds = ask.effort.max_seconds / (loads.len() * runs + usize::from(filled)) as f64;
-        let mut target_steps = Vec::new();
         if target.kind == Kind::Directory {
-            target_steps.push(Step::Scratch { target: at, bytes: reach });
+            steps.add(&[at], ScratchFile { bytes: reach });
             // Only a sequential write leaves something behind that every other load can work on.
             if filled {
-                target_steps.push(Step::Measure(fill(at, ask, reach, seconds)));
+                steps.add(&[at], fill(ask, reach, seconds));
             }
         }
         for (name, load) in loads {
@@ -67,7 +66,6 @@ fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
             let measure = Measure {
                 label: name.name().to_owned(),
                 repetition: 1,
-                targets: vec![at],
                 only_written: target.kind == Kind::Directory && name != LoadName::Write,
                 load,
                 rule,
@@ -75,13 +73,13 @@ fn adaptive_steps(ask: &Ask) -> Result<Vec<Step>, PlanError> {
                 cold: false,
             };
             if ask.caching == Caching::Direct {
-                target_steps.push(Step::Measure(measure));
+                steps.add(&[at], measure);
             } else {
-                let run = |repetition| Measure { repetition, ..cached(&measure, ask.caching) };
-                target_steps.extend((1..=CACHED_RUNS).map(|n| Step::Measure(run(n))));
+                for repetition in 1..=CACHED_RUNS {
+                    steps.add(&[at], Measure { repetition, ..cached(&measure, ask.caching) });
+                }
             }
         }
-        steps.extend(target_steps);
     }
     Ok(steps)
 }
@@ -93,7 +91,7 @@ fn cached(measure: &Measure, caching: Caching) -> Measure {
 }
 
 /// Fills the file in large blocks; its speed is recorded but is nobody's question.
-fn fill(target: usize, ask: &Ask, reach: u64, seconds: f64) -> Measure {
+fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
     // Stamps are checked block by block, so they are written block by block too.
     let block = if ask.verify { ask.block } else { MIB.min(reach) / ask.block.min(MIB) * ask.block.min(MIB) };
     let bytes = reach.min(FILL_BYTES) / block * block;
@@ -110,7 +108,6 @@ fn fill(target: usize, ask: &Ask, reach: u64, seconds: f64) -> Measure {
     Measure {
         label: FILL.to_owned(),
         repetition: 1,
-        targets: vec![target],
         rule: Rule::Fixed { bytes, seconds: Some(seconds) },
         load,
         reach: bytes,
@@ -120,9 +117,9 @@ fn fill(target: usize, ask: &Ask, reach: u64, seconds: f64) -> Measure {
 }
 
 /// A protocol to the letter: its bytes, however long they take.
-fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Vec<Step>, PlanError> {
+fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Steps, PlanError> {
     let bytes = protocol.loads.iter().map(|l| l.bytes).max().unwrap_or(0);
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     for target in &ask.targets {
         protocol.loads.iter().try_for_each(|l| aligned(target, &l.load))?;
         let writes = protocol.loads.iter().any(|l| l.load.writes());
@@ -139,20 +136,21 @@ fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Vec<Step>, PlanError
     let all: Vec<usize> = (0..ask.targets.len()).collect();
     let groups: Vec<&[usize]> = if protocol.together { vec![&all] } else { all.chunks(1).collect() };
     for group in groups {
-        let made = group.iter().filter(|&&t| ask.targets[t].kind == Kind::Directory);
-        steps.extend(made.map(|&target| Step::Scratch { target, bytes }));
+        for &target in group.iter().filter(|&&t| ask.targets[t].kind == Kind::Directory) {
+            steps.add(&[target], ScratchFile { bytes });
+        }
         for load in &protocol.loads {
             for repetition in 1..=protocol.runs {
-                steps.push(Step::Measure(Measure {
+                let measure = Measure {
                     label: load.label.clone(),
                     repetition,
-                    targets: group.to_vec(),
                     load: Load { seed: ask.seed, ..load.load.clone() },
                     rule: Rule::Fixed { bytes: load.bytes, seconds: None },
                     reach: load.bytes,
                     only_written: !load.load.writes() && ask.targets[group[0]].kind == Kind::Directory,
                     cold: load.cold,
-                }));
+                };
+                steps.add(group, measure);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::common::{Group, Summary, labels};
 use crate::{
-    analyse::{Estimate, Percentile, Reason, Stalls, Throughput, Unseen, compare},
+    analyse::{Estimate, LatencyPercentile, Reason, StallSummary, Throughput, Unseen, compare},
     plan::{Plan, Rule},
     units::{Caching, Direction, Ended, MIB, aim, count, decimal_bytes, duration, percent, rate, size},
 };
@@ -109,7 +109,7 @@ fn cliffs(verb: &str, t: &Throughput) -> Vec<String> {
     t.cliffs.iter().map(slows).collect()
 }
 
-fn stalls(verb: &str, stalls: &Stalls) -> Option<String> {
+fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
     let longest = stalls.each.iter().map(|s| s.longest).fold(0.0, f64::max);
     match (stalls.each.len() as u64, stalls.spacing) {
         (0, _) => None,
@@ -150,7 +150,7 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
         Reason::Noisy => format!("Not settled: too noisy for ±{aim}.{needed}"),
         Reason::Budget => format!(
             "Not settled: the bytes or the time granted ended before the {} through which a speed must hold to be sure.",
-            size(rules.w_min as u64 * MIB)
+            size(rules.w_min.unwrap_or(rules.budget) * MIB)
         ),
     })
 }
@@ -173,7 +173,7 @@ fn unseen(run: &Summary) -> Option<String> {
 
 /// Where the 99.99th percentile can't be told.
 fn tail(run: &Summary) -> Option<String> {
-    let Percentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
+    let LatencyPercentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
     let clustered = if effective < operations { ", as slow ones come in clusters" } else { "" };
     (!estimate.high.is_finite()).then(|| {
         format!("The 99.99th percentile is not resolvable with {operations} operations: it takes {needed}{clustered}.")

@@ -10,7 +10,7 @@ use super::super::{
 use crate::{
     analyse::latin_square,
     inventory::Drive,
-    plan::{Arrange, Measure, Plan, Rule, Step},
+    plan::{Act, Measure, MoveDrives, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::Load,
 };
@@ -31,23 +31,21 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     let design = latin_square::draw(n, rounds, &mut random);
     let bays: Vec<String> = drives.iter().map(|d| d.full_bay()).collect();
     let each = targets.iter().map(|t| loads(t, ask, design.len())).collect::<Result<Vec<_>, _>>()?;
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
+    let all: Vec<usize> = (0..n).collect();
     for (number, arrangement) in (1..).zip(&design) {
-        steps.push(Step::Arrange(Arrange {
-            number,
-            bays: arrangement.iter().map(|&b| bays[b].clone()).collect(),
-        }));
+        let bays = arrangement.iter().map(|&b| bays[b].clone()).collect();
+        steps.add(&all, MoveDrives { number, bays });
         // Whatever changes while one arrangement is measured should not favour the same drive every time.
-        let mut order: Vec<usize> = (0..n).collect();
+        let mut order = all.clone();
         order.shuffle(&mut random);
         for target in order {
-            steps.extend(each[target].iter().map(|step| match step {
-                Step::Scratch { bytes, .. } => Step::Scratch { target, bytes: *bytes },
-                Step::Measure(m) => {
-                    Step::Measure(Measure { repetition: number, targets: vec![target], ..m.clone() })
-                }
-                other => other.clone(),
-            }));
+            for act in &each[target] {
+                match act {
+                    Act::Load(m) => steps.add(&[target], Measure { repetition: number, ..m.clone() }),
+                    other => steps.add(&[target], other.clone()),
+                };
+            }
         }
     }
     Ok(Plan { targets, ..ask.planned("bays", steps) })
@@ -105,7 +103,7 @@ fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError>
 
 /// What is done to a target in each of `times` arrangements: the same bytes at the same place. No rule stops them early,
 /// for the interval comes from crossing, not from one measurement.
-fn loads(target: &Target, ask: &Ask, times: usize) -> Result<Vec<Step>, PlanError> {
+fn loads(target: &Target, ask: &Ask, times: usize) -> Result<Vec<Act>, PlanError> {
     let files = target.kind == Kind::Directory;
     let usual: &[LoadName] = if files { &[LoadName::Write, LoadName::Read] } else { &[LoadName::Read] };
     let names = ask.loads.as_deref().unwrap_or(usual);
@@ -127,19 +125,18 @@ fn loads(target: &Target, ask: &Ask, times: usize) -> Result<Vec<Step>, PlanErro
     let measure = |label: &str, load: Load, name: LoadName| Measure {
         label: label.to_owned(),
         repetition: 1,
-        targets: vec![0],
         only_written: files && name != LoadName::Write,
         rule: Rule::Fixed { bytes, seconds: Some(seconds) },
         cold: !load.writes() && load.caching != crate::units::Caching::Direct,
         load,
         reach: bytes,
     };
-    let mut steps = Vec::new();
+    let mut acts: Vec<Act> = Vec::new();
     if files {
-        steps.push(Step::Scratch { target: 0, bytes });
+        acts.push(ScratchFile { bytes }.into());
     }
     if fills {
-        steps.push(Step::Measure(measure(FILL, LoadName::Write.load(ask), LoadName::Write)));
+        acts.push(measure(FILL, LoadName::Write.load(ask), LoadName::Write).into());
     }
     for name in names {
         let load = name.load(ask);
@@ -148,7 +145,7 @@ fn loads(target: &Target, ask: &Ask, times: usize) -> Result<Vec<Step>, PlanErro
         if load.writes() && !files {
             return Err(would_erase(target));
         }
-        steps.push(Step::Measure(measure(name.name(), load, *name)));
+        acts.push(measure(name.name(), load, *name).into());
     }
-    Ok(steps)
+    Ok(acts)
 }

@@ -10,7 +10,7 @@ use super::{
     written::{Writing, Written, places, take, written},
 };
 use crate::{
-    analyse::{Estimate, Fall, Position},
+    analyse::{CliffEstimate, Estimate, Position},
     findings::{
         At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Table,
         Unit, short,
@@ -44,7 +44,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
                 Metric::new(&target.given, Quantity::Throughput, p.speed.clone()).of(&sweep.load).at(scope)
             }));
         }
-        if let Some(written) = written(&run.tasks, &mut groups, at, target) {
+        if let Some(written) = written(&run, &plan, &mut groups, at, target) {
             said = verdicts::written(&written);
             rows.extend(written.rows(several));
             findings.figures.push(over_bytes(&written));
@@ -127,7 +127,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     curves.extend(written.again.as_ref().map(|again| curve(&format!("after {pause} of rest"), again)));
     let first = &written.first.run.throughput;
     let used = (first.discarded as f64, (first.discarded + first.used) as f64);
-    let fell = |fall: &Fall| Mark {
+    let fell = |fall: &CliffEstimate| Mark {
         label: format!("slows down after {}", decimal_bytes(fall.at.value as u64)),
         at: At::X(fall.at.value),
     };

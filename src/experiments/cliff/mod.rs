@@ -23,7 +23,7 @@ impl Experiment for Cliff {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["precision", "bs", "iodepth", "pause"]
+        &["precision", "bs", "iodepth", "pause", "resume"]
     }
 
     fn block(&self) -> u64 {

@@ -6,15 +6,13 @@ use super::super::{
 };
 use crate::{
     analyse::Rules,
-    plan::{Errand, Measure, Plan, Rule, Step, Task},
+    plan::{Condition, Measure, Pause, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
 
 /// The first write.
 pub(super) const WRITE: &str = "write";
-/// Leaving the drive alone.
-const PAUSE: &str = "pause";
 /// The write after that.
 pub(super) const AGAIN: &str = "write again";
 /// The sweep over a disk.
@@ -23,7 +21,7 @@ pub(super) const SWEEP: &str = "read";
 /// How long the drive is left alone where nobody says, s.
 const PAUSE_SECONDS: f64 = 60.0;
 /// The first look, MiB: fewer show no cliff.
-const FIRST: usize = 128;
+const FIRST: u64 = 128;
 /// FAT counts a file's bytes in 32 bits.
 const FAT_FILE: u64 = (4 << 30) - 1;
 
@@ -31,16 +29,16 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let name = if target.kind == Kind::Directory { LoadName::Write } else { LoadName::Read };
         let load = name.load(ask);
         load.check()?;
         aligned(target, &load)?;
         match target.kind {
-            Kind::Directory => steps.extend(writes(at, target, ask, &load)?),
+            Kind::Directory => writes(&mut steps, at, ask, &load)?,
             Kind::BlockDevice if target.rotates() => {
-                steps.push(sweep(at, ask, load, reach(target, ask, false)?))
+                steps.add(&[at], sweep(ask, load, reach(target, ask, false)?));
             }
             kind => return Err(unsuitable(target, kind)),
         }
@@ -50,7 +48,8 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 
 /// A write until the speed falls for good, a pause, and as much again into the rest of the file: what was written
 /// before is not written over, which may be of another speed.
-fn writes(at: usize, target: &Target, ask: &Ask, load: &Load) -> Result<Vec<Step>, PlanError> {
+fn writes(steps: &mut Steps, at: usize, ask: &Ask, load: &Load) -> Result<(), PlanError> {
+    let target = &ask.targets[at];
     let fat =
         target.mount.as_ref().is_some_and(|mount| ["vfat", "msdos"].contains(&mount.filesystem.as_str()));
     let most = if fat { FAT_FILE } else { u64::MAX };
@@ -60,15 +59,14 @@ fn writes(at: usize, target: &Target, ask: &Ask, load: &Load) -> Result<Vec<Step
     let seconds = (ask.effort.max_seconds - pause).max(1.0);
     let rules = Rules {
         first: FIRST,
-        w_min: Rules::UNTIL_CLIFF,
-        budget: reach.div_ceil(MIB) as usize,
+        w_min: None,
+        budget: reach.div_ceil(MIB),
         give_up: None,
         ..ask.effort.rules.clone()
     };
     let measure = |label: &str, rule| Measure {
         label: label.to_owned(),
         repetition: 1,
-        targets: vec![at],
         load: load.clone(),
         rule,
         reach,
@@ -76,32 +74,25 @@ fn writes(at: usize, target: &Target, ask: &Ask, load: &Load) -> Result<Vec<Step
         cold: false,
     };
     let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: seconds * 0.6 };
-    let again = Rule::Again { rules, seconds: seconds * 0.4 };
-    Ok(vec![
-        Step::Scratch { target: at, bytes: reach },
-        Step::Measure(measure(WRITE, first)),
-        Step::Errand(Errand {
-            label: PAUSE.to_owned(),
-            repetition: 1,
-            target: at,
-            task: Task::Pause { seconds: pause },
-        }),
-        Step::Measure(measure(AGAIN, again)),
-    ])
+    steps.add(&[at], ScratchFile { bytes: reach });
+    let of = steps.add(&[at], measure(WRITE, first));
+    let needs = Condition::Cliff { of };
+    steps.add_if(needs, &[at], Pause { seconds: pause });
+    steps.add_if(needs, &[at], measure(AGAIN, Rule::Again { of, rules, seconds: seconds * 0.4 }));
+    Ok(())
 }
 
 /// Reads at places all over a disk.
-fn sweep(at: usize, ask: &Ask, load: Load, reach: u64) -> Step {
-    Step::Measure(Measure {
+fn sweep(ask: &Ask, load: Load, reach: u64) -> Measure {
+    Measure {
         label: SWEEP.to_owned(),
         repetition: 1,
-        targets: vec![at],
         load,
         rule: Rule::Zones { precision: ask.effort.rules.precision, seconds: ask.effort.max_seconds },
         reach,
         only_written: false,
         cold: false,
-    })
+    }
 }
 
 fn unsuitable(target: &Target, kind: Kind) -> PlanError {

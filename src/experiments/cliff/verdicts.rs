@@ -2,7 +2,7 @@
 
 use super::written::{Writing, Written, places};
 use crate::{
-    analyse::{Estimate, Fall, Position, Zoned},
+    analyse::{CliffEstimate, Estimate, Position, Zoned},
     units::{Ended, decimal_bytes, duration, percent, rate, size},
 };
 
@@ -39,7 +39,7 @@ pub(super) fn written(written: &Written<'_>) -> String {
     said.join(" ")
 }
 
-fn fell(fall: &Fall) -> String {
+fn fell(fall: &CliffEstimate) -> String {
     let at = fall.at.sentence(|bytes| decimal_bytes(bytes as u64), "");
     let (before, after) = (speed(&fall.before), speed(&fall.after));
     if fall.gradual {
@@ -80,7 +80,7 @@ fn none(first: &Writing) -> Vec<String> {
 }
 
 /// What the pause did.
-fn restored(written: &Written<'_>, fall: &Fall) -> Option<String> {
+fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let (Some(pause), Some(again)) = (written.pause, &written.again) else {
         return Some("Whether a pause restores the fast part was not tried.".to_owned());
     };

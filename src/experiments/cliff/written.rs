@@ -1,13 +1,14 @@
 //! What writing a directory full of data showed, and what a sweep over a disk did.
 
 use super::{
-    super::common::{Group, Summary},
+    super::common::{Group, Series, Summary},
     plan::{AGAIN, WRITE},
 };
 use crate::{
-    analyse::{Fall, Position},
+    analyse::{CliffEstimate, Position},
     findings::{LoadKey, Scope},
-    record::TaskResult,
+    plan::{Act, Plan},
+    record::Run,
     target::Target,
     units::Caching,
 };
@@ -27,12 +28,12 @@ pub(super) struct Written<'a> {
 pub(super) struct Writing {
     pub run: Summary,
     pub load: LoadKey,
-    pub falls: Vec<Fall>,
+    pub falls: Vec<CliffEstimate>,
 }
 
 impl Writing {
     /// Where the speed fell for good.
-    pub fn last(&self) -> Option<&Fall> {
+    pub fn last(&self) -> Option<&CliffEstimate> {
         self.falls.last()
     }
 }
@@ -41,22 +42,24 @@ impl Writing {
 pub(super) fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<Writing> {
     let group = groups.iter_mut().find(|group| group.at == at && group.measure.label == label)?;
     let run = group.runs.pop()?;
-    Some(Writing { falls: run.adaptive.falls(), run, load: group.load.clone() })
+    Some(Writing { falls: run.adaptive.cliff_estimates(), run, load: group.load.clone() })
 }
 
-/// What writing showed on this target; `tasks` hold the pause.
+/// What writing showed on this target.
 pub(super) fn written<'a>(
-    tasks: &[(usize, usize, TaskResult)],
+    run: &Run<Series>,
+    plan: &Plan,
     groups: &mut [Group<'_>],
     at: usize,
     target: &'a Target,
 ) -> Option<Written<'a>> {
     let first = take(groups, at, WRITE)?;
+    let mut pauses = plan.steps.iter().filter(|step| matches!(step.act, Act::Pause(_)));
     Some(Written {
         target,
         cached: first.load.caching != Some(Caching::Direct),
         first,
-        pause: tasks.iter().find(|(_, target, _)| *target == at).map(|(_, _, took)| took.seconds),
+        pause: pauses.find_map(|step| run.acts.get(&(step.id, at))).map(|result| result.seconds),
         again: take(groups, at, AGAIN),
     })
 }

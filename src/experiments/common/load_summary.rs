@@ -4,7 +4,7 @@ use crate::{
     analyse::{Adaptive, End, Estimate, Rules, Tail, Throughput, Timeline, Zoned, Zones, repeat},
     plan::{Measure, Rule},
     record::Windows,
-    units::{Ended, Outcome, Place, Window},
+    units::{Ended, Outcome, Window, ZonePoint},
 };
 
 /// One run of one load on one target, as its windows come.
@@ -57,13 +57,7 @@ impl Series {
     /// What it adds up to, where the load did so much in all.
     pub fn finish(self, m: &Measure, outcome: Option<&Outcome>) -> Summary {
         let ended = outcome.map(|o| o.ended.clone());
-        let end = match ended {
-            Some(Ended::Finished | Ended::Stopped) => End::Complete,
-            Some(Ended::Failed { .. }) => End::Failed,
-            // A record that was cut off ends in the middle of a load.
-            Some(Ended::Cancelled) | None => End::Interrupted,
-        };
-        let throughput = self.adaptive.finish(end);
+        let throughput = self.adaptive.finish(End::of(ended.as_ref()));
         let zoned = self.zones.as_ref().and_then(Zones::finish);
         // What was moved in all counts, not only what was in windows that somebody watched.
         let (bytes, seconds) = match outcome {
@@ -84,7 +78,7 @@ impl Series {
 }
 
 impl Windows for Series {
-    fn window(&mut self, zone: Option<Place>, window: &Window) {
+    fn window(&mut self, zone: Option<ZonePoint>, window: &Window) {
         self.tail.push(window);
         self.bytes += window.bytes;
         self.seconds += window.seconds();

@@ -21,7 +21,7 @@ impl Experiment for PageCache {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["runs"]
+        &["runs", "resume"]
     }
 
     fn examples(&self) -> &'static [&'static str] {

@@ -5,7 +5,7 @@ use super::super::{
     target_checks::fits,
 };
 use crate::{
-    plan::{Measure, Plan, Rule, Step},
+    plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
@@ -75,7 +75,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     let ceiling =
         ask.own.memory.iter().filter(|m| fits(m, bytes).is_ok() && !ask.targets.iter().any(is_memory));
     targets.extend(ceiling.cloned());
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     for (at, target) in targets.iter().enumerate() {
         let made = target.kind == Kind::Directory;
         let memory = is_memory(target);
@@ -95,21 +95,20 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
         for repetition in 1..=runs {
             if made {
                 // A file of its own each time, as dd makes one: overwriting is another thing.
-                steps.push(Step::Scratch { target: at, bytes });
+                steps.add(&[at], ScratchFile { bytes });
             }
-            let step = |w: &&Way| {
-                Step::Measure(Measure {
+            for w in &ways {
+                let measure = Measure {
                     label: w.label.to_owned(),
                     repetition,
-                    targets: vec![at],
                     load: load(w, ask.seed),
                     rule: Rule::Fixed { bytes, seconds: Some(seconds) },
                     reach: bytes,
                     only_written: made && w.direction == Direction::Read,
                     cold: w.cold && !memory,
-                })
-            };
-            steps.extend(ways.iter().map(step));
+                };
+                steps.add(&[at], measure);
+            }
         }
     }
     Ok(Plan { targets, ..ask.planned("pagecache", steps) })

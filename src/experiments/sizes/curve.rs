@@ -2,7 +2,7 @@
 
 use super::super::common::Group;
 use crate::{
-    analyse::{Estimate, Fit, Row, Unit, repeat, unit},
+    analyse::{CostFit, CostSample, Estimate, WriteUnit, repeat, write_unit},
     findings::LoadKey,
     units::{Caching, Direction},
 };
@@ -25,7 +25,7 @@ pub(super) struct Curve {
     /// In order of size.
     pub points: Vec<Point>,
     /// Seconds of a transfer: parts are the transfer itself and its bytes.
-    pub fit: Option<Fit>,
+    pub fit: Option<CostFit>,
 }
 
 /// One size.
@@ -77,11 +77,11 @@ pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
         curve.points.sort_by_key(|p| p.block);
         let row = |p: &Point| {
             let cost = p.seconds();
-            Row { parts: vec![1.0, p.block as f64], cost, error: cost * p.error() }
+            CostSample { parts: vec![1.0, p.block as f64], cost, error: cost * p.error() }
         };
         // Three sizes or fewer would fit any line.
-        let rows: Vec<Row> = curve.points.iter().map(row).collect();
-        curve.fit = Fit::new(&rows).filter(|_| rows.len() > 3);
+        let rows: Vec<CostSample> = curve.points.iter().map(row).collect();
+        curve.fit = CostFit::new(&rows).filter(|_| rows.len() > 3);
     }
     // Order of first measurement is chance; this one is the reader's.
     curves.sort_by_key(|c| (c.at, c.direction == Direction::Read, c.caching == Caching::Direct));
@@ -132,8 +132,8 @@ impl Curve {
     }
 
     /// The unit in which the drive writes, where it shows.
-    pub fn unit(&self) -> Option<Unit> {
+    pub fn unit(&self) -> Option<WriteUnit> {
         let transfer = |p: &Point| (p.block as f64, p.seconds(), p.seconds() * p.error());
-        unit(&self.points.iter().map(transfer).collect::<Vec<_>>())
+        write_unit(&self.points.iter().map(transfer).collect::<Vec<_>>())
     }
 }

@@ -22,7 +22,7 @@ impl Experiment for Sizes {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["runs", "largest"]
+        &["runs", "largest", "resume"]
     }
 
     fn examples(&self) -> &'static [&'static str] {

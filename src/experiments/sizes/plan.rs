@@ -8,7 +8,7 @@ use super::super::{
     target_checks::{FILL, fits},
 };
 use crate::{
-    plan::{Measure, Plan, Rule, Step},
+    plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern},
 };
@@ -42,14 +42,14 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     for at in 0..ask.targets.len() {
-        steps.extend(target_steps(ask, at)?);
+        target_steps(&mut steps, ask, at)?;
     }
     Ok(ask.planned("sizes", steps))
 }
 
-fn target_steps(ask: &Ask, at: usize) -> Result<Vec<Step>, PlanError> {
+fn target_steps(steps: &mut Steps, ask: &Ask, at: usize) -> Result<(), PlanError> {
     let target = &ask.targets[at];
     let largest = ask.own.largest.unwrap_or(LARGEST);
     if !(SMALLEST..=16 * MIB).contains(&largest) {
@@ -60,12 +60,11 @@ fn target_steps(ask: &Ask, at: usize) -> Result<Vec<Step>, PlanError> {
         return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: largest });
     }
     let made = target.kind == Kind::Directory;
-    let mut steps = Vec::new();
     let reach = match target.size {
         _ if made => {
             fits(target, room)?;
-            steps.push(Step::Scratch { target: at, bytes: room });
-            steps.push(Step::Measure(fill(at, room, ask)));
+            steps.add(&[at], ScratchFile { bytes: room });
+            steps.add(&[at], fill(room, ask));
             room
         }
         size => size.unwrap_or(0),
@@ -88,17 +87,16 @@ fn target_steps(ask: &Ask, at: usize) -> Result<Vec<Step>, PlanError> {
             let measure = Measure {
                 label: (*label).to_owned(),
                 repetition,
-                targets: vec![at],
                 load: load(*direction, *caching, block, ask.seed),
                 rule: rule(*caching, block, room, share),
                 reach,
                 only_written: made && *direction == Direction::Read,
                 cold: *caching == Caching::Buffered,
             };
-            steps.push(Step::Measure(measure));
+            steps.add(&[at], measure);
         }
     }
-    Ok(steps)
+    Ok(())
 }
 
 /// Whether this size can be moved so: direct transfers are whole blocks of the drive.
@@ -130,12 +128,11 @@ fn load(direction: Direction, caching: Caching, block: u64, seed: u64) -> Load {
 }
 
 /// Writes the whole file once; its speed is recorded but is nobody's question.
-fn fill(at: usize, bytes: u64, ask: &Ask) -> Measure {
+fn fill(bytes: u64, ask: &Ask) -> Measure {
     let block = MIB.min(bytes);
     Measure {
         label: FILL.to_owned(),
         repetition: 1,
-        targets: vec![at],
         load: load(Direction::Write, Caching::BufferedFsync, block, ask.seed),
         rule: Rule::Fixed {
             bytes: bytes / block * block,

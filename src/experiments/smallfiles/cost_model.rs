@@ -1,9 +1,11 @@
 //! What a file costs and what a byte costs, on one target and one way.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    analyse::{Estimate, Fit, Row, repeat},
-    plan::{FileSet, Plan, Task},
-    record::TaskResult,
+    analyse::{CostFit, CostSample, Estimate, repeat},
+    plan::{FileSet, FileWork, Plan, StepId},
+    record::ActResult,
 };
 
 /// One way, writing or reading, on one target.
@@ -13,13 +15,13 @@ pub(super) struct Costs {
     /// What was measured of each set, in order of size.
     pub sets: Vec<Set>,
     /// Parts: the sync at the end (writing only), files, bytes.
-    fit: Option<Fit>,
+    fit: Option<CostFit>,
 }
 
 /// All repetitions of one set.
 pub(super) struct Set {
     pub set: FileSet,
-    pub runs: Vec<TaskResult>,
+    pub runs: Vec<ActResult>,
 }
 
 /// A prediction asked for, and how far it goes beyond what was measured.
@@ -42,34 +44,28 @@ impl Set {
 }
 
 impl Costs {
-    /// What a record's errands tell of one target; sets that were cut short count for nothing, as it isn't known what
+    /// What a record shows of files on one target; sets that were cut short count for nothing, as it isn't known what
     /// the rest would have taken.
-    pub fn of(plan: &Plan, errands: &[(usize, usize, TaskResult)], at: usize, write: bool) -> Self {
+    pub fn of(plan: &Plan, acts: &BTreeMap<(StepId, usize), ActResult>, at: usize, write: bool) -> Self {
         let mut sets: Vec<Set> = Vec::new();
-        for (step, errand) in plan.errands().filter(|(_, e)| e.target == at) {
-            let set = match errand.task {
-                Task::WriteFiles { set, .. } if write => set,
-                Task::ReadFiles { set, .. } if !write => set,
-                _ => continue,
-            };
-            let whole = |(s, t, took): &&(usize, usize, TaskResult)| {
-                (*s, *t) == (step, at) && !took.cut_short && took.files > 0 && took.seconds > 0.0
-            };
-            let Some((_, _, took)) = errands.iter().find(whole) else { continue };
+        for (step, files) in plan.files().filter(|(_, f)| write != (f.work == FileWork::Read)) {
+            let set = files.set;
+            let whole = |took: &&ActResult| !took.cut_short && took.files > 0 && took.seconds > 0.0;
+            let Some(took) = acts.get(&(step.id, at)).filter(whole) else { continue };
             match sets.iter_mut().find(|s| s.set == set) {
                 Some(same) => same.runs.push(took.clone()),
                 None => sets.push(Set { set, runs: vec![took.clone()] }),
             }
         }
         sets.sort_by_key(|s| s.set.size);
-        let row = |t: &TaskResult| Row {
+        let row = |t: &ActResult| CostSample {
             parts: parts(write, t.files as f64, t.bytes as f64),
             cost: t.seconds,
             error: t.seconds,
         };
-        let rows: Vec<Row> = sets.iter().flat_map(|s| &s.runs).map(row).collect();
+        let rows: Vec<CostSample> = sets.iter().flat_map(|s| &s.runs).map(row).collect();
         // Two sets would fit any two costs.
-        let fit = Fit::of_shares(&rows).filter(|_| sets.len() > 2);
+        let fit = CostFit::of_shares(&rows).filter(|_| sets.len() > 2);
         Self { at, write, sets, fit }
     }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::Estimate,
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit},
-    plan::{FileSet, Plan, Task},
+    plan::{FileSet, FileWork, Plan},
     record::{Event, Run},
     units::{Direction, count, decimal_bytes, duration, percent, rate, size},
 };
@@ -21,13 +21,13 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let run = Run::of(record);
     let mut findings = common::findings(&run, experiment);
     let Some(plan) = &run.plan else { return findings };
-    let asked = plan.errands().find_map(|(_, e)| match e.task {
-        Task::WriteFiles { predict, .. } => predict,
+    let asked = plan.files().find_map(|(_, files)| match files.work {
+        FileWork::Write { predict, .. } => predict,
         _ => None,
     });
     let set = asked.unwrap_or(EXAMPLE);
     for (at, target) in plan.targets.iter().enumerate() {
-        let both = [true, false].map(|write| Costs::of(plan, &run.tasks, at, write));
+        let both = [true, false].map(|write| Costs::of(plan, &run.acts, at, write));
         if both.iter().all(|c| c.sets.is_empty()) {
             continue;
         }

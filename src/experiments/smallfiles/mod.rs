@@ -22,7 +22,7 @@ impl Experiment for SmallFiles {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["runs", "files", "size"]
+        &["runs", "files", "size", "resume"]
     }
 
     fn examples(&self) -> &'static [&'static str] {

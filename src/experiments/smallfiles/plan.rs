@@ -8,7 +8,7 @@ use super::super::{
     target_checks::fits,
 };
 use crate::{
-    plan::{Errand, FileSet, Plan, Step, Task},
+    plan::{FileSet, FileWork, Files, Plan, Steps},
     target::Kind,
     units::{KIB, MIB},
 };
@@ -43,7 +43,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     };
     let runs = ask.own.runs.unwrap_or(RUNS);
     let seconds = ask.effort.max_seconds / (sets.len() as f64 * f64::from(runs) * 2.0);
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         fits(target, most)?;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed.wrapping_add(at as u64));
@@ -53,12 +53,8 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
             order.shuffle(&mut random);
             for set in order {
                 let seed = ask.seed.wrapping_add(u64::from(repetition));
-                let errand = |verb: &str, task| {
-                    let label = format!("{verb} {}", set.describe());
-                    Step::Errand(Errand { label, repetition, target: at, task })
-                };
-                steps.push(errand("write", Task::WriteFiles { set, seed, seconds, predict }));
-                steps.push(errand("read", Task::ReadFiles { set, seconds }));
+                steps.add(&[at], Files { set, work: FileWork::Write { seed, predict }, seconds });
+                steps.add(&[at], Files { set, work: FileWork::Read, seconds });
             }
         }
     }

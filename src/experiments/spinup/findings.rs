@@ -23,7 +23,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let several = plan.targets.len() > 1;
     let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
-        let woken = woken(&run.tasks, &groups, at, target);
+        let woken = woken(&run.acts, &groups, at, target);
         if woken.reads.is_empty() {
             continue;
         }

@@ -22,7 +22,7 @@ impl Experiment for Spinup {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["runs", "pause"]
+        &["runs", "pause", "resume"]
     }
 
     fn examples(&self) -> &'static [&'static str] {

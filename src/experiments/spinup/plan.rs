@@ -5,15 +5,13 @@ use super::super::{
     target_checks::reach,
 };
 use crate::{
-    plan::{Errand, Measure, Plan, Rule, Step, Task},
+    plan::{Measure, Plan, Rule, Standby, Steps},
     target::{Kind, Target},
     units::{Caching, Content, Direction, Load, MIB, Pattern},
 };
 
 /// Reads while the disk spins.
 pub(super) const SPINNING: &str = "read while spinning";
-/// Letting it fall asleep.
-pub(super) const STANDBY: &str = "standby";
 /// The read that wakes it.
 pub(super) const FIRST: &str = "first read";
 /// A copy while the disk spins.
@@ -40,24 +38,24 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let device = device(target)?;
         let read = READ.max(u64::from(target.direct_alignment));
         let small = Ask { block: read, ..ask.clone() };
         let whole = reach(target, &small, false)?;
         let copied = COPY_BYTES.min(ask.effort.max_bytes).min(whole) / MIB * MIB;
-        let one = One { at, ask, device, whole, read, copied };
+        let one = One { ask, device, whole, read, copied };
         let runs = ask.own.runs.unwrap_or(RUNS);
         for run in 1..=runs {
-            steps.push(one.random(SPINNING, run, READS));
-            steps.push(one.standby(run));
-            steps.push(one.random(FIRST, run, 1));
+            steps.add(&[at], one.random(SPINNING, run, READS));
+            steps.add(&[at], one.standby());
+            steps.add(&[at], one.random(FIRST, run, 1));
         }
         for run in (1..=runs).filter(|_| copied > 0) {
-            steps.push(one.copy(COPY, run));
-            steps.push(one.standby(runs + run));
-            steps.push(one.copy(COLD_COPY, run));
+            steps.add(&[at], one.copy(COPY, run));
+            steps.add(&[at], one.standby());
+            steps.add(&[at], one.copy(COLD_COPY, run));
         }
     }
     Ok(ask.planned("spinup", steps))
@@ -65,7 +63,6 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 
 /// The steps of one target.
 struct One<'a> {
-    at: usize,
     ask: &'a Ask,
     device: String,
     /// Bytes of it.
@@ -78,31 +75,23 @@ struct One<'a> {
 
 impl One<'_> {
     /// Reads at random places; each repetition has its own, so that the drive's cache holds none.
-    fn random(&self, label: &str, run: u32, reads: u64) -> Step {
+    fn random(&self, label: &str, run: u32, reads: u64) -> Measure {
         let seed =
             self.ask.seed.wrapping_mul(1000).wrapping_add(u64::from(2 * run)) + u64::from(label == FIRST);
         let rule = Rule::Fixed { bytes: reads * self.read, seconds: Some(READ_SECONDS) };
         self.measure(label, run, self.load(Pattern::Random, self.read, seed), rule, self.whole)
     }
 
-    fn copy(&self, label: &str, run: u32) -> Step {
+    fn copy(&self, label: &str, run: u32) -> Measure {
         let rule = Rule::Fixed { bytes: self.copied, seconds: Some(COPY_SECONDS) };
         self.measure(label, run, self.load(Pattern::Sequential, MIB, self.ask.seed), rule, self.copied)
     }
 
-    fn standby(&self, repetition: u32) -> Step {
+    fn standby(&self) -> Standby {
         let standbys = 2 * self.ask.own.runs.unwrap_or(RUNS);
         let patience = self.ask.effort.max_seconds / f64::from(standbys);
-        let patience = (patience - Task::SETTLE - READ_SECONDS - COPY_SECONDS).max(LEAST_PATIENCE);
-        Step::Errand(Errand {
-            label: STANDBY.to_owned(),
-            repetition,
-            target: self.at,
-            task: Task::Standby {
-                device: self.device.clone(),
-                patience: self.ask.own.pause.unwrap_or(patience),
-            },
-        })
+        let patience = (patience - Standby::SETTLE - READ_SECONDS - COPY_SECONDS).max(LEAST_PATIENCE);
+        Standby { device: self.device.clone(), patience: self.ask.own.pause.unwrap_or(patience) }
     }
 
     fn load(&self, pattern: Pattern, block: u64, seed: u64) -> Load {
@@ -118,17 +107,8 @@ impl One<'_> {
         }
     }
 
-    fn measure(&self, label: &str, repetition: u32, load: Load, rule: Rule, reach: u64) -> Step {
-        Step::Measure(Measure {
-            label: label.to_owned(),
-            repetition,
-            targets: vec![self.at],
-            load,
-            rule,
-            reach,
-            only_written: false,
-            cold: false,
-        })
+    fn measure(&self, label: &str, repetition: u32, load: Load, rule: Rule, reach: u64) -> Measure {
+        Measure { label: label.to_owned(), repetition, load, rule, reach, only_written: false, cold: false }
     }
 }
 

@@ -1,12 +1,15 @@
 //! What was seen of a disk that was to sleep and wake.
 
+use std::collections::BTreeMap;
+
 use super::{
     super::common::{Group, Summary},
     plan::{COLD_COPY, COPY, FIRST, SPINNING},
 };
 use crate::{
     analyse::{Estimate, repeat},
-    record::{StandbyResult, TaskResult},
+    plan::StepId,
+    record::{ActResult, StandbyResult},
     target::Target,
     units::{Ended, Percentile},
 };
@@ -54,7 +57,7 @@ impl Woken<'_> {
 
 /// What the loads and tasks on this target show.
 pub(super) fn woken<'a>(
-    tasks: &[(usize, usize, TaskResult)],
+    acts: &BTreeMap<(StepId, usize), ActResult>,
     groups: &[Group<'_>],
     at: usize,
     target: &'a Target,
@@ -71,12 +74,12 @@ pub(super) fn woken<'a>(
         let same = spinning.iter().find(|run| run.repetition == first.repetition)?;
         Some((first.seconds, typical(same)?))
     };
-    let naps = tasks.iter().filter(|(_, of, _)| *of == at);
+    let naps = acts.iter().filter(|((_, of), _)| *of == at);
     Woken {
         target,
         reads: runs(FIRST).iter().filter_map(pair).collect(),
         copies: seconds(COPY),
         cold: seconds(COLD_COPY),
-        naps: naps.filter_map(|(_, _, took)| Some((took.slept.clone()?, took.seconds))).collect(),
+        naps: naps.filter_map(|(_, result)| Some((result.slept.clone()?, result.seconds))).collect(),
     }
 }

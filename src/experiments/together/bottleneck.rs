@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     analyse::{
-        Estimate, compare, repeat,
-        sharing::{self, sharing},
+        Estimate,
+        ceiling_fit::{self, fit_ceilings},
+        compare, repeat,
     },
     findings::Limiter,
     units::{Percentile, capital, duration, percent, rate},
@@ -90,13 +91,13 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
         limits: Vec::new(),
         strain: Strain::of(&all.processors, group.members.len()),
     };
-    let trials: Vec<sharing::Trial> = group.sets.iter().map(|s| s.trial.clone()).collect();
+    let trials: Vec<ceiling_fit::Trial> = group.sets.iter().map(|s| s.trial.clone()).collect();
     let mut shared = shared.to_vec();
     if !shared.iter().any(|s| s.members == group.members) {
         shared.push(Shared { members: group.members.clone(), ..Shared::default() });
     }
     let candidates: Vec<Vec<usize>> = shared.iter().map(|s| s.members.clone()).collect();
-    let found = sharing(&trials, &candidates)?;
+    let found = fit_ceilings(&trials, &candidates)?;
     answer.limits =
         found.ceilings.iter().map(|c| answer.ceiling(c, &shared[c.group], found.misfit)).collect();
     answer.limits.sort_by_key(|limit| limit.members.first().copied());
@@ -138,7 +139,7 @@ impl Answer<'_> {
     }
 
     /// Which ceiling it is that was found.
-    fn ceiling(&self, found: &sharing::Shared, shared: &Shared, misfit: f64) -> Limit {
+    fn ceiling(&self, found: &ceiling_fit::FittedCeiling, shared: &Shared, misfit: f64) -> Limit {
         let all = shared.members == self.group.members;
         let (level, sign) = self.processors();
         let mut confidence = match found.margin {

@@ -26,7 +26,7 @@ impl Experiment for Together {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["rw", "bs", "iodepth", "rwmixread", "runs"]
+        &["rw", "bs", "iodepth", "rwmixread", "runs", "resume"]
     }
 
     fn examples(&self) -> &'static [&'static str] {

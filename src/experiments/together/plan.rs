@@ -5,7 +5,7 @@ use super::super::{
     target_checks::{FILL, aligned, reach},
 };
 use crate::{
-    plan::{Measure, Plan, Rule, Step},
+    plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
@@ -44,9 +44,12 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     let shares = most + if filled { FILL_LOADS } else { 0.0 };
     let seconds = (ask.effort.max_seconds / shares).min(SECONDS);
 
-    let mut steps: Vec<Step> = files.iter().map(|&target| Step::Scratch { target, bytes: reach }).collect();
+    let mut steps = Steps::default();
+    for &target in &files {
+        steps.add(&[target], ScratchFile { bytes: reach });
+    }
     if filled {
-        steps.push(Step::Measure(fill(ask, files, reach, seconds)));
+        steps.add(&files, fill(ask, reach, seconds));
     }
     for repetition in 1..=runs {
         for (name, load, sets) in &each {
@@ -55,17 +58,17 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
             for set in order {
                 let most = if load.writes() { WRITTEN } else { u64::MAX };
                 let bytes = (ask.effort.max_bytes.min(most) / load.block).max(1) * load.block;
-                steps.push(Step::Measure(Measure {
+                let measure = Measure {
                     label: label(*name, set, sets),
                     repetition,
-                    targets: set.clone(),
                     load: load.clone(),
                     rule: Rule::Fixed { bytes, seconds: Some(seconds) },
                     reach,
                     only_written: !load.writes()
                         && set.iter().any(|&t| ask.targets[t].kind == Kind::Directory),
                     cold: false,
-                }));
+                };
+                steps.add(set, measure);
             }
         }
     }
@@ -136,13 +139,12 @@ fn label(name: LoadName, set: &[usize], sets: &[Vec<usize>]) -> String {
     }
 }
 
-fn fill(ask: &Ask, targets: Vec<usize>, reach: u64, seconds: f64) -> Measure {
+fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
     let block = ask.block.max(MIB / ask.block * ask.block).min(reach);
     let bytes = reach.min(WRITTEN) / block * block;
     Measure {
         label: FILL.to_owned(),
         repetition: 1,
-        targets,
         load: Load { block, depth: 1, ..LoadName::Write.load(ask) },
         rule: Rule::Fixed { bytes, seconds: Some(seconds * FILL_LOADS) },
         reach: bytes,

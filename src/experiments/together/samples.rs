@@ -5,13 +5,13 @@ use super::super::{
     target_checks::FILL,
 };
 use crate::{
-    analyse::sharing::Trial,
+    analyse::ceiling_fit::Trial,
     conditions::Processors,
     findings::LoadKey,
     plan::{Measure, Plan},
     record::{Load, Run, Step, Windows},
     target::Target,
-    units::{Caching, Direction, Ended, Histogram, Outcome, Pattern, Place, Window},
+    units::{Caching, Direction, Ended, Histogram, Outcome, Pattern, Window, ZonePoint},
 };
 
 /// A load of fewer windows than this while all were at work tells nothing.
@@ -26,7 +26,7 @@ pub(super) struct Times {
 }
 
 impl Windows for Times {
-    fn window(&mut self, _: Option<Place>, window: &Window) {
+    fn window(&mut self, _: Option<ZonePoint>, window: &Window) {
         self.windows.push((window.from_ns, window.to_ns, window.bytes));
         self.latency.merge(&window.latency);
     }
@@ -57,33 +57,35 @@ pub(super) struct Set {
 /// What was measured, by load.
 pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for step in run.steps.values().filter(|step| step.measure.label != FILL && !step.loads.is_empty()) {
+    let begun = run.steps.iter().filter(|(_, step)| step.measure.label != FILL && !step.loads.is_empty());
+    for (&id, step) in begun {
         let m = &step.measure;
+        let targets: Vec<usize> = plan.step(id).iter().flat_map(|s| s.targets()).collect();
         let name = name(m);
         let at = groups.iter().position(|g| g.load.name == name).unwrap_or_else(|| {
-            let target = m.targets.first().and_then(|&at| plan.targets.get(at));
+            let target = targets.first().and_then(|&at| plan.targets.get(at));
             let load = target.map(|target| load_key(plan, target, step, &name)).unwrap_or_default();
             groups.push(Group { direction: m.load.direction, load, members: Vec::new(), sets: Vec::new() });
             groups.len() - 1
         });
         let group = &mut groups[at];
-        group.members.extend(m.targets.iter().filter(|t| !group.members.contains(t)).collect::<Vec<_>>());
+        group.members.extend(targets.iter().filter(|t| !group.members.contains(t)).collect::<Vec<_>>());
         group.members.sort_unstable();
-        let at = group.sets.iter().position(|s| s.trial.members == m.targets).unwrap_or_else(|| {
-            let trial = Trial { members: m.targets.clone(), runs: Vec::new() };
+        let at = group.sets.iter().position(|s| s.trial.members == targets).unwrap_or_else(|| {
+            let trial = Trial { members: targets.clone(), runs: Vec::new() };
             group.sets.push(Set {
                 trial,
-                latency: vec![Histogram::default(); m.targets.len()],
+                latency: vec![Histogram::default(); targets.len()],
                 ..Set::default()
             });
             group.sets.len() - 1
         });
         let set = &mut group.sets[at];
-        match speeds(step) {
+        match speeds(step, &targets) {
             Some(speeds) => {
                 set.trial.runs.push(speeds);
                 set.processors.extend(step.processors.clone());
-                for (latency, target) in set.latency.iter_mut().zip(&m.targets) {
+                for (latency, target) in set.latency.iter_mut().zip(&targets) {
                     if let Some(load) = step.loads.get(target) {
                         latency.merge(&load.kept.latency);
                     }
@@ -100,13 +102,12 @@ pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
 
 /// The speed of each target of a step, over the time in which all of them were at work; `None` where one failed, was
 /// stopped, or they hardly met.
-fn speeds(step: &Step<Times>) -> Option<Vec<f64>> {
-    let m = &step.measure;
-    let loads: Vec<&Load<Times>> = m.targets.iter().map(|t| step.loads.get(t)).collect::<Option<Vec<_>>>()?;
+fn speeds(step: &Step<Times>, targets: &[usize]) -> Option<Vec<f64>> {
+    let loads: Vec<&Load<Times>> = targets.iter().map(|t| step.loads.get(t)).collect::<Option<Vec<_>>>()?;
     if !loads.iter().all(|load| matches!(load.ended(), Some(Ended::Finished | Ended::Stopped))) {
         return None;
     }
-    let speeds: Vec<f64> = if m.load.caching == Caching::Direct {
+    let speeds: Vec<f64> = if step.measure.load.caching == Caching::Direct {
         let times: Vec<&Times> = loads.iter().map(|load| &load.kept).collect();
         let from = times.iter().filter_map(|t| Some(t.windows.first()?.0)).max()?;
         let to = times.iter().map(|t| t.windows.last().map_or(0, |w| w.1)).min()?;

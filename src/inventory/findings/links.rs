@@ -2,7 +2,7 @@
 
 use super::{Code, Finding};
 use crate::{
-    inventory::{Bus, BusKind, Drive, Inventory, ceilings::of_link},
+    inventory::{Bus, BusKind, Drive, Inventory, bus_ceilings::of_link},
     units::{count, listed},
 };
 

@@ -1,7 +1,7 @@
 //! Finds the buses between the processor and each drive or network port.
 
 use super::{
-    Bus, BusKind, Drive, Machine, NetworkPort, ceilings,
+    Bus, BusKind, Machine, bus_ceilings,
     link_speed::{pcie, usb_speed},
     sysfs_path::{is_pci, is_usb_port, numbered, usb_id},
     usb,
@@ -27,11 +27,8 @@ impl<'a> Topology<'a> {
         topology
     }
 
-    /// All buses, each with whether it can limit the devices on it.
-    pub(super) fn finish(mut self, drives: &[Drive], ports: &[NetworkPort]) -> Vec<Bus> {
-        for i in 0..self.buses.len() {
-            self.buses[i].limits = limits(&self.buses[i], &self.buses, drives, ports);
-        }
+    /// All buses, with what they carry.
+    pub(super) fn finish(self) -> Vec<Bus> {
         self.buses
     }
 
@@ -76,7 +73,7 @@ impl<'a> Topology<'a> {
     fn add(&mut self, id: &str, parent: &mut Option<String>, read: impl FnOnce(&Self) -> Bus) {
         if !self.buses.iter().any(|bus| bus.id == id) {
             let bus = Bus { id: id.to_owned(), parent: parent.clone(), ..read(self) };
-            let ceiling = ceilings::of(&bus, self.machine);
+            let ceiling = bus_ceilings::of(&bus, self.machine);
             self.buses.push(Bus { ceiling, ..bus });
         }
         *parent = Some(id.to_owned());
@@ -153,39 +150,4 @@ fn chip(root: &Sysroot, dir: &str) -> Option<String> {
         ("0x1de4", "0x0001") => Some("RP1".to_owned()),
         _ => None,
     }
-}
-
-/// Whether the devices on a bus can together exceed its speed. A single device shares it with none.
-fn limits(bus: &Bus, buses: &[Bus], drives: &[Drive], ports: &[NetworkPort]) -> Option<bool> {
-    let speeds = link_speeds(&bus.id, buses, drives, ports, 0);
-    if speeds.len() < 2 {
-        return Some(false);
-    }
-    let ceiling = bus.ceiling.as_ref()?.theory;
-    let known: f64 = speeds.iter().flatten().sum();
-    if known > ceiling { Some(true) } else { speeds.iter().all(Option::is_some).then_some(false) }
-}
-
-/// Link speed of each device on a bus, MB/s: drives and network ports; a USB root hub counts once.
-fn link_speeds(
-    id: &str,
-    buses: &[Bus],
-    drives: &[Drive],
-    ports: &[NetworkPort],
-    depth: usize,
-) -> Vec<Option<f64>> {
-    let on = |upstream: &Option<String>| upstream.as_deref() == Some(id);
-    let mut speeds = Vec::new();
-    for child in buses.iter().filter(|child| on(&child.parent) && depth < buses.len()) {
-        match child.kind {
-            BusKind::Usb => speeds.push(child.ceiling.as_ref().map(|ceiling| ceiling.theory)),
-            _ => speeds.extend(link_speeds(&child.id, buses, drives, ports, depth + 1)),
-        }
-    }
-    speeds.extend(
-        drives.iter().filter(|drive| on(&drive.upstream)).map(|d| d.link_mbps.map(ceilings::of_link)),
-    );
-    let connected = ports.iter().filter(|port| on(&port.upstream) && port.connected != Some(false));
-    speeds.extend(connected.map(|port| port.mbps.map(|mbps| mbps / 8.0)));
-    speeds
 }

@@ -1,12 +1,14 @@
 //! Brings a drive to sleep: by command, else by leaving it alone until its own timer ends.
 
-use super::RunError;
+use super::{Execution, RunError, Troubles};
 use crate::{
-    plan::Task,
-    record::StandbyResult,
+    conditions::Snapshot,
+    plan::{Standby, Step},
+    record::{ActResult, StandbyResult},
+    target::Target,
     tools::{
         Output, Query, Runner,
-        hdparm::{accepted, denied, parse_power, power, standby},
+        hdparm::{self, accepted, denied, parse_power, power},
     },
     units::Power,
 };
@@ -15,12 +17,45 @@ use crate::{
 /// anew when they are asked whether they sleep.
 const FIRST: f64 = 5.0;
 
+/// Sends a target's drive to standby, and looks who else moved something on it meanwhile.
+pub(super) fn perform(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    standby: &Standby,
+) -> Result<Troubles, RunError> {
+    let ctx = &mut *run.ctx;
+    ctx.watcher.begins(step);
+    let store = ctx.store.to_str().and_then(|path| Target::resolve(ctx.inventory, path).ok());
+    for target in step.targets() {
+        let drives = &run.plan.targets[target].drives;
+        let same = |name: &str| drives.iter().any(|drive| drive.name == name);
+        if store.iter().flat_map(|store| &store.drives).any(|drive| same(&drive.name)) {
+            return Err(RunError::StoreWakes(standby.device.clone()));
+        }
+        let world = &*run.ctx.world;
+        let since = world.seconds();
+        let before = Snapshot::take(world.sysroot(), drives);
+        let slept = send(&standby.device, standby.patience, world.runner(), &mut |seconds| {
+            world.wait(seconds, run.ctx.cancel);
+            !run.ctx.cancel.is_set()
+        })?;
+        let after = Snapshot::take(world.sysroot(), drives);
+        let moved = drives.iter().filter_map(|drive| before.between(&after, &drive.name));
+        let others = moved.map(|did| did.read + did.written).sum();
+        let seconds = world.seconds() - since;
+        let cut_short = run.ctx.cancel.is_set();
+        let slept = Some(StandbyResult { others, ..slept });
+        run.emit_act(step.id, Some(target), ActResult { seconds, cut_short, slept, ..ActResult::default() })?;
+    }
+    Ok(Troubles::new())
+}
+
 /// Sends the drive at `device` to sleep; where it refuses, waits up to `patience` s for its own timer. `rest` lets
 /// time go by and says whether to go on.
 ///
 /// # Errors
 /// Where hdparm isn't there, or only root may.
-pub(super) fn send(
+fn send(
     device: &str,
     patience: f64,
     runner: &dyn Runner,
@@ -37,9 +72,9 @@ pub(super) fn send(
     };
     // It has just been read: one that claims to sleep now isn't believed later.
     let believed = parse_power(&ask(&mut slept, power(device))?) == Power::Awake;
-    slept.told = accepted(&ask(&mut slept, standby(device))?);
+    slept.told = accepted(&ask(&mut slept, hdparm::standby(device))?);
     if slept.told {
-        let go_on = rest(Task::SETTLE);
+        let go_on = rest(Standby::SETTLE);
         slept.power = parse_power(&ask(&mut slept, power(device))?);
         if !believed {
             slept.power = Power::Unknown;
@@ -154,7 +189,7 @@ mod tests {
     #[test]
     fn a_disk_that_obeys_is_given_time_to_come_to_rest() {
         let (slept, seconds) = Disk { obeys: true, ..Disk::default() }.sleep(180.0);
-        assert_eq!((slept.told, slept.power, seconds), (true, Power::Standby, Task::SETTLE));
+        assert_eq!((slept.told, slept.power, seconds), (true, Power::Standby, Standby::SETTLE));
         insta::assert_snapshot!(slept.asked.join("
 "), @r"
         hdparm -C /dev/sda: drive state is:  active/idle
@@ -179,7 +214,7 @@ mod tests {
         let (slept, seconds) = bridge().sleep(20.0);
         assert_eq!((slept.told, slept.power, seconds), (false, Power::Unknown, 20.0));
         let (slept, seconds) = Disk { obeys: true, ..bridge() }.sleep(20.0);
-        assert_eq!((slept.told, slept.power, seconds), (true, Power::Unknown, Task::SETTLE));
+        assert_eq!((slept.told, slept.power, seconds), (true, Power::Unknown, Standby::SETTLE));
     }
 
     #[test]

@@ -17,16 +17,16 @@ pub struct Trial {
 
 /// What the trials show.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sharing {
+pub struct SharedCeilings {
     /// The ceilings that explain what was lost; none where the drives are the limit.
-    pub ceilings: Vec<Shared>,
+    pub ceilings: Vec<FittedCeiling>,
     /// What is left unexplained: chi-square per number that was measured; 1 and less is noise.
     pub misfit: f64,
 }
 
 /// A ceiling of a group.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shared {
+pub struct FittedCeiling {
     /// Position in the groups that were asked about.
     pub group: usize,
     /// How much passes, bytes per second.
@@ -54,7 +54,7 @@ const UNKNOWN: f64 = 0.05;
 
 /// Finds the ceilings among `groups` of drives, each given as the drives in it. `None` where a drive was not measured
 /// alone or nothing at the same time.
-pub fn sharing(trials: &[Trial], groups: &[Vec<usize>]) -> Option<Sharing> {
+pub fn fit_ceilings(trials: &[Trial], groups: &[Vec<usize>]) -> Option<SharedCeilings> {
     let data = Data::new(trials)?;
     let groups = lossy(&data, groups);
     let scored: Vec<(Vec<usize>, Vec<f64>, f64)> = (0..1usize << groups.len())
@@ -72,7 +72,7 @@ pub fn sharing(trials: &[Trial], groups: &[Vec<usize>]) -> Option<Sharing> {
         let without = scored.iter().filter(|(others, ..)| !others.contains(g)).map(|(.., score)| *score);
         let (reached, others_free, error) = data.evidence(&members, values, at);
         let value = values[at];
-        Shared {
+        FittedCeiling {
             group: groups[*g].0,
             ceiling: Estimate {
                 value,
@@ -87,7 +87,7 @@ pub fn sharing(trials: &[Trial], groups: &[Vec<usize>]) -> Option<Sharing> {
         }
     });
     let chi2 = score - WORTH * chosen.len() as f64;
-    Some(Sharing { ceilings: ceilings.collect(), misfit: chi2 / data.count() as f64 })
+    Some(SharedCeilings { ceilings: ceilings.collect(), misfit: chi2 / data.count() as f64 })
 }
 
 /// Groups that lost something in a trial, with their positions; those that lost most where there are many.
@@ -114,7 +114,7 @@ struct Data<'a> {
     repeated: Vec<f64>,
     /// How far repetitions of each lie apart, as a share.
     spread: Vec<f64>,
-    /// What that rests on.
+    /// Degrees of freedom of `spread`.
     degrees: usize,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Data<'a> {
         }
         let (squares, degrees) = own.iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         let common = if degrees > 0.0 { squares / degrees } else { UNKNOWN * UNKNOWN };
-        // A drive's own spread rests on few runs: what all have in common weighs in like as many more.
+        // A drive's own spread comes from few runs, so it is pooled with the common spread, weighted like `PRIOR` runs.
         let spread = own.iter().map(|(squares, n)| ((squares + PRIOR * common) / (n + PRIOR)).sqrt());
         let spread = spread.collect();
         Some(Self { trials: several, alone, repeated, spread, degrees: degrees as usize })
@@ -298,7 +298,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// How many runs what all drives have in common is worth.
+/// Weight of the common spread of all drives, in runs.
 const PRIOR: f64 = 4.0;
 /// Rounds in which each ceiling is fitted while the others stand; they hardly move after two.
 const ROUNDS: usize = 3;
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn drives_that_reach_their_sum_have_no_ceiling() {
         let trials = [alone(&[7.0, 6.6]), vec![trial(&[0, 1], &[6.95, 6.58])]].concat();
-        let found = sharing(&trials, &[vec![0, 1]]).expect("an answer");
+        let found = fit_ceilings(&trials, &[vec![0, 1]]).expect("an answer");
         assert!(found.ceilings.is_empty() && found.misfit < 1.0, "{found:?}");
     }
 
@@ -359,13 +359,13 @@ mod tests {
         ]
         .concat();
         let groups = [vec![0, 1, 2, 3], vec![0, 1], vec![2, 3]];
-        let found = sharing(&trials, &groups).expect("an answer");
+        let found = fit_ceilings(&trials, &groups).expect("an answer");
         let named: Vec<(usize, f64)> =
             found.ceilings.iter().map(|c| (c.group, (c.ceiling.value / 1e4).round() / 100.0)).collect();
         assert_eq!(named, [(1, 9.0), (2, 12.0)], "{found:?}");
         assert!(found.ceilings.iter().all(|c| c.margin > 50.0 && c.reached == 2), "{found:?}");
         // Without what both alone show, a common ceiling could explain the same.
-        let found = sharing(&[&trials[..4], &trials[7..]].concat(), &groups).expect("an answer");
+        let found = fit_ceilings(&[&trials[..4], &trials[7..]].concat(), &groups).expect("an answer");
         assert!(found.ceilings.iter().all(|c| c.margin < 10.0), "{found:?}");
     }
 
@@ -380,7 +380,7 @@ mod tests {
             ],
         ]
         .concat();
-        let found = sharing(&trials, &[vec![0, 1, 2], vec![0, 1]]).expect("an answer");
+        let found = fit_ceilings(&trials, &[vec![0, 1, 2], vec![0, 1]]).expect("an answer");
         let [one] = &found.ceilings[..] else { panic!("{found:?}") };
         assert!((one.group, one.others_free) == (1, true) && one.margin > 50.0, "{one:?}");
         assert!(
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn a_slow_drive_keeps_its_speed_below_a_ceiling() {
         let trials = [alone(&[20.0, 3.0]), vec![trial(&[0, 1], &[12.0, 3.0])]].concat();
-        let found = sharing(&trials, &[vec![0, 1]]).expect("an answer");
+        let found = fit_ceilings(&trials, &[vec![0, 1]]).expect("an answer");
         assert!(
             (found.ceilings[0].ceiling.value / 15e6 - 1.0).abs() < 0.01 && found.misfit < 1.0,
             "{found:?}"
@@ -400,17 +400,17 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_no_answer() {
-        assert_eq!(sharing(&[], &[]), None);
-        assert_eq!(sharing(&alone(&[1.0, 1.0]), &[vec![0, 1]]), None);
-        assert_eq!(sharing(&[trial(&[0], &[1.0]), trial(&[0, 1], &[1.0, 1.0])], &[vec![0, 1]]), None);
+    fn too_few_trials_give_no_ceilings() {
+        assert_eq!(fit_ceilings(&[], &[]), None);
+        assert_eq!(fit_ceilings(&alone(&[1.0, 1.0]), &[vec![0, 1]]), None);
+        assert_eq!(fit_ceilings(&[trial(&[0], &[1.0]), trial(&[0, 1], &[1.0, 1.0])], &[vec![0, 1]]), None);
         // What was not repeated has no interval.
         let once = |members: &[usize], speeds: &[f64]| Trial {
             members: members.to_vec(),
             runs: vec![speeds.to_vec()],
         };
         let trials = [once(&[0], &[8e6]), once(&[1], &[8e6]), once(&[0, 1], &[4e6, 4e6])];
-        let found = sharing(&trials, &[vec![0, 1]]).expect("an answer");
+        let found = fit_ceilings(&trials, &[vec![0, 1]]).expect("an answer");
         assert_eq!(found.ceilings[0].ceiling.high, f64::INFINITY);
     }
 }

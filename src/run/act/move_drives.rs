@@ -1,23 +1,19 @@
 //! Drives come to their bays by hand: says what is to be moved, and sees when it was.
 
-use std::{
-    io,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{io, path::Path};
 
 use serde::Serialize;
 
-use super::{RunContext, RunError, now, open_targets::Files};
+use super::{Execution, RunError};
 use crate::{
     inventory::{Drive, Inventory, Mount},
-    plan::{Arrange, Plan},
-    record::Event,
+    plan::{MoveDrives, Plan, StepId},
+    record::ActResult,
     target::{NotFound, Target},
 };
 
-/// How often it is looked where drives are.
-const GLANCE: Duration = Duration::from_millis(250);
+/// How often it is looked where drives are, s.
+const GLANCE: f64 = 0.25;
 
 /// What is still to be done by hand before the plan goes on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -97,74 +93,81 @@ pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), R
 }
 
 /// Waits until all drives are where they should be, and brings the plan's targets up to date. `step` is given where it
-/// is the plan's step to have them moved: then files are closed before, and the record is told after. False where it was
+/// is the plan's step to have them moved: then files are closed before, and it is recorded after. False where it was
 /// cancelled.
 ///
 /// # Errors
 /// Where the record can't be written on.
-pub(super) fn settle(
-    (planned, plan): (&Plan, &mut Plan),
-    arrange: &Arrange,
-    step: Option<usize>,
-    files: &mut Files,
-    setting: &mut RunContext<'_>,
+pub(in crate::run) fn settle(
+    run: &mut Execution<'_, '_>,
+    arrange: &MoveDrives,
+    step: Option<StepId>,
 ) -> io::Result<bool> {
-    let since = Instant::now();
+    let since = run.ctx.world.seconds();
     let mut said = None;
     let mut seen: Option<Vec<Target>> = None;
     if step.is_some() {
-        close(plan, files, setting)?;
+        close(run)?;
     }
     loop {
-        let inventory = Inventory::read(setting.sysroot);
-        let (wanted, targets) = look(planned, plan, arrange, &inventory);
+        let inventory = run.ctx.world.inventory();
+        let (wanted, targets) =
+            look(run.planned, &run.plan, arrange, &inventory, &|was| run.ctx.world.find(was, &inventory));
         // After a move the same must be seen twice: drives appear before they are ready.
         let calm = said.is_none() || seen.as_ref() == Some(&targets);
         if wanted.moves.is_empty() && wanted.waits.is_empty() && calm {
-            if targets.iter().zip(&plan.targets).any(|(now, was)| now.path != was.path) && step.is_none() {
-                close(plan, files, setting)?;
+            if targets.iter().zip(&run.plan.targets).any(|(now, was)| now.path != was.path) && step.is_none()
+            {
+                close(run)?;
             }
-            plan.targets = targets;
+            run.plan.targets = targets;
             break;
         }
         seen = Some(targets);
-        if setting.cancel.is_set() {
+        if run.ctx.cancel.is_set() {
             return Ok(false);
         }
         if said.as_ref() != Some(&wanted) {
-            setting.watcher.arrange(&wanted);
+            run.ctx.watcher.arrange(&wanted);
             said = Some(wanted);
         }
-        std::thread::sleep(GLANCE);
+        run.ctx.world.wait(GLANCE, run.ctx.cancel);
     }
     if let Some(step) = step {
-        let drives = plan.targets.iter().flat_map(|t| t.drives.first()).cloned().collect();
-        let event = Event::Arranged { step, at: now(), drives, seconds: since.elapsed().as_secs_f64() };
-        setting.emit(event)?;
-        setting.writer.sync()?;
+        let drives = run.plan.targets.iter().flat_map(|t| t.drives.first()).cloned().collect();
+        let seconds = run.ctx.world.seconds() - since;
+        run.emit_act(step, None, ActResult { seconds, drives, ..ActResult::default() })?;
+        run.ctx.log.sync()?;
     }
     Ok(true)
 }
 
-/// Closes all files; what can't be removed is told in the record.
-fn close(plan: &Plan, files: &mut Files, setting: &mut RunContext<'_>) -> io::Result<()> {
-    for at in 0..plan.targets.len() {
-        if let Err(e) = files.close(at) {
-            setting.emit(Event::Note { target: Some(at), text: format!("{e}.") })?;
+/// Closes all files; what can't be removed is noted in the record.
+fn close(run: &mut Execution<'_, '_>) -> io::Result<()> {
+    run.readable.clear();
+    for at in 0..run.plan.targets.len() {
+        if let Err(e) = run.ctx.world.close(at) {
+            run.note(Some(at), format!("{e}."))?;
         }
     }
     Ok(())
 }
 
 /// What is still to be done, and the targets as far as they are where they should be.
-fn look(planned: &Plan, plan: &Plan, arrange: &Arrange, inventory: &Inventory) -> (Wanted, Vec<Target>) {
+fn look(
+    planned: &Plan,
+    plan: &Plan,
+    arrange: &MoveDrives,
+    inventory: &Inventory,
+    find: &dyn Fn(&Target) -> Result<Target, NotFound>,
+) -> (Wanted, Vec<Target>) {
     let mut wanted = Wanted { number: arrange.number, ..Wanted::default() };
     let mut targets = Vec::new();
     for (target, (was, bay)) in plan.targets.iter().zip(&arrange.bays).enumerate() {
         let Some(drive) = was.drives.first() else { continue };
         let now = inventory.drive(&drive.identity());
         if now.is_some_and(|d| d.full_bay() == *bay) {
-            match was.relocate(inventory) {
+            match find(was) {
                 Ok(now) => targets.push(now),
                 // Between two looks at it.
                 Err(NotFound::Drive(_)) => {}
@@ -192,7 +195,7 @@ fn look(planned: &Plan, plan: &Plan, arrange: &Arrange, inventory: &Inventory) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{inventory::fixtures, plan::Step, target::Kind};
+    use crate::{inventory::fixtures, plan::Steps, target::Kind};
 
     /// Two sticks of the Pi that are to change places, and the first mounted.
     fn plan(inventory: &Inventory) -> Plan {
@@ -206,13 +209,14 @@ mod tests {
         };
         let targets = vec![target("sda"), target("sdc")];
         let mut bays: Vec<String> = targets.iter().map(|t| t.drives[0].full_bay()).collect();
-        let first = Step::Arrange(Arrange { number: 1, bays: bays.clone() });
+        let mut steps = Steps::default();
+        steps.add(&[0, 1], MoveDrives { number: 1, bays: bays.clone() });
         bays.reverse();
-        let steps = vec![first, Step::Arrange(Arrange { number: 2, bays })];
-        Plan { experiment: "bays".to_owned(), protocol: None, engine: None, targets, steps }
+        steps.add(&[0, 1], MoveDrives { number: 2, bays });
+        Plan { experiment: "bays".to_owned(), protocol: None, engine: None, targets, steps: steps.into() }
     }
 
-    fn second(plan: &Plan) -> &Arrange {
+    fn second(plan: &Plan) -> &MoveDrives {
         plan.arrangements().nth(1).expect("two").1
     }
 
@@ -221,7 +225,7 @@ mod tests {
         let mut inventory = fixtures::pi_zero().inventory();
         let plan = plan(&inventory);
         let said = |inventory: &Inventory| {
-            let (wanted, _) = look(&plan, &plan, second(&plan), inventory);
+            let (wanted, _) = look(&plan, &plan, second(&plan), inventory, &|was| was.relocate(inventory));
             let moves: Vec<String> = wanted.moves.iter().map(Move::describe).collect();
             moves.join("\n")
         };
@@ -240,7 +244,7 @@ mod tests {
         all.push(said(&inventory));
         let last = at(&inventory, "sdq");
         inventory.drives[last].bay = free;
-        let wanted = look(&plan, &plan, second(&plan), &inventory).0;
+        let wanted = look(&plan, &plan, second(&plan), &inventory, &|was| was.relocate(&inventory)).0;
         assert_eq!(wanted.moves, []);
         insta::assert_snapshot!(all.join("\n--\n"));
     }

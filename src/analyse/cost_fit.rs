@@ -7,7 +7,7 @@ use super::{Estimate, interval::student};
 
 /// What was seen once.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct CostSample {
     /// How much there was of each part, such as 1 transfer and 4096 bytes.
     pub parts: Vec<f64>,
     /// What it took, above 0.
@@ -18,7 +18,7 @@ pub struct Row {
 
 /// The cost of each part.
 #[derive(Debug, Clone)]
-pub struct Fit {
+pub struct CostFit {
     costs: Vec<f64>,
     /// How the costs vary together, with the scatter of the rows in it.
     covariance: Vec<Vec<f64>>,
@@ -27,11 +27,11 @@ pub struct Fit {
     squares: f64,
 }
 
-impl Fit {
+impl CostFit {
     /// Fits the rows; `None` of fewer rows than parts and one, or where they don't tell the parts from each other.
-    pub fn new(rows: &[Row]) -> Option<Self> {
+    pub fn new(rows: &[CostSample]) -> Option<Self> {
         let parts = rows.first()?.parts.len();
-        let sound = |r: &Row| r.parts.len() == parts && r.cost.is_finite() && r.error > 0.0;
+        let sound = |r: &CostSample| r.parts.len() == parts && r.cost.is_finite() && r.error > 0.0;
         if !rows.iter().all(sound) {
             return None;
         }
@@ -52,8 +52,9 @@ impl Fit {
     }
 
     /// Fits rows that scatter by the same share of their cost, whatever their `error` says.
-    pub fn of_shares(rows: &[Row]) -> Option<Self> {
-        let mut rows: Vec<Row> = rows.iter().map(|r| Row { error: r.cost, ..r.clone() }).collect();
+    pub fn of_shares(rows: &[CostSample]) -> Option<Self> {
+        let mut rows: Vec<CostSample> =
+            rows.iter().map(|r| CostSample { error: r.cost, ..r.clone() }).collect();
         // A row's own cost is a biased weight, as low ones would count more: the fit's is used instead.
         for _ in 0..3 {
             let fit = Self::new(&rows)?;
@@ -62,12 +63,12 @@ impl Fit {
         Self::new(&rows)
     }
 
-    fn of(rows: &[Row], kept: &[usize], parts: usize) -> Option<Self> {
+    fn of(rows: &[CostSample], kept: &[usize], parts: usize) -> Option<Self> {
         let degrees = rows.len().checked_sub(kept.len()).filter(|d| *d > 0)?;
         // Parts of very different size, such as transfers and bytes, are brought to the same one.
         let size = |&p: &usize| rows.iter().map(|r| (r.parts[p] / r.error).abs()).fold(0.0, f64::max);
         let sizes: Vec<f64> = kept.iter().map(size).collect();
-        let scaled = |r: &Row| -> Vec<f64> {
+        let scaled = |r: &CostSample| -> Vec<f64> {
             kept.iter().zip(&sizes).map(|(&p, size)| r.parts[p] / r.error / size).collect()
         };
         let n = kept.len();
@@ -83,7 +84,7 @@ impl Fit {
         let inverse = inverse(normal)?;
         let solution: Vec<f64> =
             inverse.iter().map(|line| line.iter().zip(&right).map(|(a, b)| a * b).sum()).collect();
-        let left = |row: &Row| {
+        let left = |row: &CostSample| {
             let fitted: f64 = scaled(row).iter().zip(&solution).map(|(a, b)| a * b).sum();
             (row.cost / row.error - fitted).powi(2)
         };
@@ -197,16 +198,16 @@ mod tests {
 
     use super::*;
 
-    fn row(parts: &[f64], cost: f64, error: f64) -> Row {
-        Row { parts: parts.to_vec(), cost, error }
+    fn row(parts: &[f64], cost: f64, error: f64) -> CostSample {
+        CostSample { parts: parts.to_vec(), cost, error }
     }
 
     #[test]
-    fn a_line_as_the_textbooks_fit_it() {
+    fn a_fitted_line_matches_the_textbook() {
         // R: x <- 1:4; y <- c(2.1, 3.9, 6.2, 7.8); confint(lm(y ~ x)): slope 1.94 ± 0.390, intercept 0.15 (below 0)
-        let rows: Vec<Row> =
+        let rows: Vec<CostSample> =
             [2.1, 3.9, 6.2, 7.8].iter().zip(1..).map(|(y, x)| row(&[1.0, f64::from(x)], *y, 1.0)).collect();
-        let fit = Fit::new(&rows).expect("fits");
+        let fit = CostFit::new(&rows).expect("fits");
         let slope = fit.cost(1);
         assert!(
             (slope.value - 1.94).abs() < 1e-9 && (slope.high - slope.value - 0.38961).abs() < 1e-4,
@@ -214,15 +215,15 @@ mod tests {
         );
         assert!((fit.cost(0).value - 0.15).abs() < 1e-9 && fit.cost(0).low == 0.0);
         assert!((fit.at(&[1.0, 10.0]) - 19.55).abs() < 1e-9);
-        assert!(Fit::new(&rows[..2]).is_none(), "nothing left to judge it by");
-        assert!(Fit::new(&vec![row(&[1.0, 2.0], 3.0, 1.0); 5]).is_none(), "parts that never differ");
+        assert!(CostFit::new(&rows[..2]).is_none(), "nothing left to judge it by");
+        assert!(CostFit::new(&vec![row(&[1.0, 2.0], 3.0, 1.0); 5]).is_none(), "parts that never differ");
     }
 
     #[test]
-    fn nothing_costs_less_than_nothing() {
-        let rows: Vec<Row> =
+    fn fitted_costs_are_not_negative() {
+        let rows: Vec<CostSample> =
             (1..6).map(|x| row(&[1.0, f64::from(x)], f64::from(x) * 2.0 - 0.5, 0.1)).collect();
-        let fit = Fit::new(&rows).expect("fits");
+        let fit = CostFit::new(&rows).expect("fits");
         assert_eq!((fit.cost(0).value, fit.cost(0).low), (0.0, 0.0));
         assert!(fit.cost(1).value > 1.8 && fit.rate(1).value < 0.56);
         assert_eq!((fit.ratio(0, 1).value, fit.ratio(0, 1).high), (0.0, f64::INFINITY));
@@ -230,19 +231,19 @@ mod tests {
 
     /// 2,000 measurements of a known truth: a file costs 3 ms, bytes pass at 20 MB/s, sync 50 ms, all to within 5 %.
     #[test]
-    fn intervals_hold_the_truth_as_often_as_they_say() {
+    fn fitted_costs_have_the_stated_coverage() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
         let sets = [(512.0, 2.1e6), (256.0, 1.05e6), (128.0, 8.4e6), (16.0, 16.8e6), (1.0, 33.6e6)];
         let truth = |files: f64, bytes: f64| 0.05 + files * 3e-3 + bytes / 20e6;
         let (mut rate, mut each, mut mix, mut near) = (0, 0, 0, 0);
         for _ in 0..2000 {
             let mut noisy = |t: f64| t * (1.0 + 0.05 * random.sample::<f64, _>(StandardNormal));
-            let rows: Vec<Row> = (0..15)
+            let rows: Vec<CostSample> = (0..15)
                 .map(|i| sets[i % 5])
                 .map(|(files, bytes)| (files, bytes, noisy(truth(files, bytes))))
                 .map(|(files, bytes, took)| row(&[1.0, files, bytes], took, took))
                 .collect();
-            let fit = Fit::of_shares(&rows).expect("fits");
+            let fit = CostFit::of_shares(&rows).expect("fits");
             let holds = |e: &Estimate, x: f64| e.low <= x && x <= e.high;
             each += usize::from(holds(&fit.cost(1), 3e-3));
             rate += usize::from(holds(&fit.rate(2), 20e6));

@@ -1,0 +1,45 @@
+//! Which buses limit: whether what hangs on them can together ask for more than they carry.
+
+use super::{Bus, BusKind, Drive, NetworkPort, bus_ceilings};
+
+/// Fills in for each bus whether it limits what hangs on it.
+pub(super) fn mark(buses: &mut [Bus], drives: &[Drive], ports: &[NetworkPort]) {
+    for i in 0..buses.len() {
+        buses[i].limits = limits(&buses[i], buses, drives, ports);
+    }
+}
+
+/// Whether the devices on a bus can together exceed its speed. A single device shares it with none.
+fn limits(bus: &Bus, buses: &[Bus], drives: &[Drive], ports: &[NetworkPort]) -> Option<bool> {
+    let speeds = link_speeds(&bus.id, buses, drives, ports, 0);
+    if speeds.len() < 2 {
+        return Some(false);
+    }
+    let ceiling = bus.ceiling.as_ref()?.theory;
+    let known: f64 = speeds.iter().flatten().sum();
+    if known > ceiling { Some(true) } else { speeds.iter().all(Option::is_some).then_some(false) }
+}
+
+/// Link speed of each device on a bus, MB/s: drives and network ports; a USB root hub counts once.
+fn link_speeds(
+    id: &str,
+    buses: &[Bus],
+    drives: &[Drive],
+    ports: &[NetworkPort],
+    depth: usize,
+) -> Vec<Option<f64>> {
+    let on = |upstream: &Option<String>| upstream.as_deref() == Some(id);
+    let mut speeds = Vec::new();
+    for child in buses.iter().filter(|child| on(&child.parent) && depth < buses.len()) {
+        match child.kind {
+            BusKind::Usb => speeds.push(child.ceiling.as_ref().map(|ceiling| ceiling.theory)),
+            _ => speeds.extend(link_speeds(&child.id, buses, drives, ports, depth + 1)),
+        }
+    }
+    speeds.extend(
+        drives.iter().filter(|drive| on(&drive.upstream)).map(|d| d.link_mbps.map(bus_ceilings::of_link)),
+    );
+    let connected = ports.iter().filter(|port| on(&port.upstream) && port.connected != Some(false));
+    speeds.extend(connected.map(|port| port.mbps.map(|mbps| mbps / 8.0)));
+    speeds
+}

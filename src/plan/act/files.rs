@@ -1,0 +1,84 @@
+//! Write files into a directory of our own, or read them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Changes, Cost, Kind};
+use crate::units::{count, size};
+
+/// Files that are written or read, timed as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Files {
+    /// How many, and of which size.
+    pub set: FileSet,
+    /// What is done with them.
+    pub work: FileWork,
+    /// Most seconds, but for what syncing at the end takes.
+    pub seconds: f64,
+}
+
+/// What is done with files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileWork {
+    /// Write them and sync the filesystem; files that were there before are removed first.
+    Write {
+        /// Seeds their content.
+        seed: u64,
+        /// What is to be predicted from this and others like it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        predict: Option<FileSet>,
+    },
+    /// Read the files of the step before, dropped from the page cache.
+    Read,
+}
+
+/// Files of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileSet {
+    /// How many.
+    pub files: u64,
+    /// How large each is, bytes.
+    pub size: u64,
+}
+
+impl FileSet {
+    /// All of them together, bytes.
+    pub fn bytes(&self) -> u64 {
+        self.files.saturating_mul(self.size)
+    }
+
+    /// The set in words, such as `512 files of 4 KiB`.
+    pub fn describe(&self) -> String {
+        format!("{} of {}", count(self.files, "file"), size(self.size))
+    }
+}
+
+impl Kind for Files {
+    fn label(&self) -> String {
+        let verb = if self.work == FileWork::Read { "read" } else { "write" };
+        format!("{verb} {}", self.set.describe())
+    }
+
+    fn cost(&self) -> Cost {
+        let time = Cost::of_seconds(self.seconds);
+        match self.work {
+            FileWork::Write { .. } => Cost { written: self.set.bytes(), ..time },
+            FileWork::Read => Cost { read: self.set.bytes(), ..time },
+        }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(match self.work {
+            FileWork::Write { .. } => "sync at the end included".to_owned(),
+            FileWork::Read => "dropped from the page cache before".to_owned(),
+        })
+    }
+
+    fn continues(&self) -> bool {
+        self.work == FileWork::Read
+    }
+}

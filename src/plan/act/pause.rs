@@ -1,0 +1,39 @@
+//! Leave a drive alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Changes, Cost, Kind};
+use crate::units::duration;
+
+/// A pause between two loads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pause {
+    /// For how long.
+    pub seconds: f64,
+}
+
+impl Kind for Pause {
+    fn label(&self) -> String {
+        "pause".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(self.seconds)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::Nothing
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(format!("leave it alone for {}", duration(self.seconds)))
+    }
+
+    fn continues(&self) -> bool {
+        true
+    }
+
+    fn prepares(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,26 @@
+//! Make a file for the loads that follow; it is removed when the plan ends, or when the target's next one is made.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Changes, Cost, Kind};
+
+/// A file for loads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScratchFile {
+    /// Its size; never written beyond.
+    pub bytes: u64,
+}
+
+impl Kind for ScratchFile {
+    fn label(&self) -> String {
+        "scratch file".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(0.0)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+}

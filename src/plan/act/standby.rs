@@ -1,0 +1,44 @@
+//! Send a disk to standby: by command or, where it refuses, by its own timer.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Changes, Cost, Kind};
+use crate::units::duration;
+
+/// A disk that is sent to standby.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standby {
+    /// The drive's node.
+    pub device: String,
+    /// How long its own timer is waited for, s.
+    pub patience: f64,
+}
+
+impl Standby {
+    /// How long a disk is given to stop turning after it took the command, s.
+    pub const SETTLE: f64 = 10.0;
+}
+
+impl Kind for Standby {
+    fn label(&self) -> String {
+        "standby".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(Self::SETTLE + self.patience)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState("the drive goes to standby")
+    }
+
+    fn describe(&self) -> Option<String> {
+        let patience = duration(self.patience);
+        Some(format!("hdparm -y; where refused, up to {patience} for its own timer"))
+    }
+
+    // The next read shows what waking costs.
+    fn prepares(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,129 @@
+//! How a plan reads: for people, and as JSON with what each step changes.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Act, Changes, Kind, MoveDrives, Plan, Step};
+use crate::{
+    target::Kind as TargetKind,
+    units::{count, decimal_bytes, duration},
+};
+
+impl Plan {
+    /// What will be done to which drive, what it costs at most and what it changes; lines that belong to the one
+    /// above are indented.
+    pub fn describe(&self) -> String {
+        let mut lines = Vec::new();
+        for (at, target) in self.targets.iter().enumerate() {
+            lines.push(target.describe());
+            let mut steps: Vec<String> = Vec::new();
+            for line in self.steps.iter().filter(|s| s.is_on(at)).filter_map(|s| self.line(s, at)) {
+                if !steps.contains(&line) {
+                    steps.push(line);
+                }
+            }
+            lines.extend(steps);
+            let cost = self.cost(at);
+            let written = match cost.written {
+                0 => "nothing written".to_owned(),
+                bytes => format!("at most {} written", decimal_bytes(bytes)),
+            };
+            let time = match cost.seconds {
+                Some(seconds) => format!("at most {}", duration(seconds)),
+                None => "as long as it takes".to_owned(),
+            };
+            lines.push(format!("  {written} · {time}"));
+            lines.push(format!("  changes: {}", self.changes(at)));
+        }
+        lines.extend(self.moves());
+        lines.join("\n") + "\n"
+    }
+
+    /// The plan as JSON, with what each step changes.
+    pub fn to_json(&self) -> serde_json::Value {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            #[serde(flatten)]
+            step: &'a Step,
+            changes: Changes,
+        }
+        let steps: Vec<_> =
+            self.steps.iter().map(|step| Shown { step, changes: step.act.changes() }).collect();
+        let mut value = json!(self);
+        value["steps"] = json!(steps);
+        value
+    }
+
+    /// The line of a step on one target; its repetitions have none of their own.
+    fn line(&self, step: &Step, at: usize) -> Option<String> {
+        let label = step.act.label();
+        let how = match &step.act {
+            Act::Load(m) if m.repetition > 1 => return None,
+            Act::Load(m) => {
+                let same = self.measures().filter(|(s, o)| o.label == label && s.is_on(at));
+                m.describe_repeated(&same.map(|(_, o)| o).collect::<Vec<_>>())
+            }
+            act => match (self.repetition(step), act.describe()?) {
+                ((1, 1), how) => how,
+                ((1, times), how) => format!("{how}, {times} times"),
+                _ => return None,
+            },
+        };
+        Some(format!("  {label}: {how}"))
+    }
+
+    /// What is changed on a target, in words.
+    fn changes(&self, at: usize) -> String {
+        let mut all: Vec<Changes> = Vec::new();
+        for changes in self.steps.iter().filter(|s| s.is_on(at)).map(|s| s.act.changes()) {
+            if changes != Changes::Nothing && !all.contains(&changes) {
+                all.push(changes);
+            }
+        }
+        if all.is_empty() {
+            all.push(Changes::Nothing);
+        }
+        all.iter().map(Changes::describe).collect::<Vec<_>>().join(" · ")
+    }
+
+    /// What people have to do with their hands.
+    fn moves(&self) -> Vec<String> {
+        let arrangements: Vec<&MoveDrives> = self.arrangements().map(|(_, a)| a).collect();
+        let Some(first) = arrangements.first() else { return Vec::new() };
+        let mut lines = Vec::new();
+        let mut moved = 0;
+        let mut before = &first.bays;
+        for a in &arrangements {
+            let changed: Vec<usize> = (0..a.bays.len()).filter(|&at| a.bays[at] != before[at]).collect();
+            let to = |&at: &usize| {
+                let target = &self.targets[at];
+                let drive = target.drives.first().map(|d| d.serial.clone().unwrap_or_else(|| d.label()));
+                let drive = drive.unwrap_or_else(|| target.given.clone());
+                format!("{drive} to {}", self.bay_name(&a.bays[at]))
+            };
+            let what = if changed.is_empty() {
+                "as they are".to_owned()
+            } else {
+                changed.iter().map(to).collect::<Vec<_>>().join(", ")
+            };
+            lines.push(format!("  arrangement {}: {what}", a.number));
+            moved += changed.len() as u64;
+            before = &a.bays;
+        }
+        let seconds: Option<f64> = (0..self.targets.len()).map(|at| self.cost(at).seconds).sum();
+        let time = seconds.map_or(String::new(), |s| format!(" · at most {} and the moving", duration(s)));
+        let head = format!(
+            "{} in as many bays, {}, {}{time}",
+            count(first.bays.len() as u64, "drive"),
+            count(arrangements.len() as u64, "arrangement"),
+            count(moved, "move")
+        );
+        let read = self.targets.iter().all(|t| t.kind == TargetKind::BlockDevice);
+        let how = if read {
+            "  whole devices are read: that works wherever a drive appears, mounted or not; to write, name directories on them"
+        } else {
+            "  files are written and read: after a move the filesystem must be mounted again, anywhere"
+        };
+        [vec![head, how.to_owned()], lines].concat()
+    }
+}

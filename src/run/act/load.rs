@@ -1,0 +1,224 @@
+//! Runs loads and records what they do.
+
+use super::{
+    super::measure::{Seen, Site, measure},
+    Execution, RunError, Troubles,
+};
+use crate::{
+    conditions::ProcessorWatch,
+    engine::{self, Engine, EngineError, Flow},
+    inventory::Drive,
+    plan::{Measure, Rule, Step},
+    record::Event,
+    target::{Kind, Target},
+    units::{Caching, Content, Direction, Ended, Load, MIB, Outcome, Pattern},
+};
+
+/// How often threads are asked while loads run what they have waited, s: seldom, as looking takes time, too.
+const GLANCE: f64 = 0.5;
+
+/// Runs the loads of a step; through the page cache where a target refuses direct I/O.
+pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Troubles, RunError> {
+    let sites = match sites(run, step, m)? {
+        sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,
+        sites if matches!(m.rule, Rule::Again { .. }) => {
+            let text = "No room was left to write once more after the pause.".to_owned();
+            run.note(sites.first().map(|site| site.target), text)?;
+            run.ctx.emit(Event::Skipped { step: step.id })?;
+            return Ok(Troubles::new());
+        }
+        _ => return Err(RunError::NothingWritten),
+    };
+    match loads(run, step, (m, false), &sites) {
+        Err(RunError::Engine(e @ EngineError::NoDirect(_))) => {
+            let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
+            if run.noted.insert(text.clone()) {
+                run.note(None, text)?;
+            }
+            let m = m.through_cache();
+            let sites = self::sites(run, step, &m)?;
+            loads(run, step, (&m, true), &sites)
+        }
+        done => done,
+    }
+}
+
+/// Runs a load whose windows are not recorded.
+pub(super) fn unrecorded(
+    run: &mut Execution<'_, '_>,
+    target: usize,
+    m: &Measure,
+) -> Result<(Outcome, Option<String>), RunError> {
+    let sites = [open(run, target, m)?];
+    let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &[target])?;
+    let outcomes = measure(engine.as_mut(), m, &sites, run.ctx.cancel, &mut |seen| {
+        if let Seen::Progress(progress) = seen {
+            run.ctx.watcher.progress(&progress);
+        }
+        Flow::Continue
+    })?;
+    run.ended(m, &sites, &outcomes);
+    let outcome = outcomes.into_iter().next().unwrap_or_else(|| Outcome::nothing(Ended::Finished));
+    let trouble = failure(m, &outcome);
+    Ok((outcome, trouble))
+}
+
+/// Wakes disks that went to sleep since a run was stopped: the next load must not pay for that. A disk that fails here
+/// fails again where it is measured, which is recorded.
+pub(in crate::run) fn wake(run: &mut Execution<'_, '_>) {
+    for target in 0..run.plan.targets.len() {
+        let on = &run.plan.targets[target];
+        let Some(reach) = on.size.filter(|_| on.kind == Kind::BlockDevice && on.rotates()) else { continue };
+        let load = Load {
+            direction: Direction::Read,
+            pattern: Pattern::Random,
+            block: MIB,
+            depth: 1,
+            caching: Caching::Direct,
+            content: Content::Random,
+            // Another place each time, which the disk's cache doesn't hold.
+            seed: run.done.steps.len() as u64,
+            verify: false,
+        };
+        let measure = Measure {
+            label: "wake".to_owned(),
+            repetition: 1,
+            load,
+            rule: Rule::Fixed { bytes: MIB, seconds: None },
+            reach,
+            only_written: false,
+            cold: false,
+        };
+        let _ = unrecorded(run, target, &measure);
+    }
+}
+
+/// Opens the targets of a step, and what of each may be touched.
+fn sites(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Vec<Site>, RunError> {
+    step.targets().map(|target| open(run, target, m)).collect()
+}
+
+fn open(run: &mut Execution<'_, '_>, target: usize, m: &Measure) -> Result<Site, RunError> {
+    let readable = match run.readable.get(&target) {
+        Some(readable) => *readable,
+        None => run.ctx.world.open(target, &run.plan.targets[target])?,
+    };
+    run.readable.insert(target, readable);
+    Ok(Site { target, extent: m.extent(readable) })
+}
+
+fn loads(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    (m, instead): (&Measure, bool),
+    sites: &[Site],
+) -> Result<Troubles, RunError> {
+    let on: Vec<usize> = step.targets().collect();
+    for &target in on.iter().filter(|_| m.cold) {
+        let path = &run.plan.targets[target].path;
+        let cooled = run.ctx.world.cool(target, run.ctx.cancel);
+        cooled.map_err(|source| RunError::Cool { path: path.clone(), source })?;
+    }
+    let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
+    let outcomes = record(run, step, (m, instead), sites, engine.as_mut())?;
+    run.ended(m, sites, &outcomes);
+    let failures = on.iter().zip(&outcomes).filter_map(|(&target, o)| Some((target, failure(m, o)?)));
+    Ok(failures.collect())
+}
+
+/// Runs loads over open files, with everything they do in the record.
+fn record(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    (m, instead): (&Measure, bool),
+    sites: &[Site],
+    engine: &mut dyn Engine,
+) -> Result<Vec<Outcome>, RunError> {
+    let Execution { plan, ctx, fell, .. } = run;
+    let step = step.id;
+    let instead = instead.then(|| Box::new(m.clone()));
+    let mut info = engine.info();
+    // fio can't repeat what only a model did.
+    let real = !info.modelled;
+    info.modelled |= ctx.inventory.machine.lab.is_some();
+    ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
+    let store = ctx.store.to_str().and_then(|s| Target::resolve(ctx.inventory, s).ok());
+    ctx.log.quiet(sites.iter().any(|site| shares_drive(store.as_ref(), &plan.targets[site.target])));
+
+    let mut unwritten = Ok(());
+    let since = ctx.world.seconds();
+    let mut looked = since;
+    let mut processors = ProcessorWatch::begin(ctx.world.sysroot());
+    let outcomes = measure(engine, m, sites, ctx.cancel, &mut |seen| {
+        let event = match seen {
+            Seen::Progress(progress) => {
+                match progress.cliffs {
+                    0 => fell.remove(&(step, progress.target)),
+                    _ => fell.insert((step, progress.target)),
+                };
+                ctx.watcher.progress(&progress);
+                if ctx.world.seconds() - looked >= GLANCE {
+                    processors.look(ctx.world.sysroot());
+                    looked = ctx.world.seconds();
+                }
+                return Flow::Continue;
+            }
+            Seen::Window { target, zone, window } => {
+                Event::Window { step, target: target as u32, zone, window: window.clone() }
+            }
+            Seen::Outcome { target, zone, outcome } => {
+                let site = sites.iter().find(|s| s.target == target && zone.is_none() && real);
+                let again = site.map(|s| again(&plan.targets[target], &m.load, s.extent.length, outcome));
+                Event::Outcome { step, target: target as u32, zone, outcome: outcome.clone(), again }
+            }
+        };
+        if unwritten.is_ok() {
+            unwritten = ctx.emit(event);
+        }
+        if unwritten.is_ok() { Flow::Continue } else { Flow::Stop }
+    });
+    let did = processors.end(ctx.world.sysroot(), ctx.world.seconds() - since);
+    ctx.log.quiet(false);
+    unwritten?;
+    ctx.log.sync()?;
+    let outcomes = outcomes?;
+    ctx.emit(Event::Processors { step, did })?;
+    Ok(outcomes)
+}
+
+impl Execution<'_, '_> {
+    /// Takes account of what loads moved and how far they filled their targets.
+    fn ended(&mut self, m: &Measure, sites: &[Site], outcomes: &[Outcome]) {
+        for (site, outcome) in sites.iter().zip(outcomes) {
+            self.account(site.target, outcome.bytes_read, outcome.bytes_written);
+            let readable = self.readable.entry(site.target).or_default();
+            *readable = m.filled(site.extent, outcome.bytes_written).max(*readable);
+        }
+    }
+}
+
+/// What ended a load before its time.
+fn failure(m: &Measure, outcome: &Outcome) -> Option<String> {
+    match &outcome.ended {
+        Ended::Failed { what, offset, message, .. } => {
+            Some(format!("{what} failed at offset {offset} during '{}': {message}", m.label))
+        }
+        _ => None,
+    }
+}
+
+/// The command that repeats a load with fio.
+fn again(target: &Target, load: &Load, reach: u64, outcome: &Outcome) -> String {
+    let path = match target.kind {
+        Kind::Directory => target.path.join("testfile"),
+        Kind::File | Kind::BlockDevice => target.path.clone(),
+    };
+    engine::fio_command_line(load, &path, reach, outcome.bytes_read + outcome.bytes_written)
+}
+
+/// Whether the store is on a drive of the target; where that can't be told, it is taken to be.
+fn shares_drive(store: Option<&Target>, target: &Target) -> bool {
+    let Some(store) = store.filter(|s| !s.drives.is_empty()) else { return true };
+    let same = |d: &Drive| target.drives.iter().any(|t| t.identity() == d.identity());
+    target.drives.is_empty() || store.drives.iter().any(same)
+}

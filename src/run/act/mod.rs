@@ -1,0 +1,31 @@
+//! How each kind of act is done; what it sets up is undone when its target is closed.
+
+mod files;
+mod load;
+mod move_drives;
+mod pause;
+mod scratch_file;
+mod standby;
+
+pub use move_drives::{Move, Wanted, movable};
+
+pub(super) use {load::wake, move_drives::settle};
+
+use super::{
+    RunError,
+    execute::{Execution, Troubles},
+};
+use crate::plan::{Act, Step};
+
+/// Does a step.
+pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+    match &step.act {
+        Act::ScratchFile(act) => scratch_file::perform(run, step, act),
+        Act::Load(act) => load::perform(run, step, act),
+        Act::Files(act) => files::perform(run, step, act),
+        Act::Pause(act) => pause::perform(run, step, act),
+        Act::Standby(act) => standby::perform(run, step, act),
+        // Done when drives are where they should be, which every step looks at.
+        Act::MoveDrives(_) => Ok(Troubles::new()),
+    }
+}

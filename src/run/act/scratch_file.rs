@@ -1,0 +1,31 @@
+//! Makes scratch files; in a run that goes on, fills them as the loads that are done left them.
+
+use super::{Execution, RunError, Troubles, load};
+use crate::{
+    plan::{Measure, Rule, ScratchFile, Step},
+    record::ActResult,
+};
+
+pub(super) fn perform(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    file: &ScratchFile,
+) -> Result<Troubles, RunError> {
+    let mut troubles = Troubles::new();
+    for target in step.targets() {
+        let path = run.ctx.world.make_scratch(target, &run.plan.targets[target], file.bytes)?;
+        run.readable.insert(target, 0);
+        let mut result = ActResult { path, ..ActResult::default() };
+        if let Some(refill) = run.done.refills.get(&(step.id, target as u32)) {
+            let rule = Rule::Fixed { bytes: refill.bytes, seconds: None };
+            let label = "fill".to_owned();
+            let measure = Measure { label, rule, only_written: false, cold: false, ..refill.by.clone() };
+            let (outcome, trouble) = load::unrecorded(run, target, &measure)?;
+            result = ActResult { seconds: outcome.seconds, bytes: outcome.bytes_written, ..result };
+            result.cut_short = run.ctx.cancel.is_set();
+            troubles.extend(trouble.map(|text| (target, text)));
+        }
+        run.emit_act(step.id, Some(target), result)?;
+    }
+    Ok(troubles)
+}

@@ -1,0 +1,232 @@
+//! The machine this process runs on: the targets' files are opened once, scratch files made and removed.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Seek, SeekFrom},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    time::{Duration, Instant, SystemTime},
+};
+
+use rustix::fs::{Advice, OFlags, fadvise};
+
+use super::{
+    RunError, World,
+    scratch::Scratch,
+    scratch_dir::{Folder, Work},
+};
+use crate::{
+    engine::{self, Cancel, Engine, EngineError, FileTarget},
+    inventory::Inventory,
+    plan::{FileWork, Files},
+    record::ActResult,
+    sysroot::Sysroot,
+    target::{Kind, NotFound, Target},
+    tools::{Runner, System},
+    units::Load,
+};
+
+/// The open file of a target.
+#[derive(Debug)]
+struct Open {
+    file: Arc<File>,
+    /// What messages call it.
+    name: String,
+    /// Present where the file is ours.
+    scratch: Option<Scratch>,
+}
+
+/// How long removing a file may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a wait looks whether someone asked to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// This machine.
+#[derive(Debug)]
+pub struct Local<'a> {
+    sysroot: &'a Sysroot,
+    tools: System,
+    began: Instant,
+    store: PathBuf,
+    run: String,
+    open: Vec<Option<Open>>,
+    folders: Vec<Option<Folder>>,
+}
+
+impl<'a> Local<'a> {
+    /// Nothing is open yet. `store` and `run` name what must be cleaned up after a crash.
+    pub fn new(sysroot: &'a Sysroot, targets: usize, store: &Path, run: &str) -> Self {
+        Self {
+            sysroot,
+            tools: System::default(),
+            began: Instant::now(),
+            store: store.to_owned(),
+            run: run.to_owned(),
+            open: (0..targets).map(|_| None).collect(),
+            folders: (0..targets).map(|_| None).collect(),
+        }
+    }
+}
+
+impl World for Local<'_> {
+    fn inventory(&self) -> Inventory {
+        Inventory::read(self.sysroot)
+    }
+
+    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
+        was.relocate(inventory)
+    }
+
+    fn sysroot(&self) -> &Sysroot {
+        self.sysroot
+    }
+
+    fn runner(&self) -> &dyn Runner {
+        &self.tools
+    }
+
+    fn date(&self) -> String {
+        now()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    fn wait(&self, seconds: f64, cancel: &Cancel) {
+        let until = self.seconds() + seconds;
+        while !cancel.is_set() {
+            let left = until - self.seconds();
+            if left <= 0.0 {
+                return;
+            }
+            std::thread::sleep(LOOK.min(Duration::from_secs_f64(left)));
+        }
+    }
+
+    fn make_scratch(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError> {
+        self.close(at)?;
+        let name = format!("{}{at}", self.run);
+        let scratch = Scratch::create(&target.path, bytes, &self.store, &name)
+            .map_err(|source| RunError::Scratch { dir: target.path.clone(), bytes, source })?;
+        let cannot = |source| RunError::Open { path: target.path.clone(), source };
+        let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
+        let path = scratch.path().map(Path::to_owned);
+        let name = target.path.display().to_string();
+        self.open[at] = Some(Open { file, name, scratch: Some(scratch) });
+        Ok(path)
+    }
+
+    fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError> {
+        let cannot = |source| RunError::Open { path: target.path.clone(), source };
+        let (file, length) = open_existing(target).map_err(cannot)?;
+        let name = target.path.display().to_string();
+        self.open[at] = Some(Open { file: Arc::new(file), name, scratch: None });
+        Ok(length)
+    }
+
+    fn filled_share(&self, target: &Target) -> Option<f64> {
+        let meta = target.path.metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
+        Some(meta.blocks() as f64 * 512.0 / meta.len() as f64)
+    }
+
+    // A slow drive needs its time for syncing: whoever asks to stop doesn't wait for it.
+    fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()> {
+        let Some(open) = &self.open[at] else { return Ok(()) };
+        let file = Arc::clone(&open.file);
+        let (done, synced) = mpsc::channel();
+        std::thread::spawn(move || done.send(file.sync_all()));
+        let synced = loop {
+            match synced.recv_timeout(LOOK) {
+                Ok(synced) => break synced,
+                Err(_) if cancel.is_set() => return Ok(()),
+                Err(_) => {}
+            }
+        };
+        // Somebody's own file may have changes under way, too; syncing those is a favour and may be refused.
+        if open.scratch.is_some() {
+            synced?;
+        }
+        fadvise(&open.file, 0, None, Advice::DontNeed)?;
+        Ok(())
+    }
+
+    fn engine(
+        &self,
+        choice: Option<&str>,
+        load: &Load,
+        on: &[usize],
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        let open = on.iter().filter_map(|&at| self.open[at].as_ref());
+        let files = open.map(|open| FileTarget::new(Arc::clone(&open.file), open.name.clone()));
+        engine::open(choice, load, files.collect())
+    }
+
+    fn files(
+        &mut self,
+        at: usize,
+        target: &Target,
+        files: &Files,
+        cancel: &Cancel,
+    ) -> Result<(ActResult, Option<String>), RunError> {
+        let folder = match self.folders[at].take() {
+            Some(folder) => folder,
+            None => {
+                let name = format!("{}{at}", self.run);
+                Folder::create(&target.path, &self.store, &name)
+                    .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?
+            }
+        };
+        let work = match files.work {
+            FileWork::Write { seed, .. } => Work::Write { set: files.set, seed },
+            FileWork::Read => Work::Read { set: files.set },
+        };
+        Ok(self.folders[at].insert(folder).work(work, files.seconds, cancel))
+    }
+
+    fn close(&mut self, at: usize) -> Result<(), RunError> {
+        if let Some(folder) = self.folders[at].take() {
+            let path = folder.path().to_owned();
+            patiently(path, move || folder.remove())?;
+        }
+        let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
+        let path = scratch.path().map(Path::to_owned).unwrap_or_default();
+        patiently(path, move || scratch.remove())
+    }
+}
+
+/// The time now, as RFC 3339 in UTC.
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Removes what is at `path`, but not for ever: the kernel removes nothing while an operation on it hangs, and nobody
+/// should wait for a dead drive.
+fn patiently(
+    path: PathBuf,
+    remove: impl FnOnce() -> Result<(), (PathBuf, io::Error)> + Send + 'static,
+) -> Result<(), RunError> {
+    let (done, removed) = mpsc::channel();
+    std::thread::spawn(move || done.send(remove()));
+    match removed.recv_timeout(PATIENCE) {
+        Ok(removed) => removed.map_err(|(path, source)| RunError::Leftover { path, source }),
+        Err(_) => {
+            let source = io::Error::new(io::ErrorKind::TimedOut, "the drive doesn't answer");
+            Err(RunError::Leftover { path, source })
+        }
+    }
+}
+
+/// Opens an existing file or block device for reading, and its length.
+fn open_existing(target: &Target) -> io::Result<(File, u64)> {
+    // Opening must not wait for a fifo's writer nor become the owner of a terminal.
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(&target.path)?;
+    let length = match target.kind {
+        Kind::BlockDevice => file.seek(SeekFrom::End(0))?,
+        Kind::File | Kind::Directory => file.metadata()?.len(),
+    };
+    Ok((file, length))
+}

@@ -1,0 +1,316 @@
+//! Modelled drives in virtual time, measured as real ones are.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
+};
+
+use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute};
+use crate::{
+    engine::{
+        Cancel, Engine, EngineError, EngineInfo, Flow, Job, Outcome, Watch,
+        sim::{Board, Model, Sim},
+    },
+    inventory::{Drive, Inventory},
+    plan::{FileWork, Files, Plan},
+    record::{ActResult, Done, Event, How, Log},
+    sysroot::{Archive, Sysroot},
+    target::{NotFound, Target},
+    tools::{Output, Query, Runner, ToolError},
+    units::{Caching, Content, Direction, Extent, Load, MIB, Pattern},
+};
+
+/// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
+#[derive(Debug)]
+pub struct Modelled {
+    sysroot: Sysroot,
+    bench: Bench,
+    on_move: Option<OnMove>,
+}
+
+/// Gives the board for an arrangement, by its number and what was moved for it.
+type Boards = dyn Fn(u32, &[Move]) -> Board;
+
+/// What becomes of the board when people move drives.
+struct OnMove(Box<Boards>);
+
+impl fmt::Debug for OnMove {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnMove")
+    }
+}
+
+/// The drives at work, shared by engines and tools.
+#[derive(Debug, Clone)]
+struct Bench {
+    state: Arc<Mutex<State>>,
+    /// The time apart from the rest: it may be asked for while loads run.
+    now_ns: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct State {
+    sim: Sim,
+    drives: Vec<Subject>,
+    inventory: Inventory,
+}
+
+/// A modelled drive as tools see it.
+#[derive(Debug)]
+struct Subject {
+    node: PathBuf,
+    model: Model,
+    /// When it last had something to do, ns.
+    idle_ns: u64,
+}
+
+impl Modelled {
+    /// The drives of `board` below the targets of `plan`.
+    ///
+    /// # Errors
+    /// Where the board makes no sense.
+    pub fn new(plan: &Plan, board: &Board) -> Result<Self, EngineError> {
+        let subject = |(target, model): (&Target, &Model)| Subject {
+            node: target.path.clone(),
+            model: model.clone(),
+            idle_ns: 0,
+        };
+        let drives = plan.targets.iter().flat_map(|t| &t.drives).cloned().collect();
+        let mounts = plan.targets.iter().filter_map(|t| t.mount.clone()).collect();
+        let state = State {
+            sim: Sim::new(board)?,
+            drives: plan.targets.iter().zip(&board.drives).map(subject).collect(),
+            inventory: Inventory { drives, mounts, ..Inventory::default() },
+        };
+        let bench = Bench { state: Arc::new(Mutex::new(state)), now_ns: Arc::default() };
+        Ok(Self { sysroot: Sysroot::archive(Archive::default()), bench, on_move: None })
+    }
+
+    /// Has people move drives as they are asked to; `boards` gives what their new bays make of them.
+    pub fn with_people(self, boards: impl Fn(u32, &[Move]) -> Board + 'static) -> Self {
+        Self { on_move: Some(OnMove(Box::new(boards))), ..self }
+    }
+
+    /// Carries the whole plan out and gives the events a record would hold after its start.
+    ///
+    /// # Errors
+    /// Where the board makes no sense.
+    pub fn events(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> {
+        let mut events = vec![Event::Plan { plan: plan.clone() }];
+        Self::new(plan, board)?
+            .run(plan, &Done::default(), &mut events, &Cancel::default())
+            .map_err(|e| EngineError::Job(e.to_string()))?;
+        Ok(events)
+    }
+
+    /// Carries a plan out but for what is `done`, as on a real machine, into `log`.
+    ///
+    /// # Errors
+    /// Where the record can't be written on.
+    pub fn run(&mut self, plan: &Plan, done: &Done, log: &mut dyn Log, cancel: &Cancel) -> io::Result<How> {
+        let mut people = People { bench: self.bench.clone(), on_move: self.on_move.take() };
+        let inventory = self.inventory();
+        let mut ctx = RunContext {
+            inventory: &inventory,
+            store: Path::new(""),
+            log,
+            watcher: &mut people,
+            cancel,
+            world: self,
+        };
+        let how = execute(plan, done, &mut ctx);
+        self.on_move = people.on_move;
+        how
+    }
+}
+
+impl Bench {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.now_ns.load(Ordering::Relaxed))
+    }
+
+    fn rest(&self, seconds: f64) {
+        self.state().sim.rest(seconds);
+        self.now_ns.fetch_add((seconds.max(0.0) * 1e9) as u64, Ordering::Relaxed);
+    }
+}
+
+impl World for Modelled {
+    fn inventory(&self) -> Inventory {
+        self.bench.state().inventory.clone()
+    }
+
+    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
+        let now = |drive: &Drive| {
+            inventory
+                .drive(&drive.identity())
+                .cloned()
+                .ok_or_else(|| NotFound::Drive(drive.model_and_serial()))
+        };
+        Ok(Target { drives: was.drives.iter().map(now).collect::<Result<_, _>>()?, ..was.clone() })
+    }
+
+    fn sysroot(&self) -> &Sysroot {
+        &self.sysroot
+    }
+
+    fn runner(&self) -> &dyn Runner {
+        &self.bench
+    }
+
+    fn date(&self) -> String {
+        humantime::format_rfc3339_seconds(UNIX_EPOCH + self.bench.now()).to_string()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.bench.now().as_secs_f64()
+    }
+
+    fn wait(&self, seconds: f64, cancel: &Cancel) {
+        if !cancel.is_set() {
+            self.bench.rest(seconds);
+        }
+    }
+
+    fn make_scratch(&mut self, _: usize, _: &Target, _: u64) -> Result<Option<PathBuf>, RunError> {
+        Ok(None)
+    }
+
+    fn open(&mut self, _: usize, target: &Target) -> Result<u64, RunError> {
+        Ok(target.size.unwrap_or(0))
+    }
+
+    fn filled_share(&self, _: &Target) -> Option<f64> {
+        None
+    }
+
+    fn cool(&self, _: usize, _: &Cancel) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn engine(&self, _: Option<&str>, _: &Load, on: &[usize]) -> Result<Box<dyn Engine>, EngineError> {
+        Ok(Box::new(Placed { bench: self.bench.clone(), on: on.to_vec() }))
+    }
+
+    // A set of files is as many bytes in blocks of their size.
+    fn files(
+        &mut self,
+        at: usize,
+        _: &Target,
+        files: &Files,
+        cancel: &Cancel,
+    ) -> Result<(ActResult, Option<String>), RunError> {
+        let direction = if files.work == FileWork::Read { Direction::Read } else { Direction::Write };
+        let load = Load {
+            direction,
+            pattern: Pattern::Sequential,
+            block: files.set.size.min(MIB),
+            depth: 1,
+            caching: Caching::BufferedFsync,
+            content: Content::Random,
+            seed: 1,
+            verify: false,
+        };
+        let bytes = files.set.bytes();
+        let job = Job { target: 0, load, extent: Extent { offset: 0, length: bytes }, bytes, window: bytes };
+        let mut engine = Placed { bench: self.bench.clone(), on: vec![at] };
+        let outcomes = engine.run(&[job], cancel, &mut |_, _| Flow::Continue)?;
+        let seconds = outcomes.iter().map(|outcome| outcome.seconds).sum();
+        let cut_short = cancel.is_set();
+        Ok((ActResult { seconds, bytes, files: files.set.files, cut_short, ..ActResult::default() }, None))
+    }
+
+    fn close(&mut self, _: usize) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+/// The sim's drives are the plan's targets; an engine is opened over those of one step.
+struct Placed {
+    bench: Bench,
+    on: Vec<usize>,
+}
+
+impl Engine for Placed {
+    fn info(&self) -> EngineInfo {
+        self.bench.state().sim.info()
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[Job],
+        cancel: &Cancel,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Outcome>, EngineError> {
+        let mut jobs = jobs.to_vec();
+        jobs.iter_mut().for_each(|job| job.target = self.on[job.target]);
+        let mut state = self.bench.state();
+        let outcomes = state.sim.run(&jobs, cancel, watch)?;
+        let now = state.sim.now_ns();
+        self.bench.now_ns.store(now, Ordering::Relaxed);
+        jobs.iter().for_each(|job| state.drives[job.target].idle_ns = now);
+        Ok(outcomes)
+    }
+}
+
+/// hdparm behind a bridge that passes no command on but tells whether the disk sleeps.
+impl Runner for Bench {
+    fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+        let state = self.state();
+        let named = |drive: &&Subject| query.args.iter().any(|arg| drive.node == Path::new(arg));
+        let Some(drive) = state.drives.iter().find(named) else {
+            return Err(ToolError::Unrecorded(query.to_string()));
+        };
+        if query.args.iter().any(|arg| arg == "-y") {
+            let stderr = "SG_IO: bad/missing sense data, sb[]:  70 00 05 00".to_owned();
+            return Ok(Output { code: Some(0), stderr, ..Output::default() });
+        }
+        let idle = self.now().as_secs_f64() - Duration::from_nanos(drive.idle_ns).as_secs_f64();
+        let asleep = drive.model.standby.is_some_and(|standby| idle >= standby.after_seconds);
+        let power = if asleep { "standby" } else { "active/idle" };
+        Ok(Output { code: Some(0), stdout: format!(" drive state is:  {power}\n"), ..Output::default() })
+    }
+
+    fn stream(
+        &self,
+        query: &Query,
+        _: &dyn Fn() -> bool,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<Output, ToolError> {
+        self.ask(query)
+    }
+}
+
+/// People who move drives as they are asked to.
+struct People {
+    bench: Bench,
+    on_move: Option<OnMove>,
+}
+
+impl Watcher for People {
+    fn arrange(&mut self, wanted: &Wanted) {
+        let mut state = self.bench.state();
+        for one in &wanted.moves {
+            let is = |drive: &&mut Drive| drive.identity() == one.identity;
+            if let Some(drive) = state.inventory.drives.iter_mut().find(is) {
+                let bus = drive.controller.iter().find_map(|bus| one.to_bay.strip_prefix(bus.as_str()));
+                let bay = bus.map_or(one.to_bay.as_str(), |bay| bay.trim_start_matches('-'));
+                drive.bay = Some(bay.to_owned());
+            }
+        }
+        let board = self.on_move.as_ref().map(|OnMove(boards)| boards(wanted.number, &wanted.moves));
+        if let Some(Ok(mut sim)) = board.map(|board| Sim::new(&board)) {
+            sim.rest(self.bench.now().as_secs_f64());
+            state.sim = sim;
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Runs that were stopped go on with `--resume`: every experiment on modelled drives, stopped after each of its steps
+//! and in the middle of loads.
+
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use std::{collections::BTreeSet, io};
+
+use drivebench::{
+    analyse::Rules,
+    engine::{
+        Cancel,
+        sim::{Board, Cache, Model, Noise, Standby, Zone},
+    },
+    experiments::{
+        Ask, Baseline, Bays, Cliff, Experiment, Extra, LoadName, PageCache, REGISTER, Sizes, SmallFiles,
+        Spinup, Together,
+    },
+    inventory::Drive,
+    plan::{Act, Plan, StepId},
+    record::{Done, End, Event, How, Log, Progress, Resume},
+    run::{Modelled, World},
+    target::Target,
+    units::MIB,
+};
+use modelled::{ask, target};
+
+const GB: u64 = 1_000_000_000;
+
+/// A record in memory that asks to stop once it holds so many events.
+struct Stopping {
+    events: Vec<Event>,
+    at: usize,
+    cancel: Cancel,
+}
+
+impl Log for Stopping {
+    fn append(&mut self, event: &Event) -> io::Result<()> {
+        self.events.push(event.clone());
+        if self.events.len() == self.at {
+            self.cancel.set();
+        }
+        Ok(())
+    }
+}
+
+/// An experiment and the drives it is run on.
+struct Case {
+    experiment: &'static dyn Experiment,
+    ask: Ask,
+    board: Board,
+}
+
+impl Case {
+    fn plan(&self) -> Plan {
+        self.experiment.plan(&self.ask).expect("plans")
+    }
+
+    fn world(&self, plan: &Plan) -> Modelled {
+        let board = self.board.clone();
+        Modelled::new(plan, &self.board).expect("a board").with_people(move |_, _| board.clone())
+    }
+
+    /// The record of a run that was stopped after so many events and went on until its end, and what was done when it
+    /// was stopped.
+    fn stopped(&self, at: usize) -> (Vec<Event>, Done) {
+        let plan = self.plan();
+        let mut world = self.world(&plan);
+        let cancel = Cancel::default();
+        let events = vec![Event::Plan { plan: plan.clone() }];
+        let mut log = Stopping { events, at, cancel: cancel.clone() };
+        let how = world.run(&plan, &Done::default(), &mut log, &cancel).expect("runs");
+        let mut events = log.events;
+        events.push(Event::End(End { how, at: String::new() }));
+        let mut progress = Progress::default();
+        events.iter().for_each(|event| progress.take(event));
+        let done = progress.done(&plan);
+        let (version, inventory) = (String::new(), Default::default());
+        events.push(Event::Resume(Box::new(Resume { at: String::new(), version, inventory })));
+        world.wait(3600.0, &Cancel::default());
+        let how = world.run(&plan, &done, &mut events, &Cancel::default()).expect("runs");
+        assert_eq!(how, How::Finished);
+        events.push(Event::End(End { how, at: String::new() }));
+        (events, done)
+    }
+
+    fn whole(&self) -> Vec<Event> {
+        let plan = self.plan();
+        let mut events = vec![Event::Plan { plan: plan.clone() }];
+        let how = self.world(&plan).run(&plan, &Done::default(), &mut events, &Cancel::default());
+        assert_eq!(how.expect("runs"), How::Finished);
+        events.push(Event::End(End { how: How::Finished, at: String::new() }));
+        events
+    }
+
+    /// Estimates by target and name.
+    fn estimates(&self, events: &[Event]) -> Vec<(String, f64)> {
+        let findings = self.experiment.findings(&mut events.iter().cloned());
+        assert_eq!(findings.flags.iter().filter(|flag| flag.contains("Stopped")).count(), 0);
+        findings
+            .estimates
+            .into_iter()
+            .map(|n| (format!("{} {}", n.target, n.name), n.estimate.value))
+            .collect()
+    }
+
+    /// Stops the run after every step and `amid` loads, and compares what is found with the run that wasn't stopped.
+    fn check(&self, amid: usize) {
+        let whole = self.whole();
+        let expected = self.estimates(&whole);
+        assert!(!expected.is_empty(), "{}", self.experiment.name());
+        let ends = |event: &Event| {
+            matches!(event, Event::Act { .. } | Event::Processors { .. } | Event::Skipped { .. })
+        };
+        let after: Vec<usize> = (0..whole.len()).filter(|&i| ends(&whole[i])).map(|i| i + 1).collect();
+        let within = (1..=amid).map(|i| whole.len() * i / (amid + 1));
+        for at in after.into_iter().chain(within) {
+            let (events, done) = self.stopped(at);
+            let found = self.estimates(&events);
+            let case = format!("{} stopped after {at} events", self.experiment.name());
+            let names = |all: &[(String, f64)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+            assert_eq!(names(&found), names(&expected), "{case}");
+            for ((name, value), (_, expected)) in found.iter().zip(&expected) {
+                let near = (value / expected - 1.0).abs() < 0.06 || (value - expected).abs() < 1e-3;
+                assert!(near, "{case}: {name} is {value}, not {expected}");
+            }
+            self.repeats_nothing(&events, &done, &case);
+        }
+    }
+
+    /// What was done is not done again, and every step is done.
+    fn repeats_nothing(&self, events: &[Event], done: &Done, case: &str) {
+        let resumed = events.iter().position(|e| matches!(e, Event::Resume(_))).expect("it goes on");
+        let step = |event: &Event| match event {
+            Event::Step { step, .. } | Event::Act { step, .. } | Event::Skipped { step } => Some(*step),
+            _ => None,
+        };
+        let begun: BTreeSet<StepId> = events[resumed..].iter().filter_map(step).collect();
+        assert!(begun.is_disjoint(&done.steps), "{case}");
+        let all: BTreeSet<StepId> = events.iter().filter_map(step).collect();
+        assert_eq!(all.len(), self.plan().steps.len(), "{case}");
+    }
+}
+
+/// A drive with next to no noise, whose speed a few measurements show.
+fn drive(write: f64, read: f64) -> Model {
+    Model {
+        capacity: 62 * GB,
+        write: vec![Zone { from: 0, rate: write }],
+        read: vec![Zone { from: 0, rate: read }],
+        noise: Noise { variation: 0.01, memory: 0.0, run: 0.0 },
+        operation_seconds: 0.2e-3,
+        ..Model::default()
+    }
+}
+
+fn board(drives: Vec<Model>) -> Board {
+    Board { drives, seed: 1, ..Board::default() }
+}
+
+fn rules() -> Rules {
+    Rules { precision: 0.1, first: 16, w_min: Some(32), budget: 64, ..Rules::quick() }
+}
+
+fn directories(n: usize) -> Vec<Target> {
+    ["A", "B", "C"].iter().take(n).map(|name| target(name, 62 * GB, false)).collect()
+}
+
+#[test]
+fn baseline() {
+    let mut asked = ask(directories(2), rules(), MIB);
+    asked.loads = Some(vec![LoadName::Write, LoadName::Read, LoadName::RandRead, LoadName::RandWrite]);
+    let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
+    Case { experiment: &Baseline, ask: asked.clone(), board: board.clone() }.check(12);
+    asked.loads = Some(vec![LoadName::RandRead, LoadName::Read]);
+    Case { experiment: &Baseline, ask: asked, board }.check(6);
+}
+
+#[test]
+fn a_disk_that_rotates() {
+    let zones = (0..4).map(|i| Zone { from: i * 100 * GB, rate: 100e6 - 10e6 * i as f64 }).collect();
+    let disk = Model { capacity: 400 * GB, read: zones, seek_seconds: 0.01, ..drive(1e6, 1e6) };
+    let asked = ask(vec![target("disk", 400 * GB, true), target("B", 62 * GB, false)], rules(), MIB);
+    let board = board(vec![disk, drive(20e6, 30e6)]);
+    Case { experiment: &Baseline, ask: asked, board }.check(12);
+}
+
+#[test]
+fn cliff() {
+    let cache = Cache { bytes: 100.0 * MIB as f64, free: 1.0, rate: 40e6, drain: 10e6 };
+    let falls = Model { cache: Some(cache), ..drive(5e6, 30e6) };
+    let mut asked = ask(directories(2), Rules::standard(), MIB);
+    (asked.effort.max_bytes, asked.own.pause) = (512 * MIB, Some(20.0));
+    // The second never slows down, so its pause and second write are left out.
+    Case { experiment: &Cliff, ask: asked, board: board(vec![falls, drive(20e6, 30e6)]) }.check(6);
+}
+
+#[test]
+fn together() {
+    let mut asked = ask(directories(2), rules(), MIB);
+    asked.effort.max_seconds = 40.0;
+    let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
+    Case { experiment: &Together, ask: asked, board }.check(6);
+}
+
+#[test]
+fn sizes() {
+    let own = Extra { runs: Some(2), largest: Some(64 * 1024), ..Extra::default() };
+    let asked = Ask { own, ..ask(directories(1), rules(), 4096) };
+    Case { experiment: &Sizes, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(4);
+}
+
+#[test]
+fn pagecache() {
+    let own = Extra { runs: Some(2), ..Extra::default() };
+    let asked = Ask { own, ..ask(directories(1), rules(), 4096) };
+    Case { experiment: &PageCache, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(6);
+}
+
+#[test]
+fn smallfiles() {
+    let asked = ask(directories(2), Rules::standard(), 4096);
+    let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
+    Case { experiment: &SmallFiles, ask: asked, board }.check(4);
+}
+
+#[test]
+fn spinup() {
+    let standby = Some(Standby { after_seconds: 12.0, wake_seconds: 3.5 });
+    let disk = Model { capacity: 1000 * GB, standby, ..drive(60e6, 60e6) };
+    let mut target = target("WX61", 1000 * GB, true);
+    target.drives[0].name = "sda".to_owned();
+    target.path = "/dev/sda".into();
+    let own = Extra { runs: Some(3), pause: Some(15.0), ..Extra::default() };
+    let asked = Ask { own, ..ask(vec![target], Rules::standard(), 4096) };
+    Case { experiment: &Spinup, ask: asked, board: board(vec![disk]) }.check(6);
+}
+
+#[test]
+fn bays() {
+    let in_bay = |at: usize| {
+        let letter = char::from(b'a' + at as u8);
+        let drive = Drive {
+            name: format!("sd{letter}"),
+            model: Some("Ultra".to_owned()),
+            serial: Some(format!("4C53000{at}")),
+            bus: Some("usb".to_owned()),
+            controller: Some("3f980000.usb-usbv2".to_owned()),
+            bay: Some(format!("1.{}", at + 1)),
+            sectors: 62 * GB / 512,
+            logical_block: 512,
+            ..Drive::default()
+        };
+        let path = format!("/dev/sd{letter}");
+        Target {
+            given: path.clone(),
+            path: path.into(),
+            drives: vec![drive],
+            kind: drivebench::target::Kind::BlockDevice,
+            ..target("", 62 * GB, false)
+        }
+    };
+    let mut asked = ask((0..3).map(in_bay).collect(), Rules::quick(), 4096);
+    asked.effort.max_bytes = 64 * MIB;
+    let board = board(vec![drive(20e6, 30e6), drive(10e6, 20e6), drive(10e6, 25e6)]);
+    Case { experiment: &Bays, ask: asked, board }.check(6);
+}
+
+#[test]
+fn every_experiment_is_resumed_here_and_takes_the_option() {
+    assert_eq!(REGISTER.len(), 8, "a test of its own for each above");
+    assert!(REGISTER.iter().all(|experiment| experiment.options().contains(&"resume")));
+}
+
+#[test]
+fn a_finished_run_has_nothing_left() {
+    let asked = ask(directories(1), rules(), MIB);
+    let case = Case { experiment: &Baseline, ask: asked, board: board(vec![drive(20e6, 30e6)]) };
+    let (plan, events) = (case.plan(), case.whole());
+    let mut progress = Progress::default();
+    events.iter().for_each(|event| progress.take(event));
+    assert_eq!(progress.done(&plan).steps.len(), plan.steps.len());
+    let made = plan.steps.iter().filter(|step| matches!(step.act, Act::ScratchFile(_))).count();
+    assert_eq!(made, 1);
+}
