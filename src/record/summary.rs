@@ -142,8 +142,8 @@ mod tests {
     use super::*;
     use crate::{
         inventory::Drive,
-        plan::{FileSet, FileWork, Files, Pause, Plan, Steps},
-        record::{ActResult, Log, SCHEMA, Start, Store},
+        plan::{FileSet, FileWork, Files, Pause, Plan, StepId, Steps},
+        record::{ActResult, Event, Log, SCHEMA, Start, Store},
         target::Target,
         units::{Ended, Outcome},
     };
