@@ -70,6 +70,7 @@ fn fill(store: &Store) -> Result<Vec<String>, Box<dyn Error>> {
                 command: vec!["drivebench".to_owned()],
                 experiment: "baseline".to_owned(),
                 targets: vec![format!("/mnt/a (Model {serial})")],
+                host: Default::default(),
                 inventory: Inventory::default(),
             };
             let (run, mut writer) = store.create(start)?;

@@ -8,6 +8,7 @@ pub mod analyse;
 pub mod cli;
 pub mod compare;
 pub mod conditions;
+pub mod danger;
 pub mod engine;
 pub mod experiments;
 pub mod findings;

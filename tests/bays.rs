@@ -203,6 +203,7 @@ fn a_run_that_was_stopped_goes_on_where_it_ended() {
     let resume = drivebench::record::Resume {
         at: String::new(),
         version: String::new(),
+        host: Default::default(),
         inventory: Default::default(),
     };
     record.push(Event::Resume(Box::new(resume)));

@@ -48,7 +48,7 @@ fn stalling(model: Model) -> Model {
 fn asked(pause: f64) -> Ask {
     let mut asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
     asked.effort.max_bytes = 4 << 30;
-    asked.own.pause = Some(pause);
+    asked.values.set("pause", &pause.to_string());
     asked
 }
 

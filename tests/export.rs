@@ -165,8 +165,11 @@ fn records_that_cannot_be_read_are_named_and_the_rest_is_written() {
     assert_eq!(done.code, 1);
     assert_eq!(column(&done.out, "run").first(), Some(&good));
     for said in [
-        format!("{bad}, as far as it could be read. The record is damaged at line {}", half + 1),
-        format!("{unknown} is left out: {unknown} is a run of 'levitation'"),
+        format!(
+            "{bad} is damaged, and only a part of it was read. The record is damaged at line {}",
+            half + 1
+        ),
+        format!("Skipped {unknown}: {unknown} is a run of 'levitation'"),
         "garbage.jsonl is not a record of drivebench".to_owned(),
     ] {
         assert!(

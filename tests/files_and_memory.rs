@@ -11,7 +11,7 @@ use cli::{Cli, names};
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise},
-    experiments::{Ask, Experiment, Extra, PageCache, SmallFiles},
+    experiments::{Ask, Experiment, PageCache, SmallFiles},
     findings::Findings,
     inventory::Mount,
     plan::{FileSet, FileWork, Plan, StepId},
@@ -33,8 +33,8 @@ fn said(findings: &Findings) -> String {
     render(findings, Format::Text, Style::PLAIN)
 }
 
-fn asked(own: Extra) -> Ask {
-    Ask { own, ..ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096) }
+fn asked() -> Ask {
+    ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096)
 }
 
 /// A stick: a file costs 8 ms to write and 2 ms to read, bytes pass at 4 and 18 MB/s, a sync takes 60 ms.
@@ -60,8 +60,10 @@ fn recorded(plan: &Plan, seed: u64) -> Vec<Event> {
 #[test]
 fn a_mix_that_was_not_measured_is_predicted() {
     let mix = FileSet { files: 300, size: 200_000 };
-    let own = Extra { files: Some(mix.files), size: Some(mix.size), ..Extra::default() };
-    let plan = SmallFiles.plan(&asked(own)).expect("plans");
+    let mut asked = asked();
+    asked.values.set("files", &mix.files.to_string());
+    asked.values.set("size", &mix.size.to_string());
+    let plan = SmallFiles.plan(&asked).expect("plans");
     let (mut near, mut held) = (0, 0);
     for seed in 0..100 {
         let findings = SmallFiles.findings(&mut recorded(&plan, seed).into_iter());
@@ -83,7 +85,7 @@ fn a_mix_that_was_not_measured_is_predicted() {
 
 #[test]
 fn what_lies_outside_is_a_guess_and_what_was_cut_short_counts_for_nothing() {
-    let plan = SmallFiles.plan(&asked(Extra::default())).expect("plans");
+    let plan = SmallFiles.plan(&asked()).expect("plans");
     let events = recorded(&plan, 1);
     let text = |events: &[Event]| said(&SmallFiles.findings(&mut events.iter().cloned())).replace('\n', " ");
     let whole = text(&events);
@@ -110,12 +112,12 @@ fn what_lies_outside_is_a_guess_and_what_was_cut_short_counts_for_nothing() {
 
 #[test]
 fn smallfiles_is_bounded_and_wants_a_directory() {
-    let plan = SmallFiles.plan(&asked(Extra::default())).expect("plans");
+    let plan = SmallFiles.plan(&asked()).expect("plans");
     assert!(plan.cost(0).written < 300 * MIB, "{:?}", plan.cost(0));
     let says = |ask: &Ask| SmallFiles.plan(ask).expect_err("refused").to_string();
-    let mut small = asked(Extra::default());
+    let mut small = asked();
     small.effort.max_bytes = 4096;
-    let mut full = asked(Extra::default());
+    let mut full = asked();
     full.targets[0].free = Some(80 * MIB);
     let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
     insta::assert_snapshot!([says(&small), says(&full), says(&disk)].join("\n"));
@@ -150,8 +152,7 @@ fn deceived(plan: &Plan, events: Vec<Event>) -> Vec<Event> {
 fn what_dd_would_have_claimed() {
     let noise = Noise { variation: 0.03, memory: 0.6, run: 0.01 };
     let stick = Model { noise, flush_seconds: 0.01, ..Model::flat(62 * GB, 22e6) };
-    let own = Extra { memory: Some(memory()), ..Extra::default() };
-    let plan = PageCache.plan(&asked(own)).expect("plans");
+    let plan = PageCache.plan(&Ask { memory: Some(memory()), ..asked() }).expect("plans");
     let board = Board { drives: vec![stick, Model::flat(GB, 900e6)], buses: Vec::new(), seed: 3 };
     let events = carry_out(&plan, &board).expect("runs");
     let honest = said(&PageCache.findings(&mut events.clone().into_iter()));
@@ -172,11 +173,11 @@ fn what_dd_would_have_claimed() {
 
 #[test]
 fn pagecache_is_bounded_by_what_a_small_board_has() {
-    let plan = PageCache.plan(&asked(Extra { memory: Some(memory()), ..Extra::default() })).expect("plans");
+    let plan = PageCache.plan(&Ask { memory: Some(memory()), ..asked() }).expect("plans");
     assert!((0..2).all(|target| plan.space(target) <= 64 * MIB) && plan.targets.len() == 2);
     let mut little = memory();
     little.free = Some(100 * MIB);
-    let alone = PageCache.plan(&asked(Extra { memory: Some(little), ..Extra::default() })).expect("plans");
+    let alone = PageCache.plan(&Ask { memory: Some(little), ..asked() }).expect("plans");
     assert_eq!(alone.targets.len(), 1, "no ceiling where memory is short");
     let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
     assert_eq!(PageCache.plan(&disk).expect("plans").cost(0).written, 0);
@@ -206,13 +207,13 @@ fn smallfiles_that_is_stopped_or_killed_leaves_nothing_in_the_end() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let args = ["run", "smallfiles", "--wait", "--runs", "1000", place.path().to_str().expect("UTF-8")];
     let mut running = cli.start(args);
-    running.wait_for("errand");
+    running.wait_for("act");
     running.signal(Signal::INT);
     assert_eq!(running.finish(), Some(130));
     assert_eq!(names(place.path()), [""; 0]);
 
     let mut running = cli.start(args);
-    running.wait_for("errand");
+    running.wait_for("act");
     running.signal(Signal::KILL);
     assert_eq!(running.finish(), None);
     assert_eq!(names(place.path()).len(), 1, "what was killed couldn't clear up");

@@ -34,7 +34,7 @@ fn import(cli: &Cli, args: &[&str]) -> Done {
 /// The name of the saved run.
 fn saved(done: &Done) -> String {
     assert_eq!(done.code, 0, "{}", done.err);
-    done.err.split("Kept as ").nth(1).and_then(|t| t.split(' ').next()).expect("a run's name").to_owned()
+    done.err.split("Saved as ").nth(1).and_then(|t| t.split(' ').next()).expect("a run's name").to_owned()
 }
 
 /// Text without line breaks, which depend on the length of paths.
@@ -116,6 +116,7 @@ fn measured(cli: &Cli) -> String {
         command: vec!["drivebench".to_owned()],
         experiment: plan.experiment.clone(),
         targets: vec![],
+        host: Default::default(),
         inventory: Inventory::default(),
     };
     let (run, mut writer) = Store::at(cli.store()).create(start).expect("a record");
@@ -159,7 +160,7 @@ fn the_same_content_is_imported_once() {
     let other = directory.path().join("other name");
     let done = cli.run([Path::new("import"), &other]);
     assert_eq!((done.code, done.out.as_str()), (2, ""));
-    assert!(words(&done.err).contains(&format!("holds the same as {run}")), "{}", done.err);
+    assert!(words(&done.err).contains(&format!("is identical to {run}")), "{}", done.err);
     assert_eq!(cli.run(["results", "rm", &run]).code, 0);
     assert_eq!(cli.run([Path::new("import"), &other]).code, 0);
 }
@@ -184,7 +185,7 @@ fn a_directory_imports_all_files_below_it() {
     let done = cli.run(["import", directory.path().to_str().expect("UTF-8")]);
     assert_eq!(done.code, 0, "{}", done.err);
     let err = done.err.replace(&*directory.path().to_string_lossy(), "DIR");
-    let err = words(&err).replace("Left alone", "\nLeft alone").replace(" \n", "\n");
+    let err = words(&err).replace("Skipped:", "\nSkipped:").replace(" \n", "\n");
     insta::assert_snapshot!(err);
     assert_eq!(done.out.lines().count(), 3, "{}", done.out);
     assert_eq!(cli.run(["results"]).out.lines().count(), 3);

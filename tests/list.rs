@@ -14,7 +14,7 @@ fn bays_are_named_by_bus_and_forgotten() {
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         (output.status.code(), text(output.stdout) + &text(output.stderr))
     };
-    assert!(bay(&[]).1.contains("No bay has a name yet"));
+    assert!(bay(&[]).1.contains("No bays are named"));
     assert_eq!(bay(&["name", "9.9.9", "attic"]).0, Some(2), "no drive is there");
     assert!(bay(&["forget", "attic"]).1.contains("no bay is named 'attic'"));
     std::fs::create_dir_all(cli.config().join("drivebench")).expect("a directory");
@@ -22,7 +22,7 @@ fn bays_are_named_by_bus_and_forgotten() {
         .expect("writes");
     assert!(bay(&["list"]).1.contains("attic  x-usbv2-1.3"));
     assert_eq!(bay(&["forget", "attic"]).0, Some(0));
-    assert!(bay(&[]).1.contains("No bay has a name yet"));
+    assert!(bay(&[]).1.contains("No bays are named"));
     std::fs::write(cli.config().join("drivebench/bays.toml"), "not TOML").expect("writes");
     let message = bay(&[]).1;
     assert!(message.contains("bays.toml can't be read"), "{message}");

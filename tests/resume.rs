@@ -13,8 +13,8 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        Ask, Baseline, Bays, Cliff, Experiment, Extra, LoadName, PageCache, REGISTER, Sizes, SmallFiles,
-        Spinup, Together,
+        Ask, Baseline, Bays, Cliff, Experiment, LoadName, PageCache, REGISTER, Sizes, SmallFiles, Spinup,
+        Together,
     },
     inventory::Drive,
     plan::{Act, Plan, StepId},
@@ -76,7 +76,12 @@ impl Case {
         events.iter().for_each(|event| progress.take(event));
         let done = progress.done(&plan);
         let (version, inventory) = (String::new(), Default::default());
-        events.push(Event::Resume(Box::new(Resume { at: String::new(), version, inventory })));
+        events.push(Event::Resume(Box::new(Resume {
+            at: String::new(),
+            version,
+            host: Default::default(),
+            inventory,
+        })));
         world.wait(3600.0, &Cancel::default());
         let how = world.run(&plan, &done, &mut events, &Cancel::default()).expect("runs");
         assert_eq!(how, How::Finished);
@@ -190,7 +195,8 @@ fn cliff() {
     let cache = Cache { bytes: 100.0 * MIB as f64, free: 1.0, rate: 40e6, drain: 10e6 };
     let falls = Model { cache: Some(cache), ..drive(5e6, 30e6) };
     let mut asked = ask(directories(2), Rules::standard(), MIB);
-    (asked.effort.max_bytes, asked.own.pause) = (512 * MIB, Some(20.0));
+    asked.effort.max_bytes = 512 * MIB;
+    asked.values.set("pause", "20");
     // The second never slows down, so its pause and second write are left out.
     Case { experiment: &Cliff, ask: asked, board: board(vec![falls, drive(20e6, 30e6)]) }.check(6);
 }
@@ -205,15 +211,16 @@ fn together() {
 
 #[test]
 fn sizes() {
-    let own = Extra { runs: Some(2), largest: Some(64 * 1024), ..Extra::default() };
-    let asked = Ask { own, ..ask(directories(1), rules(), 4096) };
+    let mut asked = ask(directories(1), rules(), 4096);
+    asked.values.set("runs", "2");
+    asked.values.set("largest", "64k");
     Case { experiment: &Sizes, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(4);
 }
 
 #[test]
 fn pagecache() {
-    let own = Extra { runs: Some(2), ..Extra::default() };
-    let asked = Ask { own, ..ask(directories(1), rules(), 4096) };
+    let mut asked = ask(directories(1), rules(), 4096);
+    asked.values.set("runs", "2");
     Case { experiment: &PageCache, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(6);
 }
 
@@ -231,8 +238,9 @@ fn spinup() {
     let mut target = target("WX61", 1000 * GB, true);
     target.drives[0].name = "sda".to_owned();
     target.path = "/dev/sda".into();
-    let own = Extra { runs: Some(3), pause: Some(15.0), ..Extra::default() };
-    let asked = Ask { own, ..ask(vec![target], Rules::standard(), 4096) };
+    let mut asked = ask(vec![target], Rules::standard(), 4096);
+    asked.values.set("runs", "3");
+    asked.values.set("pause", "15");
     Case { experiment: &Spinup, ask: asked, board: board(vec![disk]) }.check(6);
 }
 
@@ -267,9 +275,8 @@ fn bays() {
 }
 
 #[test]
-fn every_experiment_is_resumed_here_and_takes_the_option() {
+fn every_experiment_is_resumed_here() {
     assert_eq!(REGISTER.len(), 8, "a test of its own for each above");
-    assert!(REGISTER.iter().all(|experiment| experiment.options().contains(&"resume")));
 }
 
 #[test]
@@ -282,4 +289,22 @@ fn a_finished_run_has_nothing_left() {
     assert_eq!(progress.done(&plan).steps.len(), plan.steps.len());
     let made = plan.steps.iter().filter(|step| matches!(step.act, Act::ScratchFile(_))).count();
     assert_eq!(made, 1);
+}
+
+#[test]
+fn a_drive_that_is_gone_fails_and_the_others_go_on() {
+    let asked = ask(directories(2), rules(), MIB);
+    let case =
+        Case { experiment: &Baseline, ask: asked, board: board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]) };
+    let plan = case.plan();
+    let first = plan.measures().next().expect("a load").0.id;
+    let done = Done { steps: BTreeSet::from([first]), ..Done::default() };
+    let mut there = plan.clone();
+    there.targets[1].drives.clear();
+    let mut events = Vec::new();
+    let how = case.world(&there).run(&plan, &done, &mut events, &Cancel::default()).expect("runs");
+    let How::Failed(why) = how else { panic!("{how:?}") };
+    assert!(why.ends_with("is not connected"), "{why}");
+    let on = |event: &Event| if let Event::Outcome { target, .. } = event { Some(*target) } else { None };
+    assert_eq!(events.iter().filter_map(on).collect::<Vec<_>>(), [0]);
 }

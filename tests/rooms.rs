@@ -28,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("import", &["units", "analyse", "record", "findings"]),
     ("compare", &["units", "analyse", "findings"]),
     ("open_loop", &["units", "analyse", "plan", "record", "findings"]),
-    ("danger", &["units", "inventory", "target", "tools"]),
+    ("danger", &["units", "sysroot", "inventory", "tools"]),
     ("experiments", &["units", "inventory", "target", "conditions", "analyse", "plan", "record", "findings"]),
     (
         "run",
@@ -76,6 +76,89 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What reaches past drivebench: other programs, files, drives and the kernel. Each is named in the files listed only,
+/// which are all there is to read for who could do harm. A name that ends in `*` is the start of one; `fs::write` is
+/// found in `use std::fs::write` and in `use std::fs::{read, write}`, too.
+const DOORS: &[(&str, &[&str], &[&str])] = &[
+    ("starts processes", &["process::Command"], &["tools/system.rs"]),
+    ("allows changes of drives", &["tools::Right", "super::Right"], &["danger/mod.rs", "run/journal.rs"]),
+    (
+        "opens files for writing",
+        &[
+            "File::create",
+            "File::create_new",
+            "File::options",
+            "OpenOptions",
+            "fs::write",
+            "fs::copy",
+            "OFlags::APPEND",
+            "OFlags::CREATE",
+            "OFlags::RDWR",
+            "OFlags::TMPFILE",
+            "OFlags::TRUNC",
+            "OFlags::WRONLY",
+        ],
+        &[
+            "cli/atomic_file.rs",
+            "cli/capture.rs",
+            "cli/report.rs",
+            "danger/mod.rs",
+            "record/store.rs",
+            "record/summary.rs",
+            "run/journal.rs",
+            "run/open_targets.rs",
+            "run/scratch.rs",
+            "run/scratch_dir.rs",
+        ],
+    ),
+    (
+        "makes directories and other files",
+        &[
+            "create_dir",
+            "create_dir_all",
+            "mkdir*",
+            "mknod*",
+            "DirBuilder",
+            "symlink",
+            "symlinkat",
+            "hard_link",
+        ],
+        &["cli/bay.rs", "cli/report.rs", "record/store.rs", "run/journal.rs", "run/scratch_dir.rs"],
+    ),
+    (
+        "changes the length of files",
+        &["set_len", "ftruncate", "fallocate"],
+        &["engine/fio/mod.rs", "engine/target.rs", "record/store.rs", "run/scratch.rs"],
+    ),
+    (
+        "removes files",
+        &["remove_file", "remove_dir", "remove_dir_all", "unlink", "unlinkat", "rmdir"],
+        &[
+            "cli/atomic_file.rs",
+            "cli/capture.rs",
+            "cli/report.rs",
+            "record/store.rs",
+            "record/summary.rs",
+            "run/journal.rs",
+            "run/leftovers.rs",
+            "run/scratch.rs",
+            "run/scratch_dir.rs",
+        ],
+    ),
+    (
+        "renames files",
+        &["fs::rename", "renameat*"],
+        &["cli/atomic_file.rs", "cli/report.rs", "record/store.rs", "record/summary.rs"],
+    ),
+    ("changes who may use files", &["set_permissions", "chmod*", "chown*", "fchmod*", "fchown*"], &[]),
+    ("calls the kernel's devices", &["ioctl*"], &["engine/target.rs"]),
+    ("calls the kernel past std and rustix", &["libc"], &["engine/uring.rs"]),
+    ("mounts, swaps and reboots", &["rustix::mount", "swapon", "swapoff", "reboot"], &[]),
+];
+
+/// What must keep its own name, so that a door is seen.
+const NO_ALIAS: [&str; 6] = ["fs", "File", "OFlags", "process", "rustix", "libc"];
+
 /// Lines of a source file without its tests.
 const LONGEST: usize = 500;
 
@@ -118,7 +201,10 @@ fn complaints(file: &str, text: &str) -> Vec<Complaint> {
     let mut walk = Walk { file, room: &room, complaints: Vec::new(), paths: Vec::new() };
     match text.parse::<TokenStream>() {
         Ok(_) if is_for_tests(file) => {}
-        Ok(tokens) => walk.tokens(tokens, &module),
+        Ok(tokens) => {
+            walk.doors(tokens.clone(), None);
+            walk.tokens(tokens, &module);
+        }
         Err(e) => walk.complain(e.span().start().line, format!("can't be read: {e}")),
     }
     let lines = text.lines().take_while(|l| l.trim() != "#[cfg(test)]").count();
@@ -163,6 +249,54 @@ impl Walk<'_> {
                 _ => {}
             }
             i += 1;
+        }
+    }
+
+    /// Finds doors in tokens that stand behind `before`, as in `before::{...}`.
+    fn doors(&mut self, tokens: TokenStream, before: Option<&str>) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let colon = |t: &TokenTree| matches!(t, TokenTree::Punct(p) if p.as_char() == ':');
+        for (i, token) in tokens.iter().enumerate() {
+            let behind = match &tokens[..i] {
+                [.., TokenTree::Ident(name), a, b] if colon(a) && colon(b) => Some(name.to_string()),
+                [] => before.map(str::to_owned),
+                [.., TokenTree::Punct(p)] if p.as_char() == ',' => before.map(str::to_owned),
+                _ => None,
+            };
+            match token {
+                TokenTree::Ident(name) => {
+                    let (name, line) = (name.to_string(), name.span().start().line);
+                    self.door(behind.as_deref(), &name, line);
+                    let alias = matches!(tokens.get(i + 1), Some(TokenTree::Ident(word)) if word == "as");
+                    if alias && NO_ALIAS.contains(&name.as_str()) {
+                        self.complain(line, format!("`{name}` keeps its name, so that doors are seen"));
+                    }
+                }
+                TokenTree::Group(group) => {
+                    let braces = group.delimiter() == Delimiter::Brace;
+                    if !(braces && is_test_module(&tokens[..i])) {
+                        self.doors(group.stream(), behind.as_deref().filter(|_| braces));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Judges `name`, which stands behind `before::`.
+    fn door(&mut self, before: Option<&str>, name: &str, line: usize) {
+        let is = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == pattern,
+        };
+        for (what, names, files) in DOORS {
+            let found = names.iter().any(|door| match door.split_once("::") {
+                Some((first, second)) => before == Some(first) && is(second, name),
+                None => is(door, name),
+            });
+            if found && !files.contains(&self.file) {
+                self.complain(line, format!("`{name}` {what}; only {} may", files.join(", ")));
+            }
         }
     }
 
@@ -218,6 +352,11 @@ impl Walk<'_> {
 fn colons(tokens: &[TokenTree], i: usize) -> bool {
     let colon = |t: Option<&TokenTree>| matches!(t, Some(TokenTree::Punct(p)) if p.as_char() == ':');
     colon(tokens.get(i)) && colon(tokens.get(i + 1))
+}
+
+/// Whether the tokens end in `#[cfg(test)] mod name`.
+fn is_test_module(tokens: &[TokenTree]) -> bool {
+    matches!(tokens, [before @ .., TokenTree::Ident(word), TokenTree::Ident(_)] if word == "mod" && ends_in_cfg_test(before))
 }
 
 /// Whether the tokens end in `#[cfg(test)]`, with a visibility after it or not.
@@ -478,4 +617,77 @@ fn circles_are_found_through_re_exports_and_other_files() {
     }
     let parts = [("a/mod.rs", "mod b;\npub struct A;\nfn f() { b::g() }"), ("a/b.rs", "use super::A;")];
     assert_eq!(circles(&parts), Vec::<String>::new(), "a mod.rs and its parts are one");
+}
+
+#[test]
+fn doors_are_found_however_they_are_written() {
+    for (text, line) in [
+        ("use std::process::Command;", 1),
+        ("use std::{\n fs,\n process::{Child, Command},\n};", 3),
+        ("fn f() {\n std::process::Command::new(\"sh\"); }", 2),
+        ("impl tools::Right<Content> for Own {}", 1),
+        ("use crate::tools::{Content, Right};", 1),
+        ("fn f() { File::create(path) }", 1),
+        ("fn f() { g(File::create_new(path)) }", 1),
+        ("fn f() { File::options() }", 1),
+        ("use std::fs::{File, OpenOptions};", 1),
+        ("fn f() {\n\n fs::write(path, bytes) }", 3),
+        ("use std::fs::{read, write};", 1),
+        ("use std::fs::write;", 1),
+        ("const HOW: OFlags = OFlags::EXCL.union(OFlags::RDWR);", 1),
+        ("fn f() { fs::create_dir_all(path) }", 1),
+        ("fn f() { file.set_len(0) }", 1),
+        ("fn f() { path.g().and_then(|p| fs::remove_file(p)) }", 1),
+        ("fn f() { std::fs::remove_dir(path) }", 1),
+        ("use rustix::fs::unlinkat;", 1),
+        ("fn f() { fs::rename(a, b) }", 1),
+        ("use rustix::fs::{Mode, renameat_with};", 1),
+        ("fn f() { rustix::ioctl::ioctl(file, x) }", 1),
+        ("use rustix::fs::ioctl_fionread;", 1),
+        ("fn f() { libc::reboot(x) }", 1),
+        ("use rustix::mount::mount2;", 1),
+        ("use rustix::{fs, mount::unmount};", 1),
+        ("fn f() { fs::set_permissions(path, all) }", 1),
+        ("use std::fs as f;", 1),
+        ("use std::fs::{File as F};", 1),
+        ("macro_rules! m { () => { fs::write(a, b) } }", 1),
+    ] {
+        let said = said("advise/mod.rs", text);
+        assert!(!said.is_empty() && said.iter().all(|(at, _)| *at == line), "{text}: {said:?}");
+    }
+    let said = said("advise/mod.rs", "fn f() { fs::remove_dir_all(path) }");
+    assert!(said[0].1.starts_with("`remove_dir_all` removes files; only cli/atomic_file.rs, "), "{said:?}");
+}
+
+#[test]
+fn what_is_no_door_passes() {
+    for (file, text) in [
+        (
+            "advise/mod.rs",
+            "fn f() { File::open(path); fs::read(path); list.remove(0); text.write(x); mount(x) }",
+        ),
+        ("advise/mod.rs", "// fs::write\nfn f() { g(\"fs::write\") }"),
+        ("advise/mod.rs", "#[cfg(test)]\nmod tests {\n fn f() { fs::write(path, x) }\n}"),
+        (
+            "cli/mod.rs",
+            "use args::Command; fn f() { Command::new(x); list.truncate(1); Side::Right; inventory.mount.path }",
+        ),
+        ("record/store.rs", "fn f() { fs::rename(a, b); fs::remove_file(a); File::create_new(b) }"),
+        ("tools/system.rs", "use std::process::{Child, Command};"),
+    ] {
+        assert_eq!(said(file, text), [], "{file}: {text}");
+    }
+}
+
+#[test]
+fn every_file_with_a_door_needs_it() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for (what, names, files) in DOORS {
+        for file in *files {
+            let text = fs::read_to_string(src.join(file)).unwrap_or_default();
+            let last = |name: &&str| name.rsplit(':').next().unwrap_or(name).trim_end_matches('*').to_owned();
+            let used = names.iter().any(|name| text.contains(&last(name)));
+            assert!(used, "src/{file} is listed as one that {what}, but does not");
+        }
+    }
 }

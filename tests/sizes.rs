@@ -118,13 +118,13 @@ fn what_is_moved_is_bounded_and_what_cannot_be_is_refused() {
     assert!(cost.written < 1000 * MIB && cost.seconds.expect("bounded") < 900.0, "{cost:?}");
     assert_eq!(plan.steps[0].act, Act::ScratchFile(ScratchFile { bytes: 8 * MIB }));
     let mut large = asked();
-    large.own.largest = Some(16 * MIB);
+    large.values.set("largest", "16M");
     assert_eq!(planned(&large).measures().map(|(_, m)| m.load.block).max(), Some(16 * MIB));
     let mut small = asked();
     small.effort.max_bytes = 100_000;
     let says = |ask: &Ask| Sizes.plan(ask).expect_err("refused").to_string();
     let mut huge = asked();
-    huge.own.largest = Some(17 * MIB);
+    huge.values.set("largest", "17M");
     insta::assert_snapshot!(
         [says(&small), says(&huge), says(&Ask { targets: vec![], ..asked() })].join("\n")
     );
@@ -150,7 +150,7 @@ fn a_record_that_ends_early_is_worth_what_it_holds() {
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
     let mut few = asked();
-    few.own.runs = Some(2);
+    few.values.set("runs", "2");
     let board = Board { drives: vec![stick()], buses: Vec::new(), seed: 1 };
     let text = said(&found(&carry_out(&planned(&few), &board).expect("runs"))).replace('\n', " ");
     assert!(text.contains("Fewer than 6 repetitions: no interval."), "{text}");

@@ -42,7 +42,7 @@ fn whole_disk() -> Target {
 fn asked(pause: f64) -> Ask {
     let mut asked = ask(vec![whole_disk()], Rules::standard(), 4096);
     asked.effort.max_seconds = 1800.0;
-    asked.own.pause = Some(pause);
+    asked.values.set("pause", &pause.to_string());
     asked
 }
 
@@ -94,7 +94,7 @@ fn a_disk_that_never_slept_has_no_time_to_wake() {
 #[test]
 fn one_run_has_no_interval() {
     let mut asked = asked(15.0);
-    asked.own.runs = Some(1);
+    asked.values.set("runs", "1");
     let findings = measured(&asked, disk(), 1);
     assert!(estimate(&findings, "spin-up time").high.is_infinite());
     assert!(said(&findings).contains("so no interval"), "{}", said(&findings));

@@ -90,7 +90,7 @@ impl Machine {
 
     /// The record of a run.
     fn record(&self, loads: Option<LoadName>, seed: u64) -> Vec<Event> {
-        let mut asked = ask(self.targets(), Rules::standard(), Together.block());
+        let mut asked = ask(self.targets(), Rules::standard(), 1 << 20);
         if let Some(load) = loads {
             asked = only(load, asked);
         }
@@ -104,6 +104,7 @@ impl Machine {
             command: vec!["drivebench".to_owned(), "run".to_owned(), "together".to_owned()],
             experiment: "together".to_owned(),
             targets: Vec::new(),
+            host: Default::default(),
             inventory: self.inventory(),
         }))];
         for mut event in carry_out(&plan, &board).expect("runs") {
@@ -391,8 +392,8 @@ fn a_record_that_ends_early_is_worth_what_it_holds() {
 #[test]
 fn one_run_has_no_interval_and_is_sure_of_nothing() {
     let machine = two_hubs();
-    let mut asked = ask(machine.targets(), Rules::standard(), Together.block());
-    asked.own.runs = Some(1);
+    let mut asked = ask(machine.targets(), Rules::standard(), 1 << 20);
+    asked.values.set("runs", "1");
     asked.effort.max_seconds = 60.0;
     let plan = Together.plan(&asked).expect("plans");
     for target in 0..4 {
@@ -419,7 +420,7 @@ fn a_load_ends_with_its_bytes_and_only_what_ran_together_counts() {
     let mut machine =
         Machine::new(vec![stick(4e6, 5e6), stick(30e6, 40e6)], &[1, 1], vec![link(30e6, &[0, 1])]);
     machine.models.iter_mut().for_each(|m| m.noise.run = 0.002);
-    let mut asked = only(LoadName::Read, ask(machine.targets(), Rules::standard(), Together.block()));
+    let mut asked = only(LoadName::Read, ask(machine.targets(), Rules::standard(), 1 << 20));
     asked.effort.max_bytes = 80_000_000;
     let plan = Together.plan(&asked).expect("plans");
     assert!(

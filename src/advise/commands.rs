@@ -24,7 +24,7 @@ fn targets(inventory: &Inventory, drives: &[&Drive]) -> Vec<String> {
     let directories: Option<Vec<&str>> = drives.iter().map(|d| directory(inventory, d)).collect();
     match directories {
         Some(paths) => paths.into_iter().map(str::to_owned).collect(),
-        None => drives.iter().map(|d| format!("/dev/{}", d.name.replace('!', "/"))).collect(),
+        None => drives.iter().map(|d| d.node()).collect(),
     }
 }
 

@@ -10,7 +10,7 @@ pub(super) fn name(inventory: &Inventory, drive: &Drive) -> String {
             return "the SD card".to_owned();
         }
     }
-    let Some(model) = &drive.model else { return format!("/dev/{}", drive.name.replace('!', "/")) };
+    let Some(model) = &drive.model else { return drive.node() };
     let same: Vec<&Drive> = inventory.drives.iter().filter(|d| d.model.as_ref() == Some(model)).collect();
     let bay =
         |d: &Drive| d.bay_name.clone().or_else(|| d.bay.clone()).filter(|_| d.bus.as_deref() == Some("usb"));

@@ -4,19 +4,21 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
-use super::options::Run;
-use crate::report::{Format, RowFormat};
+use super::{
+    formats::{AdviceFormat, FormatName, ListFormat, RowFormatName},
+    options::Run,
+};
 
-/// A workbench for the drives of a small server: how fast is each drive, how bad is its worst moment, and why.
+/// Measure the drives of a small server: how fast, how slow at worst, and why.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 80, after_help = EXAMPLES)]
 pub struct Args {
-    /// Keep results in this directory [default: drivebench below the XDG data directory]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Directory for results [default: XDG data directory]
+    #[arg(long, global = true, value_name = "DIR", display_order = 900)]
     pub store: Option<PathBuf>,
 
-    /// Plain ASCII output, for terminals and logs without UTF-8
-    #[arg(long, global = true)]
+    /// Plain ASCII output
+    #[arg(long, global = true, display_order = 900)]
     pub ascii: bool,
 
     /// What to do
@@ -26,47 +28,49 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  drivebench list                          what is here and what is wrong
+  drivebench list                          drives, buses and problems
   drivebench run baseline .                the drive under this directory
   drivebench run baseline /mnt/a /mnt/b    two drives, and whether they differ
   drivebench run baseline /dev/sda         a whole drive, reading only
-  drivebench results                       what was measured before
-  drivebench advise                        what follows from all that
+  drivebench results                       earlier runs
+  drivebench advise                        recommendations from all of it
 
-Nothing is erased: writing goes to a file made for the purpose and removed after.";
+Nothing is erased: drivebench writes to a file of its own and removes it.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure: run an experiment on drives
-    #[command(subcommand, after_help = "`drivebench run EXPERIMENT --help` tells more of one.")]
+    /// Run an experiment on drives
+    #[command(subcommand, after_help = "`drivebench run EXPERIMENT --help` shows its options.")]
     Run(Run),
-    /// Show the drives of this machine, what links them, and what is wrong
+    /// List drives, how they are connected, and problems
     List(List),
-    /// Advise: where to boot from, swap and keep data, which layout, what limits, what to buy and what not
+    /// Recommend a layout, drives for boot, swap and data, and upgrades
     Advise(Advise),
-    /// Name the ports that drives sit in
+    /// Name the bays that drives sit in
     Bay(Bay),
-    /// Keep what this machine says of its drives in an archive, for a bug report
+    /// Save the description of this machine for a bug report
     Capture(Capture),
-    /// Take what fio, dd or PiBenchmarks told over into records, to list, show and compare it
+    /// Import results of fio, dd or PiBenchmarks
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
-    /// Show, list, compare, export or remove what was measured before
+    /// List, show, compare, export or remove earlier runs
     Results(Results),
-    /// Write what runs found as a page that can be published
+    /// Write a report of runs as HTML and Markdown
     Report(Report),
+    /// Remove files left by runs that were killed
+    Cleanup,
 }
 
 /// `drivebench report`.
 #[derive(Debug, Group)]
-#[command(after_help = "The page needs no network and no script. Nothing is sent anywhere.")]
+#[command(after_help = "The page needs no network and no script. Nothing is uploaded.")]
 pub struct Report {
-    /// The runs' names, in the order of the page; `drivebench results` lists them
+    /// Names of runs, in the order of the page; `drivebench results` lists them
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
 
-    /// The directory to make for it [default: drivebench-RUN]
+    /// The new directory [default: drivebench-RUN]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -74,7 +78,7 @@ pub struct Report {
 /// `drivebench list`.
 #[derive(Debug, Group)]
 pub struct List {
-    /// Write it as this
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
 
@@ -83,14 +87,14 @@ pub struct List {
     pub machine: Machine,
 }
 
-/// Which machine, and whether its drives are asked.
+/// Which machine, and whether the health of its drives is read.
 #[derive(Debug, Group)]
 pub struct Machine {
-    /// Ask drives for their state and wear, which needs root and smartctl; sleeping disks are left asleep
+    /// Show the health of drives; needs root and smartctl, wakes no disk
     #[arg(long)]
     pub health: bool,
 
-    /// Wake sleeping disks to ask them
+    /// Wake sleeping disks for it
     #[arg(long, requires = "health")]
     pub wake: bool,
 
@@ -103,7 +107,7 @@ pub struct Machine {
 #[derive(Debug, Group)]
 #[command(after_help = ADVISE_NOTES)]
 pub struct Advise {
-    /// Write it as this
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: AdviceFormat,
 
@@ -113,8 +117,8 @@ pub struct Advise {
 }
 
 const ADVISE_NOTES: &str = "\
-Answers rest on what is here and on runs in the store of drives that are here. Each says on which runs and how sure it
-is, and which experiment would decide what isn't known. Nothing is measured, nothing is sent anywhere.";
+Answers use the drives of this machine and the stored runs on them. Each names its runs, how sure it is, and the
+experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
 
 /// `drivebench capture`.
 #[derive(Debug, Group)]
@@ -122,33 +126,33 @@ pub struct Capture {
     /// The archive to write, such as machine.tar.gz
     pub file: PathBuf,
 
-    /// Replace serials, UUIDs, hardware addresses and the host name, each by the same wherever it stands
+    /// Replace serials, UUIDs, hardware addresses and the host name, consistently
     #[arg(long)]
     pub anonymise: bool,
 }
 
 /// `drivebench bay`.
 #[derive(Debug, Group)]
-#[command(after_help = "A name stands for its port whatever is in it: drivebench run baseline bay:top-left")]
+#[command(after_help = "A name can be a target: drivebench run baseline bay:top-left")]
 pub struct Bay {
-    /// What to do with names [default: list]
+    /// What to do [default: list]
     #[command(subcommand)]
     pub action: Option<BayAction>,
 }
 
-/// What can be done with names of bays.
+/// Actions on names of bays.
 #[derive(Debug, Subcommand)]
 pub enum BayAction {
     /// List the names
     List,
-    /// Give a bay a name, or another one
+    /// Name or rename a bay
     Name {
         /// The bay as `drivebench list` shows it: 1.3, or with its bus: 3f980000.usb-usbv2-1.3
         bay: String,
         /// Letters, digits, - and _
         name: String,
     },
-    /// Take a bay's name away
+    /// Remove the name of a bay
     Forget {
         /// The name
         name: String,
@@ -159,12 +163,12 @@ const IMPORT_EXAMPLES: &str = "\
 Examples:
   drivebench import fio.json                     fio --output-format=json
   drivebench import bench-fio --drive 4C530001   all files below a directory
-  drivebench import dd.log --rw write            where dd's log doesn't tell
+  drivebench import dd.log --rw write            dd logs don't state the direction
   drivebench import pi.txt --board 'Pi Zero 2 W'
 
-Formats are known by their content: fio's JSON, dd's last lines in any language,
-what PiBenchmarks prints. What a tool doesn't tell is unknown, and one run has
-no interval. Nothing is kept of a file that is damaged or cut off.";
+Formats are recognised by content: fio's JSON, dd's summary in any language,
+PiBenchmarks' output. What a tool doesn't report stays unknown, and a single run
+has no interval. Damaged or truncated files are not imported.";
 
 /// `drivebench import`.
 #[derive(Debug, Group)]
@@ -173,15 +177,15 @@ pub struct Import {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// The drive that it was measured on, such as its serial: kept as said by you
+    /// The drive that was measured, such as its serial
     #[arg(long, value_name = "NAME", value_parser = said)]
     pub drive: Option<String>,
 
-    /// The board that it was measured on: kept as said by you
+    /// The board that it was measured on
     #[arg(long, value_name = "NAME", value_parser = said)]
     pub board: Option<String>,
 
-    /// What loads did that don't tell it, as dd's don't
+    /// Direction of loads that don't state it, such as dd's
     #[arg(long, value_name = "read|write")]
     pub rw: Option<Way>,
 }
@@ -208,7 +212,7 @@ fn said(text: &str) -> Result<String, String> {
 /// `drivebench results`.
 #[derive(Debug, Group)]
 pub struct Results {
-    /// What to do with them [default: list]
+    /// What to do [default: list]
     #[command(subcommand)]
     pub action: Option<ResultsAction>,
 }
@@ -216,23 +220,23 @@ pub struct Results {
 /// Which runs.
 #[derive(Debug, Default, Group)]
 pub struct Which {
-    /// Only those on a drive or target in whose name this stands: model, serial, path
+    /// Only runs on drives or targets whose name contains this: model, serial, path
     #[arg(long, value_name = "TEXT")]
     pub drive: Option<String>,
 
-    /// Only those on a board in whose name this stands
+    /// Only runs on boards whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub board: Option<String>,
 
-    /// Only those of this experiment
+    /// Only runs of this experiment
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
 
-    /// Only those from this day on (UTC)
+    /// Only runs since this day (UTC)
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
     pub since: Option<String>,
 
-    /// Only those up to this day (UTC)
+    /// Only runs until this day (UTC)
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
     pub until: Option<String>,
 }
@@ -241,23 +245,23 @@ pub struct Which {
 #[derive(Debug, Group)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
-    /// The runs' names, in the order of the rows [default: all, oldest first]
+    /// Names of runs, in the order of the rows [default: all, oldest first]
     #[arg(value_name = "RUN", conflicts_with = "Which")]
     pub runs: Vec<String>,
 
-    /// Which of all runs
+    /// Which runs
     #[command(flatten)]
     pub which: Which,
 
-    /// Write it as this [default: what the name of --out ends in, else csv]
+    /// Output format [default: by the extension of --out, or csv]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<RowFormatName>,
 
-    /// Write to this file, which is whole or not there, instead of standard output
+    /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Replace the file where there is one; one of metrics is replaced in any case
+    /// Replace an existing file; metrics are always replaced
     #[arg(long, requires = "out")]
     pub force: bool,
 }
@@ -270,116 +274,50 @@ Examples:
 
 docs/export.md describes the columns and the metrics.";
 
-/// Names of the formats of rows.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum RowFormatName {
-    /// For a spreadsheet
-    Csv,
-    /// An array of objects, a line each
-    Json,
-    /// The latest finished run of each drive and experiment, for Prometheus
-    #[value(name = "openmetrics")]
-    OpenMetrics,
-}
-
-impl From<RowFormatName> for RowFormat {
-    fn from(name: RowFormatName) -> Self {
-        match name {
-            RowFormatName::Csv => Self::Csv,
-            RowFormatName::Json => Self::Json,
-            RowFormatName::OpenMetrics => Self::OpenMetrics,
-        }
-    }
-}
-
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  drivebench results compare r2k4 r7xz           the drives that both measured
-  drivebench results compare r2k4:/mnt/a r7xz    one of several, and another
+  drivebench results compare r2k4 r7xz           drives measured by both
+  drivebench results compare r2k4:/mnt/a r7xz    one target of the first run
   drivebench results compare r2k4                the drives of one run";
 
 /// What can be done with results.
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
-    /// List runs, all or those asked for
+    /// List runs
     List(Which),
-    /// Show what runs found, worked out anew from their records
+    /// Show the findings of runs
     Show {
-        /// The runs' names
+        /// Names of runs
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
-        /// Write it as this
+        /// Output format
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: FormatName,
-        /// Add what clients would wait whose requests come evenly, at 50 % and 80 % load (modelled)
+        /// Add the modelled latency of clients at 50 % and 80 % load
         #[arg(long)]
         waiting: bool,
     },
-    /// Compare two results, drive by drive: how many times one is the other, and whether that is a real difference
+    /// Compare two runs, drive by drive: ratios with intervals
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare {
         /// A run, or one target of it
         #[arg(value_name = "RUN[:TARGET]")]
         first: String,
-        /// What to compare it with; without it, the first run's targets are compared with each other
+        /// The other run [default: compare the targets of the first]
         #[arg(value_name = "RUN[:TARGET]")]
         second: Option<String>,
-        /// Write it as this
+        /// Output format
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: FormatName,
     },
-    /// Write the estimates of runs as rows: for spreadsheets, SQL engines and Prometheus
+    /// Export estimates as CSV, JSON or OpenMetrics
     Export(Export),
-    /// Remove the records of runs
+    /// Remove runs
     Rm {
-        /// The runs' names
+        /// Names of runs
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
-}
-
-/// Names of formats.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum FormatName {
-    /// For a terminal
-    Text,
-    /// For a page
-    Markdown,
-    /// The estimates, for a spreadsheet
-    Csv,
-    /// Everything, for a program
-    Json,
-}
-
-/// Names of the formats of `list`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// For a terminal
-    Text,
-    /// For a program
-    Json,
-}
-
-/// Names of the formats of `advise`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AdviceFormat {
-    /// For a terminal
-    Text,
-    /// For a page
-    Markdown,
-    /// For a program
-    Json,
-}
-
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Self {
-        match name {
-            FormatName::Text => Self::Text,
-            FormatName::Markdown => Self::Markdown,
-            FormatName::Csv => Self::Csv,
-            FormatName::Json => Self::Json,
-        }
-    }
 }
 
 /// A day as it stands at the beginning of a date.

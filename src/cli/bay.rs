@@ -10,19 +10,19 @@ use std::{
 use anyhow::{Context, anyhow};
 
 use super::{
-    Output,
     args::{Bay, BayAction},
-    atomic_file::Beside,
+    output::Output,
 };
 use crate::{
     findings::{Column, Table},
     inventory::{Bays, Inventory},
+    record::AtomicFile,
     report::table,
     sysroot::Sysroot,
 };
 
 pub(super) fn bay(args: &Bay, output: &Output) -> anyhow::Result<ExitCode> {
-    let path = path().context("no place for names: neither XDG_CONFIG_HOME nor HOME is set")?;
+    let path = path().context("bay names can't be stored: neither XDG_CONFIG_HOME nor HOME is set")?;
     let mut bays = load(&path)?;
     match args.action.as_ref().unwrap_or(&BayAction::List) {
         BayAction::List => list(&bays, output)?,
@@ -34,18 +34,18 @@ pub(super) fn bay(args: &Bay, output: &Output) -> anyhow::Result<ExitCode> {
         BayAction::Forget { name } => {
             let full = bays.forget(name)?;
             save(&path, &bays)?;
-            output.note(&format!("Bay {full} has no name now."));
+            output.note(&format!("Bay {full} has no name any more."));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// This machine, with the names of its bays. Names that can't be read are no reason to show or measure nothing.
+/// This machine, with the names of its bays. Names that can't be read are left out.
 pub(super) fn here(output: &Output) -> Inventory {
     let mut inventory = Inventory::read(&Sysroot::live());
     match path().map(|path| load(&path)) {
         Some(Ok(bays)) => inventory.name_bays(&bays),
-        Some(Err(e)) => output.note(&format!("Bays go without their names: {e:#}")),
+        Some(Err(e)) => output.note(&format!("Bay names are not shown: {e:#}")),
         None => {}
     }
     inventory
@@ -70,16 +70,16 @@ fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
     let text = toml::to_string(bays)?;
     let write = || {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        let beside = Beside::create(path)?;
-        beside.file().write_all(text.as_bytes())?;
-        beside.keep()
+        let file = AtomicFile::create(path)?;
+        file.file().write_all(text.as_bytes())?;
+        file.keep()
     };
     write().map_err(|e| anyhow!("{} can't be written: {e}", path.display()))
 }
 
 fn list(bays: &Bays, output: &Output) -> anyhow::Result<()> {
     if bays.bays.is_empty() {
-        output.note("No bay has a name yet: `drivebench bay name 1.3 top-left` gives one.");
+        output.note("No bays are named. Name one with `drivebench bay name 1.3 top-left`.");
         return Ok(());
     }
     let columns = ["name", "bay"].map(|name| Column::new(name, false)).to_vec();

@@ -9,7 +9,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Output, Usage, args::Capture, health};
+use super::{args::Capture, errors::Usage, health, output::Output};
 use crate::{
     inventory::{Inventory, LSBLK, SPACE, read_extra_files},
     sysroot::{Archive, Sysroot},
@@ -37,7 +37,7 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
     };
     let bytes = fs::metadata(&args.file)?.len();
     output.note(&format!(
-        "Wrote {}, {}: {}. See it with `drivebench list --sysroot {}`.",
+        "Wrote {}, {}: {}. Show it with `drivebench list --sysroot {}`.",
         args.file.display(),
         decimal_bytes(bytes),
         count(archive.files() as u64, "file"),
@@ -45,12 +45,12 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
     ));
     output.note(if args.anonymise {
         "Serials, UUIDs, hardware addresses and the host name were replaced. Models, labels, mount points and the \
-         kernel's command line are as they were: look through it before you send it."
+         kernel's command line were not: check the archive before you send it."
     } else {
-        "Serials, UUIDs, hardware addresses and the host name are in it; --anonymise replaces them."
+        "It contains serials, UUIDs, hardware addresses and the host name; --anonymise replaces them."
     });
     if !rustix::process::geteuid().is_root() {
-        output.note("As root it would also hold what drives say of their health.");
+        output.note("Run it as root to include the health of the drives.");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -58,7 +58,7 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
 fn create(path: &Path) -> anyhow::Result<File> {
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Usage(format!("{} exists: name a file that doesn't", path.display())).into())
+            Err(Usage(format!("{} already exists: choose another name", path.display())).into())
         }
         file => file.map_err(|e| unwritable(path, &e)),
     }

@@ -8,9 +8,9 @@ use std::{
     process::ExitCode,
 };
 
-use super::{Output, Usage, args::Export, atomic_file::Beside, results, signals::Signals};
+use super::{args::Export, errors::Usage, output::Output, signals::Signals, stored};
 use crate::{
-    record::{Brief, How, Store},
+    record::{AtomicFile, Brief, How, Store},
     report::{self, RowFormat},
     units::{count, decimal_bytes},
 };
@@ -31,16 +31,16 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     };
     let unwritable = |e: io::Error| anyhow::anyhow!("{} can't be written: {e}", path.display());
     let signals = Signals::listen()?;
-    let beside = Beside::create(path).map_err(unwritable)?;
-    let mut out = BufWriter::new(beside.file());
+    let file = AtomicFile::create(path).map_err(unwritable)?;
+    let mut out = BufWriter::new(file.file());
     let done = write(&runs, format, store, &mut out, Some(&signals), output).map_err(unwritable)?;
     drop(out);
     if let Some(code) = signals.code() {
         output.note(&format!("Stopped: {} was not written.", path.display()));
         return Ok(ExitCode::from(code));
     }
-    let bytes = beside.file().metadata().map_err(unwritable)?.len();
-    beside.keep().map_err(unwritable)?;
+    let bytes = file.file().metadata().map_err(unwritable)?.len();
+    file.keep().map_err(unwritable)?;
     output.note(&format!(
         "Wrote {}: {} of {}, {}.",
         path.display(),
@@ -73,10 +73,10 @@ fn may_write(path: &Path, format: RowFormat, force: bool) -> Result<(), Usage> {
     match fs::metadata(path) {
         Ok(data) if data.is_dir() => Err(Usage(format!("{name} is a directory: name a file in it"))),
         Ok(data) if !data.is_file() => Err(Usage(format!(
-            "{name} is no ordinary file: leave out --out, and send the output there with >"
+            "{name} is not a regular file: leave out --out and redirect the output with >"
         ))),
         Ok(_) if !force && format != RowFormat::OpenMetrics => {
-            Err(Usage(format!("{name} exists: replace it with --force, or name a file that doesn't")))
+            Err(Usage(format!("{name} already exists: replace it with --force, or choose another name")))
         }
         _ => Ok(()),
     }
@@ -94,7 +94,7 @@ fn chosen(
     if !args.runs.is_empty() {
         return Ok((args.runs.clone(), true));
     }
-    let (mut runs, unreadable) = results::matching(store, &args.which, output)?;
+    let (mut runs, unreadable) = stored::matching(store, &args.which, output)?;
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
     if format == RowFormat::OpenMetrics {
         runs = latest(runs);
@@ -137,12 +137,7 @@ fn write(
         if signals.is_some_and(|signals| signals.code().is_some()) {
             return Ok(done);
         }
-        let read = || {
-            let mut record = store.open(run)?;
-            let findings = results::of_record(run, &mut record)?;
-            anyhow::Ok((findings, record.damage().map(str::to_owned)))
-        };
-        match read() {
+        match stored::read(store, run) {
             Ok((findings, damage)) => {
                 for row in report::rows(&findings) {
                     rows.row(&row)?;
@@ -150,12 +145,12 @@ fn write(
                 }
                 done.runs += 1;
                 if let Some(why) = damage {
-                    output.note(&format!("{run}, as far as it could be read. {why}"));
+                    output.note(&format!("{run} is damaged, and only a part of it was read. {why}"));
                     done.whole = false;
                 }
             }
             Err(e) => {
-                output.note(&format!("{run} is left out: {e}."));
+                output.note(&format!("Skipped {run}: {e}."));
                 done.whole = false;
             }
         }

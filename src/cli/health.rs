@@ -1,4 +1,4 @@
-//! Asks drives for their state and wear, where they are asked to.
+//! Reads the health of drives, where the command line asks for it.
 
 use crate::{
     inventory::{Drive, Inventory},
@@ -19,13 +19,13 @@ pub(super) fn kept(drive: &str) -> String {
 pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> {
     let kept = inventory.drives.iter().filter_map(|drive| Some((drive, root.long_text(&kept(&drive.name))?)));
     kept.fold(None, |replay, (drive, stdout)| {
-        let query = ask(&path(drive), "auto", true).to_string();
+        let query = ask(&drive.node(), "auto", true).to_string();
         let output = Output { code: Some(0), stdout, stderr: String::new() };
         Some(replay.unwrap_or_else(Replay::default).answer(query, output))
     })
 }
 
-/// Asks all drives that tell nothing in sysfs.
+/// Reads the health of all drives that have none in sysfs.
 pub(super) fn fill(inventory: &mut Inventory, runner: &dyn Runner, wake: bool) {
     for drive in &mut inventory.drives {
         if drive.health.is_none() {
@@ -34,12 +34,12 @@ pub(super) fn fill(inventory: &mut Inventory, runner: &dyn Runner, wake: bool) {
     }
 }
 
-/// What one drive tells, and what was printed for it.
+/// The health of a drive, and what smartctl printed.
 pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<String>, Health) {
     let usb = drive.usb.as_ref().map(|usb| usb.id.as_str());
     let mut why = None;
     for kind in kinds(drive.bus.as_deref(), usb, drive.removable) {
-        let query: Query = ask(&path(drive), kind, wake);
+        let query: Query = ask(&drive.node(), kind, wake);
         let output = match runner.ask(&query) {
             Ok(output) => output,
             Err(e @ ToolError::Missing(_)) => return (None, unknown(e.to_string())),
@@ -51,24 +51,20 @@ pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<Stri
         match parse(kind, &output) {
             Answer::Health(health) => return (Some(output.stdout), *health),
             Answer::Asleep => {
-                return (None, unknown("asleep and left so; --wake asks all the same".to_owned()));
+                return (None, unknown("asleep; --wake wakes it".to_owned()));
             }
             Answer::Denied => {
-                return (None, unknown("only root may ask: sudo drivebench list --health".to_owned()));
+                return (None, unknown("reading it needs root: sudo drivebench list --health".to_owned()));
             }
             Answer::Unreached(said) => drop(why.get_or_insert(said)),
         }
     }
     let nobody = || match drive.bus.as_deref() {
-        Some("mmc") => "an SD card does not tell".to_owned(),
-        Some("usb") => "sticks do not tell".to_owned(),
-        _ => "a drive of this kind does not tell".to_owned(),
+        Some("mmc") => "SD cards do not report it".to_owned(),
+        Some("usb") => "USB sticks do not report it".to_owned(),
+        _ => "drives of this kind do not report it".to_owned(),
     };
     (None, unknown(why.unwrap_or_else(nobody)))
-}
-
-fn path(drive: &Drive) -> String {
-    format!("/dev/{}", drive.name.replace('!', "/"))
 }
 
 fn unknown(why: String) -> Health {
@@ -112,7 +108,7 @@ mod tests {
         let of = |name: &str| &told.iter().find(|(drive, _)| drive == name).expect("the drive").1;
         assert_eq!(of("sda").wear, Some(0.02));
         assert!(of("sdb").unknown.as_ref().is_some_and(|why| why.starts_with("asleep")));
-        assert_eq!(of("mmcblk0").unknown.as_deref(), Some("an SD card does not tell"));
+        assert_eq!(of("mmcblk0").unknown.as_deref(), Some("SD cards do not report it"));
     }
 
     #[test]
@@ -120,7 +116,7 @@ mod tests {
         struct Nothing;
         impl Runner for Nothing {
             fn ask(&self, query: &Query) -> Result<Output, ToolError> {
-                Err(ToolError::Missing(query.tool))
+                Err(ToolError::Missing(query.tool()))
             }
             fn stream(
                 &self,
@@ -136,6 +132,6 @@ mod tests {
         }
         let denied = Replay::default().answer("smartctl", says("open failed: Permission denied"));
         let told = ask_all(fixtures::pc().inventory(), &denied);
-        assert!(told[0].1.unknown.as_ref().is_some_and(|why| why.contains("only root may ask")));
+        assert!(told[0].1.unknown.as_ref().is_some_and(|why| why.contains("needs root")));
     }
 }

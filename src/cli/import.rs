@@ -1,24 +1,25 @@
-//! `drivebench import`: what other tools told, as records.
+//! `drivebench import`: results of other tools as records.
 
 use std::{collections::HashMap, path::PathBuf, process::ExitCode};
 
 use super::{
-    Output, Usage,
     args::{Import, Way},
-    results,
+    errors::Usage,
+    output::Output,
     run::command,
+    stored,
 };
 use crate::{
     findings::{Column, Table},
     import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, How, Imported, Log, Run, SCHEMA, Said, Start, Store},
+    record::{End, Event, Host, How, Imported, Log, Run, SCHEMA, Said, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},
 };
 
-/// Refusals that are told of one by one.
+/// Files that were skipped and are named one by one.
 const NAMED: usize = 20;
 
 pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -27,14 +28,14 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         Way::Write => Direction::Write,
     });
     let said = Said { drive: args.drive.clone(), board: args.board.clone(), direction };
-    let store = results::store(store)?;
+    let store = stored::store(store)?;
     let found = files(&args.files, &said)?;
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
     let mut known = known(&store)?;
     let mut fresh = Vec::new();
     for imported in found.taken {
         match known.get(&(imported.bytes, imported.crc32)) {
-            Some(by) => refused.push(format!("{} holds the same as {by}, byte for byte.", imported.file)),
+            Some(by) => refused.push(format!("{} is identical to {by}.", imported.file)),
             None => {
                 known.insert((imported.bytes, imported.crc32), imported.file.clone());
                 fresh.push(imported);
@@ -43,20 +44,23 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     }
     if fresh.is_empty() {
         return Err(Usage(match &refused[..] {
-            [] => "there is no file in what was named".to_owned(),
-            [one] => format!("nothing is kept: {}", one.trim_end_matches('.')),
+            [] => "no files found".to_owned(),
+            [one] => format!("nothing was imported: {}", one.trim_end_matches('.')),
             [first, ..] => {
                 let first = first.trim_end_matches('.');
-                format!("nothing is kept of {}: {first}; and so on", count(refused.len() as u64, "file"))
+                format!(
+                    "nothing was imported from {}: {first}; and so on",
+                    count(refused.len() as u64, "file")
+                )
             }
         })
         .into());
     }
     for one in refused.iter().take(NAMED) {
-        output.note(&format!("Left alone: {one}"));
+        output.note(&format!("Skipped: {one}"));
     }
     if refused.len() > NAMED {
-        output.note(&format!("And {} more.", refused.len() - NAMED));
+        output.note(&format!("Skipped {} more.", refused.len() - NAMED));
     }
     let mut kept = Vec::new();
     for imported in fresh {
@@ -65,21 +69,17 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         kept.push([run, file, loads.to_string(), tool]);
     }
     if let [[run, ..]] = &kept[..] {
-        let findings = results::findings(&store, run)?;
+        let findings = stored::findings(&store, run)?;
         output.result(&render(&findings, Format::Text, output.style))?;
-        output.note(&format!("Kept as {run} · `drivebench results show {run}` shows it again."));
+        output.note(&format!("Saved as {run} · `drivebench results show {run}` shows it again."));
     } else {
         let column = Column::new;
-        let columns = vec![
-            column("run", false),
-            column("file", false),
-            column("loads", true),
-            column("told by", false),
-        ];
+        let columns =
+            vec![column("run", false), column("file", false), column("loads", true), column("tool", false)];
         let (taken, left) = (kept.len() as u64, refused.len() as u64);
         let rows = kept.iter().map(|row| row.iter().map(|cell| output.style.clean(cell)).collect()).collect();
         output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
-        output.note(&format!("{} imported, {left} left alone.", count(taken, "file")));
+        output.note(&format!("{} imported, {left} skipped.", count(taken, "file")));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -108,6 +108,7 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
         command: command(),
         experiment: EXPERIMENT.to_owned(),
         targets: vec![label],
+        host: Host::default(),
         // Lists find it by its board; nothing else is known of that machine.
         inventory: Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() },
     };
@@ -116,12 +117,12 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
     let written =
         [Event::Imported(Box::new(imported)), end].iter().try_for_each(|event| writer.append(event));
     if let Err(e) = written.and_then(|()| writer.sync()) {
-        // Half an import is none; the error tells of it in any case.
+        // Half an import is of no use. The error is reported below.
         let _ = store.remove(&run);
-        anyhow::bail!("the record of {run} can't be written, and nothing of it is kept: {e}");
+        anyhow::bail!("the record of {run} can't be written and was removed: {e}");
     }
     if let Err(e) = store.pack(&run) {
-        output.note(&format!("The record stays as it is, unpacked: {e}."));
+        output.note(&format!("The record was not compressed: {e}."));
     }
     Ok(run)
 }

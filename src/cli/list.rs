@@ -9,9 +9,13 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    Output, Usage,
-    args::{List, ListFormat, Machine},
-    bay, health, results, tree,
+    args::{List, Machine},
+    bay,
+    errors::Usage,
+    formats::ListFormat,
+    health,
+    output::Output,
+    stored, tree,
 };
 use crate::{
     inventory::{Finding, Inventory},
@@ -40,7 +44,7 @@ pub(super) fn inventory(
         inventory = bay::here(output);
         if args.health {
             health::fill(&mut inventory, &System::default(), args.wake);
-            let written = results::store(store)?.written()?;
+            let written = stored::store(store)?.written()?;
             for drive in &mut inventory.drives {
                 drive.drivebench_wrote = Some(written.get(&drive.identity()).copied().unwrap_or(0));
             }

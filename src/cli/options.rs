@@ -1,172 +1,58 @@
-//! What can be typed after `drivebench run`: one subcommand for each experiment.
-
-use std::time::Duration;
+//! What can be typed after `drivebench run`: one subcommand for each experiment, with the options that it declares.
 
 use clap::{
-    ArgMatches, Args as Group, FromArgMatches, Subcommand, ValueEnum, error::ErrorKind, parser::ValueSource,
+    Arg, ArgAction, ArgMatches, Args as Group, FromArgMatches, Subcommand, builder::PossibleValuesParser,
+    error::ErrorKind, parser::ValueSource,
 };
 
-use super::args::FormatName;
-use crate::{
-    experiments::{self, Experiment, LoadName, REGISTER},
-    units::{Caching, parse_size},
-};
-
-/// `drivebench run EXPERIMENT`.
-#[derive(Debug, Group)]
-pub struct Options {
-    /// A directory on the drive, an existing file, a /dev path, a serial, a label or bay:PORT; several are compared
-    #[arg(required = true, value_name = "TARGET")]
-    pub targets: Vec<String>,
-
-    /// Go on with a run that was stopped or cut off, days ago if need be: what is done is not done again
-    #[arg(
-        long,
-        value_name = "RUN",
-        conflicts_with_all = ["targets", "plan", "quick", "thorough", "precision", "max_time", "max_bytes", "rw", "bs", "iodepth", "rwmixread", "caching", "verify", "seed", "engine", "protocol", "runs"]
-    )]
-    pub resume: Option<String>,
-
-    /// Show what would be done and what it costs, and stop
-    #[arg(long)]
-    pub plan: bool,
-
-    /// A rougher answer in less time and wear: 10 % precision, at most 1.5 GiB and 10 minutes a drive
-    #[arg(long, conflicts_with = "thorough")]
-    pub quick: bool,
-
-    /// A finer answer: 3 % precision, at most 12 GiB and 2 hours a drive
-    #[arg(long)]
-    pub thorough: bool,
-
-    /// Stop when the 95 % interval is this narrow to either side [default: 5 %]
-    #[arg(long, value_name = "PERCENT", value_parser = precision)]
-    pub precision: Option<f64>,
-
-    /// Most time on one drive [default: 30m]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub max_time: Option<Duration>,
-
-    /// Most bytes each load moves; no more is ever written to a drive by it [default: 3GiB; cliff: 32GiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_bytes: Option<u64>,
-
-    /// Loads in order: read, write, randread, randwrite, rw, randrw [default: write,read; files and devices: read]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = load_name)]
-    pub rw: Option<Vec<LoadName>>,
-
-    /// Bytes per operation, 64 B to 16 MiB [default: 4k; together and cliff: 1M]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, alias = "block")]
-    pub bs: Option<u64>,
-
-    /// Operations in flight, 1 to 256 [default: 1]
-    #[arg(long, value_name = "N", alias = "depth")]
-    pub iodepth: Option<u32>,
-
-    /// Percentage of reads in rw and randrw [default: 50]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub rwmixread: Option<u8>,
-
-    /// What stands between load and drive [default: direct, or buffered+fsync where direct is refused]
-    #[arg(long, value_name = "HOW")]
-    pub caching: Option<CachingName>,
-
-    /// Stamp what is written and check every block that is read
-    #[arg(long)]
-    pub verify: bool,
-
-    /// Seed of content and random offsets [default: 1]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-
-    /// What moves the bytes [default: psync at depth 1, uring above it where the kernel has it]
-    #[arg(long, value_name = "ENGINE")]
-    pub engine: Option<EngineName>,
-
-    /// Follow a published procedure to the letter: pi-zero, fio-qd64, dd-256k, dd-parallel, or a file
-    #[arg(
-        long,
-        value_name = "NAME|FILE",
-        conflicts_with_all = ["quick", "thorough", "precision", "max_time", "max_bytes", "rw", "bs", "iodepth", "rwmixread", "caching", "verify"]
-    )]
-    pub protocol: Option<String>,
-
-    /// How often each thing is repeated
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub runs: Option<u32>,
-
-    /// Files in the mix whose copying is predicted
-    #[arg(long, value_name = "N", requires = "size", value_parser = clap::value_parser!(u64).range(1..))]
-    pub files: Option<u64>,
-
-    /// Size of each file of that mix
-    #[arg(long, value_name = "SIZE", requires = "files", value_parser = parse_size)]
-    pub size: Option<u64>,
-
-    /// The largest transfer
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub largest: Option<u64>,
-
-    /// How long the drive is left alone: before it is written again, or for its own timer to end [default: 60s; spinup: what --max-time leaves]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub pause: Option<Duration>,
-
-    /// Wait while another drivebench measures the drive, instead of refusing
-    #[arg(long)]
-    pub wait: bool,
-
-    /// Write the result as this
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: FormatName,
-
-    /// Write events as JSON lines while it runs, the findings last
-    #[arg(long, conflicts_with_all = ["format", "plan"])]
-    pub events: bool,
-}
-
-/// Options that every experiment takes; others only where [`Experiment::options`] names them.
-const COMMON: [&str; 9] =
-    ["targets", "plan", "max_time", "max_bytes", "seed", "engine", "wait", "format", "events"];
+use super::formats::FormatName;
+use crate::experiments::{self, Declared, Experiment, REGISTER, Values};
 
 /// An experiment and what was asked of it.
 #[derive(Debug)]
 pub struct Run {
     /// Which one.
     pub experiment: &'static dyn Experiment,
-    /// What was asked.
-    pub options: Box<Options>,
+    /// What it plans from.
+    pub values: Values,
+    /// How it is carried out.
+    pub options: Options,
 }
 
-/// The ids of the options that an experiment doesn't take.
-fn foreign(experiment: &dyn Experiment) -> Vec<clap::Id> {
-    let all = Options::augment_args(clap::Command::new(""));
-    let ids = all.get_arguments().map(|arg| arg.get_id().clone());
-    let takes = |id: &clap::Id| COMMON.iter().chain(experiment.options()).any(|taken| *id == *taken);
-    ids.filter(|id| !takes(id)).collect()
+/// What every experiment takes: on what, and how it is carried out and shown.
+#[derive(Debug, Group)]
+pub struct Options {
+    /// Directories, files, /dev paths, serials, labels or bay:PORT
+    #[arg(required_unless_present = "resume", value_name = "TARGET")]
+    pub targets: Vec<String>,
+
+    /// Show what would be done and what it costs, and stop
+    #[arg(long)]
+    pub plan: bool,
+
+    /// Go on with a run that was stopped
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["targets", "plan"])]
+    pub resume: Option<String>,
+
+    /// Wait for another drivebench that uses the drive
+    #[arg(long)]
+    pub wait: bool,
+
+    /// text, markdown, csv or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    pub format: FormatName,
+
+    /// Write events as JSON lines, the findings last
+    #[arg(long, conflicts_with_all = ["format", "plan"])]
+    pub events: bool,
 }
 
-/// One subcommand for each experiment of the register, with the options it takes.
+/// One subcommand for each experiment of the register.
 impl Subcommand for Run {
     fn augment_subcommands(command: clap::Command) -> clap::Command {
         let command = command.subcommand_value_name("EXPERIMENT").subcommand_help_heading("Experiments");
         let command = command.subcommand_required(true).disable_help_subcommand(true);
-        REGISTER.iter().fold(command, |command, experiment| {
-            let help = format!(
-                "Examples:\n{}\n\nSizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
-                experiment.examples().iter().map(|line| format!("  drivebench run {line}")).collect::<Vec<_>>().join("\n")
-            );
-            let mut one = Options::augment_args(clap::Command::new(experiment.name()))
-                .about(experiment.question())
-                .after_help(help);
-            for id in foreign(*experiment) {
-                one = one.mut_arg(id, |arg| arg.hide(true));
-            }
-            // What goes on knows its targets.
-            if experiment.options().contains(&"resume") {
-                one = one.mut_arg("targets", |arg| arg.required(false).required_unless_present("resume"));
-            }
-            command.subcommand(one)
-        })
+        command.subcommands(REGISTER.iter().map(|experiment| subcommand(*experiment)))
     }
 
     fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
@@ -185,14 +71,15 @@ impl FromArgMatches for Run {
         let Some((experiment, matches)) = named else {
             return Err(clap::Error::new(ErrorKind::MissingSubcommand));
         };
-        let typed = |id: &clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-        if let Some(id) = foreign(experiment).iter().find(|id| typed(id)) {
-            let (name, option) = (experiment.name(), id.as_str().replace('_', "-"));
-            let text =
-                format!("{name} has no --{option}; `drivebench run {name} --help` shows what it takes\n");
-            return Err(clap::Error::raw(ErrorKind::UnknownArgument, text));
+        let mut values = Values::default();
+        for spec in experiment.options().iter().map(|option| option.spec()) {
+            if matches.value_source(spec.name) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let text = if spec.value.is_empty() { "true" } else { typed(matches, spec.name) };
+            values.set(spec.name, text);
         }
-        Ok(Self { experiment, options: Box::new(Options::from_arg_matches(matches)?) })
+        Ok(Self { experiment, values, options: Options::from_arg_matches(matches)? })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -201,72 +88,106 @@ impl FromArgMatches for Run {
     }
 }
 
-/// Names of engines.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum EngineName {
-    /// pread and pwrite; threads above depth 1
-    Psync,
-    /// The kernel's io_uring
-    Uring,
-    /// The program fio
-    Fio,
+fn typed<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
+    matches.get_one::<String>(name).map_or("", String::as_str)
 }
 
-/// Names of cachings.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum CachingName {
-    /// Past the page cache
-    Direct,
-    /// Through the page cache
-    Buffered,
-    /// Through the page cache, with fsync at the end
-    #[value(name = "buffered+fsync")]
-    BufferedFsync,
+fn subcommand(experiment: &'static dyn Experiment) -> clap::Command {
+    let options = experiment.options();
+    let examples: Vec<_> =
+        experiment.examples().iter().map(|line| format!("  drivebench run {line}")).collect();
+    let notes = format!(
+        "Examples:\n{}\nSizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
+        examples.join("\n")
+    );
+    // A run that goes on has its plan already.
+    let planned: Vec<&str> = options.iter().map(|option| option.spec().name).collect();
+    Options::augment_args(clap::Command::new(experiment.name()))
+        .about(experiment.question())
+        .after_help(notes)
+        .mut_arg("resume", |arg| arg.conflicts_with_all(planned))
+        .args(options.iter().map(|option| arg(*option)))
 }
 
-impl From<CachingName> for Caching {
-    fn from(name: CachingName) -> Self {
-        match name {
-            CachingName::Direct => Self::Direct,
-            CachingName::Buffered => Self::Buffered,
-            CachingName::BufferedFsync => Self::BufferedFsync,
-        }
+/// An option that an experiment declares, as clap takes it.
+fn arg(option: &'static dyn Declared) -> Arg {
+    let spec = option.spec();
+    let arg = Arg::new(spec.name).long(spec.name).help(spec.help).help_heading(spec.heading);
+    let mut arg = arg.conflicts_with_all(spec.conflicts);
+    if let Some(alias) = spec.alias {
+        arg = arg.alias(alias);
     }
-}
-
-impl EngineName {
-    /// The engine's own name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Psync => "psync",
-            Self::Uring => "uring",
-            Self::Fio => "fio",
-        }
+    if let Some(other) = spec.requires {
+        arg = arg.requires(other);
     }
-}
-
-fn load_name(text: &str) -> Result<LoadName, String> {
-    let known = LoadName::ALL.map(LoadName::name).join(", ");
-    LoadName::ALL.into_iter().find(|l| l.name() == text).ok_or(format!("there are {known}"))
-}
-
-/// A share from a percentage with or without its sign.
-fn precision(text: &str) -> Result<f64, String> {
-    let percent = text.trim().trim_end_matches('%').trim_end().parse::<f64>().map_err(|e| e.to_string())?;
-    let range = 1.5..=50.0;
-    if range.contains(&percent) {
-        Ok(percent / 100.0)
+    if spec.value.is_empty() {
+        return arg.action(ArgAction::SetTrue);
+    }
+    arg = arg.value_name(spec.value).hide_possible_values(true);
+    if let Some(text) = spec.default {
+        arg = arg.default_value(text);
+    }
+    if spec.choices.is_empty() {
+        arg.value_parser(move |text: &str| option.check(text).map(|()| text.to_owned()))
     } else {
-        Err("from 1.5 to 50 percent: what another day would show differs by 1 % in any case".to_owned())
+        arg.value_parser(PossibleValuesParser::new(spec.choices))
     }
 }
 
-/// A length of time; a bare number is seconds.
-fn time(text: &str) -> Result<Duration, String> {
-    let time = match text.trim().parse::<u32>() {
-        Ok(seconds) => Duration::from_secs(u64::from(seconds)),
-        Err(_) => humantime::parse_duration(text).map_err(|e| e.to_string())?,
-    };
-    let range = Duration::from_secs(1)..=Duration::from_secs(30 * 86400);
-    if range.contains(&time) { Ok(time) } else { Err("from 1 second to 30 days".to_owned()) }
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::{super::args::Args, *};
+
+    /// The help of `drivebench`, or of an experiment, in a terminal of 80 columns.
+    fn help(experiment: Option<&str>) -> String {
+        let typed =
+            ["drivebench"].into_iter().chain(experiment.map(|name| ["run", name]).into_iter().flatten());
+        let shown = Args::command().term_width(80).try_get_matches_from(typed.chain(["--help"]));
+        shown.expect_err("help").to_string()
+    }
+
+    #[test]
+    fn every_experiment_takes_resume() {
+        assert!(REGISTER.iter().all(|experiment| help(Some(experiment.name())).contains("--resume <RUN>")));
+    }
+
+    #[test]
+    fn each_example_is_one_line() {
+        for experiment in REGISTER {
+            for example in experiment.examples() {
+                assert!(help(Some(experiment.name())).contains(&format!("run {example}\n")), "{example}");
+            }
+        }
+    }
+
+    #[test]
+    fn help_fits_one_screen() {
+        let names = REGISTER.iter().map(|experiment| Some(experiment.name()));
+        for name in names.chain([None]) {
+            let help = help(name);
+            let widest = help.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(help.lines().count() <= 40 && widest <= 80, "{name:?}: {help}");
+        }
+    }
+
+    #[test]
+    fn help_of_an_experiment_names_nothing_of_others() {
+        for experiment in REGISTER {
+            let help = help(Some(experiment.name()));
+            let words: Vec<&str> = help
+                .split(|c: char| !c.is_alphanumeric() && c != '-')
+                .filter(|word| !word.is_empty())
+                .collect();
+            for other in REGISTER.iter().filter(|other| other.name() != experiment.name()) {
+                assert!(!words.contains(&other.name()), "{}: {help}", other.name());
+                for name in other.options().iter().map(|option| option.spec().name) {
+                    let taken = experiment.options().iter().any(|option| option.spec().name == name);
+                    let flag = format!("--{name}");
+                    assert!(taken || !words.contains(&flag.as_str()), "{flag}: {help}");
+                }
+            }
+        }
+    }
 }

@@ -3,10 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::args::Args;
-use crate::{
-    report::{Style, wrapped},
-    run::Swept,
-};
+use crate::report::{Style, wrapped};
 
 /// Standard output for results, standard error for everything else.
 #[derive(Debug)]
@@ -43,21 +40,6 @@ impl Output {
     /// Writes a paragraph beside the result; a closed standard error is nobody's loss.
     pub fn note(&self, text: &str) {
         let _ = io::stderr().lock().write_all(wrapped(text, "", self.aside).as_bytes());
-    }
-
-    /// Says what became of files that killed runs left.
-    pub fn swept(&self, swept: Vec<Swept>) {
-        for one in swept {
-            self.note(&match one {
-                Swept::Removed(path) => format!("Removed {}, left by a run that was killed.", path.display()),
-                Swept::Left(path, why) => {
-                    let path = path.display();
-                    format!(
-                        "{path} was left by a run that was killed and can't be removed ({why}): rm {path}"
-                    )
-                }
-            });
-        }
     }
 
     /// Draws a line over the one before; `None` clears it.

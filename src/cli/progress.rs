@@ -1,4 +1,4 @@
-//! What is seen while a plan is carried out: a line that is drawn over, plain lines, or events for a program.
+//! Progress of a run: one line that is redrawn, plain lines, or events for a program.
 
 use std::{
     collections::BTreeMap,
@@ -7,17 +7,17 @@ use std::{
 
 use serde_json::json;
 
-use super::Output;
+use super::output::Output;
 use crate::{
     analyse::Estimate,
-    plan::{Act, Kind, Measure, Plan, Rule, Step},
+    plan::{Act, Measure, Plan, Rule, Step},
     record::Event,
     report::wrapped,
     run::{Move, Progress, Wanted, Watcher},
     units::{Ended, count, decimal_bytes, duration, percent, rate, size},
 };
 
-/// Of more loads of one name than these, only what went wrong is told one by one.
+/// Where more loads than these have one name, only those that failed are shown one by one.
 const EACH: usize = 20;
 /// Columns of the bar.
 const BAR: usize = 12;
@@ -165,11 +165,13 @@ impl Watcher for Show<'_> {
             self.output.redraw(None);
         }
         let all = self.plan.arrangements().count();
-        self.output.note(&format!("  Arrangement {} of {all}: please", wanted.number));
+        self.output.note(&format!("  Arrangement {} of {all}:", wanted.number));
         for one in wanted.moves.iter().map(Move::describe).chain(wanted.waits.iter().cloned()) {
             self.output.note(&wrapped(&one, "    - ", self.output.aside));
         }
-        self.output.note("  It goes on by itself when it sees them there. Ctrl-C ends it for today.");
+        self.output.note(
+            "  The run continues when all drives are in place. Ctrl-C stops it; --resume continues it later.",
+        );
     }
 
     fn progress(&mut self, p: &Progress<'_>) {

@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::{Output, Usage, args::Report, results};
+use super::{args::Report, errors::Usage, output::Output, stored};
 use crate::{
     compare::compare,
     findings::Findings,
@@ -19,13 +19,13 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     if let Some((_, twice)) = args.runs.iter().enumerate().find(|(i, run)| args.runs[..*i].contains(run)) {
         return Err(Usage(format!("{twice} is named twice")).into());
     }
-    let store = results::store(store)?;
-    let runs = args.runs.iter().map(|run| results::findings(&store, run));
+    let store = stored::store(store)?;
+    let runs = args.runs.iter().map(|run| stored::findings(&store, run));
     let mut all: Vec<Findings> = runs.collect::<anyhow::Result<_>>()?;
     let dir = args.out.clone().unwrap_or_else(|| format!("drivebench-{}", args.runs.join("-")).into());
     if dir.symlink_metadata().is_ok() {
         return Err(
-            Usage(format!("{} exists: name a directory that doesn't, with --out", dir.display())).into()
+            Usage(format!("{} already exists: choose another directory with --out", dir.display())).into()
         );
     }
     // What differs is what readers of several runs look for first.
@@ -33,9 +33,7 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     for (other, second) in args.runs.iter().zip(&all).skip(1) {
         match compare((&all[0], None), Some((second, None))) {
             Ok(findings) => compared.push(findings),
-            Err(e) => {
-                output.note(&format!("{} and {other} stand side by side, not compared: {e}.", args.runs[0]))
-            }
+            Err(e) => output.note(&format!("{} and {other} are not compared: {e}.", args.runs[0])),
         }
     }
     all.splice(0..0, compared);
@@ -43,12 +41,12 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
     write(&dir, &files).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
     output.note(&format!(
-        "Wrote {}: report.html for a browser, report.md with {} for a page of yours, {} in all.",
+        "Wrote {}: report.html for a browser, report.md with {} for another page, {} in all.",
         dir.display(),
         count(files.len() as u64 - 2, "picture"),
         decimal_bytes(bytes as u64)
     ));
-    output.note("Serials of drives and paths are in it: look through it before you publish it.");
+    output.note("The report contains serials and paths: check it before you publish it.");
     Ok(ExitCode::SUCCESS)
 }
 

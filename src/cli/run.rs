@@ -3,28 +3,29 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use super::{
-    Output, Usage, bay,
+    bay, cleanup,
+    errors::Usage,
     options::{Options, Run},
+    output::Output,
     progress::Show,
-    results,
     signals::Signals,
+    stored,
 };
 use crate::{
-    analyse::Rules,
-    experiments::{Ask, Effort, Experiment, Extra},
+    experiments::{Ask, Experiment},
     inventory::Inventory,
-    plan::{Plan, Protocol},
+    plan::Plan,
     record::{self, Done, End, Event, How, Resume, SCHEMA, Start, Store},
     report::{Format, Style, render, wrapped},
     run::{self, Local, Lock, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
-    units::{Caching, MIB, shell_word},
+    units::shell_word,
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    let Run { experiment, options: args } = args;
-    let store = results::store(store)?;
+    let Run { experiment, values, options: args } = args;
+    let store = stored::store(store)?;
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
     if let Some(run) = &args.resume {
@@ -33,9 +34,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let mut ask = ask(args, targets, *experiment)?;
-    ask.own.memory = memory(&inventory);
-    let plan = experiment.plan(&ask)?;
+    let ask = Ask::new(*experiment, targets, values.clone())?;
+    let plan = experiment.plan(&Ask { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
         let text = match Format::from(args.format) {
@@ -75,14 +75,14 @@ fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> any
         return Err(Usage(format!("{run} is a run of {name}: drivebench run {name} --resume {run}")).into());
     }
     let Some(plan) = plan else {
-        return Err(Usage(format!("{run} ended before its plan was kept: start it anew")).into());
+        return Err(Usage(format!("{run} ended before its plan was saved: start a new run")).into());
     };
     let done = progress.done(&plan);
     if done.steps.len() >= plan.steps.len() {
         return Err(Usage(format!("{run} is complete: `drivebench results show {run}` shows it")).into());
     }
     let (all, so_far) = (plan.steps.len(), done.steps.len());
-    let before = format!("Going on with {run}: {so_far} of {all} steps are done.\n");
+    let before = format!("Continuing {run}: {so_far} of {all} steps are done.\n");
     Ok(Task { experiment, plan, before, resumed: Some((run.to_owned(), done)) })
 }
 
@@ -102,9 +102,9 @@ fn carry_out(
     }
     let _locks = locks?;
     // Now that no other run can be at work there.
-    for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
-        output.swept(run::sweep_directory(&target.path));
-    }
+    let directories = plan.targets.iter().filter(|t| t.kind == Kind::Directory);
+    let left = directories.flat_map(|target| run::sweep_directory(&target.path));
+    run::sweep(store.dir()).into_iter().chain(left).for_each(|one| output.note(&cleanup::describe(&one)));
     let begin = |run: String| Start {
         schema: SCHEMA,
         run,
@@ -113,6 +113,7 @@ fn carry_out(
         command: command(),
         experiment: experiment.name().to_owned(),
         targets: plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect(),
+        host: run::host(sysroot),
         inventory: inventory.clone(),
     };
     let (name, mut writer, first, done) = match resumed {
@@ -122,7 +123,8 @@ fn carry_out(
         }
         Some((name, done)) => {
             let version = env!("CARGO_PKG_VERSION").to_owned();
-            let now = Resume { at: run::now(), version, inventory: inventory.clone() };
+            let host = run::host(sysroot);
+            let now = Resume { at: run::now(), version, host, inventory: inventory.clone() };
             let writer = store.reopen(&name)?;
             (name, writer, Event::Resume(Box::new(now)), done)
         }
@@ -145,7 +147,7 @@ fn carry_out(
         Ok(how) => how,
         // Without a record there is no end to write either; what was written before is all there is.
         Err(e) => anyhow::bail!(
-            "the record of {name} can't be written on: {e}; `drivebench results show {name}` shows what was kept"
+            "the record of {name} can't be written: {e}; `drivebench results show {name}` shows what was saved"
         ),
     };
     let end = Event::End(End { how: how.clone(), at: run::now() });
@@ -156,10 +158,10 @@ fn carry_out(
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
         How::Failed(_) => ExitCode::FAILURE,
     };
-    let findings = results::findings(store, &name)?;
+    let findings = stored::findings(store, &name)?;
     if how == How::Finished {
         if let Err(e) = store.pack(&name) {
-            output.note(&format!("The record stays as it is, unpacked: {e}."));
+            output.note(&format!("The record was not compressed: {e}."));
         }
     }
     let shown = if args.events {
@@ -172,60 +174,15 @@ fn carry_out(
     // A reader that has seen enough, as `| head` has, doesn't change how the run went.
     shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
     if !args.events {
-        output.note(&format!("Kept as {name} · `drivebench results show {name}` shows it again."));
+        output.note(&format!("Saved as {name} · `drivebench results show {name}` shows it again."));
         if how != How::Finished {
-            output.note(&format!("`drivebench run {} --resume {name}` goes on with it.", experiment.name()));
+            output.note(&format!("`drivebench run {} --resume {name}` continues it.", experiment.name()));
         }
     }
     if let How::Failed(why) = how {
         output.error(&anyhow::anyhow!("{why}"), None);
     }
     Ok(code)
-}
-
-fn ask(args: &Options, targets: Vec<Target>, experiment: &dyn Experiment) -> anyhow::Result<Ask> {
-    let loads = args.rw.clone();
-    if let Some(twice) =
-        loads.iter().flatten().enumerate().find(|(at, l)| loads.iter().flatten().take(*at).any(|o| o == *l))
-    {
-        return Err(Usage(format!("--rw names '{}' twice", twice.1.name())).into());
-    }
-    let protocol = args.protocol.as_deref().map(Protocol::find).transpose()?;
-    let (rules, minutes) = match (args.quick, args.thorough) {
-        (true, _) => (Rules::quick(), 10.0),
-        (_, true) => (Rules::thorough(), 120.0),
-        _ => (Rules::standard(), 30.0),
-    };
-    // No drive holds more than 2^60 bytes, and sums of less don't overflow.
-    let max_bytes = args.max_bytes.or(experiment.max_bytes()).unwrap_or(rules.budget * MIB).min(1 << 60);
-    let rules = Rules {
-        precision: args.precision.unwrap_or(rules.precision),
-        budget: max_bytes.div_ceil(MIB),
-        ..rules
-    };
-    let effort =
-        Effort { max_bytes, max_seconds: args.max_time.map_or(minutes * 60.0, |t| t.as_secs_f64()), rules };
-    Ok(Ask {
-        targets,
-        loads,
-        block: args.bs.unwrap_or(experiment.block()),
-        depth: args.iodepth.unwrap_or(1),
-        caching: args.caching.map_or(Caching::Direct, Caching::from),
-        read_percent: args.rwmixread.unwrap_or(50),
-        verify: args.verify,
-        seed: args.seed.unwrap_or(1),
-        engine: args.engine.map(|e| e.name().to_owned()),
-        effort,
-        protocol,
-        own: Extra {
-            runs: args.runs,
-            files: args.files,
-            size: args.size,
-            largest: args.largest,
-            pause: args.pause.map(|time| time.as_secs_f64()),
-            memory: None,
-        },
-    })
 }
 
 /// A directory in memory that this user may write, where there is one.
@@ -272,7 +229,7 @@ fn line_of(line: &str, style: Style) -> String {
 mod tests {
     use super::*;
     use crate::{
-        experiments::Bays,
+        experiments::{Bays, Effort, Values},
         inventory::{Drive, fixtures},
     };
 
@@ -288,21 +245,10 @@ mod tests {
                 direct_alignment: 512,
                 ..Target::default()
             };
-            let rules = Rules::standard();
-            let ask = Ask {
-                targets: names.iter().map(target).collect(),
-                loads: None,
-                block: 4096,
-                depth: 1,
-                caching: Caching::Direct,
-                read_percent: 50,
-                verify: false,
-                seed: 1,
-                engine: None,
-                effort: Effort { rules, max_bytes, max_seconds: 1800.0 },
-                protocol: None,
-                own: Extra::default(),
-            };
+            let targets = names.iter().map(target).collect();
+            let ask = Ask::new(&Bays, targets, Values::default()).expect("no protocol");
+            let effort = Effort { max_bytes, ..ask.effort };
+            let ask = Ask { effort, ..ask };
             Bays.plan(&ask).expect("plans").describe()
         };
         insta::assert_snapshot!(
@@ -338,7 +284,7 @@ mod tests {
         else {
             panic!("it runs")
         };
-        let ask = ask(&run.options, vec![target(path, kind)], run.experiment).expect("fits");
+        let ask = Ask::new(run.experiment, vec![target(path, kind)], run.values).expect("fits");
         run.experiment.plan(&ask).expect("plans").describe()
     }
 

@@ -4,8 +4,10 @@ mod baseline;
 mod bays;
 mod cliff;
 mod common;
+mod options;
 mod pagecache;
 mod request;
+mod shared_options;
 mod sizes;
 mod smallfiles;
 mod spinup;
@@ -15,8 +17,9 @@ mod together;
 pub use baseline::Baseline;
 pub use bays::Bays;
 pub use cliff::Cliff;
+pub use options::{Declared, Opt, Spec, Values};
 pub use pagecache::PageCache;
-pub use request::{Ask, Effort, Extra, LoadName, PlanError};
+pub use request::{Ask, Effort, LoadName, PlanError};
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
 pub use spinup::Spinup;
@@ -34,21 +37,11 @@ pub trait Experiment: Sync + fmt::Debug {
     /// The question it answers.
     fn question(&self) -> &'static str;
 
-    /// The options it takes beyond those that all take, by their names in [`crate::cli`].
-    fn options(&self) -> &'static [&'static str];
+    /// The options it takes, in the order of its help.
+    fn options(&self) -> &'static [&'static dyn Declared];
 
     /// What people type after `drivebench run`.
     fn examples(&self) -> &'static [&'static str];
-
-    /// Bytes per operation where nobody asks for another size.
-    fn block(&self) -> u64 {
-        4096
-    }
-
-    /// Most bytes a load moves where nobody asks for less or more; `None` leaves it to the precision asked for.
-    fn max_bytes(&self) -> Option<u64> {
-        None
-    }
 
     /// What it would do. Touches no drive.
     ///

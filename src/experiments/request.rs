@@ -1,12 +1,17 @@
-//! What a person asks of an experiment.
+//! What an experiment plans from: the targets, and what was asked about them.
 
 use std::path::PathBuf;
 
+use super::{
+    Experiment,
+    options::{Declared, Values},
+    shared_options as shared,
+};
 use crate::{
     analyse::Rules,
-    plan::{Plan, Protocol, Steps},
+    plan::{Plan, Protocol, ProtocolError, Steps},
     target::Target,
-    units::{Caching, Content, Direction, Load, LoadError, Pattern, decimal_bytes, size},
+    units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
 
 /// What is asked.
@@ -14,13 +19,15 @@ use crate::{
 pub struct Ask {
     /// What to measure.
     pub targets: Vec<Target>,
+    /// A directory in memory (tmpfs), where the machine has one.
+    pub memory: Option<Target>,
     /// Loads in order; `None` leaves the choice to the experiment.
     pub loads: Option<Vec<LoadName>>,
     /// Bytes per operation.
     pub block: u64,
     /// Operations in flight.
     pub depth: u32,
-    /// What stands between load and drive.
+    /// Use of the page cache.
     pub caching: Caching,
     /// Percentage of reads in mixed loads.
     pub read_percent: u8,
@@ -34,11 +41,38 @@ pub struct Ask {
     pub effort: Effort,
     /// A published procedure to follow to the letter.
     pub protocol: Option<Protocol>,
-    /// What only some experiments take.
-    pub own: Extra,
+    /// What was typed; an experiment reads its own options here.
+    pub values: Values,
 }
 
 impl Ask {
+    /// What was asked of this experiment; what wasn't typed is the experiment's default.
+    ///
+    /// # Errors
+    /// Where the protocol that was named can't be read.
+    pub fn new(
+        experiment: &dyn Experiment,
+        targets: Vec<Target>,
+        values: Values,
+    ) -> Result<Self, ProtocolError> {
+        let options = experiment.options();
+        Ok(Self {
+            targets,
+            memory: None,
+            loads: values.typed(&shared::RW),
+            block: values.get_among(options, &shared::BS),
+            depth: values.get_among(options, &shared::IODEPTH),
+            caching: values.get_among(options, &shared::CACHING),
+            read_percent: values.get_among(options, &shared::RWMIXREAD),
+            verify: values.get(&shared::VERIFY),
+            seed: values.get_among(options, &shared::SEED),
+            engine: values.typed(&shared::ENGINE),
+            effort: Effort::new(options, &values),
+            protocol: values.typed(&shared::PROTOCOL).map(|name| Protocol::find(&name)).transpose()?,
+            values,
+        })
+    }
+
     /// These steps as a plan for what was asked.
     pub fn planned(&self, experiment: &str, steps: Steps) -> Plan {
         Plan {
@@ -51,23 +85,6 @@ impl Ask {
     }
 }
 
-/// Options of single experiments; `None` leaves the choice to them.
-#[derive(Debug, Clone, Default)]
-pub struct Extra {
-    /// How often each thing is repeated.
-    pub runs: Option<u32>,
-    /// How many files the mix has whose copying is predicted.
-    pub files: Option<u64>,
-    /// How large each file of that mix is, bytes.
-    pub size: Option<u64>,
-    /// The largest transfer, bytes.
-    pub largest: Option<u64>,
-    /// How long a drive is left alone, s.
-    pub pause: Option<f64>,
-    /// A directory in memory (tmpfs), where the machine has one: the ceiling beside a drive.
-    pub memory: Option<Target>,
-}
-
 /// When a number is good enough, and what it may cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effort {
@@ -77,6 +94,34 @@ pub struct Effort {
     pub max_bytes: u64,
     /// Most seconds on one drive.
     pub max_seconds: f64,
+}
+
+impl Effort {
+    fn new(options: &[&dyn Declared], values: &Values) -> Self {
+        let level = match (values.get(&shared::QUICK), values.get(&shared::THOROUGH)) {
+            (true, _) => Some((Rules::quick(), shared::QUICK_SECONDS)),
+            (_, true) => Some((Rules::thorough(), shared::THOROUGH_SECONDS)),
+            _ => None,
+        };
+        let (rules, seconds) = (level.as_ref().map(|l| &l.0), level.as_ref().map(|l| l.1));
+        let max_bytes = values
+            .typed(&shared::MAX_BYTES)
+            .or(rules.map(|rules| rules.budget * MIB))
+            .unwrap_or_else(|| values.get_among(options, &shared::MAX_BYTES));
+        let precision = values
+            .typed(&shared::PRECISION)
+            .or(rules.map(|rules| rules.precision))
+            .unwrap_or_else(|| values.get_among(options, &shared::PRECISION));
+        let max_seconds = values
+            .typed(&shared::MAX_TIME)
+            .or(seconds)
+            .unwrap_or_else(|| values.get_among(options, &shared::MAX_TIME));
+        // No drive holds more than 2^60 bytes, and sums of less don't overflow.
+        let max_bytes = max_bytes.min(1 << 60);
+        let rules = level.map_or_else(Rules::standard, |(rules, _)| rules);
+        let rules = Rules { precision, budget: max_bytes.div_ceil(MIB), ..rules };
+        Self { rules, max_bytes, max_seconds }
+    }
 }
 
 /// Loads by fio's names (`rw=`).

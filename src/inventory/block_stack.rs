@@ -1,6 +1,6 @@
 //! Finds the drives below a filesystem or block device.
 
-use super::{Drive, Inventory, Layer, Mount, Partition, Signature};
+use super::{Drive, Inventory, Layer, Mount, Partition, Signature, drive::node};
 
 /// A block device of the inventory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -130,16 +130,21 @@ impl Inventory {
         })
     }
 
+    /// The drives that hold the swap partition or file at this path.
+    pub fn drives_of_swap(&self, swap: &str) -> Vec<&Drive> {
+        let stack = match self.block_at_path(swap) {
+            Some(block) => self.stack_of([block]),
+            None if swap.starts_with("/dev/") => BlockStack::default(),
+            None => self.mount_of(swap).map(|mount| self.stack_of_mount(mount)).unwrap_or_default(),
+        };
+        stack.drives
+    }
+
     /// The drives that hold swap, through files and layers.
     pub fn swap_drives(&self) -> Vec<&Drive> {
         let mut drives: Vec<&Drive> = Vec::new();
         for swap in &self.swaps {
-            let stack = match self.block_at_path(swap) {
-                Some(block) => self.stack_of([block]),
-                None if swap.starts_with("/dev/") => continue,
-                None => self.mount_of(swap).map(|mount| self.stack_of_mount(mount)).unwrap_or_default(),
-            };
-            for drive in stack.drives {
+            for drive in self.drives_of_swap(swap) {
                 if !drives.iter().any(|seen| seen.name == drive.name) {
                     drives.push(drive);
                 }
@@ -195,8 +200,8 @@ impl<'a> Block<'a> {
         sectors.saturating_mul(512)
     }
 
-    /// Its device node: `cciss!c0d0` is `/dev/cciss/c0d0`.
+    /// Its device node.
     pub fn path(&self) -> String {
-        format!("/dev/{}", self.name().replace('!', "/"))
+        node(self.name())
     }
 }

@@ -175,6 +175,16 @@ impl Drive {
     pub fn bytes(&self) -> u64 {
         self.sectors.saturating_mul(512)
     }
+
+    /// Its device node of today.
+    pub fn node(&self) -> String {
+        node(&self.name)
+    }
+}
+
+/// The device node of a kernel name: that of `cciss!c0d0` is `/dev/cciss/c0d0`.
+pub(super) fn node(name: &str) -> String {
+    format!("/dev/{}", name.replace('!', "/"))
 }
 
 impl Mount {

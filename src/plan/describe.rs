@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Act, Changes, Kind, MoveDrives, Plan, Step};
+use super::{Act, Changes, MoveDrives, Plan, Step};
 use crate::{
-    target::Kind as TargetKind,
+    target::Kind,
     units::{count, decimal_bytes, duration},
 };
 
@@ -118,7 +118,7 @@ impl Plan {
             count(arrangements.len() as u64, "arrangement"),
             count(moved, "move")
         );
-        let read = self.targets.iter().all(|t| t.kind == TargetKind::BlockDevice);
+        let read = self.targets.iter().all(|t| t.kind == Kind::BlockDevice);
         let how = if read {
             "  whole devices are read: that works wherever a drive appears, mounted or not; to write, name directories on them"
         } else {

@@ -161,6 +161,17 @@ pub struct StandbyResult {
     pub others: u64,
 }
 
+/// Which machine, and which start of it: a reboot is told from a crash by them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// The kernel's random number of this start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// systemd's number of the installation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
+}
+
 /// How a record begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Start {
@@ -178,6 +189,9 @@ pub struct Start {
     pub experiment: String,
     /// The targets' labels, for lists.
     pub targets: Vec<String>,
+    /// Where it was measured.
+    #[serde(flatten)]
+    pub host: Host,
     /// The machine and its drives.
     pub inventory: Inventory,
 }
@@ -189,6 +203,9 @@ pub struct Resume {
     pub at: String,
     /// drivebench's version.
     pub version: String,
+    /// Where it goes on.
+    #[serde(flatten)]
+    pub host: Host,
     /// The machine and its drives as they are now.
     pub inventory: Inventory,
 }

@@ -1,5 +1,6 @@
 //! What happened: one append-only file a run, JSON lines, and the store that keeps them.
 
+mod atomic_file;
 mod event;
 mod imported;
 mod progress;
@@ -10,7 +11,8 @@ mod store;
 mod summary;
 mod writer;
 
-pub use event::{ActResult, End, Event, How, Resume, SCHEMA, StandbyResult, Start, When};
+pub use atomic_file::AtomicFile;
+pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, Imported, Said, Told};
 pub use progress::{Done, Progress, Refill};
 pub use reader::{ReadError, Reader};

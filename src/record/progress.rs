@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Event, How};
 use crate::{
-    plan::{Act, Condition, Kind, Measure, Plan, Rule, Step, StepId},
+    plan::{Act, Condition, Measure, Plan, Rule, Step, StepId},
     units::Ended,
 };
 

@@ -6,7 +6,7 @@ use super::{ActResult, End, Event, Imported, Start};
 use crate::{
     conditions::Processors,
     inventory::Drive,
-    plan::{Act, Kind, Measure, Plan, StepId},
+    plan::{Act, Measure, Plan, StepId},
     units::{Ended, EngineInfo, Outcome, RunStatus, Window, ZonePoint},
 };
 

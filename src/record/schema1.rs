@@ -133,7 +133,7 @@ fn rule_of(rule: &Value, write: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Act, Condition, Kind, Rule, StepId};
+    use crate::plan::{Act, Condition, Rule, StepId};
 
     fn load(rule: Value) -> Value {
         json!({

@@ -9,7 +9,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
-use super::{Brief, Event, Log, ReadError, Reader, Start, Writer, summary::Index};
+use super::{AtomicFile, Brief, Event, Log, ReadError, Reader, Start, Writer, summary::Index};
 
 /// Why the store can't do what is asked.
 #[derive(Debug, thiserror::Error)]
@@ -189,21 +189,15 @@ impl Store {
     pub fn pack(&self, run: &str) -> Result<(), StoreError> {
         let (plain, packed) =
             (self.dir.join(format!("{run}{PLAIN}")), self.dir.join(format!("{run}{PACKED}")));
-        let beside = self.dir.join(format!("{run}.packing"));
         let pack = || {
-            // What an earlier try left is of no use.
-            let _ = fs::remove_file(&beside);
-            let mut out = GzEncoder::new(File::create_new(&beside)?, Compression::default());
+            let file = AtomicFile::create(&packed)?;
+            let mut out = GzEncoder::new(file.file(), Compression::default());
             io::copy(&mut File::open(&plain)?, &mut out)?;
-            out.finish()?.sync_all()?;
-            fs::rename(&beside, &packed)?;
-            File::open(&self.dir)?.sync_all()?;
+            out.finish()?;
+            file.keep()?;
             fs::remove_file(&plain)
         };
-        pack().map_err(|source| {
-            let _ = fs::remove_file(&beside);
-            StoreError::Unwritable { path: packed.clone(), source }
-        })
+        pack().map_err(|source| StoreError::Unwritable { path: packed.clone(), source })
     }
 
     /// Where the record of a run is, packed or not.
@@ -256,6 +250,7 @@ mod tests {
             command: vec!["drivebench".to_owned()],
             experiment: "baseline".to_owned(),
             targets: vec!["a drive".to_owned()],
+            host: Default::default(),
             inventory: Default::default(),
         }
     }

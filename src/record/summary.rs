@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{End, ReadError, Reader, Run};
+use super::{AtomicFile, End, ReadError, Reader, Run};
 
 /// What a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,20 +115,15 @@ impl Index {
         if !learned && self.known.is_empty() {
             return Ok(());
         }
-        let beside = self.path.with_extension(format!("{}", std::process::id()));
-        let write = || {
-            let mut out = BufWriter::new(File::create_new(&beside)?);
-            for line in &self.kept {
-                serde_json::to_writer(&mut out, line)?;
-                out.write_all(b"\n")?;
-            }
-            out.into_inner().map_err(io::IntoInnerError::into_error)?;
-            fs::rename(&beside, &self.path)
-        };
-        write().inspect_err(|_| {
-            // Of no use, and the error says what went wrong.
-            let _ = fs::remove_file(&beside);
-        })
+        let index = AtomicFile::create(&self.path)?;
+        let mut out = BufWriter::new(index.file());
+        for line in &self.kept {
+            serde_json::to_writer(&mut out, line)?;
+            out.write_all(b"\n")?;
+        }
+        out.flush()?;
+        drop(out);
+        index.rename()
     }
 
     /// How many records are known and were not asked for yet.
@@ -186,6 +181,7 @@ mod tests {
                 command: vec![],
                 experiment: "baseline".to_owned(),
                 targets: vec![],
+                host: Default::default(),
                 inventory: Default::default(),
             };
             let (_, mut writer) = store.create(start).expect("creates");

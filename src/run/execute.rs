@@ -44,9 +44,15 @@ pub(super) struct Execution<'a, 'c> {
 pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Result<How> {
     let mut plan = planned.clone();
     let moves = plan.arrangements().next().is_some();
+    let mut failed = Troubles::new();
     if moves || !done.steps.is_empty() {
-        let find = |t: &Target| ctx.world.find(t, ctx.inventory).unwrap_or_else(|_| t.clone());
-        plan.targets.iter_mut().for_each(|t| *t = find(t));
+        for (at, target) in plan.targets.iter_mut().enumerate() {
+            match ctx.world.find(target, ctx.inventory) {
+                Ok(now) => *target = now,
+                // What is at its path now may be on another drive; drives that are moved are waited for.
+                Err(e) => failed.extend((!moves).then(|| (at, e.to_string()))),
+            }
+        }
     }
     let mut run = Execution {
         planned,
@@ -59,10 +65,10 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         noted: BTreeSet::new(),
     };
     let before = run.look_before()?;
-    if !done.steps.is_empty() {
+    if failed.is_empty() && !done.steps.is_empty() {
         act::wake(&mut run);
     }
-    let mut failed = run.steps()?;
+    run.steps(&mut failed)?;
     // Counters of drives that were moved began anew.
     if !moves {
         run.look_after(&before)?;
@@ -83,9 +89,8 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
 }
 
 impl Execution<'_, '_> {
-    /// Does what is not done yet, and says what failed.
-    fn steps(&mut self) -> io::Result<Troubles> {
-        let mut failed = Troubles::new();
+    /// Does what is not done yet on targets that have not failed.
+    fn steps(&mut self, failed: &mut Troubles) -> io::Result<()> {
         let mut arrangement: Option<&MoveDrives> = None;
         for step in &self.planned.steps {
             if self.ctx.cancel.is_set() {
@@ -118,7 +123,7 @@ impl Execution<'_, '_> {
                 Err(e) => failed.extend(step.targets().map(|t| (t, e.to_string()))),
             }
         }
-        Ok(failed)
+        Ok(())
     }
 
     /// Whether what the step needs is so.

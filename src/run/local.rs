@@ -13,12 +13,14 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
     RunError, World,
+    journal::Journal,
+    leftovers::patiently,
     scratch::Scratch,
     scratch_dir::{Folder, Work},
 };
 use crate::{
     engine::{self, Cancel, Engine, EngineError, FileTarget},
-    inventory::Inventory,
+    inventory::{Drive, Inventory},
     plan::{FileWork, Files},
     record::ActResult,
     sysroot::Sysroot,
@@ -37,9 +39,6 @@ struct Open {
     scratch: Option<Scratch>,
 }
 
-/// How long removing a file may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// How often a wait looks whether someone asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -49,21 +48,19 @@ pub struct Local<'a> {
     sysroot: &'a Sysroot,
     tools: System,
     began: Instant,
-    store: PathBuf,
-    run: String,
+    journal: Journal,
     open: Vec<Option<Open>>,
     folders: Vec<Option<Folder>>,
 }
 
 impl<'a> Local<'a> {
-    /// Nothing is open yet. `store` and `run` name what must be cleaned up after a crash.
+    /// Nothing is open yet. What must be cleaned up after a crash is in the journal of `run`, in the store.
     pub fn new(sysroot: &'a Sysroot, targets: usize, store: &Path, run: &str) -> Self {
         Self {
             sysroot,
             tools: System::default(),
             began: Instant::now(),
-            store: store.to_owned(),
-            run: run.to_owned(),
+            journal: Journal::open(store, run),
             open: (0..targets).map(|_| None).collect(),
             folders: (0..targets).map(|_| None).collect(),
         }
@@ -76,7 +73,13 @@ impl World for Local<'_> {
     }
 
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        was.relocate(inventory)
+        // What lies on layers, or on no drive that is known, is where it was if the same drives are below it.
+        let unmoved = || {
+            let now = Target::resolve(inventory, was.path.to_str()?).ok()?;
+            let drives = |target: &Target| target.drives.iter().map(Drive::identity).collect::<Vec<_>>();
+            (drives(&now) == drives(was)).then(|| Target { given: was.given.clone(), ..now })
+        };
+        was.relocate(inventory).or_else(|e| unmoved().ok_or(e))
     }
 
     fn sysroot(&self) -> &Sysroot {
@@ -85,6 +88,10 @@ impl World for Local<'_> {
 
     fn runner(&self) -> &dyn Runner {
         &self.tools
+    }
+
+    fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     fn date(&self) -> String {
@@ -108,8 +115,7 @@ impl World for Local<'_> {
 
     fn make_scratch(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError> {
         self.close(at)?;
-        let name = format!("{}{at}", self.run);
-        let scratch = Scratch::create(&target.path, bytes, &self.store, &name)
+        let scratch = Scratch::create(&target.path, bytes, &self.journal, at)
             .map_err(|source| RunError::Scratch { dir: target.path.clone(), bytes, source })?;
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
@@ -173,11 +179,8 @@ impl World for Local<'_> {
     ) -> Result<(ActResult, Option<String>), RunError> {
         let folder = match self.folders[at].take() {
             Some(folder) => folder,
-            None => {
-                let name = format!("{}{at}", self.run);
-                Folder::create(&target.path, &self.store, &name)
-                    .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?
-            }
+            None => Folder::create(&target.path, &self.journal, at)
+                .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
         };
         let work = match files.work {
             FileWork::Write { seed, .. } => Work::Write { set: files.set, seed },
@@ -189,34 +192,22 @@ impl World for Local<'_> {
     fn close(&mut self, at: usize) -> Result<(), RunError> {
         if let Some(folder) = self.folders[at].take() {
             let path = folder.path().to_owned();
-            patiently(path, move || folder.remove())?;
+            let left = |source| RunError::Leftover { path, command: "rm -r", source };
+            patiently(move || folder.remove()).map_err(left)?;
         }
         let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
         let path = scratch.path().map(Path::to_owned).unwrap_or_default();
-        patiently(path, move || scratch.remove())
+        patiently(move || scratch.remove()).map_err(|source| RunError::Leftover {
+            path,
+            command: "rm",
+            source,
+        })
     }
 }
 
 /// The time now, as RFC 3339 in UTC.
 pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
-}
-
-/// Removes what is at `path`, but not for ever: the kernel removes nothing while an operation on it hangs, and nobody
-/// should wait for a dead drive.
-fn patiently(
-    path: PathBuf,
-    remove: impl FnOnce() -> Result<(), (PathBuf, io::Error)> + Send + 'static,
-) -> Result<(), RunError> {
-    let (done, removed) = mpsc::channel();
-    std::thread::spawn(move || done.send(remove()));
-    match removed.recv_timeout(PATIENCE) {
-        Ok(removed) => removed.map_err(|(path, source)| RunError::Leftover { path, source }),
-        Err(_) => {
-            let source = io::Error::new(io::ErrorKind::TimedOut, "the drive doesn't answer");
-            Err(RunError::Leftover { path, source })
-        }
-    }
 }
 
 /// Opens an existing file or block device for reading, and its length.

@@ -2,12 +2,15 @@
 
 mod act;
 mod execute;
+mod journal;
+mod leftovers;
 mod local;
 mod lock;
 mod measure;
 mod modelled;
 mod scratch;
 mod scratch_dir;
+mod scratch_name;
 mod world;
 mod zones;
 
@@ -18,11 +21,12 @@ use std::{
 
 pub use act::{Move, Wanted, movable};
 pub use execute::execute;
+pub use journal::{Journal, host};
+pub use leftovers::{Kept, Leftover, sweep, sweep_directory};
 pub use local::{Local, now};
 pub use lock::{Lock, LockError};
 pub use measure::Progress;
 pub use modelled::Modelled;
-pub use scratch::{Swept, sweep, sweep_directory};
 pub use world::World;
 
 use crate::{
@@ -31,7 +35,7 @@ use crate::{
     plan::Step,
     record::{Event, Log},
     tools::ToolError,
-    units::size,
+    units::{shell_word, size},
 };
 
 /// Why a step can't be done. What was measured before stands.
@@ -73,12 +77,14 @@ pub enum RunError {
     },
     /// The file made for the loads is still there.
     #[error(
-        "{path} is left ({source}); the next start of drivebench removes it, or rm -r {path}",
-        path = path.display()
+        "{path} is left ({source}); the next run or `drivebench cleanup` removes it, or: {command} {path}",
+        path = shell_word(&path.to_string_lossy())
     )]
     Leftover {
         /// What is left.
         path: PathBuf,
+        /// The command that removes it.
+        command: &'static str,
         /// What the system said.
         source: io::Error,
     },
@@ -111,6 +117,9 @@ pub enum RunError {
          with --store DIR"
     )]
     StoreWakes(String),
+    /// What must be undone can't be written down, so nothing is changed.
+    #[error("the journal of what must be undone can't be written: {0}")]
+    Journal(io::Error),
     /// The record can't be written on, so no result would be kept.
     #[error("the record can't be written: {0}")]
     Record(#[from] io::Error),

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute};
+use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal};
 use crate::{
     engine::{
         Cancel, Engine, EngineError, EngineInfo, Flow, Job, Outcome, Watch,
@@ -29,6 +29,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Modelled {
     sysroot: Sysroot,
+    journal: Journal,
     bench: Bench,
     on_move: Option<OnMove>,
 }
@@ -88,7 +89,12 @@ impl Modelled {
             inventory: Inventory { drives, mounts, ..Inventory::default() },
         };
         let bench = Bench { state: Arc::new(Mutex::new(state)), now_ns: Arc::default() };
-        Ok(Self { sysroot: Sysroot::archive(Archive::default()), bench, on_move: None })
+        Ok(Self {
+            sysroot: Sysroot::archive(Archive::default()),
+            journal: Journal::modelled(),
+            bench,
+            on_move: None,
+        })
     }
 
     /// Has people move drives as they are asked to; `boards` gives what their new bays make of them.
@@ -165,6 +171,10 @@ impl World for Modelled {
 
     fn runner(&self) -> &dyn Runner {
         &self.bench
+    }
+
+    fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     fn date(&self) -> String {
@@ -266,11 +276,11 @@ impl Engine for Placed {
 impl Runner for Bench {
     fn ask(&self, query: &Query) -> Result<Output, ToolError> {
         let state = self.state();
-        let named = |drive: &&Subject| query.args.iter().any(|arg| drive.node == Path::new(arg));
+        let named = |drive: &&Subject| query.args().iter().any(|arg| drive.node == Path::new(arg));
         let Some(drive) = state.drives.iter().find(named) else {
             return Err(ToolError::Unrecorded(query.to_string()));
         };
-        if query.args.iter().any(|arg| arg == "-y") {
+        if query.args().iter().any(|arg| arg == "-y") {
             let stderr = "SG_IO: bad/missing sense data, sb[]:  70 00 05 00".to_owned();
             return Ok(Output { code: Some(0), stderr, ..Output::default() });
         }

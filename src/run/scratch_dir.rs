@@ -11,14 +11,16 @@ use std::{
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{
-    Advice, AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, fadvise, flock, fstatvfs, mkdirat,
-    openat, syncfs, unlinkat,
+    Advice, AtFlags, CWD, Dir, FileType, Mode, OFlags, fadvise, fstatvfs, mkdirat, openat, syncfs, unlinkat,
 };
 
-use super::scratch::{PREFIX, Swept, mark};
+use super::{
+    journal::{Entry, Journal, Undo},
+    leftovers::lock,
+    scratch_name,
+};
 use crate::{engine::Cancel, plan::FileSet, record::ActResult};
 
-const SUFFIX: &str = ".files";
 /// How often a wait looks whether someone asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long work that was asked to stop may take to do so by itself.
@@ -32,12 +34,10 @@ const SPARE_INODES: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Open and locked, for whoever finds the directory but not the marker.
+    /// Open and locked, for whoever finds the directory but not the journal.
     dir: Arc<File>,
-    marker: PathBuf,
-    /// Holds the lock that says the directory is in use.
-    _held: File,
-    removed: bool,
+    /// None once it is removed.
+    entry: Option<Entry>,
 }
 
 /// What is done in a folder.
@@ -50,18 +50,17 @@ pub(super) enum Work {
 }
 
 impl Folder {
-    /// Makes one in `parent`; `store` keeps the marker, `run` is part of the name.
-    pub fn create(parent: &Path, store: &Path, run: &str) -> io::Result<Self> {
-        let path = parent.canonicalize()?.join(format!("{PREFIX}{run}{SUFFIX}"));
-        let (marker, held) = mark(store, &format!("{run}{SUFFIX}"), &path)?;
-        let made = mkdirat(CWD, &path, Mode::RWXU).map_err(io::Error::from).and_then(|()| open(&path));
-        match made {
-            Ok(dir) => Ok(Self { path, dir: Arc::new(dir), marker, _held: held, removed: false }),
-            Err(e) => {
-                fs::remove_file(&marker)?;
-                Err(e)
-            }
+    /// Makes one in `parent` for the `at`th target. It is in the journal first.
+    pub fn create(parent: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
+        let path = journal.scratch_path(parent, at, scratch_name::DIRECTORY)?;
+        let entry = journal.will(Undo::Directory { path: path.clone() })?;
+        if let Err(e) = mkdirat(CWD, &path, Mode::RWXU) {
+            entry.done()?;
+            return Err(e.into());
         }
+        let dir = open(&path)?;
+        entry.made(&dir)?;
+        Ok(Self { path, dir: Arc::new(dir), entry: Some(entry) })
     }
 
     /// Where it is.
@@ -77,7 +76,7 @@ impl Folder {
             Task { dir: Arc::clone(&self.dir), cancel: cancel.clone(), seconds, took: ActResult::default() };
         std::thread::spawn(move || {
             let failed = task.run(work).err();
-            done.send((task.took, failed))
+            done.send((task.took, failed)).is_ok()
         });
         loop {
             let patience = if cancel.is_set() { GRACE } else { LOOK };
@@ -94,25 +93,23 @@ impl Folder {
         }
     }
 
-    /// Removes it. What `drop` does in silence is said here: the path that is left and why.
-    pub fn remove(mut self) -> Result<(), (PathBuf, io::Error)> {
+    /// Removes it. What `drop` does in silence is said here: why it is left.
+    pub fn remove(mut self) -> io::Result<()> {
         self.clear_away()
     }
 
-    fn clear_away(&mut self) -> Result<(), (PathBuf, io::Error)> {
-        if std::mem::replace(&mut self.removed, true) {
-            return Ok(());
-        }
-        match remove(&self.path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err((self.path.clone(), e)),
-            _ => fs::remove_file(&self.marker).map_err(|e| (self.marker.clone(), e)),
+    fn clear_away(&mut self) -> io::Result<()> {
+        let Some(entry) = self.entry.take() else { return Ok(()) };
+        match remove(&self.dir, &self.path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => entry.done(),
         }
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // On an unwinding path nobody can be told; the marker stays, and the next start removes both.
+        // On an unwinding path nobody can be told; the journal stays, and the next run removes both.
         let _ = self.clear_away();
     }
 }
@@ -233,33 +230,11 @@ impl Task {
     }
 }
 
-/// Whether this is a directory's name of ours.
-pub(super) fn is_ours(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)).is_some()
-}
-
-/// A directory that no run holds, locked; anything else may belong to somebody and is left alone.
-pub(super) fn free(path: &Path) -> Option<File> {
-    open(path).ok()
-}
-
-/// Removes what a killed run left; `None` where there is nothing.
-pub(super) fn sweep(path: &Path) -> Option<Swept> {
-    match remove(path) {
-        Ok(()) => Some(Swept::Removed(path.to_owned())),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-        Err(e) => Some(Swept::Left(path.to_owned(), e.to_string())),
-    }
-}
-
 /// Opens a directory, not a link to one, and takes its lock where the filesystem has locks.
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     let dir = File::from(openat(CWD, path, directory(), Mode::empty())?);
-    match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
-        _ => Ok(dir),
-    }
+    lock(&dir)?;
+    Ok(dir)
 }
 
 fn directory() -> OFlags {
@@ -267,9 +242,8 @@ fn directory() -> OFlags {
 }
 
 /// Removes a directory with the files that are ours; anything else in it stays, and so does the directory.
-fn remove(path: &Path) -> io::Result<()> {
-    let dir = File::from(openat(CWD, path, directory(), Mode::empty())?);
-    empty(&dir)?;
+pub(super) fn remove(dir: &File, path: &Path) -> io::Result<()> {
+    empty(dir)?;
     fs::remove_dir(path)
 }
 
@@ -292,10 +266,8 @@ fn empty(dir: &File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::{
-        super::scratch::{sweep as sweep_store, sweep_directory},
+        super::leftovers::{sweep, sweep_directory},
         *,
     };
 
@@ -320,7 +292,8 @@ mod tests {
     #[test]
     fn files_are_written_and_read_whole_and_all_goes_with_the_value() {
         let (_home, dir, store) = place();
-        let folder = Folder::create(&dir, &store, "rabc0").expect("creates");
+        let journal = Journal::open(&store, "rabc");
+        let folder = Folder::create(&dir, &journal, 0).expect("creates");
         for _ in 0..2 {
             let (took, failed) = write(&folder);
             assert_eq!((took.files, took.bytes, took.cut_short, failed), (5, 3_500_000, false, None));
@@ -331,15 +304,16 @@ mod tests {
         assert_eq!((took.files, took.bytes, failed), (5, 3_500_000, None));
         assert!(took.seconds > 0.0);
         // While it is held, no other start touches it.
-        assert_eq!((sweep_store(&store), sweep_directory(&dir)), (vec![], vec![]));
+        assert_eq!((sweep(&store), sweep_directory(&dir)), (vec![], vec![]));
         folder.remove().expect("removes");
-        assert_eq!((names(&dir), names(&store.join("leftovers"))), (vec![], vec![]));
+        drop(journal);
+        assert_eq!((names(&dir), names(&store.join("journals"))), (vec![], vec![]));
     }
 
     #[test]
     fn asked_to_stop_or_out_of_time_it_ends_with_what_it_did() {
         let (_home, dir, store) = place();
-        let folder = Folder::create(&dir, &store, "rabc0").expect("creates");
+        let folder = Folder::create(&dir, &Journal::open(&store, "rabc"), 0).expect("creates");
         let stopped = Cancel::default();
         stopped.set();
         let (took, failed) = folder.work(Work::Write { set: SET, seed: 1 }, 60.0, &stopped);
@@ -351,55 +325,5 @@ mod tests {
         let many = FileSet { files: u64::MAX, size: 0 };
         let (took, failed) = folder.work(Work::Write { set: many, seed: 1 }, 1.0, &Cancel::default());
         assert!(took.cut_short && failed.as_ref().is_some_and(|f| f.contains("inodes free")), "{failed:?}");
-    }
-
-    /// What kill -9 leaves: directory and marker, held by nobody.
-    fn killed(dir: &Path, store: &Path) -> PathBuf {
-        let mut folder = Folder::create(dir, store, "rabc0").expect("creates");
-        write(&folder);
-        folder.removed = true;
-        folder.path.clone()
-    }
-
-    #[test]
-    fn the_next_start_removes_what_a_killed_run_left_by_marker_or_by_name() {
-        for by_marker in [true, false] {
-            let (_home, dir, store) = place();
-            let left = killed(&dir, &store);
-            assert_eq!(names(&left).len(), 5);
-            let swept = if by_marker { sweep_store(&store) } else { sweep_directory(&dir) };
-            assert_eq!(swept, [Swept::Removed(left)]);
-            assert_eq!(names(&dir), [""; 0]);
-            assert_eq!(sweep_store(&store), []);
-            assert_eq!(names(&store.join("leftovers")), [""; 0]);
-        }
-    }
-
-    #[test]
-    fn what_is_not_ours_stays_and_is_said() {
-        let (_home, dir, store) = place();
-        let left = killed(&dir, &store);
-        fs::write(left.join("thesis.txt"), "years of work").expect("writes");
-        fs::create_dir(left.join("7")).expect("a directory named by a number");
-        assert!(matches!(&sweep_store(&store)[..], [Swept::Left(path, _)] if *path == left));
-        let mut kept = names(&left);
-        kept.sort();
-        assert_eq!(kept, ["7", "thesis.txt"]);
-
-        let (_home, dir, store) = place();
-        let precious = dir.join("precious");
-        fs::create_dir(&precious).expect("creates");
-        fs::write(precious.join("1"), "mine").expect("writes");
-        symlink(&precious, dir.join(".drivebench-rlink0.files")).expect("a link");
-        assert_eq!(sweep_directory(&dir), []);
-        fs::create_dir_all(store.join("leftovers")).expect("markers");
-        fs::write(
-            store.join("leftovers/rlink0.files"),
-            dir.join(".drivebench-rlink0.files").to_str().expect("UTF-8"),
-        )
-        .expect("writes");
-        fs::write(store.join("leftovers/rother0.files"), precious.to_str().expect("UTF-8")).expect("writes");
-        sweep_store(&store);
-        assert!(precious.join("1").exists());
     }
 }

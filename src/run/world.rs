@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::RunError;
+use super::{RunError, journal::Journal};
 use crate::{
     engine::{Cancel, Engine, EngineError},
     inventory::Inventory,
@@ -30,6 +30,9 @@ pub trait World {
 
     /// Runs other programs.
     fn runner(&self) -> &dyn Runner;
+
+    /// What the run must undo.
+    fn journal(&self) -> &Journal;
 
     /// The time now, as RFC 3339 in UTC.
     fn date(&self) -> String;

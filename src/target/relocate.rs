@@ -51,7 +51,7 @@ impl Target {
         let was = self.drives.first().ok_or_else(|| NotFound::Drive(label()))?;
         let now = inventory.drive(&was.identity()).ok_or_else(|| NotFound::Drive(label()))?;
         if self.kind == Kind::BlockDevice {
-            return Ok(format!("/dev/{}", now.name.replace('!', "/")));
+            return Ok(now.node());
         }
         let missing = |uuid: Option<String>| NotFound::Mount { drive: label(), uuid };
         let mount = self.mount.as_ref().ok_or_else(|| missing(None))?;
@@ -72,7 +72,7 @@ impl Target {
         let ([drive], true) = (&self.drives[..], self.layers.is_empty()) else { return None };
         Some(Self {
             kind: Kind::BlockDevice,
-            path: format!("/dev/{}", drive.name.replace('!', "/")).into(),
+            path: drive.node().into(),
             mount: None,
             free: None,
             capacity: None,

@@ -1,6 +1,6 @@
 //! hdparm: sends a disk to standby, and asks whether it sleeps without waking it.
 
-use super::{Output, Query, Tool};
+use super::{Change, Output, Query, State, Tool};
 use crate::units::Power;
 
 /// Talks ATA to disks, through the bridges that let it.
@@ -11,8 +11,8 @@ pub const HDPARM: Tool = Tool {
 };
 
 /// Sends the disk at `path` to standby: it stops turning until something is asked of it.
-pub fn standby(path: &str) -> Query {
-    Query::new(HDPARM, ["-y", path])
+pub fn standby(path: &str) -> Change<State> {
+    Change::new(HDPARM, ["-y", path])
 }
 
 /// Asks the disk at `path` whether it sleeps; this wakes none that keeps to ATA's rules.
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        let lines = [standby("/dev/sda"), power("/dev/sda")].map(|query| query.to_string());
+        let lines = [standby("/dev/sda").to_string(), power("/dev/sda").to_string()];
         insta::assert_snapshot!(lines.join("\n"), @r"
         hdparm -y /dev/sda
         hdparm -C /dev/sda

@@ -1,6 +1,6 @@
 //! Other programs as values: what is asked of them, and what they print.
 
-use std::{ffi::OsString, fmt, time::Duration};
+use std::{ffi::OsString, fmt, marker::PhantomData, time::Duration};
 
 pub mod hdparm;
 pub mod lsblk;
@@ -10,6 +10,8 @@ mod system;
 
 pub use replay::Replay;
 pub use system::System;
+
+use crate::units::shell_word;
 
 /// A program that we may need and may not find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,21 +28,30 @@ pub struct Tool {
 pub const FIO: Tool =
     Tool { name: "fio", package: "fio", without: "without it the psync and uring engines still work" };
 
-/// A program run that changes nothing but what its arguments name for it.
+/// A command that reads. Only the files of this room make one, so no other room can make up a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// Which program.
-    pub tool: Tool,
+    tool: Tool,
     /// Its arguments, as they are: no shell reads them.
-    pub args: Vec<OsString>,
+    args: Vec<OsString>,
     /// When it is ended if it hasn't by itself.
-    pub limit: Duration,
+    limit: Duration,
 }
 
 impl Query {
-    /// A question that is answered within 10 s.
-    pub fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+    /// A command that must end within 10 s.
+    fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self { tool, args: args.into_iter().map(Into::into).collect(), limit: Duration::from_secs(10) }
+    }
+
+    /// The program that it runs.
+    pub fn tool(&self) -> Tool {
+        self.tool
+    }
+
+    /// Its arguments.
+    pub fn args(&self) -> &[OsString] {
+        &self.args
     }
 
     /// The same with another time limit.
@@ -49,20 +60,53 @@ impl Query {
     }
 }
 
+/// fio with these arguments. It reads and writes the files that its arguments name, which the engine was handed.
+pub fn fio(args: impl IntoIterator<Item = impl Into<OsString>>) -> Query {
+    Query::new(FIO, args)
+}
+
+/// A command that alters a drive: its [`Content`] or its [`State`]. A [`Runner`] does not take it; [`Change::run`] does,
+/// where the right to it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change<Altered> {
+    query: Query,
+    altered: PhantomData<Altered>,
+}
+
+/// What is stored on a drive. The right to alter it is a `danger::Claim`.
+#[derive(Debug)]
+pub enum Content {}
+
+/// How a drive runs, such as its standby. The right to alter it is an entry of `run`'s journal.
+#[derive(Debug)]
+pub enum State {}
+
+/// The right to alter a drive's [`Content`] or [`State`]. `tests/rooms.rs` lists the files that may grant it.
+pub trait Right<Altered> {}
+
+impl<Altered> Change<Altered> {
+    /// A command that must end within 10 s.
+    fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self { query: Query::new(tool, args), altered: PhantomData }
+    }
+
+    /// Runs it to its end. A program that ends with an error is an answer too.
+    pub fn run(&self, _: &impl Right<Altered>, runner: &dyn Runner) -> Result<Output, ToolError> {
+        runner.ask(&self.query)
+    }
+}
+
+impl<Altered> fmt::Display for Change<Altered> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.query.fmt(f)
+    }
+}
+
 /// The command line as a person would type it.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.tool.name)?;
-        for arg in &self.args {
-            let arg = arg.to_string_lossy();
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./,:@%".contains(c);
-            if !arg.is_empty() && arg.chars().all(plain) {
-                write!(f, " {arg}")?;
-            } else {
-                write!(f, " '{}'", arg.replace('\'', r"'\''"))?;
-            }
-        }
-        Ok(())
+        self.args.iter().try_for_each(|arg| write!(f, " {}", shell_word(&arg.to_string_lossy())))
     }
 }
 

@@ -4,7 +4,7 @@
 use drivebench::{
     analyse::Rules,
     engine::{EngineError, sim::Board},
-    experiments::{Ask, Baseline, Effort, Experiment, Extra, LoadName},
+    experiments::{Ask, Baseline, Effort, Experiment, LoadName, Values},
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{End, Event, How, Log, SCHEMA, Start, Store},
@@ -47,7 +47,8 @@ pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Ask {
         engine: None,
         effort: Effort { max_bytes: rules.budget * MIB, max_seconds: 1e9, rules },
         protocol: None,
-        own: Extra::default(),
+        memory: None,
+        values: Values::default(),
     }
 }
 
@@ -81,6 +82,7 @@ pub fn keep(store: &Store, at: &str, plan: &Plan, board: &Board, real: bool) -> 
         command: vec!["drivebench".to_owned()],
         experiment: plan.experiment.clone(),
         targets: plan.targets.iter().map(Target::label).collect(),
+        host: Default::default(),
         inventory: Inventory::default(),
     };
     let (run, mut writer) = store.create(start).expect("a record");

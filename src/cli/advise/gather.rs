@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::results;
+use super::super::stored;
 use crate::{
     advise::Evidence,
     experiments,
@@ -42,7 +42,7 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
         if bytes > MOST_BYTES && gathered.read > 0 {
             break;
         }
-        match results::findings(store, run) {
+        match stored::findings(store, run) {
             Ok(findings) => gathered.evidence.extend(Evidence::of(&findings)),
             Err(why) => gathered.unreadable.push(why.to_string()),
         }

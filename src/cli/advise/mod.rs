@@ -9,11 +9,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 
-use super::{
-    Output,
-    args::{AdviceFormat, Advise},
-    list, results,
-};
+use super::{args::Advise, formats::AdviceFormat, list, output::Output, stored};
 use crate::{
     advise::{Answer, advise},
     record::StoreError,
@@ -23,7 +19,7 @@ use gather::Gathered;
 /// Answers from the inventory and the store. Nothing is measured, written to a drive, or sent.
 pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let inventory = list::inventory(&args.machine, store, output)?;
-    let gathered = match results::store(store) {
+    let gathered = match stored::store(store) {
         Ok(store) => gather::gather(&store, &inventory)?,
         // Without a home there are no results, and what is here still tells something.
         Err(e) if matches!(e.downcast_ref(), Some(StoreError::NoHome)) => Gathered::default(),

@@ -16,13 +16,13 @@ use crate::{
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
-    experiments::{Ask, Baseline, Effort, Experiment, Extra, Together},
+    experiments::{Ask, Baseline, Effort, Experiment, Together, Values},
     findings::{Metric, Quantity, Scope},
     inventory::{Inventory, fixtures},
     record::{Brief, End, Event, How, Log, SCHEMA, Start, Store},
     report::Style,
     target::{Kind, Target},
-    units::{Caching, Ended, EngineInfo, Histogram, Outcome, Window},
+    units::{Ended, EngineInfo, Histogram, Outcome, Window},
 };
 
 fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
@@ -304,20 +304,10 @@ fn keep(
         uses: Vec::new(),
         direct_alignment: 512,
     };
-    let ask = Ask {
-        targets: drives.iter().map(target).collect(),
-        loads: None,
-        block: 1 << 20,
-        depth: 1,
-        caching: Caching::Direct,
-        read_percent: 50,
-        verify: false,
-        seed: 1,
-        engine: None,
-        effort: Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 },
-        protocol: None,
-        own: Extra::default(),
-    };
+    let ask =
+        Ask::new(experiment, drives.iter().map(target).collect(), Values::default()).expect("no protocol");
+    let effort = Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 };
+    let ask = Ask { block: 1 << 20, effort, ..ask };
     let plan = experiment.plan(&ask).expect("a plan");
     let start = |run| Start {
         schema: SCHEMA,
@@ -327,6 +317,7 @@ fn keep(
         command: vec!["drivebench".to_owned()],
         experiment: experiment.name().to_owned(),
         targets: ask.targets.iter().map(Target::label).collect(),
+        host: Default::default(),
         inventory: inventory.clone(),
     };
     let (run, mut writer) = store.create(start).expect("a record");

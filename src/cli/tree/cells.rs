@@ -60,9 +60,9 @@ pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
 /// What a drive says of itself, where it says something.
 fn health(health: &Health) -> Vec<String> {
     let cells = [
-        health.passed.map(|passed| if passed { "says it is well" } else { "says it is failing" }.to_owned()),
+        health.passed.map(|passed| if passed { "SMART passed" } else { "SMART failed" }.to_owned()),
         health.wear.map(|wear| format!("{} worn", percent(wear))),
-        health.spare.map(|spare| format!("{} of its spare blocks left", percent(spare))),
+        health.spare.map(|spare| format!("{} of spare blocks left", percent(spare))),
         health.written.map(|bytes| format!("{} written", decimal_bytes(bytes))),
         health.hours.map(|hours| format!("on for {hours} h")),
         health.temperature.map(|degrees| format!("{degrees:.0} °C")),
@@ -88,7 +88,7 @@ fn uses(inventory: &Inventory, drive: &Drive) -> Vec<String> {
 
 /// `ext4 "media" on /mnt/a`; the whole filesystem's mount point rather than a directory bound elsewhere.
 fn content(inventory: &Inventory, block: Block<'_>, content: &Signature) -> String {
-    let mut text = content.filesystem.clone().unwrap_or_else(|| "no filesystem seen".to_owned());
+    let mut text = content.filesystem.clone().unwrap_or_else(|| "no filesystem found".to_owned());
     if let Some(label) = &content.label {
         text += &format!(" \"{label}\"");
     }

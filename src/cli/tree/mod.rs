@@ -17,7 +17,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     page.add("", "", &machine(&inventory.machine), " · ");
     draw(&mut page, inventory, None, "");
     if inventory.drives.is_empty() {
-        page.add("", "", &["No drive is visible here.".to_owned()], " ");
+        page.add("", "", &["No drives found.".to_owned()], " ");
     }
     for layer in inventory.layers.iter().filter(|layer| layer.kind != "partition") {
         page.add("", "  ", &cells::layer(inventory, layer), "  ");
@@ -34,7 +34,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
         let FailureRate { kind, annual, source } = prior;
         let rate = annual * 100.0;
         let line = format!(
-            "Prior: of {kind} in a datacentre {rate:.2} % failed in a year ({source}). It says little of one drive."
+            "Reference: {rate:.2} % of {kind} in a datacentre fail in a year ({source}). That says little about one drive."
         );
         text += &wrapped(&line, "  ", style);
     }
@@ -230,7 +230,7 @@ mod tests {
             failing: vec!["Reallocated_Sector_Ct".to_owned()],
             ..told(false, 0.0)
         });
-        let why = "only root may ask: sudo drivebench list --health".to_owned();
+        let why = "reading it needs root: sudo drivebench list --health".to_owned();
         inventory.drives[sdb].health = Some(Health { unknown: Some(why), ..Health::default() });
         insta::assert_snapshot!(text(&inventory, UTF8));
     }

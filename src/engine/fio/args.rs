@@ -71,7 +71,7 @@ pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64) -> String 
     if !load.writes() {
         args.push("--readonly".to_owned());
     }
-    let query = crate::tools::Query::new(crate::tools::FIO, args);
+    let query = crate::tools::fio(args);
     query.to_string()
 }
 

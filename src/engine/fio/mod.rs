@@ -14,7 +14,7 @@ use std::{
 use rustix::fs::ftruncate;
 
 use crate::{
-    tools::{FIO, Output, Query, Runner, ToolError},
+    tools::{Output, Query, Runner, ToolError, fio},
     units::{Direction, Histogram, Window},
 };
 
@@ -43,7 +43,7 @@ impl Fio {
     /// An engine over these targets, where there is fio 3 or newer.
     pub fn new(runner: Box<dyn Runner>, targets: Vec<FileTarget>) -> Result<Self, EngineError> {
         let unavailable = |why: String| EngineError::Unavailable { engine: "fio", why };
-        let said = runner.ask(&Query::new(FIO, ["--version"])).map_err(|e| unavailable(e.to_string()))?;
+        let said = runner.ask(&fio(["--version"])).map_err(|e| unavailable(e.to_string()))?;
         let version = said.stdout.trim().to_owned();
         let major = version.strip_prefix("fio-").and_then(|v| v.split('.').next()?.parse::<u32>().ok());
         if major.is_none_or(|major| major < 3) {
@@ -80,7 +80,7 @@ impl Fio {
             let path = &self.targets[job.target].path_for_programs;
             all.extend(args::section(&format!("job{index}"), &job.load, path, job.extent, job.bytes));
         }
-        Query::new(FIO, all).within(LIMIT)
+        fio(all).within(LIMIT)
     }
 }
 

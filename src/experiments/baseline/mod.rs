@@ -2,10 +2,11 @@
 
 mod figures;
 mod findings;
+mod options;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Each drive alone: a sequential write, then a read of what was written, until the number is good enough.
@@ -21,29 +22,15 @@ impl Experiment for Baseline {
         "how fast is each drive, and how bad is its worst case?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &[
-            "quick",
-            "thorough",
-            "precision",
-            "rw",
-            "bs",
-            "iodepth",
-            "rwmixread",
-            "caching",
-            "verify",
-            "protocol",
-            "resume",
-        ]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "baseline .                     the drive under this directory",
-            "baseline /mnt/a /mnt/b         two drives: do they differ?",
-            "baseline /dev/sda              a whole drive, reading only",
-            "baseline --quick --plan .      the cost of a rough answer",
-            "baseline --protocol pi-zero .  to the letter of a post",
+            "baseline /mnt/a /mnt/b     two drives, by a directory on each",
+            "baseline /dev/sda          a whole drive, reading only",
+            "baseline --quick --plan .  what a rough answer costs",
         ]
     }
 

@@ -2,10 +2,11 @@
 
 mod crossing;
 mod findings;
+mod options;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Drives change places by hand until each was in each bay; what stays with the drive is the drive's.
@@ -21,17 +22,17 @@ impl Experiment for Bays {
         "is it the drive or the port?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["quick", "thorough", "rw", "bs", "iodepth", "rwmixread", "caching", "runs", "resume"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "bays --plan /dev/sda /dev/sdb  how many moves, minutes, bytes",
+            "bays --plan /dev/sda /dev/sdb  moves, minutes and bytes",
             "bays bay:1.1 bay:1.2 bay:1.3   whole drives, read in each bay",
             "bays /mnt/a /mnt/b             files on them, written and read",
             "bays --runs 2 /dev/sd[a-d]     each drive twice in each bay",
-            "bays --resume r2k4             go on, days later if need be",
+            "bays --resume r2k4             continue, even days later",
         ]
     }
 

@@ -7,6 +7,7 @@ use super::super::{
     request::{Ask, LoadName, PlanError},
     target_checks::{FILL, aligned, fits, would_erase},
 };
+use super::options;
 use crate::{
     analyse::latin_square,
     inventory::Drive,
@@ -27,7 +28,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     }
     let n = targets.len();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed);
-    let rounds = ask.own.runs.map_or(latin_square::rounds(n), |runs| runs as usize);
+    let rounds = ask.values.typed(&options::RUNS).map_or(latin_square::rounds(n), |runs| runs as usize);
     let design = latin_square::draw(n, rounds, &mut random);
     let bays: Vec<String> = drives.iter().map(|d| d.full_bay()).collect();
     let each = targets.iter().map(|t| loads(t, ask, design.len())).collect::<Result<Vec<_>, _>>()?;

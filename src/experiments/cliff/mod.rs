@@ -1,12 +1,13 @@
 //! cliff: does writing slow down after a while?
 
 mod findings;
+mod options;
 mod plan;
 mod verdicts;
 mod written;
 
-use super::{Ask, Experiment, PlanError};
-use crate::{findings::Findings, plan::Plan, record::Event, units::MIB};
+use super::{Ask, Declared, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Writes until the speed falls for good or the budget ends, and again after a pause; of a disk that rotates, read as
 /// a whole device, the speed over position instead.
@@ -22,25 +23,17 @@ impl Experiment for Cliff {
         "does writing slow down after a while?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["precision", "bs", "iodepth", "pause", "resume"]
-    }
-
-    fn block(&self) -> u64 {
-        MIB
-    }
-
-    fn max_bytes(&self) -> Option<u64> {
-        Some(32 << 30)
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "cliff /mnt/a                   how much is written fast, and how fast after that",
-            "cliff --max-bytes 100GiB .     an SSD with a large cache",
-            "cliff --pause 10m .            whether ten minutes of rest restore it",
-            "cliff /dev/sda                 a disk that rotates: speed over position, reading only",
-            "cliff --plan .                 what it would write at most",
+            "cliff /mnt/a                size of the cache, both speeds",
+            "cliff --max-bytes 100GiB .  an SSD with a large cache",
+            "cliff --pause 10m .         do ten minutes restore it?",
+            "cliff /dev/sda              a hard disk: speed over position",
+            "cliff --plan .              what it would write at most",
         ]
     }
 

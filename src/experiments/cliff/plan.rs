@@ -4,6 +4,7 @@ use super::super::{
     request::{Ask, LoadName, PlanError},
     target_checks::{aligned, reach},
 };
+use super::options;
 use crate::{
     analyse::Rules,
     plan::{Condition, Measure, Pause, Plan, Rule, ScratchFile, Steps},
@@ -18,8 +19,6 @@ pub(super) const AGAIN: &str = "write again";
 /// The sweep over a disk.
 pub(super) const SWEEP: &str = "read";
 
-/// How long the drive is left alone where nobody says, s.
-const PAUSE_SECONDS: f64 = 60.0;
 /// The first look, MiB: fewer show no cliff.
 const FIRST: u64 = 128;
 /// FAT counts a file's bytes in 32 bits.
@@ -54,7 +53,7 @@ fn writes(steps: &mut Steps, at: usize, ask: &Ask, load: &Load) -> Result<(), Pl
         target.mount.as_ref().is_some_and(|mount| ["vfat", "msdos"].contains(&mount.filesystem.as_str()));
     let most = if fat { FAT_FILE } else { u64::MAX };
     let reach = reach(target, ask, true)?.min(most) / load.block * load.block;
-    let pause = ask.own.pause.unwrap_or(PAUSE_SECONDS);
+    let pause = ask.values.get(&options::PAUSE);
     // The second write takes as long as the first at most; some of it is fast again.
     let seconds = (ask.effort.max_seconds - pause).max(1.0);
     let rules = Rules {

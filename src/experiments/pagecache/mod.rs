@@ -1,9 +1,10 @@
 //! pagecache: how much of that speed was memory?
 
 mod findings;
+mod options;
 mod plan;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The same bytes written and read in every way there is, from what the page cache makes of them to what the drive
@@ -20,16 +21,16 @@ impl Experiment for PageCache {
         "how much of that speed was memory?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["runs", "resume"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "pagecache .                   the drive under this directory",
-            "pagecache --runs 10 .         narrower intervals",
-            "pagecache --max-bytes 16M .   less is moved, on a drive that is very slow",
-            "pagecache /dev/sda            a whole drive, reading only",
+            "pagecache .                  the drive under this directory",
+            "pagecache --runs 10 .        narrower intervals",
+            "pagecache --max-bytes 16M .  fewer bytes, for a slow drive",
+            "pagecache /dev/sda           a whole drive, reading only",
         ]
     }
 

@@ -4,6 +4,7 @@ use super::super::{
     request::{Ask, PlanError},
     target_checks::fits,
 };
+use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
@@ -15,8 +16,6 @@ use crate::{
 const AMOUNT: u64 = 64 * MIB;
 /// As people copy with dd.
 const BLOCK: u64 = MIB;
-/// Repetitions: the fewest that an interval is worth something with.
-const RUNS: u32 = 3;
 
 /// A way of moving the bytes.
 #[derive(Debug)]
@@ -72,8 +71,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     }
     let mut targets = ask.targets.clone();
     // Somebody who asks about memory needs no other; where there is too little of it there is no ceiling.
-    let ceiling =
-        ask.own.memory.iter().filter(|m| fits(m, bytes).is_ok() && !ask.targets.iter().any(is_memory));
+    let ceiling = ask.memory.iter().filter(|m| fits(m, bytes).is_ok() && !ask.targets.iter().any(is_memory));
     targets.extend(ceiling.cloned());
     let mut steps = Steps::default();
     for (at, target) in targets.iter().enumerate() {
@@ -90,7 +88,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
         // Memory has no drive behind it that could be waited for.
         let naive = |w: &&Way| !memory || [NAIVE_WRITE, NAIVE_READ].contains(&w.label);
         let ways: Vec<&Way> = WAYS.iter().filter(reads).filter(naive).collect();
-        let runs = ask.own.runs.unwrap_or(RUNS);
+        let runs = ask.values.get(&options::RUNS);
         let seconds = ask.effort.max_seconds / (ways.len() as f64 * f64::from(runs));
         for repetition in 1..=runs {
             if made {

@@ -2,9 +2,10 @@
 
 mod curve;
 mod findings;
+mod options;
 mod plan;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Transfers of 64 B to 1 MiB in doublings, short repetitions in an order left to chance, so that nothing that changes
@@ -21,16 +22,16 @@ impl Experiment for Sizes {
         "which transfer size is fast?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["runs", "largest", "resume"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "sizes .                  the drive under this directory, 64 B to 1 MiB",
-            "sizes --largest 16M .    up to 16 MiB",
-            "sizes --runs 12 .        narrower intervals",
-            "sizes /dev/sda           a whole drive, reading only",
+            "sizes .                this drive, 64 B to 1 MiB",
+            "sizes --largest 16M .  up to 16 MiB",
+            "sizes --runs 12 .      narrower intervals",
+            "sizes /dev/sda         a whole drive, reading only",
         ]
     }
 

@@ -7,6 +7,7 @@ use super::super::{
     request::{Ask, PlanError},
     target_checks::{FILL, fits},
 };
+use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
@@ -15,10 +16,6 @@ use crate::{
 
 /// The smallest transfer; each next one is twice as large.
 const SMALLEST: u64 = 64;
-/// The largest, unless asked otherwise.
-const LARGEST: u64 = MIB;
-/// Repetitions: the fewest of which a median has an interval.
-const RUNS: u32 = 6;
 /// What a repetition moves at most. Through the page cache it is the same for all sizes, so that the fsync at the end
 /// weighs the same in all of them; it is little, because all of it is written however slow the drive is.
 const WRITTEN: u64 = 4 * MIB;
@@ -51,7 +48,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 
 fn target_steps(steps: &mut Steps, ask: &Ask, at: usize) -> Result<(), PlanError> {
     let target = &ask.targets[at];
-    let largest = ask.own.largest.unwrap_or(LARGEST);
+    let largest = ask.values.get(&options::LARGEST);
     if !(SMALLEST..=16 * MIB).contains(&largest) {
         return Err(LoadError::Block(largest).into());
     }
@@ -77,7 +74,7 @@ fn target_steps(steps: &mut Steps, ask: &Ask, at: usize) -> Result<(), PlanError
         let (path, bytes) = (target.path.clone(), target.size.unwrap_or(0));
         return Err(PlanError::TooSmall { path, bytes, block: SMALLEST });
     }
-    let runs = ask.own.runs.unwrap_or(RUNS);
+    let runs = ask.values.get(&options::RUNS);
     let share = ask.effort.max_seconds / (points.len() as f64 * f64::from(runs) + 1.0);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed.wrapping_add(at as u64));
     for repetition in 1..=runs {

@@ -2,9 +2,10 @@
 
 mod cost_model;
 mod findings;
+mod options;
 mod plan;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Sets of files, from many small ones to a single large one, written and read; what a file costs, what a byte costs,
@@ -21,14 +22,14 @@ impl Experiment for SmallFiles {
         "one big file or many small ones?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["runs", "files", "size", "resume"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "smallfiles .                              the drive under this directory",
-            "smallfiles --files 20000 --size 1MB .     how long would copying these take?",
+            "smallfiles .",
+            "smallfiles --files 20000 --size 1MB .  time to copy these",
             "smallfiles --files 300 --size 4MB --runs 6 /mnt/a",
         ]
     }

@@ -7,6 +7,7 @@ use super::super::{
     request::{Ask, PlanError},
     target_checks::fits,
 };
+use super::options;
 use crate::{
     plan::{FileSet, FileWork, Files, Plan, Steps},
     target::Kind,
@@ -25,8 +26,6 @@ const SETS: [FileSet; 5] = [
 /// Most files of a set and most bytes of one that is measured because its size was asked about.
 const FILES: u64 = 512;
 const BYTES: u64 = 16 * MIB;
-/// Repetitions: the fewest that an interval is worth something with.
-const RUNS: u32 = 3;
 
 pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
@@ -35,13 +34,17 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     if let Some(target) = ask.targets.iter().find(|t| t.kind != Kind::Directory) {
         return Err(PlanError::NoDirectory { path: target.path.clone() });
     }
-    let predict = ask.own.files.zip(ask.own.size).map(|(files, size)| FileSet { files, size });
+    let predict = ask
+        .values
+        .typed(&options::FILES)
+        .zip(ask.values.typed(&options::SIZE))
+        .map(|(files, size)| FileSet { files, size });
     let sets = sets(predict.map(|set| set.size), ask.effort.max_bytes);
     let most = sets.iter().map(FileSet::bytes).max().filter(|most| *most > 0);
     let Some(most) = most.filter(|_| sets.len() >= SETS.len() - 1) else {
         return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: SETS[3].size });
     };
-    let runs = ask.own.runs.unwrap_or(RUNS);
+    let runs = ask.values.get(&options::RUNS);
     let seconds = ask.effort.max_seconds / (sets.len() as f64 * f64::from(runs) * 2.0);
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {

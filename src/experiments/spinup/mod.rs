@@ -1,11 +1,12 @@
 //! spinup: how long does it take to wake?
 
 mod findings;
+mod options;
 mod plan;
 mod verdicts;
 mod woken;
 
-use super::{Ask, Experiment, PlanError};
+use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The first read after standby against the same read while spinning, and two timed copies beside it.
@@ -21,16 +22,16 @@ impl Experiment for Spinup {
         "how long does it take to wake?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["runs", "pause", "resume"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {
         &[
-            "spinup /dev/sda                a disk that rotates; as root, which may send it to sleep",
-            "spinup --runs 10 /dev/sda      a narrower interval",
-            "spinup --pause 25m /dev/sda    one that must be waited for: longer than its own timer",
-            "spinup --plan /dev/sda         what would be done, and how long it may take",
+            "spinup /dev/sda              a hard disk; root can stop it",
+            "spinup --runs 10 /dev/sda    a narrower interval",
+            "spinup --pause 25m /dev/sda  longer than the disk's own timer",
+            "spinup --plan /dev/sda       the steps and their time",
         ]
     }
 

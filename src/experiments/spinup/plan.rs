@@ -4,6 +4,7 @@ use super::super::{
     request::{Ask, PlanError},
     target_checks::reach,
 };
+use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, Standby, Steps},
     target::{Kind, Target},
@@ -19,8 +20,6 @@ pub(super) const COPY: &str = "copy while spinning";
 /// A copy that wakes it first.
 pub(super) const COLD_COPY: &str = "copy from standby";
 
-/// Repetitions where nobody says.
-const RUNS: u32 = 5;
 /// One read.
 const READ: u64 = 4096;
 /// Reads while spinning: their median is what one costs.
@@ -46,7 +45,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
         let whole = reach(target, &small, false)?;
         let copied = COPY_BYTES.min(ask.effort.max_bytes).min(whole) / MIB * MIB;
         let one = One { ask, device, whole, read, copied };
-        let runs = ask.own.runs.unwrap_or(RUNS);
+        let runs = ask.values.get(&options::RUNS);
         for run in 1..=runs {
             steps.add(&[at], one.random(SPINNING, run, READS));
             steps.add(&[at], one.standby());
@@ -88,10 +87,13 @@ impl One<'_> {
     }
 
     fn standby(&self) -> Standby {
-        let standbys = 2 * self.ask.own.runs.unwrap_or(RUNS);
+        let standbys = 2 * self.ask.values.get(&options::RUNS);
         let patience = self.ask.effort.max_seconds / f64::from(standbys);
         let patience = (patience - Standby::SETTLE - READ_SECONDS - COPY_SECONDS).max(LEAST_PATIENCE);
-        Standby { device: self.device.clone(), patience: self.ask.own.pause.unwrap_or(patience) }
+        Standby {
+            device: self.device.clone(),
+            patience: self.ask.values.typed(&options::PAUSE).unwrap_or(patience),
+        }
     }
 
     fn load(&self, pattern: Pattern, block: u64, seed: u64) -> Load {
@@ -118,7 +120,7 @@ fn device(target: &Target) -> Result<String, PlanError> {
     let [drive] = &target.drives[..] else {
         return refuse("it is not on one drive of its own; name a disk, such as /dev/sda".to_owned());
     };
-    let node = format!("/dev/{}", drive.name.replace('!', "/"));
+    let node = drive.node();
     if !target.rotates() {
         return refuse(format!("{} does not rotate, so there is nothing to spin up", drive.label()));
     }

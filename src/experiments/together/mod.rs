@@ -4,13 +4,14 @@ mod bottleneck;
 mod cpu_limits;
 mod findings;
 mod headroom;
+mod options;
 mod plan;
 mod samples;
 mod sentences;
 mod shared_links;
 
-use super::{Ask, Experiment, PlanError};
-use crate::{findings::Findings, plan::Plan, record::Event, units::MIB};
+use super::{Ask, Declared, Experiment, PlanError};
+use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Each drive alone, all at once from one start, and those in between that tell one limit from another.
 #[derive(Debug)]
@@ -25,22 +26,17 @@ impl Experiment for Together {
         "do drives slow each other down, and what is the limit?"
     }
 
-    fn options(&self) -> &'static [&'static str] {
-        &["rw", "bs", "iodepth", "rwmixread", "runs", "resume"]
+    fn options(&self) -> &'static [&'static dyn Declared] {
+        options::OPTIONS
     }
 
     fn examples(&self) -> &'static [&'static str] {
         &[
             "together /mnt/a /mnt/b         two drives alone, then at once",
             "together --rw read /dev/sd?    whole drives, reading only",
-            "together --plan /mnt/*         the cost, and which go together",
+            "together --plan /mnt/*         the cost, and which run together",
             "together --max-time 2m /mnt/*  a rough answer",
         ]
-    }
-
-    fn block(&self) -> u64 {
-        // Large enough that what an operation costs the processor is no part of the answer.
-        MIB
     }
 
     fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {

@@ -4,14 +4,13 @@ use super::super::{
     request::{Ask, LoadName, PlanError},
     target_checks::{FILL, aligned, reach},
 };
+use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
 
-/// How often each load is repeated: an interval needs several.
-const RUNS: u32 = 3;
 /// Most seconds of a load: some hundred operations of a slow stick.
 const SECONDS: f64 = 10.0;
 /// Filling may take as long as so many loads.
@@ -31,7 +30,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
         .map(|(at, t)| reach(t, ask, loads.iter().any(|(_, load, on)| load.writes() && on.contains(&at))))
         .collect::<Result<Vec<u64>, _>>()?;
     let reach = reach.into_iter().min().unwrap_or(0);
-    let runs = ask.own.runs.unwrap_or(RUNS);
+    let runs = ask.values.get(&options::RUNS);
     let each: Vec<(LoadName, Load, Vec<Vec<usize>>)> =
         loads.into_iter().map(|(name, load, on)| (name, load, sets(&on, &ask.targets))).collect();
     let files: Vec<usize> =

@@ -7,6 +7,8 @@ mod pause;
 mod scratch_file;
 mod standby;
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
@@ -81,8 +83,10 @@ macro_rules! acts {
             $($(#[$doc])* $name($type),)*
         }
 
-        impl Act {
-            fn kind(&self) -> &dyn Kind {
+        impl Deref for Act {
+            type Target = dyn Kind;
+
+            fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$name(act) => act,)*
                 }
@@ -110,30 +114,4 @@ acts! {
     Standby(Standby),
     /// Have people put drives into bays.
     MoveDrives(MoveDrives),
-}
-
-impl Kind for Act {
-    fn label(&self) -> String {
-        self.kind().label()
-    }
-
-    fn cost(&self) -> Cost {
-        self.kind().cost()
-    }
-
-    fn changes(&self) -> Changes {
-        self.kind().changes()
-    }
-
-    fn describe(&self) -> Option<String> {
-        self.kind().describe()
-    }
-
-    fn continues(&self) -> bool {
-        self.kind().continues()
-    }
-
-    fn prepares(&self) -> bool {
-        self.kind().prepares()
-    }
 }

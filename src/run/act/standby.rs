@@ -1,6 +1,9 @@
 //! Brings a drive to sleep: by command, else by leaving it alone until its own timer ends.
 
-use super::{Execution, RunError, Troubles};
+use super::{
+    super::journal::{Journal, Undo},
+    Execution, RunError, Troubles,
+};
 use crate::{
     conditions::Snapshot,
     plan::{Standby, Step},
@@ -35,10 +38,11 @@ pub(super) fn perform(
         let world = &*run.ctx.world;
         let since = world.seconds();
         let before = Snapshot::take(world.sysroot(), drives);
-        let slept = send(&standby.device, standby.patience, world.runner(), &mut |seconds| {
-            world.wait(seconds, run.ctx.cancel);
-            !run.ctx.cancel.is_set()
-        })?;
+        let slept =
+            send(&standby.device, standby.patience, world.journal(), world.runner(), &mut |seconds| {
+                world.wait(seconds, run.ctx.cancel);
+                !run.ctx.cancel.is_set()
+            })?;
         let after = Snapshot::take(world.sysroot(), drives);
         let moved = drives.iter().filter_map(|drive| before.between(&after, &drive.name));
         let others = moved.map(|did| did.read + did.written).sum();
@@ -51,28 +55,36 @@ pub(super) fn perform(
 }
 
 /// Sends the drive at `device` to sleep; where it refuses, waits up to `patience` s for its own timer. `rest` lets
-/// time go by and says whether to go on.
+/// time go by and says whether to go on. The journal has it first.
 ///
 /// # Errors
 /// Where hdparm isn't there, or only root may.
 fn send(
     device: &str,
     patience: f64,
+    journal: &Journal,
     runner: &dyn Runner,
     rest: &mut dyn FnMut(f64) -> bool,
 ) -> Result<StandbyResult, RunError> {
     let mut slept = StandbyResult::default();
-    let ask = |slept: &mut StandbyResult, query: Query| -> Result<Output, RunError> {
-        let output = runner.ask(&query)?;
+    let keep = |slept: &mut StandbyResult, command: String, output: Output| {
         if denied(&output) {
             return Err(RunError::NotRoot(device.to_owned()));
         }
-        slept.asked.push(format!("{query}: {}", answer(&output)));
+        slept.asked.push(format!("{command}: {}", answer(&output)));
         Ok(output)
+    };
+    let ask = |slept: &mut StandbyResult, query: Query| -> Result<Output, RunError> {
+        keep(slept, query.to_string(), runner.ask(&query)?)
     };
     // It has just been read: one that claims to sleep now isn't believed later.
     let believed = parse_power(&ask(&mut slept, power(device))?) == Power::Awake;
-    slept.told = accepted(&ask(&mut slept, hdparm::standby(device))?);
+    let entry = journal.will(Undo::Standby { device: device.to_owned() }).map_err(RunError::Journal)?;
+    let change = hdparm::standby(device);
+    let output = change.run(&entry, runner);
+    // The next access wakes it, so there is nothing to undo.
+    entry.done().map_err(RunError::Journal)?;
+    slept.told = accepted(&keep(&mut slept, change.to_string(), output?)?);
     if slept.told {
         let go_on = rest(Standby::SETTLE);
         slept.power = parse_power(&ask(&mut slept, power(device))?);
@@ -136,7 +148,9 @@ mod tests {
 
     impl Disk {
         fn sleep(&self, patience: f64) -> (StandbyResult, f64) {
-            let slept = send("/dev/sda", patience, self, &mut |seconds| {
+            let store = tempfile::tempdir().expect("a store");
+            let journal = Journal::open(store.path(), "rabc");
+            let slept = send("/dev/sda", patience, &journal, self, &mut |seconds| {
                 self.now.set(self.now.get() + seconds);
                 true
             });
@@ -222,7 +236,9 @@ mod tests {
         let output =
             Output { code: Some(13), stderr: "/dev/sda: Permission denied".to_owned(), ..Output::default() };
         let runner = crate::tools::Replay::default().answer("hdparm", output);
-        let error = send("/dev/sda", 1.0, &runner, &mut |_| true).expect_err("denied");
+        let store = tempfile::tempdir().expect("a store");
+        let journal = Journal::open(store.path(), "rabc");
+        let error = send("/dev/sda", 1.0, &journal, &runner, &mut |_| true).expect_err("denied");
         assert!(matches!(error, RunError::NotRoot(_)), "{error}");
     }
 }

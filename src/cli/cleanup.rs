@@ -1,0 +1,26 @@
+//! `drivebench cleanup`: removes what killed runs left.
+
+use std::process::ExitCode;
+
+use super::Output;
+use crate::{
+    record::Store,
+    run::{Leftover, sweep},
+};
+
+pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    let left = sweep(store.dir());
+    let lines: String = left.iter().map(|one| describe(one) + "\n").collect();
+    output.result(if left.is_empty() { "Nothing to clean up.\n" } else { &lines })?;
+    Ok(if left.iter().all(|one| one.kept.is_none()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What became of it, in a line.
+pub(super) fn describe(left: &Leftover) -> String {
+    let Leftover { path, ended, kept } = left;
+    let path = path.display();
+    match kept {
+        None => format!("Removed {path}, left by {ended}."),
+        Some(kept) => format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.command),
+    }
+}

@@ -1,0 +1,81 @@
+//! Stored runs: found, read, and worked out into findings.
+
+use std::path::PathBuf;
+
+use super::{args::Which, output::Output};
+use crate::{
+    experiments,
+    findings::Findings,
+    import,
+    record::{Brief, Event, ReadError, Store},
+};
+
+pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
+    Ok(match dir {
+        Some(dir) => Store::at(dir.clone()),
+        None => Store::of_user()?,
+    })
+}
+
+/// What a stored run found, worked out from its record.
+pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
+    Ok(read(store, run)?.0)
+}
+
+/// What a stored run found, and what is damaged in its record.
+pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option<String>)> {
+    let mut record = store.open(run)?;
+    let Some(Event::Start(start)) = record.next() else {
+        anyhow::bail!("the record of {run} has no start");
+    };
+    let name = start.experiment.clone();
+    let mut events = std::iter::once(Event::Start(start)).chain(record.by_ref());
+    let mut findings = if name == import::EXPERIMENT {
+        import::findings(&mut events)
+    } else if let Some(experiment) = experiments::find(&name) {
+        experiment.findings(&mut events)
+    } else {
+        anyhow::bail!(
+            "{run} is a run of '{name}', which this version of drivebench doesn't know: use a newer one"
+        );
+    };
+    findings.flags.extend(record.cut_off());
+    Ok((findings, record.damage().map(str::to_owned)))
+}
+
+/// Matching runs, oldest first, and records that can't be read. A note says why there are none.
+pub(super) fn matching(
+    store: &Store,
+    which: &Which,
+    output: &Output,
+) -> anyhow::Result<(Vec<Brief>, Vec<ReadError>)> {
+    let (mut runs, unreadable) = store.list()?;
+    let all = runs.len();
+    runs.retain(|run| asked_for(run, which));
+    if all == 0 && unreadable.is_empty() {
+        output.note(&format!(
+            "No results in {}. Make some with `drivebench run baseline .`.",
+            store.dir().display()
+        ));
+    } else if all > 0 && runs.is_empty() {
+        output.note("No matching runs.");
+    }
+    Ok((runs, unreadable))
+}
+
+fn asked_for(run: &Brief, which: &Which) -> bool {
+    let holds = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
+    let mut names = run.targets.iter().chain(run.written.keys());
+    let day = run.at.get(..10).unwrap_or_default();
+    which.drive.as_ref().is_none_or(|part| names.any(|name| holds(name, part)))
+        && which.board.as_ref().is_none_or(|part| run.board.as_ref().is_some_and(|b| holds(b, part)))
+        && which.experiment.as_ref().is_none_or(|name| *name == run.experiment)
+        && which.since.as_deref().is_none_or(|since| day >= since)
+        && which.until.as_deref().is_none_or(|until| day <= until)
+}
+
+/// `RUN` or `RUN:TARGET`.
+pub(super) fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Findings, Option<&'a str>)> {
+    let (run, target) = text.split_once(':').map_or((text, None), |(run, target)| (run, Some(target)));
+    Ok((findings(store, run)?, target))
+}

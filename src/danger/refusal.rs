@@ -1,0 +1,200 @@
+//! Why a drive can't be claimed, and what to do about it.
+
+use std::{
+    fs, io,
+    os::unix::fs::{FileTypeExt, MetadataExt},
+    path::Path,
+};
+
+use rustix::fs::{major, minor};
+
+use crate::{
+    inventory::{Block, Drive, Inventory, Layer, Mount},
+    sysroot::Sysroot,
+    units::shell_word,
+};
+
+/// The system is on what is mounted at these.
+const SYSTEM: [&str; 7] = ["/", "/boot", "/boot/firmware", "/boot/efi", "/home", "/usr", "/var"];
+
+/// A drive can't be claimed.
+#[derive(Debug, thiserror::Error)]
+#[error("{drive} can't be erased: {why}")]
+pub struct Refusal {
+    /// The drive for people: model, serial, bay and path.
+    pub drive: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a drive can't be claimed. Each says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Why {
+    /// No drive has this identity.
+    #[error("it is not plugged in")]
+    Gone,
+    /// Several drives have this identity.
+    #[error("several drives here have this name: unplug all but one")]
+    Ambiguous,
+    /// The system is on it.
+    #[error("{0} is on it")]
+    Carries(String),
+    /// The system swaps to it.
+    #[error("the system swaps to it: swapoff {}", shell_word(.0))]
+    Swap(String),
+    /// Filesystems on it are mounted.
+    #[error("it is mounted: umount {}", .0.iter().map(|path| shell_word(path)).collect::<Vec<_>>().join(" "))]
+    Mounted(Vec<String>),
+    /// Something is built on it.
+    #[error("it is part of {}", .0.join(", "))]
+    Held(Vec<String>),
+    /// It holds something, and nobody said that it may be lost.
+    #[error("it holds {}: add --erase {consent} if that may be lost", holds.join(", "))]
+    Holds {
+        /// What it holds.
+        holds: Vec<String>,
+        /// What consents.
+        consent: String,
+    },
+    /// It is not blank, but nothing on it is known.
+    #[error("it is not blank, and what it holds is not known: add --erase {0} if that may be lost")]
+    Unknown(String),
+    /// It can't be written.
+    #[error("it is write-protected")]
+    ReadOnly,
+    /// Another program has it open.
+    #[error("{0} has it open: end that first")]
+    Opened(String),
+    /// The kernel or another program has it for itself.
+    #[error(
+        "the system or another program holds it exclusively, such as an imported ZFS pool: release it first"
+    )]
+    Busy,
+    /// Another drive has its path now.
+    #[error("its path leads to another drive now: try again")]
+    Replaced,
+    /// Not root.
+    #[error("only root may: call it with sudo")]
+    NotRoot,
+    /// The system refused.
+    #[error("{0}")]
+    System(io::Error),
+}
+
+impl Refusal {
+    pub(super) fn new(drive: &Drive, why: Why) -> Self {
+        Self { drive: format!("{}, {},", drive.label(), Block::Drive(drive).path()), why }
+    }
+}
+
+/// The one drive with this identity.
+pub(super) fn find<'a>(inventory: &'a Inventory, identity: &str) -> Result<&'a Drive, Refusal> {
+    let mut found = inventory.drives.iter().filter(|drive| drive.identity() == identity);
+    let refused = |why| Refusal { drive: identity.to_owned(), why };
+    let drive = found.next().ok_or_else(|| refused(Why::Gone))?;
+    if found.next().is_some() { Err(refused(Why::Ambiguous)) } else { Ok(drive) }
+}
+
+/// Refuses a drive that the system needs, that is used, or that holds something and isn't in `erase`.
+pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> Result<(), Why> {
+    let is = |other: &&Drive| other.name == drive.name;
+    let on = |mount: &&Mount| inventory.drives_of(mount).iter().any(is);
+    let mounted: Vec<String> = inventory.mounts.iter().filter(on).map(|mount| mount.path.clone()).collect();
+    if let Some(system) = mounted.iter().find(|path| SYSTEM.contains(&path.as_str())) {
+        return Err(Why::Carries(system.clone()));
+    }
+    if let Some(swap) = inventory.swaps.iter().find(|swap| inventory.drives_of_swap(swap).iter().any(is)) {
+        return Err(Why::Swap(swap.clone()));
+    }
+    if !mounted.is_empty() {
+        return Err(Why::Mounted(mounted));
+    }
+    let above = inventory
+        .layers
+        .iter()
+        .filter(|layer| inventory.stack_of([Block::Layer(layer)]).drives.iter().any(is));
+    let mut built: Vec<String> = above.map(describe).collect();
+    // What isn't read as a layer holds it nevertheless.
+    let is_layer = |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name);
+    built.extend(drive.holders.iter().filter(|name| !is_layer(name)).cloned());
+    if !built.is_empty() {
+        return Err(Why::Held(built));
+    }
+    if drive.read_only {
+        return Err(Why::ReadOnly);
+    }
+    let holds = holds(drive);
+    if !holds.is_empty() && !consents(drive, erase) {
+        return Err(Why::Holds { holds, consent: consent(drive) });
+    }
+    Ok(())
+}
+
+/// What is built, and the command that takes it apart.
+fn describe(layer: &Layer) -> String {
+    let name = layer.alias.as_ref().unwrap_or(&layer.name);
+    match layer.kind.as_str() {
+        "crypt" => format!("the encrypted {name} (cryptsetup close {name})"),
+        "lvm" => format!("the logical volume {name} (dmsetup remove {name})"),
+        "dm" | "multipath" => format!("the mapping {name} (dmsetup remove {name})"),
+        "partition" => format!("the partition {name}"),
+        "btrfs" => format!("the btrfs {name}"),
+        "bcache" => format!("the cache {name}"),
+        level => format!("the {level} array /dev/{name} (mdadm --stop /dev/{name})"),
+    }
+}
+
+/// What stands on a drive and its partitions.
+fn holds(drive: &Drive) -> Vec<String> {
+    let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
+    let described = std::iter::once((&drive.name, &drive.content)).chain(parts);
+    let mut holds: Vec<String> = described
+        .filter_map(|(name, content)| {
+            let filesystem = content.filesystem.as_ref()?;
+            let label = content.label.as_ref().map(|label| format!(" '{label}'")).unwrap_or_default();
+            Some(format!("{filesystem}{label} on {name}"))
+        })
+        .collect();
+    if holds.is_empty() && !drive.partitions.is_empty() {
+        holds.push(format!("{} partitions", drive.partitions.len()));
+    }
+    holds
+}
+
+/// The name by which people say that a drive may be erased: its serial, where no other drive has it.
+pub(super) fn consent(drive: &Drive) -> String {
+    let serial = drive.serial.clone().filter(|_| !drive.shared_serial);
+    serial.unwrap_or_else(|| drive.identity())
+}
+
+pub(super) fn consents(drive: &Drive, erase: &[String]) -> bool {
+    erase.contains(&consent(drive))
+}
+
+/// Who has the drive or a partition of it open: a process, or a loop device. Needs root to see all.
+pub(super) fn user(root: &Sysroot, drive: &Drive) -> Option<String> {
+    let parts = drive.partitions.iter().map(|part| part.device);
+    let devices: Vec<(u32, u32)> = parts.chain([drive.device]).collect();
+    let is_on = |path: &Path| {
+        let data = fs::metadata(path).ok().filter(|data| data.file_type().is_block_device());
+        data.is_some_and(|data| devices.contains(&(major(data.rdev()), minor(data.rdev()))))
+    };
+    let loops = root.list("/sys/block").into_iter().filter(|name| name.starts_with("loop"));
+    for name in loops {
+        let file = root.word(&format!("/sys/block/{name}/loop/backing_file"));
+        if file.is_some_and(|file| file.starts_with("/dev/") && is_on(Path::new(&file))) {
+            return Some(format!("/dev/{name}"));
+        }
+    }
+    let me = std::process::id();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| *pid != me).find_map(|pid| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        // Only paths in /dev are looked at: looking at a file on a dead network drive would hang.
+        let paths = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        paths.filter(|path| path.starts_with("/dev")).find(|path| is_on(path))?;
+        let name = root.word(&format!("/proc/{pid}/comm")).unwrap_or_default();
+        Some(format!("{name} (process {pid})"))
+    })
+}

@@ -1,0 +1,21 @@
+//! What can be asked of baseline.
+
+use super::super::{Declared, shared_options as shared};
+
+/// What can be asked of it.
+pub const OPTIONS: &[&dyn Declared] = &[
+    &shared::RW,
+    &shared::BS,
+    &shared::IODEPTH,
+    &shared::RWMIXREAD,
+    &shared::CACHING,
+    &shared::VERIFY,
+    &shared::SEED,
+    &shared::ENGINE,
+    &shared::PROTOCOL,
+    &shared::QUICK,
+    &shared::THOROUGH,
+    &shared::PRECISION,
+    &shared::MAX_TIME,
+    &shared::MAX_BYTES,
+];

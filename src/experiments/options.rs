@@ -1,0 +1,179 @@
+//! What an option of `drivebench run` is, and the values that were typed. One declaration owns an option's name, help,
+//! default, parser and conflicts; the command line makes flags and help of it.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+/// An option as people see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Spec {
+    /// `runs` for `--runs`.
+    pub name: &'static str,
+    /// Another name for it.
+    pub alias: Option<&'static str>,
+    /// What follows it, such as `SIZE`; empty for a switch.
+    pub value: &'static str,
+    /// One short line.
+    pub help: &'static str,
+    /// The heading in the help that it stands under.
+    pub heading: &'static str,
+    /// The default as a person would type it; `None` where the plan depends on whether something was typed.
+    pub default: Option<&'static str>,
+    /// The only values there are; empty where the parser decides.
+    pub choices: &'static [&'static str],
+    /// Names of options that can't stand beside it.
+    pub conflicts: &'static [&'static str],
+    /// The name of an option that must stand beside it.
+    pub requires: Option<&'static str>,
+}
+
+/// An option and how its value is read.
+pub struct Opt<T> {
+    spec: Spec,
+    parse: fn(&str) -> Result<T, String>,
+}
+
+impl<T> Opt<T> {
+    /// An option that only one experiment takes; without a default.
+    pub const fn new(
+        name: &'static str,
+        value: &'static str,
+        parse: fn(&str) -> Result<T, String>,
+        help: &'static str,
+    ) -> Self {
+        let spec = Spec {
+            name,
+            alias: None,
+            value,
+            help,
+            heading: "This experiment",
+            default: None,
+            choices: &[],
+            conflicts: &[],
+            requires: None,
+        };
+        Self { spec, parse }
+    }
+
+    /// The same with this default, written as a person would type it.
+    pub const fn default(mut self, text: &'static str) -> Self {
+        self.spec.default = Some(text);
+        self
+    }
+
+    /// The same with another line of help.
+    pub const fn help(mut self, help: &'static str) -> Self {
+        self.spec.help = help;
+        self
+    }
+
+    /// The same under this heading.
+    pub const fn heading(mut self, heading: &'static str) -> Self {
+        self.spec.heading = heading;
+        self
+    }
+
+    /// The same with a second name.
+    pub const fn alias(mut self, name: &'static str) -> Self {
+        self.spec.alias = Some(name);
+        self
+    }
+
+    /// The same with no values but these.
+    pub const fn choices(mut self, choices: &'static [&'static str]) -> Self {
+        self.spec.choices = choices;
+        self
+    }
+
+    /// The same, never beside these.
+    pub const fn conflicts(mut self, names: &'static [&'static str]) -> Self {
+        self.spec.conflicts = names;
+        self
+    }
+
+    /// The same, only beside this one.
+    pub const fn requires(mut self, name: &'static str) -> Self {
+        self.spec.requires = Some(name);
+        self
+    }
+}
+
+impl Opt<bool> {
+    /// A switch.
+    pub const fn switch(name: &'static str, help: &'static str) -> Self {
+        Self::new(name, "", parsed, help).default("false")
+    }
+}
+
+impl<T> fmt::Debug for Opt<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec.fmt(f)
+    }
+}
+
+/// An option, whatever the type of its value.
+pub trait Declared: Sync + fmt::Debug {
+    /// As people see it.
+    fn spec(&self) -> &Spec;
+
+    /// Whether a text is a value of it.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    fn check(&self, text: &str) -> Result<(), String>;
+}
+
+impl<T> Declared for Opt<T> {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn check(&self, text: &str) -> Result<(), String> {
+        (self.parse)(text).map(drop)
+    }
+}
+
+/// What was typed, by the names of the options, as text that each option's parser has accepted.
+#[derive(Debug, Clone, Default)]
+pub struct Values(BTreeMap<String, String>);
+
+impl Values {
+    /// Sets an option to what was typed.
+    pub fn set(&mut self, name: &str, text: &str) {
+        self.0.insert(name.to_owned(), text.to_owned());
+    }
+
+    /// What was typed; `None` where nothing was.
+    ///
+    /// # Panics
+    /// Where the text was not checked.
+    pub fn typed<T>(&self, option: &Opt<T>) -> Option<T> {
+        self.0.get(option.spec.name).map(|text| option.read(text))
+    }
+
+    /// What was typed, or the default.
+    ///
+    /// # Panics
+    /// Where the option has no default, or the text was not checked.
+    pub fn get<T>(&self, option: &Opt<T>) -> T {
+        self.typed(option)
+            .unwrap_or_else(|| option.read(option.spec.default.expect("declared with a default")))
+    }
+
+    /// What was typed, or the default that an experiment with these options gives to it.
+    pub(super) fn get_among<T>(&self, options: &[&dyn Declared], option: &Opt<T>) -> T {
+        let own = options.iter().map(|o| o.spec()).find(|spec| spec.name == option.spec.name);
+        let own = own.and_then(|spec| spec.default).map(|text| option.read(text));
+        self.typed(option).or(own).unwrap_or_else(|| self.get(option))
+    }
+}
+
+impl<T> Opt<T> {
+    fn read(&self, text: &str) -> T {
+        (self.parse)(text).unwrap_or_else(|e| panic!("--{} {text}: {e}", self.spec.name))
+    }
+}
+
+/// What the standard library reads: a number, a name, true or false.
+pub fn parsed<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "not a valid number".to_owned())
+}

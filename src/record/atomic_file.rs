@@ -1,0 +1,95 @@
+//! Files that are whole or not there: written under another name beside it, then renamed.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+/// A file that gets its name when it is whole. It is removed if it is dropped before.
+#[derive(Debug)]
+pub struct AtomicFile {
+    file: File,
+    /// Where it is for now; `None` once it has its name.
+    temporary: Option<PathBuf>,
+    path: PathBuf,
+}
+
+impl AtomicFile {
+    /// Begins a file that will be at `path`.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        // Through a symbolic link the file that it leads to is replaced, not the link.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+        let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
+        // A killed process of the same number may have left one.
+        let _ = fs::remove_file(&temporary);
+        let file = File::create_new(&temporary)?;
+        Ok(Self { file, temporary: Some(temporary), path })
+    }
+
+    /// To write to.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Puts it in the place of what is there. After a power cut either the old file is there or the new one, whole.
+    pub fn keep(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        let dir = self.path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let dir = File::open(dir)?;
+        self.rename()?;
+        dir.sync_all()
+    }
+
+    /// Puts it in the place of what is there, without waiting for the drive: for what can be made again.
+    pub fn rename(mut self) -> io::Result<()> {
+        if let Some(temporary) = &self.temporary {
+            fs::rename(temporary, &self.path)?;
+        }
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // Whoever drops it reports what went wrong.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn whole_or_not_there() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("file");
+        let names = || fs::read_dir(dir.path()).expect("lists").count();
+        let write = |text: &str| {
+            let begun = AtomicFile::create(&path).expect("begins");
+            begun.file().write_all(text.as_bytes()).expect("writes");
+            begun
+        };
+        std::mem::forget(write("half, and killed"));
+        drop(write("half"));
+        assert_eq!(names(), 0);
+        write("old").keep().expect("keeps");
+        drop(write("half"));
+        assert_eq!((fs::read_to_string(&path).expect("reads").as_str(), names()), ("old", 1));
+        write("new").keep().expect("keeps");
+        assert_eq!((fs::read_to_string(&path).expect("reads").as_str(), names()), ("new", 1));
+
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("file", &link).expect("a link");
+        AtomicFile::create(&link).expect("begins").keep().expect("keeps");
+        assert!(link.is_symlink());
+        assert_eq!((fs::read_to_string(&path).expect("reads").as_str(), names()), ("", 2));
+    }
+}

@@ -1,0 +1,263 @@
+//! What a run must undo: written down and synced before each change, struck out after it is undone.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, openat};
+use serde::{Deserialize, Serialize};
+
+use super::scratch_name;
+use crate::{
+    record::Host,
+    sysroot::Sysroot,
+    tools::{Right, State},
+};
+
+/// Where journals are kept, within the store.
+const JOURNALS: &str = "journals";
+/// No journal is longer than this, bytes.
+const LONGEST: u64 = 4 << 20;
+/// FAT, exFAT and many filesystems in FUSE number a file anew each time that it is looked up.
+const RENUMBERED: [i64; 3] = [0x4d44, 0x2011_bab0, 0x6573_5546];
+
+/// What undoes a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub(super) enum Undo {
+    /// A scratch file is removed.
+    File { path: PathBuf },
+    /// A directory is removed with the numbered files in it.
+    Directory { path: PathBuf },
+    /// A drive was sent to standby. The next access wakes it, so nothing is done.
+    Standby { device: String },
+}
+
+/// How a file is known again. None of its device number, which changes when the drive is plugged in again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileId {
+    /// Its owner.
+    pub uid: u32,
+    /// Its number on the filesystem, where the filesystem keeps one.
+    pub inode: Option<u64>,
+}
+
+/// A line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "line")]
+enum Line {
+    /// The first line.
+    Begun { host: Host },
+    /// A change will be made; this undoes it.
+    Will { id: u64, undo: Undo },
+    /// The file or directory was made.
+    Made { id: u64, file: FileId },
+    /// The change was undone.
+    Done { id: u64 },
+}
+
+/// The journal of a run that goes on. It is a file once there is something to undo, and gone when nothing is left.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    open: Arc<Mutex<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// None for a modelled machine, which no crash outlasts.
+    dir: Option<PathBuf>,
+    run: String,
+    /// Locked for as long as the run goes on.
+    file: Option<(PathBuf, File)>,
+    next: u64,
+    left: BTreeSet<u64>,
+}
+
+/// A change that is in the journal and not undone yet.
+#[derive(Debug)]
+pub(super) struct Entry {
+    id: u64,
+    journal: Journal,
+}
+
+/// An entry is the right to alter how a drive runs.
+impl Right<State> for Entry {}
+
+impl Journal {
+    /// The journal of `run`, kept in the store.
+    pub(super) fn open(store: &Path, run: &str) -> Self {
+        Self::new(Some(store.join(JOURNALS)), run)
+    }
+
+    /// The journal of a run on a modelled machine, kept nowhere.
+    pub(super) fn modelled() -> Self {
+        Self::new(None, "")
+    }
+
+    fn new(dir: Option<PathBuf>, run: &str) -> Self {
+        let open = Open { dir, run: run.to_owned(), file: None, next: 0, left: BTreeSet::new() };
+        Self { open: Arc::new(Mutex::new(open)) }
+    }
+
+    /// The path of a scratch file or directory in `dir` for the `at`th target of the run.
+    pub(super) fn scratch_path(&self, dir: &Path, at: usize, suffix: &str) -> io::Result<PathBuf> {
+        Ok(dir.canonicalize()?.join(scratch_name::of(&self.lock().run, at, suffix)))
+    }
+
+    /// Writes down what undoes a change that is about to be made. It is on the drive when this returns.
+    pub(super) fn will(&self, undo: Undo) -> io::Result<Entry> {
+        let mut open = self.lock();
+        let id = open.next;
+        open.append(&Line::Will { id, undo })?;
+        open.next += 1;
+        open.left.insert(id);
+        Ok(Entry { id, journal: self.clone() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    /// Notes which file was made, so that no other one is removed in its place.
+    pub fn made(&self, file: &File) -> io::Result<()> {
+        let file = FileId::of(file)?;
+        self.journal.lock().append(&Line::Made { id: self.id, file })
+    }
+
+    /// Strikes it out: the change was undone, or not made.
+    pub fn done(self) -> io::Result<()> {
+        let mut open = self.journal.lock();
+        open.append(&Line::Done { id: self.id })?;
+        open.left.remove(&self.id);
+        Ok(())
+    }
+}
+
+impl Open {
+    fn append(&mut self, line: &Line) -> io::Result<()> {
+        let Some(dir) = &self.dir else { return Ok(()) };
+        if self.file.is_none() {
+            let (path, file) = self.create(dir)?;
+            let begun = Line::Begun { host: host(&Sysroot::live()) };
+            write(self.file.insert((path, file)), &begun)?;
+            File::open(dir)?.sync_all()?;
+        }
+        self.file.as_ref().map_or(Ok(()), |file| write(file, line))
+    }
+
+    /// Makes the file. A run that goes on may have left a journal before, so names are numbered.
+    fn create(&self, dir: &Path) -> io::Result<(PathBuf, File)> {
+        fs::create_dir_all(dir)?;
+        let mut number = 0u32;
+        loop {
+            let path = dir.join(format!("{}.{number}", self.run));
+            match OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => {
+                    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+                    return Ok((path, file));
+                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+fn write((_, file): &(PathBuf, File), line: &Line) -> io::Result<()> {
+    let mut file: &File = file;
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text)?;
+    file.sync_data()
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // A journal that can't be removed has nothing left in it; the next cleanup removes it.
+        if let Some((path, _)) = self.file.as_ref().filter(|_| self.left.is_empty()) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl FileId {
+    /// Of an open file or directory.
+    #[allow(clippy::unnecessary_cast, reason = "the type of a filesystem is narrower on 32-bit machines")]
+    pub fn of(file: &File) -> io::Result<Self> {
+        let data = file.metadata()?;
+        let renumbered = fstatfs(file).is_ok_and(|about| RENUMBERED.contains(&(about.f_type as i64)));
+        Ok(Self { uid: data.uid(), inode: (!renumbered).then_some(data.ino()) })
+    }
+}
+
+/// Which machine this is, and which start of it.
+pub fn host(root: &Sysroot) -> Host {
+    Host { boot_id: root.word("/proc/sys/kernel/random/boot_id"), machine_id: root.word("/etc/machine-id") }
+}
+
+/// The journal of a run that is over, read back.
+#[derive(Debug)]
+pub(super) struct Abandoned {
+    /// Its file.
+    pub path: PathBuf,
+    /// The run that wrote it.
+    pub run: String,
+    /// Where it was written.
+    pub host: Host,
+    /// What was not undone, the last change first.
+    pub left: Vec<(Undo, Option<FileId>)>,
+    /// What can't be read of it.
+    pub unreadable: Option<String>,
+    /// Keeps others from undoing the same.
+    _locked: File,
+}
+
+impl Abandoned {
+    /// Paths of all journals in a store.
+    pub fn paths(store: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(store.join(JOURNALS)).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// Reads a journal; `None` where its run still goes on, or where it is no plain file.
+    pub fn read(path: PathBuf) -> Option<Self> {
+        let run = path.file_name()?.to_str()?.split('.').next()?.to_owned();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let file = File::from(openat(rustix::fs::CWD, &path, flags, Mode::empty()).ok()?);
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let mut text = Vec::new();
+        let read = (&file).take(LONGEST).read_to_end(&mut text);
+        let mut unreadable = read.err().map(|e| e.to_string());
+        let (mut host, mut left) = (Host::default(), Vec::<(u64, Undo, Option<FileId>)>::new());
+        for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            match serde_json::from_slice(line) {
+                Ok(Line::Begun { host: begun }) => host = begun,
+                Ok(Line::Will { id, undo }) => left.push((id, undo, None)),
+                Ok(Line::Made { id, file }) => {
+                    left.iter_mut().filter(|(i, ..)| *i == id).for_each(|(.., made)| *made = Some(file));
+                }
+                Ok(Line::Done { id }) => left.retain(|(i, ..)| *i != id),
+                // The line that was being written when the run was killed: its change was not made.
+                Err(_) if line.last() != Some(&b'\n') => {}
+                Err(e) => unreadable = Some(format!("line {}: {e}", number + 1)),
+            }
+        }
+        let left = left.into_iter().rev().map(|(_, undo, made)| (undo, made)).collect();
+        Some(Self { path, run, host, left, unreadable, _locked: file })
+    }
+
+    /// Removes the journal.
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}

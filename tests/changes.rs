@@ -1,0 +1,79 @@
+//! Who holds no right to change a drive can't: such code does not compile, and for the reason that is meant.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A program that asks without changing anything; what is to be tried stands in its middle.
+const AROUND: [&str; 2] = [
+    "#![allow(unused)]
+use drivebench::{danger::Claim, tools::{Change, Content, Output, Query, Right, Runner, State, hdparm}};
+pub fn attempt(runner: &dyn Runner, claim: Claim, standby: Change<State>, erase: Change<Content>) {
+    let _ = runner.ask(&hdparm::power(\"/dev/sda\"));
+    let _ = erase.run(&claim, runner);
+",
+    "\n}\n",
+];
+
+/// drivebench's library as this test was linked with it: the newest one built.
+fn library(directory: &Path) -> PathBuf {
+    let entries = fs::read_dir(directory).expect("lists").map(|entry| entry.expect("an entry").path());
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let libraries =
+        entries.filter(|path| name(path).starts_with("libdrivebench-") && name(path).ends_with(".rlib"));
+    let built = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).expect("has a date");
+    libraries.max_by_key(built).expect("the library was built for this test")
+}
+
+/// The codes of the errors with which `attempt` does not compile.
+#[expect(clippy::disallowed_methods, reason = "the compiler is what is tested with")]
+fn errors(attempt: &str) -> Vec<String> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = dir.path().join("attempt.rs");
+    fs::write(&source, AROUND.join(attempt)).expect("writes");
+    let test = std::env::current_exe().expect("this test");
+    let dependencies = test.parent().expect("a directory");
+    let output = Command::new(Path::new(env!("CARGO")).with_file_name("rustc"))
+        .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--error-format=short"])
+        .arg(format!("-Ldependency={}", dependencies.display()))
+        .arg(format!("--extern=drivebench={}", library(dependencies).display()))
+        .arg("--out-dir")
+        .args([dir.path(), &source])
+        .output()
+        .expect("rustc stands beside cargo");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    let codes =
+        said.lines().filter_map(|line| Some(line.split_once("error[")?.1.split_once(']')?.0.to_owned()));
+    let codes: Vec<String> = codes.collect();
+    assert_eq!(output.status.success(), codes.is_empty(), "{said}");
+    codes
+}
+
+#[test]
+fn a_query_needs_no_right_and_a_claim_is_one() {
+    assert_eq!(errors(""), [""; 0]);
+}
+
+#[test]
+fn a_change_without_its_right_does_not_compile() {
+    for (attempt, code) in [
+        // A change is no query, and holds none that could be taken out.
+        ("runner.ask(&standby);", "E0308"),
+        ("runner.ask(&standby.query);", "E0616"),
+        // It runs only with its right: not without, not with something else, not with the right to another change.
+        ("standby.run();", "E0061"),
+        ("standby.run(&(), runner);", "E0277"),
+        ("standby.run(&claim, runner);", "E0277"),
+        // A right can't be made up or kept for later.
+        ("let forged = Claim { drive: claim.drive().clone(), _held: todo!() };", "E0451"),
+        ("let twice = claim.clone();", "E0599"),
+        // Command lines are made up by tools only.
+        ("let own = Change::<Content>::new(hdparm::HDPARM, [\"--security-erase\"]);", "E0624"),
+        ("let own = Query::new(hdparm::HDPARM, [\"-y\"]);", "E0624"),
+    ] {
+        let errors = errors(attempt);
+        assert!(!errors.is_empty() && errors.iter().all(|error| error == code), "{attempt} {errors:?}");
+    }
+}
