@@ -6,6 +6,7 @@
 pub mod advise;
 pub mod analyse;
 pub mod cli;
+pub mod compare;
 pub mod conditions;
 pub mod danger;
 pub mod engine;
@@ -13,6 +14,7 @@ pub mod experiments;
 pub mod findings;
 pub mod import;
 pub mod inventory;
+pub mod open_loop;
 pub mod plan;
 pub mod record;
 pub mod report;

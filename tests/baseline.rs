@@ -49,7 +49,7 @@ fn measured(targets: Vec<Target>, models: Vec<Model>, rules: Rules) -> (Findings
 }
 
 fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a drivebench::analyse::Estimate {
-    let named = findings.estimates.iter().find(|n| n.name == name);
+    let named = findings.estimates.iter().find(|n| n.label() == name);
     &named.unwrap_or_else(|| panic!("no '{name}'")).estimate
 }
 

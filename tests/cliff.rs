@@ -62,7 +62,7 @@ fn measured(asked: &Ask, model: &Model, seed: u64) -> Findings {
 }
 
 fn estimate<'a>(findings: &'a Findings, name: &str) -> Option<&'a Estimate> {
-    findings.estimates.iter().find(|named| named.name == name).map(|named| &named.estimate)
+    findings.estimates.iter().find(|named| named.label() == name).map(|named| &named.estimate)
 }
 
 fn said(findings: &Findings) -> String {

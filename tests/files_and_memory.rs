@@ -69,7 +69,8 @@ fn a_mix_that_was_not_measured_is_predicted() {
         let findings = SmallFiles.findings(&mut recorded(&plan, seed).into_iter());
         for (write, verb) in [(true, "write"), (false, "read")] {
             let name = format!("{verb} 300 files of 195 KiB, predicted");
-            let predicted = &findings.estimates.iter().find(|n| n.name == name).expect("predicted").estimate;
+            let predicted =
+                &findings.estimates.iter().find(|n| n.label() == name).expect("predicted").estimate;
             let truth = truth(write, mix);
             near += usize::from((predicted.value / truth - 1.0).abs() < 0.1);
             held += usize::from(predicted.low <= truth && truth <= predicted.high);
@@ -159,7 +160,8 @@ fn what_dd_would_have_claimed() {
     let events = deceived(&plan, events);
     let findings = PageCache.findings(&mut events.clone().into_iter());
     insta::assert_snapshot!("deceived", said(&findings));
-    let multiple = findings.estimates.iter().find(|n| n.name == "write cached as a multiple of the drive's");
+    let multiple =
+        findings.estimates.iter().find(|n| n.label() == "write cached as a multiple of the drive's");
     let multiple = &multiple.expect("a multiple").estimate;
     assert!(multiple.low < 9.0 && 9.0 < multiple.high, "{multiple:?}");
     assert_eq!(findings.figures[0].marks.len(), 2);

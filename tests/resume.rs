@@ -105,7 +105,7 @@ impl Case {
         findings
             .estimates
             .into_iter()
-            .map(|n| (format!("{} {}", n.target, n.name), n.estimate.value))
+            .map(|n| (format!("{} {}", n.target, n.label()), n.estimate.value))
             .collect()
     }
 

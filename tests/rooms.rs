@@ -23,9 +23,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     // A plan holds the rules by which its loads stop.
     ("plan", &["units", "inventory", "target", "analyse"]),
     ("record", &["units", "inventory", "target", "conditions", "plan"]),
-    // What others measured becomes a record of ours.
-    ("import", &["units", "record"]),
     ("findings", &["units", "analyse"]),
+    // What others measured becomes a record of ours, and is shown like one.
+    ("import", &["units", "analyse", "record", "findings"]),
+    ("compare", &["units", "analyse", "findings"]),
+    ("open_loop", &["units", "analyse", "plan", "record", "findings"]),
     ("danger", &["units", "sysroot", "inventory", "tools"]),
     ("experiments", &["units", "inventory", "target", "conditions", "analyse", "plan", "record", "findings"]),
     (
@@ -61,8 +63,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "analyse",
             "plan",
             "record",
-            "import",
             "findings",
+            "import",
+            "compare",
+            "open_loop",
             "danger",
             "experiments",
             "run",

@@ -59,7 +59,7 @@ fn found(events: &[Event]) -> Findings {
 }
 
 fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
-    let named = findings.estimates.iter().find(|n| n.name == name);
+    let named = findings.estimates.iter().find(|n| n.label() == name);
     &named.unwrap_or_else(|| panic!("no '{name}'")).estimate
 }
 

@@ -56,7 +56,7 @@ fn measured(asked: &Ask, model: Model, seed: u64) -> Findings {
 }
 
 fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
-    let named = findings.estimates.iter().find(|named| named.name == name);
+    let named = findings.estimates.iter().find(|named| named.label() == name);
     &named.unwrap_or_else(|| panic!("no '{name}'")).estimate
 }
 
@@ -83,7 +83,7 @@ fn the_time_to_wake_within_a_fifth_of_a_second() {
 fn a_disk_that_never_slept_has_no_time_to_wake() {
     let findings = measured(&asked(10.0), disk(), 1);
     assert!(
-        findings.estimates.iter().all(|named| named.name == "read while spinning"),
+        findings.estimates.iter().all(|named| named.label() == "read while spinning"),
         "{:?}",
         findings.estimates
     );

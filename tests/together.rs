@@ -128,7 +128,7 @@ fn link(rate: f64, drives: &[usize]) -> SharedBus {
 /// What is named as the limit of a load: name, value, confidence.
 fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
     let name = format!("{load} limit");
-    let named = findings.estimates.iter().filter(|n| n.name == name);
+    let named = findings.estimates.iter().filter(|n| n.label() == name);
     named
         .map(|n| {
             let confidence = n.estimate.how.rsplit(' ').next().unwrap_or_default();
@@ -299,7 +299,7 @@ fn hubs_that_limit_are_named() {
     let figure = &findings.figures[0];
     assert_eq!(figure.x.names, ["/mnt/a", "/mnt/b", "/mnt/c", "/mnt/d", "sum"]);
     assert!(figure.curves.iter().all(|c| c.points.len() == 5 && c.points[0].interval.is_some()));
-    assert_eq!((figure.y.unit.as_str(), figure.marks.len()), ("B/s", 1), "{figure:?}");
+    assert_eq!((figure.y.unit.symbol(), figure.marks.len()), ("B/s", 1), "{figure:?}");
 }
 
 #[test]
@@ -403,7 +403,11 @@ fn one_run_has_no_interval_and_is_sure_of_nothing() {
     let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
     let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
     assert!(
-        findings.estimates.iter().filter(|n| n.name != "read limit").all(|n| n.estimate.high.is_infinite())
+        findings
+            .estimates
+            .iter()
+            .filter(|n| n.label() != "read limit")
+            .all(|n| n.estimate.high.is_infinite())
     );
     for load in ["read", "write"] {
         assert!(limits(&findings, load).iter().all(|l| l.2 == "low"), "{:?}", limits(&findings, load));
@@ -426,6 +430,6 @@ fn a_load_ends_with_its_bytes_and_only_what_ran_together_counts() {
     );
     let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
     let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
-    let sum = findings.estimates.iter().find(|n| n.name == "read sum").expect("a sum");
+    let sum = findings.estimates.iter().find(|n| n.label() == "read sum").expect("a sum");
     assert!((sum.estimate.value / 30e6 - 1.0).abs() < 0.03, "{sum:?}");
 }

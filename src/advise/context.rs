@@ -1,7 +1,7 @@
 //! What all answers stand on: the inventory, and of the evidence what counts here.
 
 use super::{
-    evidence::{Evidence, Wanted},
+    evidence::{Evidence, Key, Wanted},
     sentences,
 };
 use crate::{
@@ -50,9 +50,9 @@ impl<'a> Ground<'a> {
     pub fn speeds(&self, drives: &[&'a Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
         let fitting = |drive: &Drive| self.of(drive).filter(move |e| e.is(wanted) && e.speed().is_some());
         // How many drives a load was used on, and when last.
-        let mut keys: Vec<(String, usize, &str)> = Vec::new();
+        let mut keys: Vec<(Key<'_>, usize, &str)> = Vec::new();
         for drive in drives {
-            let mut own: Vec<String> = Vec::new();
+            let mut own: Vec<Key<'_>> = Vec::new();
             for e in fitting(drive) {
                 let key = e.key();
                 let new = !own.contains(&key);
@@ -61,12 +61,12 @@ impl<'a> Ground<'a> {
                         *n += usize::from(new);
                         *last = e.at.as_str().max(last);
                     }
-                    None => keys.push((key.clone(), 1, &e.at)),
+                    None => keys.push((key, 1, &e.at)),
                 }
                 own.push(key);
             }
         }
-        let chosen = keys.iter().max_by_key(|(_, n, last)| (*n, *last)).map(|(key, ..)| key.clone());
+        let chosen = keys.iter().max_by_key(|(_, n, last)| (*n, *last)).map(|(key, ..)| *key);
         let newest = |drive: &&Drive| {
             let from = fitting(drive).rev().find(|e| Some(e.key()) == chosen)?;
             Some(Number { estimate: from.speed()?, from })
@@ -150,7 +150,7 @@ impl<'a> Ground<'a> {
 
     /// How long the drive takes to wake, s, where that was measured.
     pub fn wakes(&self, drive: &Drive) -> Option<Number<'a>> {
-        let number = |from: &'a Evidence| Some(Number { estimate: from.number("spin-up time")?, from });
+        let number = |from: &'a Evidence| Some(Number { estimate: from.wake_time()?, from });
         self.of(drive).rev().find_map(number)
     }
 

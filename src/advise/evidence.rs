@@ -2,8 +2,8 @@
 
 use crate::{
     analyse::Estimate,
-    findings::Named,
-    units::{Caching, Direction, Load, Pattern},
+    findings::{Carrier, Findings, LoadKey, Metric, Quantity, Scope},
+    units::{Caching, Direction, Pattern, Percentile},
 };
 
 /// What a run found of one load on one target, or of one load on all its targets at once.
@@ -30,11 +30,9 @@ pub struct Evidence {
     /// The figures are of several targets at once.
     pub at_once: bool,
     /// The load; none where the experiment has none, as spinup.
-    pub load: Option<Load>,
-    /// What else must be alike to compare: file or device, what moved the bytes, which protocol.
-    pub way: String,
-    /// What was found; names are the load's label and what it is, such as `write throughput`.
-    pub estimates: Vec<Named>,
+    pub load: Option<LoadKey>,
+    /// What was found.
+    pub numbers: Vec<Metric>,
 }
 
 /// Loads that can be told apart.
@@ -51,44 +49,115 @@ impl Wanted {
     pub const RANDOM_WRITE: Self = Self { reads: false, pattern: Pattern::Random };
 }
 
+/// What must be alike for evidence to be compared: the load and the layers below the target.
+pub(super) type Key<'a> = (Option<&'a LoadKey>, &'a [String]);
+
 impl Evidence {
-    /// The estimate of this name, whatever the load is labelled.
-    pub(super) fn number(&self, name: &str) -> Option<&Estimate> {
-        let is = |n: &&Named| n.name == name || n.name.strip_suffix(name).is_some_and(|l| l.ends_with(' '));
-        self.estimates.iter().find(is).map(|n| &n.estimate).filter(|e| e.value.is_finite() && e.value > 0.0)
+    /// The evidence in the findings of a run: of each load on each target, and of each load on several at once.
+    pub fn of(findings: &Findings) -> Vec<Self> {
+        let numbers: Vec<&Metric> = findings.estimates.iter().chain(&findings.evidence).collect();
+        let mut all = Vec::new();
+        for carrier in &findings.origin.carriers {
+            let own = numbers.iter().copied().filter(|m| m.target == carrier.target);
+            for (load, numbers) in by_load(own) {
+                all.push(Self { load, numbers, ..Self::about(findings, &carrier.target, &[carrier]) });
+            }
+        }
+        let at_once = numbers.iter().copied().filter(|m| {
+            matches!(m.scope, Scope::Sum | Scope::SumAlone) || matches!(m.quantity, Quantity::Ceiling(_))
+        });
+        for (load, together) in by_load(at_once) {
+            let took = |carrier: &&Carrier| {
+                let name = |load: &Option<LoadKey>| load.as_ref().map(|load| load.name.clone());
+                let same = |m: &&&Metric| m.scope == Scope::Together && name(&m.load) == name(&load);
+                numbers.iter().filter(same).any(|m| m.target == carrier.target)
+            };
+            let carriers: Vec<&Carrier> = findings.origin.carriers.iter().filter(took).collect();
+            let about = Self::about(findings, "all", &carriers);
+            all.push(Self { load, at_once: true, numbers: together, ..about });
+        }
+        all
+    }
+
+    /// What is the same of all evidence of these targets.
+    fn about(findings: &Findings, target: &str, carriers: &[&Carrier]) -> Self {
+        let drives = || carriers.iter().flat_map(|carrier| &carrier.drives);
+        Self {
+            run: findings.run.clone(),
+            at: findings.origin.at.clone(),
+            experiment: findings.experiment.clone(),
+            modelled: findings.modelled,
+            board: findings.origin.board.clone(),
+            target: target.to_owned(),
+            drives: drives().map(|drive| drive.identity.clone()).collect(),
+            bays: drives().map(|drive| drive.full_bay.clone()).collect(),
+            layers: carriers.iter().flat_map(|carrier| carrier.layers.clone()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// A number of all runs of the load, where it is known.
+    pub(super) fn number(&self, quantity: Quantity, scope: Scope) -> Option<&Estimate> {
+        let is = |m: &&Metric| m.quantity == quantity && m.scope == scope && m.repetition.is_none();
+        self.numbers.iter().find(is).map(|m| &m.estimate).filter(|e| e.value.is_finite() && e.value > 0.0)
     }
 
     /// The speed that lasts, bytes per second: after the last cliff, where there is one.
     pub(super) fn speed(&self) -> Option<&Estimate> {
-        let names = if self.at_once { &["sum"][..] } else { &["throughput after", "throughput", "alone"] };
-        names.iter().find_map(|name| self.number(name))
+        let scopes = if self.at_once {
+            &[Scope::Sum][..]
+        } else {
+            &[Scope::AfterCliff(None), Scope::Whole, Scope::Alone]
+        };
+        scopes.iter().find_map(|scope| self.number(Quantity::Throughput, *scope))
+    }
+
+    /// What the targets of a run at once add up to alone, bytes per second.
+    pub(super) fn sum_alone(&self) -> Option<&Estimate> {
+        self.number(Quantity::Throughput, Scope::SumAlone)
+    }
+
+    /// How long a disk takes to wake, s.
+    pub(super) fn wake_time(&self) -> Option<&Estimate> {
+        self.number(Quantity::WakeTime, Scope::Whole)
     }
 
     /// The longest that one operation took, s, as far as the run tells.
     pub(super) fn worst(&self) -> Option<f64> {
-        let tail = || self.number("latency 99.99th").map(|e| e.value);
-        self.number("longest").map(|e| e.value).or_else(tail)
+        let quantities = [Quantity::LongestOperation, Quantity::Latency(Percentile::P9999)];
+        quantities.into_iter().find_map(|quantity| self.number(quantity, Scope::Whole)).map(|e| e.value)
     }
 
     /// Whether it is this load, past the page cache or with it written out.
     pub(super) fn is(&self, wanted: Wanted) -> bool {
         let direction = if wanted.reads { Direction::Read } else { Direction::Write };
-        let fits = |l: &Load| {
-            l.direction == direction
-                && l.pattern == wanted.pattern
-                && (l.caching != Caching::Buffered || wanted.reads && self.way.contains("cold"))
+        let fits = |l: &LoadKey| {
+            l.direction == Some(direction)
+                && l.pattern == Some(wanted.pattern)
+                && (l.caching != Some(Caching::Buffered) || wanted.reads && l.cold)
         };
         self.load.as_ref().is_some_and(fits)
     }
 
     /// Evidence with the same key can be compared, drive with drive and then with now.
-    pub(super) fn key(&self) -> String {
-        let load = self.load.as_ref().map(|l| format!("{}, {:?}", l.describe(), l.content));
-        format!("{} {}", load.unwrap_or_else(|| self.experiment.clone()), self.way)
+    pub(super) fn key(&self) -> Key<'_> {
+        (self.load.as_ref(), &self.layers)
     }
 
     /// The day it began.
     pub(super) fn day(&self) -> &str {
         self.at.get(..10).unwrap_or(&self.at)
     }
+}
+
+/// Numbers by their load, in order.
+fn by_load<'a>(numbers: impl Iterator<Item = &'a Metric>) -> Vec<(Option<LoadKey>, Vec<Metric>)> {
+    let mut all: Vec<(Option<LoadKey>, Vec<Metric>)> = Vec::new();
+    for metric in numbers {
+        match all.iter_mut().find(|(load, _)| *load == metric.load) {
+            Some((_, same)) => same.push(metric.clone()),
+            None => all.push((metric.load.clone(), vec![metric.clone()])),
+        }
+    }
+    all
 }

@@ -7,12 +7,13 @@ use super::{
     sentences::the_drives,
 };
 use crate::{
-    inventory::Drive,
+    inventory::{Code, Drive},
     units::{capital, duration, listed, rate},
 };
 
 /// Findings of the inventory that bear on whether drives last, and whether their numbers hold.
-const BEARING: [&str; 6] = ["failing", "unreadable", "worn", "undervoltage", "throttled", "usb-power"];
+const BEARING: [Code; 6] =
+    [Code::Failing, Code::Unreadable, Code::Worn, Code::Undervoltage, Code::Throttled, Code::UsbPower];
 
 pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     let drives = ground.drives();

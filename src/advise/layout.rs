@@ -148,7 +148,7 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
             continue;
         }
         let n = flow.drives.len() as f64;
-        let Some(alone) = number.from.number("sum alone").filter(|_| n > 1.0) else { continue };
+        let Some(alone) = number.from.sum_alone().filter(|_| n > 1.0) else { continue };
         numbers.push(number);
         let speeds: Vec<f64> =
             ground.speeds(&flow.drives, wanted).into_iter().flatten().map(|s| s.estimate.value).collect();

@@ -8,6 +8,7 @@ use super::{
     sentences::the_drives,
 };
 use crate::{
+    findings::{Limiter, Metric, Quantity},
     inventory::{Drive, Inventory},
     units::{capital, percent, rate},
 };
@@ -89,12 +90,15 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What else than the drives limits them at once, by name, where `together` found that.
-    pub fn bound(&self) -> Option<&'a str> {
+    /// What else than the drives limits them at once, and its name, where a run at once found that.
+    pub fn bound(&self) -> Option<(Limiter, &'a str)> {
         let from = self.number.from;
-        let alone = from.number("sum alone").filter(|_| from.at_once)?;
-        let limit = from.estimates.iter().find(|n| n.name.ends_with(" limit") && n.target != "drives")?;
-        (self.speed() / alone.value < REACHED).then_some(limit.target.as_str())
+        let alone = from.sum_alone().filter(|_| from.at_once)?;
+        let limit = |m: &'a Metric| match m.quantity {
+            Quantity::Ceiling(by) if by != Limiter::Drives => Some((by, m.target.as_str())),
+            _ => None,
+        };
+        from.numbers.iter().find_map(limit).filter(|_| self.speed() / alone.value < REACHED)
     }
 
     pub fn verb(&self) -> &'static str {
@@ -220,7 +224,7 @@ fn wireless(inventory: &Inventory) -> String {
 fn locally(flows: &[Flow<'_>]) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for f in flows.iter().filter(|f| f.number.from.at_once) {
-        let Some(alone) = f.number.from.number("sum alone") else { continue };
+        let Some(alone) = f.number.from.sum_alone() else { continue };
         let share = f.speed() / alone.value;
         let what = match f.bound() {
             _ if share >= REACHED => continue,
@@ -231,8 +235,10 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
                     percent(share)
                 )
             }
-            Some("processor") => format!("The processor limits them at once, {} of alone.", percent(share)),
-            Some(name) => format!(
+            Some((Limiter::Processor, _)) => {
+                format!("The processor limits them at once, {} of alone.", percent(share))
+            }
+            Some((_, name)) => format!(
                 "{} limits them at once: {} of the {} that they {} alone.",
                 capital(name),
                 percent(share),

@@ -2,11 +2,16 @@
 
 use super::{
     context::{Ground, Number},
-    evidence::Evidence,
+    evidence::{Evidence, Key},
 };
 use crate::{
-    analyse::compare::{Ratio, across_runs, ratio},
+    analyse::{
+        Estimate,
+        compare::{Ratio, across_runs, ratio},
+    },
+    findings::LoadKey,
     inventory::Drive,
+    units::{Direction, Pattern},
 };
 
 /// Slower than this share of before: a drive that data should leave.
@@ -43,13 +48,13 @@ impl Trend<'_> {
 
     /// Nothing bounds the ratio, so nothing says whether it is chance.
     pub fn unbounded(&self) -> bool {
-        !(self.ratio.estimate.low > 0.0 && self.ratio.estimate.high.is_finite())
+        !self.ratio.estimate.is_bounded()
     }
 }
 
 /// All figures of a drive that were measured in the same way on two days at least.
 pub(super) fn of<'a>(ground: &Ground<'a>, drive: &Drive) -> Vec<Trend<'a>> {
-    let mut seen: Vec<(String, &str)> = Vec::new();
+    let mut seen: Vec<(Key<'_>, &str)> = Vec::new();
     let mut trends = Vec::new();
     for old in ground.of(drive) {
         let kind = (old.key(), old.experiment.as_str());
@@ -65,9 +70,9 @@ pub(super) fn of<'a>(ground: &Ground<'a>, drive: &Drive) -> Vec<Trend<'a>> {
 }
 
 fn between<'a>(old: &'a Evidence, new: &'a Evidence) -> Option<Trend<'a>> {
-    let (number, verb, speed): (fn(&Evidence) -> Option<&crate::analyse::Estimate>, _, _) = match &old.load {
+    let (number, verb, speed): (fn(&Evidence) -> Option<&Estimate>, _, _) = match &old.load {
         Some(load) => (Evidence::speed, verb(load)?, true),
-        None => (|e| e.number("spin-up time"), "wakes in", false),
+        None => (Evidence::wake_time, "wakes in", false),
     };
     let (a, b) = (number(old)?, number(new)?);
     let ratio = if speed { ratio(b, a) } else { ratio(&across_runs(b), &across_runs(a)) }?;
@@ -75,9 +80,8 @@ fn between<'a>(old: &'a Evidence, new: &'a Evidence) -> Option<Trend<'a>> {
     Some(Trend { verb, old: of(a, old), new: of(b, new), ratio, speed })
 }
 
-fn verb(load: &crate::units::Load) -> Option<&'static str> {
-    use crate::units::{Direction, Pattern};
-    Some(match (load.direction, load.pattern) {
+fn verb(load: &LoadKey) -> Option<&'static str> {
+    Some(match (load.direction?, load.pattern?) {
         (Direction::Read, Pattern::Sequential) => "reads",
         (Direction::Write, Pattern::Sequential) => "writes",
         (Direction::Read, Pattern::Random) => "reads at random",

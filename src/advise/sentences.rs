@@ -4,8 +4,8 @@ use crate::inventory::{Drive, Inventory};
 
 /// A drive as people tell it from the others here: `the SD card`, its model, or its model and its bay.
 pub(super) fn name(inventory: &Inventory, drive: &Drive) -> String {
-    if drive.bay.as_deref() == Some("SD slot") {
-        let slots = inventory.drives.iter().filter(|d| d.bay.as_deref() == Some("SD slot") && d.sectors > 0);
+    if drive.in_sd_slot() {
+        let slots = inventory.drives.iter().filter(|d| d.in_sd_slot() && d.sectors > 0);
         if slots.count() == 1 {
             return "the SD card".to_owned();
         }

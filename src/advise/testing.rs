@@ -3,14 +3,14 @@
 use super::Evidence;
 use crate::{
     analyse::{Estimate, repeat},
-    findings::Named,
+    findings::{Limiter, LoadKey, Metric, On, Quantity, Scope},
     inventory::{Drive, Inventory, Mount, fixtures},
-    units::{Caching, Content, Direction, Load, MIB, Pattern},
+    units::{Caching, Content, Direction, Load, MIB, Pattern, Percentile},
 };
 
-/// A load, sequential and direct.
-pub(crate) fn load(reads: bool, block: u64, depth: u32) -> Load {
-    Load {
+/// A load, sequential and direct, in a file.
+pub(crate) fn load(reads: bool, block: u64, depth: u32) -> LoadKey {
+    let load = Load {
         direction: if reads { Direction::Read } else { Direction::Write },
         pattern: Pattern::Sequential,
         block,
@@ -19,12 +19,13 @@ pub(crate) fn load(reads: bool, block: u64, depth: u32) -> Load {
         content: Content::Random,
         seed: 1,
         verify: false,
-    }
+    };
+    LoadKey::new(if reads { "read" } else { "write" }, &load, On::Directory, "psync")
 }
 
-pub(crate) fn named(name: &str, unit: &str, estimate: Estimate) -> Named {
-    let (name, unit) = (name.to_owned(), unit.to_owned());
-    Named { target: String::new(), name, unit, estimate, bytes: None }
+/// A number of any target.
+pub(crate) fn metric(quantity: Quantity, estimate: Estimate) -> Metric {
+    Metric::new("", quantity, estimate)
 }
 
 /// A value known to so much, as a share.
@@ -38,17 +39,17 @@ pub(crate) fn alone(
     inventory: &Inventory,
     run: &str,
     drive: &str,
-    load: Load,
+    load: LoadKey,
     mb: Estimate,
     longest: Option<f64>,
 ) -> Evidence {
-    let label = if load.reads() { "read" } else { "write" };
     let speed = Estimate { value: mb.value * 1e6, low: mb.low * 1e6, high: mb.high * 1e6, ..mb };
-    let mut estimates = vec![named(&format!("{label} throughput"), "B/s", speed)];
-    estimates.extend(longest.map(|s| {
-        named(&format!("{label} latency 99.99th"), "s", Estimate { high: f64::INFINITY, ..within(s, 0.0) })
+    let mut numbers = vec![metric(Quantity::Throughput, speed)];
+    numbers.extend(longest.map(|s| {
+        let latency = Quantity::Latency(Percentile::P9999);
+        metric(latency, Estimate { high: f64::INFINITY, ..within(s, 0.0) })
     }));
-    Evidence { load: Some(load), estimates, ..of(inventory, run, &[drive]) }
+    Evidence { load: Some(load), numbers, ..of(inventory, run, &[drive]) }
 }
 
 /// One load on several drives at once: the sum and the sum alone, MB/s.
@@ -56,21 +57,18 @@ pub(crate) fn at_once(
     inventory: &Inventory,
     run: &str,
     drives: &[&str],
-    load: Load,
+    load: LoadKey,
     sum: Estimate,
     alone: f64,
 ) -> Evidence {
-    let label = if load.reads() { "read" } else { "write" };
     let sum = Estimate { value: sum.value * 1e6, low: sum.low * 1e6, high: sum.high * 1e6, ..sum };
-    let mut limit = named(&format!("{label} limit"), "B/s", sum.clone());
-    limit.target = "drives".to_owned();
-    let estimates = vec![
-        named(&format!("{label} sum alone"), "B/s", within(alone * 1e6, 0.02)),
-        named(&format!("{label} sum"), "B/s", sum),
-        limit,
+    let numbers = vec![
+        metric(Quantity::Throughput, within(alone * 1e6, 0.02)).at(Scope::SumAlone),
+        metric(Quantity::Throughput, sum.clone()).at(Scope::Sum),
+        metric(Quantity::Ceiling(Limiter::Drives), sum),
     ];
     let experiment = "together".to_owned();
-    Evidence { experiment, load: Some(load), at_once: true, estimates, ..of(inventory, run, drives) }
+    Evidence { experiment, load: Some(load), at_once: true, numbers, ..of(inventory, run, drives) }
 }
 
 /// What all evidence of these drives, by the kernel's names, has in common.
@@ -84,7 +82,6 @@ pub(crate) fn of(inventory: &Inventory, run: &str, drives: &[&str]) -> Evidence 
         target: drives.iter().map(|d| d.name.clone()).collect(),
         drives: drives.iter().map(|d| d.identity()).collect(),
         bays: drives.iter().map(|d| d.full_bay()).collect(),
-        way: "Directory, psync".to_owned(),
         ..Evidence::default()
     }
 }

@@ -2,12 +2,13 @@
 
 use super::{
     testing::{
-        alone, at_once, card_and_flash, drive, four_sticks, load, mount, named, of, two_sticks, within,
+        alone, at_once, card_and_flash, drive, four_sticks, load, metric, mount, of, two_sticks, within,
     },
     *,
 };
 use crate::{
     analyse::Estimate,
+    findings::{Limiter, LoadKey, On, Quantity},
     inventory::{Medium, fixtures},
     units::Health,
 };
@@ -114,8 +115,8 @@ fn a_bus_that_limits_is_told_and_faster_drives_are_not_advised() {
     inventory.ports.clear();
     let mut evidence =
         at_once(&inventory, "r1", &["sda", "sdb"], load(true, 1 << 20, 1), within(21.0, 0.02), 29.0);
-    for n in evidence.estimates.iter_mut().filter(|n| n.name == "read limit") {
-        n.target = "hub 1".to_owned();
+    for n in evidence.numbers.iter_mut().filter(|n| n.quantity == Quantity::Ceiling(Limiter::Drives)) {
+        (n.target, n.quantity) = ("hub 1".to_owned(), Quantity::Ceiling(Limiter::Bus));
     }
     let answers = advise(&inventory, &[evidence]);
     holds(
@@ -189,7 +190,7 @@ fn a_disk_is_the_worst_to_boot_from_and_its_waking_is_told() {
     inventory.drives[one].medium = Medium::Rotating;
     let wake = Evidence {
         experiment: "spinup".to_owned(),
-        estimates: vec![named("spin-up time", "s", within(3.5, 0.05))],
+        numbers: vec![metric(Quantity::WakeTime, within(3.5, 0.05))],
         ..of(&inventory, "r004", &["sda"])
     };
     let answers = advise(&inventory, &[wake]);
@@ -203,7 +204,7 @@ fn a_disk_is_the_worst_to_boot_from_and_its_waking_is_told() {
 fn random_reads_that_differ_really_are_told_and_others_are_no_difference() {
     let (inventory, _) = card_and_flash();
     let random = |run, drive, mb| {
-        let load = crate::units::Load { pattern: crate::units::Pattern::Random, ..load(true, 4096, 1) };
+        let load = LoadKey { pattern: Some(crate::units::Pattern::Random), ..load(true, 4096, 1) };
         alone(&inventory, run, drive, load, within(mb, 0.03), None)
     };
     let boot =
@@ -245,7 +246,7 @@ fn a_slow_down_is_told_only_where_it_is_no_chance() {
     let (noisy, _) = health(&[wrote("r1", "2025", 1.93, 0.4), wrote("r2", "2026", 1.37, 0.4)]);
     assert!(!noisy.contains("0.71"), "{noisy}");
     let unbounded = Evidence {
-        estimates: vec![named("write throughput", "B/s", Estimate::unbounded(1.37e6, "one run"))],
+        numbers: vec![metric(Quantity::Throughput, Estimate::unbounded(1.37e6, "one run"))],
         ..wrote("r2", "2026", 1.37, 0.02)
     };
     let (open, _) = health(&[wrote("r1", "2025", 1.93, 0.02), unbounded]);
@@ -259,7 +260,8 @@ fn a_slow_down_is_told_only_where_it_is_no_chance() {
     let other = Evidence { load: Some(load(false, 1 << 20, 1)), ..wrote("r2", "2026", 1.37, 0.02) };
     let (unlike, _) = health(&[wrote("r1", "2025", 1.93, 0.02), other]);
     holds(&unlike, &["nothing to compare yet"]);
-    let device = Evidence { way: "BlockDevice, psync".to_owned(), ..wrote("r2", "2026", 1.37, 0.02) };
+    let on_device = LoadKey { on: Some(On::Device), ..load(false, 4096, 1) };
+    let device = Evidence { load: Some(on_device), ..wrote("r2", "2026", 1.37, 0.02) };
     holds(&health(&[wrote("r1", "2025", 1.93, 0.02), device]).0, &["nothing to compare yet"]);
 }
 

@@ -10,7 +10,7 @@ use super::{
     sentences::times,
 };
 use crate::{
-    inventory::{Bus, BusKind, Drive, Medium},
+    inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium},
     units::{capital, listed, rate},
 };
 
@@ -121,7 +121,7 @@ impl<'a> Judged<'a> {
         let narrow = wire.filter(|w| w.passes <= flow.speed());
         let (most, what) = match flow.bound() {
             // What was measured to limit lets no more pass, whatever others saw.
-            Some(name) if narrow.is_none() => (flow.speed(), name.to_owned()),
+            Some((_, name)) if narrow.is_none() => (flow.speed(), name.to_owned()),
             _ => cap(ground, &flow.drives, wire)?,
         };
         Some(Self { flow, most, what })
@@ -186,7 +186,7 @@ fn network(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Option<A
 
 /// Another port costs nothing.
 fn ports(ground: &Ground<'_>) -> Option<Answer> {
-    let slow = ground.inventory.findings().into_iter().filter(|f| f.code == "usb3-on-usb2");
+    let slow = ground.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
     let names: Vec<String> = slow
         .flat_map(|f| f.drives)
         .filter_map(|name| ground.inventory.drives.iter().find(|d| d.name == name))
@@ -201,7 +201,7 @@ fn ports(ground: &Ground<'_>) -> Option<Answer> {
 
 /// Is the card the limit, or its slot?
 fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
-    let card = drives.iter().find(|d| d.bay.as_deref() == Some("SD slot"))?;
+    let card = drives.iter().find(|d| d.in_sd_slot())?;
     let slot: &Bus = ground.inventory.bus(card.upstream.as_deref()?)?;
     let most = usable(slot)?;
     let mut with = vec![*card];
@@ -230,7 +230,8 @@ fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
     }
     let source = slot.ceiling.as_ref().map(|c| c.source.clone()).unwrap_or_default();
     why.push(format!("What the slot carries is {source}. {}", published::SD_CARDS));
-    let sure = if source == "inferred" { Sure::Inferred } else { Sure::Measured };
+    let sure =
+        if slot.ceiling.as_ref().is_some_and(Ceiling::is_inferred) { Sure::Inferred } else { Sure::Measured };
     Some(Answer::new(Topic::Money, sure, says).because(why).rests_on(runs))
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::percent;
+
 /// A number with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -24,11 +26,54 @@ impl Estimate {
         (self.high - self.low) / 2.0 / self.value
     }
 
+    /// Whether both ends of the interval are known and lie above zero.
+    pub fn is_bounded(&self) -> bool {
+        self.low > 0.0 && self.high.is_finite()
+    }
+
+    /// The value with its interval, as in tables: `1.93 MB/s ±1.8 %`, or `1.93 MB/s (1.60–2.40 MB/s)` where the
+    /// interval is wide. `write` writes a number with its unit.
+    pub fn text(&self, write: impl Fn(f64) -> String) -> String {
+        let half = self.half_width();
+        match () {
+            () if !half.is_finite() => write(self.value),
+            () if half < WIDE => format!("{} ±{}", write(self.value), percent(half)),
+            () => format!("{} ({})", write(self.value), self.range(write)),
+        }
+    }
+
+    /// The interval alone: `1.60–2.40 MB/s`, with the unit once where both ends have the same.
+    pub fn range(&self, write: impl Fn(f64) -> String) -> String {
+        let (low, high) = (write(self.low), write(self.high));
+        match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+            (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}–{high}"),
+            _ => format!("{low}–{high}"),
+        }
+    }
+
+    /// The value with its interval, as in sentences: `1.93 MB/s (95 %: 1.60 MB/s to 2.40 MB/s)`; `alone` follows a
+    /// value without one.
+    pub fn sentence(&self, write: impl Fn(f64) -> String, alone: &str) -> String {
+        if self.high.is_finite() {
+            format!("{} ({})", write(self.value), self.ends(write))
+        } else {
+            write(self.value) + alone
+        }
+    }
+
+    /// The interval in a sentence: `95 %: 1.60 MB/s to 2.40 MB/s`.
+    pub fn ends(&self, write: impl Fn(f64) -> String) -> String {
+        format!("95 %: {} to {}", write(self.low), write(self.high))
+    }
+
     /// A value that nothing bounds: the interval is everything from 0 up, and `how` says why.
     pub(crate) fn unbounded(value: f64, how: &str) -> Self {
         Self { value, low: 0.0, high: f64::INFINITY, how: how.to_owned(), converged: false }
     }
 }
+
+/// From this half width on the ends of an interval are written out.
+const WIDE: f64 = 0.1;
 
 /// JSON has no infinity: an upper end without bound is `null`.
 mod unbounded {
@@ -40,5 +85,23 @@ mod unbounded {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
         Ok(Option::<f64>::deserialize(d)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{duration, rate};
+
+    #[test]
+    fn intervals_have_one_style() {
+        let of = |value, low, high| Estimate { value, low, high, ..Estimate::unbounded(0.0, "") };
+        assert_eq!(of(1.93e6, 1.9e6, 1.96e6).text(rate), "1.93 MB/s ±1.6 %");
+        let wide = of(2e-3, 900e-6, 4e-3);
+        assert_eq!(wide.text(duration), "2 ms (900 µs–4 ms)");
+        assert_eq!(of(2e6, 1e6, 4e6).text(rate), "2.00 MB/s (1.00–4.00 MB/s)");
+        assert_eq!(wide.sentence(duration, ""), "2 ms (95 %: 900 µs to 4 ms)");
+        let open = Estimate::unbounded(2e6, "");
+        assert_eq!([open.text(rate), open.sentence(rate, " alone")], ["2.00 MB/s", "2.00 MB/s alone"]);
     }
 }

@@ -82,7 +82,7 @@ fn list(bays: &Bays, output: &Output) -> anyhow::Result<()> {
         output.note("No bays are named. Name one with `drivebench bay name 1.3 top-left`.");
         return Ok(());
     }
-    let columns = ["name", "bay"].map(|name| Column { name: name.to_owned(), right: false }).to_vec();
+    let columns = ["name", "bay"].map(|name| Column::new(name, false)).to_vec();
     let rows = bays.bays.iter().map(|(bay, name)| vec![name.clone(), bay.clone()]).collect();
     output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
     Ok(())

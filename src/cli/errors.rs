@@ -1,13 +1,8 @@
 //! Errors of the command line: their exit codes, and hints at what to do.
 
 use crate::{
-    experiments::{CompareError, PlanError},
-    import::ImportError,
-    inventory::BayError,
-    plan::ProtocolError,
-    record::StoreError,
-    run::LockError,
-    target::TargetError,
+    compare::CompareError, experiments::PlanError, import::ImportError, inventory::BayError,
+    plan::ProtocolError, record::StoreError, run::LockError, target::TargetError,
 };
 
 /// The exit code for errors in what was typed.

@@ -10,11 +10,10 @@ use super::{
     stored,
 };
 use crate::{
-    experiments::IMPORT,
     findings::{Column, Table},
-    import::files,
+    import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, Host, How, Imported, Log, SCHEMA, Said, Start, Store},
+    record::{End, Event, Host, How, Imported, Log, Run, SCHEMA, Said, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},
@@ -74,7 +73,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         output.result(&render(&findings, Format::Text, output.style))?;
         output.note(&format!("Saved as {run} · `drivebench results show {run}` shows it again."));
     } else {
-        let column = |name: &str, right| Column { name: name.to_owned(), right };
+        let column = Column::new;
         let columns =
             vec![column("run", false), column("file", false), column("loads", true), column("tool", false)];
         let (taken, left) = (kept.len() as u64, refused.len() as u64);
@@ -88,11 +87,9 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
 /// What was imported before, by size and checksum, with the run that holds it.
 fn known(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>> {
     let mut known = HashMap::new();
-    for run in store.list()?.0.into_iter().filter(|run| run.experiment == IMPORT) {
-        for event in store.open(&run.run)? {
-            if let Event::Imported(imported) = event {
-                known.insert((imported.bytes, imported.crc32), run.run.clone());
-            }
+    for run in store.list()?.0.into_iter().filter(|run| run.experiment == EXPERIMENT) {
+        if let Some(imported) = Run::of(store.open(&run.run)?).imported {
+            known.insert((imported.bytes, imported.crc32), run.run);
         }
     }
     Ok(known)
@@ -109,7 +106,7 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
         at: now(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command(),
-        experiment: IMPORT.to_owned(),
+        experiment: EXPERIMENT.to_owned(),
         targets: vec![label],
         host: Host::default(),
         // Lists find it by its board; nothing else is known of that machine.

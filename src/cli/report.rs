@@ -9,6 +9,7 @@ use std::{
 
 use super::{args::Report, errors::Usage, output::Output, stored};
 use crate::{
+    compare::compare,
     findings::Findings,
     report::{html, markdown, plot},
     units::{count, decimal_bytes},
@@ -29,8 +30,8 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     }
     // What differs is what readers of several runs look for first.
     let mut compared = Vec::new();
-    for other in args.runs.iter().skip(1) {
-        match stored::compared(&store, &args.runs[0], other) {
+    for (other, second) in args.runs.iter().zip(&all).skip(1) {
+        match compare((&all[0], None), Some((second, None))) {
             Ok(findings) => compared.push(findings),
             Err(e) => output.note(&format!("{} and {other} are not compared: {e}.", args.runs[0])),
         }

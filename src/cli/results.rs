@@ -9,9 +9,10 @@ use super::{
     stored,
 };
 use crate::{
-    experiments,
+    compare::compare,
     findings::{Column, Table},
-    record::{Brief, How, Store},
+    open_loop,
+    record::{Brief, End, Store},
     report::{Format, render, table},
 };
 
@@ -23,7 +24,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             for run in runs {
                 let mut findings = stored::findings(&store, run)?;
                 if *waiting {
-                    findings.tables.push(experiments::waiting(|| store.open(run))?);
+                    findings.tables.push(open_loop::waiting(|| store.open(run))?);
                 }
                 output.result(&render(&findings, Format::from(*format), output.style))?;
             }
@@ -32,8 +33,8 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         ResultsAction::Compare { first, second, format } => {
             let (first, second) =
                 (stored::side(&store, first)?, second.as_ref().map(|s| stored::side(&store, s)).transpose()?);
-            let second = second.as_ref().map(|(side, target)| (side, *target));
-            let findings = experiments::compare((&first.0, first.1), second)?;
+            let second = second.as_ref().map(|(findings, target)| (findings, *target));
+            let findings = compare((&first.0, first.1), second)?;
             output.result(&render(&findings, Format::from(*format), output.style))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -50,10 +51,11 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
 
 fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {
     let (runs, unreadable) = stored::matching(store, which, output)?;
-    let column = |name: &str| Column { name: name.to_owned(), right: false };
     let rows = runs.iter().map(row).collect::<Vec<_>>();
     if !rows.is_empty() {
-        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(column).to_vec();
+        let columns = ["run", "started (UTC)", "experiment", "ended", "on"]
+            .map(|name| Column::new(name, false))
+            .to_vec();
         output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
@@ -66,7 +68,7 @@ fn row(run: &Brief) -> Vec<String> {
         run.run.clone(),
         at,
         run.experiment.clone(),
-        How::of(run.end.as_ref()).to_owned(),
+        End::status(run.end.as_ref()).words().to_owned(),
         run.targets.join(", "),
     ]
 }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use super::{args::Which, output::Output};
 use crate::{
-    experiments::{self, Reading, Side},
+    experiments,
     findings::Findings,
-    record::{Brief, Event, ReadError, Reader, Store},
+    import,
+    record::{Brief, Event, ReadError, Store},
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
@@ -23,25 +24,23 @@ pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
 
 /// What a stored run found, and what is damaged in its record.
 pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option<String>)> {
-    let (reading, mut reader, start) = open(store, run)?;
-    let mut findings = reading.findings(&mut std::iter::once(start).chain(reader.by_ref()));
-    findings.flags.extend(reader.cut_off());
-    Ok((findings, reader.damage().map(str::to_owned)))
-}
-
-/// A record with its first event, and who can read it.
-fn open(store: &Store, run: &str) -> anyhow::Result<(Reading, Reader, Event)> {
-    let mut reader = store.open(run)?;
-    let Some(Event::Start(start)) = reader.next() else {
+    let mut record = store.open(run)?;
+    let Some(Event::Start(start)) = record.next() else {
         anyhow::bail!("the record of {run} has no start");
     };
-    let Some(reading) = Reading::of(&start.experiment) else {
+    let name = start.experiment.clone();
+    let mut events = std::iter::once(Event::Start(start)).chain(record.by_ref());
+    let mut findings = if name == import::EXPERIMENT {
+        import::findings(&mut events)
+    } else if let Some(experiment) = experiments::find(&name) {
+        experiment.findings(&mut events)
+    } else {
         anyhow::bail!(
-            "{run} is a run of '{}', which this version of drivebench doesn't know: use a newer one",
-            start.experiment
+            "{run} is a run of '{name}', which this version of drivebench doesn't know: use a newer one"
         );
     };
-    Ok((reading, reader, Event::Start(start)))
+    findings.flags.extend(record.cut_off());
+    Ok((findings, record.damage().map(str::to_owned)))
 }
 
 /// Matching runs, oldest first, and records that can't be read. A note says why there are none.
@@ -75,15 +74,8 @@ fn asked_for(run: &Brief, which: &Which) -> bool {
         && which.until.as_deref().is_none_or(|until| day <= until)
 }
 
-/// Two runs, compared as `results compare` does.
-pub(super) fn compared(store: &Store, first: &str, second: &str) -> anyhow::Result<Findings> {
-    let (first, second) = (side(store, first)?, side(store, second)?);
-    Ok(experiments::compare((&first.0, None), Some((&second.0, None)))?)
-}
-
 /// `RUN` or `RUN:TARGET`.
-pub(super) fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Side, Option<&'a str>)> {
+pub(super) fn side<'a>(store: &Store, text: &'a str) -> anyhow::Result<(Findings, Option<&'a str>)> {
     let (run, target) = text.split_once(':').map_or((text, None), |(run, target)| (run, Some(target)));
-    let (reading, mut reader, start) = open(store, run)?;
-    Ok((Side::read(reading, std::iter::once(start).chain(reader.by_ref())), target))
+    Ok((findings(store, run)?, target))
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Unit;
+
 /// Curves over a common pair of axes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
@@ -28,8 +30,8 @@ pub struct Figure {
 pub struct Axis {
     /// What is along it, such as `speed`.
     pub label: String,
-    /// `B/s`, `s`, `B`, or nothing where it has no unit.
-    pub unit: String,
+    /// Its unit.
+    pub unit: Unit,
     /// Equal distances are equal ratios.
     pub log: bool,
     /// Names of the places 0, 1, 2...; empty for an axis of numbers.
@@ -104,18 +106,18 @@ pub struct Band {
 
 impl Axis {
     /// An axis of numbers.
-    pub fn of(label: &str, unit: &str) -> Self {
-        Self { label: label.to_owned(), unit: unit.to_owned(), ..Self::default() }
+    pub fn of(label: &str, unit: Unit) -> Self {
+        Self { label: label.to_owned(), unit, ..Self::default() }
     }
 
     /// The axis of throughputs.
     pub fn speed() -> Self {
-        Self::of("speed", "B/s")
+        Self::of("speed", Unit::BytesPerSecond)
     }
 
     /// An axis of names.
     pub fn named(label: &str, names: impl IntoIterator<Item = String>) -> Self {
-        Self { names: names.into_iter().collect(), ..Self::of(label, "") }
+        Self { names: names.into_iter().collect(), ..Self::of(label, Unit::None) }
     }
 
     /// The same, where equal distances are equal ratios.

@@ -1,12 +1,17 @@
 //! Findings: the one door between experiments and reports.
 
 mod figure;
+mod metric;
+mod origin;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
+pub use metric::{Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
+pub use origin::{Carrier, CarrierDrive, Origin};
 
-use crate::analyse::Estimate;
+use crate::units::shortened;
 
 /// What a run found, ready to be drawn by any report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,73 +39,14 @@ pub struct Findings {
     /// Commands that reproduce it.
     pub reproduce: Vec<String>,
     /// The numbers behind it all.
-    pub estimates: Vec<Named>,
-    /// Where they come from; nothing is told of what rests on several runs.
+    #[serde(serialize_with = "metric::labelled")]
+    pub estimates: Vec<Metric>,
+    /// Numbers that advice needs beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Metric>,
+    /// Where they come from; empty for findings from several runs.
     #[serde(default)]
     pub origin: Origin,
-}
-
-/// Where findings come from: the run, its machine and its drives.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Origin {
-    /// When the run began, as RFC 3339.
-    pub at: String,
-    /// drivebench's version then.
-    pub version: String,
-    /// How it ended: `finished`, `interrupted`, `failed`, or `running or cut off`.
-    pub ended: String,
-    /// The board, or what else the machine is called.
-    pub board: Option<String>,
-    /// It ran in the lab.
-    pub lab: bool,
-    /// What carries each target, in the order of the plan; none for targets on no known drive.
-    pub carriers: Vec<Carrier>,
-}
-
-/// The drive that carries a target. Of several, what all of them tell is joined by ` + `, and their sizes are none.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Carrier {
-    /// The target as the person wrote it.
-    pub target: String,
-    /// What the drive is kept under, wherever it hangs.
-    pub drive: String,
-    /// Vendor, where told.
-    pub vendor: Option<String>,
-    /// Model, where told.
-    pub model: Option<String>,
-    /// Serial number, where told.
-    pub serial: Option<String>,
-    /// Size, bytes.
-    pub bytes: Option<u64>,
-    /// The physical port, where known.
-    pub bay: Option<String>,
-    /// What links it: `usb`, `mmc`, `nvme`, `ata`.
-    pub bus: Option<String>,
-}
-
-/// An estimate with its name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Named {
-    /// The drive or target it belongs to.
-    pub target: String,
-    /// What it is, such as `write throughput`.
-    pub name: String,
-    /// Its unit: `B/s`, `s` or `B`.
-    pub unit: String,
-    /// The number.
-    pub estimate: Estimate,
-    /// The bytes it rests on, where more of them would narrow it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-}
-
-impl Named {
-    /// An estimate that more bytes of one run wouldn't narrow.
-    pub fn new(target: &str, name: impl Into<String>, unit: &str, estimate: Estimate) -> Self {
-        Self { target: target.to_owned(), name: name.into(), unit: unit.to_owned(), estimate, bytes: None }
-    }
 }
 
 /// A table: every cell is text with its unit, ready to print.
@@ -121,4 +67,19 @@ pub struct Column {
     pub name: String,
     /// Numbers stand to the right.
     pub right: bool,
+}
+
+/// Columns for the name of a target in a table.
+const NAME: usize = 14;
+
+impl Column {
+    /// A column of words, or of numbers, which stand to the `right`.
+    pub fn new(name: &str, right: bool) -> Self {
+        Self { name: name.to_owned(), right }
+    }
+}
+
+/// A target's name in a cell, which leaves room for the numbers.
+pub fn short(name: &str) -> String {
+    shortened(name, NAME)
 }

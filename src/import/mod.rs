@@ -1,11 +1,13 @@
 //! Imports the output of other tools into records. Values that the output doesn't contain are unknown.
 //!
 //! The format is detected from the content, never from the file name. Everything but [`files`] is a pure function of
-//! bytes.
+//! bytes and records.
 
 mod dd;
 mod files;
+mod findings;
 mod fio;
+mod groups;
 mod number;
 mod pibenchmarks;
 mod text;
@@ -16,6 +18,7 @@ mod damage;
 use std::{io, path::PathBuf};
 
 pub use files::{Found, files};
+pub use findings::{EXPERIMENT, findings};
 
 use crate::{
     record::{Imported, Said, Told},
@@ -255,7 +258,7 @@ fn direction(rw: &str, read_percent: u8) -> Option<(Direction, Pattern)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{groups::load, *};
     use crate::record::Half;
 
     fn parse(text: &str) -> Imported {
@@ -286,12 +289,12 @@ mod tests {
         assert_eq!(names, ["write", "randrw", "randrw, reads", "randrw, writes", "randread"]);
         let [write, mix, reads, writes, randread] = &imported.loads[..] else { panic!("five loads") };
         assert_eq!((write.bytes, write.seconds), (Some(4 << 20), Some(0.088)));
-        assert_eq!(write.describe(), "sequential write, 4 KiB, direct, depth 1");
+        assert_eq!(load("write", write).describe(), "sequential write, 4 KiB, direct, depth 1");
         assert_eq!(mix.direction, Some(Direction::Mixed { read_percent: 70 }));
         assert_eq!(mix.bytes, Some(2_924_544 + 1_269_760));
         assert_eq!((reads.half, writes.half), (Some(Half::Reads), Some(Half::Writes)));
         assert_eq!((randread.jobs, randread.bytes), (Some(2), Some(112_324_608)));
-        assert!(imported.loads.iter().all(|l| l.tool == "fio 3.33" && l.unknown().is_empty()));
+        assert!(imported.loads.iter().all(|l| l.tool == "fio 3.33" && load("", l).unknown().is_empty()));
         assert!(mix.latencies.is_empty() && !reads.latencies.is_empty(), "percentiles can't be added");
     }
 
@@ -376,7 +379,7 @@ mod tests {
             imported.loads[..3].iter().all(|l| l.same_as == imported.loads[0].same_as && l.same_as.is_some())
         );
         assert_ne!(imported.loads[3].same_as, imported.loads[0].same_as);
-        assert_eq!(imported.loads[3].describe(), "sequential read, 64 KiB, direct, depth 1");
+        assert_eq!(load("read", &imported.loads[3]).describe(), "sequential read, 64 KiB, direct, depth 1");
         assert_eq!(imported.loads[0].speed, 33_554_432.0 / 0.0289578);
     }
 

@@ -83,6 +83,16 @@ pub struct Ceiling {
     pub source: String,
 }
 
+/// The source of figures that nobody measured or documented.
+pub(super) const INFERRED: &str = "inferred";
+
+impl Ceiling {
+    /// Whether nobody measured or documented its figures.
+    pub fn is_inferred(&self) -> bool {
+        self.source == INFERRED
+    }
+}
+
 impl Inventory {
     /// The bus with this id.
     pub fn bus(&self, id: &str) -> Option<&Bus> {

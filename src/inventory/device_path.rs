@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::{
     Drive,
+    drive::SD_SLOT,
     link_speed::{pcie, pcie_max, sata_mbps, usb_speed},
     sysfs_path::{is_pci, is_usb_port, numbered, usb_id},
 };
@@ -36,7 +37,7 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
     if let Some(found) = position(|part| part == "mmc_host") {
         let kind = root.word(&format!("{dir}/device/type"));
         drive.bus = Some("mmc".to_owned());
-        drive.bay = Some(if kind.as_deref() == Some("MMC") { "eMMC" } else { "SD slot" }.to_owned());
+        drive.bay = Some(if kind.as_deref() == Some("MMC") { "eMMC" } else { SD_SLOT }.to_owned());
         drive.controller = before(found);
     } else if position(|part| part == "nvme").is_some() {
         drive.bus = Some("nvme".to_owned());

@@ -162,7 +162,15 @@ pub struct Mount {
     pub space: Option<Space>,
 }
 
+/// The bay of an SD card.
+pub(super) const SD_SLOT: &str = "SD slot";
+
 impl Drive {
+    /// Whether it is a card in an SD slot.
+    pub fn in_sd_slot(&self) -> bool {
+        self.bay.as_deref() == Some(SD_SLOT)
+    }
+
     /// Size, bytes.
     pub fn bytes(&self) -> u64 {
         self.sectors.saturating_mul(512)

@@ -73,7 +73,7 @@ impl Drive {
         }
         match (self.bus.as_deref(), &self.bay) {
             (Some("usb"), Some(bay)) => label += &format!(" in bay {bay}"),
-            (Some("mmc"), Some(bay)) if bay == "SD slot" => label += " in the SD slot",
+            (Some("mmc"), _) if self.in_sd_slot() => label += " in the SD slot",
             (_, Some(bay)) if self.serial.is_none() && self.model.is_some() => label += &format!(" at {bay}"),
             _ => {}
         }

@@ -43,7 +43,7 @@ pub use capture::read_extra_files;
 pub use card::Card;
 pub use device_path::natural_order;
 pub use drive::{Drive, Layer, Medium, Mount, Partition, Signature};
-pub use findings::Finding;
+pub use findings::{Code, Finding};
 pub use health::FailureRate;
 pub use lsblk::LSBLK;
 pub use machine::Machine;

@@ -9,7 +9,7 @@ use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
     plan::{Measure, Plan, StepId},
-    units::{EngineInfo, Outcome, Power, Window, ZonePoint},
+    units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
 };
 
 /// The form of the record this version writes. It grows when a reader of the form before would misread it.
@@ -231,14 +231,14 @@ pub enum How {
     Failed(String),
 }
 
-impl How {
-    /// In words; a run that has no end is still running or was cut off.
-    pub fn of(end: Option<&End>) -> &'static str {
+impl End {
+    /// What became of a run that ends so.
+    pub fn status(end: Option<&Self>) -> RunStatus {
         match end.map(|end| &end.how) {
-            Some(Self::Finished) => "finished",
-            Some(Self::Interrupted) => "interrupted",
-            Some(Self::Failed(_)) => "failed",
-            None => "running or cut off",
+            Some(How::Finished) => RunStatus::Finished,
+            Some(How::Interrupted) => RunStatus::Interrupted,
+            Some(How::Failed(_)) => RunStatus::Failed,
+            None => RunStatus::Unfinished,
         }
     }
 }

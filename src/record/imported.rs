@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Caching, Direction, Pattern, size};
+use crate::units::{Caching, Direction, Pattern};
 
 /// A file that was imported: everything in it that was understood.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -115,37 +115,5 @@ impl Told {
             Some(Half::Reads) => format!("{name}, reads"),
             Some(Half::Writes) => format!("{name}, writes"),
         }
-    }
-
-    /// What is known of the load: `sequential write, 4 KiB, direct, depth 1`.
-    pub fn describe(&self) -> String {
-        let pattern = self.pattern.map(|p| match p {
-            Pattern::Sequential => "sequential",
-            Pattern::Random => "random",
-        });
-        let direction = match self.direction {
-            Some(Direction::Read) => "read".to_owned(),
-            Some(Direction::Write) => "write".to_owned(),
-            Some(Direction::Mixed { read_percent }) => format!("mixed {read_percent} % read"),
-            None => "copy".to_owned(),
-        };
-        let what = pattern.into_iter().map(str::to_owned).chain([direction]).collect::<Vec<_>>().join(" ");
-        let caching = self.caching.map(|c| c.words().to_owned());
-        let depth = self.depth.map(|d| format!("depth {d}"));
-        let jobs = self.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
-        let known = [Some(what), self.block.map(size), caching, depth, jobs];
-        known.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-
-    /// What of the load nobody told.
-    pub fn unknown(&self) -> Vec<&'static str> {
-        let known = [
-            (self.direction.is_some(), "whether it read or wrote"),
-            (self.pattern.is_some(), "the order of offsets"),
-            (self.block.is_some(), "the block size"),
-            (self.caching.is_some(), "whether it went past the page cache"),
-            (self.depth.is_some(), "the depth"),
-        ];
-        known.into_iter().filter(|(known, _)| !known).map(|(_, what)| what).collect()
     }
 }

@@ -5,6 +5,7 @@ mod event;
 mod imported;
 mod progress;
 mod reader;
+mod run;
 mod schema1;
 mod store;
 mod summary;
@@ -15,6 +16,7 @@ pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult,
 pub use imported::{Half, Imported, Said, Told};
 pub use progress::{Done, Progress, Refill};
 pub use reader::{ReadError, Reader};
+pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError};
 pub use summary::Brief;
 pub use writer::{Log, Writer};

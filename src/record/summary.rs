@@ -10,8 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{AtomicFile, End, Event, ReadError, Reader};
-use crate::plan::{Act, Step, StepId};
+use super::{AtomicFile, End, ReadError, Reader, Run};
 
 /// What a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,59 +36,29 @@ pub struct Brief {
 impl Brief {
     /// Reads a record to its end.
     pub(super) fn read(path: &Path) -> Result<Self, ReadError> {
-        let mut reader = Reader::open(path)?;
-        let Some(Event::Start(start)) = reader.next() else {
+        let run = Run::of(Reader::open(path)?);
+        let Some(start) = run.start else {
             let why = "its first line can't be read".to_owned();
             return Err(ReadError::NotARecord { path: path.to_owned(), why });
         };
-        let machine = &start.inventory.machine;
-        let mut brief = Self {
+        let machine = start.inventory.machine;
+        let mut written = BTreeMap::new();
+        for (at, target) in run.plan.iter().flat_map(|plan| plan.targets.iter().enumerate()) {
+            for drive in &target.drives {
+                let sum: &mut u64 = written.entry(drive.identity()).or_default();
+                *sum = sum.saturating_add(run.written.get(&at).copied().unwrap_or(0));
+            }
+        }
+        Ok(Self {
             run: start.run,
             at: start.at,
             experiment: start.experiment,
             targets: start.targets,
-            board: machine.board.clone(),
+            board: machine.board,
             lab: machine.lab.is_some(),
-            end: None,
-            written: BTreeMap::new(),
-        };
-        let mut drives: Vec<Vec<String>> = Vec::new();
-        // Acts that write and are no loads.
-        let mut writing: Vec<StepId> = Vec::new();
-        for event in reader {
-            let (target, bytes) = match event {
-                Event::Plan { plan } => {
-                    // A run that goes on fills its scratch files again.
-                    let writes =
-                        |step: &&Step| step.act.cost().written > 0 || matches!(step.act, Act::ScratchFile(_));
-                    writing = plan.steps.iter().filter(writes).map(|step| step.id).collect();
-                    let of = |target: &crate::target::Target| {
-                        target.drives.iter().map(|drive| drive.identity()).collect()
-                    };
-                    drives = plan.targets.iter().map(of).collect();
-                    brief.written = drives.iter().flatten().map(|drive| (drive.clone(), 0)).collect();
-                    continue;
-                }
-                Event::Outcome { target, outcome, .. } => (target, outcome.bytes_written),
-                Event::Act { step, target: Some(target), result, .. } if writing.contains(&step) => {
-                    (target, result.bytes)
-                }
-                Event::End(end) => {
-                    brief.end = Some(end);
-                    continue;
-                }
-                Event::Resume(_) => {
-                    brief.end = None;
-                    continue;
-                }
-                _ => continue,
-            };
-            for drive in drives.get(target as usize).into_iter().flatten() {
-                let sum = brief.written.entry(drive.clone()).or_default();
-                *sum = sum.saturating_add(bytes);
-            }
-        }
-        Ok(brief)
+            end: run.end,
+            written,
+        })
     }
 }
 
@@ -168,8 +137,8 @@ mod tests {
     use super::*;
     use crate::{
         inventory::Drive,
-        plan::{FileSet, FileWork, Files, Pause, Plan, Steps},
-        record::{ActResult, Log, SCHEMA, Start, Store},
+        plan::{FileSet, FileWork, Files, Pause, Plan, StepId, Steps},
+        record::{ActResult, Event, Log, SCHEMA, Start, Store},
         target::Target,
         units::{Ended, Outcome},
     };

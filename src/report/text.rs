@@ -91,12 +91,15 @@ mod tests {
     use super::*;
     use crate::{
         analyse::Estimate,
-        findings::{At, Axis, Band, Column, Curve, Figure, Mark, Named, Origin, Point, Style as Drawn},
+        findings::{
+            At, Axis, Band, Column, Curve, Figure, LoadKey, Mark, Metric, Origin, Point, Quantity,
+            Style as Drawn, Unit,
+        },
         report::{Format, html, markdown, plot, render},
     };
 
     fn findings() -> Findings {
-        let column = |name: &str, right| Column { name: name.to_owned(), right };
+        let column = Column::new;
         let cells = |row: [&str; 3]| row.map(str::to_owned).to_vec();
         let estimate = |high| Estimate {
             value: 1.93e6,
@@ -105,12 +108,9 @@ mod tests {
             how: "batch means".to_owned(),
             converged: true,
         };
-        let named = |name: &str, high| Named {
-            target: "/mnt/a, b".to_owned(),
-            name: name.to_owned(),
-            unit: "B/s".to_owned(),
-            estimate: estimate(high),
-            bytes: None,
+        let speed = |name: &str, high| {
+            let load = LoadKey { name: name.to_owned(), ..LoadKey::default() };
+            Metric::new("/mnt/a, b", Quantity::Throughput, estimate(high)).of(&load)
         };
         Findings {
             run: "r7k2".to_owned(),
@@ -127,8 +127,8 @@ mod tests {
                 title: "write <speed> & time".to_owned(),
                 text: "1.93 MB/s, with 2 stalls.".to_owned(),
                 n: "n = 3 windows".to_owned(),
-                x: Axis { label: "time".to_owned(), unit: "s".to_owned(), ..Axis::default() },
-                y: Axis { label: "speed".to_owned(), unit: "B/s".to_owned(), ..Axis::default() },
+                x: Axis { label: "time".to_owned(), unit: Unit::Seconds, ..Axis::default() },
+                y: Axis { label: "speed".to_owned(), unit: Unit::BytesPerSecond, ..Axis::default() },
                 curves: vec![
                     Curve {
                         name: "speed".to_owned(),
@@ -149,7 +149,8 @@ mod tests {
             ],
             flags: vec!["The governor is 'powersave' | *measured* as found.".to_owned()],
             reproduce: vec!["drivebench run baseline /mnt/a".to_owned()],
-            estimates: vec![named("write throughput", 1.96e6), named("read throughput", f64::INFINITY)],
+            estimates: vec![speed("write", 1.96e6), speed("read", f64::INFINITY)],
+            evidence: vec![],
             origin: Origin { at: "2026-11-21T10:00:00Z".to_owned(), ..Origin::default() },
         }
     }

@@ -16,6 +16,16 @@ pub fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
+/// A name in at most so many columns: the end of a long one says more than its beginning.
+pub fn shortened(name: &str, columns: usize) -> String {
+    let length = name.chars().count();
+    if length <= columns {
+        name.to_owned()
+    } else {
+        format!("…{}", name.chars().skip(length + 1 - columns).collect::<String>())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,6 +34,7 @@ mod tests {
     fn names_are_listed_and_sentences_begin_with_a_capital() {
         assert_eq!([listed::<&str>(&[]), listed(&["a"])], ["", "a"]);
         assert_eq!([listed(&["a", "b"]), listed(&["a", "b", "c"])], ["a and b", "a, b and c"]);
+        assert_eq!([shortened("/mnt/a", 6), shortened("/mnt/ab", 6)], ["/mnt/a", "…nt/ab"]);
         assert_eq!(["", "the bus", "éa", "ß"].map(capital), ["", "The bus", "Éa", "SS"]);
     }
 }

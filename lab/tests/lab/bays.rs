@@ -72,7 +72,7 @@ fn verdict(findings: &Findings) -> &str {
 
 /// What a finding says of a target.
 fn estimate<'a>(findings: &'a Findings, target: &str, name: &str) -> &'a Estimate {
-    let found = findings.estimates.iter().find(|n| n.target == target && n.name == name);
+    let found = findings.estimates.iter().find(|n| n.target == target && n.label() == name);
     &found.unwrap_or_else(|| panic!("no '{name}' of {target} in {findings:#?}")).estimate
 }
 

@@ -52,6 +52,6 @@ fn findings(machine: &Machine, command: &str) -> Findings {
 
 /// A number of the findings by its name, of the first target that has it.
 fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
-    let found = findings.estimates.iter().find(|e| e.name == name);
+    let found = findings.estimates.iter().find(|e| e.label() == name);
     &found.unwrap_or_else(|| panic!("no '{name}' in {findings:#?}")).estimate
 }

@@ -8,7 +8,7 @@ use super::{findings, out, scenario, start, turn};
 /// The limits of a load: name, bytes per second, confidence.
 fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
     let name = format!("{load} limit");
-    let named = findings.estimates.iter().filter(|n| n.name == name);
+    let named = findings.estimates.iter().filter(|n| n.label() == name);
     let confidence = |how: &str| how.rsplit(' ').next().unwrap_or_default().to_owned();
     named.map(|n| (n.target.clone(), n.estimate.value, confidence(&n.estimate.how))).collect()
 }

@@ -12,11 +12,12 @@ use super::{
 use crate::{
     advise::{
         Answer, Evidence, Sure, Topic, advise,
-        testing::{alone, at_once, card_and_flash, drive, four_sticks, load, named, of, two_sticks, within},
+        testing::{alone, at_once, card_and_flash, drive, four_sticks, load, metric, of, two_sticks, within},
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
     experiments::{Ask, Baseline, Effort, Experiment, Together, Values},
+    findings::{Metric, Quantity, Scope},
     inventory::{Inventory, fixtures},
     record::{Brief, End, Event, How, Log, SCHEMA, Start, Store},
     report::Style,
@@ -159,12 +160,12 @@ fn evidence(inventory: &Inventory, n: usize, m: &Measured) -> Option<Evidence> {
         6 => {
             let mut random =
                 alone(inventory, &run, one, load(m.longest > 1.0, 4096, 1), value, Some(m.longest));
-            random.load.iter_mut().for_each(|l| l.pattern = crate::units::Pattern::Random);
+            random.load.iter_mut().for_each(|l| l.pattern = Some(crate::units::Pattern::Random));
             random
         }
         _ => Evidence {
             experiment: "spinup".to_owned(),
-            estimates: vec![named("spin-up time", "s", value)],
+            numbers: vec![metric(Quantity::WakeTime, value)],
             ..of(inventory, &run, &[one])
         },
     };
@@ -383,7 +384,7 @@ fn records_become_evidence_like_with_like() {
         .iter()
         .map(|e| {
             let load = e.load.as_ref().expect("a load").describe();
-            let names: Vec<&str> = e.estimates.iter().map(|n| n.name.as_str()).collect();
+            let names: Vec<String> = e.numbers.iter().map(Metric::label).collect();
             format!("{} {load}: {}", e.target, names.join(", "))
         })
         .collect();
@@ -392,8 +393,8 @@ fn records_become_evidence_like_with_like() {
     assert_eq!(sums.len(), 2, "a write and a read");
     for sum in sums {
         assert_eq!(sum.drives.len(), 2);
-        assert!(sum.estimates.iter().any(|n| n.name.ends_with(" sum")), "{sum:?}");
-        assert!(sum.estimates.iter().any(|n| n.name.ends_with(" limit")), "{sum:?}");
+        assert!(sum.numbers.iter().any(|n| n.scope == Scope::Sum), "{sum:?}");
+        assert!(sum.numbers.iter().any(|n| matches!(n.quantity, Quantity::Ceiling(_))), "{sum:?}");
     }
     let answers = advise(&inventory, &gathered.evidence);
     let swap = answers.iter().find(|a| a.topic == Topic::Swap).expect("an answer");

@@ -1,15 +1,11 @@
 //! What baseline shows in figures.
 
-use super::super::{
-    load_summary::Run,
-    loaded_run::{Group, labels},
-    table_cells::{short, value},
-};
+use super::super::common::{Group, Summary, labels};
 use crate::{
     analyse::Stretch,
-    findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style},
+    findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style, Unit, short},
     plan::Plan,
-    units::{count, decimal_bytes, duration, rate},
+    units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
 pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
@@ -45,7 +41,7 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
         Curve::new(label, Style::Dots, of.map(|g| Point::of(g.at as f64, &g.estimate)))
     });
     let said =
-        groups.iter().map(|g| format!("{} {}: {}", g.target.given, g.measure.label, value(&g.estimate)));
+        groups.iter().map(|g| format!("{} {}: {}", g.target.given, g.measure.label, g.estimate.text(rate)));
     let loads = groups.iter().map(|g| g.runs.len() as u64).sum();
     Figure {
         title: "speed of each drive with its 95 % interval".to_owned(),
@@ -58,7 +54,7 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
     }
 }
 
-fn over_time(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
+fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let stretches: Vec<&Stretch> = run.timeline.stretches().collect();
     let (first, last) = (stretches.first()?, stretches.last()?);
     let points = stretches.iter().map(|s| Point::new((s.from + s.to) / 2.0, s.rate()));
@@ -73,7 +69,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
     };
     let text = format!(
         "{} over {}, between {} and {} in stretches of {}. {stalled}",
-        value(&run.estimate),
+        run.estimate.text(rate),
         duration(last.to),
         rate(slowest),
         rate(fastest),
@@ -89,7 +85,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
         title: title(plan, group, "speed over time"),
         text,
         n: format!("n = {}", count(run.tail.histogram().count(), "operation")),
-        x: Axis::of("time", "s"),
+        x: Axis::of("time", Unit::Seconds),
         y: Axis::speed(),
         curves,
         marks: vec![Mark { label: rate(run.estimate.value), at: At::Y(run.estimate.value) }],
@@ -98,7 +94,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
 }
 
 /// Disks that rotate: speed over the whole of them.
-fn positions(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
+fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let positions = &run.zoned.as_ref()?.positions;
     let (first, last) = (positions.first()?, positions.last()?);
     Some(Figure {
@@ -110,7 +106,7 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Run) -> Option<Figure> {
             decimal_bytes(last.offset)
         ),
         n: format!("n = {}", count(positions.len() as u64, "position")),
-        x: Axis::of("position", "B"),
+        x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),
         curves: vec![Curve::new(
             "",
@@ -126,7 +122,7 @@ fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
     let points = group.runs.iter().enumerate().map(|(i, run)| Point::new(i as f64, run.estimate.value));
     Figure {
         title: title(plan, group, "speed of every run"),
-        text: format!("{} over all runs.", value(&group.estimate)),
+        text: format!("{} over all runs.", group.estimate.text(rate)),
         n: format!("n = {}", count(group.runs.len() as u64, "run")),
         x: Axis::named("", group.runs.iter().map(|run| format!("run {}", run.repetition))),
         y: Axis::speed(),
@@ -138,10 +134,6 @@ fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
         ..Figure::default()
     }
 }
-
-/// Percentiles to the far end, as far as they were seen.
-const TAIL: [(&str, f64); 6] =
-    [("50", 0.5), ("90", 0.9), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999), ("99.999", 0.99999)];
 
 /// As many lines as can be told from each other.
 const LINES: usize = 6;
@@ -161,15 +153,15 @@ fn tails(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
 
 fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) -> Option<Figure> {
     // Beyond what can be told there is a longest operation, and no percentile.
-    let told = |run: &Run| {
-        let point = |(i, (_, share)): (usize, &(&str, f64))| {
-            let p = run.tail.percentile(*share).filter(|p| p.estimate.high.is_finite())?;
+    let told = |run: &Summary| {
+        let point = |(i, of): (usize, &Percentile)| {
+            let p = run.tail.percentile(of.share()).filter(|p| p.estimate.high.is_finite())?;
             Some(Point::of(i as f64, &p.estimate))
         };
-        TAIL.iter().enumerate().filter_map(point).collect::<Vec<_>>()
+        Percentile::ALL.iter().enumerate().filter_map(point).collect::<Vec<_>>()
     };
-    let longest = |run: &Run| Some(run.tail.histogram().max()? as f64 / 1e9);
-    let mut shown: Vec<(String, &Run, f64)> =
+    let longest = |run: &Summary| Some(run.tail.histogram().max()? as f64 / 1e9);
+    let mut shown: Vec<(String, &Summary, f64)> =
         groups.iter().filter_map(|g| Some((name(g), g.runs.first()?, longest(g.runs.first()?)?))).collect();
     let all = shown.len();
     if all > LINES {
@@ -178,7 +170,7 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
     }
     let of_all = if all > LINES { format!(", the {LINES} worst of {all}") } else { String::new() };
     let curves = shown.iter().flat_map(|(name, run, longest)| {
-        let far = [Point::new(TAIL.len() as f64, *longest)];
+        let far = [Point::new(Percentile::ALL.len() as f64, *longest)];
         [Curve::new(name, Style::Line, told(run)), Curve::new(name, Style::Dots, far)]
     });
     let said = shown.iter().filter_map(|(name, run, longest)| {
@@ -186,13 +178,13 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
         Some(format!("{name}: {} typically, {} at the longest.", duration(median), duration(*longest)))
     });
     let operations = shown.iter().map(|(_, run, _)| run.tail.histogram().count()).sum();
-    let names = TAIL.iter().map(|(name, _)| (*name).to_owned()).chain(["longest".to_owned()]);
+    let names = Percentile::ALL.iter().map(|p| p.number().to_owned()).chain(["longest".to_owned()]);
     (!shown.is_empty()).then(|| Figure {
         title: format!("latency of one {load}operation, as far as it can be told{of_all}"),
         text: said.collect::<Vec<_>>().join(" "),
         n: format!("n = {}", count(operations, "operation")),
         x: Axis::named("percentile of operations", names),
-        y: Axis::of("latency", "s").log(),
+        y: Axis::of("latency", Unit::Seconds).log(),
         curves: curves.filter(|c| !c.points.is_empty()).collect(),
         ..Figure::default()
     })

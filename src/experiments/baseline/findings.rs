@@ -3,37 +3,35 @@
 use super::{
     super::{
         Experiment,
-        load_summary::Run,
-        loaded_run::{Gathered, Group},
-        table_cells::{column, short, value},
+        common::{self, Group, Summary},
         target_checks::FILL,
     },
     figures, verdicts,
 };
 use crate::{
-    analyse::Estimate,
-    findings::{Column, Findings, Named, Table},
+    findings::{Column, Findings, Metric, Quantity, Scope, Table, short},
     plan::{Plan, Rule},
     record::Event,
-    units::{count, decimal_bytes, duration},
+    units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut held = Gathered::read(record, |_| ());
-    let mut findings = held.findings(experiment);
-    let Some(plan) = held.plan.clone() else { return findings };
-    let groups = held.groups(&plan, FILL);
+    let mut run = common::read(record);
+    let mut findings = common::findings(&run, experiment);
+    let Some(plan) = run.plan.take() else { return findings };
+    let groups = common::group(&mut run, &plan, FILL);
     if !groups.is_empty() {
         findings.tables = vec![speeds(&plan, &groups), latencies(&plan, &groups)];
     }
     findings.figures = figures::figures(&plan, &groups);
     findings.verdicts = verdicts::verdicts(&plan, &groups);
-    findings.estimates = groups.iter().flat_map(|g| named(&plan, g)).collect();
+    findings.estimates = groups.iter().flat_map(|g| metrics(&plan, g)).collect();
+    findings.evidence = groups.iter().filter_map(Group::longest).collect();
     findings
 }
 
 /// The first cells of a row: the target where there are several, and the load with its run where there are several.
-fn heads(plan: &Plan, group: &Group<'_>, run: Option<&Run>) -> Vec<String> {
+fn heads(plan: &Plan, group: &Group<'_>, run: Option<&Summary>) -> Vec<String> {
     let load = match run {
         Some(run) if group.runs.len() > 1 => format!("{} {}", group.measure.label, run.repetition),
         _ => group.measure.label.clone(),
@@ -46,9 +44,9 @@ fn heads(plan: &Plan, group: &Group<'_>, run: Option<&Run>) -> Vec<String> {
 }
 
 fn head_columns(plan: &Plan) -> Vec<Column> {
-    let mut columns = vec![column("", false)];
+    let mut columns = vec![Column::new("", false)];
     if plan.targets.len() > 1 {
-        columns.insert(0, column("target", false));
+        columns.insert(0, Column::new("target", false));
     }
     columns
 }
@@ -56,11 +54,11 @@ fn head_columns(plan: &Plan) -> Vec<Column> {
 fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
     let mut columns = head_columns(plan);
     columns.extend([
-        column("speed", false),
-        column("settled", false),
-        column("stalls", true),
-        column("moved", true),
-        column("time", true),
+        Column::new("speed", false),
+        Column::new("settled", false),
+        Column::new("stalls", true),
+        Column::new("moved", true),
+        Column::new("time", true),
     ]);
     let mut rows = Vec::new();
     for group in groups {
@@ -74,7 +72,7 @@ fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
             };
             let stalls = if stalls == 0 { "none".to_owned() } else { stalls.to_string() };
             let mut row = heads(plan, group, Some(run));
-            row.extend([value(&run.estimate), settled.to_owned(), stalls]);
+            row.extend([run.estimate.text(rate), settled.to_owned(), stalls]);
             row.extend([decimal_bytes(run.bytes), duration(run.seconds)]);
             rows.push(row);
         }
@@ -82,7 +80,7 @@ fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
             let mut row = heads(plan, group, None);
             let bytes = group.runs.iter().map(|r| r.bytes).sum();
             let seconds = group.runs.iter().map(|r| r.seconds).sum();
-            row.extend([value(&group.estimate), count(group.runs.len() as u64, "run"), String::new()]);
+            row.extend([group.estimate.text(rate), count(group.runs.len() as u64, "run"), String::new()]);
             row.extend([decimal_bytes(bytes), duration(seconds)]);
             rows.push(row);
         }
@@ -90,20 +88,17 @@ fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
     Table { title: String::new(), columns, rows }
 }
 
-/// Percentiles everyone asks for.
-const PERCENTILES: [(&str, f64); 3] = [("50th", 0.5), ("99th", 0.99), ("99.99th", 0.9999)];
-
 fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
     let mut columns = head_columns(plan);
-    columns.extend(PERCENTILES.map(|(name, _)| column(name, false)));
-    columns.extend([column("longest", true), column("operations", true)]);
+    columns.extend(Percentile::SHOWN.map(|p| Column::new(&p.name(), false)));
+    columns.extend([Column::new("longest", true), Column::new("operations", true)]);
     let mut rows = Vec::new();
     for group in groups {
         for run in &group.runs {
             let mut row = heads(plan, group, Some(run));
-            row.extend(PERCENTILES.map(|(_, share)| match plan.protocol {
-                Some(_) => plain_latency(run, share),
-                None => latency(run, share),
+            row.extend(Percentile::SHOWN.map(|p| match plan.protocol {
+                Some(_) => plain_latency(run, p),
+                None => latency(run, p),
             }));
             let histogram = run.tail.histogram();
             row.push(histogram.max().map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9)));
@@ -115,42 +110,44 @@ fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
 }
 
 /// A percentile as fio prints it, which protocols are to the letter.
-fn plain_latency(run: &Run, share: f64) -> String {
-    run.tail.histogram().quantile(share).map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
+fn plain_latency(run: &Summary, of: Percentile) -> String {
+    run.tail.histogram().quantile(of.share()).map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
 }
 
 /// A percentile; with its interval in the far tail, and as a bound where that is all that can be said.
-fn latency(run: &Run, share: f64) -> String {
-    let Some(p) = run.tail.percentile(share) else { return "-".to_owned() };
+fn latency(run: &Summary, of: Percentile) -> String {
+    let Some(p) = run.tail.percentile(of.share()) else { return "-".to_owned() };
     let e = &p.estimate;
     if !e.high.is_finite() {
         format!("at least {}", duration(e.low))
-    } else if share > 0.999 && e.high - e.low > 0.05 * e.value {
-        format!("{} ({}–{})", duration(e.value), duration(e.low), duration(e.high))
+    } else if of > Percentile::P999 && e.high - e.low > 0.05 * e.value {
+        format!("{} ({})", duration(e.value), e.range(duration))
     } else {
         duration(e.value)
     }
 }
 
-fn named(plan: &Plan, group: &Group<'_>) -> Vec<Named> {
-    let name = |what: &str, unit: &str, estimate: Estimate| {
-        Named::new(&group.target.given, format!("{} {what}", group.measure.label), unit, estimate)
-    };
+fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
+    let metric = |quantity, estimate| Metric::new(&group.target.given, quantity, estimate).of(&group.load);
+    let several = group.runs.len() > 1;
     // Of several runs' interval more bytes narrow nothing, more runs do.
-    let bytes = (group.runs.len() == 1).then(|| group.runs[0].bytes);
-    let mut all = vec![Named { bytes, ..name("throughput", "B/s", group.estimate.clone()) }];
+    let bytes = (!several).then(|| group.runs[0].bytes);
+    let mut all = vec![Metric { bytes, ..metric(Quantity::Throughput, group.estimate.clone()) }];
     for run in &group.runs {
-        let of = if group.runs.len() > 1 { format!(", run {}", run.repetition) } else { String::new() };
-        if group.runs.len() > 1 {
-            all.push(name(&format!("throughput{of}"), "B/s", run.estimate.clone()));
+        let metric = |quantity, estimate| Metric {
+            repetition: several.then_some(run.repetition),
+            ..metric(quantity, estimate)
+        };
+        if several {
+            all.push(metric(Quantity::Throughput, run.estimate.clone()));
         }
-        if plan.protocol.is_some() && group.runs.len() == 1 {
-            let adaptive = run.throughput.estimate.clone();
-            all.push(name("throughput, sustained by drivebench's own method", "B/s", adaptive));
+        if plan.protocol.is_some() && !several {
+            let sustained = metric(Quantity::Throughput, run.throughput.estimate.clone());
+            all.push(sustained.at(Scope::Sustained));
         }
-        for (label, share) in PERCENTILES {
-            let latency = run.tail.percentile(share).map(|p| p.estimate);
-            all.extend(latency.map(|e| name(&format!("latency {label}{of}"), "s", e)));
+        for of in Percentile::SHOWN {
+            let latency = run.tail.percentile(of.share()).map(|p| p.estimate);
+            all.extend(latency.map(|e| metric(Quantity::Latency(of), e)));
         }
     }
     all

@@ -38,6 +38,10 @@ impl Experiment for Baseline {
         plan::plan(ask)
     }
 
+    fn is_evidence(&self) -> bool {
+        true
+    }
+
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
         findings::findings(self, record)
     }

@@ -1,10 +1,6 @@
 //! What baseline's numbers mean, in sentences.
 
-use super::super::{
-    load_summary::Run,
-    loaded_run::{Group, labels},
-    table_cells::value,
-};
+use super::super::common::{Group, Summary, labels};
 use crate::{
     analyse::{Estimate, LatencyPercentile, Reason, StallSummary, Throughput, Unseen, compare},
     plan::{Plan, Rule},
@@ -36,7 +32,7 @@ fn one(group: &Group<'_>) -> Vec<String> {
     let mut said = Vec::new();
     if group.runs.len() > 1 {
         let n = group.runs.len() as u64;
-        said.push(format!("{verb}: {} over {}.", value(&group.estimate), count(n, "run")));
+        said.push(format!("{verb}: {} over {}.", group.estimate.text(rate), count(n, "run")));
         said.push(spread(group));
     }
     if let [run] = &group.runs[..] {
@@ -48,7 +44,8 @@ fn one(group: &Group<'_>) -> Vec<String> {
         said.extend(unseen(run));
         said.extend(tail(run));
     }
-    if let Some(Run { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last() {
+    if let Some(Summary { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last()
+    {
         said.push(format!(
             "A {what} at offset {} failed: {message}. What came before it stands.",
             size(*offset)
@@ -57,7 +54,7 @@ fn one(group: &Group<'_>) -> Vec<String> {
     said
 }
 
-fn speed(verb: &str, group: &Group<'_>, run: &Run) -> String {
+fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
     let e = &group.estimate;
     let through = match group.measure.load.caching {
         Caching::Direct => "",
@@ -65,7 +62,7 @@ fn speed(verb: &str, group: &Group<'_>, run: &Run) -> String {
         Caching::BufferedFsync => " through the page cache, the final fsync included",
     };
     if e.high.is_finite() {
-        format!("{verb}: {}{through} (95 %: {} to {}).", rate(e.value), rate(e.low), rate(e.high))
+        format!("{verb}: {}{through} ({}).", rate(e.value), e.ends(rate))
     } else if matches!(group.measure.rule, Rule::Fixed { .. }) && run.ended != Some(Ended::Finished) {
         let bytes = decimal_bytes(run.bytes);
         format!(
@@ -90,7 +87,7 @@ fn spread(group: &Group<'_>) -> String {
     format!("Single runs: {} to {}.", rate(low), rate(high))
 }
 
-fn zones(run: &Run) -> Option<String> {
+fn zones(run: &Summary) -> Option<String> {
     let positions = &run.zoned.as_ref()?.positions;
     let (first, last) = (positions.first()?, positions.last()?);
     Some(format!(
@@ -132,7 +129,7 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
 }
 
 /// Why the precision asked for was not reached.
-fn unsettled(group: &Group<'_>, run: &Run) -> Option<String> {
+fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
     let Rule::Adaptive { rules, .. } = &group.measure.rule else { return None };
     let t = &run.throughput;
     let aim = aim(rules.precision);
@@ -159,7 +156,7 @@ fn unsettled(group: &Group<'_>, run: &Run) -> Option<String> {
 }
 
 /// What so short a run can't have seen.
-fn unseen(run: &Run) -> Option<String> {
+fn unseen(run: &Summary) -> Option<String> {
     let u = run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none())?;
     let no_cliff = if run.throughput.cliffs.is_empty() {
         format!("No slow-down up to {}. ", decimal_bytes(u.clean_bytes))
@@ -175,7 +172,7 @@ fn unseen(run: &Run) -> Option<String> {
 }
 
 /// Where the 99.99th percentile can't be told.
-fn tail(run: &Run) -> Option<String> {
+fn tail(run: &Summary) -> Option<String> {
     let LatencyPercentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
     let clustered = if effective < operations { ", as slow ones come in clusters" } else { "" };
     (!estimate.high.is_finite()).then(|| {
@@ -204,11 +201,8 @@ fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
     let order = places.iter().map(tied).collect::<Vec<_>>().join(" > ");
     let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
     let ratio = compare::ratio(&estimates[*best], &estimates[*worst])?.estimate;
-    let interval = if ratio.high.is_finite() && ratio.low > 0.0 {
-        format!(" (95 %: {:.2} to {:.2})", ratio.low, ratio.high)
-    } else {
-        String::new()
-    };
+    let interval =
+        if ratio.is_bounded() { format!(" ({})", ratio.ends(|x| format!("{x:.2}"))) } else { String::new() };
     let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
     let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no real difference" } else { "" };
     Some(format!(

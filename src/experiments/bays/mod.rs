@@ -1,5 +1,6 @@
 //! bays: is it the drive or the port?
 
+mod crossing;
 mod findings;
 mod options;
 mod plan;

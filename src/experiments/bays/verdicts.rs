@@ -1,6 +1,6 @@
 //! What bays' numbers mean, in sentences.
 
-use super::findings::{Crossing, bays, name};
+use super::crossing::{Crossing, bays, name};
 use crate::{
     analyse::{
         Estimate,

@@ -3,67 +3,48 @@
 use super::{
     super::{
         Experiment,
-        load_summary::Run,
-        loaded_run::{Gathered, Group},
-        table_cells::{column, short, value},
+        common::{self, Group},
     },
-    plan::{AGAIN, SWEEP, WRITE},
+    plan::{SWEEP, WRITE},
     verdicts,
+    written::{Writing, Written, places, take, written},
 };
 use crate::{
-    analyse::{CliffEstimate, Position},
-    findings::{At, Axis, Band, Column, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
-    plan::{Act, Plan},
+    analyse::{CliffEstimate, Estimate, Position},
+    findings::{
+        At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Table,
+        Unit, short,
+    },
+    plan::Plan,
     record::Event,
     target::Target,
-    units::{Caching, count, decimal_bytes, duration, rate},
+    units::{count, decimal_bytes, duration, rate},
 };
 
 /// Points of a curve: more than a screen shows.
 const POINTS: usize = 256;
 
-/// What was seen of one directory.
-pub(super) struct Written<'a> {
-    pub target: &'a Target,
-    pub first: Writing,
-    /// Rest before the second write, s.
-    pub pause: Option<f64>,
-    pub again: Option<Writing>,
-    /// The page cache stood between; then nothing is known of the drive.
-    pub cached: bool,
-}
-
-/// One write.
-pub(super) struct Writing {
-    pub run: Run,
-    pub falls: Vec<CliffEstimate>,
-}
-
-impl Writing {
-    /// Where the speed fell for good.
-    pub fn last(&self) -> Option<&CliffEstimate> {
-        self.falls.last()
-    }
-}
-
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut held = Gathered::read(record, |_| ());
-    let mut findings = held.findings(experiment);
-    let Some(plan) = held.plan.clone() else { return findings };
-    let mut groups = held.groups(&plan, "");
+    let mut run = common::read(record);
+    let mut findings = common::findings(&run, experiment);
+    let Some(plan) = run.plan.take() else { return findings };
+    let mut groups = common::group(&mut run, &plan, "");
+    let first = |group: &&Group<'_>| group.measure.label == WRITE;
+    findings.evidence = groups.iter().filter(first).filter_map(Group::longest).collect();
     let several = plan.targets.len() > 1;
     let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
         let mut said = String::new();
-        if let Some(run) = take(&mut groups, at, SWEEP).map(|(run, _)| run) {
+        if let Some(sweep) = take(&mut groups, at, SWEEP) {
+            let run = sweep.run;
             let positions = run.zoned.as_ref().map_or(&[][..], |zoned| &zoned.positions);
             said = verdicts::sweep(positions, run.zoned.as_ref());
             findings.figures.extend(over_position(target, positions));
-            findings.estimates.extend(places(positions).into_iter().map(|(name, p)| {
-                Named::new(&target.given, format!("read at the {name}"), "B/s", p.speed.clone())
+            findings.estimates.extend(places(positions).into_iter().map(|(scope, p)| {
+                Metric::new(&target.given, Quantity::Throughput, p.speed.clone()).of(&sweep.load).at(scope)
             }));
         }
-        if let Some(written) = written(&held, &mut groups, at, target) {
+        if let Some(written) = written(&run, &plan, &mut groups, at, target) {
             said = verdicts::written(&written);
             rows.extend(written.rows(several));
             findings.figures.push(over_bytes(&written));
@@ -79,39 +60,17 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     findings
 }
 
-/// The run of this label on this target, and whether the page cache stood between.
-fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<(Run, bool)> {
-    let group = groups.iter_mut().find(|group| group.at == at && group.measure.label == label)?;
-    let cached = group.measure.load.caching != Caching::Direct;
-    group.runs.pop().map(|run| (run, cached))
-}
-
-fn written<'a>(
-    held: &Gathered,
-    groups: &mut [Group<'_>],
-    at: usize,
-    target: &'a Target,
-) -> Option<Written<'a>> {
-    let writing = |run: Run| Writing { falls: run.adaptive.cliff_estimates(), run };
-    let (first, cached) = take(groups, at, WRITE)?;
-    let steps = held.plan.iter().flat_map(|plan| &plan.steps);
-    let pauses = steps.filter(|step| matches!(step.act, Act::Pause(_)));
-    Some(Written {
-        target,
-        first: writing(first),
-        pause: pauses.filter_map(|step| held.acts.get(&(step.id, at))).map(|result| result.seconds).next(),
-        again: take(groups, at, AGAIN).map(|(run, _)| writing(run)),
-        cached,
-    })
-}
-
 fn columns(plan: &Plan) -> Vec<Column> {
-    let mut columns = vec![column("", false)];
+    let mut columns = vec![Column::new("", false)];
     if plan.targets.len() > 1 {
-        columns.insert(0, column("target", false));
+        columns.insert(0, Column::new("target", false));
     }
-    columns.extend([column("fast part", false), column("before", false), column("after", false)]);
-    columns.extend([column("written", true), column("time", true)]);
+    columns.extend([
+        Column::new("fast part", false),
+        Column::new("before", false),
+        Column::new("after", false),
+    ]);
+    columns.extend([Column::new("written", true), Column::new("time", true)]);
     columns
 }
 
@@ -123,8 +82,10 @@ impl Written<'_> {
         rows.map(|(name, writing)| {
             let mut row = if several { vec![short(&self.target.given), name] } else { vec![name] };
             row.extend(match writing.last().filter(|_| !self.cached) {
-                Some(fall) => [decimal_bytes(fall.at.value as u64), value(&fall.before), value(&fall.after)],
-                None => ["none seen".to_owned(), "-".to_owned(), value(&writing.run.estimate)],
+                Some(fall) => {
+                    [decimal_bytes(fall.at.value as u64), fall.before.text(rate), fall.after.text(rate)]
+                }
+                None => ["none seen".to_owned(), "-".to_owned(), writing.run.estimate.text(rate)],
             });
             row.extend([decimal_bytes(writing.run.bytes), duration(writing.run.seconds)]);
             row
@@ -132,38 +93,25 @@ impl Written<'_> {
         .collect()
     }
 
-    fn estimates(&self) -> Vec<Named> {
-        let target = self.target;
-        let mut all = Vec::new();
+    fn estimates(&self) -> Vec<Metric> {
         if self.cached {
-            return all;
+            return Vec::new();
         }
-        for (n, fall) in self.first.falls.iter().enumerate() {
-            let which =
-                if n + 1 == self.first.falls.len() { String::new() } else { format!(", step {}", n + 1) };
-            all.push(Named::new(&target.given, format!("fast region{which}"), "B", fall.at.clone()));
-            all.push(Named::new(
-                &target.given,
-                format!("write throughput before{which}"),
-                "B/s",
-                fall.before.clone(),
-            ));
-            all.push(Named::new(
-                &target.given,
-                format!("write throughput after{which}"),
-                "B/s",
-                fall.after.clone(),
-            ));
+        let metric = |quantity, e: &Estimate| Metric::new(&self.target.given, quantity, e.clone());
+        let speed = |e: &Estimate| metric(Quantity::Throughput, e).of(&self.first.load);
+        let mut all = Vec::new();
+        for (n, fall) in (1..).zip(&self.first.falls) {
+            let step = (n < self.first.falls.len() as u32).then_some(n);
+            all.push(metric(Quantity::CacheSize, &fall.at).at(Scope::BeforeCliff(step)));
+            all.push(speed(&fall.before).at(Scope::BeforeCliff(step)));
+            all.push(speed(&fall.after).at(Scope::AfterCliff(step)));
         }
         if self.first.falls.is_empty() {
-            let estimate = self.first.run.estimate.clone();
-            all.push(Named {
-                bytes: Some(self.first.run.bytes),
-                ..Named::new(&target.given, "write throughput", "B/s", estimate)
-            });
+            let run = &self.first.run;
+            all.push(Metric { bytes: Some(run.bytes), ..speed(&run.estimate) });
         }
         if let Some(fall) = self.again.as_ref().and_then(Writing::last) {
-            all.push(Named::new(&target.given, "fast region after the pause", "B", fall.at.clone()));
+            all.push(metric(Quantity::CacheSize, &fall.at).at(Scope::AfterPause));
         }
         all
     }
@@ -196,7 +144,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
             None => format!("No lasting fall within {}.", decimal_bytes(first.bytes)),
         },
         n: format!("{} of {} and more", count(windows, "piece"), decimal_bytes(first.chunk)),
-        x: Axis::of("written", "B"),
+        x: Axis::of("written", Unit::Bytes),
         y: Axis::speed(),
         curves,
         marks: written.first.falls.iter().map(fell).collect(),
@@ -215,19 +163,9 @@ fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
             rate(last.speed.value)
         ),
         n: count(positions.len() as u64, "position"),
-        x: Axis::of("position", "B"),
+        x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),
         curves: vec![Curve::new("", Style::Line, points)],
         ..Figure::default()
     })
-}
-
-/// Beginning, middle and end of a disk that was swept; nothing of one that was not swept to its end.
-pub(super) fn places(positions: &[Position]) -> Vec<(&'static str, &Position)> {
-    match (positions.first(), positions.get(positions.len() / 2), positions.last()) {
-        (Some(first), Some(middle), Some(last)) if positions.len() >= 17 => {
-            vec![("beginning", first), ("middle", middle), ("end", last)]
-        }
-        _ => Vec::new(),
-    }
 }

@@ -4,6 +4,7 @@ mod findings;
 mod options;
 mod plan;
 mod verdicts;
+mod written;
 
 use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
@@ -38,6 +39,10 @@ impl Experiment for Cliff {
 
     fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
         plan::plan(ask)
+    }
+
+    fn is_evidence(&self) -> bool {
+        true
     }
 
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {

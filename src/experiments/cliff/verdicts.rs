@@ -1,6 +1,6 @@
 //! What cliff's numbers mean, in sentences.
 
-use super::findings::{Writing, Written, places};
+use super::written::{Writing, Written, places};
 use crate::{
     analyse::{CliffEstimate, Estimate, Position, Zoned},
     units::{Ended, decimal_bytes, duration, percent, rate, size},
@@ -40,8 +40,7 @@ pub(super) fn written(written: &Written<'_>) -> String {
 }
 
 fn fell(fall: &CliffEstimate) -> String {
-    let (at, low, high) = (fall.at.value, fall.at.low, fall.at.high);
-    let [at, low, high] = [at, low, high].map(|bytes| decimal_bytes(bytes as u64));
+    let at = fall.at.sentence(|bytes| decimal_bytes(bytes as u64), "");
     let (before, after) = (speed(&fall.before), speed(&fall.after));
     if fall.gradual {
         format!(
@@ -49,16 +48,13 @@ fn fell(fall: &CliffEstimate) -> String {
              certain place."
         )
     } else {
-        format!("Writes slow down after {at} (95 %: {low} to {high}): from {before} to {after}.")
+        format!("Writes slow down after {at}: from {before} to {after}.")
     }
 }
 
 /// A speed with its interval, or with why there is none.
 fn speed(e: &Estimate) -> String {
-    match e.high.is_finite() {
-        true => format!("{} ({} to {})", rate(e.value), rate(e.low), rate(e.high)),
-        false => format!("{} (too short for an interval)", rate(e.value)),
-    }
+    e.sentence(rate, " (too short for an interval)")
 }
 
 /// Nothing fell, and what that can't exclude.

@@ -3,31 +3,34 @@
 use super::{
     super::{
         Experiment,
-        loaded_run::{Gathered, Group},
-        table_cells::{ONE_RUN, column, value, within},
+        common::{self, Group, ONE_RUN},
     },
     plan::{NAIVE_READ, NAIVE_WRITE, TRUE_READ, TRUE_WRITE, WAYS, Way, is_memory},
 };
 use crate::{
     analyse::{Estimate, compare, repeat},
-    findings::{At, Axis, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
+    findings::{
+        At, Axis, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Reference, Style, Table,
+    },
     plan::Rule,
     record::Event,
     units::{Caching, Direction, rate, size},
 };
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut held = Gathered::read(record, |_| ());
-    let mut findings = held.findings(experiment);
-    let Some(plan) = held.plan.clone() else { return findings };
-    let mut groups = held.groups(&plan, "");
+    let mut run = common::read(record);
+    if let Some(plan) = run.plan.as_ref().filter(|plan| plan.targets.iter().any(|t| !is_memory(t))) {
+        // The ceiling is meant to be memory.
+        let memory = |at| plan.targets.get(at).is_some_and(is_memory);
+        run.flags.retain(|flag| !flag.conditions_of.is_some_and(memory));
+    }
+    let mut findings = common::findings(&run, experiment);
+    let Some(plan) = run.plan.take() else { return findings };
+    let mut groups = common::group(&mut run, &plan, "");
     for group in &mut groups {
         // Memory and drive differ by factors, and few runs through the page cache do, too.
         group.estimate = repeat::typical(&group.speeds()).unwrap_or_else(|| group.estimate.clone());
     }
-    // The ceiling is meant to be memory.
-    let asked = plan.targets.iter().any(|t| !is_memory(t));
-    findings.flags.retain(|flag| !(asked && flag.ends_with("this measures memory, not a drive.")));
     let ceiling: Vec<&Group<'_>> = groups.iter().filter(|g| is_memory(g.target)).collect();
     let drives = plan.targets.iter().filter(|t| !is_memory(t)).count();
     for (at, target) in plan.targets.iter().enumerate().filter(|(_, t)| !is_memory(t)) {
@@ -44,7 +47,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     }
     findings.verdicts.extend(memory(&ceiling, drives));
     findings.verdicts.extend(advice(&groups));
-    findings.estimates = groups.iter().flat_map(|g| named(g, &groups)).collect();
+    findings.estimates = groups.iter().flat_map(|g| metrics(g, &groups)).collect();
     findings
 }
 
@@ -64,13 +67,17 @@ fn truth(direction: Direction) -> &'static str {
 }
 
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
-    let columns =
-        vec![column("", false), column("speed", false), column("of the drive's", true), column("runs", true)];
+    let columns = vec![
+        Column::new("", false),
+        Column::new("speed", false),
+        Column::new("of the drive's", true),
+        Column::new("runs", true),
+    ];
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
         let times = times.map_or(String::new(), |r| times_of(r.estimate.value));
-        vec![name, value(&group.estimate), times, group.runs.len().to_string()]
+        vec![name, group.estimate.text(rate), times, group.runs.len().to_string()]
     };
     let ways = own.iter().filter_map(|g| Some(row(way(g)?.name.to_owned(), g)));
     let memory = ceiling.iter().map(|g| {
@@ -100,7 +107,7 @@ fn said(own: &[&Group<'_>]) -> Vec<String> {
     let mut said = Vec::new();
     for (verb, naively, naive, real, how, direct) in pairs {
         let Some(real) = of(own, real) else { continue };
-        let true_speed = within(&real.estimate, rate, ONE_RUN);
+        let true_speed = real.estimate.sentence(rate, ONE_RUN);
         let mut text = match of(own, naive) {
             Some(naive) => {
                 let claim = rate(naive.estimate.value);
@@ -110,7 +117,7 @@ fn said(own: &[&Group<'_>]) -> Vec<String> {
             None => format!("{verb}: the drive does {true_speed} {how}."),
         };
         match of(own, direct) {
-            Some(direct) => text += &format!(" Direct: {}.", within(&direct.estimate, rate, ONE_RUN)),
+            Some(direct) => text += &format!(" Direct: {}.", direct.estimate.sentence(rate, ONE_RUN)),
             None => text += " Direct was not measured.",
         }
         said.push(text);
@@ -122,12 +129,11 @@ fn said(own: &[&Group<'_>]) -> Vec<String> {
 fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
-    let bounded = e.high.is_finite() && e.low > 0.0;
-    match (bounded, ratio.different) {
+    match (e.is_bounded(), ratio.different) {
         (true, true) if e.value > 1.0 => {
-            format!("{} too much (95 %: {:.1} to {:.1})", times_of(e.value), e.low, e.high)
+            format!("{} too much ({})", times_of(e.value), e.ends(|x| format!("{x:.1}")))
         }
-        (true, true) => format!("{:.2} of it (95 %: {:.2} to {:.2})", e.value, e.low, e.high),
+        (true, true) => format!("{:.2} of it ({})", e.value, e.ends(|x| format!("{x:.2}"))),
         (true, false) => format!("no real difference in so few runs, {} at a guess", times_of(e.value)),
         (false, _) => format!("{}, by runs too few or too unlike for an interval", times_of(e.value)),
     }
@@ -188,16 +194,15 @@ fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
     }
 }
 
-fn named(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Named> {
-    let name =
-        |name: String, unit: &str, estimate: Estimate| Named::new(&group.target.given, name, unit, estimate);
+fn metrics(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Metric> {
+    let metric = |quantity, estimate| Metric::new(&group.target.given, quantity, estimate).of(&group.load);
     let label = &group.measure.label;
-    let mut named = vec![name(format!("{label} throughput"), "B/s", group.estimate.clone())];
+    let mut metrics = vec![metric(Quantity::Throughput, group.estimate.clone())];
     let real =
         all.iter().find(|g| g.at == group.at && g.measure.label == truth(group.measure.load.direction));
     if [NAIVE_WRITE, NAIVE_READ].contains(&label.as_str()) {
         let ratio = real.and_then(|real| compare::ratio(&group.estimate, &real.estimate));
-        named.extend(ratio.map(|r| name(format!("{label} as a multiple of the drive's"), "", r.estimate)));
+        metrics.extend(ratio.map(|r| metric(Quantity::RelativeSpeed(Reference::Drive), r.estimate)));
     }
-    named
+    metrics
 }

@@ -1,9 +1,10 @@
 //! Speed over size, and what it is made of: so much a transfer, so much a byte.
 
-use super::super::loaded_run::Group;
+use super::super::common::Group;
 use crate::{
     analyse::{CostFit, CostSample, Estimate, WriteUnit, repeat, write_unit},
-    units::{Caching, Direction, Ended},
+    findings::LoadKey,
+    units::{Caching, Direction},
 };
 
 /// Sizes within this share of the best speed are as good.
@@ -17,8 +18,8 @@ const UNKNOWN: f64 = 0.03;
 pub(super) struct Curve {
     /// Position of the target in the plan.
     pub at: usize,
-    /// Such as `write direct`.
-    pub label: String,
+    /// The load in all its sizes.
+    pub load: LoadKey,
     pub direction: Direction,
     pub caching: Caching,
     /// In order of size.
@@ -54,20 +55,17 @@ pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for group in groups {
         let load = &group.measure.load;
-        let direct = group.measure.label.ends_with("direct");
-        if direct != (load.caching == Caching::Direct) {
+        if !group.as_planned {
             continue;
         }
-        let whole =
-            |r: &&super::super::load_summary::Run| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
-        let speeds: Vec<f64> = group.runs.iter().filter(whole).map(|r| r.estimate.value).collect();
+        let speeds = group.speeds();
         let Some(speed) = repeat::median(&speeds) else { continue };
         let point = Point { block: load.block, speed, runs: speeds.len() };
-        match curves.iter_mut().find(|c| c.at == group.at && c.label == group.measure.label) {
+        match curves.iter_mut().find(|c| c.at == group.at && c.load.name == group.load.name) {
             Some(curve) => curve.points.push(point),
             None => curves.push(Curve {
                 at: group.at,
-                label: group.measure.label.clone(),
+                load: LoadKey { block: None, ..group.load.clone() },
                 direction: load.direction,
                 caching: load.caching,
                 points: vec![point],

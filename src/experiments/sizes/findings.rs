@@ -1,17 +1,14 @@
 //! How sizes reads its record.
 
 use super::{
-    super::{
-        Experiment,
-        loaded_run::Gathered,
-        table_cells::{column, within},
-        target_checks::FILL,
-    },
+    super::{Experiment, common, target_checks::FILL},
     curve::{Curve, Point, curves},
 };
 use crate::{
-    analyse::Estimate,
-    findings::{At, Axis, Curve as Drawn, Figure, Findings, Mark, Named, Point as Dot, Style, Table},
+    findings::{
+        At, Axis, Column, Curve as Drawn, Figure, Findings, LoadKey, Mark, Metric, Point as Dot, Quantity,
+        Scope, Style, Table, Unit,
+    },
     plan::Plan,
     record::Event,
     units::{Caching, Direction, MIB, duration, percent, rate, size},
@@ -20,16 +17,13 @@ use crate::{
 /// The sum of cost and bytes is not all there is to a size that is off by more than this share.
 const OFF: f64 = 0.25;
 
-/// An interval that reaches no further than this share to either side is written as if it were even.
-const EVEN: f64 = 0.1;
-
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut held = Gathered::read(record, |_| ());
-    let mut findings = held.findings(experiment);
-    let Some(plan) = held.plan.clone() else { return findings };
+    let mut run = common::read(record);
+    let mut findings = common::findings(&run, experiment);
+    let Some(plan) = run.plan.take() else { return findings };
     // One command of fio for each size would bury everything else.
     findings.reproduce.truncate(1);
-    let groups = held.groups(&plan, FILL);
+    let groups = common::group(&mut run, &plan, FILL);
     let curves = curves(&groups);
     for at in 0..plan.targets.len() {
         for direction in [Direction::Write, Direction::Read] {
@@ -47,7 +41,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         let name = |text: String| if plan.targets.len() > 1 { format!("{given}: {text}") } else { text };
         findings.verdicts.extend(said.into_iter().map(name));
     }
-    findings.estimates = curves.iter().flat_map(|c| named(&plan.targets[c.at].given, c)).collect();
+    findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
     findings
 }
 
@@ -67,26 +61,15 @@ fn way(curve: &Curve) -> &'static str {
     }
 }
 
-/// A speed with its interval; few repetitions have one that is far from even.
-fn cell(speed: &Estimate) -> String {
-    let (down, up) = (1.0 - speed.low / speed.value, speed.high / speed.value - 1.0);
-    let value = rate(speed.value);
-    match down.max(up) {
-        side if !side.is_finite() => value,
-        side if side < EVEN => format!("{value} ±{}", percent(side)),
-        _ => format!("{value} -{:.0} % +{:.0} %", down * 100.0, up * 100.0),
-    }
-}
-
 fn table(title: &str, curves: &[&Curve]) -> Table {
-    let mut columns = vec![column("size", true)];
-    columns.extend(curves.iter().flat_map(|c| [column(way(c), false), column("of best", true)]));
+    let mut columns = vec![Column::new("size", true)];
+    columns.extend(curves.iter().flat_map(|c| [Column::new(way(c), false), Column::new("of best", true)]));
     let mut sizes: Vec<u64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.block)).collect();
     sizes.sort_unstable();
     sizes.dedup();
     let row = |block: u64| {
         let cells = curves.iter().flat_map(|c| match c.points.iter().find(|p| p.block == block) {
-            Some(p) => [cell(&p.speed), percent(c.share(p))],
+            Some(p) => [p.speed.text(rate), percent(c.share(p))],
             None => ["-".to_owned(), String::new()],
         });
         [size(block)].into_iter().chain(cells).collect()
@@ -96,7 +79,9 @@ fn table(title: &str, curves: &[&Curve]) -> Table {
 
 fn said(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
     let mut said: Vec<String> = curves.iter().filter_map(|c| one(c)).collect();
-    if let Some(direct) = curves.iter().find(|c| c.label == "write direct") {
+    if let Some(direct) =
+        curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct))
+    {
         said.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
     }
     let enough = curves.iter().filter_map(|c| c.enough()).map(|p| p.block).max();
@@ -116,7 +101,7 @@ fn one(curve: &Curve) -> Option<String> {
         (_, Caching::Direct) => "Direct writes",
         _ => "Writes with fsync",
     };
-    let speed = within(&best.speed, rate, "");
+    let speed = best.speed.sentence(rate, "");
     let mut said = if best.block == enough.block {
         let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
         let more = if last { ", and --largest shows whether a larger one does better" } else { "" };
@@ -135,9 +120,9 @@ fn one(curve: &Curve) -> Option<String> {
     said += &match (curve.cost(), curve.rate(), curve.knee()) {
         (Some(cost), Some(bytes), Some(knee)) => format!(
             " A transfer costs {} whatever its size, and bytes pass at {}: up to {} most of the time is the transfer's own.",
-            within(&cost, duration, ""),
-            within(&bytes, rate, ""),
-            within(&knee, |bytes| size(bytes.round() as u64), ""),
+            cost.sentence(duration, ""),
+            bytes.sentence(rate, ""),
+            knee.sentence(|bytes| size(bytes.round() as u64), ""),
         ),
         (Some(_), _, _) => " What a transfer costs whatever its size doesn't show.".to_owned(),
         (None, ..) => " Too few sizes were measured to tell what a transfer costs.".to_owned(),
@@ -197,7 +182,7 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
         title: format!("speed over transfer size, {title}"),
         text: enough.collect::<Vec<_>>().join(" "),
         n: format!("n = {} repetitions a point", runs.min().unwrap_or(0)),
-        x: Axis::of("transfer size", "B").log(),
+        x: Axis::of("transfer size", Unit::Bytes).log(),
         y: Axis::speed(),
         curves: curves.iter().map(drawn).collect(),
         marks: curves.iter().filter_map(mark).collect(),
@@ -205,17 +190,18 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     }
 }
 
-fn named(target: &str, curve: &Curve) -> Vec<Named> {
-    let name = |what: String, unit: &str, estimate: Estimate| {
-        Named::new(target, format!("{} {what}", curve.label), unit, estimate)
+fn metrics(target: &str, curve: &Curve) -> Vec<Metric> {
+    let of_size = |p: &Point| {
+        let load = LoadKey { block: Some(p.block), ..curve.load.clone() };
+        Metric::new(target, Quantity::Throughput, p.speed.clone()).of(&load).at(Scope::Block(p.block))
     };
-    let mut all: Vec<Named> = curve
-        .points
-        .iter()
-        .map(|p| name(format!("throughput, {}", size(p.block)), "B/s", p.speed.clone()))
-        .collect();
-    all.extend(curve.cost().map(|e| name("cost of a transfer".to_owned(), "s", e)));
-    all.extend(curve.rate().map(|e| name("rate of bytes".to_owned(), "B/s", e)));
-    all.extend(curve.knee().map(|e| name("knee".to_owned(), "B", e)));
-    all
+    let of_all = [
+        (Quantity::CostPerTransfer, curve.cost()),
+        (Quantity::ByteRate, curve.rate()),
+        (Quantity::Knee, curve.knee()),
+    ];
+    let of_all = of_all
+        .into_iter()
+        .filter_map(|(quantity, e)| Some(Metric::new(target, quantity, e?).of(&curve.load)));
+    curve.points.iter().map(of_size).chain(of_all).collect()
 }

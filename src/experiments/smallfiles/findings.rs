@@ -1,19 +1,15 @@
 //! How smallfiles reads its record.
 
 use super::{
-    super::{
-        Experiment,
-        loaded_run::Gathered,
-        table_cells::{column, within},
-    },
+    super::{Experiment, common},
     cost_model::{Costs, Prediction, Set},
 };
 use crate::{
     analyse::Estimate,
-    findings::{Axis, Curve, Figure, Findings, Named, Point, Style, Table},
+    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit},
     plan::{FileSet, FileWork, Plan},
-    record::Event,
-    units::{count, decimal_bytes, duration, percent, rate, size},
+    record::{Event, Run},
+    units::{Direction, count, decimal_bytes, duration, percent, rate, size},
 };
 
 /// What is predicted where nobody asks for something: the example of those who wonder.
@@ -22,16 +18,16 @@ const EXAMPLE: FileSet = FileSet { files: 20_000, size: 1_000_000 };
 const OFF: f64 = 0.25;
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut held = Gathered::read(record, |_| ());
-    let mut findings = held.findings(experiment);
-    let Some(plan) = held.plan.take() else { return findings };
+    let run = Run::of(record);
+    let mut findings = common::findings(&run, experiment);
+    let Some(plan) = &run.plan else { return findings };
     let asked = plan.files().find_map(|(_, files)| match files.work {
         FileWork::Write { predict, .. } => predict,
         _ => None,
     });
     let set = asked.unwrap_or(EXAMPLE);
     for (at, target) in plan.targets.iter().enumerate() {
-        let both = [true, false].map(|write| Costs::of(&plan, &held.acts, at, write));
+        let both = [true, false].map(|write| Costs::of(plan, &run.acts, at, write));
         if both.iter().all(|c| c.sets.is_empty()) {
             continue;
         }
@@ -44,7 +40,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         said.extend(advice(&both));
         let named = |text: String| if several { format!("{}: {text}", target.given) } else { text };
         findings.verdicts.extend(said.into_iter().map(named));
-        findings.estimates.extend(both.iter().flat_map(|c| estimates(&plan, c, set)));
+        findings.estimates.extend(both.iter().flat_map(|c| metrics(plan, c, set)));
     }
     if !findings.tables.is_empty() {
         findings.verdicts.push(
@@ -60,22 +56,24 @@ fn verb(costs: &Costs) -> &'static str {
     if costs.write { "write" } else { "read" }
 }
 
-/// A value with its interval, in a cell.
-fn cell(e: Option<Estimate>, write: impl Fn(f64) -> String) -> String {
-    let Some(e) = e else { return "-".to_owned() };
-    // Intervals over logarithms reach further up than down: the wider side is shown.
-    let side = e.high / e.value - 1.0;
-    if side.is_finite() { format!("{} ±{}", write(e.value), percent(side)) } else { write(e.value) }
+/// A value with its interval, in a cell. Where the interval is wide a value in it says little, and the line is long
+/// enough.
+fn cell(e: Option<Estimate>) -> String {
+    match e {
+        None => "-".to_owned(),
+        Some(e) if e.high.is_finite() && e.half_width() > 0.2 => e.range(duration),
+        Some(e) => e.text(duration),
+    }
 }
 
 fn table(title: &str, both: &[Costs; 2]) -> Table {
     let columns = vec![
-        column("files", true),
-        column("of", true),
-        column("write", false),
-        column("speed", true),
-        column("read, cold", false),
-        column("speed", true),
+        Column::new("files", true),
+        Column::new("of", true),
+        Column::new("write", false),
+        Column::new("speed", true),
+        Column::new("read, cold", false),
+        Column::new("speed", true),
     ];
     let mut sets: Vec<FileSet> = both.iter().flat_map(|c| c.sets.iter().map(|s| s.set)).collect();
     sets.sort_by_key(|s| (s.size, s.files));
@@ -84,7 +82,7 @@ fn table(title: &str, both: &[Costs; 2]) -> Table {
         let cells = both.iter().flat_map(|c| {
             let own = c.sets.iter().find(|s| s.set == set);
             let speed = own.and_then(|s| s.speed()).map_or("-".to_owned(), |e| rate(e.value));
-            [cell(own.and_then(|s| s.seconds()), duration), speed]
+            [cell(own.and_then(|s| s.seconds())), speed]
         });
         [set.files.to_string(), size(set.size)].into_iter().chain(cells).collect()
     };
@@ -100,7 +98,7 @@ fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
         "{verb} {} of {}: {}. As one file of {}: {}, so being many costs {more}.",
         count(set.files, "file"),
         decimal_bytes(set.size),
-        within(&many, duration, ""),
+        many.sentence(duration, ""),
         decimal_bytes(set.bytes()),
         duration(one.value),
     ))
@@ -130,21 +128,21 @@ fn one(costs: &Costs) -> String {
         );
     };
     let sync = match costs.sync().filter(|sync| sync.value > 0.0) {
-        Some(e) if e.low > 0.0 => format!("; the sync at the end takes {}", within(&e, duration, "")),
+        Some(e) if e.low > 0.0 => format!("; the sync at the end takes {}", e.sentence(duration, "")),
         Some(e) => format!("; the sync at the end takes at most {}", duration(e.high)),
         None => String::new(),
     };
     let mut said = if file.low > 0.0 {
         format!(
             "{verb}: a file costs {}, bytes pass at {}{sync}.",
-            within(&file, duration, ""),
-            within(&rate_of, rate, "")
+            file.sentence(duration, ""),
+            rate_of.sentence(rate, "")
         )
     } else {
         format!(
             "{verb}: what a file costs doesn't show, at most {}; bytes pass at {}{sync}.",
             duration(file.high),
-            within(&rate_of, rate, "")
+            rate_of.sentence(rate, "")
         )
     };
     let off = costs.sets.iter().filter_map(|s| {
@@ -184,22 +182,25 @@ fn figure(given: &str, both: &[Costs; 2]) -> Figure {
         title: format!("speed over the size of files, {given}"),
         text,
         n: format!("n = {runs} runs a set"),
-        x: Axis::of("size of a file", "B").log(),
+        x: Axis::of("size of a file", Unit::Bytes).log(),
         y: Axis::speed().log(),
         curves: both.iter().flat_map(|c| [measured(c), fitted(c)]).filter(|c| !c.points.is_empty()).collect(),
         ..Figure::default()
     }
 }
 
-fn estimates(plan: &Plan, costs: &Costs, set: FileSet) -> Vec<Named> {
-    let verb = verb(costs);
+fn metrics(plan: &Plan, costs: &Costs, set: FileSet) -> Vec<Metric> {
     let target = &plan.targets[costs.at].given;
-    let name = |what: String, unit: &str, e: Estimate| Named::new(target, format!("{verb} {what}"), unit, e);
-    let taken = |s: &Set| Some(name(s.set.describe(), "s", s.seconds()?));
-    let mut all: Vec<Named> = costs.sets.iter().filter_map(taken).collect();
-    all.extend(costs.file().map(|e| name("cost of a file".to_owned(), "s", e)));
-    all.extend(costs.rate().map(|e| name("rate of bytes".to_owned(), "B/s", e)));
-    all.extend(costs.sync().map(|e| name("cost of the sync".to_owned(), "s", e)));
-    all.extend(costs.predict(set).map(|p| name(format!("{}, predicted", set.describe()), "s", p.seconds)));
-    all
+    let direction = if costs.write { Direction::Write } else { Direction::Read };
+    let metric = |quantity, e: Option<Estimate>| Some(Metric::new(target, quantity, e?));
+    let time = |set: FileSet| Quantity::FilesTime { direction, files: set.files, size: set.size };
+    let predicted = metric(time(set), costs.predict(set).map(|p| p.seconds)).map(|m| m.at(Scope::Predicted));
+    let each = costs.sets.iter().map(|s| metric(time(s.set), s.seconds()));
+    let others = [
+        metric(Quantity::CostPerFile(direction), costs.file()),
+        metric(Quantity::FilesByteRate(direction), costs.rate()),
+        metric(Quantity::SyncCost, costs.sync()),
+        predicted,
+    ];
+    each.chain(others).flatten().collect()
 }

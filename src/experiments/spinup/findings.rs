@@ -1,72 +1,29 @@
 //! How spinup reads its record.
 
 use super::{
-    super::{
-        Experiment,
-        load_summary::Run,
-        loaded_run::{Gathered, Group},
-        table_cells::{column, short},
-    },
+    super::{Experiment, common},
     plan::{COLD_COPY, COPY, FIRST, SPINNING},
     verdicts,
+    woken::{Woken, woken},
 };
 use crate::{
-    analyse::{Estimate, repeat},
-    findings::{Axis, Curve, Figure, Findings, Named, Point, Style, Table},
-    record::{Event, StandbyResult},
-    target::Target,
-    units::{Ended, count, duration},
+    analyse::repeat,
+    findings::{
+        Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit, short,
+    },
+    record::Event,
+    units::{count, duration},
 };
 
-/// A read that takes so many times as long as while spinning woke the disk...
-const TIMES: f64 = 10.0;
-/// ...if it took so long at all, s: heads that were parked take less.
-const LEAST_SECONDS: f64 = 0.3;
-
-/// What was seen of one disk.
-pub(super) struct Woken<'a> {
-    pub target: &'a Target,
-    /// Each first read with the typical one while spinning, s.
-    pub reads: Vec<(f64, f64)>,
-    /// Copies while spinning, s.
-    pub copies: Vec<f64>,
-    /// Copies from standby, s.
-    pub cold: Vec<f64>,
-    /// How it was brought to sleep, each time, and how long that took, s.
-    pub naps: Vec<(StandbyResult, f64)>,
-}
-
-impl Woken<'_> {
-    /// What each waking cost, s, where there was one.
-    pub fn wakings(&self) -> Vec<f64> {
-        let woke = |(first, spinning): &&(f64, f64)| *first > (TIMES * spinning).max(LEAST_SECONDS);
-        self.reads.iter().filter(woke).map(|(first, spinning)| first - spinning).collect()
-    }
-
-    /// By the first reads.
-    pub fn direct(&self) -> Option<Estimate> {
-        repeat::middle(&self.wakings())
-    }
-
-    /// By the copies; nothing where no read showed that the disk slept.
-    pub fn by_copies(&self) -> Option<Estimate> {
-        repeat::difference(&self.cold, &self.copies).filter(|_| !self.wakings().is_empty())
-    }
-
-    fn spinning(&self) -> Option<Estimate> {
-        repeat::middle(&self.reads.iter().map(|(_, spinning)| *spinning).collect::<Vec<_>>())
-    }
-}
-
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut held = Gathered::read(record, |_| ());
-    let mut findings = held.findings(experiment);
-    let Some(plan) = held.plan.clone() else { return findings };
-    let groups = held.groups(&plan, "");
+    let mut run = common::read(record);
+    let mut findings = common::findings(&run, experiment);
+    let Some(plan) = run.plan.take() else { return findings };
+    let groups = common::group(&mut run, &plan, "");
     let several = plan.targets.len() > 1;
     let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
-        let woken = woken(&held, &groups, at, target);
+        let woken = woken(&run.acts, &groups, at, target);
         if woken.reads.is_empty() {
             continue;
         }
@@ -77,37 +34,15 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         findings.figures.extend(woken.figure());
     }
     if !rows.is_empty() {
-        let mut columns = vec![column("", false), column("median", true), column("least", true)];
-        columns.extend([column("most", true), column("runs", true)]);
+        let mut columns =
+            vec![Column::new("", false), Column::new("median", true), Column::new("least", true)];
+        columns.extend([Column::new("most", true), Column::new("runs", true)]);
         if several {
-            columns.insert(0, column("target", false));
+            columns.insert(0, Column::new("target", false));
         }
         findings.tables = vec![Table { title: String::new(), columns, rows }];
     }
     findings
-}
-
-fn woken<'a>(held: &Gathered, groups: &[Group<'_>], at: usize, target: &'a Target) -> Woken<'a> {
-    let whole = |run: &&Run| run.ended == Some(Ended::Finished);
-    let runs = |label: &str| -> Vec<&Run> {
-        let group = groups.iter().find(|group| group.at == at && group.measure.label == label);
-        group.map(|group| group.runs.iter().filter(whole).collect()).unwrap_or_default()
-    };
-    let seconds = |label: &str| runs(label).iter().map(|run| run.seconds).collect::<Vec<_>>();
-    let typical = |run: &Run| Some(run.tail.histogram().quantile(0.5)? as f64 / 1e9);
-    let spinning = runs(SPINNING);
-    let pair = |first: &&Run| {
-        let same = spinning.iter().find(|run| run.repetition == first.repetition)?;
-        Some((first.seconds, typical(same)?))
-    };
-    let naps = held.acts.iter().filter(|((_, of), _)| *of == at);
-    Woken {
-        target,
-        reads: runs(FIRST).iter().filter_map(pair).collect(),
-        copies: seconds(COPY),
-        cold: seconds(COLD_COPY),
-        naps: naps.filter_map(|(_, result)| Some((result.slept.clone()?, result.seconds))).collect(),
-    }
 }
 
 impl Woken<'_> {
@@ -132,15 +67,16 @@ impl Woken<'_> {
         kinds.into_iter().filter_map(row).collect()
     }
 
-    fn estimates(&self) -> Vec<Named> {
+    fn estimates(&self) -> Vec<Metric> {
         let all = [
-            ("spin-up time", self.direct()),
-            ("spin-up time by copies", self.by_copies()),
-            ("read while spinning", self.spinning()),
+            (Quantity::WakeTime, Scope::Whole, self.direct()),
+            (Quantity::WakeTime, Scope::ByCopies, self.by_copies()),
+            (Quantity::ReadTime, Scope::Spinning, self.spinning()),
         ];
-        all.into_iter()
-            .filter_map(|(name, estimate)| Some(Named::new(&self.target.given, name, "s", estimate?)))
-            .collect()
+        let metric = |(quantity, scope, estimate): (_, _, Option<_>)| {
+            Some(Metric::new(&self.target.given, quantity, estimate?).at(scope))
+        };
+        all.into_iter().filter_map(metric).collect()
     }
 
     fn figure(&self) -> Option<Figure> {
@@ -155,7 +91,7 @@ impl Woken<'_> {
             text: verdicts::both(self),
             n: count(wakings.len() as u64, "waking"),
             x: Axis::named("method", names),
-            y: Axis::of("spin-up time", "s"),
+            y: Axis::of("spin-up time", Unit::Seconds),
             curves: vec![
                 Curve::new("each waking", Style::Dots, single),
                 Curve::new("estimate", Style::Dots, both),

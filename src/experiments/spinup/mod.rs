@@ -4,6 +4,7 @@ mod findings;
 mod options;
 mod plan;
 mod verdicts;
+mod woken;
 
 use super::{Ask, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
@@ -36,6 +37,10 @@ impl Experiment for Spinup {
 
     fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
         plan::plan(ask)
+    }
+
+    fn is_evidence(&self) -> bool {
+        true
     }
 
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {

@@ -1,9 +1,6 @@
 //! What spinup's numbers mean, in sentences.
 
-use super::{
-    super::table_cells::{ONE_RUN, within},
-    findings::Woken,
-};
+use super::{super::common::ONE_RUN, woken::Woken};
 use crate::units::{MIB, Power, count, decimal_bytes, duration};
 
 pub(super) fn woken(woken: &Woken<'_>) -> String {
@@ -39,12 +36,12 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
 pub(super) fn both(woken: &Woken<'_>) -> String {
     let Some(direct) = woken.direct() else { return "It was not seen to sleep.".to_owned() };
     let direct =
-        format!("It takes {} to wake, by the first read after standby.", within(&direct, seconds, ONE_RUN));
+        format!("It takes {} to wake, by the first read after standby.", direct.sentence(seconds, ONE_RUN));
     match woken.by_copies() {
         Some(copies) => format!(
             "{direct} By the difference of copies it would be {}: wider, as what one copy differs from the next comes in, \
              and twice.",
-            within(&copies, seconds, ONE_RUN)
+            copies.sentence(seconds, ONE_RUN)
         ),
         None => direct,
     }

@@ -11,7 +11,8 @@ use crate::{
         ceiling_fit::{self, fit_ceilings},
         compare, repeat,
     },
-    units::{capital, duration, percent, rate},
+    findings::Limiter,
+    units::{Percentile, capital, duration, percent, rate},
 };
 
 /// What was found of one load.
@@ -31,7 +32,7 @@ pub(super) struct Answer<'a> {
 
 /// Something that limits.
 pub(super) struct Limit {
-    pub what: What,
+    pub what: Limiter,
     /// What it is called: `hub 1`, `drives`, `processor`, `something shared`.
     pub name: String,
     /// The targets that it holds back, as positions in the plan.
@@ -41,17 +42,6 @@ pub(super) struct Limit {
     pub confidence: Confidence,
     /// Why this and nothing else; whole sentences.
     pub because: Vec<String>,
-}
-
-/// What kinds of limits there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
-    Drives,
-    /// A drive on which several targets are.
-    Drive,
-    Bus,
-    Processor,
-    Unseen,
 }
 
 /// How sure a limit is.
@@ -135,18 +125,17 @@ fn added(all: &[Estimate]) -> Estimate {
 }
 
 impl Answer<'_> {
-    /// What the processors have to do with it; a whole sentence.
+    /// What the processors have to do with it, and a whole sentence that says so.
     fn processors(&self) -> (Option<Level>, String) {
-        match self.strain.as_ref().map(Strain::level) {
-            None => (None, "What the processors did is not in the record.".to_owned()),
-            Some((Level::Idle, sign)) => {
-                (Some(Level::Idle), format!("The processor had time to spare: {sign}."))
-            }
-            Some((Level::Busy, sign)) => {
-                (Some(Level::Busy), format!("The processor may have had a part in it: {sign}."))
-            }
-            Some((level, sign)) => (Some(level), format!("{}.", capital(&sign))),
-        }
+        let Some((level, sign)) = self.strain.as_ref().map(Strain::level) else {
+            return (None, "What the processors did is not in the record.".to_owned());
+        };
+        let said = match level {
+            Level::Idle => format!("The processor had time to spare: {sign}."),
+            Level::Busy => format!("The processor may have had a part in it: {sign}."),
+            Level::Limit => format!("{}.", capital(&sign)),
+        };
+        (Some(level), said)
     }
 
     /// Which ceiling it is that was found.
@@ -181,9 +170,9 @@ impl Answer<'_> {
         if shared.name.is_empty() || impossible {
             at_most(Confidence::Moderate, true);
             at_most(Confidence::Low, impossible);
-            because.push(self.excluded(shared, &sign, level));
+            because.push(self.excluded(shared));
             return Limit {
-                what: What::Unseen,
+                what: Limiter::Unknown,
                 name: "something shared".to_owned(),
                 members: shared.members.clone(),
                 ceiling: found.ceiling.clone(),
@@ -212,7 +201,7 @@ impl Answer<'_> {
             because.push(format!("{fits} {usable} {passes} ({}).", ceiling.source));
         }
         Limit {
-            what: if shared.drive { What::Drive } else { What::Bus },
+            what: if shared.drive { Limiter::Drive } else { Limiter::Bus },
             name: shared.name.clone(),
             members: shared.members.clone(),
             ceiling: found.ceiling.clone(),
@@ -229,7 +218,7 @@ impl Answer<'_> {
 
     fn processor(&self, ceiling: Estimate, confidence: Confidence, sign: &str) -> Limit {
         Limit {
-            what: What::Processor,
+            what: Limiter::Processor,
             name: "processor".to_owned(),
             members: self.group.members.clone(),
             ceiling,
@@ -259,7 +248,7 @@ impl Answer<'_> {
             sign
         };
         Limit {
-            what: What::Drives,
+            what: Limiter::Drives,
             name: "drives".to_owned(),
             members: self.group.members.clone(),
             ceiling: self.sum.clone(),
@@ -273,7 +262,7 @@ impl Answer<'_> {
         let sum = repeat::mean(&all.sums(&members));
         let confidence = self.limits.iter().map(|l| l.confidence).min().unwrap_or(Confidence::Low);
         Limit {
-            what: What::Drives,
+            what: Limiter::Drives,
             name: "drives".to_owned(),
             members,
             ceiling: sum.unwrap_or_else(|| self.sum.clone()),
@@ -287,7 +276,7 @@ impl Answer<'_> {
         let all = self.group.at_once()?;
         let median = |set: &Set, member: usize| {
             let at = set.trial.members.iter().position(|m| *m == member)?;
-            Some(set.latency[at].quantile(0.5)? as f64 / 1e9)
+            Some(set.latency[at].quantile(Percentile::P50.share())? as f64 / 1e9)
         };
         let each = members.iter().filter_map(|&m| Some((median(self.group.alone(m)?, m)?, median(all, m)?)));
         let (alone, at_once) = each.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
@@ -298,18 +287,15 @@ impl Answer<'_> {
     }
 
     /// What was excluded where the limit can't be seen.
-    fn excluded(&self, shared: &Shared, sign: &str, level: Option<Level>) -> String {
+    fn excluded(&self, shared: &Shared) -> String {
         let mut not = vec!["not the drives, which reach more alone".to_owned()];
         if shared.name.is_empty() {
             not.push("not one bus, as the inventory knows none that all of them are on".to_owned());
         } else {
             not.push(format!("not {}, which by its signal carries less than what passed", shared.name));
         }
-        if level == Some(Level::Idle) {
-            not.push(format!(
-                "not the processor ({})",
-                sign.rsplit(": ").next().unwrap_or(sign).trim_end_matches('.')
-            ));
+        if let Some((Level::Idle, sign)) = self.strain.as_ref().map(Strain::level) {
+            not.push(format!("not the processor ({sign})"));
         }
         format!("Excluded: {}.", not.join("; "))
     }

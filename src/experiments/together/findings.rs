@@ -1,35 +1,33 @@
 //! How together reads its record.
 
 use super::{
-    super::{
-        Experiment,
-        loaded_run::Gathered,
-        table_cells::{column, short, value},
-    },
-    bottleneck::{Answer, What, answer},
+    super::{Experiment, common},
+    bottleneck::{Answer, answer},
     headroom,
-    samples::{Group, Seen},
+    samples::{Group, Times, groups},
     sentences,
     shared_links::{Shared, shared},
 };
 use crate::{
     analyse::{Estimate, compare, repeat},
-    findings::{At, Axis, Curve, Figure, Findings, Mark, Named, Point, Style, Table},
+    findings::{
+        At, Axis, Column, Curve, Figure, Findings, Limiter, Mark, Metric, Point, Quantity, Scope, Style,
+        Table, short,
+    },
     inventory::Inventory,
     plan::Plan,
-    record::Event,
+    record::{Event, Run},
     target::Target,
     units::{capital, count, percent, rate},
 };
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut seen = Seen::default();
-    let held = Gathered::read(record, |event| seen.take(event));
-    let mut findings = held.findings(experiment);
-    let Some(plan) = held.plan.clone() else { return findings };
+    let run = Run::read(record, |_, _, _| Times::default());
+    let mut findings = common::findings(&run, experiment);
+    let Some(plan) = run.plan.clone() else { return findings };
     let none = Inventory::default();
-    let inventory = held.start.as_ref().map_or(&none, |start| &start.inventory);
-    let groups = seen.groups(&plan, &held.measured);
+    let inventory = run.start.as_ref().map_or(&none, |start| &start.inventory);
+    let groups = groups(&run, &plan);
     let answers: Vec<Answer<'_>> = groups
         .iter()
         .filter_map(|group| answer(group, &shared(inventory, &plan.targets, &group.members)))
@@ -41,10 +39,10 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     findings.tables.extend(groups.iter().filter_map(|group| between(group, &plan)));
     findings.figures = answers.iter().map(|a| figure(a, &plan, &shared)).collect();
     findings.verdicts = answers.iter().flat_map(|a| sentences::verdict(a, &plan.targets)).collect();
-    for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.name == g.name)) {
+    for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         findings.verdicts.push(format!(
             "{}: not all of what an answer needs was measured: each target alone, and all at once.",
-            capital(&group.name)
+            capital(&group.load.name)
         ));
     }
     findings.verdicts.extend(headroom::buses(&answers, &shared));
@@ -56,18 +54,23 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
             .flags
             .push(format!("{lost} could not be used: a load failed, was stopped, or hardly met the others."));
     }
-    findings.estimates = answers.iter().flat_map(|a| named(a, &plan.targets)).collect();
+    findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
+    findings.evidence = groups.iter().flat_map(|group| longest(group, &plan.targets)).collect();
     findings
 }
 
 /// Alone, at once, and what is left of it.
 fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
-    let name = &a.group.name;
-    let columns =
-        vec![column(name, false), column("alone", false), column("at once", false), column("share", false)];
+    let name = &a.group.load.name;
+    let columns = vec![
+        Column::new(name, false),
+        Column::new("alone", false),
+        Column::new("at once", false),
+        Column::new("share", false),
+    ];
     let row = |name: String, alone: &Estimate, at_once: &Estimate| {
         let share = compare::ratio(at_once, alone).map_or("-".to_owned(), |r| share(&r.estimate));
-        vec![name, value(alone), value(at_once), share]
+        vec![name, alone.text(rate), at_once.text(rate), share]
     };
     let members = a.group.members.iter().zip(a.alone.iter().zip(&a.at_once));
     let mut rows: Vec<Vec<String>> =
@@ -78,13 +81,11 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 
 /// A share with its interval, where it has one.
 fn share(e: &Estimate) -> String {
-    let whole = |share: f64| percent(share).trim_end_matches(" %").to_owned();
-    if e.high.is_finite() {
+    match (e.high.is_finite(), e.half_width() > 0.2) {
+        (false, _) => percent(e.value),
         // Where the interval is wide a value in it says little, and the line is long enough.
-        let range = format!("{}–{}", whole(e.low), percent(e.high));
-        if e.half_width() > 0.2 { range } else { format!("{} ({range})", percent(e.value)) }
-    } else {
-        percent(e.value)
+        (true, true) => e.range(percent),
+        (true, false) => format!("{} ({})", percent(e.value), e.range(percent)),
     }
 }
 
@@ -105,27 +106,27 @@ fn between(group: &Group, plan: &Plan) -> Option<Table> {
             let alone: f64 = alone.collect::<Option<Vec<_>>>()?.iter().map(|e| e.value).sum();
             let sum = repeat::mean(&set.sums(members))?;
             let share = percent(sum.value / alone);
-            Some(vec![name, rate(alone), value(&sum), share])
+            Some(vec![name, rate(alone), sum.text(rate), share])
         })
         .collect();
     let columns = vec![
-        column(&format!("{} of some", group.name), false),
-        column("alone", false),
-        column("together", false),
-        column("share", true),
+        Column::new(&format!("{} of some", group.load.name), false),
+        Column::new("alone", false),
+        Column::new("together", false),
+        Column::new("share", true),
     ];
     (!rows.is_empty()).then_some(Table { title: String::new(), columns, rows })
 }
 
 /// Bars of each alone and at once, and the ceilings across.
 fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
-    let name = &a.group.name;
+    let name = &a.group.load.name;
     let names = a.group.members.iter().map(|&m| short(&plan.targets[m].given)).chain(["sum".to_owned()]);
     let bars = |name: &str, each: &[Estimate], sum: &Estimate| {
         let points = each.iter().chain([sum]).enumerate().map(|(x, e)| Point::of(x as f64, e));
         Curve::new(name, Style::Bars, points)
     };
-    let held = a.limits.iter().filter(|l| l.what != What::Drives).map(|l| Mark {
+    let held = a.limits.iter().filter(|l| l.what != Limiter::Drives).map(|l| Mark {
         label: format!("{}, {}", l.name, rate(l.ceiling.value)),
         at: At::Y(l.ceiling.value),
     });
@@ -150,21 +151,31 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     }
 }
 
-fn named(a: &Answer<'_>, targets: &[Target]) -> Vec<Named> {
-    let name = &a.group.name;
-    let named = |target: &str, what: &str, estimate: &Estimate| {
-        Named::new(target, format!("{name} {what}"), "B/s", estimate.clone())
-    };
+fn metrics(a: &Answer<'_>, targets: &[Target]) -> Vec<Metric> {
+    let metric =
+        |target: &str, quantity, e: &Estimate| Metric::new(target, quantity, e.clone()).of(&a.group.load);
+    let speed = |target, e, scope| metric(target, Quantity::Throughput, e).at(scope);
     let mut all = Vec::new();
     for (&m, (alone, at_once)) in a.group.members.iter().zip(a.alone.iter().zip(&a.at_once)) {
-        all.push(named(&targets[m].given, "alone", alone));
-        all.push(named(&targets[m].given, "together", at_once));
+        let speed = |e, scope| speed(&targets[m].given, e, scope).of(&a.group.load_on(&targets[m]));
+        all.push(speed(alone, Scope::Alone));
+        all.push(speed(at_once, Scope::Together));
     }
-    all.push(named("all", "sum alone", &a.sum_alone));
-    all.push(named("all", "sum", &a.sum));
+    all.push(speed("all", &a.sum_alone, Scope::SumAlone));
+    all.push(speed("all", &a.sum, Scope::Sum));
     for limit in &a.limits {
         let how = format!("{}, confidence {}", limit.ceiling.how, limit.confidence.word());
-        all.push(named(&limit.name, "limit", &Estimate { how, ..limit.ceiling.clone() }));
+        let ceiling = Estimate { how, ..limit.ceiling.clone() };
+        all.push(metric(&limit.name, Quantity::Ceiling(limit.what), &ceiling));
     }
     all
+}
+
+/// The longest operation of each target while it was alone.
+fn longest(group: &Group, targets: &[Target]) -> Vec<Metric> {
+    let of = |&at: &usize| {
+        let set = group.alone(at)?;
+        common::longest(&targets[at].given, &group.load_on(&targets[at]), set.latency.iter())
+    };
+    group.members.iter().filter_map(of).collect()
 }

@@ -1,7 +1,8 @@
 //! What buses and network ports leave unused.
 
-use super::{bottleneck::Answer, bottleneck::What, shared_links::Shared};
+use super::{bottleneck::Answer, shared_links::Shared};
 use crate::{
+    findings::Limiter,
     inventory::{BusKind, Inventory, NetworkPort},
     target::Target,
     units::{Direction, capital, percent, rate},
@@ -11,7 +12,7 @@ use crate::{
 pub(super) fn buses(answers: &[Answer<'_>], shared: &[Shared]) -> Vec<String> {
     let limits = |bus: &Shared| {
         let named = answers.iter().flat_map(|a| &a.limits);
-        named.into_iter().any(|l| l.what == What::Bus && l.name == bus.name)
+        named.into_iter().any(|l| l.what == Limiter::Bus && l.name == bus.name)
     };
     shared.iter().filter(|bus| !bus.drive && !limits(bus)).filter_map(|bus| unused(bus, answers)).collect()
 }

@@ -43,6 +43,10 @@ impl Experiment for Together {
         plan::plan(ask)
     }
 
+    fn is_evidence(&self) -> bool {
+        true
+    }
+
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
         findings::findings(self, record)
     }

@@ -1,39 +1,41 @@
 //! What the record holds of loads that ran at the same time.
 
-use std::collections::BTreeMap;
-
-use super::super::target_checks::FILL;
+use super::super::{
+    common::{load_key, on},
+    target_checks::FILL,
+};
 use crate::{
     analyse::ceiling_fit::Trial,
     conditions::Processors,
-    plan::{Measure, Plan, StepId},
-    record::Event,
-    units::{Caching, Direction, Ended, Histogram, Outcome, Pattern},
+    findings::LoadKey,
+    plan::{Measure, Plan},
+    record::{Load, Run, Step, Windows},
+    target::Target,
+    units::{Caching, Direction, Ended, Histogram, Outcome, Pattern, Window, ZonePoint},
 };
 
 /// A load of fewer windows than this while all were at work tells nothing.
 const LEAST: usize = 2;
 
-/// Windows, outcomes and processors of all steps.
+/// When the windows of a load were, and how long its operations took.
 #[derive(Default)]
-pub(super) struct Seen {
-    loads: BTreeMap<(StepId, usize), Load>,
-    processors: BTreeMap<StepId, Processors>,
-}
-
-/// One load of a step.
-#[derive(Default)]
-struct Load {
+pub(super) struct Times {
     /// Beginning, end and bytes of each window.
     windows: Vec<(u64, u64, u64)>,
     latency: Histogram,
-    outcome: Option<Outcome>,
+}
+
+impl Windows for Times {
+    fn window(&mut self, _: Option<ZonePoint>, window: &Window) {
+        self.windows.push((window.from_ns, window.to_ns, window.bytes));
+        self.latency.merge(&window.latency);
+    }
 }
 
 /// All that was measured of one load, such as reading.
 pub(super) struct Group {
-    /// `read`, `write` and so on.
-    pub name: String,
+    /// Named `read`, `write` and so on.
+    pub load: LoadKey,
     pub direction: Direction,
     /// The targets that took it, as positions in the plan.
     pub members: Vec<usize>,
@@ -52,101 +54,77 @@ pub(super) struct Set {
     pub lost: usize,
 }
 
-impl Seen {
-    pub fn take(&mut self, event: &Event) {
-        match event {
-            // A step that was cut short before is measured all over.
-            Event::Step { step, .. } => self.loads.retain(|(of, _), _| of != step),
-            Event::Window { step, target, window, .. } => {
-                let load = self.loads.entry((*step, *target as usize)).or_default();
-                load.windows.push((window.from_ns, window.to_ns, window.bytes));
-                load.latency.merge(&window.latency);
-            }
-            Event::Outcome { step, target, outcome, .. } => {
-                self.loads.entry((*step, *target as usize)).or_default().outcome = Some(outcome.clone());
-            }
-            Event::Processors { step, did } => {
-                self.processors.insert(*step, did.clone());
-            }
-            _ => {}
-        }
-    }
-
-    /// What was measured, by load.
-    pub fn groups(&self, plan: &Plan, measured: &BTreeMap<StepId, Measure>) -> Vec<Group> {
-        let mut groups: Vec<Group> = Vec::new();
-        for (step, m) in measured.iter().filter(|(_, m)| m.label != FILL) {
-            let targets: Vec<usize> = plan.step(*step).iter().flat_map(|s| s.targets()).collect();
-            if !targets.iter().any(|&t| self.loads.contains_key(&(*step, t))) {
-                continue;
-            }
-            let name = name(m);
-            let at = groups.iter().position(|g| g.name == name).unwrap_or_else(|| {
-                let direction = m.load.direction;
-                groups.push(Group { name, direction, members: Vec::new(), sets: Vec::new() });
-                groups.len() - 1
+/// What was measured, by load.
+pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let begun = run.steps.iter().filter(|(_, step)| step.measure.label != FILL && !step.loads.is_empty());
+    for (&id, step) in begun {
+        let m = &step.measure;
+        let targets: Vec<usize> = plan.step(id).iter().flat_map(|s| s.targets()).collect();
+        let name = name(m);
+        let at = groups.iter().position(|g| g.load.name == name).unwrap_or_else(|| {
+            let target = targets.first().and_then(|&at| plan.targets.get(at));
+            let load = target.map(|target| load_key(plan, target, step, &name)).unwrap_or_default();
+            groups.push(Group { direction: m.load.direction, load, members: Vec::new(), sets: Vec::new() });
+            groups.len() - 1
+        });
+        let group = &mut groups[at];
+        group.members.extend(targets.iter().filter(|t| !group.members.contains(t)).collect::<Vec<_>>());
+        group.members.sort_unstable();
+        let at = group.sets.iter().position(|s| s.trial.members == targets).unwrap_or_else(|| {
+            let trial = Trial { members: targets.clone(), runs: Vec::new() };
+            group.sets.push(Set {
+                trial,
+                latency: vec![Histogram::default(); targets.len()],
+                ..Set::default()
             });
-            let group = &mut groups[at];
-            group.members.extend(targets.iter().filter(|t| !group.members.contains(t)).collect::<Vec<_>>());
-            group.members.sort_unstable();
-            let at = group.sets.iter().position(|s| s.trial.members == targets).unwrap_or_else(|| {
-                let trial = Trial { members: targets.clone(), runs: Vec::new() };
-                group.sets.push(Set {
-                    trial,
-                    latency: vec![Histogram::default(); targets.len()],
-                    ..Set::default()
-                });
-                group.sets.len() - 1
-            });
-            let set = &mut group.sets[at];
-            match self.speeds(*step, &targets, m.load.caching) {
-                Some(speeds) => {
-                    set.trial.runs.push(speeds);
-                    set.processors.extend(self.processors.get(step).cloned());
-                    for (latency, &target) in set.latency.iter_mut().zip(&targets) {
-                        if let Some(load) = self.loads.get(&(*step, target)) {
-                            latency.merge(&load.latency);
-                        }
+            group.sets.len() - 1
+        });
+        let set = &mut group.sets[at];
+        match speeds(step, &targets) {
+            Some(speeds) => {
+                set.trial.runs.push(speeds);
+                set.processors.extend(step.processors.clone());
+                for (latency, target) in set.latency.iter_mut().zip(&targets) {
+                    if let Some(load) = step.loads.get(target) {
+                        latency.merge(&load.kept.latency);
                     }
                 }
-                None => set.lost += 1,
             }
+            None => set.lost += 1,
         }
-        for group in &mut groups {
-            group.sets.sort_by_key(|set| (set.trial.members.len(), set.trial.members.clone()));
-        }
-        groups
     }
-
-    /// The speed of each target of a step, over the time in which all of them were at work; `None` where one failed,
-    /// was stopped, or they hardly met.
-    fn speeds(&self, step: StepId, targets: &[usize], caching: Caching) -> Option<Vec<f64>> {
-        let loads: Vec<&Load> =
-            targets.iter().map(|&t| self.loads.get(&(step, t))).collect::<Option<Vec<_>>>()?;
-        let whole = |load: &&Load| {
-            matches!(load.outcome.as_ref().map(|o| &o.ended), Some(Ended::Finished | Ended::Stopped))
-        };
-        if !loads.iter().all(whole) {
-            return None;
-        }
-        let speeds: Vec<f64> = if caching == Caching::Direct {
-            let from = loads.iter().filter_map(|l| Some(l.windows.first()?.0)).max()?;
-            let to = loads.iter().map(|l| l.windows.last().map_or(0, |w| w.1)).min()?;
-            let inside = |load: &Load| load.windows.iter().filter(|w| w.0 >= from && w.1 <= to).count();
-            if loads.iter().any(|load| inside(load) < LEAST) {
-                return None;
-            }
-            loads.iter().map(|load| load.speed(from, to)).collect()
-        } else {
-            // Windows through the page cache tell of memory; what counts is all of it with the fsync at the end.
-            let whole = |o: &Outcome| (o.bytes_read + o.bytes_written) as f64 / o.seconds;
-            loads.iter().filter_map(|l| l.outcome.as_ref()).map(whole).collect()
-        };
-        speeds.iter().all(|s| s.is_finite() && *s > 0.0).then_some(speeds)
+    for group in &mut groups {
+        group.sets.sort_by_key(|set| (set.trial.members.len(), set.trial.members.clone()));
     }
+    groups
 }
 
-impl Load {
+/// The speed of each target of a step, over the time in which all of them were at work; `None` where one failed, was
+/// stopped, or they hardly met.
+fn speeds(step: &Step<Times>, targets: &[usize]) -> Option<Vec<f64>> {
+    let loads: Vec<&Load<Times>> = targets.iter().map(|t| step.loads.get(t)).collect::<Option<Vec<_>>>()?;
+    if !loads.iter().all(|load| matches!(load.ended(), Some(Ended::Finished | Ended::Stopped))) {
+        return None;
+    }
+    let speeds: Vec<f64> = if step.measure.load.caching == Caching::Direct {
+        let times: Vec<&Times> = loads.iter().map(|load| &load.kept).collect();
+        let from = times.iter().filter_map(|t| Some(t.windows.first()?.0)).max()?;
+        let to = times.iter().map(|t| t.windows.last().map_or(0, |w| w.1)).min()?;
+        let inside = |t: &&&Times| t.windows.iter().filter(|w| w.0 >= from && w.1 <= to).count() >= LEAST;
+        if times.iter().filter(inside).count() < times.len() {
+            return None;
+        }
+        times.iter().map(|t| t.speed(from, to)).collect()
+    } else {
+        // Windows through the page cache tell of memory; what counts is all of it with the fsync at the end.
+        let whole = |o: &Outcome| (o.bytes_read + o.bytes_written) as f64 / o.seconds;
+        loads.iter().filter_map(|l| l.outcome.as_ref()).map(whole).collect()
+    };
+    speeds.iter().all(|s| s.is_finite() && *s > 0.0).then_some(speeds)
+}
+
+impl Times {
     /// Bytes per second from one moment to another; a window that reaches beyond counts in part.
     fn speed(&self, from: u64, to: u64) -> f64 {
         let inside = |&(begin, end, bytes): &(u64, u64, u64)| {
@@ -171,6 +149,11 @@ fn name(m: &Measure) -> String {
 }
 
 impl Group {
+    /// The load as this target took it.
+    pub fn load_on(&self, target: &Target) -> LoadKey {
+        LoadKey { on: Some(on(target)), ..self.load.clone() }
+    }
+
     /// The one set of this target alone.
     pub fn alone(&self, target: usize) -> Option<&Set> {
         self.sets.iter().find(|s| s.trial.members == [target] && !s.trial.runs.is_empty())
@@ -210,13 +193,13 @@ mod tests {
 
     #[test]
     fn a_window_that_reaches_beyond_counts_in_part() {
-        let load = Load {
+        let load = Times {
             windows: vec![
                 (0, 1_000_000_000, 100),
                 (1_000_000_000, 3_000_000_000, 400),
                 (3_000_000_000, 3_000_000_000, 0),
             ],
-            ..Load::default()
+            ..Times::default()
         };
         assert_eq!(load.speed(0, 2_000_000_000), 150.0);
         assert_eq!(load.speed(500_000_000, 1_500_000_000), 150.0);

@@ -1,12 +1,13 @@
 //! What the numbers mean, in sentences.
 
 use super::{
-    super::table_cells::{ONE_RUN, within},
-    bottleneck::{Answer, Confidence, Limit, What},
+    super::common::ONE_RUN,
+    bottleneck::{Answer, Confidence, Limit},
 };
 use crate::{
+    findings::Limiter,
     target::Target,
-    units::{Direction, capital, listed, percent, rate},
+    units::{Direction, Pattern, capital, listed, percent, rate},
 };
 
 /// What limits one load, the answer first.
@@ -20,33 +21,33 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
         Direction::Write => ("Writes", "write"),
         Direction::Mixed { .. } => ("Mixed reads and writes", "move"),
     };
-    let what =
-        if answer.group.name.starts_with("rand") { format!("{what} at random") } else { what.to_owned() };
+    let random = answer.group.load.pattern == Some(Pattern::Random);
+    let what = if random { format!("{what} at random") } else { what.to_owned() };
     let who = names(&limit.members, targets);
-    let passes = within(&limit.ceiling, rate, ONE_RUN);
+    let passes = limit.ceiling.sentence(rate, ONE_RUN);
     let own = rate(answer.own_sum(&limit.members));
     let share = percent(answer.share.value);
     let several = answer.limits.len() > 1;
     let said = match limit.what {
-        What::Drives if several => {
+        Limiter::Drives if several => {
             format!("{who} are their own limit: at once they {verb} {passes}, alone {own}.")
         }
-        What::Drives => format!(
+        Limiter::Drives => format!(
             "the drives are the limit: at once they {verb} {passes}, {share} of what they {verb} alone. A faster drive would be felt."
         ),
-        What::Bus | What::Drive => format!(
+        Limiter::Bus | Limiter::Drive => format!(
             "{} is the limit of {who}: {passes} pass, where alone they add up to {own}. {}",
             limit.name,
-            if limit.what == What::Drive {
+            if limit.what == Limiter::Drive {
                 "They are on the same drive, which does one thing at a time."
             } else {
                 "Faster drives there gain nothing; the same drives on different buses would."
             }
         ),
-        What::Processor => format!(
+        Limiter::Processor => format!(
             "the processor is the limit: at once they {verb} {passes}, {share} of what they {verb} alone."
         ),
-        What::Unseen => format!(
+        Limiter::Unknown => format!(
             "something shared that can't be seen limits {who}: {passes} pass, where alone they add up to {own}."
         ),
     };
@@ -54,7 +55,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     let space = if because.is_empty() { "" } else { " " };
     let hint = match limit.confidence {
         Confidence::High => "",
-        _ if limit.what == What::Processor => "",
+        _ if limit.what == Limiter::Processor => "",
         Confidence::Moderate => "",
         Confidence::Low => "; more --runs may tell",
     };

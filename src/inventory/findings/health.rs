@@ -1,6 +1,6 @@
 //! Failing and worn drives, from SMART and eMMC registers.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::{
     inventory::Drive,
     units::{count, listed, percent},
@@ -19,13 +19,13 @@ pub(super) fn state(drive: &Drive) -> Vec<Finding> {
             failing => format!(" ({})", listed(failing)),
         };
         let what = format!("{label} reports that it is failing{which}.");
-        found.push(Finding::of("failing", [drive], what, "Back up its data now, then replace it."));
+        found.push(Finding::of(Code::Failing, [drive], what, "Back up its data now, then replace it."));
     }
     let unread = [(health.pending, "sector"), (health.uncorrectable, "error")];
     for (n, noun) in unread.iter().filter_map(|(n, noun)| Some(((*n)?, noun))).filter(|(n, _)| *n > 0) {
         let what = format!("{label} reports {} that it could not read or correct.", count(n, noun));
         found.push(Finding::of(
-            "unreadable",
+            Code::Unreadable,
             [drive],
             what,
             "Back up its data, and check whether the count grows.",
@@ -34,12 +34,12 @@ pub(super) fn state(drive: &Drive) -> Vec<Finding> {
     if let Some(wear) = health.wear.filter(|wear| *wear >= WORN) {
         let what = format!("{label} has used {} of its rated life.", percent(wear));
         let advice = "It may keep working for a long time. Plan its replacement and back up its data.";
-        found.push(Finding::of("worn", [drive], what, advice));
+        found.push(Finding::of(Code::Worn, [drive], what, advice));
     }
     if let Some(n) = health.cable_errors.filter(|n| *n > 0) {
         let what =
             format!("{label} reports {} over its cable in its lifetime.", count(n, "damaged transfer"));
-        found.push(Finding::of("cable", [drive], what, "If the count grows, replace the cable."));
+        found.push(Finding::of(Code::Cable, [drive], what, "If the count grows, replace the cable."));
     }
     found
 }

@@ -1,6 +1,6 @@
 //! Links below their maximum speed, and shared links.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::{
     inventory::{Bus, BusKind, Drive, Inventory, bus_ceilings::of_link},
     units::{count, listed},
@@ -22,7 +22,7 @@ pub(super) fn slow(inventory: &Inventory, drive: &Drive) -> Option<Finding> {
         };
         let advice =
             "Use a USB 3 port (blue) and a USB 3 cable. If that is so already, plug it in again, quickly.";
-        return Some(Finding::of("usb3-on-usb2", [drive], what, advice));
+        return Some(Finding::of(Code::Usb3OnUsb2, [drive], what, advice));
     }
     let most = drive.link_max_mbps.filter(|most| *most > link * 1.01)?;
     let gigabits = |mbps: f64| format!("{} Gb/s", (mbps / 100.0).round() / 10.0);
@@ -37,7 +37,7 @@ pub(super) fn slow(inventory: &Inventory, drive: &Drive) -> Option<Finding> {
         }
         _ => "Try another cable and another port.",
     };
-    Some(Finding::of("slow-link", [drive], what, advice))
+    Some(Finding::of(Code::SlowLink, [drive], what, advice))
 }
 
 /// The drives and network ports on a bus.
@@ -103,5 +103,5 @@ fn describe(bus: &Bus, sharers: &Sharers<'_>, most: f64) -> Finding {
     } else {
         "Data of network clients crosses it twice. Connect Ethernet or the drives to another bus."
     };
-    Finding::of("shared-bus", sharers.drives.iter().copied(), what, advice)
+    Finding::of(Code::SharedBus, sharers.drives.iter().copied(), what, advice)
 }

@@ -12,11 +12,57 @@ use serde::Serialize;
 
 use super::{Drive, Inventory};
 
+/// What a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// A drive reports itself that it fails.
+    Failing,
+    /// A drive could not read some of its sectors.
+    Unreadable,
+    /// A drive is worn.
+    Worn,
+    /// The link to a drive has errors.
+    Cable,
+    /// A USB 3 drive in a USB 2 port.
+    Usb3OnUsb2,
+    /// A link slower than drive and port support.
+    SlowLink,
+    /// Drives that share a bus.
+    SharedBus,
+    /// The power supply was too weak.
+    Undervoltage,
+    /// The processor was throttled.
+    Throttled,
+    /// USB drives may draw more than the ports supply.
+    UsbPower,
+    /// A drive that the kernel suspends.
+    Autosuspend,
+    /// A drive without a serial number.
+    NoSerial,
+    /// A serial number that is a placeholder.
+    MadeUpSerial,
+    /// Drives with the same serial number.
+    SharedSerial,
+    /// A partition that begins between two blocks of the drive.
+    MisalignedPartition,
+    /// A filesystem with small blocks.
+    SmallBlocks,
+    /// A filesystem that is almost full.
+    Full,
+    /// UAS is known to fail with this adapter.
+    UasBreaks,
+    /// The UAS quirk that hides the drive's health.
+    UasHidesHealth,
+    /// UAS is offered and not used.
+    UasUnused,
+}
+
 /// A problem or a notable fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Code for programs, see docs/list.md.
-    pub code: &'static str,
+    pub code: Code,
     /// Kernel names of its drives; empty if it concerns the whole machine.
     pub drives: Vec<String>,
     /// The finding, in full sentences.
@@ -27,7 +73,7 @@ pub struct Finding {
 
 impl Finding {
     fn of<'a>(
-        code: &'static str,
+        code: Code,
         drives: impl IntoIterator<Item = &'a Drive>,
         what: impl Into<String>,
         advice: impl Into<String>,

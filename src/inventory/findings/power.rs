@@ -1,6 +1,6 @@
 //! Power: undervoltage, throttling, USB current, autosuspend.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::{
     inventory::{Drive, Inventory},
     units::listed,
@@ -21,7 +21,7 @@ fn undervoltage(inventory: &Inventory) -> Option<Finding> {
     };
     let advice =
         "Use a stronger power supply and a short, thick cable, or connect the drives through a powered hub.";
-    Some(Finding::of("undervoltage", [], what, advice))
+    Some(Finding::of(Code::Undervoltage, [], what, advice))
 }
 
 /// Firmware bits 1 to 3: now; 17 to 19: since boot. PCs count events.
@@ -37,7 +37,7 @@ fn heat(inventory: &Inventory) -> Option<Finding> {
         }
         _ => return None,
     };
-    Some(Finding::of("throttled", [], what, "Improve the cooling: throttling makes results lower."))
+    Some(Finding::of(Code::Throttled, [], what, "Improve the cooling: throttling makes results lower."))
 }
 
 /// Drives that report their current and are powered by the board.
@@ -72,7 +72,7 @@ fn budget(inventory: &Inventory) -> Option<Finding> {
     } else {
         "Connect some of them through a powered hub."
     };
-    Some(Finding::of("usb-power", drawing.iter().map(|(drive, _)| *drive), what, advice))
+    Some(Finding::of(Code::UsbPower, drawing.iter().map(|(drive, _)| *drive), what, advice))
 }
 
 pub(super) fn autosuspend(drive: &Drive) -> Option<Finding> {
@@ -82,5 +82,5 @@ pub(super) fn autosuspend(drive: &Drive) -> Option<Finding> {
         "echo on > /sys/bus/usb/devices/{}/power/control disables that until the next boot.",
         usb.device
     );
-    Some(Finding::of("autosuspend", [drive], what, advice))
+    Some(Finding::of(Code::Autosuspend, [drive], what, advice))
 }

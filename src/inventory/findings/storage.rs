@@ -1,6 +1,6 @@
 //! Serial numbers, alignment and full filesystems.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::{
     inventory::{Block, Drive, Inventory, Medium},
     sysroot::serial_number::is_placeholder,
@@ -20,12 +20,12 @@ pub(super) fn serial(drive: &Drive) -> Option<Finding> {
     match &drive.serial {
         None if usb => {
             let what = format!("{} has no serial.", drive.label().replace(" (no serial)", ""));
-            Some(Finding::of("no-serial", [drive], what, advice))
+            Some(Finding::of(Code::NoSerial, [drive], what, advice))
         }
         Some(serial) if is_placeholder(serial) && !drive.shared_serial => {
             let what =
                 format!("{} has a placeholder serial, which other drives may have too.", drive.label());
-            Some(Finding::of("made-up-serial", [drive], what, advice))
+            Some(Finding::of(Code::MadeUpSerial, [drive], what, advice))
         }
         _ => None,
     }
@@ -48,7 +48,7 @@ pub(super) fn twins(inventory: &Inventory) -> Vec<Finding> {
             same.iter().map(|drive| drive.bay.clone().unwrap_or_else(|| drive.name.clone())).collect();
         let what = format!("The drives in bays {} have the same serial, {serial}.", listed(&bays));
         let advice = "They are identified by bay. Keep them in their bays, and name them as bay:PORT.";
-        Finding::of("shared-serial", same, what, advice)
+        Finding::of(Code::SharedSerial, same, what, advice)
     };
     serials.into_iter().map(of_serial).collect()
 }
@@ -68,7 +68,7 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
                 size(unit)
             );
             let advice = "Recreate the partition at a multiple of 1 MiB, the default of parted and fdisk.";
-            found.push(Finding::of("misaligned-partition", [drive], what, advice));
+            found.push(Finding::of(Code::MisalignedPartition, [drive], what, advice));
         }
     }
     let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
@@ -83,7 +83,7 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
                 size(physical)
             );
             let advice = format!("Recreate the filesystem with blocks of {} or more.", size(physical));
-            found.push(Finding::of("small-blocks", [drive], what, advice));
+            found.push(Finding::of(Code::SmallBlocks, [drive], what, advice));
         }
     }
     found
@@ -107,7 +107,7 @@ pub(super) fn full(inventory: &Inventory) -> Vec<Finding> {
         }
         let what = format!("{} is {} full: {} free.", mount.path, percent(used), decimal_bytes(space.free));
         let advice = "Free some space before measuring: full filesystems and full flash drives are slower.";
-        found.push(Finding::of("full", inventory.drives_of(mount), what, advice));
+        found.push(Finding::of(Code::Full, inventory.drives_of(mount), what, advice));
         seen.extend(blocks);
     }
     found

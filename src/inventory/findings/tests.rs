@@ -1,21 +1,26 @@
 //! Findings of whole machines.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::{
     inventory::{Inventory, fixtures},
     sysroot::Space,
 };
 
-fn codes(inventory: &Inventory) -> Vec<(&'static str, String)> {
-    inventory.findings().iter().map(|finding| (finding.code, finding.drives.join(" "))).collect()
+/// A code as programs read it.
+fn name(code: Code) -> String {
+    serde_json::to_value(code).expect("JSON").as_str().expect("text").to_owned()
 }
 
-fn is(code: &'static str, drives: &str) -> (&'static str, String) {
-    (code, drives.to_owned())
+fn codes(inventory: &Inventory) -> Vec<(String, String)> {
+    inventory.findings().iter().map(|finding| (name(finding.code), finding.drives.join(" "))).collect()
+}
+
+fn is(code: &str, drives: &str) -> (String, String) {
+    (code.to_owned(), drives.to_owned())
 }
 
 fn find(inventory: &Inventory, code: &str) -> Option<Finding> {
-    inventory.findings().into_iter().find(|finding| finding.code == code)
+    inventory.findings().into_iter().find(|finding| name(finding.code) == code)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Whether a USB bridge uses the right driver: uas or usb-storage.
 
-use super::Finding;
+use super::{Code, Finding};
 use crate::inventory::{Drive, Inventory, Usb};
 
 /// Bridges that fail under UAS, by vendor and product number, with the reason.
@@ -30,7 +30,7 @@ fn breaks(drive: &Drive, usb: &Usb) -> Option<Finding> {
     if let Some((_, why)) = BREAK.iter().find(|(id, _)| *id == usb.id) {
         let what = format!("{label} uses uas, but its bridge {} is known to fail with it ({why}).", usb.id);
         let advice = format!("Add usb-storage.quirks={}:u to the kernel's command line.", usb.id);
-        return Some(Finding::of("uas-breaks", [drive], what, advice));
+        return Some(Finding::of(Code::UasBreaks, [drive], what, advice));
     }
     usb.id.starts_with("0bc2:").then(|| {
         let what = format!("{label} uses uas, with which Seagate bridges don't report SMART.");
@@ -38,7 +38,7 @@ fn breaks(drive: &Drive, usb: &Usb) -> Option<Finding> {
             "To read its health, add usb-storage.quirks={}:u to the kernel's command line. That makes it slower.",
             usb.id
         );
-        Finding::of("uas-hides-health", [drive], what, advice)
+        Finding::of(Code::UasHidesHealth, [drive], what, advice)
     })
 }
 
@@ -58,5 +58,5 @@ fn unused(drive: &Drive, usb: &Usb) -> Option<Finding> {
             "Check `dmesg | grep -i uas` for the reason. `modprobe uas` and plugging it in again may help.",
         )
     };
-    Some(Finding::of("uas-unused", [drive], what, advice))
+    Some(Finding::of(Code::UasUnused, [drive], what, advice))
 }

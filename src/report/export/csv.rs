@@ -22,7 +22,7 @@ impl<W: Write> Csv<W> {
 impl<W: Write> Export for Csv<W> {
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
         let text = |cell: Cell<'_>| match cell {
-            Cell::Text(text) => text.to_owned(),
+            Cell::Text(text) => text.into_owned(),
             Cell::Flag(flag) => flag.to_string(),
             Cell::Number(number) => number.to_string(),
             Cell::Whole(number) => number.to_string(),

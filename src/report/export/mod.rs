@@ -6,7 +6,10 @@ mod csv;
 mod json;
 mod openmetrics;
 
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 
 use serde::Serialize;
 
@@ -15,14 +18,14 @@ pub use csv::csv;
 use json::Json;
 use openmetrics::OpenMetrics;
 
-use crate::findings::{Carrier, Findings, Named};
+use crate::findings::{Carrier, CarrierDrive, Findings, Metric};
 
 /// One estimate and where it comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     findings: &'a Findings,
     carrier: Option<&'a Carrier>,
-    named: &'a Named,
+    metric: &'a Metric,
 }
 
 /// What rows are written as, one after the other. Dropped before its end, what was written is of no use.
@@ -56,27 +59,27 @@ pub fn export<'a>(format: RowFormat, out: impl Write + 'a) -> io::Result<Box<dyn
 
 /// A row for each estimate.
 pub fn rows(findings: &Findings) -> impl Iterator<Item = Row<'_>> {
-    findings.estimates.iter().map(|named| {
-        let carrier = findings.origin.carriers.iter().find(|c| c.target == named.target);
-        Row { findings, carrier, named }
+    findings.estimates.iter().map(|metric| {
+        let carrier = findings.origin.carriers.iter().find(|c| c.target == metric.target);
+        Row { findings, carrier, metric }
     })
 }
 
 /// How a column's value is got from a row; its type is that of all its values, and each may be missing.
 enum Get {
-    Text(for<'a> fn(&Row<'a>) -> Option<&'a str>),
+    Text(for<'a> fn(&Row<'a>) -> Option<Cow<'a, str>>),
     /// RFC 3339.
-    Time(for<'a> fn(&Row<'a>) -> Option<&'a str>),
+    Time(for<'a> fn(&Row<'a>) -> Option<Cow<'a, str>>),
     Flag(fn(&Row<'_>) -> bool),
     Number(fn(&Row<'_>) -> f64),
     Whole(fn(&Row<'_>) -> Option<u64>),
 }
 
 /// A value of a column; numbers that are not finite are none.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Cell<'a> {
-    Text(&'a str),
+    Text(Cow<'a, str>),
     Flag(bool),
     Number(f64),
     Whole(u64),
@@ -85,38 +88,53 @@ enum Cell<'a> {
 
 /// Every column, in order. Names are lower case and no words of SQL's.
 const COLUMNS: [(&str, Get); 23] = [
-    ("run", Get::Text(|r| Some(&r.findings.run))),
-    ("started_at", Get::Time(|r| told(&r.findings.origin.at))),
-    ("version", Get::Text(|r| told(&r.findings.origin.version))),
-    ("experiment", Get::Text(|r| Some(&r.findings.experiment))),
-    ("ended", Get::Text(|r| told(&r.findings.origin.ended))),
-    ("board", Get::Text(|r| r.findings.origin.board.as_deref())),
+    ("run", Get::Text(|r| known(&r.findings.run))),
+    ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
+    ("version", Get::Text(|r| known(&r.findings.origin.version))),
+    ("experiment", Get::Text(|r| known(&r.findings.experiment))),
+    ("ended", Get::Text(|r| known(r.findings.origin.ended.words()))),
+    ("board", Get::Text(|r| known(r.findings.origin.board.as_ref()?))),
     ("is_virtual", Get::Flag(|r| r.is_virtual())),
-    ("target", Get::Text(|r| Some(&r.named.target))),
-    ("drive", Get::Text(|r| Some(r.carrier?.drive.as_str()))),
-    ("vendor", Get::Text(|r| r.carrier?.vendor.as_deref())),
-    ("model", Get::Text(|r| r.carrier?.model.as_deref())),
-    ("serial", Get::Text(|r| r.carrier?.serial.as_deref())),
-    ("drive_bytes", Get::Whole(|r| r.carrier?.bytes)),
-    ("bay", Get::Text(|r| r.carrier?.bay.as_deref())),
-    ("bus", Get::Text(|r| r.carrier?.bus.as_deref())),
-    ("name", Get::Text(|r| Some(&r.named.name))),
-    ("unit", Get::Text(|r| Some(&r.named.unit))),
-    ("value", Get::Number(|r| r.named.estimate.value)),
-    ("low", Get::Number(|r| r.named.estimate.low)),
-    ("high", Get::Number(|r| r.named.estimate.high)),
-    ("how", Get::Text(|r| Some(&r.named.estimate.how))),
-    ("converged", Get::Flag(|r| r.named.estimate.converged)),
-    ("moved_bytes", Get::Whole(|r| r.named.bytes)),
+    ("target", Get::Text(|r| known(&r.metric.target))),
+    ("drive", Get::Text(|r| r.of_drives(|drive| Some(&drive.identity)))),
+    ("vendor", Get::Text(|r| r.of_drives(|drive| drive.vendor.as_ref()))),
+    ("model", Get::Text(|r| r.of_drives(|drive| drive.model.as_ref()))),
+    ("serial", Get::Text(|r| r.of_drives(|drive| drive.serial.as_ref()))),
+    ("drive_bytes", Get::Whole(|r| r.drive_bytes())),
+    ("bay", Get::Text(|r| r.of_drives(|drive| drive.bay.as_ref()))),
+    ("bus", Get::Text(|r| r.of_drives(|drive| drive.bus.as_ref()))),
+    ("name", Get::Text(|r| Some(r.metric.label().into()))),
+    ("unit", Get::Text(|r| Some(r.metric.quantity.unit().symbol().into()))),
+    ("value", Get::Number(|r| r.metric.estimate.value)),
+    ("low", Get::Number(|r| r.metric.estimate.low)),
+    ("high", Get::Number(|r| r.metric.estimate.high)),
+    ("how", Get::Text(|r| known(&r.metric.estimate.how))),
+    ("converged", Get::Flag(|r| r.metric.estimate.converged)),
+    ("moved_bytes", Get::Whole(|r| r.metric.bytes)),
 ];
 
-fn told(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.is_empty())
+fn known(text: &str) -> Option<Cow<'_, str>> {
+    Some(text).filter(|text| !text.is_empty()).map(Cow::Borrowed)
 }
 
 impl<'a> Row<'a> {
     fn is_virtual(&self) -> bool {
-        self.findings.modelled || self.findings.origin.lab
+        self.findings.modelled || self.findings.origin.lab.is_some()
+    }
+
+    /// What is known of all drives of the target, joined by ` + `.
+    fn of_drives(&self, get: fn(&CarrierDrive) -> Option<&String>) -> Option<Cow<'a, str>> {
+        let drives = &self.carrier.filter(|carrier| !carrier.drives.is_empty())?.drives;
+        let all: Option<Vec<&str>> = drives.iter().map(|drive| get(drive).map(String::as_str)).collect();
+        all.map(|all| all.join(" + ").into())
+    }
+
+    /// The size of the target's only drive.
+    fn drive_bytes(&self) -> Option<u64> {
+        match &self.carrier?.drives[..] {
+            [drive] => drive.bytes,
+            _ => None,
+        }
     }
 
     /// Its values, in the order of [`COLUMNS`].

@@ -12,9 +12,7 @@ use std::{
 };
 
 use super::{Export, Row};
-
-/// What `ended` says of a run that did all it was to do.
-const FINISHED: &str = "finished";
+use crate::{findings::Unit, units::RunStatus};
 
 /// The estimates of the latest finished run of each drive and experiment.
 pub struct OpenMetrics<W> {
@@ -28,44 +26,21 @@ type Subject = (Option<String>, Option<String>, String);
 struct Latest {
     /// When and which run, to tell the later one; names decide where they began at the same time.
     at: (String, String),
-    series: BTreeMap<Metric, BTreeMap<String, [f64; 3]>>,
+    series: BTreeMap<Unit, BTreeMap<String, [f64; 3]>>,
     labels: String,
 }
 
-/// A metric of its own for each unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Metric {
-    Throughput,
-    Time,
-    Size,
-    Ratio,
-    Other,
-}
+const UNITS: [Unit; 4] = [Unit::BytesPerSecond, Unit::Seconds, Unit::Bytes, Unit::None];
 
-const METRICS: [Metric; 5] = [Metric::Throughput, Metric::Time, Metric::Size, Metric::Ratio, Metric::Other];
-
-impl Metric {
-    fn of(unit: &str) -> Self {
-        match unit {
-            "B/s" => Self::Throughput,
-            "s" => Self::Time,
-            "B" => Self::Size,
-            "" => Self::Ratio,
-            _ => Self::Other,
+/// The metric of all numbers with this unit: its name, its unit, and what it is.
+fn metric(unit: Unit) -> (&'static str, &'static str, &'static str) {
+    match unit {
+        Unit::BytesPerSecond => {
+            ("drivebench_throughput_bytes_per_second", "bytes_per_second", "Measured throughput.")
         }
-    }
-
-    /// Its name, its unit, and what it is.
-    fn told(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Throughput => {
-                ("drivebench_throughput_bytes_per_second", "bytes_per_second", "Measured throughput.")
-            }
-            Self::Time => ("drivebench_time_seconds", "seconds", "Measured latency or time."),
-            Self::Size => ("drivebench_size_bytes", "bytes", "Measured size, such as that of a fast region."),
-            Self::Ratio => ("drivebench_ratio", "ratio", "Measured ratio or share."),
-            Self::Other => ("drivebench_value", "", "Measured value in the unit of the label."),
-        }
+        Unit::Seconds => ("drivebench_time_seconds", "seconds", "Measured latency or time."),
+        Unit::Bytes => ("drivebench_size_bytes", "bytes", "Measured size, such as that of a fast region."),
+        Unit::None => ("drivebench_ratio", "ratio", "Measured ratio or share."),
     }
 }
 
@@ -78,17 +53,19 @@ impl<W> OpenMetrics<W> {
 
 impl<W: Write> Export for OpenMetrics<W> {
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
-        let (origin, named) = (&row.findings.origin, row.named);
-        if origin.ended != FINISHED {
+        let (origin, metric) = (&row.findings.origin, row.metric);
+        if origin.ended != RunStatus::Finished {
             return Ok(());
         }
-        let drive = row.carrier.map(|c| c.drive.as_str());
-        let model = row.carrier.and_then(|c| c.model.as_deref()).unwrap_or_default();
+        let drive = row.of_drives(|drive| Some(&drive.identity));
+        let drive = drive.as_deref();
+        let model = row.of_drives(|drive| drive.model.as_ref());
+        let model = model.as_deref().unwrap_or_default();
         let experiment = row.findings.experiment.as_str();
         let is_virtual = if row.is_virtual() { "true" } else { "false" };
         let common = [("drive", drive.unwrap_or_default()), ("model", model), ("experiment", experiment)];
         // Where there is no drive, the target stands for it.
-        let instead = drive.is_none().then_some(named.target.as_str());
+        let instead = drive.is_none().then_some(metric.target.as_str());
         let at = (origin.at.clone(), row.findings.run.clone());
         let fresh = |at| Latest {
             at,
@@ -111,21 +88,20 @@ impl<W: Write> Export for OpenMetrics<W> {
                 latest
             }
         };
-        let metric = Metric::of(&named.unit);
-        let own = [("target", named.target.as_str()), ("name", &named.name), ("virtual", is_virtual)];
-        let unit = (metric == Metric::Other).then_some(("unit", named.unit.as_str()));
-        let e = &named.estimate;
-        let series = latest.series.entry(metric).or_default();
+        let name = metric.label();
+        let own = [("target", metric.target.as_str()), ("name", &name), ("virtual", is_virtual)];
+        let e = &metric.estimate;
+        let series = latest.series.entry(metric.quantity.unit()).or_default();
         // Of two estimates with one name the first stands.
-        series.entry(labels(common.into_iter().chain(own).chain(unit))).or_insert([e.value, e.low, e.high]);
+        series.entry(labels(common.into_iter().chain(own))).or_insert([e.value, e.low, e.high]);
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {
         let mut out = self.out;
-        for metric in METRICS {
-            let (name, unit, help) = metric.told();
-            let mut all = self.latest.values().filter_map(|l| l.series.get(&metric)).flatten().peekable();
+        for unit in UNITS {
+            let mut all = self.latest.values().filter_map(|l| l.series.get(&unit)).flatten().peekable();
+            let (name, unit, help) = metric(unit);
             if all.peek().is_some() {
                 head(&mut out, name, unit, help)?;
             }
@@ -151,7 +127,7 @@ impl<W: Write> Export for OpenMetrics<W> {
 
 fn head(out: &mut impl Write, name: &str, unit: &str, help: &str) -> io::Result<()> {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge")?;
-    if unit.is_empty() { Ok(()) } else { writeln!(out, "# UNIT {name} {unit}") }
+    writeln!(out, "# UNIT {name} {unit}")
 }
 
 fn labels<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> String {

@@ -5,55 +5,59 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{analyse::Estimate, findings::Origin};
+use crate::{
+    analyse::Estimate,
+    findings::{LoadKey, Origin, Quantity, Reference, Scope},
+    units::{Percentile, RunStatus},
+};
 
-fn findings(run: &str, at: &str, carriers: Vec<Carrier>, estimates: Vec<Named>) -> Findings {
+fn findings(run: &str, at: &str, carriers: Vec<Carrier>, estimates: Vec<Metric>) -> Findings {
     Findings {
         run: run.to_owned(),
         experiment: "baseline".to_owned(),
-        question: String::new(),
-        modelled: false,
-        context: vec![],
-        tables: vec![],
-        figures: vec![],
-        verdicts: vec![],
-        flags: vec![],
-        reproduce: vec![],
         estimates,
         origin: Origin {
             at: at.to_owned(),
             version: "0.1.0".to_owned(),
-            ended: "finished".to_owned(),
-            board: None,
-            lab: false,
+            ended: RunStatus::Finished,
             carriers,
+            ..Origin::default()
         },
+        ..Findings::default()
     }
 }
 
 fn stick(target: &str, serial: &str) -> Carrier {
     Carrier {
         target: target.to_owned(),
-        drive: format!("{serial}+8"),
-        vendor: None,
-        model: Some("Cruzer \"Blade\"".to_owned()),
-        serial: Some(serial.to_owned()),
-        bytes: Some(4096),
-        bay: Some("1.3".to_owned()),
-        bus: Some("usb".to_owned()),
+        drives: vec![CarrierDrive {
+            identity: format!("{serial}+8"),
+            model: Some("Cruzer \"Blade\"".to_owned()),
+            serial: Some(serial.to_owned()),
+            bytes: Some(4096),
+            bay: Some("1.3".to_owned()),
+            bus: Some("usb".to_owned()),
+            ..CarrierDrive::default()
+        }],
+        ..Carrier::default()
     }
 }
 
-fn named(target: &str, name: &str, unit: &str, value: f64) -> Named {
+/// A number of a load of this name.
+fn metric(target: &str, name: &str, quantity: Quantity, value: f64) -> Metric {
     let how = "batch means".to_owned();
-    Named {
-        target: target.to_owned(),
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        estimate: Estimate { value, low: value * 0.9, high: value * 1.1, how, converged: true },
-        bytes: None,
-    }
+    let estimate = Estimate { value, low: value * 0.9, high: value * 1.1, how, converged: true };
+    let load = LoadKey { name: name.to_owned(), ..LoadKey::default() };
+    Metric::new(target, quantity, estimate).of(&load)
 }
+
+/// A quantity of each unit.
+const QUANTITIES: [Quantity; 4] = [
+    Quantity::Throughput,
+    Quantity::LongestOperation,
+    Quantity::Knee,
+    Quantity::RelativeSpeed(Reference::Other),
+];
 
 fn written(format: RowFormat, all: &[Findings]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -72,21 +76,21 @@ fn cells(all: &[Findings]) -> Vec<Vec<Cell<'_>>> {
 }
 
 prop_compose! {
-    fn any_named()(
-        target in "[ab]", name in "\\PC*", unit in prop::sample::select(vec!["B/s", "s", "B", "", "1/s"]),
+    fn any_metric()(
+        target in "[ab]", name in "\\PC*", quantity in prop::sample::select(QUANTITIES.to_vec()),
         value in -1e300..1e300f64, open: bool, bytes in prop::option::of(any::<u64>()),
-    ) -> Named {
-        let mut named = named(&target, &name, unit, value);
-        named.bytes = bytes;
-        if open { named.estimate.high = f64::INFINITY; }
-        named
+    ) -> Metric {
+        let mut metric = metric(&target, &name, quantity, value);
+        metric.bytes = bytes;
+        if open { metric.estimate.high = f64::INFINITY; }
+        metric
     }
 }
 
 prop_compose! {
     fn any_findings()(
         at in prop::sample::select(vec!["2026-11-21T10:00:00Z", "2026-05-01T10:00:00Z", "", "then"]),
-        run in "r[a-z]{3}", serial in "(?s).{0,6}", estimates in prop::collection::vec(any_named(), 0..6),
+        run in "r[a-z]{3}", serial in "(?s).{0,6}", estimates in prop::collection::vec(any_metric(), 0..6),
     ) -> Findings {
         findings(&run, at, vec![stick("a", &serial)], estimates)
     }
@@ -116,7 +120,7 @@ proptest! {
         for (read, want) in read.iter().zip(&want) {
             for (text, cell) in read.iter().zip(want) {
                 match cell {
-                    Cell::Text(want) => prop_assert_eq!(text, *want),
+                    Cell::Text(want) => prop_assert_eq!(text, &**want),
                     Cell::Number(want) => prop_assert_eq!(text.parse::<f64>()?, *want),
                     Cell::Whole(want) => prop_assert_eq!(text.parse::<u64>()?, *want),
                     Cell::Flag(want) => prop_assert_eq!(text.parse::<bool>()?, *want),
@@ -185,7 +189,12 @@ fn unescaped(text: &str) -> Option<(Vec<(String, String)>, &str)> {
 #[test]
 fn labels_are_escaped_and_read_back() {
     let odd = "a \"b\" \\ c\nd,e=\"f\"} 1";
-    let text = metrics(&[findings("r1", "2026-11-21T10:00:00Z", vec![], vec![named(odd, "x", "s", 1.5)])]);
+    let text = metrics(&[findings(
+        "r1",
+        "2026-11-21T10:00:00Z",
+        vec![],
+        vec![metric(odd, "x", Quantity::WakeTime, 1.5)],
+    )]);
     let line = text.lines().find(|l| l.starts_with("drivebench_time_seconds{")).expect("a series");
     assert!(line.contains(r#"target="a \"b\" \\ c\nd,e=\"f\"} 1","#), "{line}");
     let (labels, value) = unescaped(line.split_once('{').expect("labels").1).expect("reads");
@@ -196,17 +205,16 @@ fn labels_are_escaped_and_read_back() {
 fn metrics_are_those_of_the_latest_finished_run() {
     let of = |run, at, value| {
         let estimates = vec![
-            named("/mnt/a", "write throughput", "B/s", value),
-            named("/mnt/a", "write latency 99th", "s", value / 1e9),
-            named("/mnt/a", "knee", "B", 4096.0),
-            named("/mnt/a", "others alike", "", 1.0),
-            named("/mnt/a", "files", "1/s", 2.0),
-            named("all", "sum", "B/s", value),
+            metric("/mnt/a", "write", Quantity::Throughput, value),
+            metric("/mnt/a", "write", Quantity::Latency(Percentile::P99), value / 1e9),
+            metric("/mnt/a", "write", Quantity::Knee, 4096.0),
+            metric("/mnt/a", "write", Quantity::RelativeSpeed(Reference::Other), 1.0),
+            metric("all", "write", Quantity::Throughput, value).at(Scope::Sum),
         ];
         findings(run, at, vec![stick("/mnt/a", "4C53")], estimates)
     };
     let mut running = of("r4", "2026-11-23T10:00:00Z", 9e6);
-    running.origin.ended = "running or cut off".to_owned();
+    running.origin.ended = RunStatus::Unfinished;
     let mut unbounded = of("r2", "2026-11-22T10:00:00Z", 2e6);
     unbounded.estimates[0].estimate.high = f64::INFINITY;
     let all =
@@ -232,7 +240,7 @@ fn an_error_of_the_system_stays_one() {
             Err(io::ErrorKind::BrokenPipe.into())
         }
     }
-    let one = findings("r1", "", vec![], vec![named("a", "x", "s", 1.0)]);
+    let one = findings("r1", "", vec![], vec![metric("a", "x", Quantity::SyncCost, 1.0)]);
     for format in [RowFormat::Csv, RowFormat::Json, RowFormat::OpenMetrics] {
         let fill = || {
             let mut into = export(format, Full)?;

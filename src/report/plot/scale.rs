@@ -1,7 +1,7 @@
 //! The scale of an axis: where values stand, which of them are written beside it, and in which unit.
 
 use crate::{
-    findings::Axis,
+    findings::{Axis, Unit},
     units::{duration, size},
 };
 
@@ -32,19 +32,19 @@ impl Scale {
         let (low, high) = shown.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
         let (from, to, ticks) = match (axis.names.len(), log) {
-            (0, true) if axis.unit == "B" => powers(2.0, f64::log2, low, high),
+            (0, true) if axis.unit == Unit::Bytes => powers(2.0, f64::log2, low, high),
             (0, true) => decades(low, high),
             (0, false) => steps(if from_zero { low.min(0.0) } else { low }, high),
             (n, _) => (-0.5, n as f64 - 0.5, (0..n).map(|i| i as f64).collect()),
         };
         let largest = from.abs().max(to.abs());
-        let units: &[(f64, &str)] = match axis.unit.as_str() {
-            "B/s" => &[(1e6, "MB/s")],
+        let units: &[(f64, &str)] = match axis.unit {
+            Unit::BytesPerSecond => &[(1e6, "MB/s")],
             // Each value is written with its own.
-            "B" | "s" if log => &[(1.0, "")],
-            "B" => &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
-            "s" => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
-            unit => &[(1.0, unit)],
+            Unit::Bytes | Unit::Seconds if log => &[(1.0, "")],
+            Unit::Bytes => &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
+            Unit::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
+            Unit::None => &[(1.0, "")],
         };
         let unit = units.iter().find(|(per, _)| largest >= *per).or(units.last()).unwrap_or(&(1.0, ""));
         Self { from, to, log, ticks, unit: (unit.0, unit.1.to_owned()), axis: axis.clone() }
@@ -78,10 +78,10 @@ impl Scale {
 
     /// A value as it is written beside the axis.
     pub fn write(&self, value: f64) -> String {
-        match (self.axis.unit.as_str(), self.log) {
+        match (self.axis.unit, self.log) {
             _ if self.named() => self.axis.names.get(value.round() as usize).cloned().unwrap_or_default(),
-            ("B", true) if (1.0..1e19).contains(&value) => size(value.round() as u64),
-            ("s", true) if (0.9e-9..1e9).contains(&value) => duration(value),
+            (Unit::Bytes, true) if (1.0..1e19).contains(&value) => size(value.round() as u64),
+            (Unit::Seconds, true) if (0.9e-9..1e9).contains(&value) => duration(value),
             _ => plain(value / self.unit.0),
         }
     }
@@ -144,24 +144,19 @@ mod tests {
 
     #[test]
     fn values_are_round_and_have_units() {
-        let axis = |label: &str, unit: &str, log| Axis {
-            label: label.to_owned(),
-            unit: unit.to_owned(),
-            log,
-            names: Vec::new(),
-        };
-        let speed = axis("speed", "B/s", false);
+        let axis = |label: &str, unit, log| Axis { log, ..Axis::of(label, unit) };
+        let speed = axis("speed", Unit::BytesPerSecond, false);
         assert_eq!(written(&speed, 0.0, 7.3e6), "speed, MB/s: 0 2 4 6 8");
         assert_eq!(written(&speed, 1.9e6, 2.1e6), "speed, MB/s: 1.9 1.95 2 2.05 2.1");
         assert_eq!(written(&speed, 5e6, 5e6), "speed, MB/s: 5 6 7 8 9 10");
-        assert_eq!(written(&axis("time", "s", false), 0.0, 0.0031), "time, ms: 0 1 2 3 4");
-        assert_eq!(written(&axis("written", "B", false), 0.0, 3.2e9), "written, GB: 0 1 2 3 4");
+        assert_eq!(written(&axis("time", Unit::Seconds, false), 0.0, 0.0031), "time, ms: 0 1 2 3 4");
+        assert_eq!(written(&axis("written", Unit::Bytes, false), 0.0, 3.2e9), "written, GB: 0 1 2 3 4");
         assert_eq!(
-            written(&axis("latency", "s", true), 2e-5, 2.6),
+            written(&axis("latency", Unit::Seconds, true), 2e-5, 2.6),
             "latency: 10 µs 100 µs 1 ms 10 ms 100 ms 1 s 10 s"
         );
         assert_eq!(
-            written(&axis("block", "B", true), 64.0, 1048576.0),
+            written(&axis("block", Unit::Bytes, true), 64.0, 1048576.0),
             "block: 64 B 512 B 4 KiB 32 KiB 256 KiB"
         );
         let named = Axis { names: ["a", "b"].map(str::to_owned).to_vec(), ..Axis::default() };
@@ -184,7 +179,7 @@ mod tests {
         #[test]
         fn ticks_are_round_and_distinct_and_every_value_has_a_place(
             values in vec(prop_oneof![-1e12..1e12f64, 1e-9..1.0f64, prop::num::f64::NORMAL], 1..9),
-            unit in prop::sample::select(Vec::from(["B", "B/s", "s", "", "%"])), log: bool, from_zero: bool,
+            unit in prop::sample::select(Vec::from([Unit::Bytes, Unit::BytesPerSecond, Unit::Seconds, Unit::None])), log: bool, from_zero: bool,
         ) {
             let axis = Axis { log, ..Axis::of("", unit) };
             let scale = Scale::new(&axis, values.iter().copied(), from_zero);
@@ -198,7 +193,7 @@ mod tests {
                 prop_assert!((0.0..=1.0).contains(&a) && a < b && b <= 1.0, "{:?}", scale);
                 prop_assert_ne!(scale.write(pair[0]), scale.write(pair[1]), "{:?}", scale);
             }
-            if !(log && unit == "B") {
+            if !(log && unit == Unit::Bytes) {
                 let steps = scale.ticks.windows(2).map(|pair| if log { pair[1] } else { pair[1] - pair[0] });
                 for step in steps {
                     let round = format!("{step:.3e}");

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{text::Area, *};
-use crate::findings::{Axis, Band, Curve, Mark, Style};
+use crate::findings::{Axis, Band, Curve, Mark, Style, Unit};
 
 /// A tag of the drawing: its name, its attributes, and the text behind it.
 struct Tag<'a> {
@@ -137,8 +137,10 @@ fn figures() -> impl Strategy<Value = Figure> {
     let style = prop_oneof![Just(Style::Line), Just(Style::Dots), Just(Style::Bars)];
     let curve = (".*", style, proptest::collection::vec(point, 0..9))
         .prop_map(|(name, style, points)| Curve { name, style, points });
-    let axis = (".*", "B|B/s|s||%", any::<bool>(), proptest::collection::vec(".*", 0..9))
-        .prop_map(|(label, unit, log, names)| Axis { label, unit, log, names });
+    let units = [Unit::Bytes, Unit::BytesPerSecond, Unit::Seconds, Unit::None].map(Just).to_vec();
+    let axis =
+        (".*", proptest::strategy::Union::new(units), any::<bool>(), proptest::collection::vec(".*", 0..9))
+            .prop_map(|(label, unit, log, names)| Axis { label, unit, log, names });
     let mark = (".*", any::<bool>(), number())
         .prop_map(|(label, x, at)| Mark { label, at: if x { At::X(at) } else { At::Y(at) } });
     let band = (".*", number(), number()).prop_map(|(label, from, to)| Band { label, from, to });
@@ -205,7 +207,7 @@ fn crowded() -> Vec<Figure> {
     let lines = Figure {
         title: "speed over transfer size, of a drive with a name that is too long for one line".to_owned(),
         n: "n = 6 repetitions a point".to_owned(),
-        x: Axis::of("transfer size", "B").log(),
+        x: Axis::of("transfer size", Unit::Bytes).log(),
         y: Axis::speed().log(),
         curves: (0..7).map(rising).collect(),
         marks: (0..4).map(knee).collect(),

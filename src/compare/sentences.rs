@@ -1,19 +1,23 @@
 //! What a comparison says and shows.
 
-use super::super::table_cells::value;
 use crate::{
     analyse::compare::{More, Ratio, to_tell_apart},
-    findings::{Axis, Curve, Figure, Named, Point, Style},
-    units::{count, decimal_bytes, duration, rate},
+    findings::{Axis, Curve, Figure, Metric, Point, Style},
+    units::{count, decimal_bytes, rate, shortened},
 };
 
 /// Both speeds of every load, side by side.
-pub(super) fn figure(speeds: &[(Named, Named)], on: Option<&str>, (a, b): (&str, &str)) -> Option<Figure> {
-    let curve = |(x, y): &(Named, Named)| {
-        Curve::new(&x.name, Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
+pub(super) fn figure(
+    speeds: &[(&Metric, &Metric)],
+    on: Option<&str>,
+    (a, b): (&str, &str),
+) -> Option<Figure> {
+    let curve = |(x, y): &(&Metric, &Metric)| {
+        Curve::new(x.label(), Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
     };
-    let said =
-        |(x, y): &(Named, Named)| format!("{}: {} and {}", x.name, value(&x.estimate), value(&y.estimate));
+    let said = |(x, y): &(&Metric, &Metric)| {
+        format!("{}: {} and {}", x.label(), x.estimate.text(rate), y.estimate.text(rate))
+    };
     let on = on.map(|on| format!(", {on}")).unwrap_or_default();
     (!speeds.is_empty()).then(|| Figure {
         title: format!("speeds of {a} and {b}{on}"),
@@ -30,51 +34,32 @@ pub(super) fn figure(speeds: &[(Named, Named)], on: Option<&str>, (a, b): (&str,
 const HEAD: usize = 11;
 
 pub(super) fn short(name: &str) -> String {
-    let length = name.chars().count();
-    if length <= HEAD {
-        name.to_owned()
-    } else {
-        format!("…{}", name.chars().skip(length + 1 - HEAD).collect::<String>())
-    }
-}
-
-pub(super) fn shown(n: &Named) -> String {
-    match n.unit.as_str() {
-        "B/s" => rate(n.estimate.value),
-        "s" => duration(n.estimate.value),
-        "B" => decimal_bytes(n.estimate.value as u64),
-        _ => format!("{:.3}", n.estimate.value),
-    }
-}
-
-/// Whether both ends of the interval are known.
-pub(super) fn bounded(r: &Ratio) -> bool {
-    r.estimate.low > 0.0 && r.estimate.high.is_finite()
+    shortened(name, HEAD)
 }
 
 /// A ratio with its interval, as far as it has one.
 pub(super) fn times(r: &Ratio) -> String {
     let e = &r.estimate;
     match (e.low > 0.0, e.high.is_finite()) {
-        (true, true) => format!("{:.2} ({:.2}–{:.2})", e.value, e.low, e.high),
+        (true, true) => format!("{:.2} ({})", e.value, e.range(|x| format!("{x:.2}"))),
         (true, false) => format!("{:.2} (at least {:.2})", e.value, e.low),
         (false, true) => format!("{:.2} (at most {:.2})", e.value, e.high),
         (false, false) => format!("{:.2} (no interval)", e.value),
     }
 }
 
-pub(super) fn sentence(a: &Named, b: &Named, r: &Ratio, names: (&str, &str)) -> String {
+pub(super) fn sentence(a: &Metric, b: &Metric, r: &Ratio, names: (&str, &str)) -> String {
     let e = &r.estimate;
     let (first, second) = names;
-    let what = &a.name;
-    if !bounded(r) {
+    let what = a.label();
+    if !e.is_bounded() {
         return format!(
             "{what}: {first} is {:.2} times {second}, but one of them has no interval, so nothing says whether \
              that is chance. Repeat it.",
             e.value
         );
     }
-    let interval = format!("95 %: {:.3} to {:.3}", e.low, e.high);
+    let interval = e.ends(|x| format!("{x:.3}"));
     if r.different {
         return format!("{what}: {first} is {:.3} times {second} ({interval}).", e.value);
     }

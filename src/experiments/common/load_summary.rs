@@ -3,22 +3,22 @@
 use crate::{
     analyse::{Adaptive, End, Estimate, Rules, Tail, Throughput, Timeline, Zoned, Zones, repeat},
     plan::{Measure, Rule},
+    record::Windows,
     units::{Ended, Outcome, Window, ZonePoint},
 };
 
 /// One run of one load on one target, as its windows come.
-pub(super) struct Series {
+pub(in super::super) struct Series {
     adaptive: Adaptive,
     zones: Option<Zones>,
     tail: Tail,
     timeline: Timeline,
     bytes: u64,
     seconds: f64,
-    outcome: Option<Outcome>,
 }
 
 /// How one run of a load went.
-pub(super) struct Run {
+pub(in super::super) struct Summary {
     pub repetition: u32,
     pub estimate: Estimate,
     pub throughput: Throughput,
@@ -51,37 +51,16 @@ impl Series {
             timeline: Timeline::default(),
             bytes: 0,
             seconds: 0.0,
-            outcome: None,
         }
     }
 
-    pub fn window(&mut self, zone: Option<ZonePoint>, window: &Window) {
-        self.tail.push(window);
-        self.bytes += window.bytes;
-        self.seconds += window.seconds();
-        match (&mut self.zones, zone) {
-            (Some(zones), Some(place)) => zones.push(place, window),
-            _ => {
-                self.adaptive.push(window);
-                self.timeline.push(window);
-            }
-        }
-    }
-
-    /// What a load did in all; the positions of a zone measurement add up.
-    pub fn outcome(&mut self, outcome: Outcome) {
-        self.outcome = Some(match self.outcome.take() {
-            None => outcome,
-            Some(sum) => sum.and_then(&outcome),
-        });
-    }
-
-    pub fn finish(self, m: &Measure) -> Run {
-        let ended = self.outcome.as_ref().map(|o| o.ended.clone());
+    /// What it adds up to, where the load did so much in all.
+    pub fn finish(self, m: &Measure, outcome: Option<&Outcome>) -> Summary {
+        let ended = outcome.map(|o| o.ended.clone());
         let throughput = self.adaptive.finish(End::of(ended.as_ref()));
         let zoned = self.zones.as_ref().and_then(Zones::finish);
         // What was moved in all counts, not only what was in windows that somebody watched.
-        let (bytes, seconds) = match &self.outcome {
+        let (bytes, seconds) = match outcome {
             Some(o) => (o.bytes_read + o.bytes_written, o.seconds),
             None => (self.bytes, self.seconds),
         };
@@ -94,6 +73,21 @@ impl Series {
         };
         let Self { adaptive, tail, timeline, .. } = self;
         let repetition = m.repetition;
-        Run { repetition, estimate, throughput, adaptive, zoned, tail, timeline, bytes, seconds, ended }
+        Summary { repetition, estimate, throughput, adaptive, zoned, tail, timeline, bytes, seconds, ended }
+    }
+}
+
+impl Windows for Series {
+    fn window(&mut self, zone: Option<ZonePoint>, window: &Window) {
+        self.tail.push(window);
+        self.bytes += window.bytes;
+        self.seconds += window.seconds();
+        match (&mut self.zones, zone) {
+            (Some(zones), Some(place)) => zones.push(place, window),
+            _ => {
+                self.adaptive.push(window);
+                self.timeline.push(window);
+            }
+        }
     }
 }

@@ -1,0 +1,228 @@
+//! Two results side by side, whatever experiment they come from: does one differ from the other?
+
+mod differences;
+mod sentences;
+
+use self::{
+    differences::unlike,
+    sentences::{figure, sentence, short, times},
+};
+use crate::{
+    analyse::compare::{across_runs, ratio},
+    findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit},
+};
+
+/// Why two results can't be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// Neither names a target, and nothing tells which belong together.
+    #[error("{a} and {b} have no drive in common and more than one target: say which, as in {a}:{example}")]
+    Which {
+        /// The first run.
+        a: String,
+        /// The second run.
+        b: String,
+        /// A target of the first.
+        example: String,
+    },
+    /// No such target.
+    #[error("{run} has no target '{name}', but {}", known.join(", "))]
+    NoTarget {
+        /// The run.
+        run: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// One run with one target.
+    #[error("{run} has one target only: name another run to compare it with")]
+    Alone {
+        /// The run.
+        run: String,
+    },
+    /// Neither has a number that the other has too.
+    #[error("{a} and {b} have no number of the same name to compare")]
+    NothingInCommon {
+        /// The first result.
+        a: String,
+        /// The second result.
+        b: String,
+    },
+}
+
+/// The targets of a run that a name stands for, by their positions; all of them without one.
+fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError> {
+    let targets = &run.origin.carriers;
+    let Some(name) = name else { return Ok((0..targets.len()).collect()) };
+    let found: Vec<usize> =
+        (0..targets.len()).filter(|&at| targets[at].names.iter().any(|n| n == name)).collect();
+    if found.is_empty() {
+        let known = targets.iter().map(|t| t.target.clone()).collect();
+        return Err(CompareError::NoTarget { run: run.run.clone(), name: name.to_owned(), known });
+    }
+    Ok(found)
+}
+
+/// Compares two results. A name chooses a target of a run; without one, targets on the same drive belong together,
+/// else the only targets of both. Without a second run the first one's targets are compared with each other.
+///
+/// # Errors
+/// Where nothing tells what to compare with what.
+pub fn compare(
+    a: (&Findings, Option<&str>),
+    b: Option<(&Findings, Option<&str>)>,
+) -> Result<Findings, CompareError> {
+    let (first, second) = (a.0, b.map_or(a.0, |b| b.0));
+    let mut findings = Findings {
+        run: [first, second][..1 + usize::from(b.is_some())]
+            .iter()
+            .map(|s| s.run.as_str())
+            .collect::<Vec<_>>()
+            .join(" and "),
+        experiment: "compare".to_owned(),
+        question: "do they differ?".to_owned(),
+        modelled: first.modelled || second.modelled,
+        ..Findings::default()
+    };
+    let pairs = pairs(a, b)?;
+    let several = pairs.len() > 1 && b.is_some();
+    for pair in pairs {
+        let on = several.then(|| first.origin.carriers[pair.0].target.clone());
+        one(&Pair { a: Side::of(first, pair.0), b: Side::of(second, pair.1) }, on, &mut findings)?;
+    }
+    findings.flags.dedup();
+    Ok(findings)
+}
+
+/// Positions of the targets that belong together.
+fn pairs(
+    (a, of_a): (&Findings, Option<&str>),
+    b: Option<(&Findings, Option<&str>)>,
+) -> Result<Vec<(usize, usize)>, CompareError> {
+    let left = named(a, of_a)?;
+    let Some((b, of_b)) = b else {
+        let others = (0..a.origin.carriers.len()).filter(|at| !left.contains(at) || of_a.is_none());
+        let others: Vec<usize> = others.collect();
+        let all = left.iter().flat_map(|&l| others.iter().map(move |&r| (l, r)));
+        let pairs: Vec<_> = all.filter(|(l, r)| of_a.is_some() || l < r).collect();
+        return if pairs.is_empty() { Err(CompareError::Alone { run: a.run.clone() }) } else { Ok(pairs) };
+    };
+    let right = named(b, of_b)?;
+    if let ([l], [r]) = (&left[..], &right[..]) {
+        return Ok(vec![(*l, *r)]);
+    }
+    let all = left.iter().flat_map(|&l| right.iter().map(move |&r| (l, r)));
+    let pairs: Vec<_> =
+        all.filter(|&(l, r)| same_drives(&a.origin.carriers[l], &b.origin.carriers[r])).collect();
+    if pairs.is_empty() {
+        let example = a.origin.carriers.first().map(|t| t.target.clone()).unwrap_or_default();
+        return Err(CompareError::Which { a: a.run.clone(), b: b.run.clone(), example });
+    }
+    Ok(pairs)
+}
+
+fn same_drives(a: &Carrier, b: &Carrier) -> bool {
+    // Of what was imported only a name is known, by which someone else may know it.
+    let named = |a: &Carrier, b: &Carrier| a.on.is_none() && b.names.contains(&a.target);
+    let known = a.on.is_some() && b.on.is_some() && !a.drives.is_empty();
+    known && a.identities().eq(b.identities()) || named(a, b) || named(b, a)
+}
+
+/// A target of a run.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    run: &'a Findings,
+    target: &'a Carrier,
+}
+
+impl<'a> Side<'a> {
+    fn of(run: &'a Findings, at: usize) -> Self {
+        Self { run, target: &run.origin.carriers[at] }
+    }
+}
+
+/// Two targets, each with its run.
+struct Pair<'a> {
+    a: Side<'a>,
+    b: Side<'a>,
+}
+
+impl<'a> Pair<'a> {
+    /// Both are of one run.
+    fn of_one_run(&self) -> bool {
+        std::ptr::eq(self.a.run, self.b.run)
+    }
+
+    /// One target as a reader knows it: the run where there are two, the target within one.
+    fn name(&self, side: Side<'_>) -> String {
+        if self.of_one_run() { side.target.target.clone() } else { side.run.run.clone() }
+    }
+
+    /// The numbers that both have.
+    fn metrics(&self) -> Vec<(&'a Metric, &'a Metric)> {
+        let of = |side: Side<'a>| side.run.estimates.iter().filter(move |m| m.target == side.target.target);
+        of(self.a).filter_map(|m| Some((m, of(self.b).find(|other| m.is_same(other))?))).collect()
+    }
+}
+
+/// Compares two targets; `on` names them where there are more such pairs.
+fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(), CompareError> {
+    let (a, b) = (pair.name(pair.a), pair.name(pair.b));
+    let (left, right) = (pair.a.target, pair.b.target);
+    for (name, side) in [(&a, pair.a), (&b, pair.b)] {
+        let at = &side.run.origin.at;
+        let when = if at.is_empty() { "when is unknown" } else { at };
+        let kind = if side.run.modelled { "virtual: a model, not a drive · " } else { "" };
+        let line = format!("{name}: {kind}{when} · {}", side.target.describe);
+        if !findings.context.contains(&line) {
+            findings.context.push(line);
+        }
+    }
+    if !pair.of_one_run() {
+        let drives = match (same_drives(left, right), left.on.is_none() || right.on.is_none()) {
+            (true, _) => "the same drive",
+            (_, true) => "whether it is the same drive is not known",
+            _ => "two drives",
+        };
+        findings.context.push(drives.to_owned());
+    }
+    let both = pair.metrics();
+    findings.flags.extend(unlike(pair, &both, (&a, &b)));
+
+    let mut rows = Vec::new();
+    let mut said = Vec::new();
+    let mut speeds = Vec::new();
+    for (n, other) in both {
+        let unit = n.quantity.unit();
+        // Throughputs hold already what runs differ by.
+        let r = match unit {
+            Unit::BytesPerSecond => ratio(&n.estimate, &other.estimate),
+            _ => ratio(&across_runs(&n.estimate), &across_runs(&other.estimate)),
+        };
+        let Some(r) = r else { continue };
+        let differs = match r.estimate.is_bounded() {
+            _ if r.different => "yes",
+            true => "no",
+            false => "not known",
+        };
+        let shown = |m: &Metric| unit.write(m.estimate.value);
+        rows.push(vec![n.label(), shown(n), shown(other), times(&r), differs.to_owned()]);
+        if unit == Unit::BytesPerSecond && n.repetition.is_none() {
+            let on = on.iter().map(|on| format!("{on}: ")).collect::<String>();
+            said.push(on + &sentence(n, other, &r, (&a, &b)));
+            speeds.push((n, other));
+        }
+        let (target, quantity) = (format!("{a} / {b}"), Quantity::Ratio(Box::new(n.quantity.clone())));
+        findings.estimates.push(Metric { target, quantity, estimate: r.estimate, bytes: None, ..n.clone() });
+    }
+    if rows.is_empty() {
+        return Err(CompareError::NothingInCommon { a, b });
+    }
+    let columns = [("", false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
+    let columns = columns.map(|(name, right)| Column::new(name, right)).to_vec();
+    findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
+    findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
+    findings.verdicts.extend(said);
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What writing a directory full of data showed, and what a sweep over a disk did.
+
+use super::{
+    super::common::{Group, Series, Summary},
+    plan::{AGAIN, WRITE},
+};
+use crate::{
+    analyse::{CliffEstimate, Position},
+    findings::{LoadKey, Scope},
+    plan::{Act, Plan},
+    record::Run,
+    target::Target,
+    units::Caching,
+};
+
+/// What was seen of one directory.
+pub(super) struct Written<'a> {
+    pub target: &'a Target,
+    pub first: Writing,
+    /// Rest before the second write, s.
+    pub pause: Option<f64>,
+    pub again: Option<Writing>,
+    /// The page cache stood between; then nothing is known of the drive.
+    pub cached: bool,
+}
+
+/// One write.
+pub(super) struct Writing {
+    pub run: Summary,
+    pub load: LoadKey,
+    pub falls: Vec<CliffEstimate>,
+}
+
+impl Writing {
+    /// Where the speed fell for good.
+    pub fn last(&self) -> Option<&CliffEstimate> {
+        self.falls.last()
+    }
+}
+
+/// The write or sweep of this label on this target.
+pub(super) fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<Writing> {
+    let group = groups.iter_mut().find(|group| group.at == at && group.measure.label == label)?;
+    let run = group.runs.pop()?;
+    Some(Writing { falls: run.adaptive.cliff_estimates(), run, load: group.load.clone() })
+}
+
+/// What writing showed on this target.
+pub(super) fn written<'a>(
+    run: &Run<Series>,
+    plan: &Plan,
+    groups: &mut [Group<'_>],
+    at: usize,
+    target: &'a Target,
+) -> Option<Written<'a>> {
+    let first = take(groups, at, WRITE)?;
+    let mut pauses = plan.steps.iter().filter(|step| matches!(step.act, Act::Pause(_)));
+    Some(Written {
+        target,
+        cached: first.load.caching != Some(Caching::Direct),
+        first,
+        pause: pauses.find_map(|step| run.acts.get(&(step.id, at))).map(|result| result.seconds),
+        again: take(groups, at, AGAIN),
+    })
+}
+
+/// Beginning, middle and end of a disk that was swept; nothing of one that was not swept to its end.
+pub(super) fn places(positions: &[Position]) -> Vec<(Scope, &Position)> {
+    match (positions.first(), positions.get(positions.len() / 2), positions.last()) {
+        (Some(first), Some(middle), Some(last)) if positions.len() >= 17 => {
+            vec![(Scope::DiskStart, first), (Scope::DiskMiddle, middle), (Scope::DiskEnd, last)]
+        }
+        _ => Vec::new(),
+    }
+}

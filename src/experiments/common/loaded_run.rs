@@ -1,0 +1,130 @@
+//! What the findings of all experiments begin with: what was measured, on what and how, and what was flagged.
+
+use super::{super::Experiment, Series};
+use crate::{
+    findings::{Carrier, CarrierDrive, Findings, On, Origin},
+    inventory::Drive,
+    plan::Plan,
+    record::{Event, Run},
+    target::{Kind, Target},
+    units::{EngineInfo, RunStatus},
+};
+
+const STOPPED: &str = "Stopped by hand: what the plan holds beyond this was not measured.";
+
+/// Reads a record to its end.
+pub(in super::super) fn read(record: &mut dyn Iterator<Item = Event>) -> Run<Series> {
+    Run::read(record, |_, _, measure| Series::new(measure))
+}
+
+/// Findings that say what was measured, on what and how, and what was flagged; the experiment adds what it means.
+pub(in super::super) fn findings<T>(run: &Run<T>, experiment: &dyn Experiment) -> Findings {
+    let mut flags: Vec<String> = run.flags.iter().map(|flag| flag.text.clone()).collect();
+    flags.dedup();
+    flags.extend((run.status() == RunStatus::Interrupted).then(|| STOPPED.to_owned()));
+    if run.plan.is_none() {
+        flags.push("Nothing was measured: the record ends before its plan.".to_owned());
+    }
+    let command = run.start.iter().map(|s| s.command.join(" "));
+    Findings {
+        run: run.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
+        experiment: experiment.name().to_owned(),
+        question: experiment.question().to_owned(),
+        modelled: run.engines.iter().any(|e| e.modelled),
+        context: run.plan.as_ref().map(|plan| context(run, plan)).unwrap_or_default(),
+        flags,
+        reproduce: command.filter(|_| run.plan.is_some()).chain(again(run)).collect(),
+        origin: origin(run),
+        ..Findings::default()
+    }
+}
+
+/// How each load is repeated with fio: of its repetitions the first.
+fn again<T>(run: &Run<T>) -> Vec<String> {
+    let mut known: Vec<(&str, usize)> = Vec::new();
+    let mut lines = Vec::new();
+    for step in run.steps.values() {
+        for (target, line) in
+            step.loads.iter().filter_map(|(target, load)| Some((*target, load.again.as_ref()?)))
+        {
+            let load = (step.measure.label.as_str(), target);
+            if !known.contains(&load) {
+                known.push(load);
+                lines.push(line.clone());
+            }
+        }
+    }
+    lines
+}
+
+fn origin<T>(run: &Run<T>) -> Origin {
+    let Some(start) = &run.start else { return Origin::default() };
+    Origin {
+        at: start.at.clone(),
+        version: start.version.clone(),
+        ended: run.status(),
+        board: start.inventory.machine.board.clone(),
+        lab: start.inventory.machine.lab.clone(),
+        protocol: run.plan.as_ref().and_then(|plan| plan.protocol.clone()),
+        carriers: run.plan.iter().flat_map(|plan| &plan.targets).map(carrier).collect(),
+    }
+}
+
+fn context<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
+    let mut lines: Vec<String> = plan.targets.iter().map(Target::describe).collect();
+    if let Some(protocol) = &plan.protocol {
+        lines.push(format!("protocol {protocol}, to the letter"));
+    }
+    let engine = |e: &EngineInfo| match &e.detail {
+        Some(detail) => format!("engine {} ({detail})", e.name),
+        None => format!("engine {}", e.name),
+    };
+    let mut with: Vec<String> = run.engines.iter().map(engine).collect();
+    if let Some(start) = &run.start {
+        let machine = &start.inventory.machine;
+        with.push(format!("drivebench {}", start.version));
+        with.push(format!("Linux {} {}", machine.kernel, machine.arch));
+        with.extend(machine.board.clone());
+        with.extend(machine.lab.as_ref().map(|scenario| format!("lab {scenario}")));
+        with.push(start.at.clone());
+    }
+    if run.engines.iter().any(|e| e.modelled) {
+        with.push("virtual: a model, not a drive".to_owned());
+    }
+    lines.push(with.join(" · "));
+    lines
+}
+
+/// What carries a target.
+fn carrier(target: &Target) -> Carrier {
+    let drive = |drive: &Drive| CarrierDrive {
+        identity: drive.identity(),
+        vendor: drive.vendor.clone(),
+        model: drive.model.clone(),
+        serial: drive.serial.clone(),
+        bytes: Some(drive.bytes()),
+        bay: drive.bay.clone(),
+        full_bay: drive.full_bay(),
+        bus: drive.bus.clone(),
+    };
+    let serials = target.drives.iter().filter_map(|d| d.serial.clone());
+    let identities = target.drives.iter().map(Drive::identity);
+    let names = [target.given.clone(), target.path.display().to_string()];
+    Carrier {
+        target: target.given.clone(),
+        names: names.into_iter().chain(serials).chain(identities).collect(),
+        describe: target.describe(),
+        on: Some(on(target)),
+        drives: target.drives.iter().map(drive).collect(),
+        layers: target.layers.clone(),
+    }
+}
+
+/// Whether loads on a target work in a file or on the bare device.
+pub(in super::super) fn on(target: &Target) -> On {
+    match target.kind {
+        Kind::Directory => On::Directory,
+        Kind::File => On::File,
+        Kind::BlockDevice => On::Device,
+    }
+}

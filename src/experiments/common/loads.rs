@@ -1,0 +1,114 @@
+//! The loads of a record: all runs of one load on one target belong together.
+
+use super::{Series, Summary, loaded_run::on};
+use crate::{
+    analyse::{Estimate, repeat},
+    findings::{LoadKey, Metric, Quantity},
+    plan::{Measure, Plan},
+    record::{Run, Step, Windows},
+    target::Target,
+    units::{Ended, Histogram},
+};
+
+/// All runs of one load on one target.
+pub(in super::super) struct Group<'a> {
+    /// Position of the target in the plan.
+    pub at: usize,
+    pub target: &'a Target,
+    /// What was really measured.
+    pub measure: Measure,
+    /// What was planned is what was measured.
+    pub as_planned: bool,
+    pub load: LoadKey,
+    /// Over all runs.
+    pub estimate: Estimate,
+    pub runs: Vec<Summary>,
+}
+
+/// Runs of the same load in blocks of the same size on the same target belong together, in the order of the plan's
+/// targets; loads labelled `without` are left out.
+pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan, without: &str) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (step, mut of) in std::mem::take(&mut run.steps) {
+        let loads = std::mem::take(&mut of.loads);
+        let measure = &of.measure;
+        for (at, load) in loads.into_iter().filter(|(_, load)| load.windows > 0 && measure.label != without) {
+            let Some(target) = plan.targets.get(at) else { continue };
+            let summary = load.kept.finish(measure, load.outcome.as_ref());
+            let same = |g: &&mut Group<'_>| {
+                g.at == at && (&g.measure.label, g.measure.load.block) == (&measure.label, measure.load.block)
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => group.runs.push(summary),
+                None => groups.push(Group {
+                    at,
+                    target,
+                    measure: measure.clone(),
+                    as_planned: plan.measure(step).is_some_and(|m| m.load == measure.load),
+                    load: load_key(plan, target, &of, &measure.label),
+                    estimate: summary.estimate.clone(),
+                    runs: vec![summary],
+                }),
+            }
+        }
+    }
+    groups.sort_by_key(|group| group.at);
+    for group in &mut groups {
+        let speeds = group.speeds();
+        if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
+            group.estimate = mean;
+        }
+    }
+    groups
+}
+
+/// What must be alike for numbers of a step's load to be compared.
+pub(in super::super) fn load_key<T: Windows>(
+    plan: &Plan,
+    target: &Target,
+    step: &Step<T>,
+    name: &str,
+) -> LoadKey {
+    let engine = step.engine.as_ref().map(|engine| engine.name.as_str()).unwrap_or_default();
+    LoadKey {
+        cold: step.measure.cold,
+        protocol: plan.protocol.clone(),
+        ..LoadKey::new(name, &step.measure.load, on(target), engine)
+    }
+}
+
+/// The longest operation of a load, which another run may exceed.
+pub(in super::super) fn longest<'a>(
+    target: &str,
+    load: &LoadKey,
+    latency: impl Iterator<Item = &'a Histogram>,
+) -> Option<Metric> {
+    let value = latency.filter_map(Histogram::max).max()? as f64 / 1e9;
+    let how = "the longest seen".to_owned();
+    let estimate = Estimate { value, low: value, high: f64::INFINITY, how, converged: false };
+    Some(Metric::new(target, Quantity::LongestOperation, estimate).of(load))
+}
+
+impl Group<'_> {
+    /// Its longest operation.
+    pub fn longest(&self) -> Option<Metric> {
+        longest(&self.target.given, &self.load, self.runs.iter().map(|run| run.tail.histogram()))
+    }
+
+    /// How fast the runs were that nothing ended early, bytes per second.
+    pub fn speeds(&self) -> Vec<f64> {
+        let whole = |r: &&Summary| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
+        self.runs.iter().filter(whole).map(|r| r.estimate.value).collect()
+    }
+}
+
+/// Labels of the loads, each once, in order.
+pub(in super::super) fn labels<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
+    let mut labels: Vec<&str> = Vec::new();
+    for group in groups {
+        if !labels.contains(&group.measure.label.as_str()) {
+            labels.push(&group.measure.label);
+        }
+    }
+    labels
+}

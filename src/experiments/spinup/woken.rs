@@ -1,0 +1,85 @@
+//! What was seen of a disk that was to sleep and wake.
+
+use std::collections::BTreeMap;
+
+use super::{
+    super::common::{Group, Summary},
+    plan::{COLD_COPY, COPY, FIRST, SPINNING},
+};
+use crate::{
+    analyse::{Estimate, repeat},
+    plan::StepId,
+    record::{ActResult, StandbyResult},
+    target::Target,
+    units::{Ended, Percentile},
+};
+
+/// A read that takes so many times as long as while spinning woke the disk...
+const TIMES: f64 = 10.0;
+/// ...if it took so long at all, s: heads that were parked take less.
+const LEAST_SECONDS: f64 = 0.3;
+
+/// What was seen of one disk.
+pub(super) struct Woken<'a> {
+    pub target: &'a Target,
+    /// Each first read with the typical one while spinning, s.
+    pub reads: Vec<(f64, f64)>,
+    /// Copies while spinning, s.
+    pub copies: Vec<f64>,
+    /// Copies from standby, s.
+    pub cold: Vec<f64>,
+    /// How it was brought to sleep, each time, and how long that took, s.
+    pub naps: Vec<(StandbyResult, f64)>,
+}
+
+impl Woken<'_> {
+    /// What each waking cost, s, where there was one.
+    pub fn wakings(&self) -> Vec<f64> {
+        let woke = |(first, spinning): &&(f64, f64)| *first > (TIMES * spinning).max(LEAST_SECONDS);
+        self.reads.iter().filter(woke).map(|(first, spinning)| first - spinning).collect()
+    }
+
+    /// By the first reads.
+    pub fn direct(&self) -> Option<Estimate> {
+        repeat::middle(&self.wakings())
+    }
+
+    /// By the copies; nothing where no read showed that the disk slept.
+    pub fn by_copies(&self) -> Option<Estimate> {
+        repeat::difference(&self.cold, &self.copies).filter(|_| !self.wakings().is_empty())
+    }
+
+    /// One read while spinning, s.
+    pub fn spinning(&self) -> Option<Estimate> {
+        repeat::middle(&self.reads.iter().map(|(_, spinning)| *spinning).collect::<Vec<_>>())
+    }
+}
+
+/// What the loads and tasks on this target show.
+pub(super) fn woken<'a>(
+    acts: &BTreeMap<(StepId, usize), ActResult>,
+    groups: &[Group<'_>],
+    at: usize,
+    target: &'a Target,
+) -> Woken<'a> {
+    let whole = |run: &&Summary| run.ended == Some(Ended::Finished);
+    let runs = |label: &str| -> Vec<&Summary> {
+        let group = groups.iter().find(|group| group.at == at && group.measure.label == label);
+        group.map(|group| group.runs.iter().filter(whole).collect()).unwrap_or_default()
+    };
+    let seconds = |label: &str| runs(label).iter().map(|run| run.seconds).collect::<Vec<_>>();
+    let typical = |run: &Summary| Some(run.tail.histogram().quantile(Percentile::P50.share())? as f64 / 1e9);
+    let spinning = runs(SPINNING);
+    let pair = |first: &&Summary| {
+        let same = spinning.iter().find(|run| run.repetition == first.repetition)?;
+        Some((first.seconds, typical(same)?))
+    };
+    let naps = acts.iter().filter(|((_, of), _)| *of == at);
+    Woken {
+        target,
+        reads: runs(FIRST).iter().filter_map(pair).collect(),
+        copies: seconds(COPY),
+        cold: seconds(COLD_COPY),
+        naps: naps.filter_map(|(_, result)| Some((result.slept.clone()?, result.seconds))).collect(),
+    }
+}

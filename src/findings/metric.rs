@@ -1,0 +1,320 @@
+//! A number that a run found: what it is, of which load, where it holds, and its interval.
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::{
+    analyse::Estimate,
+    units::{Caching, Content, Direction, Load, Pattern, Percentile},
+};
+
+/// A number that a run found. Rooms that work with numbers match its fields; what people read is [`Metric::label`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// What it is a number of, as people call it: a target as they wrote it, `all` of them, a bay, a bus.
+    pub target: String,
+    /// What it is.
+    pub quantity: Quantity,
+    /// Where it holds.
+    #[serde(default)]
+    pub scope: Scope,
+    /// The load behind it; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadKey>,
+    /// Which repetition it is of, from 1; `None` of a number over all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetition: Option<u32>,
+    /// The number.
+    pub estimate: Estimate,
+    /// The bytes behind it, where more of them would narrow its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// What a number is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Bytes a second.
+    Throughput,
+    /// How long an operation takes at most, but for the share beyond the percentile.
+    Latency(Percentile),
+    /// How long the slowest operation took.
+    LongestOperation,
+    /// The most that several targets move at once, and what limits them.
+    Ceiling(Limiter),
+    /// Bytes written before the speed falls.
+    CacheSize,
+    /// How long a disk takes to wake from standby.
+    WakeTime,
+    /// How long one read takes.
+    ReadTime,
+    /// How long files of one size take.
+    FilesTime {
+        /// Written or read.
+        direction: Direction,
+        /// How many.
+        files: u64,
+        /// How large each is, bytes.
+        size: u64,
+    },
+    /// What a file costs whatever its size.
+    CostPerFile(Direction),
+    /// How fast the bytes of files pass beside that cost.
+    FilesByteRate(Direction),
+    /// What the sync after writing files costs.
+    SyncCost,
+    /// What a transfer costs whatever its size.
+    CostPerTransfer,
+    /// How fast bytes pass beside that cost.
+    ByteRate,
+    /// The transfer size whose bytes take as long as the transfer itself.
+    Knee,
+    /// The share of the differences that a factor explains.
+    VarianceShare(Factor),
+    /// Speed as a multiple of another.
+    RelativeSpeed(Reference),
+    /// One run's number as a multiple of another's.
+    Ratio(Box<Quantity>),
+}
+
+/// What a ceiling is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limiter {
+    /// The drives themselves.
+    Drives,
+    /// A drive on which several targets are.
+    Drive,
+    /// A bus or hub.
+    Bus,
+    /// The processor.
+    Processor,
+    /// Something shared that the inventory doesn't show.
+    Unknown,
+}
+
+/// What was exchanged between arrangements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Factor {
+    /// The drives.
+    Drives,
+    /// The bays.
+    Bays,
+}
+
+/// What a relative speed is a multiple of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reference {
+    /// The other one of two.
+    Other,
+    /// The median of several.
+    Median,
+    /// The drive itself, past the page cache.
+    Drive,
+}
+
+/// Where in a run a number holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Of the load as a whole.
+    #[default]
+    Whole,
+    /// Of what drivebench's own method takes for sustained, where a protocol wants all of it.
+    Sustained,
+    /// Of operations or transfers of this size, bytes, where a load has several.
+    Block(u64),
+    /// Of a target while no other was at work.
+    Alone,
+    /// Of a target while others were at work.
+    Together,
+    /// Of all targets, added up from each alone.
+    SumAlone,
+    /// Of all targets at the same time.
+    Sum,
+    /// Before the speed fell: for good, or at an earlier step, from 1.
+    BeforeCliff(Option<u32>),
+    /// After the speed fell: for good, or at an earlier step, from 1.
+    AfterCliff(Option<u32>),
+    /// After the drive was left alone for a while.
+    AfterPause,
+    /// At the beginning of the disk.
+    DiskStart,
+    /// In the middle of the disk.
+    DiskMiddle,
+    /// At the end of the disk.
+    DiskEnd,
+    /// While the disk was spinning.
+    Spinning,
+    /// By the difference between timed copies.
+    ByCopies,
+    /// Predicted from what was measured.
+    Predicted,
+}
+
+/// A load as far as it must be alike for numbers to be compared; what isn't known of an imported one is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadKey {
+    /// What the plan calls it.
+    pub name: String,
+    /// Which way bytes moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// The order of offsets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// Bytes per operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<u64>,
+    /// Operations in flight, of each job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// Jobs at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<u32>,
+    /// What stood between the load and the drive, and whether a sync at the end counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caching: Option<Caching>,
+    /// What was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+    /// The page cache was emptied before it.
+    pub cold: bool,
+    /// In a file or on the bare device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<On>,
+    /// The engine or tool that moved the bytes.
+    pub engine: String,
+    /// The protocol that was followed to the letter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+}
+
+/// Where a load works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum On {
+    /// A file that was made in a directory.
+    Directory,
+    /// A file that was there.
+    File,
+    /// The bare device.
+    Device,
+}
+
+/// A unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Unit {
+    /// Bytes a second.
+    #[serde(rename = "B/s")]
+    BytesPerSecond,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
+    /// No unit: a ratio, a share, names.
+    #[default]
+    #[serde(rename = "")]
+    None,
+}
+
+impl Quantity {
+    /// Its unit.
+    pub fn unit(&self) -> Unit {
+        match self {
+            Self::Throughput | Self::Ceiling(_) | Self::FilesByteRate(_) | Self::ByteRate => {
+                Unit::BytesPerSecond
+            }
+            Self::Latency(_)
+            | Self::LongestOperation
+            | Self::WakeTime
+            | Self::ReadTime
+            | Self::FilesTime { .. }
+            | Self::CostPerFile(_)
+            | Self::SyncCost
+            | Self::CostPerTransfer => Unit::Seconds,
+            Self::CacheSize | Self::Knee => Unit::Bytes,
+            Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
+        }
+    }
+}
+
+impl Metric {
+    /// A number of a target that more bytes of one run wouldn't narrow.
+    pub fn new(target: &str, quantity: Quantity, estimate: Estimate) -> Self {
+        let target = target.to_owned();
+        Self { target, quantity, scope: Scope::Whole, load: None, repetition: None, estimate, bytes: None }
+    }
+
+    /// The same, of this load.
+    #[must_use]
+    pub fn of(self, load: &LoadKey) -> Self {
+        Self { load: Some(load.clone()), ..self }
+    }
+
+    /// The same, where it holds only there.
+    #[must_use]
+    pub fn at(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// Whether it is the same number of another run: the same quantity of a load of the same name.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let name = |m: &Self| m.load.as_ref().map(|load| load.name.clone());
+        (&self.quantity, self.scope, self.repetition) == (&other.quantity, other.scope, other.repetition)
+            && name(self) == name(other)
+    }
+}
+
+impl LoadKey {
+    /// This load, by this engine.
+    pub fn new(name: &str, load: &Load, on: On, engine: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            direction: Some(load.direction),
+            pattern: Some(load.pattern),
+            block: Some(load.block),
+            depth: Some(load.depth),
+            jobs: Some(1),
+            caching: Some(load.caching),
+            content: Some(load.content),
+            on: Some(on),
+            engine: engine.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether something that is known of both isn't the same.
+    pub fn differs(&self, other: &Self) -> bool {
+        fn unlike<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+            a.zip(b).is_some_and(|(a, b)| a != b)
+        }
+        unlike(self.direction, other.direction)
+            || unlike(self.pattern, other.pattern)
+            || unlike(self.block, other.block)
+            || unlike(self.depth, other.depth)
+            || unlike(self.jobs, other.jobs)
+            || unlike(self.caching, other.caching)
+            || unlike(self.content, other.content)
+    }
+}
+
+/// A metric with what people call it, for programs that show it.
+#[derive(Serialize)]
+struct Labelled<'a> {
+    name: String,
+    unit: Unit,
+    #[serde(flatten)]
+    metric: &'a Metric,
+}
+
+/// Metrics as they stand in JSON.
+pub(super) fn labelled<S: Serializer>(all: &[Metric], to: S) -> Result<S::Ok, S::Error> {
+    let one = |metric| Labelled { name: Metric::label(metric), unit: metric.quantity.unit(), metric };
+    to.collect_seq(all.iter().map(one))
+}

@@ -1,0 +1,118 @@
+//! What people call numbers and loads. Nothing matches these texts; programs match the values behind them.
+
+use super::{LoadKey, Metric, Quantity, Reference, Scope, Unit};
+use crate::units::{Direction, Pattern, count, decimal_bytes, duration, rate, size};
+
+impl Unit {
+    /// As in tables and files: `B/s`, `s`, `B`, or nothing.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::BytesPerSecond => "B/s",
+            Self::Seconds => "s",
+            Self::Bytes => "B",
+            Self::None => "",
+        }
+    }
+
+    /// A number with its unit, for people.
+    pub fn write(self, value: f64) -> String {
+        match self {
+            Self::BytesPerSecond => rate(value),
+            Self::Seconds => duration(value),
+            Self::Bytes => decimal_bytes(value as u64),
+            Self::None => format!("{value:.3}"),
+        }
+    }
+}
+
+impl Metric {
+    /// What people call it, such as `write throughput`.
+    pub fn label(&self) -> String {
+        let what = words(&self.quantity, self.scope);
+        let load = self.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
+        // What begins with a comma or a colon follows the name of the load at once.
+        let gap = if load.is_empty() || what.is_empty() || what.starts_with([',', ':']) { "" } else { " " };
+        let run = self.repetition.map(|n| format!(", run {n}")).unwrap_or_default();
+        format!("{load}{gap}{what}{run}")
+    }
+}
+
+fn words(quantity: &Quantity, scope: Scope) -> String {
+    let step = |n: Option<u32>| n.map(|n| format!(", step {n}")).unwrap_or_default();
+    let verb = |direction: &Direction| if *direction == Direction::Write { "write" } else { "read" };
+    match (quantity, scope) {
+        (Quantity::Ratio(of), _) => words(of, scope),
+        (Quantity::Throughput, Scope::Sustained) => {
+            "throughput, sustained by drivebench's own method".to_owned()
+        }
+        (Quantity::Throughput, Scope::Block(block)) => format!("throughput, {}", size(block)),
+        (Quantity::Throughput, Scope::Alone) => "alone".to_owned(),
+        (Quantity::Throughput, Scope::Together) => "together".to_owned(),
+        (Quantity::Throughput, Scope::SumAlone) => "sum alone".to_owned(),
+        (Quantity::Throughput, Scope::Sum) => "sum".to_owned(),
+        (Quantity::Throughput, Scope::BeforeCliff(n)) => format!("throughput before{}", step(n)),
+        (Quantity::Throughput, Scope::AfterCliff(n)) => format!("throughput after{}", step(n)),
+        (Quantity::Throughput, Scope::DiskStart) => "at the beginning".to_owned(),
+        (Quantity::Throughput, Scope::DiskMiddle) => "at the middle".to_owned(),
+        (Quantity::Throughput, Scope::DiskEnd) => "at the end".to_owned(),
+        (Quantity::Throughput, _) => "throughput".to_owned(),
+        (Quantity::Latency(percentile), _) => format!("latency {}", percentile.name()),
+        (Quantity::LongestOperation, _) => "longest".to_owned(),
+        (Quantity::Ceiling(_), _) => "limit".to_owned(),
+        (Quantity::CacheSize, Scope::AfterPause) => "fast region after the pause".to_owned(),
+        (Quantity::CacheSize, Scope::BeforeCliff(n)) => format!("fast region{}", step(n)),
+        (Quantity::CacheSize, _) => "fast region".to_owned(),
+        (Quantity::WakeTime, Scope::ByCopies) => "spin-up time by copies".to_owned(),
+        (Quantity::WakeTime, _) => "spin-up time".to_owned(),
+        (Quantity::ReadTime, Scope::Spinning) => "read while spinning".to_owned(),
+        (Quantity::ReadTime, _) => "read".to_owned(),
+        (Quantity::FilesTime { direction, files, size: bytes }, _) => {
+            let set = format!("{} {} of {}", verb(direction), count(*files, "file"), size(*bytes));
+            if scope == Scope::Predicted { format!("{set}, predicted") } else { set }
+        }
+        (Quantity::CostPerFile(direction), _) => format!("{} cost of a file", verb(direction)),
+        (Quantity::FilesByteRate(direction), _) => format!("{} rate of bytes", verb(direction)),
+        (Quantity::SyncCost, _) => "write cost of the sync".to_owned(),
+        (Quantity::CostPerTransfer, _) => "cost of a transfer".to_owned(),
+        (Quantity::ByteRate, _) => "rate of bytes".to_owned(),
+        (Quantity::Knee, _) => "knee".to_owned(),
+        (Quantity::VarianceShare(_), _) => ": share of the variance".to_owned(),
+        (Quantity::RelativeSpeed(Reference::Other), _) => ", as a multiple of the other".to_owned(),
+        (Quantity::RelativeSpeed(Reference::Median), _) => ", as a multiple of the median".to_owned(),
+        (Quantity::RelativeSpeed(Reference::Drive), _) => "as a multiple of the drive's".to_owned(),
+    }
+}
+
+impl LoadKey {
+    /// What is known of the load: `sequential write, 4 KiB, direct, depth 1`.
+    pub fn describe(&self) -> String {
+        let pattern = self.pattern.map(|p| match p {
+            Pattern::Sequential => "sequential",
+            Pattern::Random => "random",
+        });
+        let direction = match self.direction {
+            Some(Direction::Read) => "read".to_owned(),
+            Some(Direction::Write) => "write".to_owned(),
+            Some(Direction::Mixed { read_percent }) => format!("mixed {read_percent} % read"),
+            None => "copy".to_owned(),
+        };
+        let what = pattern.into_iter().map(str::to_owned).chain([direction]).collect::<Vec<_>>().join(" ");
+        let caching = self.caching.map(|c| c.words().to_owned());
+        let depth = self.depth.map(|d| format!("depth {d}"));
+        let jobs = self.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
+        let known = [Some(what), self.block.map(size), caching, depth, jobs];
+        known.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// What isn't known of the load.
+    pub fn unknown(&self) -> Vec<&'static str> {
+        let known = [
+            (self.direction.is_some(), "whether it read or wrote"),
+            (self.pattern.is_some(), "the order of offsets"),
+            (self.block.is_some(), "the block size"),
+            (self.caching.is_some(), "whether it went past the page cache"),
+            (self.depth.is_some(), "the depth"),
+        ];
+        known.into_iter().filter(|(known, _)| !known).map(|(_, what)| what).collect()
+    }
+}

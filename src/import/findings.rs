@@ -1,0 +1,250 @@
+//! How the record of an import is read: what other tools told, side by side with what drivebench measures.
+
+use super::groups::{Group, estimate, groups, target};
+use crate::{
+    analyse::Estimate,
+    findings::{Carrier, CarrierDrive, Column, Findings, Metric, Origin, Quantity, Table, short},
+    record::{Event, Imported, Run, Start, Told},
+    units::{Percentile, count, decimal_bytes, duration, rate},
+};
+
+/// The experiment that such records name.
+pub const EXPERIMENT: &str = "import";
+
+/// Names of the targets, in the order of the file.
+fn targets(imported: &Imported) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in imported.loads.iter().map(|load| target(imported, load)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn latency(load: &Told, percentile: Percentile) -> Option<f64> {
+    load.latencies.iter().find(|(of, _)| (of - percentile.share()).abs() < 1e-9).map(|(_, seconds)| *seconds)
+}
+
+/// What a record of an import shows.
+pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let run = Run::of(record);
+    let mut findings = Findings {
+        run: run.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
+        experiment: EXPERIMENT.to_owned(),
+        question: "what did another tool tell?".to_owned(),
+        ..Findings::default()
+    };
+    let Some(imported) = &run.imported else {
+        findings.flags.push("Nothing was kept: the record ends before what was imported.".to_owned());
+        return findings;
+    };
+    findings.origin = origin(imported, &run);
+    let groups = groups(imported);
+    let several = targets(imported).len() > 1;
+    findings.context = context(imported, &groups, run.start.as_ref(), several);
+    findings.tables =
+        [Some(speeds(&groups, several)), latencies(&groups, several)].into_iter().flatten().collect();
+    findings.verdicts = verdicts(&groups, several);
+    findings.flags = flags(imported, &groups);
+    findings.estimates = groups.iter().flat_map(metrics).collect();
+    findings
+}
+
+/// When it was measured, not when it was imported; and the drive by the name that it was given.
+fn origin(imported: &Imported, run: &Run<()>) -> Origin {
+    let name = imported.said.drive.as_ref().or(imported.drive.as_ref());
+    let drive = |name: &String| CarrierDrive {
+        identity: name.clone(),
+        model: Some(name.clone()),
+        ..CarrierDrive::default()
+    };
+    let carrier = |target: String| Carrier {
+        names: vec![target.clone()],
+        describe: format!("told by {}, {target}", imported.tool),
+        drives: name.map(drive).into_iter().collect(),
+        target,
+        ..Carrier::default()
+    };
+    Origin {
+        at: imported.measured.clone().unwrap_or_default(),
+        version: run.start.as_ref().map(|s| s.version.clone()).unwrap_or_default(),
+        ended: run.status(),
+        board: imported.said.board.clone().or_else(|| imported.board.clone()),
+        carriers: targets(imported).into_iter().map(carrier).collect(),
+        ..Origin::default()
+    }
+}
+
+fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, several: bool) -> Vec<String> {
+    let or = |said: &Option<String>, told: &Option<String>, what: &str| match (said, told) {
+        (Some(said), _) => format!("{what} {said}, said by hand"),
+        (None, Some(told)) => format!("{what} {told}, as told"),
+        (None, None) => format!("{what} unknown"),
+    };
+    let drive = if several && imported.drive.is_none() {
+        "several targets".to_owned()
+    } else {
+        let on = imported.loads.first().and_then(|l| l.on.clone());
+        or(&imported.said.drive, &imported.drive.clone().or(on), "drive")
+    };
+    let when = imported.measured.as_ref().map_or("when is unknown".to_owned(), |at| format!("measured {at}"));
+    let mut lines = vec![
+        format!("{}: output of {}, {}", imported.file, imported.tool, decimal_bytes(imported.bytes)),
+        [drive, or(&imported.said.board, &imported.board, "board"), when].join(" · "),
+    ];
+    lines.extend(
+        start.map(|s| format!("imported {} · drivebench {} · nothing was measured here", s.at, s.version)),
+    );
+    // As many as a page can bear; the rest is in the estimates.
+    if groups.len() <= MOST_SENTENCES {
+        let line = |group: &Group<'_>| {
+            let load = group.loads[0];
+            let on = load
+                .on
+                .as_ref()
+                .filter(|on| **on != group.target)
+                .map(|on| format!(", {on}"))
+                .unwrap_or_default();
+            format!("{}: {}{on}", group.load.name, group.load.describe())
+        };
+        lines.extend(groups.iter().map(line));
+    }
+    lines
+}
+
+/// More loads than this are told of together.
+const MOST_SENTENCES: usize = 12;
+
+fn heads(group: &Group<'_>, several: bool, run: Option<usize>) -> Vec<String> {
+    // What remains of 80 columns beside the numbers.
+    let most = if several { 20 } else { 34 };
+    let run = run.map(|n| format!(" {n}")).unwrap_or_default();
+    let mut name = group.load.name.clone() + &run;
+    if name.chars().count() > most {
+        name = format!("{}…{run}", name.chars().take(most - 1 - run.len()).collect::<String>());
+    }
+    several.then(|| short(&group.target)).into_iter().chain([name]).collect()
+}
+
+fn table(title: &str, several: bool, columns: &[(&str, bool)], rows: Vec<Vec<String>>) -> Table {
+    let target = several.then_some(("target", false));
+    let columns = target
+        .iter()
+        .chain(&[("", false)])
+        .chain(columns)
+        .map(|(name, right)| Column::new(name, *right))
+        .collect();
+    Table { title: title.to_owned(), columns, rows }
+}
+
+fn speeds(groups: &[Group<'_>], several: bool) -> Table {
+    let row = |group: &Group<'_>| {
+        let sum = |of: fn(&Told) -> Option<f64>| group.loads.iter().map(|l| of(l)).sum::<Option<f64>>();
+        let e = &group.estimate;
+        let interval = match e.high.is_finite() {
+            true => e.range(rate),
+            false => "none".to_owned(),
+        };
+        let bytes = sum(|l| l.bytes.map(|b| b as f64)).map(|b| decimal_bytes(b as u64));
+        let cells = [Some(rate(e.value)), Some(interval), bytes, sum(|l| l.seconds).map(duration)];
+        let cells = cells.map(|c| c.unwrap_or_else(|| "unknown".to_owned()));
+        heads(group, several, None).into_iter().chain(cells).collect()
+    };
+    let columns = [("speed", true), ("95 % interval", false), ("moved", true), ("time", true)];
+    table("", several, &columns, groups.iter().map(row).collect())
+}
+
+fn latencies(groups: &[Group<'_>], several: bool) -> Option<Table> {
+    let rows: Vec<Vec<String>> = groups
+        .iter()
+        .flat_map(|group| group.loads.iter().enumerate().map(move |(n, load)| (group, n, load)))
+        .filter(|(_, _, load)| !load.latencies.is_empty())
+        .map(|(group, n, load)| {
+            let mut cells = heads(group, several, (group.loads.len() > 1).then_some(n + 1));
+            let cell = |of| latency(load, of).map_or("unknown".to_owned(), duration);
+            cells.extend(Percentile::SHOWN.map(cell));
+            cells
+        })
+        .collect();
+    let names = Percentile::SHOWN.map(Percentile::name);
+    let columns: Vec<(&str, bool)> = names.iter().map(|name| (name.as_str(), true)).collect();
+    (!rows.is_empty()).then(|| table("latency of one operation, as told", several, &columns, rows))
+}
+
+fn verdicts(groups: &[Group<'_>], several: bool) -> Vec<String> {
+    let alone = groups.iter().filter(|g| g.loads.len() == 1).count() as u64;
+    if groups.len() > MOST_SENTENCES {
+        let all = groups.len() as u64;
+        return vec![format!(
+            "{}, as told; {alone} of them once only, so without interval.",
+            count(all, "load")
+        )];
+    }
+    let one = |group: &Group<'_>| {
+        let (load, e) = (group.loads[0], &group.estimate);
+        let on = if several { format!("{}, ", group.target) } else { String::new() };
+        let (name, tool, speed) = (&group.load.name, &load.tool, rate(e.value));
+        let iops = load.iops.map(|iops| format!(", {iops:.0} operations a second,")).unwrap_or_default();
+        match group.loads.len() as u64 {
+            1 => format!("{on}{name}: {speed}{iops} as {tool} told; one run, so no interval."),
+            n => {
+                let (speed, runs) = (e.sentence(rate, ""), count(n, "run"));
+                format!("{on}{name}: {speed} over {runs} that {tool} told of.")
+            }
+        }
+    };
+    groups.iter().map(one).collect()
+}
+
+fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
+    let mut flags = vec![
+        "Imported, not measured: what the drive, the machine and others on it did meanwhile is not known, nor whether \
+         the load had settled."
+            .to_owned(),
+    ];
+    let mut unknown: Vec<(String, Vec<String>)> = Vec::new();
+    for group in groups {
+        let what = group.load.unknown().join(", ");
+        match unknown.iter_mut().find(|(same, _)| *same == what) {
+            _ if what.is_empty() => {}
+            Some((_, names)) => names.push(group.load.name.clone()),
+            None => unknown.push((what, vec![group.load.name.clone()])),
+        }
+    }
+    for (what, names) in unknown {
+        let of = if names.len() > 4 {
+            count(names.len() as u64, "load")
+        } else {
+            format!("'{}'", names.join("', '"))
+        };
+        flags.push(format!("Unknown of {of}: {what}."));
+    }
+    if imported.loads.iter().any(|l| l.direction.is_none()) {
+        flags.push("Import it with --rw read or --rw write where you know which it was.".to_owned());
+    }
+    if groups.iter().any(|g| g.loads.len() > 1) {
+        flags.push("Runs one after the other tell how far they differ, nothing of another day.".to_owned());
+    }
+    flags.extend(imported.notes.iter().cloned());
+    if imported.left > 0 {
+        flags.push(format!("Left alone: {} of the file without a result.", count(imported.left, "line")));
+    }
+    flags
+}
+
+fn metrics(group: &Group<'_>) -> Vec<Metric> {
+    let metric = |quantity, estimate| Metric::new(&group.target, quantity, estimate).of(&group.load);
+    let several = group.loads.len() > 1;
+    let mut all = vec![metric(Quantity::Throughput, group.estimate.clone())];
+    for (n, load) in (1..).zip(&group.loads) {
+        let metric = |quantity, e| Metric { repetition: several.then_some(n), ..metric(quantity, e) };
+        all.extend(several.then(|| metric(Quantity::Throughput, estimate(&[load]))));
+        for of in Percentile::SHOWN {
+            let told = latency(load, of);
+            let estimate = told.map(|s| Estimate::unbounded(s, &format!("as {} told, one run", load.tool)));
+            all.extend(estimate.map(|e| metric(Quantity::Latency(of), e)));
+        }
+    }
+    all
+}

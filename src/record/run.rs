@@ -1,0 +1,238 @@
+//! A record as one value: who reads a record reads it here.
+
+use std::collections::BTreeMap;
+
+use super::{ActResult, End, Event, Imported, Start};
+use crate::{
+    conditions::Processors,
+    inventory::Drive,
+    plan::{Act, Measure, Plan, StepId},
+    units::{Ended, EngineInfo, Outcome, RunStatus, Window, ZonePoint},
+};
+
+/// What a reader keeps of the windows of one load; they are too many to be kept themselves.
+pub trait Windows {
+    /// Takes account of a window, in their order.
+    fn window(&mut self, zone: Option<ZonePoint>, window: &Window);
+}
+
+/// Nothing.
+impl Windows for () {
+    fn window(&mut self, _: Option<ZonePoint>, _: &Window) {}
+}
+
+/// All that a record holds; of the windows of each load what `T` keeps.
+#[derive(Debug)]
+pub struct Run<T> {
+    /// How it began.
+    pub start: Option<Start>,
+    /// What was to be done.
+    pub plan: Option<Plan>,
+    /// The steps whose loads began.
+    pub steps: BTreeMap<StepId, Step<T>>,
+    /// What came of other acts, by step and target.
+    pub acts: BTreeMap<(StepId, usize), ActResult>,
+    /// The engines that were used.
+    pub engines: Vec<EngineInfo>,
+    /// What drives said of themselves, arrangement by arrangement.
+    pub arranged: Vec<Drive>,
+    /// What was flagged.
+    pub flags: Vec<Flag>,
+    /// Bytes written to each target, repeated steps included.
+    pub written: BTreeMap<usize, u64>,
+    /// What another tool measured.
+    pub imported: Option<Imported>,
+    /// How it ended; `None` where it is running or was cut off.
+    pub end: Option<End>,
+}
+
+/// A step with loads.
+#[derive(Debug)]
+pub struct Step<T> {
+    /// What was really measured.
+    pub measure: Measure,
+    /// The engine that was used.
+    pub engine: Option<EngineInfo>,
+    /// The load on each target, by the target's position in the plan.
+    pub loads: BTreeMap<usize, Load<T>>,
+    /// What the processors did meanwhile.
+    pub processors: Option<Processors>,
+}
+
+/// A load on one target.
+#[derive(Debug)]
+pub struct Load<T> {
+    /// How many windows it had.
+    pub windows: u64,
+    /// What was kept of them.
+    pub kept: T,
+    /// What it did in all; the positions of a zone measurement add up. `None` where the record ends before.
+    pub outcome: Option<Outcome>,
+    /// The command that repeats it with fio.
+    pub again: Option<String>,
+}
+
+/// Something a reader of the result must know.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flag {
+    /// A whole sentence.
+    pub text: String,
+    /// The target whose conditions were flagged; `None` of what happened in the run.
+    pub conditions_of: Option<usize>,
+}
+
+impl<T> Load<T> {
+    /// How it ended.
+    pub fn ended(&self) -> Option<&Ended> {
+        self.outcome.as_ref().map(|outcome| &outcome.ended)
+    }
+}
+
+impl<T> Run<T> {
+    /// What became of it.
+    pub fn status(&self) -> RunStatus {
+        End::status(self.end.as_ref())
+    }
+
+    /// What was planned for this step, where it has loads.
+    pub fn planned(&self, step: StepId) -> Option<&Measure> {
+        self.plan.as_ref()?.measure(step)
+    }
+}
+
+impl Run<()> {
+    /// Reads a record to its end, without its windows.
+    pub fn of(record: impl Iterator<Item = Event>) -> Self {
+        Self::read(record, |_, _, _| ())
+    }
+}
+
+impl<T: Windows> Run<T> {
+    /// Reads a record to its end. `begin` makes what is kept of a load's windows, from its step, target and measure.
+    pub fn read(
+        record: impl Iterator<Item = Event>,
+        begin: impl FnMut(StepId, usize, &Measure) -> T,
+    ) -> Self {
+        let mut reading = Reading { run: Self::default(), begin };
+        record.for_each(|event| reading.take(event));
+        reading.run
+    }
+}
+
+impl<T> Default for Run<T> {
+    fn default() -> Self {
+        Self {
+            start: None,
+            plan: None,
+            steps: BTreeMap::new(),
+            acts: BTreeMap::new(),
+            engines: Vec::new(),
+            arranged: Vec::new(),
+            flags: Vec::new(),
+            written: BTreeMap::new(),
+            imported: None,
+            end: None,
+        }
+    }
+}
+
+struct Reading<T, B> {
+    run: Run<T>,
+    begin: B,
+}
+
+impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
+    fn take(&mut self, event: Event) {
+        let run = &mut self.run;
+        match event {
+            Event::Start(start) => run.start = Some(*start),
+            Event::Plan { plan } => run.plan = Some(plan),
+            Event::Preflight { target, checks, .. } => {
+                let flags = checks.into_iter().filter_map(|check| check.flag);
+                run.flags.extend(flags.map(|text| Flag { text, conditions_of: Some(target as usize) }));
+                run.flags.sort();
+                run.flags.dedup();
+            }
+            Event::Note { text, .. } => {
+                if run.flags.iter().all(|flag| flag.text != text) {
+                    run.flags.push(Flag { text, conditions_of: None });
+                }
+            }
+            Event::Step { step, engine, instead, .. } => {
+                if !run.engines.contains(&engine) {
+                    run.engines.push(engine.clone());
+                }
+                let planned = instead.map(|m| *m).or_else(|| run.planned(step).cloned());
+                if let (Some(measure), Some(begun)) = (planned, self.step(step)) {
+                    // A step that was cut short before is measured all over.
+                    begun.loads.clear();
+                    begun.engine = Some(engine);
+                    begun.measure = measure;
+                }
+            }
+            Event::Window { step, target, zone, window } => {
+                if let Some(load) = self.load(step, target as usize) {
+                    load.windows += 1;
+                    load.kept.window(zone, &window);
+                }
+            }
+            Event::Outcome { step, target, outcome, again, .. } => {
+                wrote(&mut run.written, target as usize, outcome.bytes_written);
+                if let Some(load) = self.load(step, target as usize) {
+                    load.again = load.again.take().or(again);
+                    load.outcome = Some(match load.outcome.take() {
+                        None => outcome,
+                        Some(sum) => sum.and_then(&outcome),
+                    });
+                }
+            }
+            Event::Processors { step, did } => {
+                if let Some(step) = self.step(step) {
+                    step.processors = Some(did);
+                }
+            }
+            Event::Act { step, target, result, .. } => {
+                run.arranged.extend(result.drives.iter().cloned());
+                let Some(target) = target.map(|target| target as usize) else { return };
+                let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
+                // A run that goes on fills its scratch files again.
+                if act.is_some_and(|act| act.cost().written > 0 || matches!(act, Act::ScratchFile(_))) {
+                    wrote(&mut run.written, target, result.bytes);
+                }
+                run.acts.insert((step, target), *result);
+            }
+            Event::Imported(imported) => run.imported = Some(*imported),
+            Event::Resume(_) => run.end = None,
+            Event::End(end) => run.end = Some(end),
+            Event::Skipped { .. } => {}
+        }
+    }
+
+    /// The step at this position, where it has loads.
+    fn step(&mut self, step: StepId) -> Option<&mut Step<T>> {
+        if !self.run.steps.contains_key(&step) {
+            let measure = self.run.planned(step)?.clone();
+            let begun = Step { measure, engine: None, loads: BTreeMap::new(), processors: None };
+            self.run.steps.insert(step, begun);
+        }
+        self.run.steps.get_mut(&step)
+    }
+
+    fn load(&mut self, step: StepId, target: usize) -> Option<&mut Load<T>> {
+        self.step(step)?;
+        let Self { run, begin } = self;
+        let of = run.steps.get_mut(&step)?;
+        let measure = &of.measure;
+        Some(of.loads.entry(target).or_insert_with(|| Load {
+            windows: 0,
+            kept: begin(step, target, measure),
+            outcome: None,
+            again: None,
+        }))
+    }
+}
+
+fn wrote(written: &mut BTreeMap<usize, u64>, target: usize, bytes: u64) {
+    let sum = written.entry(target).or_default();
+    *sum = sum.saturating_add(bytes);
+}

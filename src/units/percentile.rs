@@ -1,0 +1,57 @@
+//! The percentiles of latency that are shown.
+
+use serde::{Deserialize, Serialize};
+
+/// A percentile of the operations of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Percentile {
+    /// The median.
+    P50,
+    /// 90 %.
+    P90,
+    /// 99 %.
+    P99,
+    /// 99.9 %.
+    P999,
+    /// 99.99 %.
+    P9999,
+    /// 99.999 %.
+    P99999,
+}
+
+impl Percentile {
+    /// All of them, for curves.
+    pub const ALL: [Self; 6] = [Self::P50, Self::P90, Self::P99, Self::P999, Self::P9999, Self::P99999];
+    /// Those in the tables of every load.
+    pub const SHOWN: [Self; 3] = [Self::P50, Self::P99, Self::P9999];
+
+    /// The share of operations that took no longer, 0 to 1.
+    pub fn share(self) -> f64 {
+        match self {
+            Self::P50 => 0.5,
+            Self::P90 => 0.9,
+            Self::P99 => 0.99,
+            Self::P999 => 0.999,
+            Self::P9999 => 0.9999,
+            Self::P99999 => 0.99999,
+        }
+    }
+
+    /// As on an axis: `99.99`.
+    pub fn number(self) -> &'static str {
+        match self {
+            Self::P50 => "50",
+            Self::P90 => "90",
+            Self::P99 => "99",
+            Self::P999 => "99.9",
+            Self::P9999 => "99.99",
+            Self::P99999 => "99.999",
+        }
+    }
+
+    /// As the head of a column: `99.99th`.
+    pub fn name(self) -> String {
+        format!("{}th", self.number())
+    }
+}

@@ -1,0 +1,30 @@
+//! What became of a run.
+
+use serde::{Deserialize, Serialize};
+
+/// What became of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// All steps were done.
+    Finished,
+    /// Someone stopped it.
+    Interrupted,
+    /// Something failed; what was measured before stands.
+    Failed,
+    /// It has no end: it is still running or was cut off.
+    #[default]
+    Unfinished,
+}
+
+impl RunStatus {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Unfinished => "running or cut off",
+        }
+    }
+}
