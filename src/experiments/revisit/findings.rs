@@ -35,8 +35,8 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         let Some(ratio) = compare::ratio(&after.estimate, &before.estimate) else { continue };
         let times = ratio.estimate.sentence(|times| format!("{times:.2}"), common::ONE_RUN);
         let said = match ratio.different {
-            true => format!("After the pause reads are {times} times as fast as before."),
-            false => "The pause makes no real difference to reads.".to_owned(),
+            true => format!("Reads after the pause are {times} times as fast as before."),
+            false => "No difference found between the reads.".to_owned(),
         };
         findings.verdicts.push(format!("{}: {said}", target.given));
     }

@@ -129,7 +129,7 @@ fn it_runs_and_its_record_gives_findings_in_every_format() {
     drop(writer);
     let experiment = experiments::find("revisit").expect("registered");
     let findings = experiment.findings(&mut store.open(&run).expect("a record"));
-    assert_eq!(findings.verdicts, ["/mnt/a: The pause makes no real difference to reads."]);
+    assert_eq!(findings.verdicts, ["/mnt/a: No difference found between the reads."]);
     assert!(findings.estimates.iter().all(|metric| metric.quantity == Quantity::Throughput));
     let labels: Vec<String> = speeds(&findings).into_iter().map(|(label, _)| label).collect();
     assert_eq!(labels, ["read throughput", "read again throughput"]);
