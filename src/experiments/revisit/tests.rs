@@ -1,6 +1,6 @@
 //! What docs/adding-an-experiment.md says of an experiment holds for the one it shows.
 
-use std::{fs, io, path::Path};
+use std::{env, fs, io, path::Path};
 
 use super::Revisit;
 use crate::{
@@ -17,8 +17,6 @@ use crate::{
     run::Modelled,
     target::{Kind, Target},
 };
-
-const DOC: &str = include_str!("../../../docs/adding-an-experiment.md");
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -158,23 +156,32 @@ fn it_is_resumed_wherever_it_was_stopped() {
     }
 }
 
+/// As a snapshot: with `INSTA_UPDATE=always` the code is written into the document.
 #[test]
 fn the_code_in_the_document_is_the_code_that_is_compiled() {
+    let document = root().join("docs/adding-an-experiment.md");
+    let was = fs::read_to_string(&document).expect("the document is there");
     let mut shown = Vec::new();
-    for block in DOC.split("\n```rust\n").skip(1).zip(DOC.split("\n```rust\n")) {
-        let (code, before) = (block.0.split("\n```").next().expect("code"), block.1);
-        let paragraph = before.lines().rfind(|line| line.starts_with("`src/")).expect("a file is named");
-        let file = paragraph.split('`').nth(1).expect("its name");
-        let text = fs::read_to_string(root().join(file)).expect("the file is there");
-        if file.starts_with("src/experiments/revisit/") {
-            assert_eq!(text.trim_end(), code, "{file}");
-        } else {
-            assert!(text.contains(code), "{file} holds {code}");
-        }
+    let mut parts = was.split("\n```rust\n");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (code, after) = part.split_once("\n```").expect("code ends");
+        let paragraph = text.lines().rfind(|line| line.starts_with("`src/")).expect("a file is named");
+        let file = paragraph.split('`').nth(1).expect("its name").to_owned();
+        let compiled = fs::read_to_string(root().join(&file)).expect("the file is there");
+        let own = file.starts_with("src/experiments/revisit/");
+        assert!(own || compiled.contains(code), "{file} holds {code}");
+        let code = if own { compiled.trim_end() } else { code };
+        text += &format!("\n```rust\n{code}\n```{after}");
         shown.push(file);
     }
     let folder = ["mod", "options", "plan", "findings"].map(|f| format!("src/experiments/revisit/{f}.rs"));
-    assert!(folder.iter().all(|file| shown.contains(&file.as_str())), "{shown:?}");
+    assert!(folder.iter().all(|file| shown.contains(file)), "{shown:?}");
+    if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(&document, &text).expect("the document can be written");
+    } else {
+        assert_eq!(text, was, "INSTA_UPDATE=always writes it");
+    }
 }
 
 /// Lines of files with this ending below `dir` that hold the experiment's name.
