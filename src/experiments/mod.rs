@@ -1,13 +1,15 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
 mod common;
+mod load_name;
 mod options;
 mod request;
 mod shared_options;
 mod target_checks;
 
+pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
-pub use request::{Ask, Effort, LoadName, PlanError};
+pub use request::{Ask, Effort, PlanError};
 
 use std::fmt;
 

@@ -2,7 +2,8 @@
 
 use super::{
     super::{
-        request::{Ask, LoadName, PlanError},
+        load_name::LoadName,
+        request::{Ask, PlanError},
         target_checks::{FILL, aligned, reach},
     },
     options,
@@ -23,25 +24,15 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let bytes = reach(target, ask, true)?;
-        let fill = Measure {
-            label: FILL.to_owned(),
-            repetition: 1,
-            load: LoadName::Write.load(ask),
-            rule: Rule::Fixed { bytes, seconds: Some(seconds) },
-            reach: bytes,
-            only_written: false,
-            cold: false,
-        };
+        let write = Rule::Fixed { bytes, seconds: Some(seconds) };
+        let fill = Measure::new(FILL, LoadName::Write.load(ask), write, bytes);
         aligned(target, &fill.load)?;
-        let read = |label: &str| Measure {
-            label: label.to_owned(),
-            load: LoadName::Read.load(ask),
-            rule: Rule::Adaptive { rules: ask.effort.rules.clone(), bytes, seconds },
-            only_written: true,
-            ..fill.clone()
+        let read = |label| {
+            let rule = Rule::Adaptive { rules: ask.effort.rules.clone(), bytes, seconds };
+            Measure { only_written: true, ..Measure::new(label, LoadName::Read.load(ask), rule, bytes) }
         };
         steps.add(&[at], ScratchFile { bytes });
-        steps.add(&[at], fill.clone());
+        steps.add(&[at], fill);
         steps.add(&[at], read(BEFORE));
         steps.add(&[at], pause.clone());
         steps.add(&[at], read(AFTER));
