@@ -13,7 +13,7 @@ use std::{
 use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal};
 use crate::{
     engine::{
-        Cancel, Engine, EngineError, EngineInfo, Flow, Job, Outcome, Watch,
+        Cancel, Engine, EngineError, EngineInfo, Flow, Job, Outcomes, Watch,
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
@@ -21,7 +21,7 @@ use crate::{
     record::{ActResult, Done, Event, How, Log},
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
-    tools::{Output, Query, Runner, ToolError},
+    tools::{Output, Query, Runner, ToolError, ToolResult},
     units::{Caching, Content, Direction, Extent, Load, MIB, Pattern},
 };
 
@@ -255,12 +255,7 @@ impl Engine for Placed {
         self.bench.state().sim.info()
     }
 
-    fn run(
-        &mut self,
-        jobs: &[Job],
-        cancel: &Cancel,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Outcome>, EngineError> {
+    fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         let mut jobs = jobs.to_vec();
         jobs.iter_mut().for_each(|job| job.target = self.on[job.target]);
         let mut state = self.bench.state();
@@ -274,7 +269,7 @@ impl Engine for Placed {
 
 /// hdparm behind a bridge that passes no command on but tells whether the disk sleeps.
 impl Runner for Bench {
-    fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+    fn ask(&self, query: &Query) -> ToolResult {
         let state = self.state();
         let named = |drive: &&Subject| query.args().iter().any(|arg| drive.node == Path::new(arg));
         let Some(drive) = state.drives.iter().find(named) else {
@@ -290,12 +285,7 @@ impl Runner for Bench {
         Ok(Output { code: Some(0), stdout: format!(" drive state is:  {power}\n"), ..Output::default() })
     }
 
-    fn stream(
-        &self,
-        query: &Query,
-        _: &dyn Fn() -> bool,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<Output, ToolError> {
+    fn stream(&self, query: &Query, _: &dyn Fn() -> bool, _: &mut dyn FnMut(&str)) -> ToolResult {
         self.ask(query)
     }
 }
