@@ -91,7 +91,7 @@ struct LoadForm {
     depth: u32,
     caching: CachingForm,
     #[serde(default)]
-    content: ContentForm,
+    content: Content,
     #[serde(default)]
     cold: bool,
 }
@@ -113,14 +113,6 @@ enum CachingForm {
     Buffered,
     #[serde(rename = "buffered+fsync")]
     BufferedFsync,
-}
-
-#[derive(Deserialize, Clone, Copy, Default)]
-#[serde(rename_all = "lowercase")]
-enum ContentForm {
-    #[default]
-    Random,
-    Zeros,
 }
 
 impl Protocol {
@@ -191,10 +183,7 @@ fn load(origin: &str, form: LoadForm) -> Result<ProtocolLoad, ProtocolError> {
             CachingForm::Buffered => Caching::Buffered,
             CachingForm::BufferedFsync => Caching::BufferedFsync,
         },
-        content: match form.content {
-            ContentForm::Random => Content::Random,
-            ContentForm::Zeros => Content::Zeros,
-        },
+        content: form.content,
         seed: 1,
         verify: false,
     };
