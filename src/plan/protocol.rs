@@ -173,20 +173,13 @@ fn load(origin: &str, form: LoadForm) -> Result<ProtocolLoad, ProtocolError> {
         Rw::RandRead => (Direction::Read, Pattern::Random),
         Rw::RandWrite => (Direction::Write, Pattern::Random),
     };
-    let load = Load {
-        direction,
-        pattern,
-        block: bytes(&form.block)?,
-        depth: form.depth,
-        caching: match form.caching {
-            CachingForm::Direct => Caching::Direct,
-            CachingForm::Buffered => Caching::Buffered,
-            CachingForm::BufferedFsync => Caching::BufferedFsync,
-        },
-        content: form.content,
-        seed: 1,
-        verify: false,
+    let caching = match form.caching {
+        CachingForm::Direct => Caching::Direct,
+        CachingForm::Buffered => Caching::Buffered,
+        CachingForm::BufferedFsync => Caching::BufferedFsync,
     };
+    let load = Load::new(direction, pattern, bytes(&form.block)?, caching, 1);
+    let load = Load { depth: form.depth, content: form.content, ..load };
     load.check().map_err(|e| ProtocolError::Load(origin.clone(), label.clone(), e))?;
     let bytes = bytes(&form.size)?;
     if bytes < load.block || bytes % load.block != 0 {

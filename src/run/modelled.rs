@@ -22,7 +22,7 @@ use crate::{
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
     tools::{Output, Query, Runner, ToolError, ToolResult},
-    units::{Caching, Content, Direction, Extent, Load, MIB, Pattern},
+    units::{Caching, Direction, Extent, Load, MIB, Pattern},
 };
 
 /// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
@@ -220,16 +220,8 @@ impl World for Modelled {
         cancel: &Cancel,
     ) -> Result<(ActResult, Option<String>), RunError> {
         let direction = if files.work == FileWork::Read { Direction::Read } else { Direction::Write };
-        let load = Load {
-            direction,
-            pattern: Pattern::Sequential,
-            block: files.set.size.min(MIB),
-            depth: 1,
-            caching: Caching::BufferedFsync,
-            content: Content::Random,
-            seed: 1,
-            verify: false,
-        };
+        let block = files.set.size.min(MIB);
+        let load = Load::new(direction, Pattern::Sequential, block, Caching::BufferedFsync, 1);
         let bytes = files.set.bytes();
         let job = Job { target: 0, load, extent: Extent { offset: 0, length: bytes }, bytes, window: bytes };
         let mut engine = Placed { bench: self.bench.clone(), on: vec![at] };
