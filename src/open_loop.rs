@@ -66,8 +66,7 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
         .chain(percentiles.iter().map(String::as_str))
         .chain(["over 100 ms"]);
     Ok(Table {
-        title: "modelled: response times, had requests come evenly at a share of what the drive sustains"
-            .to_owned(),
+        title: "modelled: response times if requests came evenly at a share of the sustained rate".to_owned(),
         columns: heads.map(|name| Column::new(name, false)).collect(),
         rows,
     })

@@ -37,9 +37,9 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
         .collect();
     let Some(now) = system.first() else {
         let says = if ground.drives().is_empty() {
-            "There is no drive here to boot from."
+            "No drives found."
         } else {
-            "Not known: what the system runs from can't be seen from here."
+            "Not known: the drive that the system runs from was not found."
         };
         return vec![Answer::new(Topic::Boot, Sure::Unknown, says)];
     };
@@ -48,15 +48,15 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
         candidates.iter().copied().filter(|d| !system.iter().any(|s| s.name == d.name)).collect();
     let answer = if system.iter().any(|d| ground.failing(d)) {
         let says = format!(
-            "Elsewhere, soon: {name} tells of failing or unreadable sectors. Copy what is on it first."
+            "Boot from another drive soon: {name} reports failing or unreadable sectors. Copy what is on it first."
         );
         Answer::new(Topic::Boot, Sure::Inferred, says)
     } else if Ground::rotates(now) {
         let to = others.first().map_or("flash".to_owned(), |d| ground.name(d));
-        let says = format!("From {to} rather than from {name}, a disk that has to spin up and seek.");
+        let says = format!("Boot from {to} rather than from {name}, a disk that has to spin up and seek.");
         let sure = if pi { Sure::Published } else { Sure::Inferred };
         let wakes = ground.wakes(now);
-        let told = wakes.map(|n| format!("It takes {} to wake.", duration(n.estimate.value)));
+        let told = wakes.map(|n| format!("Spin-up takes {}.", duration(n.estimate.value)));
         Answer::new(Topic::Boot, sure, says)
             .because(told.into_iter().chain(published_for(pi)))
             .rests_on(wakes.map(|n| n.from))
@@ -68,7 +68,7 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
         let says = format!("Stay with {name}: flash of any kind boots about as fast.");
         Answer::new(Topic::Boot, Sure::Published, says).because(published_for(pi))
     } else {
-        let says = format!("Stay with {name}: nothing known of it speaks against that.");
+        let says = format!("Stay with {name}: no reason against it is known.");
         Answer::new(Topic::Boot, Sure::Inferred, says)
     };
     let mut field = vec![*now];
@@ -97,12 +97,14 @@ fn small_reads<'a>(ground: &Ground<'a>, field: &[&'a Drive]) -> (Vec<String>, Ve
     let (a, b) = (ground.name(drive), ground.name(field[0]));
     let (x, y) = (rate(best.estimate.value), rate(own.estimate.value));
     let said = if !ratio.different {
-        format!("Reads at random show no real difference: {x} from {a}, {y} from {b}.")
+        format!("No difference found in random reads: {x} from {a}, {y} from {b}.")
     } else if ratio.estimate.value > 1.0 {
         let n = times(ratio.estimate.value);
-        format!("At random {a} reads {x}, {n} as fast as {b}, {y}: programs would start sooner from it.")
+        format!(
+            "Random reads: {x} from {a}, {n} as fast as {b} with {y}: programs would start sooner from {a}."
+        )
     } else {
-        format!("At random {b} reads {y}, more than {a}, {x}.")
+        format!("Random reads: {y} from {b}, more than {x} from {a}.")
     };
     (vec![said], vec![own.from, best.from])
 }

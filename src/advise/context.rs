@@ -199,9 +199,11 @@ impl<'a> Ground<'a> {
             let board = own.iter().find(|e| self.other_board(e));
             let Some(e) = board.or_else(|| own.iter().find(|e| self.moved(e))) else { continue };
             said.push(match &e.board {
-                Some(board) if self.other_board(e) => format!("{run} was taken on another board, a {board}."),
-                None if self.other_board(e) => format!("{run} was taken on another machine."),
-                _ => format!("In {run} drives sat in other bays."),
+                Some(board) if self.other_board(e) => {
+                    format!("{run} was measured on another board, a {board}.")
+                }
+                None if self.other_board(e) => format!("{run} was measured on another machine."),
+                _ => format!("In {run} drives were in other bays."),
             });
         }
         said

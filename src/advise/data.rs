@@ -50,7 +50,7 @@ fn array(ground: &Ground<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let size = decimal_bytes(layer.sectors.saturating_mul(512));
     let size = if layer.sectors > 0 { format!(", {size}") } else { String::new() };
     let name = layer.alias.as_ref().unwrap_or(&layer.name);
-    let says = format!("{name} is there for data: {} of {}{size}.", layer.kind, ground.names(drives));
+    let says = format!("{name} is available for data: {} of {}{size}.", layer.kind, ground.names(drives));
     let numbers: Vec<Number<'_>> =
         [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| ground.of_layer(layer, *w)).collect();
     let speeds = numbers.iter().map(|n| {
@@ -61,8 +61,8 @@ fn array(ground: &Ground<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let sure = if numbers.is_empty() { Sure::Inferred } else { Sure::Measured };
     let told = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
     let lives = survives.map(|n| match n {
-        0 => "It survives the loss of no drive: keep a copy elsewhere.".to_owned(),
-        n => format!("It survives the loss of {}; it is still no backup.", count(n, "drive")),
+        0 => "It survives no loss of a drive: keep a copy elsewhere.".to_owned(),
+        n => format!("It survives the loss of {}; it is not a backup.", count(n, "drive")),
     });
     let failing: Vec<&Drive> = drives.iter().copied().filter(|d| ground.failing(d)).collect();
     let failing = (!failing.is_empty())
@@ -76,17 +76,18 @@ fn array(ground: &Ground<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
 fn none(ground: &Ground<'_>) -> Answer {
     let failing: Vec<&Drive> = ground.drives().into_iter().filter(|d| ground.failing(d)).collect();
     if !failing.is_empty() {
-        let says = format!("Nowhere here: copy what is on {} while it can be read.", ground.names(&failing));
+        let says = format!(
+            "No drive is fit for data: copy what is on {} while it can be read.",
+            ground.names(&failing)
+        );
         return Answer::new(Topic::Data, Sure::Inferred, says);
     }
     match &ground.system()[..] {
-        [] if ground.drives().is_empty() => {
-            Answer::new(Topic::Data, Sure::Unknown, "There is no drive here to keep data on.")
-        }
-        [] => Answer::new(Topic::Data, Sure::Unknown, "No drive here can be written: nowhere to keep data."),
+        [] if ground.drives().is_empty() => Answer::new(Topic::Data, Sure::Unknown, "No drives found."),
+        [] => Answer::new(Topic::Data, Sure::Unknown, "No writable drive was found for data."),
         system => {
             let says = format!(
-                "Data lies on {}, with the system: a second drive, or a backup elsewhere, comes first.",
+                "Data is on {}, with the system: first add a second drive, or a backup elsewhere.",
                 ground.names(system)
             );
             Answer::new(Topic::Data, Sure::Inferred, says)
@@ -119,7 +120,7 @@ fn among(ground: &Ground<'_>, drives: &[&Drive]) -> Answer {
     why.extend(others(ground, best, &known, written));
     if !unknown.is_empty() {
         let n = count(unknown.len() as u64, "drive");
-        why.push(format!("{n} more not measured in that way."));
+        why.push(format!("{n} more not measured in this way."));
     }
     why.push(second(ground, best.drive, &drives));
     let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
@@ -155,7 +156,7 @@ fn others(ground: &Ground<'_>, best: &Candidate<'_>, known: &[Candidate<'_>], wr
         let size = decimal_bytes(other.drive.bytes());
         let speed = rate(other.speed.estimate.value);
         if let Some((seconds, _)) = other.worst.filter(|(seconds, _)| *seconds >= LONG) {
-            said.push(format!("{name} ({size}, {speed}) stops for up to {}.", duration(seconds)));
+            said.push(format!("{name} ({size}, {speed}) stalls for up to {}.", duration(seconds)));
         } else if other.drive.sectors as f64 > best.drive.sectors as f64 * LARGER {
             let verb = if written { "writes" } else { "reads" };
             said.push(format!("{name} is larger ({size}) and {verb} {speed}."));
@@ -169,8 +170,8 @@ fn second(ground: &Ground<'_>, best: &Drive, drives: &[&Drive]) -> String {
     let others = drives.iter().filter(|d| d.name != best.name && d.sectors >= best.sectors / 2);
     let other = others.max_by_key(|d| d.sectors);
     match other {
-        Some(other) => format!("One drive is no copy: {} has room for one.", ground.name(other)),
-        None => "One drive is no copy: keep another one elsewhere.".to_owned(),
+        Some(other) => format!("Keep a copy: {} has room for one.", ground.name(other)),
+        None => "Keep a copy elsewhere.".to_owned(),
     }
 }
 
@@ -182,9 +183,9 @@ fn unmeasured(ground: &Ground<'_>, drives: &[&Drive], mut why: Vec<String>) -> A
     let (name, size) = (ground.name(largest), decimal_bytes(largest.bytes()));
     let says = match drives.len() {
         1 => {
-            format!("{name} ({size}) is the one drive for data; how fast and steady it is, is not measured.")
+            format!("{name} ({size}) is the only drive for data; its speed and stalls are not measured.")
         }
-        _ => format!("Not known which drive is fast and steady; {name} is the largest, {size}."),
+        _ => format!("Speed and stalls are not measured; {name} is the largest, {size}."),
     };
     why.push(second(ground, largest, drives));
     let decide = commands::baseline(ground.inventory, drives, &[]);

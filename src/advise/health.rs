@@ -18,7 +18,7 @@ const BEARING: [Code; 6] =
 pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     let drives = ground.drives();
     if drives.is_empty() {
-        return vec![Answer::new(Topic::Health, Sure::Unknown, "There is no drive here that could be ill.")];
+        return vec![Answer::new(Topic::Health, Sure::Unknown, "No drives found.")];
     }
     let mut all = Vec::new();
     for finding in ground.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code)) {
@@ -40,22 +40,21 @@ fn shown(trend: &Trend<'_>, value: f64) -> String {
 fn worse(ground: &Ground<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
     let e = &t.ratio.estimate;
     let says = format!(
-        "{} {} {}, on {} it was {}: {:.2} times, 95 %: {:.2} to {:.2} times.",
+        "{} {} {}, on {} it was {}: {:.2} times that ({}).",
         capital(&ground.name(drive)),
         t.verb,
         shown(t, t.new.estimate.value),
         t.old.from.day(),
         shown(t, t.old.estimate.value),
         e.value,
-        e.low,
-        e.high
+        e.ends(|x| format!("{x:.2}"))
     );
     let advice = if !t.same_place() {
-        "The two were taken in different places, which may be all the difference: measure again where it was."
+        "The two runs were made in different places, which may explain the difference: measure again in the first place."
     } else if t.far_worse() {
-        "Copy what it alone has, and don't rely on it; a full or worn flash drive slows down like this."
+        "Back up what is only there, and don't rely on it; a full or worn flash drive slows down like this."
     } else {
-        "A fuller drive alone may do that. Measure again in some weeks."
+        "A fuller drive alone may cause this. Measure again in some weeks."
     };
     let sure = if t.same_place() { Sure::Measured } else { Sure::Inferred };
     Answer::new(Topic::Health, sure, says).because([advice.to_owned()]).rests_on([t.old.from, t.new.from])
@@ -77,9 +76,9 @@ fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], 
     let command = commands::baseline(ground.inventory, &which, &[]);
     let mut answer = if steady.is_empty() {
         let says = if trends.iter().any(|(_, t)| t.worse()) {
-            "Whether others slow down can't be seen: nothing to compare yet. A second run in some months tells."
+            "Slow-down of other drives is not known: nothing to compare yet. Measure again in some months."
         } else {
-            "No slow-down can be seen: nothing to compare yet. A second run in some months tells."
+            "Slow-down is not known: nothing to compare yet. Measure again in some months."
         };
         Answer::new(Topic::Health, Sure::Unknown, says).decide(command)
     } else {
@@ -95,16 +94,14 @@ fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], 
         let says = if told.is_empty() {
             format!("Nothing else became slower since {since}.")
         } else {
-            format!("No real slow-down since {since}: {}.", listed(&told))
+            format!("No slow-down found since {since}: {}.", listed(&told))
         };
         Answer::new(Topic::Health, Sure::Measured, says)
             .rests_on(steady.iter().flat_map(|(_, t)| [t.old.from, t.new.from]))
             .decide(command)
     };
     if open > 0 && steady.is_empty() {
-        answer
-            .because
-            .push("There are earlier runs, but without an interval they tell nothing of change.".to_owned());
+        answer.because.push("Earlier runs have no interval, so a change can't be judged.".to_owned());
     }
     answer.because.push(words);
     answer
@@ -116,11 +113,11 @@ fn words(ground: &Ground<'_>, drives: &[&Drive], quiet: bool) -> String {
     let unknown = ground.inventory.unknown_health();
     let reasons: Vec<String> = unknown.iter().map(|(why, of)| format!("{} ({why})", listed(of))).collect();
     match (told, &reasons[..]) {
-        (0, []) => "How drives judge themselves, `sudo drivebench advise --health` asks.".to_owned(),
-        (0, reasons) => format!("No drive tells of its state: {}.", reasons.join("; ")),
+        (0, []) => "To read the drives' own health, use `sudo drivebench advise --health`.".to_owned(),
+        (0, reasons) => format!("No drive reports its health: {}.", reasons.join("; ")),
         (_, _) if quiet => {
-            format!("Of {}, those that tell of their state tell of no trouble.", the_drives(drives.len()))
+            format!("Of {}, those that report their health report no problem.", the_drives(drives.len()))
         }
-        _ => "Other drives that tell of their state tell of no trouble.".to_owned(),
+        _ => "Other drives that report their health report no problem.".to_owned(),
     }
 }

@@ -48,10 +48,10 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
         [] => Answer::new(
             Topic::Layout,
             Sure::Inferred,
-            "Nothing to build from: no drive beside what the system runs from is fit for it.",
+            "No drives to build from: none besides the system's own is fit for it.",
         ),
         [one] => {
-            let says = format!("{} alone: a layout takes two drives or more.", ground.name(one));
+            let says = format!("{} alone: a layout needs two drives or more.", ground.name(one));
             Answer::new(Topic::Layout, Sure::Inferred, capital(&says))
         }
         several => choose(ground, several),
@@ -79,11 +79,12 @@ fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
         [_, _] => ground.names(&members),
         _ => format!("the {n} drives of {} or more", holds(1)),
     };
-    let says = format!("{kind} of {who} for what must not be lost: {} of {of}, {may}.", holds(data));
+    let says =
+        format!("{kind} of {who} for data that must not be lost: {} of {of} usable, {may}.", holds(data));
     let mut why = Vec::new();
-    why.extend(parity.then(|| "Each write writes parity too, which costs speed.".to_owned()));
+    why.extend(parity.then(|| "Each write also writes parity, which costs speed.".to_owned()));
     if kind == "raid10" {
-        why.push(format!("raid5 would hold {} and pay with parity at each write.", holds(n - 1)));
+        why.push(format!("raid5 would hold {}, but writes parity with each write.", holds(n - 1)));
     }
     why.extend(left_out(ground, all, &members, smallest.saturating_mul(data)));
     let (striped, numbers) = striping(ground);
@@ -91,7 +92,7 @@ fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
     why.extend(striped);
     if !measured {
         let who = the_drives(members.len());
-        why.push(format!("Not known whether raid0 would pay: {who} were not measured at once."));
+        why.push(format!("Not known whether raid0 would help: {who} were not measured at once."));
     }
     why.push("Predicted: this version can neither build nor measure layouts.".to_owned());
     let decide = (!measured).then(|| commands::together(ground.inventory, all)).flatten();
@@ -123,17 +124,17 @@ fn left_out(ground: &Ground<'_>, all: &[&Drive], members: &[&Drive], holds: u64)
         all.iter().copied().filter(|d| !members.iter().any(|m| m.name == d.name)).collect();
     if let Some(copy) = out.iter().find(|d| d.sectors >= holds) {
         let size = decimal_bytes(copy.bytes());
-        return Some(format!("{} ({size}) is left for a copy of all that.", ground.name(copy)));
+        return Some(format!("{} ({size}) has room for a copy of all that.", ground.name(copy)));
     }
     if !out.is_empty() {
-        return Some(format!("Another size, so left out: {}.", count(out.len() as u64, "drive")));
+        return Some(format!("Left out because of another size: {}.", count(out.len() as u64, "drive")));
     }
     let smallest = members.iter().map(|d| d.sectors).min()?;
     let idle = members.iter().fold(0u64, |sum, d| sum.saturating_add(d.sectors - smallest));
     let idle = decimal_bytes(idle.saturating_mul(512));
     let largest = members.iter().max_by_key(|d| d.sectors)?;
     (largest.sectors as f64 > smallest as f64 * UNLIKE)
-        .then(|| format!("The smallest counts: {idle} would lie idle."))
+        .then(|| format!("The smallest drive counts: {idle} would be unused."))
 }
 
 /// What raid0 would gain, in sentences, and what that rests on.
@@ -171,13 +172,13 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
     let each: Vec<String> = gains.iter().map(told).collect();
     let pays = gains.iter().any(|(_, _, gain)| *gain >= PAYS);
     let mut said = vec![format!(
-        "raid0 {}: it would {}; it survives no loss.",
-        if pays { "pays for what has a copy elsewhere" } else { "does not pay" },
+        "raid0 {}: it would {}; it survives no loss of a drive.",
+        if pays { "helps for data with a copy elsewhere" } else { "hardly helps" },
         each.join(" and ")
     )];
     said.extend(slowest.map(|(low, high)| {
         format!(
-            "The slowest sets the pace of a stripe: {} beside {}, {} of it.",
+            "The slowest drive sets the speed of a stripe: {} against {}, {} of it.",
             rate(low),
             rate(high),
             percent(low / high)
@@ -195,13 +196,13 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
             let what =
                 if held.len() > 1 { "nothing".to_owned() } else { format!("nothing when they {verb}") };
             said.push(format!(
-                "Clients gain {what}: {} passes {}, which one drive fills.",
+                "Clients gain {what}: {} carries {}, which one drive reaches.",
                 wire.kind(),
                 rate(wire.passes)
             ));
         } else if gains.iter().any(|(flow, ..)| flow.held(wire.passes) == Held::Wire) {
             said.push(format!(
-                "Clients gain no more than the {} that {} passes.",
+                "Clients get no more than {}, the limit of {}.",
                 rate(wire.passes),
                 wire.kind()
             ));

@@ -131,11 +131,7 @@ pub(super) fn told(flows: &[&Flow<'_>]) -> String {
 
 pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     if ground.drives().is_empty() {
-        return vec![Answer::new(
-            Topic::Limits,
-            Sure::Unknown,
-            "There is no drive here, so nothing to limit.",
-        )];
+        return vec![Answer::new(Topic::Limits, Sure::Unknown, "No drives found.")];
     }
     let flows = flows(ground);
     let answer = match (&flows[..], Wire::of(ground)) {
@@ -164,25 +160,27 @@ fn over(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Answer {
     let (below, above, even) = (by(Held::Wire), by(Held::Drives), by(Held::Even));
     let what = |f: &Flow<'_>| if f.reads { "reads" } else { "writes" };
     let says = match (&below[..], &above[..]) {
-        ([], []) => format!("{kind} and the drives limit about alike: {passes} pass it, {}.", told(&even)),
-        (limited, []) => {
-            format!("{kind} limits what clients get: {passes} pass it, {}.", told(limited))
+        ([], []) => {
+            format!("{kind} and the drives limit about equally: {kind} carries {passes}, {}.", told(&even))
         }
-        ([], free) => format!("The drives limit, not {kind}: {}, {passes} pass it.", told(free)),
+        (limited, []) => {
+            format!("{kind} limits what clients get: it carries {passes}, {}.", told(limited))
+        }
+        ([], free) => format!("The drives limit, not {kind}: {}, {kind} carries {passes}.", told(free)),
         ([limited, ..], [free, ..]) => format!(
-            "{kind} limits what clients {}: {passes} pass it, {}. The drives limit {}: {}.",
+            "{kind} limits what clients {}: it carries {passes}, {}. The drives limit {}: {}.",
             limited.verb(),
             told(&below),
             what(free),
             told(&above)
         ),
     };
-    let source = format!("What passes {kind} ({}) is {}.", port(wire), wire.source);
+    let source = format!("The figure for {kind} ({}) is {}.", port(wire), wire.source);
     let shared = wire.shared_with(ground, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
     let twice = shared.and_then(|bus| {
         let half = rate(usable(bus)? / 2.0);
         Some(format!(
-            "{kind} hangs on {} with the drives: what clients move crosses it twice, {half} at most.",
+            "{kind} is on {} with the drives: client data crosses it twice, {half} at most.",
             called(bus)
         ))
     });
@@ -202,7 +200,7 @@ fn here(ground: &Ground<'_>, flows: &[Flow<'_>]) -> Answer {
     let all: Vec<&Flow<'_>> = flows.iter().collect();
     let mut local = locally(flows);
     let says = if local.is_empty() {
-        format!("The drives themselves, as far as is known: {}.", told(&all))
+        format!("The drives limit, as far as is known: {}.", told(&all))
     } else {
         format!("{} {}.", local.remove(0), capital(&told(&all)))
     };
@@ -215,7 +213,7 @@ fn here(ground: &Ground<'_>, flows: &[Flow<'_>]) -> Answer {
 
 fn wireless(inventory: &Inventory) -> String {
     match inventory.ports.iter().find(|p| p.connected == Some(true)) {
-        Some(port) => format!("What passes {} is not known, nor then what clients get.", port.name),
+        Some(port) => format!("The speed of {} is not known, and so neither is what clients get.", port.name),
         None => "No network port is connected: what clients get is not known.".to_owned(),
     }
 }
@@ -230,13 +228,13 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
             _ if share >= REACHED => continue,
             None => {
                 format!(
-                    "At once they {} {} of what they do alone: no bus limits them much.",
+                    "At once they {} {} of their sum alone: no bus limits them much.",
                     f.verb(),
                     percent(share)
                 )
             }
             Some((Limiter::Processor, _)) => {
-                format!("The processor limits them at once, {} of alone.", percent(share))
+                format!("The processor limits them at once: {} of their sum alone.", percent(share))
             }
             Some((_, name)) => format!(
                 "{} limits them at once: {} of the {} that they {} alone.",
@@ -270,26 +268,27 @@ fn by_inventory(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Answer {
         if drives.len() > 1 { format!("that {who} share") } else { format!("of {}", ground.names(&drives)) };
     let says = match (wire, bus) {
         (Some(wire), Some((bus, passes))) if passes < wire.passes => {
-            format!("At most {}, which is what {} {shares} passes.", rate(passes), called(bus))
+            format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
         (Some(wire), _) => {
             let kind = wire.kind();
-            format!("Clients get at most {}, which is what {kind} passes.", rate(wire.passes))
+            format!("Clients get at most {}, the limit of {kind}.", rate(wire.passes))
         }
         (None, Some((bus, passes))) => {
-            format!("At most {}, which is what {} {shares} passes.", rate(passes), called(bus))
+            format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
         (None, None) => {
-            let says = format!("Not known: nothing tells what passes to {who}, and nothing is measured.");
+            let says =
+                format!("Not known: no limit of the links to {who} is known, and nothing is measured.");
             return Answer::new(Topic::Limits, Sure::Unknown, says)
                 .decide(commands::together(ground.inventory, &drives));
         }
     };
-    let verb = if drives.len() > 1 { "do" } else { "does" };
+    let verb = if drives.len() > 1 { "reach" } else { "reaches" };
     let twice = wire.and_then(|w| Some((w.kind(), w.shared_with(ground, &drives)?)));
     let twice = twice.and_then(|(kind, bus)| {
         let half = rate(usable(bus)? / 2.0);
-        Some(format!("{kind} hangs on {} with the drives, so clients get {half} of it.", called(bus)))
+        Some(format!("{kind} is on {} with the drives, so clients get {half} of it.", called(bus)))
     });
     Answer::new(Topic::Limits, Sure::Inferred, says)
         .because(twice)

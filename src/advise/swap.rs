@@ -26,10 +26,10 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     worst.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let used = ground.inventory.swap_drives();
     let first = match (small, zram) {
-        (_, true) => "zram is in use, which is right. ".to_owned(),
+        (_, true) => "zram is in use: keep it. ".to_owned(),
         (true, false) => {
             format!(
-                "zram first, with {} of memory: it swaps to compressed memory and wears nothing. ",
+                "zram first, with {} of memory: it swaps to compressed memory and causes no wear. ",
                 size(memory)
             )
         }
@@ -42,12 +42,15 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     let runs: Vec<&Evidence> = worst.iter().map(|w| w.from).collect();
     let answer = match &worst[..] {
         [] if drives.is_empty() => {
-            Answer::new(Topic::Swap, Sure::Unknown, format!("{first}There is no drive here to swap to."))
+            Answer::new(Topic::Swap, Sure::Unknown, format!("{first}No drive is fit for swap."))
         }
         [] => {
-            let place =
-                if used.is_empty() { String::new() } else { format!("; now it is {}", ground.names(&used)) };
-            let says = join(format!("not known which drive stops least{place}."));
+            let place = if used.is_empty() {
+                String::new()
+            } else {
+                format!("; swap is now on {}", ground.names(&used))
+            };
+            let says = join(format!("the drive with the shortest stalls is not known{place}."));
             Answer::new(Topic::Swap, if first.is_empty() { Sure::Unknown } else { Sure::Published }, says)
                 .decide(commands::writes(ground.inventory, &free(ground, &drives), &[]))
         }
@@ -59,24 +62,25 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
             );
             let says = if rest.is_empty() { format!("On {says}") } else { format!("{first}Then {says}") };
             let wakes = ground.wakes(best.drive);
-            let asleep = wakes.map(|n| format!("If it sleeps, waking takes {}.", duration(n.estimate.value)));
+            let asleep =
+                wakes.map(|n| format!("From standby, spin-up takes {}.", duration(n.estimate.value)));
             Answer::new(Topic::Swap, Sure::Measured, says)
                 .because(asleep.into_iter().chain(stops(ground, others)))
                 .rests_on(runs.into_iter().chain(wakes.map(|n| n.from)))
         }
         all => {
-            let says = join("none of the drives that were measured: they stop for too long.".to_owned());
+            let says = join("none of the drives that were measured: they stall for too long.".to_owned());
             Answer::new(Topic::Swap, Sure::Measured, says).because(stops(ground, all)).rests_on(runs)
         }
     };
     let measured = !worst.is_empty();
     let bad = |d: &&Drive| worst.iter().any(|w| w.drive.name == d.name && w.seconds >= LONG);
     let stay: Vec<&Drive> = used.iter().copied().filter(bad).collect();
-    let move_it = (!stay.is_empty()).then(|| format!("Now it is on {}: move it.", ground.names(&stay)));
+    let move_it = (!stay.is_empty()).then(|| format!("Swap is now on {}: move it.", ground.names(&stay)));
     let wear = drives.iter().any(|d| !Ground::rotates(d));
-    let wear = wear.then(|| "On flash swap is wear.".to_owned());
+    let wear = wear.then(|| "Swap wears flash.".to_owned());
     let random = (measured && !small_writes(ground, &drives))
-        .then(|| "How fast small random writes are, as swap makes them, is not measured.".to_owned());
+        .then(|| "Small random writes, as swap makes them, are not measured.".to_owned());
     let decide = answer.decide.clone().or_else(|| {
         let which = if unmeasured.is_empty() { &drives } else { &unmeasured };
         let wanted = measured && (random.is_some() || !unmeasured.is_empty());
@@ -113,6 +117,6 @@ fn small_writes(ground: &Ground<'_>, drives: &[&Drive]) -> bool {
 fn stops(ground: &Ground<'_>, all: &[Worst<'_>]) -> Option<String> {
     let long = all.iter().filter(|w| w.seconds >= LONG);
     let told: Vec<String> =
-        long.map(|w| format!("{} for {}", ground.name(w.drive), duration(w.seconds))).collect();
-    (!told.is_empty()).then(|| format!("No place for swap is what stops for long: {}.", listed(&told)))
+        long.map(|w| format!("{} ({})", ground.name(w.drive), duration(w.seconds))).collect();
+    (!told.is_empty()).then(|| format!("Not for swap because of long stalls: {}.", listed(&told)))
 }

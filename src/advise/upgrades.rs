@@ -22,11 +22,7 @@ const FELT: f64 = 1.1;
 pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     let drives = ground.drives();
     if drives.is_empty() {
-        return vec![Answer::new(
-            Topic::Money,
-            Sure::Unknown,
-            "A drive comes first; what it must be able to do, the network and the buses say then.",
-        )];
+        return vec![Answer::new(Topic::Money, Sure::Unknown, "No drives found: add one first.")];
     }
     let flows = flows(ground);
     let wire = Wire::of(ground);
@@ -59,13 +55,12 @@ fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> A
     }
     if flows.is_empty() {
         let most = cap(ground, &drives, wire);
-        let more = most.map(|(most, what)| {
-            format!("More than {} would not be felt: {what} passes no more.", rate(most))
-        });
+        let more = most
+            .map(|(most, what)| format!("More than {} would not help: {what} carries no more.", rate(most)));
         return Answer::new(
             Topic::Money,
             Sure::Unknown,
-            "Not known whether a faster drive would be felt: none of these is measured.",
+            "Not known whether a faster drive would help: none of these is measured.",
         )
         .because(more)
         .decide(commands::together(ground.inventory, &drives));
@@ -75,26 +70,25 @@ fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> A
     let unseen = wire.is_none().then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
-        let says =
-            format!("A faster drive would be felt here: {}, and nothing known holds more back.", told(&all));
+        let says = format!("A faster drive would help: {}, and no other limit is known.", told(&all));
         return Answer::new(Topic::Money, Sure::Inferred, says).because(unseen).rests_on(runs);
     }
     let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.felt());
     let says = match (&nothing[..], &felt[..]) {
         ([], felt) => {
             let each: Vec<String> = felt.iter().map(|j| format!("{}s {}", j.flow.verb(), j.gain())).collect();
-            format!("A faster drive would be felt: {}.", each.join(", "))
+            format!("A faster drive would help: {}.", each.join(", "))
         }
         ([one, rest @ ..], []) if rest.iter().all(|other| other.what == one.what) => {
-            format!("A faster drive gains nothing: {}.", one.passes())
+            format!("A faster drive would not help: {}.", one.passes())
         }
         (all, []) => {
             let each: Vec<String> =
                 all.iter().map(|j| format!("{}s, {}", j.flow.verb(), j.passes())).collect();
-            format!("A faster drive gains nothing: {}.", each.join("; "))
+            format!("A faster drive would not help: {}.", each.join("; "))
         }
         ([not, ..], [gain, ..]) => format!(
-            "A faster drive gains nothing for {}s: {}. For {}s it would be felt, {}.",
+            "A faster drive would not help {}s: {}. It would help {}s, {}.",
             not.flow.verb(),
             not.passes(),
             gain.flow.verb(),
@@ -131,9 +125,9 @@ impl<'a> Judged<'a> {
         self.flow.held(self.most) != Held::Wire && self.most / self.flow.speed() >= FELT
     }
 
-    /// `Ethernet passes 11.8 MB/s`.
+    /// `Ethernet carries 11.8 MB/s`.
     fn passes(&self) -> String {
-        format!("{} passes {}", self.what, rate(self.most))
+        format!("{} carries {}", self.what, rate(self.most))
     }
 
     /// `up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)`.
@@ -161,7 +155,7 @@ fn network(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Option<A
         matches!(wire.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb"));
     if gigabit {
         let says = format!(
-            "A cable first: {} runs at 100 Mb/s and can do 1000 Mb/s; with four good pairs and a gigabit switch clients get up to {}.",
+            "Check the cable first: {} runs at 100 Mb/s and supports 1000 Mb/s; with four good pairs and a gigabit switch clients get up to {}.",
             wire.port.name,
             rate(best.min(117.5e6))
         );
@@ -177,7 +171,7 @@ fn network(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Option<A
         )
     } else {
         format!(
-            "A gigabit adapter on USB gains nothing: every byte crosses the USB2 bus twice, so at most {}.",
+            "A gigabit adapter on USB would not help: every byte crosses the USB2 bus twice, so at most {}.",
             rate(most)
         )
     };
@@ -193,7 +187,7 @@ fn ports(ground: &Ground<'_>) -> Option<Answer> {
         .map(|d| ground.name(d))
         .collect();
     let says = format!(
-        "Costs nothing: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
+        "No cost: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
         listed(&names)
     );
     (!names.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
@@ -214,7 +208,7 @@ fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
     }
     let reads = rate(own.estimate.value);
     let says = format!(
-        "A faster SD card gains next to nothing for reads: it reads {reads}, the slot carries {} at most.",
+        "A faster SD card would hardly help reads: the card reads {reads}, the slot carries {} at most.",
         rate(most)
     );
     let mut runs = vec![own.from];
@@ -229,7 +223,7 @@ fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
         }
     }
     let source = slot.ceiling.as_ref().map(|c| c.source.clone()).unwrap_or_default();
-    why.push(format!("What the slot carries is {source}. {}", published::SD_CARDS));
+    why.push(format!("The figure for the slot is {source}. {}", published::SD_CARDS));
     let sure =
         if slot.ceiling.as_ref().is_some_and(Ceiling::is_inferred) { Sure::Inferred } else { Sure::Measured };
     Some(Answer::new(Topic::Money, sure, says).because(why).rests_on(runs))
@@ -246,6 +240,6 @@ fn uas(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Option<Answer> {
     };
     let held = wire.is_some_and(|w| w.passes < 172e6);
     let drive = ground.for_data().into_iter().find(without).filter(|_| !held)?;
-    let says = format!("An enclosure with UAS may help {}: its own offers none.", ground.name(drive));
+    let says = format!("An enclosure with UAS may help {}: its own has no UAS.", ground.name(drive));
     Some(Answer::new(Topic::Money, Sure::Published, says).because([published::UAS.to_owned()]))
 }

@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// Neither names a target, and nothing tells which belong together.
-    #[error("{a} and {b} have no drive in common and more than one target: say which, as in {a}:{example}")]
+    #[error("{a} and {b} have no drive in common and more than one target: name one, as in {a}:{example}")]
     Which {
         /// The first run.
         a: String,
@@ -172,7 +172,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     let (left, right) = (pair.a.target, pair.b.target);
     for (name, side) in [(&a, pair.a), (&b, pair.b)] {
         let at = &side.run.origin.at;
-        let when = if at.is_empty() { "when is unknown" } else { at };
+        let when = if at.is_empty() { "time unknown" } else { at };
         let kind = if side.run.modelled { "virtual: a model, not a drive · " } else { "" };
         let line = format!("{name}: {kind}{when} · {}", side.target.describe);
         if !findings.context.contains(&line) {

@@ -197,11 +197,11 @@ pub enum PlanError {
         least: usize,
     },
     /// Things are compared by changing their places, and there is nothing to change.
-    #[error("it takes two drives or more, each in a bay of its own: name another")]
+    #[error("it needs two drives or more, each in its own bay: name another")]
     TooFewDrives,
     /// The drive can't be known again in another bay.
     #[error(
-        "{drive} can't be told apart once it is moved: {why}; measure it in its bay with `drivebench run baseline`"
+        "{drive} can't be identified after a move: {why}; measure it in its bay with `drivebench run baseline`"
     )]
     Nameless {
         /// The drive.
@@ -222,8 +222,8 @@ pub enum PlanError {
     Load(#[from] LoadError),
     /// Writing would change data that is not drivebench's own.
     #[error(
-        "{path} was asked for writing: that would erase {what}, and nothing is erased without explicit consent; \
-         name a directory on it to write to a file made for the purpose, or read it with --rw read",
+        "writing to {path} would erase {what}, and nothing is erased without explicit consent; \
+         name a directory on it to write to a scratch file, or read it with --rw read",
         path = path.display()
     )]
     WouldErase {
@@ -233,7 +233,7 @@ pub enum PlanError {
         what: String,
     },
     /// Files are to be made in it, and it is no directory.
-    #[error("{path} is no directory: name one on the drive, and files of drivebench's own are made there", path = path.display())]
+    #[error("{path} is not a directory: name one on the drive; drivebench creates its own files there", path = path.display())]
     NoDirectory {
         /// The file or device.
         path: PathBuf,
@@ -249,7 +249,7 @@ pub enum PlanError {
     /// It doesn't fit.
     #[error(
         "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
-         or ask for less with --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
+         or lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
     )]
     NoSpace {
         /// The directory.

@@ -51,7 +51,7 @@ pub fn html(all: &[Findings]) -> String {
                             article { h2 { (capital(&one.question)) } (body(one, i, false)) }
                         }
                     }
-                    footer { p { "Worked out by drivebench from what it recorded. A speed in MB/s is 10⁶ bytes a second." } }
+                    footer { p { "Written by drivebench from its records. MB/s means 10⁶ bytes per second." } }
                 }
             }
         }
@@ -81,13 +81,13 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
         }
         @for one in &findings.tables { (table(one)) }
         @if !findings.flags.is_empty() {
-            (heading("What was flagged"))
+            (heading("Flags"))
             ul { @for flag in &findings.flags { li { (glued(flag)) } } }
         }
         (heading("How it was measured"))
         ul { @for line in &findings.context { li { (glued(line)) } } }
         @if !findings.reproduce.is_empty() {
-            p { "To do it again:" }
+            p { "To repeat:" }
             pre tabindex="0" { code { (findings.reproduce.join("\n")) } }
         }
     }

@@ -20,7 +20,7 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
         out += "\n";
         out += &table(t);
     }
-    out += &list("## Flagged\n\n", &findings.flags, "- ");
+    out += &list("## Flags\n\n", &findings.flags, "- ");
     out += &list("## How it was measured\n\n", &findings.context, "- ");
     if !findings.reproduce.is_empty() {
         out += &format!("\n```sh\n{}\n```\n", findings.reproduce.join("\n"));

@@ -26,7 +26,7 @@ pub fn text(findings: &Findings, style: Style) -> String {
     lines(if findings.reproduce.is_empty() {
         vec![]
     } else {
-        [style.text("Again:\n")].into_iter().chain(again).collect()
+        [style.text("To repeat:\n")].into_iter().chain(again).collect()
     });
     out
 }

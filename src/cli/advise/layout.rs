@@ -29,7 +29,7 @@ pub(super) fn text(inventory: &Inventory, gathered: &Gathered, answers: &[Answer
     }
     let commands = commands(answers);
     if !commands.is_empty() {
-        out += "\nWhat would decide more:\n";
+        out += "\nTo learn more, run:\n";
     }
     let clean: Vec<(String, String)> = commands
         .into_iter()
@@ -77,7 +77,7 @@ pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
     let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a));
     let findings = Findings {
         experiment: "advise".to_owned(),
-        question: "what follows from what is here and what was measured?".to_owned(),
+        question: "what do the inventory and the measurements suggest?".to_owned(),
         modelled: answers.iter().any(|a| a.modelled),
         verdicts: answers.iter().map(verdict).collect(),
         reproduce: commands(answers).into_iter().map(|(c, topics)| format!("{c}  # {topics}")).collect(),
@@ -92,8 +92,8 @@ fn head(inventory: &Inventory, gathered: &Gathered) -> String {
     let drives = inventory.drives.iter().filter(|d| d.sectors > 0).count();
     let drives = if drives == 0 { "no drives".to_owned() } else { count(drives as u64, "drive") };
     let runs = match gathered.kept {
-        0 => "no runs kept".to_owned(),
-        kept => format!("{} of {} looked at", gathered.read, count(kept as u64, "kept run")),
+        0 => "no saved runs".to_owned(),
+        kept => format!("{} of {} read", gathered.read, count(kept as u64, "saved run")),
     };
     let lab = machine.lab.iter().map(|scenario| format!(" · lab {scenario}, virtual"));
     format!("{board} · {drives} · {runs}{}", lab.collect::<String>())

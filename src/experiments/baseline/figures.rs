@@ -80,7 +80,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     if !stalls.is_empty() {
         curves.push(Curve::new("stalls", Style::Dots, stalls));
     }
-    let band = |from| Band { label: "what the number rests on".to_owned(), from, to: last.to };
+    let band = |from| Band { label: "used for the estimate".to_owned(), from, to: last.to };
     Some(Figure {
         title: title(plan, group, "speed over time"),
         text,
@@ -175,12 +175,12 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
     });
     let said = shown.iter().filter_map(|(name, run, longest)| {
         let median = run.tail.histogram().quantile(0.5)? as f64 / 1e9;
-        Some(format!("{name}: {} typically, {} at the longest.", duration(median), duration(*longest)))
+        Some(format!("{name}: median {}, longest {}.", duration(median), duration(*longest)))
     });
     let operations = shown.iter().map(|(_, run, _)| run.tail.histogram().count()).sum();
     let names = Percentile::ALL.iter().map(|p| p.number().to_owned()).chain(["longest".to_owned()]);
     (!shown.is_empty()).then(|| Figure {
-        title: format!("latency of one {load}operation, as far as it can be told{of_all}"),
+        title: format!("latency of one {load}operation, percentiles that are resolvable{of_all}"),
         text: said.collect::<Vec<_>>().join(" "),
         n: format!("n = {}", count(operations, "operation")),
         x: Axis::named("percentile of operations", names),

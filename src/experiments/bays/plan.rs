@@ -57,14 +57,14 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 fn movable(target: &Target) -> Result<Target, PlanError> {
     let no = |why: &str| PlanError::Unmovable { path: target.path.clone(), why: why.to_owned() };
     if !target.layers.is_empty() || target.drives.len() > 1 {
-        return Err(no("it lies on several drives or on a layer between; name one drive"));
+        return Err(no("it is on several drives or on a layer above a drive; name one drive"));
     }
     let by_path = target.given.contains('/');
     let target = match target.kind {
         Kind::File => return Err(no("it is a file; name its directory, or the drive")),
         Kind::Directory if by_path && target.mount.is_some() => target.clone(),
         Kind::Directory | Kind::BlockDevice => {
-            target.whole_drive().ok_or_else(|| no("no drive is known to be below it"))?
+            target.whole_drive().ok_or_else(|| no("no drive was found below it"))?
         }
     };
     match target.drives.first() {
@@ -72,12 +72,12 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
         Some(drive) => {
             let why = match &drive.serial {
                 Some(_) if drive.shared_serial => "another drive here has the same serial",
-                Some(_) => "its serial is made up, as sticks of its make all have it",
+                Some(_) => "its serial is not unique: sticks of its make all have it",
                 None => "it has no serial",
             };
             Err(PlanError::Nameless { drive: drive.label(), why: why.to_owned() })
         }
-        None => Err(no("no drive is known to be below it")),
+        None => Err(no("no drive was found below it")),
     }
 }
 
@@ -86,14 +86,14 @@ fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError>
     let no = |why: String| Err(PlanError::Unmovable { path: target.path.clone(), why });
     let bus = |d: &Drive| d.bus.clone().unwrap_or_else(|| "an unknown bus".to_owned());
     if bus(first) != bus(drive) {
-        return no(format!("it is on {}, {} on {}", bus(drive), first.label(), bus(first)));
+        return no(format!("it is on {}, but {} is on {}", bus(drive), first.label(), bus(first)));
     }
     // The two generations of USB number a port each for itself.
     let generation =
         |d: &Drive| d.controller.as_deref().and_then(|c| c.rsplit_once("-usbv")).map(|(_, v)| v.to_owned());
     if generation(first) != generation(drive) {
         return no(format!(
-            "it is on a USB {} bus, {} on another generation's, and the same port has another name on each; \
+            "it is on a USB {} bus, but {} is on one of another generation, where the same port has another name; \
              compare drives of one generation",
             generation(drive).unwrap_or_default(),
             first.label()

@@ -124,7 +124,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     };
     let pause = duration(written.pause.unwrap_or_default());
     let mut curves = vec![curve("first", &written.first)];
-    curves.extend(written.again.as_ref().map(|again| curve(&format!("after {pause} of rest"), again)));
+    curves.extend(written.again.as_ref().map(|again| curve(&format!("after a pause of {pause}"), again)));
     let first = &written.first.run.throughput;
     let used = (first.discarded as f64, (first.discarded + first.used) as f64);
     let fell = |fall: &CliffEstimate| Mark {
@@ -136,19 +136,19 @@ fn over_bytes(written: &Written<'_>) -> Figure {
         title: format!("write speed over bytes written, {}", written.target.given),
         text: match written.first.last() {
             Some(fall) => format!(
-                "The speed falls from {} to {} once {} are written.",
+                "The speed falls from {} to {} after {} written.",
                 rate(fall.before.value),
                 rate(fall.after.value),
                 decimal_bytes(fall.at.value as u64)
             ),
-            None => format!("No lasting fall within {}.", decimal_bytes(first.bytes)),
+            None => format!("No lasting slow-down within {}.", decimal_bytes(first.bytes)),
         },
-        n: format!("{} of {} and more", count(windows, "piece"), decimal_bytes(first.chunk)),
+        n: format!("{} of at least {}", count(windows, "piece"), decimal_bytes(first.chunk)),
         x: Axis::of("written", Unit::Bytes),
         y: Axis::speed(),
         curves,
         marks: written.first.falls.iter().map(fell).collect(),
-        bands: vec![Band { label: "what the sustained speed rests on".to_owned(), from: used.0, to: used.1 }],
+        bands: vec![Band { label: "used for the sustained speed".to_owned(), from: used.0, to: used.1 }],
     }
 }
 

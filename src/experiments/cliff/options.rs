@@ -10,7 +10,7 @@ pub const MAX_BYTES: Opt<u64> = shared::MAX_BYTES.default("32GiB");
 
 /// How long the drive rests, s.
 pub const PAUSE: Opt<f64> =
-    Opt::new("pause", "TIME", shared::seconds, "Rest before the drive is written again").default("60s");
+    Opt::new("pause", "TIME", shared::seconds, "Pause before the drive is written again").default("60s");
 
 /// What can be asked of it.
 pub const OPTIONS: &[&dyn Declared] = &[

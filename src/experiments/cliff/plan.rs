@@ -96,9 +96,9 @@ fn sweep(ask: &Ask, load: Load, reach: u64) -> Measure {
 
 fn unsuitable(target: &Target, kind: Kind) -> PlanError {
     let why = match kind {
-        Kind::File => "an existing file is not written to; name its directory",
+        Kind::File => "existing files are not overwritten; name its directory",
         _ => {
-            "writing to a device would erase it, and reading one tells of position only where it rotates; name a \
+            "writing to a device would erase it, and only rotating disks are read for speed over position; name a \
               directory on it"
         }
     };

@@ -10,7 +10,7 @@ use crate::{
     units::{EngineInfo, RunStatus},
 };
 
-const STOPPED: &str = "Stopped by hand: what the plan holds beyond this was not measured.";
+const STOPPED: &str = "Interrupted: the rest of the plan was not measured.";
 
 /// Reads a record to its end.
 pub(in super::super) fn read(record: &mut dyn Iterator<Item = Event>) -> Run<Series> {
@@ -73,7 +73,7 @@ fn origin<T>(run: &Run<T>) -> Origin {
 fn context<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
     let mut lines: Vec<String> = plan.targets.iter().map(Target::describe).collect();
     if let Some(protocol) = &plan.protocol {
-        lines.push(format!("protocol {protocol}, to the letter"));
+        lines.push(format!("protocol {protocol}, followed exactly"));
     }
     let engine = |e: &EngineInfo| match &e.detail {
         Some(detail) => format!("engine {} ({detail})", e.name),

@@ -70,7 +70,7 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
     let columns = vec![
         Column::new("", false),
         Column::new("speed", false),
-        Column::new("of the drive's", true),
+        Column::new("vs drive", true),
         Column::new("runs", true),
     ];
     let row = |name: String, group: &Group<'_>| {
@@ -101,8 +101,8 @@ fn times_of(ratio: f64) -> String {
 /// What is said of one target.
 fn said(own: &[&Group<'_>]) -> Vec<String> {
     let pairs = [
-        ("Writes", "dd would have said", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
-        ("Reads", "a second dd would have said", NAIVE_READ, TRUE_READ, "cold", "read direct"),
+        ("Writes", "a plain dd would report", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
+        ("Reads", "a second dd would report", NAIVE_READ, TRUE_READ, "cold", "read direct"),
     ];
     let mut said = Vec::new();
     for (verb, naively, naive, real, how, direct) in pairs {
@@ -131,11 +131,11 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let e = &ratio.estimate;
     match (e.is_bounded(), ratio.different) {
         (true, true) if e.value > 1.0 => {
-            format!("{} too much ({})", times_of(e.value), e.ends(|x| format!("{x:.1}")))
+            format!("{} too high ({})", times_of(e.value), e.ends(|x| format!("{x:.1}")))
         }
         (true, true) => format!("{:.2} of it ({})", e.value, e.ends(|x| format!("{x:.2}"))),
-        (true, false) => format!("no real difference in so few runs, {} at a guess", times_of(e.value)),
-        (false, _) => format!("{}, by runs too few or too unlike for an interval", times_of(e.value)),
+        (true, false) => format!("no difference found in so few runs, roughly {}", times_of(e.value)),
+        (false, _) => format!("{}, with too few or too irregular runs for an interval", times_of(e.value)),
     }
 }
 
@@ -146,11 +146,11 @@ fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
         (Some(write), Some(read)) => {
             let path = ceiling.first().map(|g| g.target.path.display().to_string()).unwrap_or_default();
             Some(format!(
-                "Memory itself takes {write} and gives {read} (tmpfs on {path}): a figure near these is not a drive's."
+                "Memory itself writes {write} and reads {read} (tmpfs on {path}): a figure near these is not a drive's."
             ))
         }
         _ if drives > 0 => Some(
-            "How fast memory itself is was not measured: no tmpfs with room was found, or it failed."
+            "The speed of memory itself was not measured: no tmpfs with room was found, or it failed."
                 .to_owned(),
         ),
         _ => None,
@@ -160,12 +160,12 @@ fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
 /// How to measure so that the drive answers.
 fn advice(groups: &[Group<'_>]) -> Option<String> {
     let wrote = groups.iter().any(|g| g.measure.load.caching == Caching::BufferedFsync);
-    let read = "reads with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";
+    let read = "read with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";
     (!groups.is_empty()).then(|| {
         if wrote {
-            format!("To ask the drive with dd: writes with conv=fsync or oflag=direct, {read}.")
+            format!("To measure the drive with dd: write with conv=fsync or oflag=direct, {read}.")
         } else {
-            format!("To ask the drive with dd: {read}.")
+            format!("To measure the drive with dd: {read}.")
         }
     })
 }
@@ -183,7 +183,7 @@ fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
     };
     let told = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
     Figure {
-        title: format!("speed by way of moving bytes, {given}"),
+        title: format!("speed by I/O mode, {given}"),
         text: format!("{}.", told.collect::<Vec<_>>().join("; ")),
         n: format!("n = {} runs each", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
         x: Axis::named("", ways.iter().map(|(w, _)| w.name.to_owned())),

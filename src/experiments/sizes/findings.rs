@@ -86,7 +86,7 @@ fn said(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
     }
     let enough = curves.iter().filter_map(|c| c.enough()).map(|p| p.block).max();
     let advice = |block| {
-        format!("Move {} or more at a time, and no way of moving bytes loses more than a tenth.", size(block))
+        format!("Move {} or more at a time: every mode is then within a tenth of its best.", size(block))
     };
     said.extend(enough.filter(|_| curves.len() > 1).map(advice));
     said
@@ -104,7 +104,7 @@ fn one(curve: &Curve) -> Option<String> {
     let speed = best.speed.sentence(rate, "");
     let mut said = if best.block == enough.block {
         let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
-        let more = if last { ", and --largest shows whether a larger one does better" } else { "" };
+        let more = if last { "; try larger ones with --largest" } else { "" };
         format!(
             "{name}: {} is the fastest, {speed}; no smaller size comes within a tenth of it{more}.",
             size(best.block)
@@ -112,24 +112,24 @@ fn one(curve: &Curve) -> Option<String> {
     } else {
         let share = percent(curve.share(enough));
         format!(
-            "{name}: {} already gives {share} of the best, which is {speed} at {}.",
+            "{name}: {} reaches {share} of the best speed, {speed} at {}.",
             size(enough.block),
             size(best.block)
         )
     };
     said += &match (curve.cost(), curve.rate(), curve.knee()) {
         (Some(cost), Some(bytes), Some(knee)) => format!(
-            " A transfer costs {} whatever its size, and bytes pass at {}: up to {} most of the time is the transfer's own.",
+            " Each transfer has a fixed cost of {}, its bytes move at {}: up to {} most of the time is the fixed cost.",
             cost.sentence(duration, ""),
             bytes.sentence(rate, ""),
             knee.sentence(|bytes| size(bytes.round() as u64), ""),
         ),
-        (Some(_), _, _) => " What a transfer costs whatever its size doesn't show.".to_owned(),
-        (None, ..) => " Too few sizes were measured to tell what a transfer costs.".to_owned(),
+        (Some(_), _, _) => " The fixed cost of a transfer could not be determined.".to_owned(),
+        (None, ..) => " Too few sizes were measured to determine the fixed cost of a transfer.".to_owned(),
     };
     if let Some((point, off)) = curve.furthest().filter(|(_, off)| *off > OFF) {
         said += &format!(
-            " That sum is off by {} at {}: something else counts there.",
+            " The sum of both is off by {} at {}: another cost applies there.",
             percent(off),
             size(point.block)
         );
@@ -146,19 +146,17 @@ fn allocation(curve: &Curve) -> String {
         Some(unit) => {
             let (bytes, half) = (size(unit.bytes as u64), size(unit.bytes as u64 / 2));
             let like = if unit.bytes <= 4096.0 {
-                "; a filesystem's block or a disk's sector look the same"
+                "; a filesystem block or a disk sector looks the same"
             } else {
                 ""
             };
             format!(
-                "The drive writes in units of {bytes} ({} sure{like}): a direct write of {half} takes {} longer than it would without.",
+                "The drive writes in units of {bytes} ({} confidence{like}): a direct write of {half} takes {} longer than it would without them.",
                 percent(unit.confidence),
                 percent(unit.excess),
             )
         }
-        None => {
-            "No step shows in direct writes: the unit in which the drive allocates is not visible.".to_owned()
-        }
+        None => "Direct writes show no step: the drive's allocation unit is not visible.".to_owned(),
     }
 }
 
@@ -171,7 +169,7 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     };
     let enough = curves.iter().filter_map(|c| {
         Some(format!(
-            "{}: level from {} on, at best {}.",
+            "{}: flat from {} on, best {}.",
             way(c),
             size(c.enough()?.block),
             rate(c.best()?.speed.value)
@@ -181,7 +179,7 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     Figure {
         title: format!("speed over transfer size, {title}"),
         text: enough.collect::<Vec<_>>().join(" "),
-        n: format!("n = {} repetitions a point", runs.min().unwrap_or(0)),
+        n: format!("n = {} repetitions per point", runs.min().unwrap_or(0)),
         x: Axis::of("transfer size", Unit::Bytes).log(),
         y: Axis::speed(),
         curves: curves.iter().map(drawn).collect(),

@@ -34,9 +34,8 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         findings.figures.extend(woken.figure());
     }
     if !rows.is_empty() {
-        let mut columns =
-            vec![Column::new("", false), Column::new("median", true), Column::new("least", true)];
-        columns.extend([Column::new("most", true), Column::new("runs", true)]);
+        let mut columns = vec![Column::new("", false), Column::new("median", true), Column::new("min", true)];
+        columns.extend([Column::new("max", true), Column::new("runs", true)]);
         if several {
             columns.insert(0, Column::new("target", false));
         }
@@ -89,11 +88,11 @@ impl Woken<'_> {
         Some(Figure {
             title: format!("spin-up time, {}", self.target.given),
             text: verdicts::both(self),
-            n: count(wakings.len() as u64, "waking"),
+            n: count(wakings.len() as u64, "spin-up"),
             x: Axis::named("method", names),
             y: Axis::of("spin-up time", Unit::Seconds),
             curves: vec![
-                Curve::new("each waking", Style::Dots, single),
+                Curve::new("each spin-up", Style::Dots, single),
                 Curve::new("estimate", Style::Dots, both),
             ],
             ..Figure::default()

@@ -118,7 +118,7 @@ impl One<'_> {
 fn device(target: &Target) -> Result<String, PlanError> {
     let refuse = |why: String| Err(PlanError::Unsuitable { path: target.path.clone(), why });
     let [drive] = &target.drives[..] else {
-        return refuse("it is not on one drive of its own; name a disk, such as /dev/sda".to_owned());
+        return refuse("it is not on exactly one drive; name a disk, such as /dev/sda".to_owned());
     };
     let node = drive.node();
     if !target.rotates() {
@@ -131,7 +131,7 @@ fn device(target: &Target) -> Result<String, PlanError> {
     };
     if let Some(used) = target.uses.iter().find(system) {
         return refuse(format!(
-            "{} carries {used}: the system keeps waking it, and would hang while it sleeps; measure it from a system \
+            "{} carries {used}: the system keeps waking it and would hang while it is in standby; measure it from a system \
              that runs from another drive",
             drive.label()
         ));

@@ -8,23 +8,20 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
     let mut said = Vec::new();
     if slept == 0 {
         said.push(
-            "It was not seen to sleep: no first read took longer than while spinning. Give its own timer longer with \
-             --pause, or see what keeps it awake."
+            "No standby was seen: no first read took longer than while spinning. Allow its own timer more time with \
+             --pause, or find what keeps it awake."
                 .to_owned(),
         );
     } else {
         said.push(both(woken));
         if slept < all {
             said.push(format!(
-                "It slept before {slept} of {} only; the others are left out.",
+                "It was in standby before only {slept} of {}; the others are left out.",
                 count(all, "read")
             ));
         }
         if let Some(e) = woken.direct().filter(|e| e.high.is_finite()) {
-            said.push(format!(
-                "Whoever asks it after a rest waits that long; allow for {} in time limits.",
-                duration(2.0 * e.high)
-            ));
+            said.push(format!("Set timeouts to at least {}.", duration(2.0 * e.high)));
         }
     }
     said.extend(how(woken));
@@ -34,13 +31,13 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
 
 /// By both methods, and why one is wider.
 pub(super) fn both(woken: &Woken<'_>) -> String {
-    let Some(direct) = woken.direct() else { return "It was not seen to sleep.".to_owned() };
+    let Some(direct) = woken.direct() else { return "No standby was seen.".to_owned() };
     let direct =
-        format!("It takes {} to wake, by the first read after standby.", direct.sentence(seconds, ONE_RUN));
+        format!("Spin-up takes {}, by the first read after standby.", direct.sentence(seconds, ONE_RUN));
     match woken.by_copies() {
         Some(copies) => format!(
-            "{direct} By the difference of copies it would be {}: wider, as what one copy differs from the next comes in, \
-             and twice.",
+            "{direct} By the difference of copies it is {}; this interval is wider because the variation of both copies \
+             adds to it.",
             copies.sentence(seconds, ONE_RUN)
         ),
         None => direct,
@@ -60,21 +57,24 @@ fn how(woken: &Woken<'_>) -> Option<String> {
     let said = |power| naps.iter().filter(|(nap, _)| nap.power == power).count();
     let mut text = match told {
         _ if naps.is_empty() => return None,
-        n if n == naps.len() => "It was sent to sleep with hdparm -y".to_owned(),
+        n if n == naps.len() => "Standby was set with hdparm -y".to_owned(),
         0 => format!(
-            "It can't be sent to sleep, so its own timer was waited for, up to {} each time",
+            "Standby can't be set, so the run waited for the drive's own timer, up to {} each time",
             duration(longest)
         ),
-        n => format!("It was sent to sleep {n} of {} times; else its own timer was waited for", naps.len()),
+        n => format!(
+            "Standby was set with hdparm -y {n} of {} times; otherwise the run waited for the drive's own timer",
+            naps.len()
+        ),
     };
     if said(Power::Standby) == naps.len() {
-        text += ", and said that it slept.";
+        text += "; the drive reported standby each time.";
     } else if said(Power::Standby) > 0 {
-        text += &format!(", and said {} of {} times that it slept.", said(Power::Standby), naps.len());
+        text += &format!("; the drive reported standby {} of {} times.", said(Power::Standby), naps.len());
     } else if said(Power::Awake) > 0 {
-        text += "; it never said that it slept, the reads alone tell.";
+        text += "; the drive never reported standby, so only the reads show it.";
     } else {
-        text += "; it can't be asked whether it sleeps, the reads alone tell.";
+        text += "; the drive can't report its power state, so only the reads show it.";
     }
     Some(text)
 }
@@ -86,9 +86,9 @@ fn disturbed(woken: &Woken<'_>) -> Option<String> {
     let (moved, least) = (decimal_bytes(others), MIB / 16);
     match (others > least, used.is_empty()) {
         (false, _) => None,
-        (true, true) => Some(format!("Others moved {moved} on it while it was to sleep, which wakes it.")),
+        (true, true) => Some(format!("Other programs moved {moved} on it during standby, which wakes it.")),
         (true, false) => Some(format!(
-            "Others moved {moved} on it while it was to sleep, which wakes it; it is used for {used}."
+            "Other programs moved {moved} on it during standby, which wakes it; it is used for {used}."
         )),
     }
 }

@@ -128,11 +128,11 @@ impl Answer<'_> {
     /// What the processors have to do with it, and a whole sentence that says so.
     fn processors(&self) -> (Option<Level>, String) {
         let Some((level, sign)) = self.strain.as_ref().map(Strain::level) else {
-            return (None, "What the processors did is not in the record.".to_owned());
+            return (None, "The record holds no processor load.".to_owned());
         };
         let said = match level {
             Level::Idle => format!("The processor had time to spare: {sign}."),
-            Level::Busy => format!("The processor may have had a part in it: {sign}."),
+            Level::Busy => format!("The processor may contribute: {sign}."),
             Level::Limit => format!("{}.", capital(&sign)),
         };
         (Some(level), said)
@@ -188,17 +188,13 @@ impl Answer<'_> {
         because.extend(self.waiting(&shared.members));
         because.push(sign);
         if found.others_free {
-            because.push("Others that ran at the same time lost nothing.".to_owned());
+            because.push("Other targets that ran at the same time were not slowed.".to_owned());
         }
         if let Some(ceiling) = shared.ceiling.as_ref().filter(|_| near || far.is_some()) {
             let usable = rate(shared.usable().unwrap_or_default());
-            let fits = if near { "That agrees with the" } else { "That is far below the" };
-            let passes = if ceiling.practical.is_some() {
-                "that commonly pass it"
-            } else {
-                "that its signal could carry"
-            };
-            because.push(format!("{fits} {usable} {passes} ({}).", ceiling.source));
+            let fits = if near { "This agrees with its" } else { "This is far below its" };
+            let kind = if ceiling.practical.is_some() { "typical speed" } else { "signalling rate" };
+            because.push(format!("{fits} {kind}, {usable} ({}).", ceiling.source));
         }
         Limit {
             what: if shared.drive { Limiter::Drive } else { Limiter::Bus },
@@ -243,7 +239,7 @@ impl Answer<'_> {
         };
         let note = if lost {
             let share = percent(1.0 - self.share.value);
-            format!("Something that they share takes {share}; too little, or too irregular, to be named.")
+            format!("A shared limit costs {share}; it is too small or too irregular to identify.")
         } else {
             sign
         };
@@ -282,20 +278,20 @@ impl Answer<'_> {
         let (alone, at_once) = each.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
         let (alone, at_once) = (duration(alone), duration(at_once));
         Some(format!(
-            "An operation took {alone} alone and {at_once} at once (medians): the drives waited in between."
+            "The median operation took {alone} alone and {at_once} at once: the drives waited in between."
         ))
     }
 
     /// What was excluded where the limit can't be seen.
     fn excluded(&self, shared: &Shared) -> String {
-        let mut not = vec!["not the drives, which reach more alone".to_owned()];
+        let mut not = vec!["the drives, which are faster alone".to_owned()];
         if shared.name.is_empty() {
-            not.push("not one bus, as the inventory knows none that all of them are on".to_owned());
+            not.push("a single bus, because the inventory shows none that carries all of them".to_owned());
         } else {
-            not.push(format!("not {}, which by its signal carries less than what passed", shared.name));
+            not.push(format!("{}, because its signalling rate is below the measured speed", shared.name));
         }
         if let Some((Level::Idle, sign)) = self.strain.as_ref().map(Strain::level) {
-            not.push(format!("not the processor ({sign})"));
+            not.push(format!("the processor ({sign})"));
         }
         format!("Excluded: {}.", not.join("; "))
     }

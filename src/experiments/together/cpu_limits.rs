@@ -64,7 +64,7 @@ impl Strain {
         let share = |x: Option<f64>| x.unwrap_or(0.0);
         let throttled = || {
             format!(
-                "a limit on its processor time held drivebench back for {} of the time",
+                "a processor quota throttled drivebench for {} of the time",
                 percent(share(self.throttled))
             )
         };
@@ -76,11 +76,11 @@ impl Strain {
             _ if share(self.waited) >= 0.2 => (Level::Limit, format!("{}, and {}", waited(), busy())),
             _ if share(self.worked) >= 0.85 => {
                 let worked = percent(share(self.worked));
-                (Level::Limit, format!("each load kept a processor at work for {worked} of the time"))
+                (Level::Limit, format!("each load used a processor for {worked} of the time"))
             }
             _ if self.busiest >= FULL && self.interrupts >= INTERRUPTS => {
                 let interrupts = percent(self.interrupts);
-                (Level::Limit, format!("{}, {interrupts} of its time with interrupts", busy()))
+                (Level::Limit, format!("{}, {interrupts} of its time in interrupts", busy()))
             }
             _ if self.least >= FULL => (Level::Busy, "no core had time to spare".to_owned()),
             _ if share(self.throttled) >= 0.02 => (Level::Busy, throttled()),

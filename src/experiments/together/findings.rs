@@ -41,7 +41,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     findings.verdicts = answers.iter().flat_map(|a| sentences::verdict(a, &plan.targets)).collect();
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         findings.verdicts.push(format!(
-            "{}: not all of what an answer needs was measured: each target alone, and all at once.",
+            "{}: no answer; it needs each target measured alone and all of them at once.",
             capital(&group.load.name)
         ));
     }
@@ -52,7 +52,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         let lost = count(lost as u64, "run");
         findings
             .flags
-            .push(format!("{lost} could not be used: a load failed, was stopped, or hardly met the others."));
+            .push(format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others."));
     }
     findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
     findings.evidence = groups.iter().flat_map(|group| longest(group, &plan.targets)).collect();
@@ -110,7 +110,7 @@ fn between(group: &Group, plan: &Plan) -> Option<Table> {
         })
         .collect();
     let columns = vec![
-        Column::new(&format!("{} of some", group.load.name), false),
+        Column::new(&format!("{} in subsets", group.load.name), false),
         Column::new("alone", false),
         Column::new("together", false),
         Column::new("share", true),
@@ -139,10 +139,10 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     Figure {
         title: format!("{name} speed alone and at once"),
         text: format!(
-            "At once the targets {name} {sum}, {} of the {alone} they add up to alone.",
+            "The {name} sum at once is {sum}, {} of the sum alone, {alone}.",
             percent(a.share.value)
         ),
-        n: format!("{} at once, of 95 % intervals", count(runs, "run")),
+        n: format!("{} at once, 95 % intervals", count(runs, "run")),
         x: Axis::named("target", names),
         y: Axis::speed(),
         curves: vec![bars("alone", &a.alone, &a.sum_alone), bars("at once", &a.at_once, &a.sum)],

@@ -115,7 +115,7 @@ impl<W: Write> Export for OpenMetrics<W> {
         let started = |l: &Latest| Some((l.labels.clone(), seconds(&l.at.0)?));
         let mut all = self.latest.values().filter_map(started).peekable();
         if all.peek().is_some() {
-            head(&mut out, name, "seconds", "When the run began that the drive's other metrics come from.")?;
+            head(&mut out, name, "seconds", "Start of the run that the drive's other metrics come from.")?;
         }
         for (labels, at) in all {
             writeln!(out, "{name}{{{labels}}} {}", number(at))?;
