@@ -184,7 +184,7 @@ fn a_run_that_was_stopped_goes_on_where_it_ended() {
     let stopped = End { how: How::Interrupted, at: String::new() };
     let mut record = [&events[..cut + 10], &[Event::End(stopped)]].concat();
     let text = said(&found(&record));
-    assert!(text.contains("2 of 4 arrangements measured") && text.contains("Stopped by hand"), "{text}");
+    assert!(text.contains("2 of 4 arrangements measured") && text.contains("Interrupted"), "{text}");
 
     let mut progress = Progress::default();
     record.iter().for_each(|e| progress.take(e));

@@ -88,7 +88,7 @@ fn a_disk_that_never_slept_has_no_time_to_wake() {
         findings.estimates
     );
     let text = said(&findings).replace('\n', " ");
-    assert!(text.contains("It was not seen to sleep"), "{text}");
+    assert!(text.contains("No standby was seen"), "{text}");
 }
 
 #[test]

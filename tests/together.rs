@@ -332,10 +332,7 @@ fn a_processor_that_limits_is_named() {
     // A limit on its time that a service manager imposed.
     machine.processors = Some(Processors { waited: Some(0.1), throttled: Some(6.0), ..did.clone() });
     let text = said(&machine.findings(1)).replace('\n', " ");
-    assert!(
-        text.contains("A limit on its processor time held drivebench back for 60 % of the time"),
-        "{text}"
-    );
+    assert!(text.contains("A processor quota throttled drivebench for 60 % of the time"), "{text}");
 
     // Busy, but drivebench hardly waited: the kernel's own threads may have, or not, and nothing is sure.
     machine.processors = Some(Processors { waited: Some(0.1), ..did });
@@ -372,7 +369,7 @@ fn two_directories_on_one_drive_share_that() {
     }
     let findings = Together.findings(&mut record.into_iter());
     let text = said(&findings).replace('\n', " ");
-    assert!(text.contains("the drive sda itself is the limit of /mnt/a and /mnt/b"), "{text}");
+    assert!(text.contains("the drive sda itself limits /mnt/a and /mnt/b"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What baseline shows in figures.
+//! Figures of baseline.
 
 use super::super::common::{Group, Summary, labels};
 use crate::{
@@ -24,7 +24,7 @@ pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
     all
 }
 
-/// What is measured, with its target where there are several.
+/// The title, with the target where there are several.
 fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
     let load = &group.measure.label;
     if plan.targets.len() > 1 {
@@ -135,10 +135,10 @@ fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
     }
 }
 
-/// As many lines as can be told from each other.
+/// As many lines as stay distinct.
 const LINES: usize = 6;
 
-/// Of one target all loads together; of several, each load by itself.
+/// One figure of all loads for one target; with several targets, one figure per load.
 fn tails(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
     let all: Vec<&Group<'_>> = groups.iter().collect();
     if plan.targets.len() < 2 {
@@ -152,7 +152,7 @@ fn tails(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
 }
 
 fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) -> Option<Figure> {
-    // Beyond what can be told there is a longest operation, and no percentile.
+    // Percentiles that are not resolvable are left out; the longest operation is a dot.
     let told = |run: &Summary| {
         let point = |(i, of): (usize, &Percentile)| {
             let p = run.tail.percentile(of.share()).filter(|p| p.estimate.high.is_finite())?;

@@ -1,4 +1,4 @@
-//! What baseline's numbers mean, in sentences.
+//! Verdicts of baseline, in sentences.
 
 use super::super::common::{Group, Summary, labels};
 use crate::{
@@ -22,7 +22,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
     all
 }
 
-/// What is said of one load on one target.
+/// The sentences about one load on one target.
 fn one(group: &Group<'_>) -> Vec<String> {
     let verb = match group.measure.load.direction {
         Direction::Read => "Reads",
@@ -80,7 +80,7 @@ fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
     }
 }
 
-/// How far repetitions lie apart.
+/// The range of the repetitions.
 fn spread(group: &Group<'_>) -> String {
     let speeds = group.runs.iter().map(|r| r.estimate.value);
     let (low, high) = speeds.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
@@ -155,7 +155,7 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
     })
 }
 
-/// What so short a run can't have seen.
+/// What a run this short can't exclude.
 fn unseen(run: &Summary) -> Option<String> {
     let u = run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none())?;
     let no_cliff = if run.throughput.cliffs.is_empty() {
@@ -171,7 +171,7 @@ fn unseen(run: &Summary) -> Option<String> {
     ))
 }
 
-/// Where the 99.99th percentile can't be told.
+/// Where the 99.99th percentile is not resolvable.
 fn tail(run: &Summary) -> Option<String> {
     let LatencyPercentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
     let clustered = if effective < operations { ", because slow ones come in clusters" } else { "" };
@@ -180,7 +180,7 @@ fn tail(run: &Summary) -> Option<String> {
     })
 }
 
-/// Targets in order of speed for each load, tied where the difference may be chance.
+/// Targets in order of speed for each load; equal where the difference may be chance.
 fn ranking(groups: &[Group<'_>]) -> Vec<String> {
     labels(groups).into_iter().filter_map(|label| rank(label, groups)).collect()
 }
@@ -211,7 +211,7 @@ fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
     ))
 }
 
-/// Whether runs as far apart as these could be chance, by the exact test; it needs four runs each to tell at 5 %.
+/// The exact permutation test of the runs; it needs four runs each for the 5 % level.
 fn by_chance(a: &Group<'_>, b: &Group<'_>) -> Option<String> {
     let speeds = |g: &Group<'_>| g.runs.iter().map(|r| r.estimate.value).collect::<Vec<_>>();
     let (a, b) = (speeds(a), speeds(b));

@@ -1,4 +1,4 @@
-//! How bays reads its record.
+//! Findings of bays.
 
 use super::{
     super::{Experiment, common, target_checks::FILL},

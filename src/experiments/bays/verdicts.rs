@@ -1,4 +1,4 @@
-//! What bays' numbers mean, in sentences.
+//! Verdicts of bays, in sentences.
 
 use super::crossing::{Crossing, bays, name};
 use crate::{
@@ -96,7 +96,7 @@ fn chance(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
-/// Which differ from the others, and by how much; where none does, how much could have gone unseen.
+/// Which ones differ from the others, and by how much; otherwise the largest difference that is not excluded.
 fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
     let than = if names.len() == 2 { "the other".to_owned() } else { format!("the median {what}") };
     let of = |e: &Estimate| {
@@ -110,7 +110,7 @@ fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
         return vec![format!("No {what} differs by more than {} from {than}.", percent(far))];
     }
     let apart = |e: &&Estimate| e.high < 1.0 || e.low > 1.0;
-    // Of two the one is as much slower as the other is faster.
+    // With two, the difference is stated once.
     let all = factor.levels.iter().zip(names);
     let mut shown: Vec<(&Estimate, &String)> = all.filter(|(e, _)| apart(e)).collect();
     shown.sort_by(|a, b| a.0.value.total_cmp(&b.0.value));
@@ -121,7 +121,7 @@ fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
     said.collect()
 }
 
-/// What drives say of their link: a port that links slower than others needs no statistics.
+/// Drives with a slower link than in other bays, which needs no statistics.
 fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
     let best = |d: &Drive| {
         let same = there.iter().filter(|o| o.identity() == d.identity());

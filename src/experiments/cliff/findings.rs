@@ -1,4 +1,4 @@
-//! How cliff reads its record.
+//! Findings of cliff.
 
 use super::{
     super::{
@@ -21,7 +21,7 @@ use crate::{
     units::{count, decimal_bytes, duration, rate},
 };
 
-/// Points of a curve: more than a screen shows.
+/// Points of a curve: enough for a screen.
 const POINTS: usize = 256;
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {

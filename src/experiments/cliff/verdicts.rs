@@ -1,4 +1,4 @@
-//! What cliff's numbers mean, in sentences.
+//! Verdicts of cliff, in sentences.
 
 use super::written::{Writing, Written, places};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     units::{Ended, decimal_bytes, duration, percent, rate, size},
 };
 
-/// A fast part smaller than this many chunks can't be told from the beginning's noise.
+/// A fast part smaller than this many chunks is lost in the noise at the beginning.
 const LEAST: u64 = 32;
 
-/// What is said of one directory.
+/// The verdict on one directory.
 pub(super) fn written(written: &Written<'_>) -> String {
     let first = &written.first;
     if written.cached {
@@ -52,12 +52,12 @@ fn fell(fall: &CliffEstimate) -> String {
     }
 }
 
-/// A speed with its interval, or with why there is none.
+/// A speed with its interval, or with the reason for none.
 fn speed(e: &Estimate) -> String {
     e.sentence(rate, " (too short for an interval)")
 }
 
-/// Nothing fell, and what that can't exclude.
+/// No slow-down, and what that does not exclude.
 fn none(first: &Writing) -> Vec<String> {
     let run = &first.run;
     let bytes = decimal_bytes(run.bytes);
@@ -79,7 +79,7 @@ fn none(first: &Writing) -> Vec<String> {
     ]
 }
 
-/// What the pause did.
+/// The recovery after the pause.
 fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let (Some(pause), Some(again)) = (written.pause, &written.again) else {
         return Some("Recovery after a pause was not measured.".to_owned());
@@ -117,7 +117,7 @@ fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     })
 }
 
-/// What is said of a disk's gradient.
+/// The verdict on speed over position.
 pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
     let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
         return "Too few positions were read to show how the speed changes over the disk.".to_owned();

@@ -1,4 +1,4 @@
-//! How pagecache reads its record.
+//! Findings of pagecache.
 
 use super::{
     super::{
@@ -20,7 +20,7 @@ use crate::{
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
     let mut run = common::read(record);
     if let Some(plan) = run.plan.as_ref().filter(|plan| plan.targets.iter().any(|t| !is_memory(t))) {
-        // The ceiling is meant to be memory.
+        // The ceiling is memory on purpose, so its flags are left out.
         let memory = |at| plan.targets.get(at).is_some_and(is_memory);
         run.flags.retain(|flag| !flag.conditions_of.is_some_and(memory));
     }
@@ -28,7 +28,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let Some(plan) = run.plan.take() else { return findings };
     let mut groups = common::group(&mut run, &plan, "");
     for group in &mut groups {
-        // Memory and drive differ by factors, and few runs through the page cache do, too.
+        // Runs through the page cache may differ by factors, so the mean is taken on a log scale.
         group.estimate = repeat::typical(&group.speeds()).unwrap_or_else(|| group.estimate.clone());
     }
     let ceiling: Vec<&Group<'_>> = groups.iter().filter(|g| is_memory(g.target)).collect();
@@ -52,7 +52,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
 }
 
 fn way(group: &Group<'_>) -> Option<&'static Way> {
-    // What the page cache had to stand in for is no direct way.
+    // A direct load that fell back to the page cache is left out.
     let same = |w: &&Way| w.label == group.measure.label && w.caching == group.measure.load.caching;
     WAYS.iter().find(same)
 }
@@ -61,7 +61,7 @@ fn of<'a>(groups: &[&'a Group<'a>], label: &str) -> Option<&'a Group<'a>> {
     groups.iter().copied().find(|g| g.measure.label == label && way(g).is_some())
 }
 
-/// What tells the truth about this direction.
+/// The label of the load that shows the drive's own speed in this direction.
 fn truth(direction: Direction) -> &'static str {
     if direction == Direction::Write { TRUE_WRITE } else { TRUE_READ }
 }
@@ -98,7 +98,7 @@ fn times_of(ratio: f64) -> String {
     if ratio < 9.95 { format!("{ratio:.1} times") } else { format!("{ratio:.0} times") }
 }
 
-/// What is said of one target.
+/// The sentences about one target.
 fn said(own: &[&Group<'_>]) -> Vec<String> {
     let pairs = [
         ("Writes", "a plain dd would report", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
@@ -125,7 +125,7 @@ fn said(own: &[&Group<'_>]) -> Vec<String> {
     said
 }
 
-/// By how much a claim is wrong.
+/// By how much the figure of a plain dd is wrong.
 fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
@@ -139,7 +139,7 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     }
 }
 
-/// What memory itself can do.
+/// The speed of memory itself.
 fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
     let speed = |label| of(ceiling, label).map(|g| rate(g.estimate.value));
     match (speed(NAIVE_WRITE), speed(NAIVE_READ)) {
@@ -157,7 +157,7 @@ fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
     }
 }
 
-/// How to measure so that the drive answers.
+/// How to measure the drive with dd.
 fn advice(groups: &[Group<'_>]) -> Option<String> {
     let wrote = groups.iter().any(|g| g.measure.load.caching == Caching::BufferedFsync);
     let read = "read with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";

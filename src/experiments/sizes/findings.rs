@@ -21,7 +21,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let mut run = common::read(record);
     let mut findings = common::findings(&run, experiment);
     let Some(plan) = run.plan.take() else { return findings };
-    // One command of fio for each size would bury everything else.
+    // One fio command is enough as an example; there would be one per size.
     findings.reproduce.truncate(1);
     let groups = common::group(&mut run, &plan, FILL);
     let curves = curves(&groups);
@@ -92,7 +92,7 @@ fn said(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
     said
 }
 
-/// What is said of one curve.
+/// The sentences about one curve.
 fn one(curve: &Curve) -> Option<String> {
     let (best, enough) = (curve.best()?, curve.enough()?);
     let name = match (curve.direction, curve.caching) {
@@ -140,7 +140,7 @@ fn one(curve: &Curve) -> Option<String> {
     Some(said)
 }
 
-/// What direct writes tell of the unit in which a flash drive writes.
+/// The unit in which a flash drive writes, from direct writes.
 fn allocation(curve: &Curve) -> String {
     match curve.unit() {
         Some(unit) => {

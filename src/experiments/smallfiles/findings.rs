@@ -1,4 +1,4 @@
-//! How smallfiles reads its record.
+//! Findings of smallfiles.
 
 use super::{
     super::{Experiment, common},
@@ -12,9 +12,9 @@ use crate::{
     units::{Direction, count, decimal_bytes, duration, percent, rate, size},
 };
 
-/// What is predicted where nobody asks for something: the example of those who wonder.
+/// The set that is predicted by default.
 const EXAMPLE: FileSet = FileSet { files: 20_000, size: 1_000_000 };
-/// A set that the two costs miss by more than this share is told of.
+/// A set that the model misses by more than this share is reported.
 const OFF: f64 = 0.25;
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
@@ -56,8 +56,7 @@ fn verb(costs: &Costs) -> &'static str {
     if costs.write { "write" } else { "read" }
 }
 
-/// A value with its interval, in a cell. Where the interval is wide a value in it says little, and the line is long
-/// enough.
+/// A value with its interval, in a cell. A wide interval is shown without its value, to keep the line short.
 fn cell(e: Option<Estimate>) -> String {
     match e {
         None => "-".to_owned(),
@@ -104,7 +103,7 @@ fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
     ))
 }
 
-/// What makes a prediction a guess; said once, of whichever way has one.
+/// How far the prediction is beyond what was measured; stated once.
 fn beyond(set: FileSet) -> impl FnMut(&Costs) -> Option<String> {
     let mut said = false;
     move |costs| {
@@ -119,7 +118,7 @@ fn beyond(set: FileSet) -> impl FnMut(&Costs) -> Option<String> {
     }
 }
 
-/// What is said of one way.
+/// The sentences about one direction.
 fn one(costs: &Costs) -> String {
     let verb = if costs.write { "Writing" } else { "Reading" };
     let (Some(file), Some(rate_of)) = (costs.file(), costs.rate()) else {
@@ -159,7 +158,7 @@ fn one(costs: &Costs) -> String {
     said
 }
 
-/// From which size on it doesn't matter.
+/// The file size from which on the fixed cost hardly matters.
 fn advice(both: &[Costs; 2]) -> Option<String> {
     let even = both.iter().filter_map(Costs::even).max_by(|a, b| a.value.total_cmp(&b.value))?;
     let (bytes, ten) = (size(even.value.round() as u64), size((even.value * 9.0).round() as u64));

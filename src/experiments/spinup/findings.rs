@@ -1,4 +1,4 @@
-//! How spinup reads its record.
+//! Findings of spinup.
 
 use super::{
     super::{Experiment, common},

@@ -1,4 +1,4 @@
-//! What spinup's numbers mean, in sentences.
+//! Verdicts of spinup, in sentences.
 
 use super::{super::common::ONE_RUN, woken::Woken};
 use crate::units::{MIB, Power, count, decimal_bytes, duration};
@@ -29,7 +29,7 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
     said.join(" ")
 }
 
-/// By both methods, and why one is wider.
+/// The spin-up time by both methods.
 pub(super) fn both(woken: &Woken<'_>) -> String {
     let Some(direct) = woken.direct() else { return "No standby was seen.".to_owned() };
     let direct =
@@ -44,12 +44,12 @@ pub(super) fn both(woken: &Woken<'_>) -> String {
     }
 }
 
-/// Below zero too, which differences may be.
+/// Differences may be below zero.
 fn seconds(s: f64) -> String {
     if s < 0.0 { format!("−{}", duration(-s)) } else { duration(s) }
 }
 
-/// How it was brought to sleep.
+/// How standby was reached.
 fn how(woken: &Woken<'_>) -> Option<String> {
     let naps = &woken.naps;
     let told = naps.iter().filter(|(nap, _)| nap.told).count();
@@ -79,7 +79,7 @@ fn how(woken: &Woken<'_>) -> Option<String> {
     Some(text)
 }
 
-/// Others at work on it while it was to sleep.
+/// I/O of other programs during standby.
 fn disturbed(woken: &Woken<'_>) -> Option<String> {
     let others: u64 = woken.naps.iter().map(|(nap, _)| nap.others).sum();
     let used = woken.target.uses.join(", ");

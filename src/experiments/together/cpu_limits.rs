@@ -2,7 +2,7 @@
 
 use crate::{conditions::Processors, units::percent};
 
-/// What the processors did over several repetitions, as means.
+/// Processor load over several repetitions, as means.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Strain {
     /// The busiest core's busy share.
@@ -11,28 +11,28 @@ pub(super) struct Strain {
     pub interrupts: f64,
     /// The least busy core's busy share.
     least: f64,
-    /// Time that a load waited for a processor, as a share: the one that waited longest.
+    /// The share of time that the longest waiting load waited for a processor.
     waited: Option<f64>,
-    /// Time in which a limit held drivebench back, as a share.
+    /// The share of time that a quota throttled drivebench.
     throttled: Option<f64>,
-    /// Processor time that each load used, as a share of the time.
+    /// The share of time that each load used a processor.
     worked: Option<f64>,
 }
 
-/// How sure it is that the processors limited.
+/// Whether the processors were the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// They had time to spare.
     Idle,
-    /// They may have had a part in it.
+    /// They may contribute.
     Busy,
-    /// They held the loads back.
+    /// They limited the loads.
     Limit,
 }
 
-/// A core this busy has nothing left.
+/// A core this busy is fully used.
 const FULL: f64 = 0.95;
-/// A core whose interrupts take this share has little left for anything else.
+/// A core with this share of interrupts has little time for anything else.
 const INTERRUPTS: f64 = 0.5;
 
 impl Strain {
@@ -59,7 +59,7 @@ impl Strain {
         })
     }
 
-    /// Whether it is a limit, and by what sign.
+    /// Whether it is a limit, and the figure that shows it.
     pub fn level(&self) -> (Level, String) {
         let share = |x: Option<f64>| x.unwrap_or(0.0);
         let throttled = || {
@@ -116,7 +116,7 @@ mod tests {
             Level::Idle,
             "another program, another core"
         );
-        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Busy, "busy, but nobody waited");
+        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Busy, "busy, but no load waited");
         assert_eq!(level(&[(0.5, 0.0)], 3.0, 1.0, 0.0), Level::Busy);
         assert_eq!(level(&[(1.0, 0.0)], 3.0, 8.0, 0.0), Level::Limit);
         assert_eq!(level(&[(0.4, 0.0)], 3.0, 0.0, 4.0), Level::Limit);

@@ -1,4 +1,4 @@
-//! How together reads its record.
+//! Findings of together.
 
 use super::{
     super::{Experiment, common},
@@ -59,7 +59,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     findings
 }
 
-/// Alone, at once, and what is left of it.
+/// Speed alone, at once, and the share.
 fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
     let name = &a.group.load.name;
     let columns = vec![
@@ -83,13 +83,13 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 fn share(e: &Estimate) -> String {
     match (e.high.is_finite(), e.half_width() > 0.2) {
         (false, _) => percent(e.value),
-        // Where the interval is wide a value in it says little, and the line is long enough.
+        // A wide interval is shown without its value, to keep the line short.
         (true, true) => e.range(percent),
         (true, false) => format!("{} ({})", percent(e.value), e.range(percent)),
     }
 }
 
-/// Those that ran together without the others.
+/// Subsets of the targets at once.
 fn between(group: &Group, plan: &Plan) -> Option<Table> {
     let rows: Vec<Vec<String>> = group
         .between()
@@ -118,7 +118,7 @@ fn between(group: &Group, plan: &Plan) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { title: String::new(), columns, rows })
 }
 
-/// Bars of each alone and at once, and the ceilings across.
+/// Bars for each target alone and at once, with the ceilings as lines.
 fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     let name = &a.group.load.name;
     let names = a.group.members.iter().map(|&m| short(&plan.targets[m].given)).chain(["sum".to_owned()]);

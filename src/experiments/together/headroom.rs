@@ -1,4 +1,4 @@
-//! What buses and network ports leave unused.
+//! Unused bandwidth of buses and network ports.
 
 use super::{bottleneck::Answer, shared_links::Shared};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     units::{Direction, capital, percent, rate},
 };
 
-/// What is unused of each bus that several targets share and that limits nothing.
+/// Unused bandwidth of each shared bus that is not a limit.
 pub(super) fn buses(answers: &[Answer<'_>], shared: &[Shared]) -> Vec<String> {
     let limits = |bus: &Shared| {
         let named = answers.iter().flat_map(|a| &a.limits);
@@ -39,7 +39,7 @@ fn unused(bus: &Shared, answers: &[Answer<'_>]) -> Option<String> {
     Some(format!("{name} carries about {} ({source}): {free}, {share}, is unused.", rate(usable)))
 }
 
-/// What each connected port means for those who use the drives over the network.
+/// What each connected port means for clients on the network.
 pub(super) fn ports(inventory: &Inventory, targets: &[Target], answers: &[Answer<'_>]) -> Vec<String> {
     let connected = inventory.ports.iter().filter(|port| port.connected != Some(false));
     connected.filter_map(|p| port(inventory, targets, answers, p)).collect()

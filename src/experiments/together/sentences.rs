@@ -1,4 +1,4 @@
-//! What the numbers mean, in sentences.
+//! Verdicts of together, in sentences.
 
 use super::{
     super::common::ONE_RUN,
@@ -10,7 +10,7 @@ use crate::{
     units::{Direction, Pattern, capital, listed, percent, rate},
 };
 
-/// What limits one load, the answer first.
+/// What limits one load.
 pub(super) fn verdict(answer: &Answer<'_>, targets: &[Target]) -> Vec<String> {
     answer.limits.iter().map(|limit| one(answer, limit, targets)).collect()
 }
@@ -62,7 +62,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     format!("{}: {said}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
 }
 
-/// The targets by their names, or how many they are.
+/// The targets by their names.
 fn names(members: &[usize], targets: &[Target]) -> String {
     let names: Vec<&str> = members.iter().map(|&m| targets[m].given.as_str()).collect();
     listed(&names)
