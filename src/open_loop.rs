@@ -1,4 +1,4 @@
-//! What a client would have waited, had its requests not been polite enough to wait for each other.
+//! Open-loop latency: response times if requests did not wait for each other.
 
 use crate::{
     analyse::{Tail, open_loop::OpenLoop},

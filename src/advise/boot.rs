@@ -1,4 +1,4 @@
-//! Where to boot from. Boot times themselves this version can't measure; what others published is marked so.
+//! Where to boot from. Boot times can't be measured yet; published ones are marked as such.
 
 use super::{Answer, Sure, Topic, commands, context::Ground, evidence::Wanted, published, sentences::times};
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
     units::{duration, rate},
 };
 
-/// What is said of boot times here.
+/// The note about boot times.
 const NOT_HERE: &str = "This version can't measure boot times.";
 
-/// What a board can start from, as far as is known of it; `None` of a machine that is no Raspberry Pi.
+/// Whether a board can boot from a drive, as far as known; `None` for machines other than a Raspberry Pi.
 fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {
     let bus = drive.bus.as_deref();
     let card = bus == Some("mmc");
@@ -76,7 +76,7 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     let (said, runs) = small_reads(ground, &field);
     let answer = answer.because(said).because([NOT_HERE.to_owned()]);
     let undecided = runs.is_empty() && !others.is_empty();
-    // One other is enough to see whether it would be felt.
+    // One other drive is enough to compare.
     let decide = || commands::baseline(ground.inventory, &field[..2], &["--rw", "randread"]);
     vec![answer.rests_on(runs).decide(undecided.then(decide).flatten())]
 }
@@ -85,7 +85,7 @@ fn published_for(pi: bool) -> Option<String> {
     pi.then(|| published::BOOT.to_owned())
 }
 
-/// Small random reads, which most of a boot is made of: how the others compare with what it boots from now.
+/// Small random reads, the main load of a boot: how other drives compare with the current boot drive.
 fn small_reads<'a>(ground: &Ground<'a>, field: &[&'a Drive]) -> (Vec<String>, Vec<&'a super::Evidence>) {
     let speeds = ground.speeds(field, Wanted::RANDOM_READ);
     let Some(own) = speeds.first().copied().flatten() else { return (Vec::new(), Vec::new()) };

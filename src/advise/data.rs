@@ -1,4 +1,4 @@
-//! Where to keep data: large, fast, and without long stalls; and never in one place only.
+//! Where to keep data: on a large and fast drive without long stalls, with a copy elsewhere.
 
 use super::{
     Answer, Sure, Topic, commands,
@@ -12,10 +12,10 @@ use crate::{
     units::{count, decimal_bytes, duration, listed, rate},
 };
 
-/// A write that takes longer is a stop that people and clients notice.
+/// A longer write is a stall that people and clients notice, s.
 pub(super) const LONG: f64 = 1.0;
 
-/// Twins differ by some sectors; that much more is worth having.
+/// Drives of one model differ by some sectors; from this ratio on one is larger.
 const LARGER: f64 = 1.05;
 
 /// A drive with what is known of it.
@@ -44,7 +44,7 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     vec![answer]
 }
 
-/// What is built already.
+/// An existing array.
 fn array(ground: &Ground<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let survives = super::layout::survives(&layer.kind, drives.len());
     let size = decimal_bytes(layer.sectors.saturating_mul(512));
@@ -72,7 +72,7 @@ fn array(ground: &Ground<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
         .rests_on(numbers.iter().map(|n| n.from))
 }
 
-/// Nothing but what the system runs from, or nothing at all.
+/// No drive besides the system's, or none at all.
 fn none(ground: &Ground<'_>) -> Answer {
     let failing: Vec<&Drive> = ground.drives().into_iter().filter(|d| ground.failing(d)).collect();
     if !failing.is_empty() {
@@ -127,14 +127,14 @@ fn among(ground: &Ground<'_>, drives: &[&Drive]) -> Answer {
     answer.because(why).rests_on(runs).decide(commands::baseline(ground.inventory, &unknown, &[]))
 }
 
-/// Of those without long stalls, or of all where none is, the fastest; of equally fast ones the largest.
+/// The fastest drive without long stalls, or the fastest of all if all have them; of equally fast ones the largest.
 fn choose<'a, 'b>(known: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let steady: Vec<&Candidate<'_>> = known.iter().filter(|c| c.steady()).collect();
     let field = if steady.is_empty() { known.iter().collect() } else { steady };
     let estimates: Vec<Estimate> = field.iter().map(|c| c.speed.estimate.clone()).collect();
     let first = compare::rank(&estimates).into_iter().next()?;
     let in_order = first.into_iter().map(|i| field[i]);
-    // Rank gives the fastest first; only real size makes up for it.
+    // Rank gives the fastest first; only a clearly larger one replaces it.
     let larger = |a: &Drive, b: &Drive| a.sectors as f64 > b.sectors as f64 * LARGER;
     in_order.reduce(|best, other| if larger(other.drive, best.drive) { other } else { best })
 }
@@ -148,7 +148,7 @@ fn chosen(ground: &Ground<'_>, best: &Candidate<'_>, written: bool) -> String {
     format!("Keep data on {name}: {size}, {verb} {speed}{}.", worst.unwrap_or_default())
 }
 
-/// Why not those that are larger or faster.
+/// Why not the larger or faster ones.
 fn others(ground: &Ground<'_>, best: &Candidate<'_>, known: &[Candidate<'_>], written: bool) -> Vec<String> {
     let mut said = Vec::new();
     for other in known.iter().filter(|c| c.drive.name != best.drive.name) {
@@ -165,7 +165,7 @@ fn others(ground: &Ground<'_>, best: &Candidate<'_>, known: &[Candidate<'_>], wr
     said
 }
 
-/// One drive is no copy.
+/// Where to keep a copy.
 fn second(ground: &Ground<'_>, best: &Drive, drives: &[&Drive]) -> String {
     let others = drives.iter().filter(|d| d.name != best.name && d.sectors >= best.sectors / 2);
     let other = others.max_by_key(|d| d.sectors);

@@ -1,4 +1,4 @@
-//! What ails: the drives' own words, power and heat, and what became slower since it was first measured. Never a date.
+//! Health: SMART, power and heat, and slow-downs since the first measurement. It never predicts a date.
 
 use super::{
     Answer, Sure, Topic, commands,
@@ -11,7 +11,7 @@ use crate::{
     units::{capital, duration, listed, rate},
 };
 
-/// Findings of the inventory that bear on whether drives last, and whether their numbers hold.
+/// Findings of the inventory about failing drives, and about conditions that change their numbers.
 const BEARING: [Code; 6] =
     [Code::Failing, Code::Unreadable, Code::Worn, Code::Undervoltage, Code::Throttled, Code::UsbPower];
 
@@ -60,7 +60,7 @@ fn worse(ground: &Ground<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
     Answer::new(Topic::Health, sure, says).because([advice.to_owned()]).rests_on([t.old.from, t.new.from])
 }
 
-/// What can be said of all others.
+/// The answer about all other drives.
 fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], quiet: bool) -> Answer {
     let words = words(ground, drives, quiet);
     let steady: Vec<&(&Drive, Trend<'_>)> =
@@ -68,7 +68,7 @@ fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], 
     let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
     let again: Vec<&Drive> =
         drives.iter().copied().filter(|d| !trends.iter().any(|(other, _)| other.name == d.name)).collect();
-    // What was measured once can be compared soonest; else all that could be measured are.
+    // Drives with one run come first, because a second run allows a comparison.
     let once: Vec<&Drive> = again.iter().copied().filter(|d| ground.of(d).next().is_some()).collect();
     let free: Vec<&Drive> =
         ground.for_data().into_iter().filter(|d| again.iter().any(|a| a.name == d.name)).collect();
@@ -107,7 +107,7 @@ fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], 
     answer
 }
 
-/// What drives tell of themselves; those that are ill have answers of their own.
+/// What drives report of their health; failing drives have their own answers.
 fn words(ground: &Ground<'_>, drives: &[&Drive], quiet: bool) -> String {
     let told = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
     let unknown = ground.inventory.unknown_health();

@@ -1,4 +1,4 @@
-//! Which layout: what it holds and survives follows from sizes, how fast it would be from what was measured at once.
+//! Which layout: capacity and redundancy follow from sizes, speed from drives measured at once.
 
 use super::{
     Answer, Sure, Topic, commands,
@@ -14,9 +14,9 @@ use crate::{
     units::{capital, count, decimal_bytes, listed, percent, rate},
 };
 
-/// raid0 below this gain is not worth twice the risk.
+/// Below this gain raid0 is not worth twice the risk.
 const PAYS: f64 = 1.3;
-/// Sizes and speeds further apart than this waste something.
+/// Sizes or speeds beyond this ratio waste space or speed.
 const UNLIKE: f64 = 1.1;
 
 /// How many drives an array can lose, whichever they are.
@@ -102,7 +102,7 @@ fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
         .decide(decide)
 }
 
-/// The drives to build from: of those alike in size as many as hold most, since the smallest counts; all where no two are.
+/// The members: the group of drives of similar size with the largest capacity; all drives where no two are similar.
 fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
     let alike = |smallest: &&'a Drive| {
         let fits = |d: &&&Drive| {
@@ -118,7 +118,7 @@ fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
     groups.max_by_key(spare).unwrap_or_else(|| all.to_vec())
 }
 
-/// What becomes of drives that don't fit in, or of the room that the smallest leaves idle; `holds` in sectors.
+/// Drives that are left out, or the space that the smallest leaves unused; `holds` in sectors.
 fn left_out(ground: &Ground<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
     let out: Vec<&Drive> =
         all.iter().copied().filter(|d| !members.iter().any(|m| m.name == d.name)).collect();
@@ -137,13 +137,13 @@ fn left_out(ground: &Ground<'_>, all: &[&Drive], members: &[&Drive], holds: u64)
         .then(|| format!("The smallest drive counts: {idle} would be unused."))
 }
 
-/// What raid0 would gain, in sentences, and what that rests on.
+/// What raid0 would gain, in sentences, and the numbers behind it.
 fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
     let (mut gains, mut numbers, mut slowest) = (Vec::new(), Vec::new(), None);
     for (reads, wanted) in [(true, Wanted::READ), (false, Wanted::WRITE)] {
         let Some(number) = ground.at_once(wanted) else { continue };
         let Some(flow) = Flow::of(ground, reads) else { continue };
-        // What the system runs from is not built from.
+        // The system drive is not a member.
         let free = ground.for_data();
         if !flow.drives.iter().all(|d| free.iter().any(|f| f.name == d.name)) {
             continue;

@@ -1,4 +1,4 @@
-//! What limits: the way to clients, a bus, or the drives.
+//! What limits: the network, a bus, or the drives.
 
 use super::{
     Answer, Sure, Topic, commands,
@@ -23,19 +23,19 @@ pub(super) struct Flow<'a> {
     pub drives: Vec<&'a Drive>,
 }
 
-/// Without an interval two speeds are told apart from this ratio on.
+/// Without an interval two speeds differ from this ratio on.
 const APART: f64 = 1.1;
-/// At once this share of the sum alone: nothing that the drives share limits them. As `together` judges.
+/// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
 const REACHED: f64 = 0.95;
 
-/// How a speed stands to what passes.
+/// A speed compared with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
-    /// The drives do more than passes.
+    /// The drives are faster than the limit.
     Wire,
-    /// The drives do less.
+    /// The drives are slower.
     Drives,
-    /// It can't be told.
+    /// The interval does not decide.
     Even,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Flow<'a> {
         self.number.estimate.value
     }
 
-    /// Whether the drives or what passes (bytes per second) is less; by the interval where there is one.
+    /// Whether the drives or the limit (bytes per second) is slower; by the interval where there is one.
     pub fn held(&self, passes: f64) -> Held {
         let e = self.number.estimate;
         let (low, high) =
@@ -90,7 +90,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What else than the drives limits them at once, and its name, where a run at once found that.
+    /// The limit besides the drives, and its name, where a run at once found one.
     pub fn bound(&self) -> Option<(Limiter, &'a str)> {
         let from = self.number.from;
         let alone = from.sum_alone().filter(|_| from.at_once)?;
@@ -105,7 +105,7 @@ impl<'a> Flow<'a> {
         if self.reads { "read" } else { "write" }
     }
 
-    /// Measured with the same neighbours on the same bus, so that it holds here.
+    /// Measured, unless a run at once had drives on another bus.
     pub fn sure(&self, ground: &Ground<'_>) -> Sure {
         let e = self.number.from;
         if e.at_once && ground.moved(e) { Sure::Inferred } else { Sure::Measured }
@@ -152,7 +152,7 @@ pub(super) fn sure(ground: &Ground<'_>, flows: &[Flow<'_>]) -> Sure {
     if measured { Sure::Measured } else { Sure::Inferred }
 }
 
-/// Measured, and clients see it through a network.
+/// Measured, with a network.
 fn over(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Answer {
     let passes = rate(wire.passes);
     let kind = wire.kind();
@@ -195,7 +195,7 @@ fn port(wire: &Wire<'_>) -> String {
     format!("{}{speed}", wire.port.name)
 }
 
-/// Measured, and no network of which anything is known.
+/// Measured, without a known network.
 fn here(ground: &Ground<'_>, flows: &[Flow<'_>]) -> Answer {
     let all: Vec<&Flow<'_>> = flows.iter().collect();
     let mut local = locally(flows);
@@ -218,7 +218,7 @@ fn wireless(inventory: &Inventory) -> String {
     }
 }
 
-/// What limits on the machine itself, where drives ran at once.
+/// Limits within the machine, where drives ran at once.
 fn locally(flows: &[Flow<'_>]) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for f in flows.iter().filter(|f| f.number.from.at_once) {
@@ -249,14 +249,14 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
     said
 }
 
-/// What to measure where only single drives were.
+/// What to measure where only single drives were measured.
 fn missing(ground: &Ground<'_>, flows: &[Flow<'_>]) -> Option<String> {
     let drives = ground.for_data();
     let known = flows.iter().any(|f| f.number.from.at_once) || drives.len() < 2;
     if known { None } else { commands::together(ground.inventory, &drives) }
 }
 
-/// Nothing measured: what the links can carry.
+/// Not measured: the speed of the links.
 fn by_inventory(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Answer {
     let mut drives = ground.for_data();
     if drives.is_empty() {

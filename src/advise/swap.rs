@@ -1,4 +1,4 @@
-//! Where to swap: judged by the worst moment first, for all that runs waits through it.
+//! Where to swap: by the longest stall, because every program waits for it.
 
 use super::{Answer, Evidence, Sure, Topic, commands, context::Ground, data::LONG, evidence::Wanted};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     units::{capital, duration, listed, size},
 };
 
-/// With less memory than this swap is used, and compressed memory helps first.
+/// Below this memory, compressed memory (zram) comes first, bytes.
 const SMALL: u64 = 1_200_000_000;
 
-/// A drive and the longest that a write to it took, s.
+/// A drive and its longest write, s.
 struct Worst<'a> {
     drive: &'a Drive,
     seconds: f64,
@@ -89,13 +89,13 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     vec![answer.because(move_it.into_iter().chain(random).chain(wear)).decide(decide)]
 }
 
-/// What can be measured without a thought for the system, where there is such a drive.
+/// Drives besides the system's, where there are any.
 fn free<'a>(ground: &Ground<'a>, drives: &[&'a Drive]) -> Vec<&'a Drive> {
     let free = ground.for_data();
     if free.is_empty() { drives.to_vec() } else { free }
 }
 
-/// The longest write of each drive, like with like: random writes where they were measured, else sequential ones.
+/// The longest write of each drive under the same load: random writes where measured, else sequential ones.
 fn worst<'a>(ground: &Ground<'a>, drives: &[&'a Drive]) -> Vec<Worst<'a>> {
     let of = |wanted| {
         let speeds = ground.speeds(drives, wanted).into_iter().zip(drives);
@@ -113,7 +113,7 @@ fn small_writes(ground: &Ground<'_>, drives: &[&Drive]) -> bool {
     drives.iter().any(|d| ground.of(d).any(|e| e.is(Wanted::RANDOM_WRITE)))
 }
 
-/// Drives that stop for long.
+/// Drives with long stalls.
 fn stops(ground: &Ground<'_>, all: &[Worst<'_>]) -> Option<String> {
     let long = all.iter().filter(|w| w.seconds >= LONG);
     let told: Vec<String> =

@@ -1,4 +1,4 @@
-//! Machines and evidence for tests: what people measured by hand and published, with their numbers.
+//! Machines and evidence for tests: published measurements of others.
 
 use super::Evidence;
 use crate::{
@@ -28,7 +28,7 @@ pub(crate) fn metric(quantity: Quantity, estimate: Estimate) -> Metric {
     Metric::new("", quantity, estimate)
 }
 
-/// A value known to so much, as a share.
+/// A value with this half width, as a share.
 pub(crate) fn within(value: f64, share: f64) -> Estimate {
     let (low, high) = (value * (1.0 - share), value * (1.0 + share));
     Estimate { value, low, high, how: "batch means".to_owned(), converged: true }

@@ -1,4 +1,4 @@
-//! What would help, and what would be wasted money: follows from what limits.
+//! Which upgrades would help and which would not; this follows from the limits.
 
 use super::{
     Answer, Sure, Topic, commands,
@@ -14,9 +14,9 @@ use crate::{
     units::{capital, listed, rate},
 };
 
-/// So near to what its slot carries that the slot is the limit.
+/// From this share of its slot's speed on, the slot is the limit.
 const NEAR: f64 = 0.75;
-/// A gain below this is not felt.
+/// A smaller gain is not worth an upgrade.
 const FELT: f64 = 1.1;
 
 pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
@@ -34,7 +34,7 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     all
 }
 
-/// What these drives can't pass whatever they are: the wire or the narrowest bus that they share.
+/// The speed that no drives could exceed here: that of the network or of the slowest shared bus.
 fn cap<'a>(ground: &Ground<'a>, drives: &[&Drive], wire: Option<&Wire<'a>>) -> Option<(f64, String)> {
     let bus = narrowest(ground, drives);
     match (wire, bus) {
@@ -47,7 +47,7 @@ fn cap<'a>(ground: &Ground<'a>, drives: &[&Drive], wire: Option<&Wire<'a>>) -> O
     }
 }
 
-/// Would a faster drive be felt?
+/// Whether a faster drive would help.
 fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> Answer {
     let mut drives = ground.for_data();
     if drives.is_empty() {
@@ -97,15 +97,15 @@ fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> A
     };
     let held: Vec<&Flow<'_>> = nothing.iter().map(|j| j.flow).collect();
     let held = (!held.is_empty()).then(|| format!("{}.", capital(&told(&held))));
-    // That drives would gain is a step beyond what was measured.
+    // A gain is a prediction.
     let sure = if felt.is_empty() { sure(ground, flows) } else { Sure::Inferred };
     Answer::new(Topic::Money, sure, says).because(held.into_iter().chain(unseen)).rests_on(runs)
 }
 
-/// One direction, and what holds it back beside the drives.
+/// One direction, and its limit besides the drives.
 struct Judged<'a> {
     flow: &'a Flow<'a>,
-    /// What passes at most, bytes per second.
+    /// The most that the limit carries, bytes per second.
     most: f64,
     what: String,
 }
@@ -114,7 +114,7 @@ impl<'a> Judged<'a> {
     fn of(ground: &Ground<'_>, flow: &'a Flow<'a>, wire: Option<&Wire<'_>>) -> Option<Self> {
         let narrow = wire.filter(|w| w.passes <= flow.speed());
         let (most, what) = match flow.bound() {
-            // What was measured to limit lets no more pass, whatever others saw.
+            // A limit that was measured here comes before published figures.
             Some((_, name)) if narrow.is_none() => (flow.speed(), name.to_owned()),
             _ => cap(ground, &flow.drives, wire)?,
         };
@@ -143,7 +143,7 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Would a faster network?
+/// Whether a faster network would help.
 fn network(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Option<Answer> {
     let held: Vec<&Flow<'_>> = flows.iter().filter(|f| f.held(wire.passes) == Held::Wire).collect();
     let best = held.iter().map(|f| f.speed()).reduce(f64::max)?;
@@ -178,7 +178,7 @@ fn network(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Option<A
     Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs))
 }
 
-/// Another port costs nothing.
+/// Drives that another port would make faster.
 fn ports(ground: &Ground<'_>) -> Option<Answer> {
     let slow = ground.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
     let names: Vec<String> = slow
@@ -193,14 +193,14 @@ fn ports(ground: &Ground<'_>) -> Option<Answer> {
     (!names.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
 }
 
-/// Is the card the limit, or its slot?
+/// Whether the SD card or its slot is the limit.
 fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
     let card = drives.iter().find(|d| d.in_sd_slot())?;
     let slot: &Bus = ground.inventory.bus(card.upstream.as_deref()?)?;
     let most = usable(slot)?;
     let mut with = vec![*card];
     with.extend(ground.for_data().into_iter().filter(|d| d.name != card.name));
-    // Like with like, so that card and drive may be compared.
+    // The same load on both, so that card and drive can be compared.
     let speeds = ground.speeds(&with, Wanted::READ);
     let own = speeds.first().copied().flatten().or_else(|| ground.speeds(&[*card], Wanted::READ)[0])?;
     if own.estimate.value < NEAR * most {
@@ -229,7 +229,7 @@ fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
     Some(Answer::new(Topic::Money, sure, says).because(why).rests_on(runs))
 }
 
-/// Would another enclosure? Only where a fast drive runs on a fast link without UAS and the network takes more.
+/// Whether another enclosure would help: only a fast drive on a fast link without UAS, with a faster network.
 fn uas(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Option<Answer> {
     let without = |d: &&Drive| {
         d.driver.as_deref() == Some("usb-storage")

@@ -1,11 +1,11 @@
-//! What else differs between two results, so that they aren't compared as like with like in silence.
+//! Differences in how two results were measured, reported with every comparison.
 
 use std::collections::BTreeMap;
 
 use super::{Pair, Side};
 use crate::findings::{LoadKey, Metric};
 
-/// What else differs, so that the comparison isn't of like with like.
+/// What differs besides the numbers.
 pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Vec<String> {
     let mut said = Vec::new();
     let (x, y) = (pair.a.run, pair.b.run);

@@ -1,4 +1,4 @@
-//! Two results side by side, whatever experiment they come from: does one differ from the other?
+//! Compares two results of any experiment.
 
 mod differences;
 mod sentences;
@@ -15,7 +15,7 @@ use crate::{
 /// Why two results can't be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// Neither names a target, and nothing tells which belong together.
+    /// No target was named, and the runs have no drive in common.
     #[error("{a} and {b} have no drive in common and more than one target: name one, as in {a}:{example}")]
     Which {
         /// The first run.
@@ -68,7 +68,7 @@ fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError>
 /// else the only targets of both. Without a second run the first one's targets are compared with each other.
 ///
 /// # Errors
-/// Where nothing tells what to compare with what.
+/// Where it isn't clear which targets to compare.
 pub fn compare(
     a: (&Findings, Option<&str>),
     b: Option<(&Findings, Option<&str>)>,
@@ -123,7 +123,7 @@ fn pairs(
 }
 
 fn same_drives(a: &Carrier, b: &Carrier) -> bool {
-    // Of what was imported only a name is known, by which someone else may know it.
+    // An imported result has only a name, which may be that of a target.
     let named = |a: &Carrier, b: &Carrier| a.on.is_none() && b.names.contains(&a.target);
     let known = a.on.is_some() && b.on.is_some() && !a.drives.is_empty();
     known && a.identities().eq(b.identities()) || named(a, b) || named(b, a)
@@ -154,7 +154,7 @@ impl<'a> Pair<'a> {
         std::ptr::eq(self.a.run, self.b.run)
     }
 
-    /// One target as a reader knows it: the run where there are two, the target within one.
+    /// The name of a side: the run if there are two, else the target.
     fn name(&self, side: Side<'_>) -> String {
         if self.of_one_run() { side.target.target.clone() } else { side.run.run.clone() }
     }
@@ -195,7 +195,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     let mut speeds = Vec::new();
     for (n, other) in both {
         let unit = n.quantity.unit();
-        // Throughputs hold already what runs differ by.
+        // Intervals of throughput already include the difference between runs.
         let r = match unit {
             Unit::BytesPerSecond => ratio(&n.estimate, &other.estimate),
             _ => ratio(&across_runs(&n.estimate), &across_runs(&other.estimate)),

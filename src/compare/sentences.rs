@@ -1,4 +1,4 @@
-//! What a comparison says and shows.
+//! Sentences, cells and the figure of a comparison.
 
 use crate::{
     analyse::compare::{More, Ratio, to_tell_apart},

@@ -1,4 +1,4 @@
-//! What an experiment plans from: the targets, and what was asked about them.
+//! The request that an experiment plans: targets and options.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::{
     units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
 
-/// What is asked.
+/// A request.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// What to measure.
@@ -37,16 +37,16 @@ pub struct Ask {
     pub seed: u64,
     /// The engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
-    /// When a number is good enough.
+    /// Precision and limits.
     pub effort: Effort,
-    /// A published procedure to follow to the letter.
+    /// A published procedure to follow exactly.
     pub protocol: Option<Protocol>,
     /// What was typed; an experiment reads its own options here.
     pub values: Values,
 }
 
 impl Ask {
-    /// What was asked of this experiment; what wasn't typed is the experiment's default.
+    /// The request to this experiment; options that weren't typed have its defaults.
     ///
     /// # Errors
     /// Where the protocol that was named can't be read.
@@ -85,7 +85,7 @@ impl Ask {
     }
 }
 
-/// When a number is good enough, and what it may cost.
+/// The precision to reach, and limits of bytes and time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effort {
     /// The stopping rule.
@@ -158,7 +158,7 @@ impl LoadName {
         }
     }
 
-    /// The load of this name with what else was asked.
+    /// The load of this name with the other options.
     pub fn load(self, ask: &Ask) -> Load {
         let mixed = Direction::Mixed { read_percent: ask.read_percent };
         let (direction, pattern) = match self {
@@ -196,10 +196,10 @@ pub enum PlanError {
         /// How many it needs.
         least: usize,
     },
-    /// Things are compared by changing their places, and there is nothing to change.
+    /// Moving drives between bays needs two drives.
     #[error("it needs two drives or more, each in its own bay: name another")]
     TooFewDrives,
-    /// The drive can't be known again in another bay.
+    /// The drive can't be identified in another bay.
     #[error(
         "{drive} can't be identified after a move: {why}; measure it in its bay with `drivebench run baseline`"
     )]
@@ -232,7 +232,7 @@ pub enum PlanError {
         /// What stands on it.
         what: String,
     },
-    /// Files are to be made in it, and it is no directory.
+    /// It is not a directory, and files must be made in it.
     #[error("{path} is not a directory: name one on the drive; drivebench creates its own files there", path = path.display())]
     NoDirectory {
         /// The file or device.
@@ -282,7 +282,7 @@ pub enum PlanError {
         /// The block size.
         block: u64,
     },
-    /// It is not what this experiment is about.
+    /// The experiment can't use this target.
     #[error("{path}: {why}", path = path.display())]
     Unsuitable {
         /// The target.

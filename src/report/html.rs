@@ -1,4 +1,4 @@
-//! Findings as one HTML page that needs nothing else: no network, no script.
+//! Findings as one HTML page without network or scripts.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -60,7 +60,7 @@ pub fn html(all: &[Findings]) -> String {
 }
 
 fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
-    // No level is left out below the page's own heading, or below that of one of several.
+    // Heading levels must not skip one.
     let heading = |text: &str| {
         if alone {
             html! { h2 { (text) } }
@@ -93,7 +93,7 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
     }
 }
 
-/// The text stands in the drawing for those who listen, and under it for those who look closely.
+/// The text is in the drawing for screen readers, and below it for everyone.
 fn figure(figure: &Figure, id: &str) -> Markup {
     html! {
         figure {

@@ -41,7 +41,7 @@ fn table(table: &Table) -> String {
     format!("{title}{}| {} |\n{rows}", row(&head), rule.join(" | "))
 }
 
-/// What a drive calls itself must not become markup.
+/// Names of drives must not become markup.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

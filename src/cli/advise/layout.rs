@@ -12,7 +12,7 @@ use crate::{
 /// More runs than this are counted, not named.
 const NAMED: usize = 4;
 
-/// The topic first, the answer, why, and how sure; then what to type to be surer.
+/// The topic, the answer, the reasons and the confidence; then commands that would settle more.
 pub(super) fn text(inventory: &Inventory, gathered: &Gathered, answers: &[Answer], style: Style) -> String {
     let mut out = wrapped(&head(inventory, gathered), "", style);
     let mut last = None;
@@ -47,7 +47,7 @@ pub(super) fn text(inventory: &Inventory, gathered: &Gathered, answers: &[Answer
     out
 }
 
-/// A command over several lines, as a shell takes it; nothing within quotes is broken.
+/// A command over several lines, as a shell accepts it; quoted words are not broken.
 fn broken(command: &str, width: usize) -> String {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in command.chars() {
@@ -72,7 +72,7 @@ fn broken(command: &str, width: usize) -> String {
     out + &line + "\n"
 }
 
-/// The same as a page.
+/// The same as Markdown.
 pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
     let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a));
     let findings = Findings {
@@ -111,7 +111,7 @@ fn name(topic: Topic) -> &'static str {
     }
 }
 
-/// Why, and how sure, in one paragraph.
+/// The reasons and the confidence, in one paragraph.
 fn why(answer: &Answer) -> String {
     let sure = match answer.sure {
         Sure::Measured => "measured",
@@ -132,7 +132,7 @@ fn why(answer: &Answer) -> String {
     format!("{text}({sure}{modelled}{runs})")
 }
 
-/// Each command once, with the topics that it would decide.
+/// Each command once, with the topics that it would settle.
 fn commands(answers: &[Answer]) -> Vec<(String, String)> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for answer in answers {

@@ -1,4 +1,4 @@
-//! What the findings of all experiments begin with: what was measured, on what and how, and what was flagged.
+//! The first part of all findings: what was measured, on what and how, and the flags.
 
 use super::{super::Experiment, Series};
 use crate::{
@@ -17,7 +17,7 @@ pub(in super::super) fn read(record: &mut dyn Iterator<Item = Event>) -> Run<Ser
     Run::read(record, |_, _, measure| Series::new(measure))
 }
 
-/// Findings that say what was measured, on what and how, and what was flagged; the experiment adds what it means.
+/// Findings with what was measured, on what and how, and the flags; the experiment adds its results.
 pub(in super::super) fn findings<T>(run: &Run<T>, experiment: &dyn Experiment) -> Findings {
     let mut flags: Vec<String> = run.flags.iter().map(|flag| flag.text.clone()).collect();
     flags.dedup();
@@ -39,7 +39,7 @@ pub(in super::super) fn findings<T>(run: &Run<T>, experiment: &dyn Experiment) -
     }
 }
 
-/// How each load is repeated with fio: of its repetitions the first.
+/// The fio command of each load, from its first repetition.
 fn again<T>(run: &Run<T>) -> Vec<String> {
     let mut known: Vec<(&str, usize)> = Vec::new();
     let mut lines = Vec::new();
