@@ -40,14 +40,14 @@ fn shown(trend: &Trend<'_>, value: f64) -> String {
 fn worse(ground: &Ground<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
     let e = &t.ratio.estimate;
     let says = format!(
-        "{} {} {}, on {} it was {}: {:.2} times that ({}).",
+        "{} {} {}, on {} it was {}: {:.2} times ({}).",
         capital(&ground.name(drive)),
         t.verb,
         shown(t, t.new.estimate.value),
         t.old.from.day(),
         shown(t, t.old.estimate.value),
         e.value,
-        e.ends(|x| format!("{x:.2}"))
+        e.ends(|x| format!("{x:.2} times"))
     );
     let advice = if !t.same_place() {
         "The two runs were made in different places, which may explain the difference: measure again in the first place."

@@ -175,7 +175,7 @@ fn over(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Answer {
             told(&above)
         ),
     };
-    let source = format!("The figure for {kind} ({}) is {}.", port(wire), wire.source);
+    let source = format!("Source for {kind} ({}): {}.", port(wire), wire.source);
     let shared = wire.shared_with(ground, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
     let twice = shared.and_then(|bus| {
         let half = rate(usable(bus)? / 2.0);

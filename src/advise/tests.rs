@@ -1,4 +1,4 @@
-//! What people concluded by hand is what advice must reach from their numbers.
+//! Advice from published numbers must reach the conclusions of their authors.
 
 use super::{
     testing::{
@@ -35,7 +35,7 @@ fn holds(text: &str, parts: &[&str]) {
 }
 
 #[test]
-fn four_sticks_data_and_swap_go_where_nothing_stops() {
+fn four_sticks_data_and_swap_avoid_long_stalls() {
     let (inventory, evidence) = four_sticks();
     let answers = advise(&inventory, &evidence);
     let data = said(&answers, Topic::Data);
@@ -53,7 +53,7 @@ fn four_sticks_data_and_swap_go_where_nothing_stops() {
 }
 
 #[test]
-fn two_sticks_raid0_pays_for_writes_and_the_wire_takes_the_rest() {
+fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
     let (inventory, evidence) = two_sticks();
     let answers = advise(&inventory, &evidence);
     let limits = said(&answers, Topic::Limits);
@@ -85,7 +85,7 @@ fn two_sticks_raid0_pays_for_writes_and_the_wire_takes_the_rest() {
 }
 
 #[test]
-fn a_drive_faster_than_the_wire_in_both_directions_gains_nothing() {
+fn a_faster_drive_does_not_help_behind_a_slow_network() {
     let (inventory, _) = two_sticks();
     let evidence = [true, false].map(|reads| {
         at_once(&inventory, "r1", &["sda", "sdb"], load(reads, 1 << 20, 1), within(25.0, 0.02), 26.0)
@@ -97,7 +97,7 @@ fn a_drive_faster_than_the_wire_in_both_directions_gains_nothing() {
 }
 
 #[test]
-fn the_card_that_the_system_runs_from_is_no_member() {
+fn the_system_card_is_not_a_member() {
     let (inventory, mut evidence) = two_sticks();
     let both =
         at_once(&inventory, "r1", &["mmcblk0", "sda"], load(true, 1 << 20, 1), within(30.0, 0.02), 31.0);
@@ -108,7 +108,7 @@ fn the_card_that_the_system_runs_from_is_no_member() {
 }
 
 #[test]
-fn a_bus_that_limits_is_told_and_faster_drives_are_not_advised() {
+fn a_limiting_bus_is_reported_and_faster_drives_are_not_advised() {
     let mut inventory = two_sticks().0;
     inventory.ports.clear();
     let mut evidence =
@@ -125,7 +125,7 @@ fn a_bus_that_limits_is_told_and_faster_drives_are_not_advised() {
 }
 
 #[test]
-fn layouts_count_the_smallest_and_leave_out_what_does_not_fit() {
+fn layouts_use_the_smallest_size_and_leave_out_others() {
     let layout = |sectors: &[u64]| {
         let (mut inventory, _) = two_sticks();
         let stick = drive(&inventory, "sda").clone();
@@ -182,7 +182,7 @@ fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
 }
 
 #[test]
-fn a_disk_is_the_worst_to_boot_from_and_its_waking_is_told() {
+fn booting_from_a_disk_is_not_advised() {
     let (mut inventory, _) = card_and_flash();
     for mount in &mut inventory.mounts {
         if mount.path == "/" || mount.path.starts_with("/boot") {
@@ -201,14 +201,14 @@ fn a_disk_is_the_worst_to_boot_from_and_its_waking_is_told() {
     let boot = said(&answers, Topic::Boot);
     holds(
         &boot,
-        &["From the SD card rather than from Ultra Fit", "Spin-up takes 3.5 s.", "a disk in 92.3 s"],
+        &["Boot from the SD card rather than from Ultra Fit", "Spin-up takes 3.5 s.", "a disk in 92.3 s"],
     );
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
     assert_eq!(answers[0].rests_on, ["r004"]);
 }
 
 #[test]
-fn random_reads_that_differ_really_are_told_and_others_are_no_difference() {
+fn random_reads_are_compared() {
     let (inventory, _) = card_and_flash();
     let random = |run, drive, mb| {
         let load = LoadKey { pattern: Some(crate::units::Pattern::Random), ..load(true, 4096, 1) };
@@ -223,7 +223,7 @@ fn random_reads_that_differ_really_are_told_and_others_are_no_difference() {
 }
 
 #[test]
-fn a_slow_down_is_told_only_where_it_is_no_chance() {
+fn only_a_significant_slow_down_is_reported() {
     let (inventory, _) = four_sticks();
     let wrote = |run, year: &str, mb, share| Evidence {
         at: format!("{year}-03-01T10:00:00Z"),
@@ -273,7 +273,7 @@ fn a_slow_down_is_told_only_where_it_is_no_chance() {
 }
 
 #[test]
-fn a_drive_that_says_it_fails_holds_nothing() {
+fn a_failing_drive_gets_no_data() {
     let (mut inventory, evidence) = four_sticks();
     let at = inventory.drives.iter().position(|d| d.name == "sdc").expect("a drive");
     let source = Some("smartctl -d sat".to_owned());
@@ -289,7 +289,7 @@ fn a_drive_that_says_it_fails_holds_nothing() {
 }
 
 #[test]
-fn models_count_in_the_lab_alone_and_are_marked() {
+fn models_count_only_in_the_lab_and_are_marked() {
     let (mut inventory, evidence) = four_sticks();
     let modelled: Vec<Evidence> = evidence.iter().map(|e| Evidence { modelled: true, ..e.clone() }).collect();
     let answers = advise(&inventory, &modelled);
@@ -301,7 +301,7 @@ fn models_count_in_the_lab_alone_and_are_marked() {
 }
 
 #[test]
-fn runs_from_elsewhere_count_with_that_said() {
+fn runs_from_other_boards_and_bays_are_noted() {
     let (inventory, evidence) = two_sticks();
     let board = |e: &Evidence| Evidence { board: Some("Raspberry Pi 4 Model B".to_owned()), ..e.clone() };
     let answers = advise(&inventory, &evidence.iter().map(board).collect::<Vec<_>>());
@@ -325,7 +325,7 @@ fn drives_that_are_not_here_are_not_mentioned() {
 }
 
 #[test]
-fn arrays_that_stand_are_named_and_kept() {
+fn existing_arrays_are_named_and_kept() {
     let inventory = fixtures::pc().inventory();
     let answers = advise(&inventory, &[]);
     holds(&said(&answers, Topic::Data), &["raid1", "survives the loss of 1 drive", "not a backup"]);
@@ -343,7 +343,7 @@ fn arrays_that_stand_are_named_and_kept() {
 }
 
 #[test]
-fn what_costs_nothing_is_told_and_an_enclosure_only_where_it_would_be_felt() {
+fn another_port_and_a_useful_enclosure_are_advised() {
     let inventory = fixtures::pi_4().inventory();
     let money = said(&advise(&inventory, &[]), Topic::Money);
     holds(&money, &["No cost: put SSD 870 EVO 1TB in bay 1.3 in a USB 3 port"]);
@@ -366,7 +366,7 @@ fn what_costs_nothing_is_told_and_an_enclosure_only_where_it_would_be_felt() {
 }
 
 #[test]
-fn nothing_here_is_nothing_known() {
+fn an_empty_machine_has_unknown_answers() {
     let answers = advise(&Inventory::default(), &[]);
     let topics: Vec<Topic> = answers.iter().map(|a| a.topic).collect();
     use Topic::*;

@@ -223,7 +223,7 @@ fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
         }
     }
     let source = slot.ceiling.as_ref().map(|c| c.source.clone()).unwrap_or_default();
-    why.push(format!("The figure for the slot is {source}. {}", published::SD_CARDS));
+    why.push(format!("Source for the slot: {source}. {}", published::SD_CARDS));
     let sure =
         if slot.ceiling.as_ref().is_some_and(Ceiling::is_inferred) { Sure::Inferred } else { Sure::Measured };
     Some(Answer::new(Topic::Money, sure, says).because(why).rests_on(runs))

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_limits_where_loads_wait_for_it() {
+    fn a_processor_limits_if_loads_wait_for_it() {
         assert_eq!(level(&[(0.3, 0.1), (0.2, 0.0)], 3.0, 0.1, 0.0), Level::Idle);
         assert_eq!(
             level(&[(1.0, 0.0), (0.2, 0.0)], 3.0, 0.1, 0.0),

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_that_reaches_beyond_counts_in_part() {
+    fn a_partly_covered_window_counts_in_part() {
         let load = Times {
             windows: vec![
                 (0, 1_000_000_000, 100),
