@@ -218,8 +218,8 @@ fn a_stopped_or_killed_smallfiles_is_cleaned_up() {
     running.signal(Signal::KILL);
     assert_eq!(running.finish(), None);
     assert_eq!(names(place.path()).len(), 1, "what was killed couldn't clear up");
-    let next = cli.run(["list"]);
-    assert!(next.err.contains(".files"), "{}", next.err);
+    let next = cli.run(["cleanup"]);
+    assert!(next.out.contains(".files"), "{}{}", next.out, next.err);
     assert_eq!(names(place.path()), [""; 0]);
 }
 
@@ -229,5 +229,5 @@ fn a_filesystem_without_directories_is_refused_and_unchanged() {
     let done = cli.run(["run", "smallfiles", "--wait", fs.path().to_str().expect("UTF-8")]);
     assert_eq!(done.code, 1, "{}", done.out);
     assert!(done.err.contains("no directory for files can be made in"), "{}", done.err);
-    assert_eq!((names(fs.path()), names(&cli.store().join("leftovers"))), (vec![], vec![]));
+    assert_eq!((names(fs.path()), names(&cli.store().join("journals"))), (vec![], vec![]));
 }

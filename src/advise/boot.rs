@@ -73,8 +73,8 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     };
     let mut field = vec![*now];
     field.extend(others.iter().copied());
-    let (said, runs) = small_reads(ground, &field);
-    let answer = answer.because(said).because([NOT_HERE.to_owned()]);
+    let (sentences, runs) = small_reads(ground, &field);
+    let answer = answer.because(sentences).because([NOT_HERE.to_owned()]);
     let undecided = runs.is_empty() && !others.is_empty();
     // One other drive is enough to compare.
     let decide = || commands::baseline(ground.inventory, &field[..2], &["--rw", "randread"]);
@@ -96,7 +96,7 @@ fn small_reads<'a>(ground: &Ground<'a>, field: &[&'a Drive]) -> (Vec<String>, Ve
     let Some(ratio) = compare::ratio(best.estimate, own.estimate) else { return (Vec::new(), Vec::new()) };
     let (a, b) = (ground.name(drive), ground.name(field[0]));
     let (x, y) = (rate(best.estimate.value), rate(own.estimate.value));
-    let said = if !ratio.different {
+    let sentences = if !ratio.different {
         format!("No difference found in random reads: {x} from {a}, {y} from {b}.")
     } else if ratio.estimate.value > 1.0 {
         let n = times(ratio.estimate.value);
@@ -106,5 +106,5 @@ fn small_reads<'a>(ground: &Ground<'a>, field: &[&'a Drive]) -> (Vec<String>, Ve
     } else {
         format!("Random reads: {y} from {b}, more than {x} from {a}.")
     };
-    (vec![said], vec![own.from, best.from])
+    (vec![sentences], vec![own.from, best.from])
 }

@@ -193,12 +193,12 @@ impl<'a> Ground<'a> {
 
     /// Where these runs were made, if not here: whole sentences.
     pub fn elsewhere(&self, runs: &[String]) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut sentences = Vec::new();
         for run in runs {
             let own: Vec<&Evidence> = self.all().filter(|e| e.run == *run).collect();
             let board = own.iter().find(|e| self.other_board(e));
             let Some(e) = board.or_else(|| own.iter().find(|e| self.moved(e))) else { continue };
-            said.push(match &e.board {
+            sentences.push(match &e.board {
                 Some(board) if self.other_board(e) => {
                     format!("{run} was measured on another board, a {board}.")
                 }
@@ -206,6 +206,6 @@ impl<'a> Ground<'a> {
                 _ => format!("In {run} drives were in other bays."),
             });
         }
-        said
+        sentences
     }
 }

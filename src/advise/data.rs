@@ -150,19 +150,19 @@ fn chosen(ground: &Ground<'_>, best: &Candidate<'_>, written: bool) -> String {
 
 /// Why not the larger or faster ones.
 fn others(ground: &Ground<'_>, best: &Candidate<'_>, known: &[Candidate<'_>], written: bool) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for other in known.iter().filter(|c| c.drive.name != best.drive.name) {
         let name = ground.name(other.drive);
         let size = decimal_bytes(other.drive.bytes());
         let speed = rate(other.speed.estimate.value);
         if let Some((seconds, _)) = other.worst.filter(|(seconds, _)| *seconds >= LONG) {
-            said.push(format!("{name} ({size}, {speed}) stalls for up to {}.", duration(seconds)));
+            sentences.push(format!("{name} ({size}, {speed}) stalls for up to {}.", duration(seconds)));
         } else if other.drive.sectors as f64 > best.drive.sectors as f64 * LARGER {
             let verb = if written { "writes" } else { "reads" };
-            said.push(format!("{name} is larger ({size}) and {verb} {speed}."));
+            sentences.push(format!("{name} is larger ({size}) and {verb} {speed}."));
         }
     }
-    said
+    sentences
 }
 
 /// Where to keep a copy.

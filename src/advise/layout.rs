@@ -171,12 +171,12 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
     };
     let each: Vec<String> = gains.iter().map(told).collect();
     let pays = gains.iter().any(|(_, _, gain)| *gain >= PAYS);
-    let mut said = vec![format!(
+    let mut sentences = vec![format!(
         "raid0 {}: it would {}; it survives no loss of a drive.",
         if pays { "helps for data with a copy elsewhere" } else { "hardly helps" },
         each.join(" and ")
     )];
-    said.extend(slowest.map(|(low, high)| {
+    sentences.extend(slowest.map(|(low, high)| {
         format!(
             "The slowest drive sets the speed of a stripe: {} against {}, {} of it.",
             rate(low),
@@ -195,19 +195,19 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
         if let [verb, ..] = &held[..] {
             let what =
                 if held.len() > 1 { "nothing".to_owned() } else { format!("nothing when they {verb}") };
-            said.push(format!(
+            sentences.push(format!(
                 "Clients gain {what}: {} carries {}, which one drive reaches.",
                 wire.kind(),
                 rate(wire.passes)
             ));
         } else if gains.iter().any(|(flow, ..)| flow.held(wire.passes) == Held::Wire) {
-            said.push(format!(
+            sentences.push(format!(
                 "Clients get no more than {}, the limit of {}.",
                 rate(wire.passes),
                 wire.kind()
             ));
         }
     }
-    said.push(published::SMALL_LOADS.to_owned());
-    (said, numbers)
+    sentences.push(published::SMALL_LOADS.to_owned());
+    (sentences, numbers)
 }

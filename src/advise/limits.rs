@@ -220,7 +220,7 @@ fn wireless(inventory: &Inventory) -> String {
 
 /// Limits within the machine, where drives ran at once.
 fn locally(flows: &[Flow<'_>]) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
     for f in flows.iter().filter(|f| f.number.from.at_once) {
         let Some(alone) = f.number.from.sum_alone() else { continue };
         let share = f.speed() / alone.value;
@@ -244,9 +244,9 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
                 f.verb()
             ),
         };
-        said.push(what);
+        sentences.push(what);
     }
-    said
+    sentences
 }
 
 /// What to measure where only single drives were measured.

@@ -7,16 +7,16 @@ use crate::findings::{LoadKey, Metric};
 
 /// What differs besides the numbers.
 pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let (x, y) = (pair.a.run, pair.b.run);
     if x.modelled != y.modelled {
         let (model, real) = if x.modelled { (a, b) } else { (b, a) };
-        said.push(format!(
+        sentences.push(format!(
             "Different origins: {model} is virtual, from a model; {real} is from a real drive. The ratio shows how \
              well the model fits, not how drives differ."
         ));
     } else if x.origin.lab != y.origin.lab {
-        said.push(format!("Different machines: {a} and {b} are from different machines of the lab."));
+        sentences.push(format!("Different machines: {a} and {b} are from different machines of the lab."));
     }
     let mut loads: BTreeMap<&str, (&LoadKey, &LoadKey)> = BTreeMap::new();
     for (left, right) in both.iter().filter_map(|(n, other)| Some((n.load.as_ref()?, other.load.as_ref()?))) {
@@ -25,17 +25,17 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     for (label, (load, other)) in loads {
         if load.differs(other) {
             let (x, y) = (load.describe(), other.describe());
-            said.push(format!("Different loads: '{label}' is {x} in {a}, but {y} in {b}."));
+            sentences.push(format!("Different loads: '{label}' is {x} in {a}, but {y} in {b}."));
         }
         for (run, load) in [(a, load), (b, other)] {
             let unknown = load.unknown();
             if !unknown.is_empty() {
-                said.push(format!("Not known of '{label}' in {run}: {}.", unknown.join(", ")));
+                sentences.push(format!("Not known of '{label}' in {run}: {}.", unknown.join(", ")));
             }
         }
         if load.engine != other.engine && x.modelled == y.modelled {
             let (x, y) = (&load.engine, &other.engine);
-            said.push(format!("Different engines: '{label}' ran with {x} in {a}, with {y} in {b}."));
+            sentences.push(format!("Different engines: '{label}' ran with {x} in {a}, with {y} in {b}."));
         }
     }
     let experiment = |side: Side<'_>| match &side.run.origin.protocol {
@@ -44,10 +44,10 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     };
     let (x, y) = (experiment(pair.a), experiment(pair.b));
     if x != y {
-        said.push(format!("{a} is a run of {x}, {b} of {y}: they may measure differently."));
+        sentences.push(format!("{a} is a run of {x}, {b} of {y}: they may measure differently."));
     }
     if pair.a.target.on.zip(pair.b.target.on).is_some_and(|(x, y)| x != y) {
-        said.push("Different targets: one is a file, the other is the bare device.".to_owned());
+        sentences.push("Different targets: one is a file, the other is the bare device.".to_owned());
     }
-    said
+    sentences
 }

@@ -191,7 +191,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     findings.flags.extend(unlike(pair, &both, (&a, &b)));
 
     let mut rows = Vec::new();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let mut speeds = Vec::new();
     for (n, other) in both {
         let unit = n.quantity.unit();
@@ -210,7 +210,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
         rows.push(vec![n.label(), shown(n), shown(other), times(&r), differs.to_owned()]);
         if unit == Unit::BytesPerSecond && n.repetition.is_none() {
             let on = on.iter().map(|on| format!("{on}: ")).collect::<String>();
-            said.push(on + &sentence(n, other, &r, (&a, &b)));
+            sentences.push(on + &sentence(n, other, &r, (&a, &b)));
             speeds.push((n, other));
         }
         let (target, quantity) = (format!("{a} / {b}"), Quantity::Ratio(Box::new(n.quantity.clone())));
@@ -223,6 +223,6 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     let columns = columns.map(|(name, right)| Column::new(name, right)).to_vec();
     findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
     findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
-    findings.verdicts.extend(said);
+    findings.verdicts.extend(sentences);
     Ok(())
 }

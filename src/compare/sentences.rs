@@ -15,13 +15,13 @@ pub(super) fn figure(
     let curve = |(x, y): &(&Metric, &Metric)| {
         Curve::new(x.label(), Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
     };
-    let said = |(x, y): &(&Metric, &Metric)| {
+    let sentences = |(x, y): &(&Metric, &Metric)| {
         format!("{}: {} and {}", x.label(), x.estimate.text(rate), y.estimate.text(rate))
     };
     let on = on.map(|on| format!(", {on}")).unwrap_or_default();
     (!speeds.is_empty()).then(|| Figure {
         title: format!("speeds of {a} and {b}{on}"),
-        text: speeds.iter().map(said).collect::<Vec<_>>().join("; ") + ".",
+        text: speeds.iter().map(sentences).collect::<Vec<_>>().join("; ") + ".",
         n: format!("n = {}, 95 % intervals", count(2 * speeds.len() as u64, "speed")),
         x: Axis::named("", [a, b].map(str::to_owned)),
         y: Axis::speed(),

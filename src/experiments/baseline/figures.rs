@@ -40,12 +40,12 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
         let of = groups.iter().filter(|g| g.measure.label == label);
         Curve::new(label, Style::Dots, of.map(|g| Point::of(g.at as f64, &g.estimate)))
     });
-    let said =
+    let sentences =
         groups.iter().map(|g| format!("{} {}: {}", g.target.given, g.measure.label, g.estimate.text(rate)));
     let loads = groups.iter().map(|g| g.runs.len() as u64).sum();
     Figure {
         title: "speed of each drive with its 95 % interval".to_owned(),
-        text: said.collect::<Vec<_>>().join("; ") + ".",
+        text: sentences.collect::<Vec<_>>().join("; ") + ".",
         n: format!("n = {}", count(loads, "load")),
         x: Axis::named("", plan.targets.iter().map(|t| short(&t.given))),
         y: Axis::speed(),
@@ -173,7 +173,7 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
         let far = [Point::new(Percentile::ALL.len() as f64, *longest)];
         [Curve::new(name, Style::Line, told(run)), Curve::new(name, Style::Dots, far)]
     });
-    let said = shown.iter().filter_map(|(name, run, longest)| {
+    let sentences = shown.iter().filter_map(|(name, run, longest)| {
         let median = run.tail.histogram().quantile(0.5)? as f64 / 1e9;
         Some(format!("{name}: median {}, longest {}.", duration(median), duration(*longest)))
     });
@@ -181,7 +181,7 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
     let names = Percentile::ALL.iter().map(|p| p.number().to_owned()).chain(["longest".to_owned()]);
     (!shown.is_empty()).then(|| Figure {
         title: format!("latency of one {load}operation, percentiles that are resolvable{of_all}"),
-        text: said.collect::<Vec<_>>().join(" "),
+        text: sentences.collect::<Vec<_>>().join(" "),
         n: format!("n = {}", count(operations, "operation")),
         x: Axis::named("percentile of operations", names),
         y: Axis::of("latency", Unit::Seconds).log(),

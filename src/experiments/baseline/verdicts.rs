@@ -29,29 +29,29 @@ fn one(group: &Group<'_>) -> Vec<String> {
         Direction::Write => "Writes",
         Direction::Mixed { .. } => "Mixed reads and writes",
     };
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     if group.runs.len() > 1 {
         let n = group.runs.len() as u64;
-        said.push(format!("{verb}: {} over {}.", group.estimate.text(rate), count(n, "run")));
-        said.push(spread(group));
+        sentences.push(format!("{verb}: {} over {}.", group.estimate.text(rate), count(n, "run")));
+        sentences.push(spread(group));
     }
     if let [run] = &group.runs[..] {
-        said.push(speed(verb, group, run));
-        said.extend(zones(run));
-        said.extend(cliffs(verb, &run.throughput));
-        said.extend(stalls(verb, &run.throughput.stalls));
-        said.extend(unsettled(group, run));
-        said.extend(unseen(run));
-        said.extend(tail(run));
+        sentences.push(speed(verb, group, run));
+        sentences.extend(zones(run));
+        sentences.extend(cliffs(verb, &run.throughput));
+        sentences.extend(stalls(verb, &run.throughput.stalls));
+        sentences.extend(unsettled(group, run));
+        sentences.extend(unseen(run));
+        sentences.extend(tail(run));
     }
     if let Some(Summary { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last()
     {
-        said.push(format!(
+        sentences.push(format!(
             "A {what} at offset {} failed: {message}. Results before it are valid.",
             size(*offset)
         ));
     }
-    said
+    sentences
 }
 
 fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {

@@ -12,26 +12,26 @@ use crate::{
 };
 
 pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run: &str) -> Vec<String> {
-    let mut said: Vec<String> = crossings
+    let mut sentences: Vec<String> = crossings
         .iter()
         .map(|c| match &c.crossed {
             Some(crossed) => format!("{}: {}", c.label, answer(plan, crossed)),
             None => format!("{}: {}", c.label, open(c, run)),
         })
         .collect();
-    said.extend(links(plan, there));
+    sentences.extend(links(plan, there));
     let any = |of: fn(&Crossed) -> &Factor| {
         crossings.iter().filter_map(|c| c.crossed.as_ref()).any(|c| of(c).differ)
     };
     if any(|c| &c.places) {
-        said.push(
+        sentences.push(
             "Try another cable or hub for a slow bay. Otherwise leave it empty, or use it for the least important drive."
                 .to_owned(),
         );
     } else if any(|c| &c.things) {
-        said.push("Another port makes no drive faster: choose by drive.".to_owned());
+        sentences.push("Another port makes no drive faster: choose by drive.".to_owned());
     }
-    said
+    sentences
 }
 
 /// Why there is no answer yet.
@@ -53,8 +53,8 @@ fn answer(plan: &Plan, c: &Crossed) -> String {
     let (drives, bays_) = (&c.things, &c.places);
     let share =
         |f: &Factor| format!("{} ({}; {})", percent(f.share.value), f.share.ends(percent), chance(f.p));
-    let mut said = Vec::new();
-    said.push(match (drives.differ, bays_.differ) {
+    let mut sentences = Vec::new();
+    sentences.push(match (drives.differ, bays_.differ) {
         (true, false) => format!(
             "the drive, not the bay. Drives explain {} of the differences, bays no measurable part ({}).",
             share(drives),
@@ -79,17 +79,17 @@ fn answer(plan: &Plan, c: &Crossed) -> String {
     });
     let names: Vec<String> = (0..plan.targets.len()).map(|at| name(plan, at)).collect();
     let ports: Vec<String> = bays(plan).iter().map(|b| format!("Bay {b}")).collect();
-    said.extend(levels(bays_, &ports, "bay"));
-    said.extend(levels(drives, &names, "drive"));
+    sentences.extend(levels(bays_, &ports, "bay"));
+    sentences.extend(levels(drives, &names, "drive"));
     let coarse = [drives, bays_].into_iter().any(|f| f.least > 0.05);
     if coarse {
-        said.push(format!(
+        sentences.push(format!(
             "Too few arrangements to show a difference at 5 % ({} at best): raise --runs.",
             chance(drives.least)
         ));
     }
-    said.push(format!("Single measurements vary by {}.", percent(c.noise)));
-    said.join(" ")
+    sentences.push(format!("Single measurements vary by {}.", percent(c.noise)));
+    sentences.join(" ")
 }
 
 fn chance(p: f64) -> String {
@@ -117,8 +117,8 @@ fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
     if names.len() == 2 {
         shown.truncate(1);
     }
-    let said = shown.into_iter().map(|(e, name)| format!("{name} is {}.", of(e)));
-    said.collect()
+    let sentences = shown.into_iter().map(|(e, name)| format!("{name} is {}.", of(e)));
+    sentences.collect()
 }
 
 /// Drives with a slower link than in other bays, which needs no statistics.

@@ -34,24 +34,28 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let several = plan.targets.len() > 1;
     let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
-        let mut said = String::new();
+        let mut sentences = String::new();
         if let Some(sweep) = take(&mut groups, at, SWEEP) {
             let run = sweep.run;
             let positions = run.zoned.as_ref().map_or(&[][..], |zoned| &zoned.positions);
-            said = verdicts::sweep(positions, run.zoned.as_ref());
+            sentences = verdicts::sweep(positions, run.zoned.as_ref());
             findings.figures.extend(over_position(target, positions));
             findings.estimates.extend(places(positions).into_iter().map(|(scope, p)| {
                 Metric::new(&target.given, Quantity::Throughput, p.speed.clone()).of(&sweep.load).at(scope)
             }));
         }
         if let Some(written) = written(&run, &plan, &mut groups, at, target) {
-            said = verdicts::written(&written);
+            sentences = verdicts::written(&written);
             rows.extend(written.rows(several));
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
         }
-        if !said.is_empty() {
-            findings.verdicts.push(if several { format!("{}: {said}", target.given) } else { said });
+        if !sentences.is_empty() {
+            findings.verdicts.push(if several {
+                format!("{}: {sentences}", target.given)
+            } else {
+                sentences
+            });
         }
     }
     if !rows.is_empty() {

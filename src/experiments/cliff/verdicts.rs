@@ -17,26 +17,26 @@ pub(super) fn written(written: &Written<'_>) -> String {
                 directory on another filesystem of that drive."
             .to_owned();
     }
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for fall in &first.falls {
-        said.push(fell(fall));
+        sentences.push(fell(fall));
     }
     match first.last() {
         Some(fall) => {
             let most = decimal_bytes(fall.at.value as u64);
             if !fall.gradual {
-                said.push(format!(
+                sentences.push(format!(
                     "Up to {most} written at once run at the first speed, all beyond at the last."
                 ));
             }
-            said.extend(restored(written, fall));
+            sentences.extend(restored(written, fall));
         }
-        None => said.extend(none(first)),
+        None => sentences.extend(none(first)),
     }
     if let Some(Ended::Failed { what, offset, message, .. }) = &first.run.ended {
-        said.push(format!("A {what} at offset {} failed: {message}.", size(*offset)));
+        sentences.push(format!("A {what} at offset {} failed: {message}.", size(*offset)));
     }
-    said.join(" ")
+    sentences.join(" ")
 }
 
 fn fell(fall: &CliffEstimate) -> String {
@@ -122,7 +122,7 @@ pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
     let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
         return "Too few positions were read to show how the speed changes over the disk.".to_owned();
     };
-    let mut said = vec![format!(
+    let mut sentences = vec![format!(
         "Reads: {} at the beginning of the disk, {} in its middle, {} at its end.",
         speed(&first.speed),
         speed(&middle.speed),
@@ -130,13 +130,13 @@ pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
     )];
     let ratio = last.speed.value / first.speed.value;
     if last.speed.high < first.speed.low {
-        said.push(format!(
+        sentences.push(format!(
             "The end has {} of the speed at the beginning: put data that must be fast into the first partition.",
             percent(ratio)
         ));
     } else {
-        said.push("No difference found between beginning and end.".to_owned());
+        sentences.push("No difference found between beginning and end.".to_owned());
     }
-    said.extend(zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate))));
-    said.join(" ")
+    sentences.extend(zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate))));
+    sentences.join(" ")
 }

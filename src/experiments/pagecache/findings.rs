@@ -41,9 +41,9 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         let title = if drives > 1 { target.given.clone() } else { String::new() };
         findings.tables.push(table(&title, &own, &ceiling));
         findings.figures.push(figure(&target.given, &own, &ceiling));
-        let said = said(&own);
+        let sentences = sentences(&own);
         let named = |text: String| if drives > 1 { format!("{title}: {text}") } else { text };
-        findings.verdicts.extend(said.into_iter().map(named));
+        findings.verdicts.extend(sentences.into_iter().map(named));
     }
     findings.verdicts.extend(memory(&ceiling, drives));
     findings.verdicts.extend(advice(&groups));
@@ -99,12 +99,12 @@ fn times_of(ratio: f64) -> String {
 }
 
 /// The sentences about one target.
-fn said(own: &[&Group<'_>]) -> Vec<String> {
+fn sentences(own: &[&Group<'_>]) -> Vec<String> {
     let pairs = [
         ("Writes", "a plain dd would report", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
         ("Reads", "a second dd would report", NAIVE_READ, TRUE_READ, "cold", "read direct"),
     ];
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for (verb, naively, naive, real, how, direct) in pairs {
         let Some(real) = of(own, real) else { continue };
         let true_speed = real.estimate.sentence(rate, ONE_RUN);
@@ -120,9 +120,9 @@ fn said(own: &[&Group<'_>]) -> Vec<String> {
             Some(direct) => text += &format!(" Direct: {}.", direct.estimate.sentence(rate, ONE_RUN)),
             None => text += " Direct was not measured.",
         }
-        said.push(text);
+        sentences.push(text);
     }
-    said
+    sentences
 }
 
 /// By how much the figure of a plain dd is wrong.

@@ -36,10 +36,10 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
             }
         }
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
-        let said = said(&plan, at, &own);
+        let sentences = sentences(&plan, at, &own);
         let given = &plan.targets[at].given;
         let name = |text: String| if plan.targets.len() > 1 { format!("{given}: {text}") } else { text };
-        findings.verdicts.extend(said.into_iter().map(name));
+        findings.verdicts.extend(sentences.into_iter().map(name));
     }
     findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
     findings
@@ -77,19 +77,19 @@ fn table(title: &str, curves: &[&Curve]) -> Table {
     Table { title: title.to_owned(), columns, rows: sizes.into_iter().map(row).collect() }
 }
 
-fn said(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
-    let mut said: Vec<String> = curves.iter().filter_map(|c| one(c)).collect();
+fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
+    let mut sentences: Vec<String> = curves.iter().filter_map(|c| one(c)).collect();
     if let Some(direct) =
         curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct))
     {
-        said.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
+        sentences.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
     }
     let enough = curves.iter().filter_map(|c| c.enough()).map(|p| p.block).max();
     let advice = |block| {
         format!("Move {} or more at a time: every mode is then within a tenth of its best.", size(block))
     };
-    said.extend(enough.filter(|_| curves.len() > 1).map(advice));
-    said
+    sentences.extend(enough.filter(|_| curves.len() > 1).map(advice));
+    sentences
 }
 
 /// The sentences about one curve.
@@ -102,7 +102,7 @@ fn one(curve: &Curve) -> Option<String> {
         _ => "Writes with fsync",
     };
     let speed = best.speed.sentence(rate, "");
-    let mut said = if best.block == enough.block {
+    let mut sentences = if best.block == enough.block {
         let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
         let more = if last { "; try larger ones with --largest" } else { "" };
         format!(
@@ -117,7 +117,7 @@ fn one(curve: &Curve) -> Option<String> {
             size(best.block)
         )
     };
-    said += &match (curve.cost(), curve.rate(), curve.knee()) {
+    sentences += &match (curve.cost(), curve.rate(), curve.knee()) {
         (Some(cost), Some(bytes), Some(knee)) => format!(
             " Each transfer has a fixed cost of {}, its bytes move at {}: up to {} most of the time is the fixed cost.",
             cost.sentence(duration, ""),
@@ -128,16 +128,16 @@ fn one(curve: &Curve) -> Option<String> {
         (None, ..) => " Too few sizes were measured to determine the fixed cost of a transfer.".to_owned(),
     };
     if let Some((point, off)) = curve.furthest().filter(|(_, off)| *off > OFF) {
-        said += &format!(
+        sentences += &format!(
             " The sum of both is off by {} at {}: another cost applies there.",
             percent(off),
             size(point.block)
         );
     }
     if best.speed.high.is_infinite() {
-        said += " Fewer than 6 repetitions: no interval.";
+        sentences += " Fewer than 6 repetitions: no interval.";
     }
-    Some(said)
+    Some(sentences)
 }
 
 /// The unit in which a flash drive writes, from direct writes.

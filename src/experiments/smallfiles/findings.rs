@@ -34,12 +34,12 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         let several = plan.targets.len() > 1;
         findings.tables.push(table(if several { &target.given } else { "" }, &both));
         findings.figures.push(figure(&target.given, &both));
-        let mut said: Vec<String> = both.iter().filter_map(|c| predicted(c, set)).collect();
-        said.extend(both.iter().filter_map(beyond(set)));
-        said.extend(both.iter().map(one));
-        said.extend(advice(&both));
+        let mut sentences: Vec<String> = both.iter().filter_map(|c| predicted(c, set)).collect();
+        sentences.extend(both.iter().filter_map(beyond(set)));
+        sentences.extend(both.iter().map(one));
+        sentences.extend(advice(&both));
         let named = |text: String| if several { format!("{}: {text}", target.given) } else { text };
-        findings.verdicts.extend(said.into_iter().map(named));
+        findings.verdicts.extend(sentences.into_iter().map(named));
         findings.estimates.extend(both.iter().flat_map(|c| metrics(plan, c, set)));
     }
     if !findings.tables.is_empty() {
@@ -105,10 +105,10 @@ fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
 
 /// How far the prediction is beyond what was measured; stated once.
 fn beyond(set: FileSet) -> impl FnMut(&Costs) -> Option<String> {
-    let mut said = false;
+    let mut sentences = false;
     move |costs| {
         let Prediction { beyond, .. } = costs.predict(set)?;
-        if beyond.is_empty() || std::mem::replace(&mut said, true) {
+        if beyond.is_empty() || std::mem::replace(&mut sentences, true) {
             return None;
         }
         Some(format!(
@@ -131,7 +131,7 @@ fn one(costs: &Costs) -> String {
         Some(e) => format!("; the final sync takes at most {}", duration(e.high)),
         None => String::new(),
     };
-    let mut said = if file.low > 0.0 {
+    let mut sentences = if file.low > 0.0 {
         format!(
             "{verb}: each file costs {}, bytes move at {}{sync}.",
             file.sentence(duration, ""),
@@ -149,13 +149,13 @@ fn one(costs: &Costs) -> String {
         Some((s.set, share.abs()))
     });
     if let Some((set, share)) = off.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > OFF) {
-        said += &format!(
+        sentences += &format!(
             " This model is off for {} by {}: another cost applies there.",
             set.describe(),
             percent(share)
         );
     }
-    said
+    sentences
 }
 
 /// The file size from which on the fixed cost hardly matters.

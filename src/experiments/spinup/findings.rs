@@ -27,8 +27,8 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         if woken.reads.is_empty() {
             continue;
         }
-        let said = verdicts::woken(&woken);
-        findings.verdicts.push(if several { format!("{}: {said}", target.given) } else { said });
+        let sentences = verdicts::woken(&woken);
+        findings.verdicts.push(if several { format!("{}: {sentences}", target.given) } else { sentences });
         rows.extend(woken.rows(several));
         findings.estimates.extend(woken.estimates());
         findings.figures.extend(woken.figure());

@@ -5,28 +5,28 @@ use crate::units::{MIB, Power, count, decimal_bytes, duration};
 
 pub(super) fn woken(woken: &Woken<'_>) -> String {
     let (slept, all) = (woken.wakings().len() as u64, woken.reads.len() as u64);
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     if slept == 0 {
-        said.push(
+        sentences.push(
             "No standby was seen: no first read took longer than while spinning. Allow its own timer more time with \
              --pause, or find what keeps it awake."
                 .to_owned(),
         );
     } else {
-        said.push(both(woken));
+        sentences.push(both(woken));
         if slept < all {
-            said.push(format!(
+            sentences.push(format!(
                 "It was in standby before only {slept} of {}; the others are left out.",
                 count(all, "read")
             ));
         }
         if let Some(e) = woken.direct().filter(|e| e.high.is_finite()) {
-            said.push(format!("Set timeouts to at least {}.", duration(2.0 * e.high)));
+            sentences.push(format!("Set timeouts to at least {}.", duration(2.0 * e.high)));
         }
     }
-    said.extend(how(woken));
-    said.extend(disturbed(woken));
-    said.join(" ")
+    sentences.extend(how(woken));
+    sentences.extend(disturbed(woken));
+    sentences.join(" ")
 }
 
 /// The spin-up time by both methods.
@@ -54,7 +54,7 @@ fn how(woken: &Woken<'_>) -> Option<String> {
     let naps = &woken.naps;
     let told = naps.iter().filter(|(nap, _)| nap.told).count();
     let longest = naps.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    let said = |power| naps.iter().filter(|(nap, _)| nap.power == power).count();
+    let reported = |power| naps.iter().filter(|(nap, _)| nap.power == power).count();
     let mut text = match told {
         _ if naps.is_empty() => return None,
         n if n == naps.len() => "Standby was set with hdparm -y".to_owned(),
@@ -67,11 +67,12 @@ fn how(woken: &Woken<'_>) -> Option<String> {
             naps.len()
         ),
     };
-    if said(Power::Standby) == naps.len() {
+    if reported(Power::Standby) == naps.len() {
         text += "; the drive reported standby each time.";
-    } else if said(Power::Standby) > 0 {
-        text += &format!("; the drive reported standby {} of {} times.", said(Power::Standby), naps.len());
-    } else if said(Power::Awake) > 0 {
+    } else if reported(Power::Standby) > 0 {
+        text +=
+            &format!("; the drive reported standby {} of {} times.", reported(Power::Standby), naps.len());
+    } else if reported(Power::Awake) > 0 {
         text += "; the drive never reported standby, so only the reads show it.";
     } else {
         text += "; the drive can't report its power state, so only the reads show it.";

@@ -130,12 +130,12 @@ impl Answer<'_> {
         let Some((level, sign)) = self.strain.as_ref().map(Strain::level) else {
             return (None, "The record holds no processor load.".to_owned());
         };
-        let said = match level {
+        let sentences = match level {
             Level::Idle => format!("The processor had time to spare: {sign}."),
             Level::Busy => format!("The processor may contribute: {sign}."),
             Level::Limit => format!("{}.", capital(&sign)),
         };
-        (Some(level), said)
+        (Some(level), sentences)
     }
 
     /// The limit behind a fitted ceiling.

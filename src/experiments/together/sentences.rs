@@ -28,7 +28,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     let own = rate(answer.own_sum(&limit.members));
     let share = percent(answer.share.value);
     let several = answer.limits.len() > 1;
-    let said = match limit.what {
+    let sentences = match limit.what {
         Limiter::Drives if several => {
             format!("the drives limit {who}: they {verb} {passes} at once and {own} alone.")
         }
@@ -59,7 +59,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
         Confidence::Moderate => "",
         Confidence::Low => "; more --runs may raise it",
     };
-    format!("{}: {said}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
+    format!("{}: {sentences}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
 }
 
 /// The targets by their names.
