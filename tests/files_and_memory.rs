@@ -219,7 +219,7 @@ fn a_stopped_or_killed_smallfiles_is_cleaned_up() {
     assert_eq!(running.finish(), None);
     assert_eq!(names(place.path()).len(), 1, "what was killed couldn't clear up");
     let next = cli.run(["cleanup"]);
-    assert!(next.out.contains(".files"), "{}{}", next.out, next.err);
+    assert!(next.out.contains(".files"), "{}", next.out);
     assert_eq!(names(place.path()), [""; 0]);
 }
 

@@ -1,6 +1,6 @@
 //! Where to boot from. Boot times can't be measured yet; published ones are marked as such.
 
-use super::{Answer, Sure, Topic, commands, context::Ground, evidence::Wanted, published, sentences::times};
+use super::{Answer, Sure, Topic, commands, context::Context, evidence::Wanted, published, sentences::times};
 use crate::{
     analyse::compare,
     inventory::{Drive, Machine},
@@ -26,39 +26,39 @@ fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {
     })
 }
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let machine = &ground.inventory.machine;
-    let system = ground.system();
-    let pi = ground.drives().iter().any(|d| starts_from(machine, d).is_some());
-    let candidates: Vec<&Drive> = ground
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let machine = &context.inventory.machine;
+    let system = context.system();
+    let pi = context.drives().iter().any(|d| starts_from(machine, d).is_some());
+    let candidates: Vec<&Drive> = context
         .drives()
         .into_iter()
-        .filter(|d| starts_from(machine, d) != Some(false) && !ground.failing(d) && !Ground::rotates(d))
+        .filter(|d| starts_from(machine, d) != Some(false) && !context.failing(d) && !Context::rotates(d))
         .collect();
     let Some(now) = system.first() else {
-        let says = if ground.drives().is_empty() {
+        let says = if context.drives().is_empty() {
             "No drives found."
         } else {
             "Not known: the drive that the system runs from was not found."
         };
         return vec![Answer::new(Topic::Boot, Sure::Unknown, says)];
     };
-    let name = ground.names(&system);
+    let name = context.names(&system);
     let others: Vec<&Drive> =
         candidates.iter().copied().filter(|d| !system.iter().any(|s| s.name == d.name)).collect();
-    let answer = if system.iter().any(|d| ground.failing(d)) {
+    let answer = if system.iter().any(|d| context.failing(d)) {
         let says = format!(
             "Boot from another drive soon: {name} reports failing or unreadable sectors. Copy what is on it first."
         );
         Answer::new(Topic::Boot, Sure::Inferred, says)
-    } else if Ground::rotates(now) {
-        let to = others.first().map_or("flash".to_owned(), |d| ground.name(d));
+    } else if Context::rotates(now) {
+        let to = others.first().map_or("flash".to_owned(), |d| context.name(d));
         let says = format!("Boot from {to} rather than from {name}, a disk that has to spin up and seek.");
         let sure = if pi { Sure::Published } else { Sure::Inferred };
-        let wakes = ground.wakes(now);
-        let told = wakes.map(|n| format!("Spin-up takes {}.", duration(n.estimate.value)));
+        let wakes = context.wakes(now);
+        let spin_up = wakes.map(|n| format!("Spin-up takes {}.", duration(n.estimate.value)));
         Answer::new(Topic::Boot, sure, says)
-            .because(told.into_iter().chain(published_for(pi)))
+            .because(spin_up.into_iter().chain(published_for(pi)))
             .rests_on(wakes.map(|n| n.from))
     } else if pi && now.bus.as_deref() == Some("mmc") {
         let says =
@@ -73,11 +73,11 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     };
     let mut field = vec![*now];
     field.extend(others.iter().copied());
-    let (sentences, runs) = small_reads(ground, &field);
+    let (sentences, runs) = small_reads(context, &field);
     let answer = answer.because(sentences).because([NOT_HERE.to_owned()]);
     let undecided = runs.is_empty() && !others.is_empty();
     // One other drive is enough to compare.
-    let decide = || commands::baseline(ground.inventory, &field[..2], &["--rw", "randread"]);
+    let decide = || commands::baseline(context.inventory, &field[..2], &["--rw", "randread"]);
     vec![answer.rests_on(runs).decide(undecided.then(decide).flatten())]
 }
 
@@ -86,15 +86,15 @@ fn published_for(pi: bool) -> Option<String> {
 }
 
 /// Small random reads, the main load of a boot: how other drives compare with the current boot drive.
-fn small_reads<'a>(ground: &Ground<'a>, field: &[&'a Drive]) -> (Vec<String>, Vec<&'a super::Evidence>) {
-    let speeds = ground.speeds(field, Wanted::RANDOM_READ);
+fn small_reads<'a>(context: &Context<'a>, field: &[&'a Drive]) -> (Vec<String>, Vec<&'a super::Evidence>) {
+    let speeds = context.speeds(field, Wanted::RANDOM_READ);
     let Some(own) = speeds.first().copied().flatten() else { return (Vec::new(), Vec::new()) };
     let others = speeds.iter().zip(field).skip(1).filter_map(|(n, d)| Some(((*n)?, *d)));
     let Some((best, drive)) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value)) else {
         return (Vec::new(), Vec::new());
     };
     let Some(ratio) = compare::ratio(best.estimate, own.estimate) else { return (Vec::new(), Vec::new()) };
-    let (a, b) = (ground.name(drive), ground.name(field[0]));
+    let (a, b) = (context.name(drive), context.name(field[0]));
     let (x, y) = (rate(best.estimate.value), rate(own.estimate.value));
     let sentences = if !ratio.different {
         format!("No difference found in random reads: {x} from {a}, {y} from {b}.")

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The inventory and the evidence that counts, oldest first.
-pub(super) struct Ground<'a> {
+pub(super) struct Context<'a> {
     pub inventory: &'a Inventory,
     evidence: Vec<&'a Evidence>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Number<'a> {
     pub from: &'a Evidence,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Context<'a> {
     pub fn new(inventory: &'a Inventory, evidence: &'a [Evidence]) -> Self {
         let here: Vec<String> = inventory.drives.iter().map(Drive::identity).collect();
         let lab = inventory.machine.lab.is_some();

@@ -2,7 +2,7 @@
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Ground, Number},
+    context::{Context, Number},
     evidence::{Evidence, Wanted},
     regression,
 };
@@ -31,100 +31,100 @@ impl Candidate<'_> {
     }
 }
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let arrays = ground.arrays();
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let arrays = context.arrays();
     if !arrays.is_empty() {
-        return arrays.into_iter().map(|(layer, drives)| array(ground, layer, &drives)).collect();
+        return arrays.into_iter().map(|(layer, drives)| array(context, layer, &drives)).collect();
     }
-    let drives = ground.for_data();
+    let drives = context.for_data();
     let answer = match &drives[..] {
-        [] => none(ground),
-        drives => among(ground, drives),
+        [] => none(context),
+        drives => among(context, drives),
     };
     vec![answer]
 }
 
 /// An existing array.
-fn array(ground: &Ground<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
+fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let survives = super::layout::survives(&layer.kind, drives.len());
     let size = decimal_bytes(layer.sectors.saturating_mul(512));
     let size = if layer.sectors > 0 { format!(", {size}") } else { String::new() };
     let name = layer.alias.as_ref().unwrap_or(&layer.name);
-    let says = format!("{name} is available for data: {} of {}{size}.", layer.kind, ground.names(drives));
+    let says = format!("{name} is available for data: {} of {}{size}.", layer.kind, context.names(drives));
     let numbers: Vec<Number<'_>> =
-        [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| ground.of_layer(layer, *w)).collect();
+        [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| context.of_layer(layer, *w)).collect();
     let speeds = numbers.iter().map(|n| {
         let reads = n.from.is(Wanted::READ);
         format!("{} {}", if reads { "reads" } else { "writes" }, rate(n.estimate.value))
     });
     let speeds: Vec<String> = speeds.collect();
     let sure = if numbers.is_empty() { Sure::Inferred } else { Sure::Measured };
-    let told = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
+    let speeds = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
     let lives = survives.map(|n| match n {
         0 => "It survives no loss of a drive: keep a copy elsewhere.".to_owned(),
         n => format!("It survives the loss of {}; it is not a backup.", count(n, "drive")),
     });
-    let failing: Vec<&Drive> = drives.iter().copied().filter(|d| ground.failing(d)).collect();
+    let failing: Vec<&Drive> = drives.iter().copied().filter(|d| context.failing(d)).collect();
     let failing = (!failing.is_empty())
-        .then(|| format!("Failing or unreadable sectors on {}: replace it.", ground.names(&failing)));
+        .then(|| format!("Failing or unreadable sectors on {}: replace it.", context.names(&failing)));
     Answer::new(Topic::Data, sure, says)
-        .because(failing.into_iter().chain(told).chain(lives))
+        .because(failing.into_iter().chain(speeds).chain(lives))
         .rests_on(numbers.iter().map(|n| n.from))
 }
 
 /// No drive besides the system's, or none at all.
-fn none(ground: &Ground<'_>) -> Answer {
-    let failing: Vec<&Drive> = ground.drives().into_iter().filter(|d| ground.failing(d)).collect();
+fn none(context: &Context<'_>) -> Answer {
+    let failing: Vec<&Drive> = context.drives().into_iter().filter(|d| context.failing(d)).collect();
     if !failing.is_empty() {
         let says = format!(
             "No drive is fit for data: copy what is on {} while it can be read.",
-            ground.names(&failing)
+            context.names(&failing)
         );
         return Answer::new(Topic::Data, Sure::Inferred, says);
     }
-    match &ground.system()[..] {
-        [] if ground.drives().is_empty() => Answer::new(Topic::Data, Sure::Unknown, "No drives found."),
+    match &context.system()[..] {
+        [] if context.drives().is_empty() => Answer::new(Topic::Data, Sure::Unknown, "No drives found."),
         [] => Answer::new(Topic::Data, Sure::Unknown, "No writable drive was found for data."),
         system => {
             let says = format!(
                 "Data is on {}, with the system: first add a second drive, or a backup elsewhere.",
-                ground.names(system)
+                context.names(system)
             );
             Answer::new(Topic::Data, Sure::Inferred, says)
         }
     }
 }
 
-fn among(ground: &Ground<'_>, drives: &[&Drive]) -> Answer {
+fn among(context: &Context<'_>, drives: &[&Drive]) -> Answer {
     let (sunk, drives): (Vec<&Drive>, Vec<&Drive>) =
-        drives.iter().partition(|d| regression::of(ground, d).iter().any(regression::Trend::far_worse));
-    let writes = ground.speeds(&drives, Wanted::WRITE);
+        drives.iter().partition(|d| regression::of(context, d).iter().any(regression::Trend::far_worse));
+    let writes = context.speeds(&drives, Wanted::WRITE);
     let written = writes.iter().flatten().count() > 0;
-    let speeds = if written { writes } else { ground.speeds(&drives, Wanted::READ) };
+    let speeds = if written { writes } else { context.speeds(&drives, Wanted::READ) };
     let known: Vec<Candidate<'_>> = drives
         .iter()
         .zip(speeds)
         .filter_map(|(&drive, speed)| {
             let speed = speed?;
-            Some(Candidate { drive, speed, worst: ground.worst(drive, speed.from).filter(|_| written) })
+            Some(Candidate { drive, speed, worst: context.worst(drive, speed.from).filter(|_| written) })
         })
         .collect();
     let unknown: Vec<&Drive> =
         drives.iter().copied().filter(|d| !known.iter().any(|c| c.drive.name == d.name)).collect();
     let mut why = Vec::new();
     if !sunk.is_empty() {
-        why.push(format!("Not on {}, which became much slower than before.", ground.names(&sunk)));
+        why.push(format!("Not on {}, which became much slower than before.", context.names(&sunk)));
     }
-    let Some(best) = choose(&known) else { return unmeasured(ground, &drives, why) };
-    let answer = Answer::new(Topic::Data, Sure::Measured, chosen(ground, best, written));
-    why.extend(others(ground, best, &known, written));
+    let Some(best) = choose(&known) else { return unmeasured(context, &drives, why) };
+    let answer = Answer::new(Topic::Data, Sure::Measured, chosen(context, best, written));
+    why.extend(others(context, best, &known, written));
     if !unknown.is_empty() {
         let n = count(unknown.len() as u64, "drive");
         why.push(format!("{n} more not measured in this way."));
     }
-    why.push(second(ground, best.drive, &drives));
+    why.push(second(context, best.drive, &drives));
     let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
-    answer.because(why).rests_on(runs).decide(commands::baseline(ground.inventory, &unknown, &[]))
+    answer.because(why).rests_on(runs).decide(commands::baseline(context.inventory, &unknown, &[]))
 }
 
 /// The fastest drive without long stalls, or the fastest of all if all have them; of equally fast ones the largest.
@@ -139,8 +139,8 @@ fn choose<'a, 'b>(known: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     in_order.reduce(|best, other| if larger(other.drive, best.drive) { other } else { best })
 }
 
-fn chosen(ground: &Ground<'_>, best: &Candidate<'_>, written: bool) -> String {
-    let name = ground.name(best.drive);
+fn chosen(context: &Context<'_>, best: &Candidate<'_>, written: bool) -> String {
+    let name = context.name(best.drive);
     let size = decimal_bytes(best.drive.bytes());
     let speed = rate(best.speed.estimate.value);
     let verb = if written { "writes" } else { "reads" };
@@ -149,10 +149,15 @@ fn chosen(ground: &Ground<'_>, best: &Candidate<'_>, written: bool) -> String {
 }
 
 /// Why not the larger or faster ones.
-fn others(ground: &Ground<'_>, best: &Candidate<'_>, known: &[Candidate<'_>], written: bool) -> Vec<String> {
+fn others(
+    context: &Context<'_>,
+    best: &Candidate<'_>,
+    known: &[Candidate<'_>],
+    written: bool,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     for other in known.iter().filter(|c| c.drive.name != best.drive.name) {
-        let name = ground.name(other.drive);
+        let name = context.name(other.drive);
         let size = decimal_bytes(other.drive.bytes());
         let speed = rate(other.speed.estimate.value);
         if let Some((seconds, _)) = other.worst.filter(|(seconds, _)| *seconds >= LONG) {
@@ -166,28 +171,28 @@ fn others(ground: &Ground<'_>, best: &Candidate<'_>, known: &[Candidate<'_>], wr
 }
 
 /// Where to keep a copy.
-fn second(ground: &Ground<'_>, best: &Drive, drives: &[&Drive]) -> String {
+fn second(context: &Context<'_>, best: &Drive, drives: &[&Drive]) -> String {
     let others = drives.iter().filter(|d| d.name != best.name && d.sectors >= best.sectors / 2);
     let other = others.max_by_key(|d| d.sectors);
     match other {
-        Some(other) => format!("Keep a copy: {} has room for one.", ground.name(other)),
+        Some(other) => format!("Keep a copy: {} has room for one.", context.name(other)),
         None => "Keep a copy elsewhere.".to_owned(),
     }
 }
 
-fn unmeasured(ground: &Ground<'_>, drives: &[&Drive], mut why: Vec<String>) -> Answer {
+fn unmeasured(context: &Context<'_>, drives: &[&Drive], mut why: Vec<String>) -> Answer {
     let Some(largest) = drives.iter().copied().reduce(|a, b| if b.sectors > a.sectors { b } else { a })
     else {
         return Answer::new(Topic::Data, Sure::Unknown, "No drive here is fit for data.").because(why);
     };
-    let (name, size) = (ground.name(largest), decimal_bytes(largest.bytes()));
+    let (name, size) = (context.name(largest), decimal_bytes(largest.bytes()));
     let says = match drives.len() {
         1 => {
             format!("{name} ({size}) is the only drive for data; its speed and stalls are not measured.")
         }
         _ => format!("Speed and stalls are not measured; {name} is the largest, {size}."),
     };
-    why.push(second(ground, largest, drives));
-    let decide = commands::baseline(ground.inventory, drives, &[]);
+    why.push(second(context, largest, drives));
+    let decide = commands::baseline(context.inventory, drives, &[]);
     Answer::new(Topic::Data, Sure::Unknown, says).because(why).decide(decide)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::Ground,
+    context::Context,
     regression::{self, Trend},
     sentences::the_drives,
 };
@@ -15,20 +15,20 @@ use crate::{
 const BEARING: [Code; 6] =
     [Code::Failing, Code::Unreadable, Code::Worn, Code::Undervoltage, Code::Throttled, Code::UsbPower];
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let drives = ground.drives();
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let drives = context.drives();
     if drives.is_empty() {
         return vec![Answer::new(Topic::Health, Sure::Unknown, "No drives found.")];
     }
     let mut all = Vec::new();
-    for finding in ground.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code)) {
+    for finding in context.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code)) {
         all.push(Answer::new(Topic::Health, Sure::Inferred, finding.what).because([finding.advice]));
     }
     let trends: Vec<(&Drive, Trend<'_>)> =
-        drives.iter().flat_map(|d| regression::of(ground, d).into_iter().map(move |t| (*d, t))).collect();
-    all.extend(trends.iter().filter(|(_, t)| t.worse()).map(|(drive, t)| worse(ground, drive, t)));
+        drives.iter().flat_map(|d| regression::of(context, d).into_iter().map(move |t| (*d, t))).collect();
+    all.extend(trends.iter().filter(|(_, t)| t.worse()).map(|(drive, t)| worse(context, drive, t)));
     let quiet = all.is_empty();
-    all.push(rest(ground, &drives, &trends, quiet));
+    all.push(rest(context, &drives, &trends, quiet));
     all
 }
 
@@ -37,11 +37,11 @@ fn shown(trend: &Trend<'_>, value: f64) -> String {
 }
 
 /// One figure of one drive that got worse.
-fn worse(ground: &Ground<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
+fn worse(context: &Context<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
     let e = &t.ratio.estimate;
     let says = format!(
         "{} {} {}, on {} it was {}: {:.2} times ({}).",
-        capital(&ground.name(drive)),
+        capital(&context.name(drive)),
         t.verb,
         shown(t, t.new.estimate.value),
         t.old.from.day(),
@@ -61,19 +61,19 @@ fn worse(ground: &Ground<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
 }
 
 /// The answer about all other drives.
-fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], quiet: bool) -> Answer {
-    let words = words(ground, drives, quiet);
+fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], quiet: bool) -> Answer {
+    let words = words(context, drives, quiet);
     let steady: Vec<&(&Drive, Trend<'_>)> =
         trends.iter().filter(|(_, t)| !t.worse() && !t.unbounded()).collect();
     let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
     let again: Vec<&Drive> =
         drives.iter().copied().filter(|d| !trends.iter().any(|(other, _)| other.name == d.name)).collect();
     // Drives with one run come first, because a second run allows a comparison.
-    let once: Vec<&Drive> = again.iter().copied().filter(|d| ground.of(d).next().is_some()).collect();
+    let once: Vec<&Drive> = again.iter().copied().filter(|d| context.of(d).next().is_some()).collect();
     let free: Vec<&Drive> =
-        ground.for_data().into_iter().filter(|d| again.iter().any(|a| a.name == d.name)).collect();
+        context.for_data().into_iter().filter(|d| again.iter().any(|a| a.name == d.name)).collect();
     let which = [once, free, again].into_iter().find(|which| !which.is_empty()).unwrap_or_default();
-    let command = commands::baseline(ground.inventory, &which, &[]);
+    let command = commands::baseline(context.inventory, &which, &[]);
     let mut answer = if steady.is_empty() {
         let says = if trends.iter().any(|(_, t)| t.worse()) {
             "Slow-down of other drives is not known: nothing to compare yet. Measure again in some months."
@@ -90,11 +90,11 @@ fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], 
             }
         }
         let since = steady.iter().map(|(_, t)| t.old.from.day()).min().unwrap_or_default();
-        let told: Vec<String> = names.iter().map(|d| ground.name(d)).collect();
-        let says = if told.is_empty() {
+        let steady_names: Vec<String> = names.iter().map(|d| context.name(d)).collect();
+        let says = if steady_names.is_empty() {
             format!("Nothing else became slower since {since}.")
         } else {
-            format!("No slow-down found since {since}: {}.", listed(&told))
+            format!("No slow-down found since {since}: {}.", listed(&steady_names))
         };
         Answer::new(Topic::Health, Sure::Measured, says)
             .rests_on(steady.iter().flat_map(|(_, t)| [t.old.from, t.new.from]))
@@ -108,11 +108,11 @@ fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], 
 }
 
 /// What drives report of their health; failing drives have their own answers.
-fn words(ground: &Ground<'_>, drives: &[&Drive], quiet: bool) -> String {
-    let told = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
-    let unknown = ground.inventory.unknown_health();
+fn words(context: &Context<'_>, drives: &[&Drive], quiet: bool) -> String {
+    let reporting = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
+    let unknown = context.inventory.unknown_health();
     let reasons: Vec<String> = unknown.iter().map(|(why, of)| format!("{} ({why})", listed(of))).collect();
-    match (told, &reasons[..]) {
+    match (reporting, &reasons[..]) {
         (0, []) => "To read the drives' own health, use `sudo drivebench advise --health`.".to_owned(),
         (0, reasons) => format!("No drive reports its health: {}.", reasons.join("; ")),
         (_, _) if quiet => {

@@ -2,10 +2,10 @@
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Ground, Number},
+    context::{Context, Number},
     evidence::Wanted,
     limits::{Flow, Held},
-    network_link::Wire,
+    network_link::NetworkLink,
     published,
     sentences::{the_drives, times},
 };
@@ -30,9 +30,9 @@ pub(super) fn survives(kind: &str, drives: usize) -> Option<u64> {
     }
 }
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let arrays = ground.arrays();
-    let drives = ground.for_data();
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let arrays = context.arrays();
+    let drives = context.for_data();
     let answer = match &drives[..] {
         _ if !arrays.is_empty() => {
             let names: Vec<String> = arrays
@@ -51,15 +51,15 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
             "No drives to build from: none besides the system's own is fit for it.",
         ),
         [one] => {
-            let says = format!("{} alone: a layout needs two drives or more.", ground.name(one));
+            let says = format!("{} alone: a layout needs two drives or more.", context.name(one));
             Answer::new(Topic::Layout, Sure::Inferred, capital(&says))
         }
-        several => choose(ground, several),
+        several => choose(context, several),
     };
     vec![answer]
 }
 
-fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
+fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
     let members = members(all);
     let n = members.len() as u64;
     let smallest = members.iter().map(|d| d.sectors).min().unwrap_or(0);
@@ -76,7 +76,7 @@ fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
         kind => ("one may fail", kind == "raid5"),
     };
     let who = match &members[..] {
-        [_, _] => ground.names(&members),
+        [_, _] => context.names(&members),
         _ => format!("the {n} drives of {} or more", holds(1)),
     };
     let says =
@@ -86,8 +86,8 @@ fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
     if kind == "raid10" {
         why.push(format!("raid5 would hold {}, but writes parity with each write.", holds(n - 1)));
     }
-    why.extend(left_out(ground, all, &members, smallest.saturating_mul(data)));
-    let (striped, numbers) = striping(ground);
+    why.extend(left_out(context, all, &members, smallest.saturating_mul(data)));
+    let (striped, numbers) = striping(context);
     let measured = !numbers.is_empty();
     why.extend(striped);
     if !measured {
@@ -95,7 +95,7 @@ fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
         why.push(format!("Not known whether raid0 would help: {who} were not measured at once."));
     }
     why.push("Predicted: this version can neither build nor measure layouts.".to_owned());
-    let decide = (!measured).then(|| commands::together(ground.inventory, all)).flatten();
+    let decide = (!measured).then(|| commands::together(context.inventory, all)).flatten();
     Answer::new(Topic::Layout, Sure::Inferred, says)
         .because(why)
         .rests_on(numbers.iter().map(|n| n.from))
@@ -119,12 +119,12 @@ fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
 }
 
 /// Drives that are left out, or the space that the smallest leaves unused; `holds` in sectors.
-fn left_out(ground: &Ground<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
+fn left_out(context: &Context<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
     let out: Vec<&Drive> =
         all.iter().copied().filter(|d| !members.iter().any(|m| m.name == d.name)).collect();
     if let Some(copy) = out.iter().find(|d| d.sectors >= holds) {
         let size = decimal_bytes(copy.bytes());
-        return Some(format!("{} ({size}) has room for a copy of all that.", ground.name(copy)));
+        return Some(format!("{} ({size}) has room for a copy of all that.", context.name(copy)));
     }
     if !out.is_empty() {
         return Some(format!("Left out because of another size: {}.", count(out.len() as u64, "drive")));
@@ -138,13 +138,13 @@ fn left_out(ground: &Ground<'_>, all: &[&Drive], members: &[&Drive], holds: u64)
 }
 
 /// What raid0 would gain, in sentences, and the numbers behind it.
-fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
+fn striping<'a>(context: &Context<'a>) -> (Vec<String>, Vec<Number<'a>>) {
     let (mut gains, mut numbers, mut slowest) = (Vec::new(), Vec::new(), None);
     for (reads, wanted) in [(true, Wanted::READ), (false, Wanted::WRITE)] {
-        let Some(number) = ground.at_once(wanted) else { continue };
-        let Some(flow) = Flow::of(ground, reads) else { continue };
+        let Some(number) = context.at_once(wanted) else { continue };
+        let Some(flow) = Flow::of(context, reads) else { continue };
         // The system drive is not a member.
-        let free = ground.for_data();
+        let free = context.for_data();
         if !flow.drives.iter().all(|d| free.iter().any(|f| f.name == d.name)) {
             continue;
         }
@@ -152,7 +152,7 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
         let Some(alone) = number.from.sum_alone().filter(|_| n > 1.0) else { continue };
         numbers.push(number);
         let speeds: Vec<f64> =
-            ground.speeds(&flow.drives, wanted).into_iter().flatten().map(|s| s.estimate.value).collect();
+            context.speeds(&flow.drives, wanted).into_iter().flatten().map(|s| s.estimate.value).collect();
         // Every stripe waits for the slowest member.
         let (low, high) = speeds.iter().fold((f64::INFINITY, 0.0f64), |(l, h), s| (l.min(*s), h.max(*s)));
         let predicted = if speeds.len() as f64 == n && high > low * UNLIKE {
@@ -166,10 +166,10 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
     if gains.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let told = |(flow, predicted, gain): &(Flow<'_>, f64, f64)| {
+    let describe = |(flow, predicted, gain): &(Flow<'_>, f64, f64)| {
         format!("{} {}, {} one drive", flow.verb(), rate(*predicted), times(*gain))
     };
-    let each: Vec<String> = gains.iter().map(told).collect();
+    let each: Vec<String> = gains.iter().map(describe).collect();
     let pays = gains.iter().any(|(_, _, gain)| *gain >= PAYS);
     let mut sentences = vec![format!(
         "raid0 {}: it would {}; it survives no loss of a drive.",
@@ -184,11 +184,11 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
             percent(low / high)
         )
     }));
-    if let Some(wire) = Wire::of(ground).filter(|_| pays) {
+    if let Some(link) = NetworkLink::of(context).filter(|_| pays) {
         let held: Vec<&str> = gains
             .iter()
             .filter(|(flow, predicted, gain)| {
-                flow.held(wire.passes) == Held::Wire && predicted / gain >= wire.passes
+                flow.held(link.passes) == Held::Network && predicted / gain >= link.passes
             })
             .map(|(flow, ..)| flow.verb())
             .collect();
@@ -197,14 +197,14 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
                 if held.len() > 1 { "nothing".to_owned() } else { format!("nothing when they {verb}") };
             sentences.push(format!(
                 "Clients gain {what}: {} carries {}, which one drive reaches.",
-                wire.kind(),
-                rate(wire.passes)
+                link.kind(),
+                rate(link.passes)
             ));
-        } else if gains.iter().any(|(flow, ..)| flow.held(wire.passes) == Held::Wire) {
+        } else if gains.iter().any(|(flow, ..)| flow.held(link.passes) == Held::Network) {
             sentences.push(format!(
                 "Clients get no more than {}, the limit of {}.",
-                rate(wire.passes),
-                wire.kind()
+                rate(link.passes),
+                link.kind()
             ));
         }
     }

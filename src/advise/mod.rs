@@ -23,7 +23,7 @@ mod upgrades;
 use serde::Serialize;
 
 use crate::inventory::Inventory;
-use context::Ground;
+use context::Context;
 
 pub use evidence::Evidence;
 
@@ -84,11 +84,11 @@ pub struct Answer {
 /// Answers in the order of the topics. Evidence of drives that are not here is left out, and so is that of modelled drives,
 /// except on a machine of the lab.
 pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
-    let ground = Ground::new(inventory, evidence);
+    let context = Context::new(inventory, evidence);
     let topics = [boot::answers, swap::answers, data::answers, layout::answers, limits::answers];
     let topics =
-        topics.into_iter().chain([health::answers as fn(&Ground<'_>) -> Vec<Answer>, upgrades::answers]);
-    topics.flat_map(|answers| answers(&ground)).map(|answer| answer.finish(&ground)).collect()
+        topics.into_iter().chain([health::answers as fn(&Context<'_>) -> Vec<Answer>, upgrades::answers]);
+    topics.flat_map(|answers| answers(&context)).map(|answer| answer.finish(&context)).collect()
 }
 
 impl Answer {
@@ -117,9 +117,9 @@ impl Answer {
     }
 
     /// Adds where its runs were made, if not here.
-    fn finish(mut self, ground: &Ground<'_>) -> Self {
-        self.modelled = ground.all().any(|e| e.modelled && self.rests_on.contains(&e.run));
-        self.because.extend(ground.elsewhere(&self.rests_on));
+    fn finish(mut self, context: &Context<'_>) -> Self {
+        self.modelled = context.all().any(|e| e.modelled && self.rests_on.contains(&e.run));
+        self.because.extend(context.elsewhere(&self.rests_on));
         self
     }
 }

@@ -1,7 +1,7 @@
 //! Slow-downs of a drive: the oldest run against the newest under the same load.
 
 use super::{
-    context::{Ground, Number},
+    context::{Context, Number},
     evidence::{Evidence, Key},
 };
 use crate::{
@@ -53,16 +53,16 @@ impl Trend<'_> {
 }
 
 /// All figures of a drive that were measured in the same way on two days at least.
-pub(super) fn of<'a>(ground: &Ground<'a>, drive: &Drive) -> Vec<Trend<'a>> {
+pub(super) fn of<'a>(context: &Context<'a>, drive: &Drive) -> Vec<Trend<'a>> {
     let mut seen: Vec<(Key<'_>, &str)> = Vec::new();
     let mut trends = Vec::new();
-    for old in ground.of(drive) {
+    for old in context.of(drive) {
         let kind = (old.key(), old.experiment.as_str());
         let same = |e: &&Evidence| e.key() == kind.0 && e.experiment == kind.1;
         if seen.contains(&kind) {
             continue;
         }
-        let newest = ground.of(drive).rev().find(same).filter(|new| new.day() != old.day());
+        let newest = context.of(drive).rev().find(same).filter(|new| new.day() != old.day());
         trends.extend(newest.and_then(|new| between(old, new)));
         seen.push(kind);
     }

@@ -2,10 +2,10 @@
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::Ground,
+    context::Context,
     evidence::Wanted,
-    limits::{Flow, Held, flows, sure, told},
-    network_link::{Wire, called, narrowest, usable},
+    limits::{Flow, Held, described, flows, sure},
+    network_link::{NetworkLink, called, narrowest, usable},
     published,
     sentences::times,
 };
@@ -19,42 +19,46 @@ const NEAR: f64 = 0.75;
 /// A smaller gain is not worth an upgrade.
 const FELT: f64 = 1.1;
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let drives = ground.drives();
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let drives = context.drives();
     if drives.is_empty() {
         return vec![Answer::new(Topic::Money, Sure::Unknown, "No drives found: add one first.")];
     }
-    let flows = flows(ground);
-    let wire = Wire::of(ground);
-    let mut all = vec![faster(ground, &flows, wire.as_ref())];
-    all.extend(wire.as_ref().and_then(|wire| network(ground, &flows, wire)));
-    all.extend(ports(ground));
-    all.extend(card(ground, &drives));
-    all.extend(uas(ground, wire.as_ref()));
+    let flows = flows(context);
+    let link = NetworkLink::of(context);
+    let mut all = vec![faster(context, &flows, link.as_ref())];
+    all.extend(link.as_ref().and_then(|link| network(context, &flows, link)));
+    all.extend(ports(context));
+    all.extend(card(context, &drives));
+    all.extend(uas(context, link.as_ref()));
     all
 }
 
 /// The speed that no drives could exceed here: that of the network or of the slowest shared bus.
-fn cap<'a>(ground: &Ground<'a>, drives: &[&Drive], wire: Option<&Wire<'a>>) -> Option<(f64, String)> {
-    let bus = narrowest(ground, drives);
-    match (wire, bus) {
-        (Some(wire), Some((_, passes))) if wire.passes <= passes => {
-            Some((wire.passes, wire.kind().to_owned()))
+fn cap<'a>(
+    context: &Context<'a>,
+    drives: &[&Drive],
+    link: Option<&NetworkLink<'a>>,
+) -> Option<(f64, String)> {
+    let bus = narrowest(context, drives);
+    match (link, bus) {
+        (Some(link), Some((_, passes))) if link.passes <= passes => {
+            Some((link.passes, link.kind().to_owned()))
         }
         (_, Some((bus, passes))) => Some((passes, called(bus))),
-        (Some(wire), None) => Some((wire.passes, wire.kind().to_owned())),
+        (Some(link), None) => Some((link.passes, link.kind().to_owned())),
         (None, None) => None,
     }
 }
 
 /// Whether a faster drive would help.
-fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> Answer {
-    let mut drives = ground.for_data();
+fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'_>>) -> Answer {
+    let mut drives = context.for_data();
     if drives.is_empty() {
-        drives = ground.drives();
+        drives = context.drives();
     }
     if flows.is_empty() {
-        let most = cap(ground, &drives, wire);
+        let most = cap(context, &drives, link);
         let more = most
             .map(|(most, what)| format!("More than {} would not help: {what} carries no more.", rate(most)));
         return Answer::new(
@@ -63,14 +67,14 @@ fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> A
             "Not known whether a faster drive would help: none of these is measured.",
         )
         .because(more)
-        .decide(commands::together(ground.inventory, &drives));
+        .decide(commands::together(context.inventory, &drives));
     }
-    let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(ground, f, wire)).collect();
+    let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(context, f, link)).collect();
     let runs = flows.iter().map(|f| f.number.from);
-    let unseen = wire.is_none().then(|| "What clients get through the network is not known.".to_owned());
+    let unseen = link.is_none().then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
-        let says = format!("A faster drive would help: {}, and no other limit is known.", told(&all));
+        let says = format!("A faster drive would help: {}, and no other limit is known.", described(&all));
         return Answer::new(Topic::Money, Sure::Inferred, says).because(unseen).rests_on(runs);
     }
     let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.felt());
@@ -96,9 +100,9 @@ fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> A
         ),
     };
     let held: Vec<&Flow<'_>> = nothing.iter().map(|j| j.flow).collect();
-    let held = (!held.is_empty()).then(|| format!("{}.", capital(&told(&held))));
+    let held = (!held.is_empty()).then(|| format!("{}.", capital(&described(&held))));
     // A gain is a prediction.
-    let sure = if felt.is_empty() { sure(ground, flows) } else { Sure::Inferred };
+    let sure = if felt.is_empty() { sure(context, flows) } else { Sure::Inferred };
     Answer::new(Topic::Money, sure, says).because(held.into_iter().chain(unseen)).rests_on(runs)
 }
 
@@ -111,18 +115,18 @@ struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    fn of(ground: &Ground<'_>, flow: &'a Flow<'a>, wire: Option<&Wire<'_>>) -> Option<Self> {
-        let narrow = wire.filter(|w| w.passes <= flow.speed());
+    fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
+        let narrow = link.filter(|w| w.passes <= flow.speed());
         let (most, what) = match flow.bound() {
             // A limit that was measured here comes before published figures.
             Some((_, name)) if narrow.is_none() => (flow.speed(), name.to_owned()),
-            _ => cap(ground, &flow.drives, wire)?,
+            _ => cap(context, &flow.drives, link)?,
         };
         Some(Self { flow, most, what })
     }
 
     fn felt(&self) -> bool {
-        self.flow.held(self.most) != Held::Wire && self.most / self.flow.speed() >= FELT
+        self.flow.held(self.most) != Held::Network && self.most / self.flow.speed() >= FELT
     }
 
     /// `Ethernet carries 11.8 MB/s`.
@@ -144,30 +148,30 @@ impl<'a> Judged<'a> {
 }
 
 /// Whether a faster network would help.
-fn network(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Option<Answer> {
-    let held: Vec<&Flow<'_>> = flows.iter().filter(|f| f.held(wire.passes) == Held::Wire).collect();
+fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Option<Answer> {
+    let held: Vec<&Flow<'_>> = flows.iter().filter(|f| f.held(link.passes) == Held::Network).collect();
     let best = held.iter().map(|f| f.speed()).reduce(f64::max)?;
     let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
-    if wire.port.mbps != Some(100.0) {
+    if link.port.mbps != Some(100.0) {
         return None;
     }
     let gigabit =
-        matches!(wire.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb"));
+        matches!(link.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb"));
     if gigabit {
         let says = format!(
             "Check the cable first: {} runs at 100 Mb/s and supports 1000 Mb/s; with four good pairs and a gigabit switch clients get up to {}.",
-            wire.port.name,
+            link.port.name,
             rate(best.min(117.5e6))
         );
         return Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs));
     }
-    let usb2 = ground.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
+    let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
     let most = best.min(usable(usb2)? / 2.0);
-    let says = if most > wire.passes * FELT {
+    let says = if most > link.passes * FELT {
         format!(
             "A gigabit adapter on USB would help a little: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
             rate(most),
-            rate(wire.passes)
+            rate(link.passes)
         )
     } else {
         format!(
@@ -179,12 +183,12 @@ fn network(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Option<A
 }
 
 /// Drives that another port would make faster.
-fn ports(ground: &Ground<'_>) -> Option<Answer> {
-    let slow = ground.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
+fn ports(context: &Context<'_>) -> Option<Answer> {
+    let slow = context.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
     let names: Vec<String> = slow
         .flat_map(|f| f.drives)
-        .filter_map(|name| ground.inventory.drives.iter().find(|d| d.name == name))
-        .map(|d| ground.name(d))
+        .filter_map(|name| context.inventory.drives.iter().find(|d| d.name == name))
+        .map(|d| context.name(d))
         .collect();
     let says = format!(
         "No cost: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
@@ -194,15 +198,15 @@ fn ports(ground: &Ground<'_>) -> Option<Answer> {
 }
 
 /// Whether the SD card or its slot is the limit.
-fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
+fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     let card = drives.iter().find(|d| d.in_sd_slot())?;
-    let slot: &Bus = ground.inventory.bus(card.upstream.as_deref()?)?;
+    let slot: &Bus = context.inventory.bus(card.upstream.as_deref()?)?;
     let most = usable(slot)?;
     let mut with = vec![*card];
-    with.extend(ground.for_data().into_iter().filter(|d| d.name != card.name));
+    with.extend(context.for_data().into_iter().filter(|d| d.name != card.name));
     // The same load on both, so that card and drive can be compared.
-    let speeds = ground.speeds(&with, Wanted::READ);
-    let own = speeds.first().copied().flatten().or_else(|| ground.speeds(&[*card], Wanted::READ)[0])?;
+    let speeds = context.speeds(&with, Wanted::READ);
+    let own = speeds.first().copied().flatten().or_else(|| context.speeds(&[*card], Wanted::READ)[0])?;
     if own.estimate.value < NEAR * most {
         return None;
     }
@@ -218,7 +222,11 @@ fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
     if let Some((best, drive)) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value)) {
         if best.estimate.low > own.estimate.high {
             let ratio = times(best.estimate.value / own.estimate.value);
-            why.push(format!("{} reads {ratio} as fast, {}.", ground.name(drive), rate(best.estimate.value)));
+            why.push(format!(
+                "{} reads {ratio} as fast, {}.",
+                context.name(drive),
+                rate(best.estimate.value)
+            ));
             runs.push(best.from);
         }
     }
@@ -230,7 +238,7 @@ fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
 }
 
 /// Whether another enclosure would help: only a fast drive on a fast link without UAS, with a faster network.
-fn uas(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Option<Answer> {
+fn uas(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Option<Answer> {
     let without = |d: &&Drive| {
         d.driver.as_deref() == Some("usb-storage")
             && d.medium == Medium::Flash
@@ -238,8 +246,8 @@ fn uas(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Option<Answer> {
             && d.link_mbps >= Some(5000.0)
             && d.usb.as_ref().is_some_and(|usb| usb.offers_uas == Some(false))
     };
-    let held = wire.is_some_and(|w| w.passes < 172e6);
-    let drive = ground.for_data().into_iter().find(without).filter(|_| !held)?;
-    let says = format!("An enclosure with UAS may help {}: its own has no UAS.", ground.name(drive));
+    let held = link.is_some_and(|w| w.passes < 172e6);
+    let drive = context.for_data().into_iter().find(without).filter(|_| !held)?;
+    let says = format!("An enclosure with UAS may help {}: its own has no UAS.", context.name(drive));
     Some(Answer::new(Topic::Money, Sure::Published, says).because([published::UAS.to_owned()]))
 }

@@ -158,7 +158,7 @@ impl LoadName {
         }
     }
 
-    /// The load of this name with the other options.
+    /// The load of this name with what else was asked.
     pub fn load(self, ask: &Ask) -> Load {
         let mixed = Direction::Mixed { read_percent: ask.read_percent };
         let (direction, pattern) = match self {

@@ -153,7 +153,7 @@ fn tails(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
 
 fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) -> Option<Figure> {
     // Percentiles that are not resolvable are left out; the longest operation is a dot.
-    let told = |run: &Summary| {
+    let resolvable = |run: &Summary| {
         let point = |(i, of): (usize, &Percentile)| {
             let p = run.tail.percentile(of.share()).filter(|p| p.estimate.high.is_finite())?;
             Some(Point::of(i as f64, &p.estimate))
@@ -171,7 +171,7 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
     let of_all = if all > LINES { format!(", the {LINES} worst of {all}") } else { String::new() };
     let curves = shown.iter().flat_map(|(name, run, longest)| {
         let far = [Point::new(Percentile::ALL.len() as f64, *longest)];
-        [Curve::new(name, Style::Line, told(run)), Curve::new(name, Style::Dots, far)]
+        [Curve::new(name, Style::Line, resolvable(run)), Curve::new(name, Style::Dots, far)]
     });
     let sentences = shown.iter().filter_map(|(name, run, longest)| {
         let median = run.tail.histogram().quantile(0.5)? as f64 / 1e9;

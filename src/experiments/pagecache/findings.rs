@@ -181,10 +181,10 @@ fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
         ),
         at: At::Y(g.estimate.value),
     };
-    let told = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
+    let modes = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
     Figure {
         title: format!("speed by I/O mode, {given}"),
-        text: format!("{}.", told.collect::<Vec<_>>().join("; ")),
+        text: format!("{}.", modes.collect::<Vec<_>>().join("; ")),
         n: format!("n = {} runs each", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
         x: Axis::named("", ways.iter().map(|(w, _)| w.name.to_owned())),
         y: Axis::speed().log(),

@@ -52,10 +52,10 @@ fn seconds(s: f64) -> String {
 /// How standby was reached.
 fn how(woken: &Woken<'_>) -> Option<String> {
     let naps = &woken.naps;
-    let told = naps.iter().filter(|(nap, _)| nap.told).count();
+    let by_command = naps.iter().filter(|(nap, _)| nap.told).count();
     let longest = naps.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
     let reported = |power| naps.iter().filter(|(nap, _)| nap.power == power).count();
-    let mut text = match told {
+    let mut text = match by_command {
         _ if naps.is_empty() => return None,
         n if n == naps.len() => "Standby was set with hdparm -y".to_owned(),
         0 => format!(

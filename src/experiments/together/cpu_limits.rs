@@ -44,7 +44,7 @@ impl Strain {
         }
         let n = did.len() as f64;
         let mean = |of: &dyn Fn(&Processors) -> f64| did.iter().map(|p| of(p)).sum::<f64>() / n;
-        let told = |of: &dyn Fn(&Processors) -> Option<f64>| {
+        let mean_share = |of: &dyn Fn(&Processors) -> Option<f64>| {
             let shares: Option<Vec<f64>> = did.iter().map(|p| Some(of(p)? / p.seconds)).collect();
             Some(shares?.iter().sum::<f64>() / n)
         };
@@ -53,9 +53,9 @@ impl Strain {
             busiest: mean(&|p| p.cores.iter().map(|c| c.busy).fold(0.0, f64::max)),
             interrupts: mean(&|p| p.cores.iter().map(|c| c.interrupts).fold(0.0, f64::max)),
             least: mean(&|p| p.cores.iter().map(|c| c.busy).fold(1.0, f64::min)),
-            waited: told(&|p| p.waited),
-            throttled: told(&|p| p.throttled),
-            worked: told(&|p| p.worked).map(|share| share / loads),
+            waited: mean_share(&|p| p.waited),
+            throttled: mean_share(&|p| p.throttled),
+            worked: mean_share(&|p| p.worked).map(|share| share / loads),
         })
     }
 
