@@ -13,8 +13,7 @@ use rustix::{
 
 use super::{
     journal::{Entry, Journal, Undo},
-    leftovers::lock,
-    scratch_name,
+    scratch_name::{self, lock},
 };
 
 /// A scratch file. Where the filesystem can, it never has a name; else it is removed when this value goes.

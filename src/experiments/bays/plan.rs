@@ -4,7 +4,8 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    request::{Ask, LoadName, PlanError},
+    load_name::LoadName,
+    request::{Ask, PlanError},
     target_checks::{FILL, aligned, fits, would_erase},
 };
 use super::options;

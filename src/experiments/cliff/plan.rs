@@ -1,7 +1,8 @@
 //! The plan of cliff.
 
 use super::super::{
-    request::{Ask, LoadName, PlanError},
+    load_name::LoadName,
+    request::{Ask, PlanError},
     target_checks::{aligned, reach},
 };
 use super::options;

@@ -1,7 +1,8 @@
 //! The plan of together.
 
 use super::super::{
-    request::{Ask, LoadName, PlanError},
+    load_name::LoadName,
+    request::{Ask, PlanError},
     target_checks::{FILL, aligned, reach},
 };
 use super::options;
