@@ -188,7 +188,7 @@ pub struct LoadKey {
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.
     pub engine: String,
-    /// The protocol that was followed to the letter.
+    /// The protocol that was followed exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
 }

@@ -73,7 +73,7 @@ pub struct Column {
 const NAME: usize = 14;
 
 impl Column {
-    /// A column of words, or of numbers, which stand to the `right`.
+    /// A column of words, or of numbers aligned to the `right`.
     pub fn new(name: &str, right: bool) -> Self {
         Self { name: name.to_owned(), right }
     }
