@@ -15,7 +15,7 @@ use std::fmt;
 
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// A question that can be put to drives.
+/// An experiment: a question about drives, its plan and its findings.
 pub trait Experiment: Sync + fmt::Debug {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
@@ -29,7 +29,7 @@ pub trait Experiment: Sync + fmt::Debug {
     /// What people type after `drivebench run`.
     fn examples(&self) -> &'static [&'static str];
 
-    /// What it would do. Touches no drive.
+    /// The plan. Touches no drive.
     ///
     /// # Errors
     /// Where a target can't be measured as asked, and what to do about it.
@@ -40,7 +40,7 @@ pub trait Experiment: Sync + fmt::Debug {
         false
     }
 
-    /// What a record shows; the same record gives the same findings at any time.
+    /// The findings of a record; the same record always gives the same findings.
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings;
 }
 
