@@ -13,7 +13,7 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        Ask, Baseline, Bays, Cliff, Experiment, LoadName, PageCache, REGISTER, Sizes, SmallFiles, Spinup,
+        Request, Baseline, Bays, Cliff, Experiment, LoadName, PageCache, REGISTER, Sizes, SmallFiles, Spinup,
         Together,
     },
     inventory::Drive,
@@ -47,7 +47,7 @@ impl Log for Stopping {
 /// An experiment and the drives it is run on.
 struct Case {
     experiment: &'static dyn Experiment,
-    ask: Ask,
+    ask: Request,
     board: Board,
 }
 

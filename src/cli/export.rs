@@ -10,7 +10,7 @@ use std::{
 
 use super::{args::Export, errors::Usage, output::Output, signals::Signals, stored};
 use crate::{
-    record::{AtomicFile, Brief, How, Store},
+    record::{AtomicFile, Summary, How, Store},
     report::{self, RowFormat},
     units::{count, decimal_bytes},
 };
@@ -103,7 +103,7 @@ fn chosen(
 }
 
 /// Runs that may be the latest finished one of some drive and experiment; so the others' records needn't be read.
-fn latest(mut runs: Vec<Brief>) -> Vec<Brief> {
+fn latest(mut runs: Vec<Summary>) -> Vec<Summary> {
     let mut seen = HashSet::new();
     runs.retain(|run| matches!(run.end.as_ref().map(|end| &end.how), Some(How::Finished)));
     runs.sort_by(|a, b| (&b.at, &b.run).cmp(&(&a.at, &a.run)));

@@ -13,7 +13,7 @@ use crate::{
     findings::{Column, Table},
     import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, Host, How, Imported, Log, Run, SCHEMA, Said, Start, Store},
+    record::{End, Event, Host, How, Imported, Log, Run, SCHEMA, ImportOptions, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},
@@ -27,7 +27,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         Way::Read => Direction::Read,
         Way::Write => Direction::Write,
     });
-    let said = Said { drive: args.drive.clone(), board: args.board.clone(), direction };
+    let said = ImportOptions { drive: args.drive.clone(), board: args.board.clone(), direction };
     let store = stored::store(store)?;
     let found = files(&args.files, &said)?;
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();

@@ -12,7 +12,7 @@ use crate::{
     compare::compare,
     findings::{Column, Table},
     open_loop,
-    record::{Brief, End, Store},
+    record::{Summary, End, Store},
     report::{Format, render, table},
 };
 
@@ -62,7 +62,7 @@ fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(run: &Brief) -> Vec<String> {
+fn row(run: &Summary) -> Vec<String> {
     let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
     vec![
         run.run.clone(),

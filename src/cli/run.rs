@@ -12,7 +12,7 @@ use super::{
     stored,
 };
 use crate::{
-    experiments::{Ask, Experiment},
+    experiments::{Request, Experiment},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, How, Resume, SCHEMA, Start, Store},
@@ -34,8 +34,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let ask = Ask::new(*experiment, targets, values.clone())?;
-    let plan = experiment.plan(&Ask { memory: memory(&inventory), ..ask })?;
+    let ask = Request::new(*experiment, targets, values.clone())?;
+    let plan = experiment.plan(&Request { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
         let text = match Format::from(args.format) {
@@ -246,9 +246,9 @@ mod tests {
                 ..Target::default()
             };
             let targets = names.iter().map(target).collect();
-            let ask = Ask::new(&Bays, targets, Values::default()).expect("no protocol");
+            let ask = Request::new(&Bays, targets, Values::default()).expect("no protocol");
             let effort = Effort { max_bytes, ..ask.effort };
-            let ask = Ask { effort, ..ask };
+            let ask = Request { effort, ..ask };
             Bays.plan(&ask).expect("plans").describe()
         };
         insta::assert_snapshot!(
@@ -284,7 +284,7 @@ mod tests {
         else {
             panic!("it runs")
         };
-        let ask = Ask::new(run.experiment, vec![target(path, kind)], run.values).expect("fits");
+        let ask = Request::new(run.experiment, vec![target(path, kind)], run.values).expect("fits");
         run.experiment.plan(&ask).expect("plans").describe()
     }
 

@@ -7,7 +7,7 @@ use crate::{
     experiments,
     findings::Findings,
     import,
-    record::{Brief, Event, ReadError, Store},
+    record::{Summary, Event, ReadError, Store},
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
@@ -48,7 +48,7 @@ pub(super) fn matching(
     store: &Store,
     which: &Which,
     output: &Output,
-) -> anyhow::Result<(Vec<Brief>, Vec<ReadError>)> {
+) -> anyhow::Result<(Vec<Summary>, Vec<ReadError>)> {
     let (mut runs, unreadable) = store.list()?;
     let all = runs.len();
     runs.retain(|run| asked_for(run, which));
@@ -63,7 +63,7 @@ pub(super) fn matching(
     Ok((runs, unreadable))
 }
 
-fn asked_for(run: &Brief, which: &Which) -> bool {
+fn asked_for(run: &Summary, which: &Which) -> bool {
     let holds = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
     let mut names = run.targets.iter().chain(run.written.keys());
     let day = run.at.get(..10).unwrap_or_default();

@@ -19,7 +19,7 @@ pub use bays::Bays;
 pub use cliff::Cliff;
 pub use options::{Declared, Opt, Spec, Values};
 pub use pagecache::PageCache;
-pub use request::{Ask, Effort, LoadName, PlanError};
+pub use request::{Request, Effort, LoadName, PlanError};
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
 pub use spinup::Spinup;
@@ -47,7 +47,7 @@ pub trait Experiment: Sync + fmt::Debug {
     ///
     /// # Errors
     /// Where a target can't be measured as asked, and what to do about it.
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError>;
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError>;
 
     /// Its numbers are evidence for advice.
     fn is_evidence(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::{
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct Request {
     /// What to measure.
     pub targets: Vec<Target>,
     /// A directory in memory (tmpfs), where the machine has one.
@@ -45,7 +45,7 @@ pub struct Ask {
     pub values: Values,
 }
 
-impl Ask {
+impl Request {
     /// What was asked of this experiment; what wasn't typed is the experiment's default.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl LoadName {
     }
 
     /// The load of this name with what else was asked.
-    pub fn load(self, ask: &Ask) -> Load {
+    pub fn load(self, ask: &Request) -> Load {
         let mixed = Direction::Mixed { read_percent: ask.read_percent };
         let (direction, pattern) = match self {
             Self::Read => (Direction::Read, Pattern::Sequential),

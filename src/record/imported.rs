@@ -23,9 +23,9 @@ pub struct Imported {
     /// The drive, where told.
     pub drive: Option<String>,
     /// What the person said of it.
-    pub said: Said,
+    pub said: ImportOptions,
     /// What was measured, in the order of the file.
-    pub loads: Vec<Told>,
+    pub loads: Vec<ImportedLoad>,
     /// Lines that were understood to be no result, and left alone.
     pub left: u64,
     /// What a reader must know of it; whole sentences.
@@ -35,7 +35,7 @@ pub struct Imported {
 /// What a person said of a file, as it stands in no file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Said {
+pub struct ImportOptions {
     /// The drive that it was measured on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
@@ -50,7 +50,7 @@ pub struct Said {
 /// One load, as its tool told it. `None` is unknown, never a default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Told {
+pub struct ImportedLoad {
     /// Who told it, such as `fio 3.33`.
     pub tool: String,
     /// The job's or test's name.
@@ -97,7 +97,7 @@ pub enum Half {
     Writes,
 }
 
-impl Told {
+impl ImportedLoad {
     /// fio's name for it, as drivebench's own loads are labelled; `copy` where the direction is unknown.
     pub fn label(&self) -> String {
         let random = self.pattern == Some(Pattern::Random);

@@ -13,10 +13,10 @@ mod writer;
 
 pub use atomic_file::AtomicFile;
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
-pub use imported::{Half, Imported, Said, Told};
+pub use imported::{Half, Imported, ImportOptions, ImportedLoad};
 pub use progress::{Done, Progress, Refill};
 pub use reader::{ReadError, Reader};
 pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError};
-pub use summary::Brief;
+pub use summary::Summary;
 pub use writer::{Log, Writer};

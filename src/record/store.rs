@@ -9,7 +9,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
-use super::{AtomicFile, Brief, Event, Log, ReadError, Reader, Start, Writer, summary::Index};
+use super::{AtomicFile, Summary, Event, Log, ReadError, Reader, Start, Writer, summary::Index};
 
 /// Why the store can't do what is asked.
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +147,7 @@ impl Store {
     }
 
     /// All runs, oldest first, and what can't be read.
-    pub fn list(&self) -> Result<(Vec<Brief>, Vec<ReadError>), StoreError> {
+    pub fn list(&self) -> Result<(Vec<Summary>, Vec<ReadError>), StoreError> {
         let unreadable = |source| StoreError::Unreadable { path: self.dir.clone(), source };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -162,7 +162,7 @@ impl Store {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             // Both are there while one is made of the other.
             if name.ends_with(PLAIN) && !path.with_extension("jsonl.gz").exists() || name.ends_with(PACKED) {
-                match index.brief(&path) {
+                match index.summary(&path) {
                     Ok(run) => runs.push(run),
                     Err(e) => bad.push(e),
                 }

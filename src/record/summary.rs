@@ -14,7 +14,7 @@ use super::{AtomicFile, End, ReadError, Reader, Run};
 
 /// What a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Brief {
+pub struct Summary {
     /// The run's short name.
     pub run: String,
     /// When it began, as RFC 3339.
@@ -33,7 +33,7 @@ pub struct Brief {
     pub written: BTreeMap<String, u64>,
 }
 
-impl Brief {
+impl Summary {
     /// Reads a record to its end.
     pub(super) fn read(path: &Path) -> Result<Self, ReadError> {
         let run = Run::of(Reader::open(path)?);
@@ -62,7 +62,7 @@ impl Brief {
     }
 }
 
-/// A record as it was when its brief was made; another size or time, and it is read again.
+/// A record as it was when its summary was made; another size or time, and it is read again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct State {
     file: String,
@@ -75,13 +75,13 @@ struct State {
 struct Line {
     #[serde(flatten)]
     state: State,
-    brief: Brief,
+    summary: Summary,
 }
 
-/// Briefs of records that didn't change since. It may go at any time: it is made anew from the records.
+/// Summaries of records that didn't change since. It may go at any time: it is made anew from the records.
 pub(super) struct Index {
     path: PathBuf,
-    known: HashMap<State, Brief>,
+    known: HashMap<State, Summary>,
     kept: Vec<Line>,
 }
 
@@ -92,22 +92,22 @@ impl Index {
         let lines = File::open(&path).map(|file| BufReader::new(file).lines());
         let lines = lines.into_iter().flatten().map_while(Result::ok);
         let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
-        let known = known.map(|line| (line.state, line.brief)).collect();
+        let known = known.map(|line| (line.state, line.summary)).collect();
         Self { path, known, kept: Vec::new() }
     }
 
-    /// The brief of a record, read only where it isn't known.
-    pub fn brief(&mut self, path: &Path) -> Result<Brief, ReadError> {
+    /// The summary of a record, read only where it isn't known.
+    pub fn summary(&mut self, path: &Path) -> Result<Summary, ReadError> {
         let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (bytes, seconds, nanoseconds) = (meta.len(), meta.mtime(), meta.mtime_nsec());
         let state = State { file, bytes, seconds, nanoseconds };
-        let brief = match self.known.remove(&state) {
-            Some(brief) => brief,
-            None => Brief::read(path)?,
+        let summary = match self.known.remove(&state) {
+            Some(summary) => summary,
+            None => Summary::read(path)?,
         };
-        self.kept.push(Line { state, brief: brief.clone() });
-        Ok(brief)
+        self.kept.push(Line { state, summary: summary.clone() });
+        Ok(summary)
     }
 
     /// Keeps what was learned, where anything was, and forgets records that are gone.

@@ -1,7 +1,7 @@
 //! How baseline plans itself.
 
 use super::super::{
-    request::{Ask, LoadName, PlanError},
+    request::{Request, LoadName, PlanError},
     target_checks::{FILL, aligned, fits, reach, would_erase},
 };
 use crate::{
@@ -16,7 +16,7 @@ const FILL_BYTES: u64 = 1024 * MIB;
 /// An interval needs repetitions where windows tell nothing.
 const CACHED_RUNS: u32 = 3;
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
@@ -28,7 +28,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 }
 
 /// What the person asked, until the answer is good enough; one target after the other.
-fn adaptive_steps(ask: &Ask) -> Result<Steps, PlanError> {
+fn adaptive_steps(ask: &Request) -> Result<Steps, PlanError> {
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let usual: &[LoadName] = match target.kind {
@@ -91,7 +91,7 @@ fn cached(measure: &Measure, caching: Caching) -> Measure {
 }
 
 /// Fills the file in large blocks; its speed is recorded but is nobody's question.
-fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
+fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
     // Stamps are checked block by block, so they are written block by block too.
     let block = if ask.verify { ask.block } else { MIB.min(reach) / ask.block.min(MIB) * ask.block.min(MIB) };
     let bytes = reach.min(FILL_BYTES) / block * block;
@@ -117,7 +117,7 @@ fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
 }
 
 /// A protocol to the letter: its bytes, however long they take.
-fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Steps, PlanError> {
+fn protocol_steps(ask: &Request, protocol: &Protocol) -> Result<Steps, PlanError> {
     let bytes = protocol.loads.iter().map(|l| l.bytes).max().unwrap_or(0);
     let mut steps = Steps::default();
     for target in &ask.targets {

@@ -6,7 +6,7 @@ mod options;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Request, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Drives change places by hand until each was in each bay; what stays with the drive is the drive's.
@@ -36,7 +36,7 @@ impl Experiment for Bays {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

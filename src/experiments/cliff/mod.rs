@@ -6,7 +6,7 @@ mod plan;
 mod verdicts;
 mod written;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Request, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Writes until the speed falls for good or the budget ends, and again after a pause; of a disk that rotates, read as
@@ -37,7 +37,7 @@ impl Experiment for Cliff {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

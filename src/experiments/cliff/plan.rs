@@ -1,7 +1,7 @@
 //! How cliff plans itself.
 
 use super::super::{
-    request::{Ask, LoadName, PlanError},
+    request::{Request, LoadName, PlanError},
     target_checks::{aligned, reach},
 };
 use super::options;
@@ -24,7 +24,7 @@ const FIRST: u64 = 128;
 /// FAT counts a file's bytes in 32 bits.
 const FAT_FILE: u64 = (4 << 30) - 1;
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
@@ -47,7 +47,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 
 /// A write until the speed falls for good, a pause, and as much again into the rest of the file: what was written
 /// before is not written over, which may be of another speed.
-fn writes(steps: &mut Steps, at: usize, ask: &Ask, load: &Load) -> Result<(), PlanError> {
+fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<(), PlanError> {
     let target = &ask.targets[at];
     let fat =
         target.mount.as_ref().is_some_and(|mount| ["vfat", "msdos"].contains(&mount.filesystem.as_str()));
@@ -82,7 +82,7 @@ fn writes(steps: &mut Steps, at: usize, ask: &Ask, load: &Load) -> Result<(), Pl
 }
 
 /// Reads at places all over a disk.
-fn sweep(ask: &Ask, load: Load, reach: u64) -> Measure {
+fn sweep(ask: &Request, load: Load, reach: u64) -> Measure {
     Measure {
         label: SWEEP.to_owned(),
         repetition: 1,

@@ -8,5 +8,5 @@ pub(super) use load_summary::{Series, Summary};
 pub(super) use loaded_run::{findings, on, read};
 pub(super) use loads::{Group, group, labels, load_key, longest};
 
-/// Said of a value of one run.
+/// ImportOptions of a value of one run.
 pub(super) const ONE_RUN: &str = " (one run, so no interval)";

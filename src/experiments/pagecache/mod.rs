@@ -4,7 +4,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Request, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The same bytes written and read in every way there is, from what the page cache makes of them to what the drive
@@ -34,7 +34,7 @@ impl Experiment for PageCache {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

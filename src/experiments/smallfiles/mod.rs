@@ -5,7 +5,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Request, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Sets of files, from many small ones to a single large one, written and read; what a file costs, what a byte costs,
@@ -34,7 +34,7 @@ impl Experiment for SmallFiles {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

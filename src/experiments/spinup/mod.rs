@@ -6,7 +6,7 @@ mod plan;
 mod verdicts;
 mod woken;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Request, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The first read after standby against the same read while spinning, and two timed copies beside it.
@@ -35,7 +35,7 @@ impl Experiment for Spinup {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

@@ -1,7 +1,7 @@
 //! How together plans itself.
 
 use super::super::{
-    request::{Ask, LoadName, PlanError},
+    request::{Request, LoadName, PlanError},
     target_checks::{FILL, aligned, reach},
 };
 use super::options;
@@ -18,7 +18,7 @@ const FILL_LOADS: f64 = 3.0;
 /// Most bytes of a load that writes, and of filling: wear buys nothing beyond.
 const WRITTEN: u64 = 1024 * MIB;
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.len() < 2 {
         return Err(PlanError::TooFew { experiment: "together", least: 2 });
     }
@@ -75,7 +75,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 }
 
 /// The loads, and the targets that take them: what was not asked for by name leaves out those that can't be written.
-fn loads(ask: &Ask) -> Result<Vec<(LoadName, Load, Vec<usize>)>, PlanError> {
+fn loads(ask: &Request) -> Result<Vec<(LoadName, Load, Vec<usize>)>, PlanError> {
     let usual = [LoadName::Write, LoadName::Read];
     let mut loads = Vec::new();
     for name in ask.loads.as_deref().unwrap_or(&usual) {
@@ -138,7 +138,7 @@ fn label(name: LoadName, set: &[usize], sets: &[Vec<usize>]) -> String {
     }
 }
 
-fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
+fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
     let block = ask.block.max(MIB / ask.block * ask.block).min(reach);
     let bytes = reach.min(WRITTEN) / block * block;
     Measure {
