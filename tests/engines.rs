@@ -553,7 +553,7 @@ fn mixed_loads_tell_reads_apart() {
 fn a_missing_fio_names_its_package_and_unknown_engines_are_named() {
     let load = load(Direction::Read, 4096, Caching::Buffered, 1);
     let error = open(Some("dd"), &load, Vec::new()).err().expect("refused").to_string();
-    assert_eq!(error, "there is no engine 'dd'; there are psync, uring and fio");
+    assert_eq!(error, "no engine is named 'dd'; the engines are psync, uring and fio");
     let choice = |depth| open(None, &Load { depth, ..load.clone() }, Vec::new()).expect("opens").info().name;
     assert_eq!((choice(1), choice(2)), ("psync".to_owned(), "uring".to_owned()));
     assert!(Path::new("/dev/fuse").exists(), "these tests need FUSE: apt install fuse3");

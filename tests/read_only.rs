@@ -151,7 +151,7 @@ fn cleanup_removes_what_the_others_left_alone() {
     let done = place.cli.run(["cleanup"]);
     assert_eq!((done.code, place.left()), (0, (vec![], vec![])), "{}{}", done.out, done.err);
     let said = done.out.replace(&left.display().to_string(), "FILE");
-    assert_eq!(said, "Removed FILE, left by a run that ended when the machine did.\n");
+    assert_eq!(said, "Removed FILE, left by a run that a reboot or power cut ended.\n");
     let again = place.cli.run(["cleanup"]);
     assert_eq!((again.code, again.out.as_str()), (0, "Nothing to clean up.\n"));
 }
@@ -166,7 +166,7 @@ fn cleanup_says_what_it_could_not_remove_and_how_to() {
     let said = done.out.replace(&left.display().to_string(), "FILE");
     assert_eq!(
         said,
-        "FILE, left by a run that ended when the machine did, can't be removed (it is not a plain file, look at it first): rm FILE\n"
+        "FILE, left by a run that a reboot or power cut ended, can't be removed (it is not a regular file: check it first): rm FILE\n"
     );
 }
 

@@ -40,7 +40,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         }
         ResultsAction::Export(args) => export::export(args, &store, output),
         ResultsAction::Rm { runs } => {
-            // All names are looked at before the first record goes.
+            // Check all names before removing any record.
             runs.iter().try_for_each(|run| store.open(run).map(drop))?;
             runs.iter().try_for_each(|run| store.remove(run))?;
             output.note(&format!("Removed {}.", runs.join(", ")));

@@ -34,13 +34,13 @@ pub enum Why {
     #[error("it is not plugged in")]
     Gone,
     /// Several drives have this identity.
-    #[error("several drives here have this name: unplug all but one")]
+    #[error("several drives have this identity: unplug all but one")]
     Ambiguous,
     /// The system is on it.
     #[error("{0} is on it")]
     Carries(String),
     /// The system swaps to it.
-    #[error("the system swaps to it: swapoff {}", shell_word(.0))]
+    #[error("it is used as swap: swapoff {}", shell_word(.0))]
     Swap(String),
     /// Filesystems on it are mounted.
     #[error("it is mounted: umount {}", .0.iter().map(|path| shell_word(path)).collect::<Vec<_>>().join(" "))]
@@ -60,21 +60,21 @@ pub enum Why {
     #[error("it is not blank, and what it holds is not known: add --erase {0} if that may be lost")]
     Unknown(String),
     /// It can't be written.
-    #[error("it is write-protected")]
+    #[error("the drive is write-protected")]
     ReadOnly,
     /// Another program has it open.
-    #[error("{0} has it open: end that first")]
+    #[error("{0} has it open: stop it first")]
     Opened(String),
     /// The kernel or another program has it for itself.
     #[error(
-        "the system or another program holds it exclusively, such as an imported ZFS pool: release it first"
+        "the system or another program uses it exclusively, such as an imported ZFS pool: release it first"
     )]
     Busy,
     /// Another drive has its path now.
-    #[error("its path leads to another drive now: try again")]
+    #[error("its path now belongs to another drive: try again")]
     Replaced,
     /// Not root.
-    #[error("only root may: call it with sudo")]
+    #[error("this needs root: run it with sudo")]
     NotRoot,
     /// The system refused.
     #[error("{0}")]

@@ -133,6 +133,6 @@ impl ThreadBuffers {
 pub(super) fn nothing_moved(op: Op) -> io::Error {
     match op.read {
         true => io::Error::new(ErrorKind::UnexpectedEof, "the target ended early"),
-        false => io::Error::new(ErrorKind::WriteZero, "the target took no byte"),
+        false => io::Error::new(ErrorKind::WriteZero, "the target accepted no bytes"),
     }
 }

@@ -16,7 +16,7 @@ pub fn open(
         Some("uring") => uring(targets),
         Some("fio") => Ok(Box::new(Fio::new(Box::new(System::default()), targets)?)),
         Some(other) => {
-            Err(EngineError::Job(format!("there is no engine '{other}'; there are psync, uring and fio")))
+            Err(EngineError::Job(format!("no engine is named '{other}'; the engines are psync, uring and fio")))
         }
         None if load.depth > 1 && uring_available().is_ok() => uring(targets),
         None => Ok(Box::new(Psync::new(targets))),

@@ -59,7 +59,7 @@ impl FileTarget {
             return refuse(format!("an extent of {extent} on {} holds no block of {block}", self.name));
         }
         if job.load.verify && job.load.content == Content::Zeros && job.load.writes() {
-            return refuse("blocks of zeros carry no stamps; verify needs random content".to_owned());
+            return refuse("verify needs random content: blocks of zeros have no stamps".to_owned());
         }
         let flags = fcntl_getfl(&self.file).map_err(|e| self.error("reading the flags of", e))?;
         if job.load.writes() && flags & OFlags::RWMODE == OFlags::RDONLY {

@@ -32,10 +32,10 @@ pub(super) fn available() -> Result<(), String> {
     let ring = IoUring::new(2).map_err(|e| match e.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no io_uring (Linux 5.6 or newer has)".to_owned(),
         Some(libc::EPERM) => {
-            "io_uring is switched off, by the sysctl kernel.io_uring_disabled or by a container's rules"
+            "io_uring is disabled by the sysctl kernel.io_uring_disabled or by a container's rules"
                 .to_owned()
         }
-        Some(libc::ENOMEM) => "io_uring may lock too little memory here (ulimit -l)".to_owned(),
+        Some(libc::ENOMEM) => "the limit on locked memory is too low for io_uring (ulimit -l)".to_owned(),
         _ => format!("io_uring refuses to start: {e}"),
     })?;
     let mut probe = Probe::new();

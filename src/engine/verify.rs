@@ -32,7 +32,7 @@ pub(super) fn check(block: &[u8], offset: u64, seed: u64) -> Result<(), String> 
         return Err("the block's checksum is wrong; its bytes changed".to_owned());
     }
     if number(8) != offset {
-        return Err(format!("the block belongs to offset {}; it stands in the wrong place", number(8)));
+        return Err(format!("the block belongs to offset {}; it was found in the wrong place", number(8)));
     }
     if number(16) != seed {
         return Err("the block was written by another load (its seed differs)".to_owned());

@@ -30,7 +30,7 @@ impl Plan {
             };
             let time = match cost.seconds {
                 Some(seconds) => format!("at most {}", duration(seconds)),
-                None => "as long as it takes".to_owned(),
+                None => "no time limit".to_owned(),
             };
             lines.push(format!("  {written} · {time}"));
             lines.push(format!("  changes: {}", self.changes(at)));
@@ -111,7 +111,7 @@ impl Plan {
             before = &a.bays;
         }
         let seconds: Option<f64> = (0..self.targets.len()).map(|at| self.cost(at).seconds).sum();
-        let time = seconds.map_or(String::new(), |s| format!(" · at most {} and the moving", duration(s)));
+        let time = seconds.map_or(String::new(), |s| format!(" · at most {}, plus the moves", duration(s)));
         let head = format!(
             "{} in as many bays, {}, {}{time}",
             count(first.bays.len() as u64, "drive"),
@@ -120,9 +120,9 @@ impl Plan {
         );
         let read = self.targets.iter().all(|t| t.kind == Kind::BlockDevice);
         let how = if read {
-            "  whole devices are read: that works wherever a drive appears, mounted or not; to write, name directories on them"
+            "  reads whole devices, mounted or not; to measure writes too, name directories on the drives"
         } else {
-            "  files are written and read: after a move the filesystem must be mounted again, anywhere"
+            "  writes and reads files; after each move, mount the filesystem again, anywhere"
         };
         [vec![head, how.to_owned()], lines].concat()
     }

@@ -53,7 +53,7 @@ pub struct ProtocolLoad {
 #[derive(Debug, thiserror::Error)]
 pub enum ProtocolError {
     /// Neither a name that is known nor a file.
-    #[error("there is no protocol '{0}', and no file of that name; there are {known}", known = SHIPPED.map(|(n, _)| n).join(", "))]
+    #[error("no protocol or file is named '{0}'; the protocols are {known}", known = SHIPPED.map(|(n, _)| n).join(", "))]
     Unknown(String),
     /// The file can't be read.
     #[error("protocol file {0} can't be read: {1}")]

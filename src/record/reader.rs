@@ -139,7 +139,7 @@ impl Iterator for Reader {
         let line = match self.line() {
             Ok(line) => line?,
             Err(e) => {
-                self.broken = Some(format!("The record can't be read on after line {}: {e}.", self.number));
+                self.broken = Some(format!("The record can't be read after line {}: {e}.", self.number));
                 return None;
             }
         };

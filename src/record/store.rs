@@ -15,10 +15,10 @@ use super::{AtomicFile, Summary, Event, Log, ReadError, Reader, Start, Writer, s
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No home directory to keep it in.
-    #[error("no place for results: neither XDG_DATA_HOME nor HOME is set")]
+    #[error("no directory for results: neither XDG_DATA_HOME nor HOME is set")]
     NoHome,
     /// It can't be written.
-    #[error("results can't be kept in {path}: {source}")]
+    #[error("results can't be stored in {path}: {source}")]
     Unwritable {
         /// The directory or file.
         path: PathBuf,
@@ -423,6 +423,6 @@ mod tests {
     fn an_unwritable_store_is_named() {
         let store = Store::at(PathBuf::from("/proc/drivebench"));
         let said = store.create(start).expect_err("proc can't be written").to_string();
-        assert!(said.starts_with("results can't be kept in /proc/drivebench"), "{said}");
+        assert!(said.starts_with("results can't be stored in /proc/drivebench"), "{said}");
     }
 }

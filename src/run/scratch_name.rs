@@ -1,11 +1,11 @@
-//! Names of scratch files and directories, which nothing else has.
+//! Names of scratch files and directories.
 
 use std::path::Path;
 
 const PREFIX: &str = ".drivebench-";
-/// How a scratch file's name ends.
+/// The suffix of scratch files.
 pub(super) const FILE: &str = ".scratch";
-/// How a scratch directory's name ends.
+/// The suffix of scratch directories.
 pub(super) const DIRECTORY: &str = ".files";
 
 /// The name for the `at`th target of a run.
@@ -13,14 +13,14 @@ pub(super) fn of(run: &str, at: usize, suffix: &str) -> String {
     format!("{PREFIX}{run}{at}{suffix}")
 }
 
-/// Whether this is such a name.
+/// Whether this is the name of a scratch file or directory.
 pub(super) fn is_scratch(path: &Path, suffix: &str) -> bool {
     let is_run =
         |run: &str| run.starts_with('r') && run.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     middle(path, suffix).is_some_and(is_run)
 }
 
-/// Whether this is such a name of one run.
+/// The same, of this run.
 pub(super) fn is_of(run: &str, path: &Path, suffix: &str) -> bool {
     let at = middle(path, suffix).and_then(|name| name.strip_prefix(run));
     is_scratch(path, suffix) && at.is_some_and(|at| !at.is_empty() && at.bytes().all(|b| b.is_ascii_digit()))
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_names_are_ours() {
+    fn only_scratch_names_match() {
         assert_eq!(of("rk6q", 1, FILE), ".drivebench-rk6q1.scratch");
         let path = |name: &str| Path::new("/mnt/a").join(name);
         assert!(is_of("rk6q", &path(".drivebench-rk6q1.scratch"), FILE));

@@ -7,7 +7,7 @@ use crate::units::Power;
 pub const HDPARM: Tool = Tool {
     name: "hdparm",
     package: "hdparm",
-    without: "without it no disk can be sent to standby or asked whether it sleeps",
+    without: "without it, disks can't be sent to standby and their power state is unknown",
 };
 
 /// Sends the disk at `path` to standby: it stops turning until something is asked of it.

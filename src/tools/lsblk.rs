@@ -6,7 +6,7 @@ use super::{Query, Tool};
 pub const LSBLK: Tool = Tool {
     name: "lsblk",
     package: "util-linux",
-    without: "without it an archive has udev's word for filesystems only",
+    without: "without it, an archive names filesystems from udev only",
 };
 
 /// All block devices, as JSON.

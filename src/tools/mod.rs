@@ -26,7 +26,7 @@ pub struct Tool {
 
 /// The field's reference for moving bytes.
 pub const FIO: Tool =
-    Tool { name: "fio", package: "fio", without: "without it the psync and uring engines still work" };
+    Tool { name: "fio", package: "fio", without: "without it, the psync and uring engines still work" };
 
 /// A command that reads. Only the files of this room make one, so no other room can make up a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,7 +189,7 @@ mod tests {
     fn a_missing_tool_is_one_clear_line() {
         assert_eq!(
             ToolError::Missing(FIO).to_string(),
-            "fio is not installed: apt install fio; without it the psync and uring engines still work"
+            "fio is not installed: apt install fio; without it, the psync and uring engines still work"
         );
     }
 

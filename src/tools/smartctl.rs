@@ -9,7 +9,7 @@ use crate::units::Health;
 pub const SMARTCTL: Tool = Tool {
     name: "smartctl",
     package: "smartmontools",
-    without: "without it health and wear of most drives stay unknown",
+    without: "without it, the health and wear of most drives are unknown",
 };
 
 /// What came of asking.

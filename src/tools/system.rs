@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::{Output, Query, Runner, Tool, ToolError};
 
 /// How often a running program is looked at.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(10);
 /// How long a program may take to end by itself once asked.
 const TERM: Duration = Duration::from_millis(100);
 /// How long it may take to die.
@@ -104,10 +104,10 @@ impl Runner for System {
 
         let mut ending = Ending::new(child, query.limit);
         loop {
-            match lines.recv_timeout(LOOK) {
+            match lines.recv_timeout(POLL) {
                 Ok(text) => line(&text),
                 Err(RecvTimeoutError::Disconnected) if ending.ended() => break,
-                Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK / 10),
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(POLL / 10),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if ending.hopeless(stop()) {
@@ -120,8 +120,8 @@ impl Runner for System {
         }
         ending.leave();
         // A program that was left behind keeps its pipe open.
-        let patience = if status.is_some() { TERM } else { Duration::ZERO };
-        let stderr = complaints.recv_timeout(patience).unwrap_or_default();
+        let timeout = if status.is_some() { TERM } else { Duration::ZERO };
+        let stderr = complaints.recv_timeout(timeout).unwrap_or_default();
         Ok(Output { code: status.and_then(|status| status.code()), stdout: String::new(), stderr })
     }
 }

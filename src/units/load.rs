@@ -116,7 +116,7 @@ pub enum LoadError {
         depth: u32,
     },
     /// Two writes to one block may overlap, and neither's stamp holds.
-    #[error("verify can't check random writes at depth {0}: two of them may meet in one block; use depth 1")]
+    #[error("verify can't check random writes at depth {0}, where two may overlap in one block; use depth 1")]
     Overlap(u32),
     /// A stamp does not fit into so small a block.
     #[error("verify needs blocks of 64 B or more in multiples of 8 B, not {0} B")]

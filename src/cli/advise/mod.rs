@@ -40,7 +40,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
 /// The form of the JSON. It grows when a reader of the form before would misread it. docs/advise.md describes it.
 const SCHEMA: u32 = 1;
 
-/// What other programs read.
+/// The JSON for other programs.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,

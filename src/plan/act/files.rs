@@ -73,8 +73,8 @@ impl Kind for Files {
 
     fn describe(&self) -> Option<String> {
         Some(match self.work {
-            FileWork::Write { .. } => "sync at the end included".to_owned(),
-            FileWork::Read => "dropped from the page cache before".to_owned(),
+            FileWork::Write { .. } => "including a sync at the end".to_owned(),
+            FileWork::Read => "dropped from the page cache first".to_owned(),
         })
     }
 

@@ -181,7 +181,7 @@ impl Measure {
             Rule::Adaptive { rules, .. } if rules.w_min.is_none() => {
                 "until it slows down for good".to_owned()
             }
-            Rule::Adaptive { rules, .. } => format!("until ±{} is sure", aim(rules.precision)),
+            Rule::Adaptive { rules, .. } => format!("until the interval is ±{}", aim(rules.precision)),
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
         };

@@ -26,7 +26,7 @@ impl Kind for Pause {
     }
 
     fn describe(&self) -> Option<String> {
-        Some(format!("leave it alone for {}", duration(self.seconds)))
+        Some(format!("idle for {}", duration(self.seconds)))
     }
 
     fn continues(&self) -> bool {

@@ -34,7 +34,7 @@ impl Kind for Standby {
 
     fn describe(&self) -> Option<String> {
         let patience = duration(self.patience);
-        Some(format!("hdparm -y; where refused, up to {patience} for its own timer"))
+        Some(format!("hdparm -y; if refused, up to {patience} for its own timer"))
     }
 
     // The next read shows what waking costs.
