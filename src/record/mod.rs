@@ -1,4 +1,4 @@
-//! What happened: one append-only file a run, JSON lines, and the store that keeps them.
+//! Records: one append-only file of JSON lines per run, and the store that keeps them.
 
 mod atomic_file;
 mod event;

@@ -1,4 +1,4 @@
-//! What lists show of a run, worked out from its record once and kept in an index beside the records.
+//! Summaries of runs for lists: computed once from a record and kept in an index next to the records.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AtomicFile, End, ReadError, Reader, Run};
 
-/// What a list shows of a run.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The run's short name.
@@ -23,13 +23,13 @@ pub struct Summary {
     pub experiment: String,
     /// The targets' labels.
     pub targets: Vec<String>,
-    /// The board, or what else the machine is called.
+    /// The board, or another name of the machine.
     pub board: Option<String>,
     /// It ran in the lab.
     pub lab: bool,
-    /// How it ended; `None` where it is running or was cut off.
+    /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
-    /// Bytes that it wrote, by the identity of the drive.
+    /// Bytes written, by the identity of the drive.
     pub written: BTreeMap<String, u64>,
 }
 
@@ -62,7 +62,7 @@ impl Summary {
     }
 }
 
-/// A record as it was when its summary was made; another size or time, and it is read again.
+/// The state of a record file when its summary was made. If size or time differ, the record is read again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct State {
     file: String,
@@ -78,7 +78,7 @@ struct Line {
     summary: Summary,
 }
 
-/// Summaries of records that didn't change since. It may go at any time: it is made anew from the records.
+/// The index: summaries of unchanged records. It may be deleted at any time; it is rebuilt from the records.
 pub(super) struct Index {
     path: PathBuf,
     known: HashMap<State, Summary>,
@@ -86,7 +86,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// What is known of the records in this directory; of an index that can't be read, nothing.
+    /// Reads the index of this directory. An unreadable index counts as empty.
     pub fn open(dir: &Path) -> Self {
         let path = dir.join("index");
         let lines = File::open(&path).map(|file| BufReader::new(file).lines());
@@ -96,7 +96,7 @@ impl Index {
         Self { path, known, kept: Vec::new() }
     }
 
-    /// The summary of a record, read only where it isn't known.
+    /// The summary of a record, from the index if possible.
     pub fn summary(&mut self, path: &Path) -> Result<Summary, ReadError> {
         let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -110,7 +110,7 @@ impl Index {
         Ok(summary)
     }
 
-    /// Keeps what was learned, where anything was, and forgets records that are gone.
+    /// Writes the index if it changed, without removed records.
     pub fn save(&self, learned: bool) -> io::Result<()> {
         if !learned && self.known.is_empty() {
             return Ok(());
@@ -126,7 +126,7 @@ impl Index {
         index.rename()
     }
 
-    /// How many records are known and were not asked for yet.
+    /// How many records in the index have not been requested yet.
     pub fn len(&self) -> usize {
         self.known.len()
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_add_up_by_drive() {
+    fn bytes_written_are_summed_by_drive() {
         let home = tempfile::tempdir().expect("a directory");
         let store = Store::at(home.path().to_owned());
         assert!(store.written().expect("an empty store").is_empty());
