@@ -9,7 +9,7 @@ use drivebench::{
         Cancel,
         sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
     },
-    experiments::{Request, Bays, Experiment, LoadName},
+    experiments::{Bays, Experiment, LoadName, Request},
     findings::Findings,
     inventory::{Drive, Mount, Partition, Signature},
     plan::{Act, Plan, Step, StepId},

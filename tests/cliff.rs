@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Cache, Drift, Model, Noise, Stalls, Zone},
-    experiments::{Request, Cliff, Experiment},
+    experiments::{Cliff, Experiment, Request},
     findings::Findings,
     record::Event,
     report::{Format, Style, render},

@@ -9,7 +9,7 @@ use cli::Cli;
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise, Zone},
-    experiments::{Request, LoadName},
+    experiments::{LoadName, Request},
     record::Store,
     target::Target,
 };

@@ -11,7 +11,7 @@ use cli::{Cli, names};
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise},
-    experiments::{Request, Experiment, PageCache, SmallFiles},
+    experiments::{Experiment, PageCache, Request, SmallFiles},
     findings::Findings,
     inventory::Mount,
     plan::{FileSet, FileWork, Plan, StepId},

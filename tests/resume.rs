@@ -13,7 +13,7 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        Request, Baseline, Bays, Cliff, Experiment, LoadName, PageCache, REGISTER, Sizes, SmallFiles, Spinup,
+        Baseline, Bays, Cliff, Experiment, LoadName, PageCache, REGISTER, Request, Sizes, SmallFiles, Spinup,
         Together,
     },
     inventory::Drive,

@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Model, Noise, Stalls, Zone},
-    experiments::{Request, Experiment, Sizes},
+    experiments::{Experiment, Request, Sizes},
     findings::{At, Findings},
     plan::{Act, Plan, ScratchFile},
     record::Event,

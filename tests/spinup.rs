@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Model, Noise, Standby, Zone},
-    experiments::{Request, Experiment, Spinup},
+    experiments::{Experiment, Request, Spinup},
     findings::Findings,
     inventory::Medium,
     plan::{Act, Plan},

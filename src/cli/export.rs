@@ -10,7 +10,7 @@ use std::{
 
 use super::{args::Export, errors::Usage, output::Output, signals::Signals, stored};
 use crate::{
-    record::{AtomicFile, Summary, How, Store},
+    record::{AtomicFile, How, Store, Summary},
     report::{self, RowFormat},
     units::{count, decimal_bytes},
 };

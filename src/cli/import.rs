@@ -13,7 +13,7 @@ use crate::{
     findings::{Column, Table},
     import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, Host, How, Imported, Log, Run, SCHEMA, ImportOptions, Start, Store},
+    record::{End, Event, Host, How, ImportOptions, Imported, Log, Run, SCHEMA, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},

@@ -12,7 +12,7 @@ use crate::{
     compare::compare,
     findings::{Column, Table},
     open_loop,
-    record::{Summary, End, Store},
+    record::{End, Store, Summary},
     report::{Format, render, table},
 };
 

@@ -12,7 +12,7 @@ use super::{
     stored,
 };
 use crate::{
-    experiments::{Request, Experiment},
+    experiments::{Experiment, Request},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, How, Resume, SCHEMA, Start, Store},

@@ -7,7 +7,7 @@ use crate::{
     experiments,
     findings::Findings,
     import,
-    record::{Summary, Event, ReadError, Store},
+    record::{Event, ReadError, Store, Summary},
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {

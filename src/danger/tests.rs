@@ -67,7 +67,8 @@ fn what_a_drive_holds_is_lost_only_with_consent_for_that_drive() {
     let mini = fixtures::mini_pc().inventory();
     let server = fixtures::server().inventory();
     let identity = twins.drives.iter().find(|drive| drive.name == "sda").expect("sda").identity();
-    let shared = [claim_result(&twins, "sda", &["0123456789ABCDEF"]), claim_result(&twins, "sda", &[&identity])];
+    let shared =
+        [claim_result(&twins, "sda", &["0123456789ABCDEF"]), claim_result(&twins, "sda", &[&identity])];
     let protected = claim_result(&twins, "sdb", &[]);
     twins.drives.iter_mut().for_each(|drive| drive.content = Holds::default());
     insta::assert_snapshot!(
@@ -94,7 +95,9 @@ fn a_drive_is_found_by_its_identity_alone() {
         refusal::find(inventory, identity).expect_err("refused").to_string()
     };
     inventory.drives.push(Drive { name: "sdz".to_owned(), ..drive.clone() });
-    insta::assert_snapshot!([claim_result(&inventory, "sda"), claim_result(&inventory, &drive.identity())].join("\n"));
+    insta::assert_snapshot!(
+        [claim_result(&inventory, "sda"), claim_result(&inventory, &drive.identity())].join("\n")
+    );
     let gone = Claim::take("no-such-drive+0", &[]).expect_err("refused").to_string();
     assert_eq!(gone, "no-such-drive+0 can't be erased: it is not plugged in");
 }

@@ -19,7 +19,7 @@ pub use bays::Bays;
 pub use cliff::Cliff;
 pub use options::{Declared, Opt, Spec, Values};
 pub use pagecache::PageCache;
-pub use request::{Request, Effort, LoadName, PlanError};
+pub use request::{Effort, LoadName, PlanError, Request};
 pub use sizes::Sizes;
 pub use smallfiles::SmallFiles;
 pub use spinup::Spinup;

@@ -1,6 +1,6 @@
 //! What a target has room for, and what may be done to it.
 
-use super::request::{Request, PlanError};
+use super::request::{PlanError, Request};
 use crate::{
     target::{Kind, Target},
     units::{Caching, Load, MIB},

@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{ContentError, MOST, read};
 use crate::{
-    record::{Imported, ImportOptions},
+    record::{ImportOptions, Imported},
     units::Direction,
 };
 
@@ -143,7 +143,10 @@ fn ten_thousand_damaged_outputs() {
             let (_, other) = samples.choose(&mut random).expect("samples");
             damage(&mut bytes, other, &mut random);
         }
-        let said = ImportOptions { direction: random.random_bool(0.5).then_some(Direction::Write), ..ImportOptions::default() };
+        let said = ImportOptions {
+            direction: random.random_bool(0.5).then_some(Direction::Write),
+            ..ImportOptions::default()
+        };
         match read(&bytes, &said) {
             Ok(imported) => {
                 accepted += 1;
@@ -182,7 +185,10 @@ fn reading_time_is_linear_in_the_size_of_hostile_files() {
     let many = "1000000 bytes copied, 1 s, 1.0 MB/s\n".repeat(MOST + 1);
     assert_eq!(read(many.as_bytes(), &ImportOptions::default()), Err(ContentError::TooMany));
     let document = "{\"fio version\": \"fio-3.1\", \"jobs\": [{\"read\": {\"io_bytes\": 9, \"bw_bytes\": 9, \"runtime\": 1000}}]}\n";
-    assert_eq!(read(document.repeat(MOST + 1).as_bytes(), &ImportOptions::default()), Err(ContentError::TooMany));
+    assert_eq!(
+        read(document.repeat(MOST + 1).as_bytes(), &ImportOptions::default()),
+        Err(ContentError::TooMany)
+    );
     let jobs = "{\"groupid\": 1, \"error\": 5},".repeat(MOST * 10);
     let many = format!("{{\"fio version\": \"x\", \"jobs\": [{jobs}{{}}]}}");
     assert_eq!(read(many.as_bytes(), &ImportOptions::default()), Err(ContentError::TooMany));

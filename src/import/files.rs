@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{ContentError, ImportError, MAX_FILE, read};
-use crate::record::{Imported, ImportOptions};
+use crate::record::{ImportOptions, Imported};
 
 /// Limit of files in a directory.
 const MOST: usize = 10_000;

@@ -4,7 +4,7 @@ use super::groups::{Group, estimate, groups, target};
 use crate::{
     analyse::Estimate,
     findings::{Carrier, CarrierDrive, Column, Findings, Metric, Origin, Quantity, Table, short},
-    record::{Event, Imported, Run, Start, ImportedLoad},
+    record::{Event, Imported, ImportedLoad, Run, Start},
     units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
@@ -140,7 +140,8 @@ fn table(title: &str, several: bool, columns: &[(&str, bool)], rows: Vec<Vec<Str
 
 fn speeds(groups: &[Group<'_>], several: bool) -> Table {
     let row = |group: &Group<'_>| {
-        let sum = |of: fn(&ImportedLoad) -> Option<f64>| group.loads.iter().map(|l| of(l)).sum::<Option<f64>>();
+        let sum =
+            |of: fn(&ImportedLoad) -> Option<f64>| group.loads.iter().map(|l| of(l)).sum::<Option<f64>>();
         let e = &group.estimate;
         let interval = match e.high.is_finite() {
             true => e.range(rate),

@@ -21,7 +21,7 @@ pub use files::{Found, files};
 pub use findings::{EXPERIMENT, findings};
 
 use crate::{
-    record::{Imported, ImportOptions, ImportedLoad},
+    record::{ImportOptions, Imported, ImportedLoad},
     units::{Direction, Pattern, count, size},
 };
 
@@ -223,8 +223,14 @@ fn repetitions(found: &mut Imported) {
         if load.same_as.is_some() || load.direction.is_none() || load.tool.starts_with("fio") {
             continue;
         }
-        let kind =
-            ImportedLoad { seconds: None, speed: 0.0, iops: None, latencies: Vec::new(), line: 0, ..load.clone() };
+        let kind = ImportedLoad {
+            seconds: None,
+            speed: 0.0,
+            iops: None,
+            latencies: Vec::new(),
+            line: 0,
+            ..load.clone()
+        };
         let at = kinds.iter().position(|k| *k == kind).unwrap_or(kinds.len());
         if at == kinds.len() {
             kinds.push(kind);
@@ -361,7 +367,8 @@ mod tests {
         let imported = parse(&text.replace("\"iops\" : 15624.70", "\"iops\" : -nan"));
         assert_eq!(imported.loads[0].iops, None);
         assert_eq!(imported.loads[0].bytes, Some(37_500_272 * 1024));
-        let e = read(text.replace("62499", "\"fast\"").as_bytes(), &ImportOptions::default()).expect_err("no number");
+        let e = read(text.replace("62499", "\"fast\"").as_bytes(), &ImportOptions::default())
+            .expect_err("no number");
         assert!(
             e.to_string().contains("damaged on line 38") && e.to_string().contains("invalid type"),
             "{e}"

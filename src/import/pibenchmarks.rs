@@ -240,9 +240,10 @@ impl Page {
                 let exact = speed(MIB as f64, "MB/sec").or_else(|| speed(KIB as f64, "kB/sec"));
                 doubtful = exact.is_none();
                 let name = if test == "Disk Read" { "disk reads" } else { "cached reads" };
-                exact
-                    .or_else(|| speed(MIB as f64, "MB/s"))
-                    .map(|speed| ImportedLoad { name: Some(name.to_owned()), ..base("hdparm", read, ordered, speed) })
+                exact.or_else(|| speed(MIB as f64, "MB/s")).map(|speed| ImportedLoad {
+                    name: Some(name.to_owned()),
+                    ..base("hdparm", read, ordered, speed)
+                })
             }
             ("DD", "Disk Write") => speed(1e6, "MB/s").map(|speed| ImportedLoad {
                 block: Some(4 * KIB),
@@ -251,7 +252,8 @@ impl Page {
             }),
             ("FIO", "4k random read" | "4k random write") => {
                 let direction = if test.ends_with("read") { read } else { write };
-                iops(result).map(|(iops, speed)| ImportedLoad { iops: Some(iops), ..self.fio_load(direction, speed) })
+                iops(result)
+                    .map(|(iops, speed)| ImportedLoad { iops: Some(iops), ..self.fio_load(direction, speed) })
             }
             ("IOZone", "4k read" | "4k write" | "4k random read" | "4k random write") => {
                 let name = test.trim_start_matches("4k ");

@@ -9,7 +9,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
-use super::{AtomicFile, Summary, Event, Log, ReadError, Reader, Start, Writer, summary::Index};
+use super::{AtomicFile, Event, Log, ReadError, Reader, Start, Summary, Writer, summary::Index};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]

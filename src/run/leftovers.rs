@@ -132,7 +132,11 @@ impl Known {
             Self::Empty => file.metadata()?.len() == 0,
             Self::ByName => true,
         };
-        if ours { Ok(()) } else { Err(io::Error::other("it is not the file that the run created: check it first")) }
+        if ours {
+            Ok(())
+        } else {
+            Err(io::Error::other("it is not the file that the run created: check it first"))
+        }
     }
 }
 
@@ -349,7 +353,9 @@ mod tests {
 
     #[test]
     fn a_file_without_recorded_inode_is_removed_only_if_empty() {
-        for (content, expected) in [("", "removed"), ("x", "it is not the file that the run created: check it first")] {
+        for (content, expected) in
+            [("", "removed"), ("x", "it is not the file that the run created: check it first")]
+        {
             let place = Place::new();
             let path = place.dir.join(".drivebench-rabc0.scratch");
             fs::write(&path, content).expect("writes");

@@ -1,8 +1,8 @@
-//! lsblk, for archives of a machine: what a reader without udev's database can still use.
+//! lsblk, for archives of a machine: readable without udev's database.
 
 use super::{Query, Tool};
 
-/// Shows block devices; part of every Debian.
+/// Lists block devices; part of every Debian.
 pub const LSBLK: Tool = Tool {
     name: "lsblk",
     package: "util-linux",
@@ -18,7 +18,7 @@ pub fn all() -> Query {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn is_asked_for_json() {
+    fn requests_json() {
         assert!(super::all().to_string().starts_with("lsblk --json --bytes --output NAME,MAJ:MIN,"));
     }
 }

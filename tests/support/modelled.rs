@@ -4,7 +4,7 @@
 use drivebench::{
     analyse::Rules,
     engine::{EngineError, sim::Board},
-    experiments::{Request, Baseline, Effort, Experiment, LoadName, Values},
+    experiments::{Baseline, Effort, Experiment, LoadName, Request, Values},
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{End, Event, How, Log, SCHEMA, Start, Store},

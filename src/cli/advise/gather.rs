@@ -7,7 +7,7 @@ use crate::{
     advise::Evidence,
     experiments,
     inventory::{Drive, Inventory},
-    record::{Summary, Store},
+    record::{Store, Summary},
 };
 
 /// Of each drive and experiment so many of the newest runs, for how it is, and of the oldest, for how it was.

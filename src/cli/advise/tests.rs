@@ -16,10 +16,10 @@ use crate::{
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
-    experiments::{Request, Baseline, Effort, Experiment, Together, Values},
+    experiments::{Baseline, Effort, Experiment, Request, Together, Values},
     findings::{Metric, Quantity, Scope},
     inventory::{Inventory, fixtures},
-    record::{Summary, End, Event, How, Log, SCHEMA, Start, Store},
+    record::{End, Event, How, Log, SCHEMA, Start, Store, Summary},
     report::Style,
     target::{Kind, Target},
     units::{Ended, EngineInfo, Histogram, Outcome, Window},
@@ -304,8 +304,8 @@ fn keep(
         uses: Vec::new(),
         direct_alignment: 512,
     };
-    let ask =
-        Request::new(experiment, drives.iter().map(target).collect(), Values::default()).expect("no protocol");
+    let ask = Request::new(experiment, drives.iter().map(target).collect(), Values::default())
+        .expect("no protocol");
     let effort = Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 };
     let ask = Request { block: 1 << 20, effort, ..ask };
     let plan = experiment.plan(&ask).expect("a plan");

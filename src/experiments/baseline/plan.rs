@@ -1,7 +1,7 @@
 //! How baseline plans itself.
 
 use super::super::{
-    request::{Request, LoadName, PlanError},
+    request::{LoadName, PlanError, Request},
     target_checks::{FILL, aligned, fits, reach, would_erase},
 };
 use crate::{

@@ -6,7 +6,7 @@ mod options;
 mod plan;
 mod verdicts;
 
-use super::{Request, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Drives change places by hand until each was in each bay; what stays with the drive is the drive's.

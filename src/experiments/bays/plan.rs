@@ -4,7 +4,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    request::{Request, LoadName, PlanError},
+    request::{LoadName, PlanError, Request},
     target_checks::{FILL, aligned, fits, would_erase},
 };
 use super::options;

@@ -6,7 +6,7 @@ mod plan;
 mod verdicts;
 mod written;
 
-use super::{Request, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Writes until the speed falls for good or the budget ends, and again after a pause; of a disk that rotates, read as

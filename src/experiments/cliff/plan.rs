@@ -1,7 +1,7 @@
 //! How cliff plans itself.
 
 use super::super::{
-    request::{Request, LoadName, PlanError},
+    request::{LoadName, PlanError, Request},
     target_checks::{aligned, reach},
 };
 use super::options;

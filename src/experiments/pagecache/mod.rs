@@ -4,7 +4,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Request, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The same bytes written and read in every way there is, from what the page cache makes of them to what the drive

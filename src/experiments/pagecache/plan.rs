@@ -1,7 +1,7 @@
 //! How pagecache plans itself.
 
 use super::super::{
-    request::{Request, PlanError},
+    request::{PlanError, Request},
     target_checks::fits,
 };
 use super::options;

@@ -5,7 +5,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Request, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Transfers of 64 B to 1 MiB in doublings, short repetitions in an order left to chance, so that nothing that changes

@@ -5,7 +5,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Request, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Sets of files, from many small ones to a single large one, written and read; what a file costs, what a byte costs,

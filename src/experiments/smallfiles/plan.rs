@@ -4,7 +4,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    request::{Request, PlanError},
+    request::{PlanError, Request},
     target_checks::fits,
 };
 use super::options;

@@ -6,7 +6,7 @@ mod plan;
 mod verdicts;
 mod woken;
 
-use super::{Request, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The first read after standby against the same read while spinning, and two timed copies beside it.

@@ -1,7 +1,7 @@
 //! How spinup plans itself.
 
 use super::super::{
-    request::{Request, PlanError},
+    request::{PlanError, Request},
     target_checks::reach,
 };
 use super::options;

@@ -10,7 +10,7 @@ mod samples;
 mod sentences;
 mod shared_links;
 
-use super::{Request, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Each drive alone, all at once from one start, and those in between that tell one limit from another.

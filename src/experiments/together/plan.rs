@@ -1,7 +1,7 @@
 //! How together plans itself.
 
 use super::super::{
-    request::{Request, LoadName, PlanError},
+    request::{LoadName, PlanError, Request},
     target_checks::{FILL, aligned, reach},
 };
 use super::options;

@@ -82,7 +82,10 @@ pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), R
                 "it is used as swap: run swapoff first".to_owned()
             }
             None if kept.iter().any(is) => {
-                format!("results are stored on it, in {}: choose another directory with --store DIR", store.display())
+                format!(
+                    "results are stored on it, in {}: choose another directory with --store DIR",
+                    store.display()
+                )
             }
             None if !drive.holders.is_empty() => format!("{} stands on it", drive.holders.join(", ")),
             None => continue,
@@ -260,7 +263,10 @@ mod tests {
         };
         inventory.swaps.push("/mnt/a/swapfile".to_owned());
         let swap = refused(&inventory, &plan);
-        assert_eq!(swap, "Cruzer Blade 4C530001 in bay 1.1 can't be moved: it is used as swap: run swapoff first");
+        assert_eq!(
+            swap,
+            "Cruzer Blade 4C530001 in bay 1.1 can't be moved: it is used as swap: run swapoff first"
+        );
         let mount = inventory.mounts.iter_mut().find(|m| m.path == "/mnt/a").expect("mounted");
         mount.path = "/var".to_owned();
         assert!(refused(&inventory, &plan).ends_with("can't be moved: /var is on it"));
