@@ -273,9 +273,9 @@ pub(super) fn run(
     gate.open(Some(Instant::now()));
 
     let collectors = jobs.iter().map(Collector::new).collect();
-    let mut session = Session { lanes, collectors, deaf: vec![false; jobs.len()], ended: 0 };
+    let mut session = Session { lanes, collectors, stopped: vec![false; jobs.len()], ended: 0 };
     session.listen(&inbox, cancel, watch);
-    // Workers that still hang must not block on the channel while they hold the lock that is taken next.
+    // Close the channel: a hanging worker must not block in a send while it holds the progress lock, which `outcome` takes.
     drop(inbox);
     if session.ended == session.lanes.len() {
         // They have finished, and must not keep files open that the caller closes.
@@ -347,7 +347,7 @@ struct Session {
     lanes: Vec<Arc<Lane>>,
     collectors: Vec<Collector>,
     /// Stopped jobs pass on no more windows.
-    deaf: Vec<bool>,
+    stopped: Vec<bool>,
     ended: usize,
 }
 
@@ -372,8 +372,8 @@ impl Session {
     }
 
     fn cancel(&mut self) {
-        for (lane, deaf) in self.lanes.iter().zip(&mut self.deaf) {
-            *deaf = true;
+        for (lane, stopped) in self.lanes.iter().zip(&mut self.stopped) {
+            *stopped = true;
             // Not under the progress lock: a worker may hold it while it waits for this thread to take its batch.
             lane.cancelled.store(!lane.stop.swap(true, Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -381,9 +381,9 @@ impl Session {
 
     fn show(&mut self, index: usize, batch: Batch, watch: &mut Watch<'_>) {
         let window = self.collectors[index].take(batch);
-        let shown = window.filter(|_| !self.deaf[index]).map(|window| watch(index, &window));
+        let shown = window.filter(|_| !self.stopped[index]).map(|window| watch(index, &window));
         if shown == Some(Flow::Stop) {
-            self.deaf[index] = true;
+            self.stopped[index] = true;
             self.lanes[index].stop.store(true, Ordering::Relaxed);
         }
     }
