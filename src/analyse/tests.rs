@@ -146,7 +146,7 @@ fn stalls_are_listed() {
 }
 
 #[test]
-fn rare_stalls_end_the_measurement_early_for_writes_only() {
+fn rare_stalls_make_it_give_up_if_the_rules_allow_it() {
     let mut x = study(4096, |_| 0.05);
     (0..4096).step_by(333).for_each(|i| x[i] += 2.6);
     let (decision, t) = measure(&Rules::standard(), &windows(&x));
