@@ -217,8 +217,8 @@ fn smallfiles_that_is_stopped_or_killed_leaves_nothing_in_the_end() {
     running.signal(Signal::KILL);
     assert_eq!(running.finish(), None);
     assert_eq!(names(place.path()).len(), 1, "what was killed couldn't clear up");
-    let next = cli.run(["list"]);
-    assert!(next.err.contains(".files"), "{}", next.err);
+    let next = cli.run(["cleanup"]);
+    assert!(next.out.contains(".files"), "{}", next.out);
     assert_eq!(names(place.path()), [""; 0]);
 }
 
@@ -228,5 +228,5 @@ fn a_filesystem_without_directories_is_told_of_and_left_as_it_was() {
     let done = cli.run(["run", "smallfiles", "--wait", fs.path().to_str().expect("UTF-8")]);
     assert_eq!(done.code, 1, "{}", done.out);
     assert!(done.err.contains("can't create a directory in"), "{}", done.err);
-    assert_eq!((names(fs.path()), names(&cli.store().join("leftovers"))), (vec![], vec![]));
+    assert_eq!((names(fs.path()), names(&cli.store().join("journals"))), (vec![], vec![]));
 }

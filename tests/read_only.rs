@@ -95,12 +95,17 @@ impl Place {
     }
 }
 
+/// The store's index, or its temporary file before that is renamed.
+fn is_index(store: &Path, path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    path.parent() == Some(store) && (name == "index" || name.starts_with(".index."))
+}
+
 #[test]
 fn read_only_commands_write_only_the_index_and_delete_nothing() {
     let place = Place::new();
     let store = place.cli.store().canonicalize().expect("a store");
-    let index =
-        |path: &Path| path.parent() == Some(&store) && path.file_stem().is_some_and(|name| name == "index");
+    let index = |path: &Path| is_index(&store, path);
     let [first, second] = RUNS;
     let commands: [&[&str]; 11] = [
         &["list"],
@@ -134,10 +139,7 @@ fn a_report_writes_only_its_own_directory() {
     let store = place.cli.store().canonicalize().expect("a store");
     let home = Cli::directory();
     let out = home.path().canonicalize().expect("a directory").join("page");
-    let may = |path: &Path| {
-        path.starts_with(home.path())
-            || path.parent() == Some(&store) && path.file_stem().is_some_and(|n| n == "index")
-    };
+    let may = |path: &Path| path.starts_with(home.path()) || is_index(&store, path);
     let before = place.left();
     let (_, calls) = traced(&place.cli, &["report", "--out", out.to_str().expect("UTF-8"), RUNS[0]]);
     assert_eq!(wrong(&calls, &may), [""; 0]);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
+    load_name::LoadName,
     options::{Opt, parsed},
-    request::LoadName,
 };
 use crate::units::{Caching, parse_size};
 

@@ -12,7 +12,8 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, openat, unli
 
 use super::{
     journal::{Abandoned, FileId, Undo, host},
-    scratch_dir, scratch_name,
+    scratch_dir,
+    scratch_name::{self, lock},
 };
 use crate::{record::Host, sysroot::Sysroot, units::shell_word};
 
@@ -172,14 +173,6 @@ fn remove_file(path: &Path, known: Known) -> io::Result<()> {
     }
     known.check(&file)?;
     Ok(unlinkat(&dir, name, AtFlags::empty())?)
-}
-
-/// Locks a file or directory, if the filesystem supports locks.
-pub(super) fn lock(file: &File) -> io::Result<()> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
-        _ => Ok(()),
-    }
 }
 
 fn is_in_use(e: &io::Error) -> bool {

@@ -13,8 +13,7 @@ use rustix::{
 
 use super::{
     journal::{Entry, Journal, Undo},
-    leftovers::lock,
-    scratch_name,
+    scratch_name::{self, lock},
 };
 
 /// A scratch file. It has no name if the filesystem supports that; otherwise it is removed on drop.

@@ -16,8 +16,7 @@ use rustix::fs::{
 
 use super::{
     journal::{Entry, Journal, Undo},
-    leftovers::lock,
-    scratch_name,
+    scratch_name::{self, lock},
 };
 use crate::{engine::Cancel, plan::FileSet, record::ActResult};
 

@@ -11,8 +11,8 @@ use std::{
 use drivebench_lab::{
     Scenario,
     ledger::{self, Entry, Kind},
+    oracle,
     process::{self, Daemon},
-    truth,
 };
 
 /// A drive that writes 20 MB/s and stalls for 30 ms every MB, and one with a false capacity that can't be read

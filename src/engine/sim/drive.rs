@@ -34,7 +34,7 @@ pub enum Cause {
     /// A spin-up from standby.
     Wake,
     /// Other transfers on the same bus.
-    SharedBus,
+    Bus,
     /// A flush.
     Flush,
 }
@@ -171,7 +171,7 @@ impl SimDrive {
             let occupied = (op.length as f64 / link.rate * 1e9).round() as u64;
             link.free_ns = link.free_ns.max(start_ns).saturating_add(occupied);
             if link.free_ns > end_ns {
-                (end_ns, cause) = (link.free_ns, Cause::SharedBus);
+                (end_ns, cause) = (link.free_ns, Cause::Bus);
             }
         }
         self.free_ns = end_ns;

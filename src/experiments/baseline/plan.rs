@@ -1,7 +1,8 @@
 //! How baseline plans itself.
 
 use super::super::{
-    request::{LoadName, PlanError, Request},
+    load_name::LoadName,
+    request::{PlanError, Request},
     target_checks::{FILL, aligned, fits, reach, would_erase},
 };
 use crate::{

@@ -4,7 +4,8 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    request::{LoadName, PlanError, Request},
+    load_name::LoadName,
+    request::{PlanError, Request},
     target_checks::{FILL, aligned, fits, would_erase},
 };
 use super::options;
