@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use drivebench_lab::{Machine, Options, Scenario, soak, truth};
+use drivebench_lab::{Machine, Options, Scenario, oracle, soak};
 use drivebench_lab_agent::Kind;
 
 /// Virtual machines with modelled drives, for trying and testing drivebench.
