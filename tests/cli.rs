@@ -472,7 +472,7 @@ fn help_says_what_there_is() {
 fn a_report_is_a_new_directory_or_nothing() {
     let (cli, dir) = (Cli::new(), Cli::directory());
     let place = dir.path().to_str().expect("UTF-8");
-    let run = cli.run(["run", "baseline", "--max-bytes", "2MiB", "--bs", "64k", place]);
+    let run = cli.run(["run", "baseline", "--wait", "--max-bytes", "2MiB", "--bs", "64k", place]);
     assert_eq!(run.code, 0, "{}", run.err);
     let name = cli.run(["results"]).out.lines().last().and_then(|l| l.split(' ').next().map(str::to_owned));
     let name = name.expect("a run");

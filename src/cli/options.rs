@@ -5,8 +5,10 @@ use clap::{
     error::ErrorKind, parser::ValueSource,
 };
 
-use super::formats::FormatName;
-use crate::experiments::{self, Declared, Experiment, REGISTER, Values};
+use crate::{
+    experiments::{self, Declared, Experiment, REGISTER, Values},
+    report::Format,
+};
 
 /// An experiment and its options.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ pub struct Options {
 
     /// text, markdown, csv or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
-    pub format: FormatName,
+    pub format: Format,
 
     /// Write events as JSON lines, the findings last
     #[arg(long, conflicts_with_all = ["format", "plan"])]

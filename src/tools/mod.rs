@@ -91,7 +91,7 @@ impl<Altered> Change<Altered> {
     }
 
     /// Runs it to its end. An exit code other than 0 is not an error here.
-    pub fn run(&self, _: &impl Right<Altered>, runner: &dyn Runner) -> Result<Output, ToolError> {
+    pub fn run(&self, _: &impl Right<Altered>, runner: &dyn Runner) -> ToolResult {
         runner.ask(&self.query)
     }
 }
@@ -160,19 +160,17 @@ pub enum ToolError {
     Unrecorded(String),
 }
 
+/// The result of running a program.
+pub type ToolResult = Result<Output, ToolError>;
+
 /// Runs other programs.
 pub trait Runner: Send {
     /// Runs a program to its end. An exit code other than 0 is not an error here.
-    fn ask(&self, query: &Query) -> Result<Output, ToolError>;
+    fn ask(&self, query: &Query) -> ToolResult;
 
     /// Runs a program and passes on its lines, without line ends, while it runs. Once `stop` is true it is ended:
     /// by SIGTERM, then SIGKILL, and abandoned after 150 ms if it hangs in the kernel.
-    fn stream(
-        &self,
-        query: &Query,
-        stop: &dyn Fn() -> bool,
-        line: &mut dyn FnMut(&str),
-    ) -> Result<Output, ToolError>;
+    fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult;
 }
 
 #[cfg(test)]

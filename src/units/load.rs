@@ -127,6 +127,11 @@ impl Load {
     /// The maximum size of all buffers of one target. It suits a board with 512 MB.
     pub const MAX_BUFFERS: u64 = 64 * MIB;
 
+    /// A load of depth 1 with random content, not verified.
+    pub fn new(direction: Direction, pattern: Pattern, block: u64, caching: Caching, seed: u64) -> Self {
+        Self { direction, pattern, block, depth: 1, caching, content: Content::Random, seed, verify: false }
+    }
+
     /// Refuses loads that are out of range.
     pub fn check(&self) -> Result<(), LoadError> {
         if !(64..=16 * MIB).contains(&self.block) {

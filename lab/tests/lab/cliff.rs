@@ -2,7 +2,7 @@
 
 use drivebench_lab::{
     ledger::{Entry, Kind},
-    truth,
+    oracle,
 };
 
 use super::{estimate, findings, scenario, start, turn};
