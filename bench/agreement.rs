@@ -1,4 +1,4 @@
-//! Throughput beside fio's: sequential direct reads and writes of 4 KiB and 1 MiB on the same file, in turn, five pairs.
+//! Throughput compared with fio: sequential direct reads and writes of 4 KiB and 1 MiB on the same file, in turn, five pairs.
 #![allow(clippy::print_stdout)]
 
 mod pairs;
@@ -13,14 +13,14 @@ use pairs::{Result, Scratch, fio, load, median};
 
 const PAIRS: usize = 5;
 
-/// Each run of a pair is cut into slices that alternate, so that a drive whose speed wanders is the same for both.
+/// Each run of a pair is split into alternating slices, so that slow changes of the drive's speed affect both equally.
 const SLICES: usize = 4;
 
-/// A slice lasts seconds: processor and virtual machine take some tenths of one to get going, and fio has had them
+/// A slice lasts seconds: processor and virtual machine need some 0.1 s to warm up, and fio has had that time
 /// before its clock starts.
 const SLICE_SECONDS: f64 = 1.5;
 
-/// A slice's seconds.
+/// The seconds of a slice with fio.
 fn theirs(scratch: &Scratch, direction: Direction, block: u64, bytes: u64) -> Result<f64> {
     let (rw, first) = if direction == Direction::Read { ("read", 5) } else { ("write", 46) };
     let args = [
@@ -28,7 +28,7 @@ fn theirs(scratch: &Scratch, direction: Direction, block: u64, bytes: u64) -> Re
         format!("--rw={rw}"),
         format!("--bs={block}"),
         format!("--io_size={bytes}"),
-        // It would rewrite a little of every 512 B before each write, within the time that it measures: 10 to 20 % of
+        // By default fio rewrites a part of every 512 B before each write, within the measured time: 10 to 20 % of
         // a 1 MiB write at 2 GB/s.
         "--scramble_buffers=0".to_owned(),
     ];
@@ -40,8 +40,8 @@ fn theirs(scratch: &Scratch, direction: Direction, block: u64, bytes: u64) -> Re
     Ok(milliseconds / 1e3)
 }
 
-/// Ours, in a process of its own as fio's: where its buffer happens to lie in memory decides how many pieces a request
-/// of 1 MiB becomes (twice the speed here between one and many), and a process keeps what it was dealt.
+/// The seconds of a slice with drivebench, in a separate process as with fio: the position of the buffer in memory decides how many pieces a request
+/// of 1 MiB becomes (a factor of 2 in speed here), and it is fixed within a process.
 #[allow(clippy::disallowed_methods)]
 fn ours(scratch: &Scratch, direction: Direction, block: u64, bytes: u64) -> Result<f64> {
     let output = Command::new(std::env::current_exe()?)
@@ -61,7 +61,7 @@ const SLICE: &str = "--slice";
 fn slice(args: &[String]) -> Result<()> {
     let [path, numbers @ ..] = args else { return Err("no path".into()) };
     let numbers = numbers.iter().map(|n| n.parse()).collect::<std::result::Result<Vec<u64>, _>>()?;
-    let &[size, read, block, bytes] = numbers.as_slice() else { return Err("four numbers, please".into()) };
+    let &[size, read, block, bytes] = numbers.as_slice() else { return Err("four numbers expected".into()) };
     let direction = if read == 1 { Direction::Read } else { Direction::Write };
     let load = load(direction, Pattern::Sequential, block, 1);
     println!(
@@ -89,7 +89,7 @@ fn main() -> Result<()> {
             for _ in 0..PAIRS {
                 let (mut a, mut b) = (0.0, 0.0);
                 for slice in 0..SLICES {
-                    // Whoever goes second may find a warmer drive: take turns.
+                    // The second run may find a warmer drive, so they alternate.
                     if slice % 2 == 0 {
                         a += ours(&scratch, direction, block, bytes)?;
                         b += theirs(&scratch, direction, block, bytes)?;

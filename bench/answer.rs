@@ -1,5 +1,5 @@
-//! Error, coverage and cost of drivebench's method on drives whose truth is known, beside the usual ways to measure.
-//! `answer [DRIVES [SEED]]`; prints a table and one line of figures, judges nothing.
+//! Error, coverage and cost of drivebench's method on drives of known speed, compared with common methods.
+//! `answer [DRIVES [SEED]]`; prints a table and one line of figures.
 #![allow(clippy::print_stdout)]
 
 #[path = "answer_drives.rs"]
@@ -18,9 +18,9 @@ use std::{
 use drivebench::{analyse::Rules, engine::EngineError, units::MIB};
 use methods::{Answer, Method, Steadystate};
 
-/// The kinds of drives that promises are made about.
+/// The number of kinds of drives with promised results.
 const PROMISED: usize = 6;
-/// Positions in [`methods`] of what the figures compare.
+/// Positions in [`methods`] of the methods in the figures.
 const OWN: usize = 0;
 const REFERENCE: usize = 3;
 
@@ -46,7 +46,7 @@ struct Row {
     answers: Vec<Answer>,
 }
 
-/// What a method is worth on one kind of drives.
+/// The results of a method on one kind of drives.
 struct Worth {
     bytes: f64,
     seconds: f64,
@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Every drive by every method, on all cores; the result doesn't depend on how many there are.
+/// Measures every drive by every method, on all cores; the result doesn't depend on their number.
 fn measure_all(drives: u64, seed: u64) -> Result<Vec<Row>, EngineError> {
     let next = AtomicU64::new(0);
     let kinds = drives::KINDS.len() as u64;

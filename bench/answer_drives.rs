@@ -1,4 +1,4 @@
-//! Twelve kinds of drives whose true sustained throughput is known.
+//! Twelve kinds of modelled drives with known sustained throughput.
 
 use drivebench::{
     engine::sim::{Burst, Cache, Drift, Model, Noise, Regimes, Stalls, Zone},
@@ -8,10 +8,10 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const M: f64 = MIB as f64;
-/// Bytes that every drive but the rotating ones holds: more than any load moves.
+/// Capacity of every drive but the rotating ones: more than any load moves.
 const CAPACITY: u64 = 1 << 40;
 
-/// A modelled drive and the truth about it.
+/// A modelled drive and its true throughput.
 pub struct Subject {
     pub model: Model,
     /// Sustained throughput, bytes per second.
@@ -19,7 +19,7 @@ pub struct Subject {
     pub rotates: bool,
 }
 
-/// What a row of the table is called; the first six are those that promises are made about.
+/// Names of the table's rows; the first six have promised results.
 pub const KINDS: [&str; 12] = [
     "steady, 0.3 %",
     "0.44 s stalls, regular",
@@ -76,7 +76,7 @@ pub fn draw(kind: usize, number: u64, seed: u64) -> Subject {
     }
 }
 
-/// `mib_per_second` is what the model is told; the truth is taken in MiB/s, too.
+/// `mib_per_second` is the speed of the model; the true throughput is in MiB/s, too.
 fn subject(model: Model, mib_per_second: f64) -> Subject {
     Subject { model, truth: mib_per_second * M, rotates: false }
 }

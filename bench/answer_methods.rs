@@ -1,4 +1,4 @@
-//! Ways to measure a drive: drivebench's own and those it is judged beside.
+//! Methods to measure a drive: drivebench's own and common ones for comparison.
 
 use drivebench::{
     analyse::{Estimate, Rules, repeat},
@@ -15,13 +15,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{drives::Subject, modelled};
 
-/// A way to measure.
+/// A method.
 pub enum Method {
     /// drivebench.
     Adaptive(Rules),
     /// Whole runs of so many MiB each and Student's interval.
     Runs { runs: usize, mib: u64 },
-    /// Samples of 0.5 s taken for independent, Student's interval, stopped as soon as that looks good.
+    /// Samples of 0.5 s treated as independent, Student's interval, stopped as soon as it is narrow enough.
     Naive,
     /// fio's steadystate over 30 samples of 1 s.
     Fio(Steadystate),
@@ -37,7 +37,7 @@ pub enum Steadystate {
     Slope(f64),
 }
 
-/// What a method said.
+/// The result of a method.
 pub struct Answer {
     pub value: f64,
     /// Absent where the method gives none.
@@ -60,7 +60,7 @@ impl Method {
     }
 }
 
-/// drivebench's own way, as a run goes it: planned, carried out, recorded, and the findings read from the record.
+/// drivebench's own method, as in a run: plan, execute, record, and read the findings from the record.
 /// A write in blocks of 1 MiB, the unit of the study; on disks that rotate a read of the whole device.
 fn measure(subject: &Subject, rules: &Rules, seed: u64) -> Result<Answer, EngineError> {
     let target = modelled::target("model", subject.model.capacity, subject.rotates);
@@ -86,7 +86,7 @@ fn fixed(subject: &Subject, runs: usize, mib: u64, seed: u64) -> Result<Answer, 
     for i in 0..runs {
         let mut model = subject.model.clone();
         if let Some(cache) = &mut model.cache {
-            // From run to run the cache has had time to empty, more or less.
+            // Between runs the cache had time to drain, at least partly.
             cache.free = if i == 0 { 1.0 } else { random.random() };
         }
         let took = run(&mut open(&model, random.random())?, 0, mib * MIB, |_| Flow::Continue)?;
@@ -97,14 +97,14 @@ fn fixed(subject: &Subject, runs: usize, mib: u64, seed: u64) -> Result<Answer, 
     Ok(estimate.map_or_else(nothing, |e| answer(&e, (runs as u64 * mib * MIB) as f64, seconds)))
 }
 
-/// What a rule says about the rates so far: whether it is content, and with what.
+/// The verdict of a rule on the rates so far: whether it stops, and the result.
 struct Verdict {
     content: bool,
     value: f64,
     interval: Option<(f64, f64)>,
 }
 
-/// One long run looked at in samples of `interval` seconds until `rule` is content.
+/// One long run in samples of `interval` seconds until `rule` stops.
 fn sampled(
     subject: &Subject,
     most: u64,
@@ -128,7 +128,7 @@ fn sampled(
         seconds = until;
         flow(found.is_some() || interval >= 60.0 && rates.len() >= 25)
     })?;
-    // A run that ends before the rule has enough samples still has a mean.
+    // A run that ends before the rule stops still has a mean.
     let plain = || Verdict { content: false, value: bytes / seconds, interval: None };
     let (verdict, bytes, seconds) = match found {
         Some(found) => found,

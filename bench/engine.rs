@@ -1,5 +1,5 @@
-//! CPU time per operation and throughput beside fio's: 4 KiB random direct reads of a 2 GiB file, `uring` at depth 64
-//! beside fio's io_uring with fixedbufs and registerfiles, `psync` at depth 1 beside fio's psync; in turn, five pairs.
+//! CPU time per operation and throughput compared with fio: 4 KiB random direct reads of a 2 GiB file, `uring` at depth 64
+//! and fio's io_uring with fixedbufs and registerfiles, `psync` at depth 1 and fio's psync; alternating, five pairs.
 #![allow(clippy::print_stdout)]
 
 mod pairs;
@@ -71,7 +71,7 @@ fn compare(scratch: &Scratch, (name, depth): (&str, u32), fio_name: &str) -> Res
     Ok((median(&cpus), median(&iops)))
 }
 
-/// What fio's start costs: CPU time of a run of one operation, s.
+/// CPU time of fio's start: of a run with one operation, s.
 fn start_up(scratch: &Scratch) -> Result<f64> {
     let before = cpu(true);
     fio(scratch, &["--rw=randread", "--bs=4k", "--io_size=4096", "--ioengine=psync"].map(str::to_owned))?;

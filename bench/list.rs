@@ -1,6 +1,6 @@
-//! How long `list` takes: reading a tree of 24 disks, finding what is wrong, and this machine the same way.
+//! How long `list` takes: reads a tree of 24 disks and finds problems, and the same for this machine.
 //!
-//! The tree is on disk, as /sys is in the kernel's memory: both are read by system calls, one file after the other.
+//! The tree is on disk and /sys is in kernel memory: both are read by system calls, one file after the other.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 

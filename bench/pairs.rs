@@ -1,4 +1,4 @@
-//! What the benchmarks of the engines share: a file to run on, fio as people run it, and runs in turn.
+//! Shared parts of the engine benchmarks: a scratch file, runs of fio, and alternating runs.
 #![allow(dead_code, clippy::print_stdout, clippy::disallowed_methods)]
 
 use std::{
@@ -16,7 +16,7 @@ use drivebench::{
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// A fully written file, removed when dropped by whoever made it.
+/// A fully written file, removed on drop by the process that created it.
 pub struct Scratch {
     pub path: PathBuf,
     pub file: Arc<File>,
@@ -43,13 +43,13 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Somebody else's.
+    /// A file of another process.
     pub fn existing(path: PathBuf, size: u64) -> Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
         Ok(Self { path, file: Arc::new(file), size, ours: false })
     }
 
-    /// Runs a load over the whole file, with an engine of ours.
+    /// Runs a load over the whole file with one of drivebench's engines.
     pub fn run(
         &self,
         load: &Load,
@@ -83,7 +83,7 @@ pub fn load(direction: Direction, pattern: Pattern, block: u64, depth: u32) -> L
     Load { direction, pattern, block, depth, caching, content, seed: 1, verify: false }
 }
 
-/// fio with these arguments, and what its terse output says of the job: fields counted from 0.
+/// Runs fio with these arguments; returns the fields of its terse output, counted from 0.
 pub fn fio(scratch: &Scratch, args: &[String]) -> Result<Vec<String>> {
     let output = Command::new("fio")
         .args(["--minimal", "--name=bench", "--direct=1", "--invalidate=0", "--fallocate=none"])

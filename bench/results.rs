@@ -1,7 +1,7 @@
 //! How long the store of 10,000 runs takes to list, filter, compare and export, and how much memory.
 //!
 //! The runs are as many copies of one short baseline of a modelled drive, each under its own name and date and on one of
-//! 40 drives. Each command runs in a process of its own, which is this one again, told so by its environment.
+//! 40 drives. Each command runs in a separate process of this program, selected by an environment variable.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 #![allow(clippy::print_stderr, reason = "a process tells another how much memory it took")]

@@ -9,7 +9,7 @@ use drivebench::{
         Cancel,
         sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
     },
-    experiments::{Ask, Bays, Experiment, LoadName},
+    experiments::{Bays, Experiment, LoadName, Request},
     findings::Findings,
     inventory::{Drive, Mount, Partition, Signature},
     plan::{Act, Plan, Step, StepId},
@@ -94,7 +94,7 @@ impl With for Target {
     }
 }
 
-fn asked(n: usize, directory: bool) -> Ask {
+fn asked(n: usize, directory: bool) -> Request {
     ask((0..n).map(|at| target(at, directory)).collect(), Rules::quick(), 4096)
 }
 

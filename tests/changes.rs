@@ -1,4 +1,4 @@
-//! Who holds no right to change a drive can't: such code does not compile, and for the reason that is meant.
+//! Code without the right to change a drive does not compile, with the expected error.
 
 use std::{
     fs,
@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-/// A program that asks without changing anything; what is to be tried stands in its middle.
+/// A program without changes of drives, with a place for the code to test.
 const AROUND: [&str; 2] = [
     "#![allow(unused)]
 use drivebench::{danger::Claim, tools::{Change, Content, Output, Query, Right, Runner, State, hdparm}};
@@ -17,7 +17,7 @@ pub fn attempt(runner: &dyn Runner, claim: Claim, standby: Change<State>, erase:
     "\n}\n",
 ];
 
-/// drivebench's library as this test was linked with it: the newest one built.
+/// drivebench's library that this test was linked with: the newest one built.
 fn library(directory: &Path) -> PathBuf {
     let entries = fs::read_dir(directory).expect("lists").map(|entry| entry.expect("an entry").path());
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -43,33 +43,33 @@ fn errors(attempt: &str) -> Vec<String> {
         .args([dir.path(), &source])
         .output()
         .expect("rustc stands beside cargo");
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
     let codes =
-        said.lines().filter_map(|line| Some(line.split_once("error[")?.1.split_once(']')?.0.to_owned()));
+        stderr.lines().filter_map(|line| Some(line.split_once("error[")?.1.split_once(']')?.0.to_owned()));
     let codes: Vec<String> = codes.collect();
-    assert_eq!(output.status.success(), codes.is_empty(), "{said}");
+    assert_eq!(output.status.success(), codes.is_empty(), "{stderr}");
     codes
 }
 
 #[test]
-fn a_query_needs_no_right_and_a_claim_is_one() {
+fn a_query_needs_no_right_and_a_claim_is_a_right() {
     assert_eq!(errors(""), [""; 0]);
 }
 
 #[test]
 fn a_change_without_its_right_does_not_compile() {
     for (attempt, code) in [
-        // A change is no query, and holds none that could be taken out.
+        // A change is not a query, and contains none that could be taken out.
         ("runner.ask(&standby);", "E0308"),
         ("runner.ask(&standby.query);", "E0616"),
-        // It runs only with its right: not without, not with something else, not with the right to another change.
+        // It runs only with its right: not without one, and not with the right to another kind of change.
         ("standby.run();", "E0061"),
         ("standby.run(&(), runner);", "E0277"),
         ("standby.run(&claim, runner);", "E0277"),
-        // A right can't be made up or kept for later.
+        // A right can't be constructed or copied.
         ("let forged = Claim { drive: claim.drive().clone(), _held: todo!() };", "E0451"),
         ("let twice = claim.clone();", "E0599"),
-        // Command lines are made up by tools only.
+        // Only `tools` creates command lines.
         ("let own = Change::<Content>::new(hdparm::HDPARM, [\"--security-erase\"]);", "E0624"),
         ("let own = Query::new(hdparm::HDPARM, [\"-y\"]);", "E0624"),
     ] {

@@ -1,4 +1,4 @@
-//! What a person types and sees, on real files and on a filesystem with faults.
+//! Tests of the command line, on real files and on a filesystem with faults.
 
 #[path = "support/cli.rs"]
 mod cli;
@@ -11,7 +11,7 @@ use cli::{Cli, names};
 use faultfs::FaultFs;
 use rustix::process::Signal;
 
-/// A run so short that no test waits for it.
+/// Arguments of a very short run.
 const SHORT: [&str; 5] = ["run", "baseline", "--wait", "--max-bytes", "4M"];
 
 fn short(target: &Path) -> Vec<PathBuf> {
@@ -22,14 +22,14 @@ fn long(target: &Path) -> Vec<PathBuf> {
     ["run", "baseline", "--max-bytes", "2G"].iter().map(PathBuf::from).chain([target.to_owned()]).collect()
 }
 
-/// Text without the target's path and the line ends that depend on its length.
-fn still(text: &str, target: &Path) -> String {
+/// Text without the target's path and without line ends that depend on the path's length.
+fn normalised(text: &str, target: &Path) -> String {
     let out = text.replace(&target.display().to_string(), "TARGET");
     out.split_whitespace().collect::<Vec<_>>().join(" ").replace(" hint:", "\n  hint:")
 }
 
 #[test]
-fn a_run_ends_with_tables_verdicts_and_a_record_that_shows_the_same() {
+fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let done = cli.run(short(place.path()));
     assert_eq!(done.code, 0, "{}", done.err);
@@ -73,7 +73,7 @@ fn the_plan_touches_nothing() {
     let done =
         cli.run(["run", "baseline", "--plan", "--max-time", "10m", fs.path().to_str().expect("UTF-8")]);
     assert_eq!(done.code, 0, "{}", done.err);
-    insta::assert_snapshot!(still(&done.out, fs.path()));
+    insta::assert_snapshot!(normalised(&done.out, fs.path()));
     assert!(!cli.store().exists() && names(fs.path()).is_empty());
 }
 
@@ -122,17 +122,17 @@ fn bad_input_is_refused_before_anything_is_touched() {
         assert_eq!(done.code, 2, "{args:?}: {}{}", done.out, done.err);
         assert!(done.out.is_empty(), "{args:?}: {}", done.out);
         let line = args.join(" ").replace(here, "TARGET");
-        let said = still(&done.err, place.path()).replace(&*cli.store().to_string_lossy(), "STORE");
-        shown += &format!("$ drivebench {line}\n{said}\n\n");
+        let error = normalised(&done.err, place.path()).replace(&*cli.store().to_string_lossy(), "STORE");
+        shown += &format!("$ drivebench {line}\n{error}\n\n");
     }
     insta::assert_snapshot!(shown);
     let unknown = cli.run(["run", "baseline", "no-such-serial"]);
-    let said = still(&unknown.err, place.path());
-    assert!(unknown.code == 2 && said.contains("is not a path, serial, label or bay"), "{said}");
+    let error = normalised(&unknown.err, place.path());
+    assert!(unknown.code == 2 && error.contains("is not a path, serial, label or bay"), "{error}");
     assert!(!cli.store().exists(), "nothing was touched");
 }
 
-/// A block device of this machine that can be read; the test reads its plan only.
+/// A readable block device of this machine; the test only shows a plan for it.
 fn block_device() -> String {
     let sizes = std::fs::read_dir("/sys/block").expect("sysfs").map(|e| e.expect("entry").path());
     let real = sizes.filter(|p| std::fs::read_to_string(p.join("size")).is_ok_and(|s| s.trim() != "0"));
@@ -185,7 +185,7 @@ fn a_directory_that_cannot_be_written_is_refused() {
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o555)).expect("closes");
     let done = cli.run_as_nobody(short(place.path()));
     assert_eq!(done.code, 1, "{}", done.out);
-    insta::assert_snapshot!(still(&done.err, place.path()));
+    insta::assert_snapshot!(normalised(&done.err, place.path()));
 }
 
 #[test]
@@ -202,12 +202,12 @@ fn a_full_filesystem_is_refused_before_it_is_filled() {
     fs.set(|f| f.free = Some(100 << 20));
     let done = cli.run(["run", "baseline", fs.path().to_str().expect("UTF-8")]);
     assert_eq!(done.code, 1, "{}", done.out);
-    insta::assert_snapshot!(still(&done.err, fs.path()));
+    insta::assert_snapshot!(normalised(&done.err, fs.path()));
     assert!(names(fs.path()).is_empty());
 }
 
 #[test]
-fn space_that_runs_out_midway_ends_cleanly() {
+fn a_run_ends_cleanly_when_space_runs_out() {
     let (cli, fs) = (Cli::new(), FaultFs::mount());
     fs.set(|f| f.space = Some(2 << 20));
     let done = cli.run(short(fs.path()));
@@ -243,7 +243,7 @@ fn the_other_drive_is_measured_when_one_fails() {
 }
 
 #[test]
-fn a_filesystem_that_refuses_direct_io_is_measured_through_the_cache_and_said_so() {
+fn without_direct_io_a_filesystem_is_measured_through_the_cache_with_a_note() {
     let (cli, fs) = (Cli::new(), FaultFs::mount());
     fs.set(|f| f.no_direct = true);
     let done = cli.run(short(fs.path()));
@@ -265,12 +265,12 @@ fn what_was_written_is_verified() {
 }
 
 #[test]
-fn signals_stop_it_keep_the_result_and_leave_nothing() {
+fn signals_stop_a_run_keep_results_and_leave_no_files() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let (cli, fs) = (Cli::new(), FaultFs::mount());
         let mut running = cli.start(long(fs.path()));
         running.wait_for("progress");
-        // Twice, as timeout does: to the process and to its group.
+        // Two signals, as `timeout` sends them: to the process and to its group.
         running.signal(signal);
         running.signal(signal);
         assert_eq!(running.finish(), Some(code));
@@ -293,7 +293,7 @@ fn a_drive_that_hangs_does_not_hold_up_ctrl_c() {
     fs.set(|f| f.hold = true);
     fs.wait_until_held(1);
     running.signal(Signal::INT);
-    // Its last word comes while the operation still hangs; the kernel ends the process when the drive lets go.
+    // It prints its last line while the operation still hangs; the kernel ends the process when the drive responds.
     running.wait_for("findings");
     assert!(fs.held() > 0);
     fs.release();
@@ -325,7 +325,7 @@ fn ten_kills_leave_ten_readable_records_and_nothing_else() {
         assert_eq!(swept.code, 0, "{}", swept.err);
         assert!(
             swept.out.contains(&left[0])
-                && still(&swept.out, fs.path()).contains("left by a run that was killed"),
+                && normalised(&swept.out, fs.path()).contains("left by a run that was killed"),
             "{}",
             swept.out
         );
@@ -334,7 +334,7 @@ fn ten_kills_leave_ten_readable_records_and_nothing_else() {
 }
 
 #[test]
-fn an_unwritable_store_is_refused_by_name() {
+fn an_unwritable_store_is_an_error_with_its_path() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let mut args = short(place.path());
     args.extend(["--store".into(), "/proc/drivebench".into()]);
@@ -351,8 +351,8 @@ fn the_second_run_on_a_drive_is_refused_or_waits() {
     first.wait_for("progress");
     let second = other.run(long(fs.path()));
     assert_eq!(second.code, 1, "{}", second.out);
-    let said = format!("is being measured by another drivebench, process {}", first.pid());
-    assert!(still(&second.err, fs.path()).contains(&said), "{}", second.err);
+    let expected = format!("is being measured by another drivebench, process {}", first.pid());
+    assert!(normalised(&second.err, fs.path()).contains(&expected), "{}", second.err);
     assert!(!other.store().exists());
 
     let waiting = other.start(short(fs.path()));
@@ -362,7 +362,7 @@ fn the_second_run_on_a_drive_is_refused_or_waits() {
 }
 
 #[test]
-fn protocols_are_followed_to_the_letter() {
+fn protocols_are_followed_exactly() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let own = place.path().join("own.toml");
     let load = |label: &str, rw: &str, caching: &str| {

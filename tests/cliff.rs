@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Cache, Drift, Model, Noise, Stalls, Zone},
-    experiments::{Ask, Cliff, Experiment},
+    experiments::{Cliff, Experiment, Request},
     findings::Findings,
     record::Event,
     report::{Format, Style, render},
@@ -45,19 +45,19 @@ fn stalling(model: Model) -> Model {
     Model { stalls: vec![stalls(61.0, 0.44), stalls(200.0, 2.6)], ..model }
 }
 
-fn asked(pause: f64) -> Ask {
+fn asked(pause: f64) -> Request {
     let mut asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
     asked.effort.max_bytes = 4 << 30;
     asked.values.set("pause", &pause.to_string());
     asked
 }
 
-fn events(asked: &Ask, model: Model, seed: u64) -> Vec<Event> {
+fn events(asked: &Request, model: Model, seed: u64) -> Vec<Event> {
     let board = Board { drives: vec![model], buses: Vec::new(), seed };
     carry_out(&plan_of(&Cliff, asked).expect("plans"), &board).expect("runs")
 }
 
-fn measured(asked: &Ask, model: &Model, seed: u64) -> Findings {
+fn measured(asked: &Request, model: &Model, seed: u64) -> Findings {
     Cliff.findings(&mut events(asked, model.clone(), seed).into_iter())
 }
 
@@ -206,7 +206,7 @@ fn writes_through_the_page_cache_give_no_result() {
 
 #[test]
 fn unsuitable_targets_are_refused() {
-    let refused = |change: &dyn Fn(&mut Ask)| {
+    let refused = |change: &dyn Fn(&mut Request)| {
         let mut asked = asked(60.0);
         change(&mut asked);
         Cliff.plan(&asked).expect_err("refused").to_string()

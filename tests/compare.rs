@@ -9,7 +9,7 @@ use cli::Cli;
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise, Zone},
-    experiments::{Ask, LoadName},
+    experiments::{LoadName, Request},
     record::Store,
     target::Target,
 };
@@ -25,13 +25,13 @@ fn stick(read: f64) -> Model {
     }
 }
 
-fn reads(names: &[&str], rules: Rules) -> Ask {
+fn reads(names: &[&str], rules: Rules) -> Request {
     let targets: Vec<Target> = names.iter().map(|n| target(n, 62_000_000_000, false)).collect();
     only(LoadName::Read, ask(targets, rules, 4096))
 }
 
 /// Keeps a run of these reads on modelled drives; `real` marks it as measured on real drives.
-fn keep(cli: &Cli, at: &str, ask: &Ask, speeds: &[f64], seed: u64, real: bool) -> String {
+fn keep(cli: &Cli, at: &str, ask: &Request, speeds: &[f64], seed: u64, real: bool) -> String {
     let board = Board { drives: speeds.iter().map(|&s| stick(s)).collect(), buses: vec![], seed };
     modelled::keep(&Store::at(cli.store()), at, &plan(ask).expect("plans"), &board, real)
 }
@@ -88,7 +88,7 @@ fn differences_between_runs_are_flagged() {
     let one = reads(&["A"], Rules::quick());
     let real = keep(&cli, SPRING, &one, &[6.6e6], 1, true);
     let model = keep(&cli, AUTUMN, &one, &[6.6e6], 1, false);
-    let large = Ask { block: 1 << 20, ..one };
+    let large = Request { block: 1 << 20, ..one };
     let large = keep(&cli, AUTUMN, &large, &[19e6], 1, true);
     insta::assert_snapshot!(
         [

@@ -1,4 +1,4 @@
-//! The conformance suite: what every engine that moves real bytes must do. Each test runs on each engine.
+//! The conformance suite of engines with real I/O. Each test runs on each engine.
 
 use std::{
     fs::{File, OpenOptions},
@@ -21,7 +21,7 @@ mod faultfs;
 use faultfs::FaultFs;
 
 const ENGINES: [&str; 3] = ["psync", "uring", "fio"];
-/// Engines that show windows as small as was asked, and stop as soon.
+/// Engines with windows of the requested size, which also stop after any window.
 const OWN: [&str; 2] = ["psync", "uring"];
 
 fn load(direction: Direction, block: u64, caching: Caching, depth: u32) -> Load {
@@ -37,7 +37,7 @@ fn extent(offset: u64, length: u64) -> Extent {
     Extent { offset, length }
 }
 
-/// A file on the disk under the temporary directory of the build, without a name.
+/// A file without a name in the temporary directory of the build.
 fn scratch() -> Arc<File> {
     Arc::new(tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).expect("a scratch file"))
 }
@@ -67,7 +67,7 @@ fn run(engine: &mut dyn Engine, jobs: &[Job]) -> (Vec<Outcome>, Vec<Vec<Window>>
     (outcomes, windows)
 }
 
-/// Runs one job to its end and checks everything that must hold for it.
+/// Runs one job to its end and checks its outcome and windows.
 fn finish(name: &str, engine: &mut dyn Engine, job: &Job) -> (Outcome, Vec<Window>) {
     let (mut outcomes, mut windows) = run(engine, std::slice::from_ref(job));
     let (outcome, windows) = (outcomes.remove(0), windows.remove(0));
@@ -104,7 +104,7 @@ fn adds_up(case: &str, outcome: &Outcome, windows: &[Window]) {
     assert!(outcome.fsync_seconds <= outcome.seconds, "{case}");
 }
 
-/// The bytes of a scratch file as another opening of it reads them, past any flag that an engine left behind.
+/// The bytes of a scratch file, read through a new open without the engine's flags.
 fn stored(file: &File, offset: u64, len: usize) -> Vec<u8> {
     use std::os::fd::AsRawFd;
     let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).expect("opens again");
@@ -127,11 +127,11 @@ fn failed(outcome: &Outcome) -> (&str, u64, Option<i32>, &str) {
 }
 
 #[test]
-fn moves_exactly_what_is_asked_in_all_sizes_and_depths() {
+fn moves_exactly_the_requested_bytes_in_all_sizes_and_depths() {
     for name in ENGINES {
         let file = scratch();
         let mut engine = engine(name, &[file]);
-        // Reading needs all of it.
+        // Reads need the whole file.
         let fill = load(Direction::Write, 1 << 20, Caching::Direct, 1);
         finish(name, engine.as_mut(), &job(fill, extent(1 << 20, 32 << 20), 32 << 20));
         for (block, caching, depth, bytes) in [
@@ -176,7 +176,7 @@ fn random_loads_stay_in_their_extent() {
 }
 
 #[test]
-fn what_is_written_stands_on_the_disk_and_does_not_compress() {
+fn written_data_is_on_the_disk_and_is_incompressible() {
     for name in OWN {
         for (block, caching, depth) in [
             (64, Caching::Buffered, 1),
@@ -197,15 +197,15 @@ fn what_is_written_stands_on_the_disk_and_does_not_compress() {
             let bytes = stored(&file, 0, total as usize);
             assert!(
                 compressed(&bytes) >= bytes.len(),
-                "{name} wrote what compresses, in blocks of {block} B"
+                "{name} wrote compressible data, in blocks of {block} B"
             );
-            // What stands 244 KiB on is the first that may repeat: past what compressors look at.
+            // Data may repeat after 244 KiB at the earliest, which is more than the window of compressors.
             for piece in bytes.chunks(244 << 10) {
                 let mut heads: Vec<&[u8]> = piece.chunks_exact(512).collect();
                 heads.sort_unstable();
                 assert!(
                     heads.windows(2).all(|pair| pair[0] != pair[1]),
-                    "{name} repeats itself, in blocks of {block} B"
+                    "{name} repeats its data, in blocks of {block} B"
                 );
             }
         }
@@ -213,7 +213,7 @@ fn what_is_written_stands_on_the_disk_and_does_not_compress() {
 }
 
 #[test]
-fn zeros_are_written_where_zeros_are_asked_for() {
+fn zeros_are_written_if_requested() {
     for name in ENGINES {
         let file = scratch();
         file.write_all_at(&vec![1; 1 << 20], 0).expect("writes");
@@ -229,7 +229,7 @@ fn zeros_are_written_where_zeros_are_asked_for() {
 }
 
 #[test]
-fn two_targets_run_from_one_start() {
+fn two_targets_start_at_the_same_time() {
     for name in ENGINES {
         let files = [scratch(), scratch()];
         let mut engine = engine(name, &files);
@@ -241,7 +241,7 @@ fn two_targets_run_from_one_start() {
             assert_eq!((&outcome.ended, outcome.bytes_written), (&Ended::Finished, bytes), "{name}");
             adds_up(name, outcome, windows);
         }
-        // Both clocks count from the same start, and neither job waited for the other.
+        // Both clocks count from the same start, and no job waited for the other.
         let ends: Vec<u64> = windows.iter().map(|w| w.last().expect("windows").to_ns).collect();
         assert!(
             windows[0][0].from_ns < ends[1] && windows[1][0].from_ns < ends[0],
@@ -303,7 +303,7 @@ fn cancelling_returns_while_the_drive_hangs() {
             for direction in [Direction::Read, Direction::Write] {
                 let fs = FaultFs::mount();
                 let file = faulty(&fs, 4 << 20);
-                // Not in the probe, but in the load itself: after its first window.
+                // In the load itself, not in the probe: after its first window.
                 let job = job(load(direction, 64 << 10, caching, depth), extent(0, 4 << 20), 1 << 40);
                 let cancel = Cancel::default();
                 let (ended, end) = mpsc::channel();
@@ -316,12 +316,12 @@ fn cancelling_returns_while_the_drive_hangs() {
                         });
                         ended.send(outcomes).expect("received");
                     });
-                    // Buffered reads are answered from memory: then nothing hangs, and cancelling is all there is.
+                    // Buffered reads come from memory, so they don't hang; only cancellation is tested.
                     if direction == Direction::Write || caching == Caching::Direct {
                         fs.wait_until_held(1);
                     }
                     cancel.set();
-                    // It must return with no release: a generous limit that only a hang exceeds.
+                    // It must return while the drive still hangs. The limit is generous; only a hang exceeds it.
                     let outcomes = end.recv_timeout(Duration::from_secs(20));
                     let held = fs.held();
                     fs.release();
@@ -381,7 +381,7 @@ fn short_transfers_are_continued() {
 }
 
 #[test]
-fn an_io_error_ends_the_job_and_says_where() {
+fn an_io_error_ends_the_job_with_its_offset() {
     for name in ENGINES {
         for (direction, what) in [(Direction::Read, "read"), (Direction::Write, "write")] {
             for depth in [1, 8] {
@@ -391,10 +391,10 @@ fn an_io_error_ends_the_job_and_says_where() {
                 fs.set(|faults| (faults.eio_reads, faults.eio_writes) = (Some(bad.clone()), Some(bad)));
                 let job = job(load(direction, 4096, Caching::Direct, depth), extent(0, 8 << 20), 8 << 20);
                 let (outcomes, windows) = run(engine(name, &[file]).as_mut(), &[job]);
-                let (said, offset, errno, message) = failed(&outcomes[0]);
-                assert_eq!((said, offset, errno), (what, (5 << 20) + 8192, Some(5)), "{name}");
+                let (operation, offset, errno, message) = failed(&outcomes[0]);
+                assert_eq!((operation, offset, errno), (what, (5 << 20) + 8192, Some(5)), "{name}");
                 assert_eq!(message, "Input/output error", "{name}");
-                // All before it completed; others in flight may have, and only they.
+                // All earlier operations completed; others in flight may have.
                 let (before, ops) = ((5 << 8) + 2, outcomes[0].ops);
                 assert!(
                     ops == before || depth > 1 && ops > before - 8 && ops < 8 << 8,
@@ -424,7 +424,7 @@ fn a_full_filesystem_ends_the_job() {
             let job = job(load(Direction::Write, 64 << 10, caching, 1), extent(0, 8 << 20), 8 << 20);
             let (outcomes, _) = run(engine(name, &[file]).as_mut(), &[job]);
             let (what, offset, errno, message) = failed(&outcomes[0]);
-            // 4 KiB of the block still fitted: the error came behind them.
+            // 4 KiB of the block still fitted, so the error is after them.
             assert_eq!((what, errno), ("write", Some(28)), "{name}");
             assert!((3 << 20..(3 << 20) + (64 << 10)).contains(&offset), "{name} failed at {offset}");
             assert_eq!(message, "No space left on device", "{name}");
@@ -459,7 +459,7 @@ fn a_target_that_ends_early_is_an_error() {
         assert_eq!(failed(&outcomes[0]), ("read", 1 << 20, None, "the target ended early"), "{name}");
         assert_eq!(outcomes[0].ops, 256, "{name}");
     }
-    // fio would fill the file itself, so it isn't asked.
+    // fio would extend the file itself, so it is left out.
     let refused = engine("fio", &[file]).run(&[job], &Cancel::default(), &mut |_, _| Flow::Continue);
     assert!(refused.expect_err("refused").to_string().contains("ends early"));
 }
@@ -484,15 +484,15 @@ fn direct_io_that_is_refused_is_named_before_anything_moves() {
 }
 
 #[test]
-fn alignment_is_checked_with_a_clear_word() {
+fn misalignment_is_an_error_with_the_required_unit() {
     for name in ENGINES {
         let mut engine = engine(name, &[scratch()]);
-        for (block, offset, said) in [(1000, 0, "direct blocks"), (4096, 1000, "direct offsets")] {
+        for (block, offset, expected) in [(1000, 0, "direct blocks"), (4096, 1000, "direct offsets")] {
             let job =
                 job(load(Direction::Write, block, Caching::Direct, 1), extent(offset, 1 << 20), 1 << 20);
             let refused = engine.run(&[job], &Cancel::default(), &mut |_, _| Flow::Continue);
             let error = refused.expect_err("refused").to_string();
-            assert!(error.contains(said) && error.contains("multiples of"), "{name}: {error}");
+            assert!(error.contains(expected) && error.contains("multiples of"), "{name}: {error}");
         }
         let mut nowhere = job(load(Direction::Write, 4096, Caching::Direct, 1), extent(0, 1 << 20), 4096);
         nowhere.target = 1;
@@ -509,7 +509,7 @@ fn verify_finds_one_flipped_byte() {
             (4096, Caching::Direct, 16),
             (1 << 20, Caching::Direct, 2),
         ] {
-            // fio wants room for its own stamp.
+            // fio needs space for its own stamp.
             let block = if name == "fio" { block.max(512) } else { block };
             let file = scratch();
             let mut engine = engine(name, std::slice::from_ref(&file));
@@ -533,7 +533,7 @@ fn verify_finds_one_flipped_byte() {
 }
 
 #[test]
-fn mixed_loads_tell_reads_apart() {
+fn mixed_loads_record_reads_separately() {
     for name in ENGINES {
         let file = scratch();
         let mut engine = engine(name, &[file]);
@@ -553,13 +553,13 @@ fn mixed_loads_tell_reads_apart() {
 fn a_missing_fio_names_its_package_and_unknown_engines_are_named() {
     let load = load(Direction::Read, 4096, Caching::Buffered, 1);
     let error = open(Some("dd"), &load, Vec::new()).err().expect("refused").to_string();
-    assert_eq!(error, "there is no engine 'dd'; there are psync, uring and fio");
+    assert_eq!(error, "no engine is named 'dd'; the engines are psync, uring and fio");
     let choice = |depth| open(None, &Load { depth, ..load.clone() }, Vec::new()).expect("opens").info().name;
     assert_eq!((choice(1), choice(2)), ("psync".to_owned(), "uring".to_owned()));
     assert!(Path::new("/dev/fuse").exists(), "these tests need FUSE: apt install fuse3");
 }
 
-/// The watcher is busy, all batches on their way to it wait, and then someone asks to stop.
+/// The watcher is busy, the queue of batches is full, and then the load is cancelled.
 #[test]
 fn cancelling_behind_a_slow_watcher_ends() {
     for name in OWN {
@@ -570,7 +570,7 @@ fn cancelling_behind_a_slow_watcher_ends() {
             let job =
                 job(load(Direction::Write, 4096, Caching::Buffered, 1), extent(0, 512 * MIB), 512 * MIB);
             let outcomes = engine(name, std::slice::from_ref(&file)).run(&[job], &cancel, &mut |_, _| {
-                // More than what may be on its way: the load waits for this watcher now.
+                // More than the queue holds, so the load waits for this watcher now.
                 while written.metadata().expect("a file").len() < 65 * MIB {
                     thread::yield_now();
                 }

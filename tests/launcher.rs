@@ -9,13 +9,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// What the launcher may use of the machine; everything else it finds on PATH is a stand-in.
+/// Real programs that the launcher may use; everything else on PATH is a stand-in.
 const REAL: &[&str] = &[
     "awk", "cat", "chmod", "df", "dirname", "env", "find", "flock", "mkdir", "mv", "readlink", "sed", "sh",
     "sleep", "sort", "tail", "touch", "tr",
 ];
 
-/// Writes the program that was to be built: it shows its arguments and what it reads, and ends with 7.
+/// A cargo stand-in. The program that it "builds" prints its arguments and input, and exits with 7.
 const CARGO: &str = r#"
 [ "$1" = --version ] && { echo "cargo $VERSION (stand-in)"; exit; }
 echo "$RUSTFLAGS: $*" >>"$LOG"
@@ -29,7 +29,7 @@ const RUSTC: &str = r#"
 [ "$1" = -vV ] && { echo "host: stand-in"; exit; }
 echo "rustc $VERSION (stand-in)""#;
 
-/// A checkout with nothing built, and a machine with a compiler but no Rust.
+/// A checkout without builds, on a machine with a C compiler but no Rust.
 struct Machine {
     dir: PathBuf,
 }
@@ -73,7 +73,7 @@ impl Machine {
         self
     }
 
-    /// Apt with rustc 1.63, and what stands in `web` as rustc-web; installing brings Rust 1.96.
+    /// An apt stand-in with rustc 1.63, and with `web` as the policy of rustc-web; installing it gives Rust 1.96.
     fn apt(self, web: &str) -> Self {
         self.program(
             "bin/apt-cache",
@@ -105,7 +105,7 @@ impl Machine {
         self.command(&self.checkout().join("drivebench")).output().expect("the launcher starts")
     }
 
-    /// What was asked of cargo and apt-get, a line each.
+    /// Calls of cargo and apt-get, one per line.
     fn log(&self) -> String {
         fs::read_to_string(self.dir.join("log")).unwrap_or_default()
     }
@@ -130,7 +130,7 @@ fn builds_once_static_and_is_quiet_afterwards() {
     assert_eq!((second.status.code(), stderr(&second).as_str()), (Some(7), ""));
     assert_eq!(machine.log(), log, "there was nothing to build");
 
-    // Dated ahead: a filesystem's clock may stand still for longer than this build took.
+    // A time in the future, because the filesystem's clock may be coarser than the time of this build.
     let source = fs::File::create(machine.checkout().join("src/new.rs")).expect("a source can be added");
     source.set_modified(SystemTime::now() + Duration::from_secs(60)).expect("a file can be dated");
     assert_eq!(machine.run().status.code(), Some(7));
@@ -179,22 +179,22 @@ fn toolchains_off_the_path_and_with_versions_in_their_names_are_found() {
 }
 
 #[test]
-fn an_old_toolchain_is_named_and_apt_brings_a_new_one() {
+fn an_old_toolchain_is_reported_and_apt_installs_a_new_one() {
     let machine = Machine::new("apt").rust("bin", "", "1.63.0").apt("  Candidate: 1.96.0+x");
     let output = machine.run();
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(7), "{said}");
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(7), "{error}");
     assert_eq!(output.stdout, b"");
-    assert!(said.contains("Rust 1.85 or newer (found: cargo 1.63.0 (stand-in) in "), "{said}");
-    assert!(said.contains("Installing with apt: cargo-web rustc-web"), "{said}");
-    assert!(said.contains("apt removes: rustc"), "{said}");
+    assert!(error.contains("Rust 1.85 or newer (found: cargo 1.63.0 (stand-in) in "), "{error}");
+    assert!(error.contains("Installing with apt: cargo-web rustc-web"), "{error}");
+    assert!(error.contains("apt removes: rustc"), "{error}");
     let log = machine.log();
     assert!(log.contains("install -y --no-install-recommends cargo-web rustc-web"), "{log}");
     assert!(log.contains("build --release"), "{log}");
 }
 
 #[test]
-fn without_root_and_sudo_the_command_is_told() {
+fn without_root_and_sudo_the_apt_command_is_printed() {
     let machine = Machine::new("user").apt("  Candidate: 1.96.0+x");
     machine.program("bin/id", "echo 1000");
     let output = machine.run();
@@ -205,7 +205,7 @@ fn without_root_and_sudo_the_command_is_told() {
 }
 
 #[test]
-fn where_apt_has_no_fitting_rust_another_way_is_told() {
+fn if_apt_has_no_recent_rust_another_installation_is_suggested() {
     let machine = Machine::new("none").apt("");
     let output = machine.run();
     assert_eq!(output.status.code(), Some(1));
@@ -231,7 +231,7 @@ fn a_failed_build_ends_with_cargos_code_and_is_tried_again() {
 #[test]
 fn a_target_that_cannot_be_made_is_named() {
     let machine = Machine::new("unwritable").rust("bin", "", "1.85.0");
-    // A file in the way: root may write to any directory, so a mode would stop nobody.
+    // A file blocks the directory. A file mode would not stop root.
     fs::write(machine.checkout().join("target"), "").expect("a file can be written");
     let output = machine.run();
     assert_eq!(output.status.code(), Some(1));

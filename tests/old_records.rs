@@ -1,5 +1,5 @@
-//! Records of schema 1, as an earlier version wrote them, are listed, shown, compared and resumed. What is pinned are
-//! numbers, so that words and labels may change.
+//! Records of schema 1 from an earlier version are listed, shown, compared and resumed. The tests check
+//! numbers only, so that words and labels may change.
 
 #[path = "support/cli.rs"]
 mod cli;
@@ -55,7 +55,7 @@ impl Old {
         self.cli.run(self.args(args))
     }
 
-    /// What a command that ends well writes.
+    /// The output of a command that succeeds.
     fn out(&self, args: &[&str]) -> String {
         let done = self.run(args);
         assert_eq!((done.code, done.err.as_str()), (0, ""), "{args:?}");
@@ -71,14 +71,14 @@ impl Old {
     }
 }
 
-/// The object that has a value and both ends, wherever it stands.
+/// The object with a value and both ends, at any depth.
 fn estimate(json: &Value) -> Option<&Value> {
     let object = json.as_object()?;
     let is = ["value", "low", "high"].iter().all(|key| object.contains_key(*key));
     if is { Some(json) } else { object.values().find_map(estimate) }
 }
 
-/// Value, low and high to 12 digits: the last ones depend on the machine's mathematics.
+/// Value, low and high to 12 digits: later digits depend on the machine's floating-point library.
 fn line(estimate: &Value) -> String {
     let number = |key: &str| estimate[key].as_f64().map_or("none".to_owned(), |x| format!("{x:.11e}"));
     format!("{} {} {}\n", number("value"), number("low"), number("high"))
@@ -124,9 +124,9 @@ fn they_are_compared_with_the_same_numbers() {
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on() {
+fn a_stopped_run_is_resumed() {
     let old = Old::new();
-    // What isn't over is not packed.
+    // Unfinished records are not compressed.
     let packed = fs::File::open(old.store.path().join("rbayshalf.jsonl.gz")).expect("opens");
     let mut before = Vec::new();
     flate2::read::GzDecoder::new(packed).read_to_end(&mut before).expect("unpacks");
@@ -135,7 +135,7 @@ fn a_run_that_was_stopped_goes_on() {
     fs::write(&record, &before).expect("writes");
     let numbers = old.numbers(&["results", "show", "rbayshalf"]);
 
-    // Three of six arrangements are done, and the drives of the fourth are not here.
+    // Three of six arrangements are done, and the drives of the fourth are not present.
     let mut running = old.cli.start(old.args(&["run", "bays", "--resume", "rbayshalf"]));
     assert_eq!(running.wait_for("wanted")["number"], 4);
     running.signal(Signal::INT);
@@ -149,7 +149,7 @@ fn a_run_that_was_stopped_goes_on() {
 }
 
 #[test]
-fn half_a_line_at_the_end_changes_no_number() {
+fn an_incomplete_last_line_changes_no_number() {
     let old = Old::new();
     let path = old.store.path().join("rcut.jsonl");
     let cut = fs::read_to_string(&path).expect("reads");

@@ -1,4 +1,4 @@
-//! Commands that look change nothing: their system calls, as strace shows them.
+//! Read-only commands change nothing: checks their system calls with strace.
 
 #[path = "support/cli.rs"]
 mod cli;
@@ -17,25 +17,25 @@ const WATCHED: &str = "open,openat,openat2,creat,unlink,unlinkat,rmdir,rename,re
 
 /// Flags of an open that can write.
 const WRITES: [&str; 6] = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND", "O_TMPFILE"];
-/// What a terminal is asked.
+/// Requests to a terminal.
 const TERMINAL: [&str; 4] = ["TCGETS", "TCGETS2", "TIOCGWINSZ", "FIONREAD"];
-/// What is no drive in /dev.
+/// Paths in /dev that are not drives.
 const NO_DRIVES: [&str; 4] = ["/dev/null", "/dev/urandom", "/dev/tty", "/dev/pts/"];
 
-/// Runs drivebench under strace; what it printed, and its watched system calls.
+/// Runs drivebench under strace; returns its output and its watched system calls.
 #[expect(clippy::disallowed_methods, reason = "strace is what is tested with")]
 fn traced(cli: &Cli, args: &[&str]) -> (String, Vec<String>) {
     let log = cli.store().with_file_name("strace.log");
     let plain = cli.command(args);
     let mut command = Command::new("strace");
-    // Not every architecture has all of them.
+    // Not every architecture has all of these calls.
     let watched = WATCHED.replace(',', ",?");
     command.args(["-f", "-qq", "-s", "4096", "-e", &format!("trace=?{watched}"), "-o"]).arg(&log);
     command.arg(plain.get_program()).args(plain.get_args()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = command.output().expect("strace is needed for this test: apt install strace");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {stderr}");
     let calls = fs::read_to_string(&log).expect("strace writes its log");
     // `4711 openat(AT_FDCWD, "/x", O_RDONLY) = 3`
     let calls = calls.lines().filter_map(|line| line.split_once(char::is_whitespace));
@@ -43,7 +43,7 @@ fn traced(cli: &Cli, args: &[&str]) -> (String, Vec<String>) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), calls.collect())
 }
 
-/// The calls that are not allowed to a command that may write only paths that `may` allows.
+/// The forbidden calls of a command that may write only paths that `may` allows.
 fn wrong(calls: &[String], may: &dyn Fn(&Path) -> bool) -> Vec<String> {
     let is_wrong = |call: &&String| {
         let (name, arguments) = call.split_once('(').unwrap_or((call, ""));
@@ -62,7 +62,7 @@ fn wrong(calls: &[String], may: &dyn Fn(&Path) -> bool) -> Vec<String> {
     calls.iter().filter(is_wrong).cloned().collect()
 }
 
-/// A store with two runs, and what a killed run left: a scratch file on a drive, and its journal.
+/// A store with two runs, and the leftovers of a killed run: a scratch file on a drive, and its journal.
 struct Place {
     cli: Cli,
     drive: tempfile::TempDir,
@@ -102,7 +102,7 @@ fn is_index(store: &Path, path: &Path) -> bool {
 }
 
 #[test]
-fn commands_that_look_write_only_the_index_and_delete_nothing() {
+fn read_only_commands_write_only_the_index_and_delete_nothing() {
     let place = Place::new();
     let store = place.cli.store().canonicalize().expect("a store");
     let index = |path: &Path| is_index(&store, path);
@@ -123,7 +123,7 @@ fn commands_that_look_write_only_the_index_and_delete_nothing() {
     let before = place.left();
     assert_eq!(before, (vec![".drivebench-rabc0.scratch".to_owned()], vec!["rabc.0".to_owned()]));
     for args in commands {
-        // So that it is written, where it is.
+        // Without the index, so that it is written.
         let _ = fs::remove_file(store.join("index"));
         let (out, calls) = traced(&place.cli, args);
         assert!(calls.iter().any(|call| call.starts_with("openat(")), "strace saw nothing of {args:?}");
@@ -147,33 +147,33 @@ fn a_report_writes_only_its_own_directory() {
 }
 
 #[test]
-fn cleanup_removes_what_the_others_left_alone() {
+fn cleanup_removes_leftovers_that_other_commands_keep() {
     let place = Place::new();
     let left = place.drive.path().canonicalize().expect("is there").join(".drivebench-rabc0.scratch");
     let done = place.cli.run(["cleanup"]);
     assert_eq!((done.code, place.left()), (0, (vec![], vec![])), "{}{}", done.out, done.err);
-    let said = done.out.replace(&left.display().to_string(), "FILE");
-    assert_eq!(said, "Removed FILE, left by a run that ended when the machine did.\n");
+    let output = done.out.replace(&left.display().to_string(), "FILE");
+    assert_eq!(output, "Removed FILE, left by a run that a reboot or power cut ended.\n");
     let again = place.cli.run(["cleanup"]);
     assert_eq!((again.code, again.out.as_str()), (0, "Nothing to clean up.\n"));
 }
 
 #[test]
-fn cleanup_says_what_it_could_not_remove_and_how_to() {
+fn cleanup_reports_what_it_could_not_remove_with_a_command() {
     let place = Place::new();
     let left = place.drive.path().canonicalize().expect("is there").join(".drivebench-rabc0.scratch");
     fs::remove_file(&left).and_then(|()| fs::create_dir(&left)).expect("something else is there");
     let done = place.cli.run(["cleanup"]);
     assert_eq!((done.code, place.left().1), (1, vec!["rabc.0".to_owned()]), "{}", done.out);
-    let said = done.out.replace(&left.display().to_string(), "FILE");
+    let output = done.out.replace(&left.display().to_string(), "FILE");
     assert_eq!(
-        said,
-        "FILE, left by a run that ended when the machine did, can't be removed (it is not a plain file, look at it first): rm FILE\n"
+        output,
+        "FILE, left by a run that a reboot or power cut ended, can't be removed (it is not a regular file: check it first): rm FILE\n"
     );
 }
 
 #[test]
-fn changes_are_seen_in_system_calls() {
+fn changes_are_detected_in_system_calls() {
     let may = |path: &Path| path.starts_with("/store");
     let calls = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
     let harmless = calls(&[

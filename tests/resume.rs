@@ -1,4 +1,4 @@
-//! Runs that were stopped go on with `--resume`: every experiment on modelled drives, stopped after each of its steps
+//! `--resume` continues stopped runs: every experiment on modelled drives, stopped after each of its steps
 //! and in the middle of loads.
 
 #[path = "support/modelled.rs"]
@@ -13,7 +13,7 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        Ask, Baseline, Bays, Cliff, Experiment, LoadName, PageCache, REGISTER, Sizes, SmallFiles, Spinup,
+        Baseline, Bays, Cliff, Experiment, LoadName, PageCache, REGISTER, Request, Sizes, SmallFiles, Spinup,
         Together,
     },
     inventory::Drive,
@@ -27,7 +27,7 @@ use modelled::{ask, target};
 
 const GB: u64 = 1_000_000_000;
 
-/// A record in memory that asks to stop once it holds so many events.
+/// A record in memory that cancels the run at a number of events.
 struct Stopping {
     events: Vec<Event>,
     at: usize,
@@ -47,7 +47,7 @@ impl Log for Stopping {
 /// An experiment and the drives it is run on.
 struct Case {
     experiment: &'static dyn Experiment,
-    ask: Ask,
+    ask: Request,
     board: Board,
 }
 
@@ -61,7 +61,7 @@ impl Case {
         Modelled::new(plan, &self.board).expect("a board").with_people(move |_, _| board.clone())
     }
 
-    /// The record of a run that was stopped after so many events and went on until its end, and what was done when it
+    /// The record of a run that was stopped after `at` events and resumed to its end, and what was done when it
     /// was stopped.
     fn stopped(&self, at: usize) -> (Vec<Event>, Done) {
         let plan = self.plan();
@@ -109,7 +109,7 @@ impl Case {
             .collect()
     }
 
-    /// Stops the run after every step and `amid` loads, and compares what is found with the run that wasn't stopped.
+    /// Stops the run after every step and in the middle of `amid` loads, and compares the findings with those of an uninterrupted run.
     fn check(&self, amid: usize) {
         let whole = self.whole();
         let expected = self.estimates(&whole);
@@ -133,7 +133,7 @@ impl Case {
         }
     }
 
-    /// What was done is not done again, and every step is done.
+    /// Checks that every step is done exactly once.
     fn repeats_nothing(&self, events: &[Event], done: &Done, case: &str) {
         let resumed = events.iter().position(|e| matches!(e, Event::Resume(_))).expect("it goes on");
         let step = |event: &Event| match event {
@@ -147,7 +147,7 @@ impl Case {
     }
 }
 
-/// A drive with next to no noise, whose speed a few measurements show.
+/// A drive with almost no noise, so that few measurements are enough.
 fn drive(write: f64, read: f64) -> Model {
     Model {
         capacity: 62 * GB,
@@ -197,7 +197,7 @@ fn cliff() {
     let mut asked = ask(directories(2), Rules::standard(), MIB);
     asked.effort.max_bytes = 512 * MIB;
     asked.values.set("pause", "20");
-    // The second never slows down, so its pause and second write are left out.
+    // The second never slows down, so its pause and second write are skipped.
     Case { experiment: &Cliff, ask: asked, board: board(vec![falls, drive(20e6, 30e6)]) }.check(6);
 }
 
@@ -289,7 +289,7 @@ fn every_experiment_is_resumed_here() {
 }
 
 #[test]
-fn a_finished_run_has_nothing_left() {
+fn a_finished_run_has_no_steps_left() {
     let asked = ask(directories(1), rules(), MIB);
     let case = Case { experiment: &Baseline, ask: asked, board: board(vec![drive(20e6, 30e6)]) };
     let (plan, events) = (case.plan(), case.whole());
@@ -301,7 +301,7 @@ fn a_finished_run_has_nothing_left() {
 }
 
 #[test]
-fn a_drive_that_is_gone_fails_and_the_others_go_on() {
+fn a_missing_drive_fails_and_the_others_continue() {
     let asked = ask(directories(2), rules(), MIB);
     let case =
         Case { experiment: &Baseline, ask: asked, board: board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]) };

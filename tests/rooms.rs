@@ -1,5 +1,5 @@
-//! The house's walls: which room may use which, how long a file may be, where `unsafe` may stand.
-//! docs/architecture.md says why the rooms are cut this way.
+//! Checks the rules between rooms: which room may use which, how long a file may be, where `unsafe` may be used.
+//! docs/architecture.md explains the rooms.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use std::{
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// Each room, and the rooms it may use: only such as stand above it, so there are no circles.
+/// Each room, and the rooms it may use: only rooms above it in this table, so there are no cycles.
 const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("sysroot", &["units"]),
@@ -17,14 +17,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("target", &["units", "sysroot", "inventory"]),
     ("conditions", &["units", "sysroot", "inventory", "target"]),
     ("tools", &["units"]),
-    // One engine is another program: fio.
+    // The fio engine runs another program.
     ("engine", &["units", "tools"]),
     ("analyse", &["units"]),
-    // A plan holds the rules by which its loads stop.
+    // A plan holds the rules that end its loads.
     ("plan", &["units", "inventory", "target", "analyse"]),
     ("record", &["units", "inventory", "target", "conditions", "plan"]),
     ("findings", &["units", "analyse"]),
-    // What others measured becomes a record of ours, and is shown like one.
+    // Imported results become records, and are shown as such.
     ("import", &["units", "analyse", "record", "findings"]),
     ("compare", &["units", "analyse", "findings"]),
     ("open_loop", &["units", "analyse", "plan", "record", "findings"]),
@@ -47,7 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "experiments",
         ],
     ),
-    // Pure: what was measured is handed to it as values.
+    // Pure: all input is passed as values.
     ("advise", &["units", "inventory", "target", "analyse", "findings"]),
     ("report", &["units", "analyse", "findings"]),
     (
@@ -76,8 +76,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What reaches past drivebench: other programs, files, drives and the kernel. Each is named in the files listed only,
-/// which are all there is to read for who could do harm. A name that ends in `*` is the start of one; `fs::write` is
+/// Doors: calls that affect other programs, files, drives and the kernel. Each may be used only in the files listed,
+/// so these are all the files to review for harm. A name that ends in `*` is a prefix; `fs::write` is
 /// found in `use std::fs::write` and in `use std::fs::{read, write}`, too.
 const DOORS: &[(&str, &[&str], &[&str])] = &[
     ("starts processes", &["process::Command"], &["tools/system.rs"]),
@@ -150,13 +150,13 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
     ("mounts, swaps and reboots", &["rustix::mount", "swapon", "swapoff", "reboot"], &[]),
 ];
 
-/// What must keep its own name, so that a door is seen.
+/// Names that must not be imported under another name, so that doors are found.
 const NO_ALIAS: [&str; 6] = ["fs", "File", "OFlags", "process", "rustix", "libc"];
 
 /// Lines of a source file without its tests.
 const LONGEST: usize = 500;
 
-/// A place in a source file, and what is wrong with it.
+/// A violation at a line of a source file.
 #[derive(Debug, PartialEq)]
 struct Complaint {
     file: String,
@@ -170,7 +170,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// Walks the tokens of one file. Comments and strings are no tokens, so only code counts.
+/// Walks the tokens of one file. Comments and strings are not code tokens, so they are ignored.
 struct Walk<'a> {
     file: &'a str,
     room: &'a str,
@@ -188,7 +188,7 @@ fn module_of(file: &str) -> Vec<String> {
     module
 }
 
-/// Everything that is wrong with the file at `file`, a path below `src` such as `engine/psync.rs`.
+/// All violations in the file at `file`, a path below `src` such as `engine/psync.rs`.
 fn complaints(file: &str, text: &str) -> Vec<Complaint> {
     let module = module_of(file);
     let room = module.first().cloned().unwrap_or_default();
@@ -203,7 +203,7 @@ fn complaints(file: &str, text: &str) -> Vec<Complaint> {
     }
     let lines = text.lines().take_while(|l| l.trim() != "#[cfg(test)]").count();
     if lines > LONGEST && !file.ends_with("tests.rs") {
-        walk.complain(lines, format!("{lines} lines; {LONGEST} are the most"));
+        walk.complain(lines, format!("{lines} lines; the maximum is {LONGEST}"));
     }
     walk.complaints
 }
@@ -213,17 +213,17 @@ impl Walk<'_> {
         self.complaints.push(Complaint { file: self.file.into(), line, what });
     }
 
-    /// Reads tokens that stand in `module`, its path from the crate's root.
+    /// Reads tokens in `module`, a path from the crate's root.
     fn tokens(&mut self, tokens: TokenStream, module: &[String]) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut i = 0;
         while i < tokens.len() {
             match &tokens[i] {
                 TokenTree::Ident(word) if word == "unsafe" && self.room != "engine" => {
-                    self.complain(word.span().start().line, "unsafe is for src/engine only".into());
+                    self.complain(word.span().start().line, "unsafe is allowed in src/engine only".into());
                 }
                 TokenTree::Ident(word) if word == "crate" || word == "super" || word == "self" => {
-                    // What follows is part of the path: `super::super::x` must not be read again from its middle.
+                    // Skip the rest of the path: `super::super::x` must not be read again from its middle.
                     i = self.path(&tokens, i, module);
                     continue;
                 }
@@ -231,7 +231,7 @@ impl Walk<'_> {
                     [before @ .., TokenTree::Ident(word), TokenTree::Ident(name)]
                         if word == "mod" && group.delimiter() == Delimiter::Brace =>
                     {
-                        // Tests check rooms together; only what ships keeps to the table.
+                        // Tests may use any room; only shipped code follows the table.
                         if ends_in_cfg_test(before) {
                             i += 1;
                             continue;
@@ -246,7 +246,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Finds doors in tokens that stand behind `before`, as in `before::{...}`.
+    /// Finds doors in tokens after `before`, as in `before::{...}`.
     fn doors(&mut self, tokens: TokenStream, before: Option<&str>) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let colon = |t: &TokenTree| matches!(t, TokenTree::Punct(p) if p.as_char() == ':');
@@ -263,7 +263,7 @@ impl Walk<'_> {
                     self.door(behind.as_deref(), &name, line);
                     let alias = matches!(tokens.get(i + 1), Some(TokenTree::Ident(word)) if word == "as");
                     if alias && NO_ALIAS.contains(&name.as_str()) {
-                        self.complain(line, format!("`{name}` keeps its name, so that doors are seen"));
+                        self.complain(line, format!("`{name}` must keep its name, so that doors are found"));
                     }
                 }
                 TokenTree::Group(group) => {
@@ -277,7 +277,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Judges `name`, which stands behind `before::`.
+    /// Checks `name` after `before::`.
     fn door(&mut self, before: Option<&str>, name: &str, line: usize) {
         let is = |pattern: &str, name: &str| match pattern.strip_suffix('*') {
             Some(start) => name.starts_with(start),
@@ -328,21 +328,21 @@ impl Walk<'_> {
         }
     }
 
-    /// Judges the use of `name` in the module `at`: only what stands at the crate's root leads to another room.
+    /// Checks the use of `name` in the module `at`. Only names at the crate's root lead to another room.
     fn uses(&mut self, name: &str, line: usize, at: &[String]) {
         let room = self.room;
         if !at.is_empty() || room.is_empty() || name == room {
             return;
         }
         if !ROOMS.iter().any(|(r, _)| *r == name) {
-            self.complain(line, format!("`{name}` is no room; name the room it comes from"));
+            self.complain(line, format!("`{name}` is not a room; name the room it comes from"));
         } else if !ROOMS.iter().any(|(r, may)| *r == room && may.contains(&name)) {
             self.complain(line, format!("{room} may not use {name}"));
         }
     }
 }
 
-/// Whether `::` stands at `i`.
+/// Whether there is a `::` at `i`.
 fn colons(tokens: &[TokenTree], i: usize) -> bool {
     let colon = |t: Option<&TokenTree>| matches!(t, Some(TokenTree::Punct(p)) if p.as_char() == ':');
     colon(tokens.get(i)) && colon(tokens.get(i + 1))
@@ -364,7 +364,7 @@ fn ends_in_cfg_test(tokens: &[TokenTree]) -> bool {
     end.is_some_and(|end| attribute(&tokens[end]))
 }
 
-/// Whether all of a file is tests or what tests are made of.
+/// Whether a file has only tests or test helpers.
 fn is_for_tests(file: &str) -> bool {
     ["tests.rs", "testing.rs", "fuzz.rs"].iter().any(|end| file.ends_with(end)) || file.contains("/fixtures/")
 }
@@ -383,7 +383,7 @@ fn sources(dir: &Path, below: &str, found: &mut Vec<(String, String)>) {
 }
 
 #[test]
-fn the_house_stands_as_drawn() {
+fn sources_follow_the_rules() {
     let mut files = Vec::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
     assert!(files.iter().any(|(name, _)| name == "lib.rs"), "no sources were found");
@@ -411,8 +411,8 @@ fn rooms_use_only_rooms_above_them() {
     }
 }
 
-/// What is said of `text` when it stands in `file`, with the lines.
-fn said(file: &str, text: &str) -> Vec<(usize, String)> {
+/// The violations of `text` as the content of `file`, with their lines.
+fn violations(file: &str, text: &str) -> Vec<(usize, String)> {
     complaints(file, text).into_iter().map(|c| (c.line, c.what)).collect()
 }
 
@@ -433,7 +433,7 @@ fn forbidden_edges_are_found_however_they_are_written() {
         ("plan.rs", "fn f() { assert!(g(\n crate::engine::WINDOW_PILOT)) }", 2),
         ("plan/mod.rs", "macro_rules! m { () => { $crate::engine::Job } }", 1),
     ] {
-        assert_eq!(said(file, text), engine(line), "{file}: {text}");
+        assert_eq!(violations(file, text), engine(line), "{file}: {text}");
     }
 }
 
@@ -451,27 +451,36 @@ fn allowed_edges_pass() {
         ("lib.rs", "pub use crate::engine::Job;"),
         ("cli/run.rs", "use crate::{report, run, danger};"),
     ] {
-        assert_eq!(said(file, text), [], "{file}: {text}");
+        assert_eq!(violations(file, text), [], "{file}: {text}");
     }
 }
 
 #[test]
-fn what_hides_its_room_is_refused() {
-    assert_eq!(said("plan/mod.rs", "use crate::*;")[0].1, "`*` is no room; name the room it comes from");
-    assert_eq!(said("plan/mod.rs", "use super::Job;")[0].1, "`Job` is no room; name the room it comes from");
+fn imports_that_hide_their_room_are_refused() {
+    assert_eq!(
+        violations("plan/mod.rs", "use crate::*;")[0].1,
+        "`*` is not a room; name the room it comes from"
+    );
+    assert_eq!(
+        violations("plan/mod.rs", "use super::Job;")[0].1,
+        "`Job` is not a room; name the room it comes from"
+    );
 }
 
 #[test]
 fn unsafe_and_long_files_are_found() {
-    assert_eq!(said("plan/mod.rs", "\nunsafe fn f() {}"), [(2, "unsafe is for src/engine only".into())]);
-    assert_eq!(said("engine/uring.rs", "fn f() { unsafe { g() } }"), []);
+    assert_eq!(
+        violations("plan/mod.rs", "\nunsafe fn f() {}"),
+        [(2, "unsafe is allowed in src/engine only".into())]
+    );
+    assert_eq!(violations("engine/uring.rs", "fn f() { unsafe { g() } }"), []);
     let long = "\n".repeat(LONGEST + 1);
-    assert_eq!(said("plan/mod.rs", &long).len(), 1);
-    assert_eq!(said("plan/tests.rs", &long), []);
-    assert_eq!(said("plan/mod.rs", &format!("#[cfg(test)]\nmod tests {{{long}}}")), []);
+    assert_eq!(violations("plan/mod.rs", &long).len(), 1);
+    assert_eq!(violations("plan/tests.rs", &long), []);
+    assert_eq!(violations("plan/mod.rs", &format!("#[cfg(test)]\nmod tests {{{long}}}")), []);
 }
 
-/// What one file uses, and which names stand in its module because it imports them.
+/// The paths that one file uses, and the names that it imports.
 #[derive(Default)]
 struct Uses {
     /// Paths from the crate's root.
@@ -479,7 +488,7 @@ struct Uses {
     imported: BTreeMap<String, Vec<String>>,
 }
 
-/// Reads what the file of `module` uses. A re-export, `pub use child::Name`, is no use.
+/// Reads what the file of `module` uses. A re-export, `pub use child::Name`, does not count.
 fn uses(module: &[String], text: &str) -> Uses {
     let mut walk = Walk { file: "", room: "", complaints: Vec::new(), paths: Vec::new() };
     let all = text.parse::<TokenStream>().expect("sources can be read");
@@ -504,7 +513,7 @@ fn uses(module: &[String], text: &str) -> Uses {
     found
 }
 
-/// Paths that start with a module declared in this very file.
+/// Paths that start with a module declared in this file.
 fn below(tokens: &[TokenTree], module: &[String], children: &BTreeSet<String>, paths: &mut Vec<Vec<String>>) {
     for (i, token) in tokens.iter().enumerate() {
         match token {
@@ -536,7 +545,7 @@ fn leads_to(path: &[String], files: &BTreeMap<Vec<String>, Uses>, steps: u32) ->
     }
 }
 
-/// Files that still use each other. To be emptied: nothing may be added.
+/// Files that still use each other. Nothing may be added.
 const CIRCLES_LEFT: &[&str] = &[
     "cli::args",
     "cli::export",
@@ -554,7 +563,7 @@ const CIRCLES_LEFT: &[&str] = &[
     "run::zones",
 ];
 
-/// Each use of one file by another of its room that leads back to the first, as `a -> b`. Only a `mod.rs` and the files
+/// Each cyclic use between files of a room, as `a -> b`. Only a `mod.rs` and the files
 /// below it may use each other: it declares what they share, and calls them.
 fn circles(sources: &[(&str, &str)]) -> Vec<String> {
     let files: BTreeMap<Vec<String>, Uses> = sources
@@ -584,7 +593,7 @@ fn circles(sources: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn no_file_uses_one_that_uses_it() {
+fn files_do_not_use_each_other() {
     let mut files = Vec::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
     let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (&file[..], &text[..])).collect();
@@ -594,7 +603,7 @@ fn no_file_uses_one_that_uses_it() {
 }
 
 #[test]
-fn circles_are_found_through_re_exports_and_other_files() {
+fn cycles_are_found_through_re_exports_and_other_files() {
     let door = ("a/mod.rs", "mod b;\nmod c;\nmod d;\npub use b::B;\npub(crate) use c::{C, c};");
     for (b, c, found) in [
         ("use super::C;", "use super::B;", vec!["a::b -> a::c", "a::c -> a::b"]),
@@ -646,18 +655,21 @@ fn doors_are_found_however_they_are_written() {
         ("use std::fs::{File as F};", 1),
         ("macro_rules! m { () => { fs::write(a, b) } }", 1),
     ] {
-        let said = said("advise/mod.rs", text);
-        assert!(!said.is_empty() && said.iter().all(|(at, _)| *at == line), "{text}: {said:?}");
+        let violations = violations("advise/mod.rs", text);
+        assert!(
+            !violations.is_empty() && violations.iter().all(|(at, _)| *at == line),
+            "{text}: {violations:?}"
+        );
     }
-    let said = said("advise/mod.rs", "fn f() { fs::remove_dir_all(path) }");
+    let violations = violations("advise/mod.rs", "fn f() { fs::remove_dir_all(path) }");
     assert!(
-        said[0].1.starts_with("`remove_dir_all` removes files; only record/atomic_file.rs, "),
-        "{said:?}"
+        violations[0].1.starts_with("`remove_dir_all` removes files; only record/atomic_file.rs, "),
+        "{violations:?}"
     );
 }
 
 #[test]
-fn what_is_no_door_passes() {
+fn other_calls_are_not_doors() {
     for (file, text) in [
         (
             "advise/mod.rs",
@@ -672,7 +684,7 @@ fn what_is_no_door_passes() {
         ("record/atomic_file.rs", "fn f() { fs::rename(a, b); fs::remove_file(a); File::create_new(b) }"),
         ("tools/system.rs", "use std::process::{Child, Command};"),
     ] {
-        assert_eq!(said(file, text), [], "{file}: {text}");
+        assert_eq!(violations(file, text), [], "{file}: {text}");
     }
 }
 

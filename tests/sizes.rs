@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Model, Noise, Stalls, Zone},
-    experiments::{Ask, Experiment, Sizes},
+    experiments::{Experiment, Request, Sizes},
     findings::{At, Findings},
     plan::{Act, Plan, ScratchFile},
     record::Event,
@@ -42,11 +42,11 @@ fn stick() -> Model {
     }
 }
 
-fn asked() -> Ask {
+fn asked() -> Request {
     ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096)
 }
 
-fn planned(ask: &Ask) -> Plan {
+fn planned(ask: &Request) -> Plan {
     Sizes.plan(ask).expect("plans")
 }
 
@@ -94,7 +94,7 @@ fn knee_cost_and_rate_are_those_of_the_model() {
 #[test]
 fn each_repetition_has_every_size_in_seeded_order() {
     let order = |seed: u64| -> Vec<(String, u64, u32)> {
-        let plan = planned(&Ask { seed, ..asked() });
+        let plan = planned(&Request { seed, ..asked() });
         plan.measures().skip(1).map(|(_, m)| (m.label.clone(), m.load.block, m.repetition)).collect()
     };
     let (one, other) = (order(1), order(2));
@@ -122,11 +122,11 @@ fn bytes_are_bounded_and_impossible_sizes_are_refused() {
     assert_eq!(planned(&large).measures().map(|(_, m)| m.load.block).max(), Some(16 * MIB));
     let mut small = asked();
     small.effort.max_bytes = 100_000;
-    let says = |ask: &Ask| Sizes.plan(ask).expect_err("refused").to_string();
+    let says = |ask: &Request| Sizes.plan(ask).expect_err("refused").to_string();
     let mut huge = asked();
     huge.values.set("largest", "17M");
     insta::assert_snapshot!(
-        [says(&small), says(&huge), says(&Ask { targets: vec![], ..asked() })].join("\n")
+        [says(&small), says(&huge), says(&Request { targets: vec![], ..asked() })].join("\n")
     );
 }
 

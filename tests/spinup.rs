@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Model, Noise, Standby, Zone},
-    experiments::{Ask, Experiment, Spinup},
+    experiments::{Experiment, Request, Spinup},
     findings::Findings,
     inventory::Medium,
     plan::{Act, Plan},
@@ -39,19 +39,19 @@ fn whole_disk() -> Target {
     disk
 }
 
-fn asked(pause: f64) -> Ask {
+fn asked(pause: f64) -> Request {
     let mut asked = ask(vec![whole_disk()], Rules::standard(), 4096);
     asked.effort.max_seconds = 1800.0;
     asked.values.set("pause", &pause.to_string());
     asked
 }
 
-fn events(asked: &Ask, model: Model, seed: u64) -> Vec<Event> {
+fn events(asked: &Request, model: Model, seed: u64) -> Vec<Event> {
     let board = Board { drives: vec![model], buses: Vec::new(), seed };
     carry_out(&plan_of(&Spinup, asked).expect("plans"), &board).expect("runs")
 }
 
-fn measured(asked: &Ask, model: Model, seed: u64) -> Findings {
+fn measured(asked: &Request, model: Model, seed: u64) -> Findings {
     Spinup.findings(&mut events(asked, model, seed).into_iter())
 }
 

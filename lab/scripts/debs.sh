@@ -1,5 +1,5 @@
-# Debian packages without installing them: fetched and checked by apt with a state of its own, unpacked into a cache.
-# The host's sources, keys and proxy settings are used; its package lists, architectures and database are not touched.
+# Fetches Debian packages without installing them: apt fetches and checks them with separate state, then they are unpacked
+# into a cache. The host's sources, keys and proxy settings are used; its package lists and database are not touched.
 # Sourced by bash scripts that have `me` (the name that messages begin with) and scripts/toolchain.sh's `say` and `fail`.
 # Packages are for amd64 and for one more architecture: `foreign`, or else arm64. Another one needs a cache of its own, so
 # `cache_name` is set with it. `apt_settings` are more lines for apt.conf.
@@ -9,7 +9,7 @@
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/${cache_name:-drivebench-lab}
 apt_conf=$cache/apt/apt.conf
 
-# Makes the state, and refreshes the lists once a day. Holds the cache's lock until the script ends.
+# Creates the state, and refreshes the lists once a day. Holds the cache's lock until the script ends.
 debs_prepare() {
     local program
     for program in apt-get apt-cache dpkg-deb flock; do
@@ -20,7 +20,7 @@ debs_prepare() {
     exec 8>>"$cache/lock"
     flock -n 8 || { say "waiting for another that works in $cache" && flock 8; }
     : >"$cache/apt/status"
-    # The hooks clean the host's caches, which aren't used here.
+    # These hooks clean the host's caches, which are not used here.
     cat >"$apt_conf" <<-END
 		Dir::State "$cache/apt/state";
 		Dir::State::status "$cache/apt/status";
@@ -49,12 +49,12 @@ debs_prepare() {
     fi
 }
 
-# candidate PACKAGE[:ARCH]: the version apt would install; empty where there is none.
+# candidate PACKAGE[:ARCH]: the version apt would install; empty if there is none.
 candidate() {
     apt-cache -c "$apt_conf" policy "$1" | sed -n 's/^ *Candidate: *//p' | grep -vFx '(none)' || true
 }
 
-# closure ARCH PACKAGE...: these and all they depend on, one PACKAGE:ARCH a line.
+# closure ARCH PACKAGE...: these and all their dependencies, one PACKAGE:ARCH per line.
 closure() {
     local arch=$1
     shift
@@ -63,8 +63,8 @@ closure() {
 }
 
 # unpacked NAME PACKAGE:ARCH... [-- FILE...]: sets `unpacked` to a directory in the cache, made if need be, that holds these
-# packages in their present versions; another one when a FILE changes. The function check_NAME DIR, where there is one, has
-# the last word on a new directory. What nobody has used for a week goes.
+# packages in their current versions; a new one if a FILE changes. The function check_NAME DIR, if defined, can reject
+# a new directory. Directories that were not used for a week are removed.
 unpacked() {
     local name=$1 package versions sum work deb
     local -a packages=()

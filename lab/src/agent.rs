@@ -15,27 +15,27 @@ use std::{
 use drivebench_lab_agent::{Decoder, Exec, Frame, Kind, MOST};
 use thiserror::Error;
 
-/// Why a command in the guest brought no result.
+/// Why a command in the guest has no result.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// The machine is gone.
-    #[error("the machine is gone")]
+    /// The machine has ended.
+    #[error("the machine has ended")]
     Gone,
     /// It took too long.
     #[error("no answer within {0:?}")]
     Late(Duration),
-    /// It ended before it said what was waited for.
+    /// It ended before printing the expected output.
     #[error("it ended early")]
     Ended,
     /// It could not be started.
     #[error("in the machine: {0}")]
     NotStarted(String),
     /// The socket failed.
-    #[error("the way to the machine failed: {0}")]
+    #[error("the connection to the machine failed: {0}")]
     Io(#[from] io::Error),
 }
 
-/// What a command in the guest said, and how it ended.
+/// The output and exit code of a command in the guest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
     /// Its exit code, or 128 and the number of the signal that ended it.
@@ -53,7 +53,7 @@ impl Output {
     }
 }
 
-/// The host's end.
+/// The host's side of the agent's connection.
 #[derive(Debug, Clone)]
 pub struct Agent {
     shared: Arc<Mutex<Shared>>,
@@ -62,10 +62,10 @@ pub struct Agent {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Whoever waits for what a command says.
+    /// Receivers of the output of commands.
     commands: HashMap<u32, Sender<Frame>>,
     last: u32,
-    /// Whoever waits for a hello, while everything before it is skipped.
+    /// The receiver of the next hello. Everything before the hello is skipped.
     greeted: Option<Sender<()>>,
 }
 
@@ -82,7 +82,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Agent {
-    /// Listens to a guest that is about to start.
+    /// Connects to a guest that is about to start.
     pub fn new(stream: UnixStream) -> Result<(Self, Greeting), AgentError> {
         let from = stream.try_clone()?;
         let agent =
@@ -91,13 +91,13 @@ impl Agent {
         let shared = agent.shared.clone();
         thread::spawn(move || {
             listen(from, &shared);
-            // Whoever waits hears that nothing more comes.
+            // Dropping the senders ends all waits.
             *lock(&shared) = Shared::default();
         });
         Ok((agent, greeting))
     }
 
-    /// From now on nothing counts until a guest that has just started says hello. What ran in the one before is gone.
+    /// Ignores all input until a newly started guest sends its hello. Commands of the guest before it are lost.
     pub fn expect_hello(&self) -> Greeting {
         let (sender, receiver) = channel();
         let mut shared = lock(&self.shared);
@@ -137,7 +137,7 @@ fn listen(mut from: UnixStream, shared: &Mutex<Shared>) {
                 if !decoder.skip_to_hello() {
                     break;
                 }
-                // Nobody may wait for it any more.
+                // The receiver may have been dropped.
                 let _ = shared.greeted.take().map(|sender| sender.send(()));
             }
             match decoder.frame() {
@@ -150,14 +150,14 @@ fn listen(mut from: UnixStream, shared: &Mutex<Shared>) {
                     }
                 }
                 Ok(None) => break,
-                // The guest started anew without being told to, or is mad.
+                // An unexpected restart of the guest, or invalid data.
                 Err(_) => return,
             }
         }
     }
 }
 
-/// A hello that is yet to come.
+/// A pending hello.
 #[derive(Debug)]
 pub struct Greeting(Receiver<()>);
 
@@ -180,7 +180,7 @@ impl Running {
         Ok(Frame::write(kind, self.id, bytes, &mut *lock(&self.agent.to))?)
     }
 
-    /// Gives it all of its standard input.
+    /// Sends all of its standard input.
     pub fn feed(&self, mut from: impl Read) -> Result<(), AgentError> {
         let mut buffer = vec![0; MOST];
         loop {
@@ -197,7 +197,7 @@ impl Running {
         self.send(Kind::Signal, &[number])
     }
 
-    /// Waits until it says something on its standard output.
+    /// Waits until it prints to standard output.
     pub fn await_words(&self, limit: Duration) -> Result<(), AgentError> {
         let start = Instant::now();
         loop {
@@ -210,7 +210,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end, handing on what it says meanwhile; its exit code. It is killed where it takes longer.
+    /// Waits for its end and passes on its output; returns the exit code. It is killed at the time limit.
     pub fn follow(&self, limit: Duration, mut say: impl FnMut(Kind, &[u8])) -> Result<i32, AgentError> {
         let start = Instant::now();
         loop {
@@ -231,7 +231,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end; everything it said.
+    /// Waits for its end; returns its output.
     pub fn wait(&self, limit: Duration) -> Result<Output, AgentError> {
         let mut output = Output::default();
         output.code = self.follow(limit, |kind, bytes| match kind {

@@ -1,4 +1,4 @@
-//! What the modelled drives really did: one line an operation, the truth that drivebench is judged by.
+//! Ledgers: every operation of the modelled drives, one per line. Tests compare drivebench's results with them.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,53 +10,53 @@ use drivebench::engine::sim::Cause;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// What a drive was asked for.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Bytes from it.
+    /// A read.
     Read,
-    /// Bytes to it.
+    /// A write.
     Write,
-    /// To make last what was written.
+    /// A flush.
     Flush,
 }
 
-/// One operation; times in ns on the host's clock, as [`now_ns`] tells them.
+/// One operation. Times are in ns on the host's clock, see [`now_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When it came in.
+    /// When it arrived.
     pub asked_ns: u64,
-    /// When the drive began with it; before `asked_ns` where the time that emulation takes counts as the drive's.
+    /// When the drive began it; before `asked_ns` if the time of emulation counts as the drive's.
     pub start_ns: u64,
-    /// When the drive was done with it.
+    /// When the drive finished it.
     pub end_ns: u64,
-    /// When the answer went out.
+    /// When the reply was sent.
     pub answered_ns: u64,
-    /// What was asked for.
+    /// The kind of operation.
     pub kind: Kind,
     /// Where, bytes.
     pub offset: u64,
     /// How much, bytes.
     pub length: u64,
-    /// What took its time.
+    /// The main part of its time.
     pub cause: Cause,
     /// It failed.
     pub failed: bool,
 }
 
-/// The clock of all ledgers: the host's monotonic one, so that whoever runs a machine can say when it did what.
+/// The clock of all ledgers: the host's monotonic one, which tests can read, too.
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Adds to a drive's ledger. Each line is written at once, so whoever reads the file of a running machine sees it.
+/// Appends to a drive's ledger. Each line is written at once, so that the ledger of a running machine can be read.
 #[derive(Debug)]
 pub struct Writer(File);
 
 impl Writer {
-    /// Goes on with the ledger at `path`, or begins it; a last line that was cut off goes.
+    /// Opens or creates the ledger at `path`; removes an incomplete last line.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = OpenOptions::new().create(true).append(true).open(path)?;
         let whole = whole(&fs::read(path)?).len();
@@ -76,12 +76,12 @@ impl Writer {
     }
 }
 
-/// Reads a drive's ledger; a last line that was cut off is left out.
+/// Reads a drive's ledger without an incomplete last line.
 pub fn read(path: &Path) -> csv::Result<Vec<Entry>> {
     csv::Reader::from_reader(whole(&fs::read(path)?)).deserialize().collect()
 }
 
-/// What of `text` is whole lines.
+/// The complete lines of `text`.
 fn whole(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
     &text[..end]
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ledger_is_read_while_it_grows_and_after_it_was_cut_off() {
+    fn a_ledger_is_read_while_it_grows_and_after_truncation() {
         let entry = Entry {
             asked_ns: 12,
             start_ns: 10,
@@ -123,6 +123,6 @@ mod tests {
 
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replacen("stall", "stale", 1)).unwrap();
-        assert!(read(&path).is_err(), "nonsense in the middle is no cut-off line");
+        assert!(read(&path).is_err(), "an invalid line in the middle is an error");
     }
 }

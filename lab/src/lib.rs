@@ -1,8 +1,8 @@
-//! The lab: real Linux in virtual machines, on modelled drives whose truth is known.
+//! The lab: real Linux in virtual machines, with modelled drives of known speed.
 //!
-//! A [`Scenario`] says which machine with which drives. The drives are `sim`'s models, served in real time by an nbdkit
-//! plugin that keeps a [`ledger`] of what they did. A [`Machine`] is one that runs: commands are run in it, drives
-//! pulled and plugged in, its power cut.
+//! A [`Scenario`] describes a machine and its drives. The drives are `sim`'s models, served in real time by an nbdkit
+//! plugin that keeps a [`ledger`] of their operations. A [`Machine`] is a running one: it runs commands, drives can be
+//! pulled and plugged in, and its power can be cut.
 
 pub mod agent;
 pub mod ledger;

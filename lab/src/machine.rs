@@ -1,4 +1,4 @@
-//! A machine that runs.
+//! A running machine.
 
 use std::{
     fs::{self, File},
@@ -21,57 +21,57 @@ use crate::{
     state::State,
 };
 
-/// How long a program on the host may take to be ready.
+/// The time limit for the start of a program on the host.
 const READY: Duration = Duration::from_secs(30);
 
-/// How long a guest may take to start; some 10 s where nothing else runs.
+/// The time limit for the start of a guest. It takes about 10 s on an idle host.
 const BOOT: Duration = Duration::from_secs(180);
 
-/// Where drivebench keeps its records in a guest, where it isn't told.
+/// The default store of drivebench in a guest.
 const STORE: &str = "/root/.local/share/drivebench";
 
-/// How long a small errand in the guest may take.
+/// The time limit for a short command in the guest.
 const ERRAND: Duration = Duration::from_secs(120);
 
-/// Why a machine could not do something.
+/// An error of a machine.
 #[derive(Debug, Error)]
 #[error("{what}: {why}{console}")]
 pub struct MachineError {
     what: String,
     why: Box<dyn std::error::Error + Send + Sync>,
-    /// The last lines of its console, each on a line of its own.
+    /// The last lines of its console.
     console: String,
 }
 
-/// How a machine is to be started.
+/// Options for starting a machine.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What `lab/vm build` made; where it puts that by default.
+    /// The files that `lab/vm build` made; by default, where it puts them.
     pub kit: Option<PathBuf>,
-    /// The console is the terminal's, with a shell.
+    /// Connect the console to the terminal, with a shell.
     pub terminal: bool,
-    /// Where the drives' content and ledgers are kept beyond the machine's life.
+    /// The directory that keeps the drives' content and ledgers after the machine ends.
     pub keep: Option<PathBuf>,
 }
 
-/// A machine that runs; it ends when this is dropped, or when the thread that started it ends.
+/// A running machine. It ends when this is dropped, or when the thread that started it ends.
 #[derive(Debug)]
 pub struct Machine {
     scenario: Scenario,
-    /// Where each USB drive is plugged in.
+    /// The bay of each USB drive.
     bays: Vec<Option<String>>,
     /// Where the drives' content and ledgers are.
     drives: PathBuf,
     agent: Agent,
     qmp: Qmp,
     qemu: Daemon,
-    // The drives outlive the machine, and the directory both.
+    // Dropped in this order: machine, drives, directory.
     _nbdkit: Daemon,
     state: State,
 }
 
 impl Machine {
-    /// Starts one, and waits until its drives are there and their filesystems are mounted.
+    /// Starts a machine, and waits until its drives are present and their filesystems are mounted.
     pub fn start(scenario: &Scenario, options: &Options) -> Result<Self, MachineError> {
         let kit = options.kit.clone().unwrap_or_else(default_kit);
         let guest = kit.join(if scenario.machine == Kind::Q35 { "q35" } else { "raspi3b" });
@@ -108,9 +108,9 @@ impl Machine {
         let stream = connect(&state.file("agent"), &mut qemu, &log).map_err(greets)?;
         let qmp = Qmp::new(qmp).map_err(|e| {
             let said = fs::read_to_string(&log).unwrap_or_default();
-            MachineError::new("QEMU did not start", format!("{e}; it said: {}", said.trim()))
+            MachineError::new("QEMU did not start", format!("{e}; its output: {}", said.trim()))
         })?;
-        // All who need them are connected: a crash from here on leaves no socket behind.
+        // All connections are made. Removing the sockets now means that a later crash leaves none behind.
         for socket in ["nbd", "qmp", "agent"] {
             fs::remove_file(state.file(socket)).map_err(greets)?;
         }
@@ -130,7 +130,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// What it was started from.
+    /// Its scenario.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -145,14 +145,14 @@ impl Machine {
         self.begin(argv)?.wait(limit).map_err(|e| self.wrong(&argv.join(" "), e))
     }
 
-    /// Runs a command of which nothing but success is expected; its standard output.
+    /// Runs a command that must succeed; returns its standard output.
     pub fn ask(&self, argv: &[&str]) -> Result<String, MachineError> {
         let output =
             self.begin(argv).and_then(|running| self.succeeded(&argv.join(" "), running.wait(ERRAND)))?;
         Ok(output.text())
     }
 
-    /// What a command said that had to succeed in doing `what`.
+    /// The output of a command that must succeed; `what` describes it in errors.
     fn succeeded(&self, what: &str, output: Result<Output, AgentError>) -> Result<Output, MachineError> {
         match output.map_err(|e| self.wrong(what, e))? {
             output @ Output { code: 0, .. } => Ok(output),
@@ -163,7 +163,7 @@ impl Machine {
         }
     }
 
-    /// Writes a file in the guest, executable where it is so here.
+    /// Copies a file into the guest with its execute permission.
     pub fn put(&self, from: &Path, to: &str) -> Result<(), MachineError> {
         use std::os::unix::fs::PermissionsExt;
         let what = format!("{} could not be copied into the machine", from.display());
@@ -174,7 +174,7 @@ impl Machine {
         self.succeeded(&what, running.feed(file).and_then(|()| running.wait(ERRAND))).map(drop)
     }
 
-    /// Brings all files below a directory of the guest to a directory here.
+    /// Copies all files below a directory of the guest to a directory on the host.
     pub fn get(&self, from: &str, to: &Path) -> Result<(), MachineError> {
         let what = format!("{from} could not be copied out of the machine");
         let tar = self.begin(&["tar", "-c", "-C", from, "."])?;
@@ -203,7 +203,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Pulls drive `i` out of its USB bay, whatever it is doing.
+    /// Pulls drive `i` out of its USB bay, even during I/O.
     pub fn pull(&mut self, i: usize) -> Result<(), MachineError> {
         let what = format!("drive {} could not be pulled", self.scenario.drives[i].serial);
         let id = format!("u{i}");
@@ -216,7 +216,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Lets the bay that drive `i` is in carry no more than this, bytes per second; without a rate, as much as it can.
+    /// Limits the bay of drive `i` to this rate, bytes per second; without a rate, removes the limit.
     pub fn limit(&mut self, i: usize, rate: Option<u64>) -> Result<(), MachineError> {
         let rate = rate.unwrap_or(0);
         let limits = json!({
@@ -231,7 +231,7 @@ impl Machine {
         self.bays[i].as_deref()
     }
 
-    /// Cuts the power and starts again with the drives as they are: what the guest had in memory is lost.
+    /// Cuts the power and starts again with the drives as they are. The guest's memory is lost.
     pub fn cut_power(&mut self) -> Result<(), MachineError> {
         let greeting = self.agent.expect_hello();
         self.monitor("system_reset")?;
@@ -239,7 +239,7 @@ impl Machine {
         self.mount()
     }
 
-    /// What drive `i` did so far.
+    /// The ledger of drive `i` so far.
     pub fn ledger(&self, i: usize) -> Result<Vec<Entry>, MachineError> {
         let path = self.drives.join(format!("{}.ledger.csv", self.scenario.drives[i].bay));
         ledger::read(&path).map_err(|e| self.wrong("the ledger can't be read", e))
@@ -263,7 +263,7 @@ impl Machine {
         done.map(drop).map_err(|e| self.wrong(command, e))
     }
 
-    /// Something in this machine isn't as it must be: with its console.
+    /// An error of this machine, with its console.
     pub fn wrong(
         &self,
         what: &str,
@@ -279,15 +279,15 @@ impl Machine {
 }
 
 impl MachineError {
-    /// Something isn't as it must be, whichever machine it was.
+    /// An error without a machine.
     pub fn new(what: &str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { what: what.to_owned(), why: why.into(), console: String::new() }
     }
 }
 
-/// Leaves what was recorded in the machine's store where `DRIVEBENCH_LAB_RECORDS` says, for looking at afterwards.
+/// Copies the records of the machine's store to the directory in `DRIVEBENCH_LAB_RECORDS`, for later inspection.
 impl Drop for Machine {
-    #[allow(clippy::print_stderr, reason = "a drop has nobody else to tell")]
+    #[allow(clippy::print_stderr, reason = "a drop can't return errors")]
     fn drop(&mut self) {
         let Some(to) = std::env::var_os("DRIVEBENCH_LAB_RECORDS") else { return };
         if let Err(e) = self.get(STORE, Path::new(&to)) {
@@ -296,13 +296,13 @@ impl Drop for Machine {
     }
 }
 
-/// Where `lab/vm build` puts what machines boot.
+/// Where `lab/vm build` puts the files of machines.
 pub fn default_kit() -> PathBuf {
     std::env::var_os("DRIVEBENCH_LAB_KIT")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/lab"), PathBuf::from)
 }
 
-/// Thin files of the right size, with the filesystems they are to have; those that are there stay as they are.
+/// Creates sparse files of the right size with their filesystems. Existing files are kept.
 fn make_drives(scenario: &Scenario, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     for drive in &scenario.drives {
@@ -314,7 +314,7 @@ fn make_drives(scenario: &Scenario, directory: &Path) -> io::Result<()> {
         };
         file.set_len(drive.sectors * SECTOR)?;
         if let Some(filesystem) = &drive.filesystem {
-            // Nothing may be left for the kernel to do in the background.
+            // The kernel must have no work left in the background.
             let args = ["-q", "-F", "-t", "ext4", "-E", "lazy_itable_init=1,nodiscard,root_owner=0:0", "-L"];
             let path = path.display().to_string();
             process::run("mke2fs", args.into_iter().chain([filesystem.label.as_str(), &path]))?;
@@ -342,7 +342,7 @@ fn serve(scenario: &Scenario, plugin: &Path, drives: &Path, state: &State) -> Re
     Ok(nbdkit)
 }
 
-/// Connects to a socket as soon as the program that was started for it is ready.
+/// Connects to a socket as soon as its program is ready.
 fn connect(socket: &Path, daemon: &mut Daemon, log: &Path) -> io::Result<UnixStream> {
     let start = Instant::now();
     loop {

@@ -10,10 +10,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use drivebench_lab::{Machine, Options, Scenario, soak, truth};
+use drivebench_lab::{Machine, Options, Scenario, oracle, soak};
 use drivebench_lab_agent::Kind;
 
-/// Virtual machines with modelled drives, to try and test drivebench on.
+/// Virtual machines with modelled drives, for trying and testing drivebench.
 #[derive(Parser)]
 #[command(name = "lab/vm")]
 struct Cli {
@@ -25,7 +25,7 @@ struct Cli {
 enum Command {
     /// Builds programs, kernels and guests where they are missing or stale; every other command does, too
     Build {
-        /// Also what the emulated Raspberry Pi needs: raspi3b
+        /// Also build for the emulated Raspberry Pi: raspi3b
         #[arg(value_parser = ["q35", "raspi3b"])]
         machine: Option<String>,
     },
@@ -37,16 +37,16 @@ enum Command {
     Truth {
         /// A scenario: a name that `list` knows, or a file
         scenario: String,
-        /// And of what they did: the directory given to --keep
+        /// Also report from their ledgers: the directory given to --keep
         directory: Option<PathBuf>,
     },
-    /// Tries many times what must hold every time, and keeps what failed
+    /// Repeats a test many times, and keeps what failed
     Soak(Soak),
     /// Starts a machine, runs a command in it, and ends it: output and exit code are the command's
     Run(Run),
 }
 
-/// Beyond this no emulated machine follows.
+/// Parses a speed factor; emulated machines can't follow larger ones.
 fn factor(text: &str) -> Result<f64, String> {
     let factor = text.parse::<f64>().map_err(|e| e.to_string())?;
     if (0.01..=1000.0).contains(&factor) { Ok(factor) } else { Err("from 0.01 to 1000".to_owned()) }
@@ -56,23 +56,23 @@ fn factor(text: &str) -> Result<f64, String> {
 struct Which {
     /// A scenario: a name that `list` knows, or a file
     scenario: String,
-    /// Drives and buses so many times as fast as the scenario says
+    /// Speed factor of drives and buses
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     speed: f64,
-    /// Keep the drives' content and ledgers in this directory, and go on with what is there
+    /// Keep the drives' content and ledgers in this directory, and reuse existing ones
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
 
 #[derive(Args)]
 struct Soak {
-    /// What is tried
+    /// The test
     #[arg(value_enum)]
     what: Campaign,
     /// How many times
     #[arg(long, value_name = "N", default_value_t = 20)]
     times: u32,
-    /// What chance begins with
+    /// The random seed
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Where to keep what failed
@@ -82,11 +82,11 @@ struct Soak {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Campaign {
-    /// Drives are pulled while they are read or written, and put into some bay again
+    /// Pull drives during I/O, and put them into a random bay
     Pulls,
-    /// The power is cut while drives are measured
+    /// Cut the power during measurements
     PowerCuts,
-    /// Drives that chance made are measured, and compared with what they did
+    /// Measure random drives, and compare the results with their ledgers
     Drives,
 }
 
@@ -103,10 +103,10 @@ struct Run {
     /// Copy a file into the directory that the command runs in
     #[arg(long, value_name = "FILE")]
     put: Vec<PathBuf>,
-    /// Where to put the files that the command leaves in its directory
+    /// Copy the files that the command leaves in its directory to this one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// End the command after so many seconds
+    /// End the command after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     limit: u64,
     /// The command and its arguments
@@ -164,7 +164,7 @@ fn named(name: &str) -> Result<Scenario> {
     match (named.is_file(), path.is_file()) {
         (true, _) => Ok(Scenario::read(&named)?),
         (_, true) => Ok(Scenario::read(path)?),
-        _ => bail!("there is no scenario {name:?}; `lab/vm list` shows those there are"),
+        _ => bail!("no scenario is named {name:?}; `lab/vm list` shows all scenarios"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The programs on the host that make a machine; the only place that starts any.
+//! Programs on the host. The only file that starts processes.
 
 use std::{
     ffi::OsStr,
@@ -8,12 +8,12 @@ use std::{
     process::{Child, Command, ExitStatus, Output, Stdio},
 };
 
-/// A program that ends when its owner does, whichever way.
+/// A program that ends when its owner ends, even by a crash.
 #[derive(Debug)]
 pub struct Daemon(Child);
 
 impl Daemon {
-    /// Starts `program`; what it says goes to the file `log`, and with `terminal` it has ours for itself.
+    /// Starts `program`; its output goes to the file `log`, or with `terminal` to the terminal.
     ///
     /// The kernel ends it when the thread that called this ends.
     pub fn start<S: AsRef<OsStr>>(
@@ -31,7 +31,7 @@ impl Daemon {
         command.spawn().map(Self).map_err(|e| missing("setpriv", &e))
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.0.try_wait().ok().flatten()
     }
@@ -50,7 +50,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Runs a program to its end; its output, or what it complained about.
+/// Runs a program to its end; returns its output, or its error message.
 pub fn run<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> io::Result<Output> {
     let output =
         command(program).args(args).stdin(Stdio::null()).output().map_err(|e| missing(program, &e))?;
@@ -63,7 +63,7 @@ pub fn run<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) ->
     }
 }
 
-/// Where a program is.
+/// The path of a program.
 pub fn find(program: &str) -> io::Result<PathBuf> {
     let dirs = std::env::var_os("PATH").unwrap_or_default();
     let mut dirs: Vec<PathBuf> = std::env::split_paths(&dirs).collect();
@@ -77,7 +77,7 @@ fn command(program: &str) -> Command {
     Command::new(find(program).unwrap_or_else(|_| program.into()))
 }
 
-/// A program that isn't there comes with the package that brings it.
+/// The error for a missing program, with its package.
 fn missing(program: &str, error: &io::Error) -> io::Error {
     let package = match program {
         "qemu-system-x86_64" => "qemu-system-x86",

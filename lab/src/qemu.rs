@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::scenario::{Attach, Drive, Machine, Scenario};
 
-/// The files that a kind of machine boots, and where its sockets are.
+/// The files that a kind of machine boots, and the directory of its sockets.
 pub(crate) struct Files<'a> {
-    /// Directory of what is booted.
+    /// The directory of boot files.
     pub guest: &'a Path,
-    /// Directory of the machine's own.
+    /// The machine's own directory.
     pub state: &'a Path,
-    /// The console is the terminal's, not a file.
+    /// The console is the terminal, not a file.
     pub terminal: bool,
 }
 
@@ -31,8 +31,8 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
     let mut line: Vec<String> = Vec::new();
     let mut add = |text: &str| line.extend(text.split_whitespace().map(str::to_owned));
     add("-no-user-config -nodefaults -display none -S");
-    // The emulated HPET, which Linux prefers to a TSC that it doesn't trust, costs more than a USB transfer; so do the
-    // guards against flaws that an emulated processor doesn't have.
+    // The emulated HPET, which Linux uses if it does not trust the TSC, costs more than a USB transfer; so do the
+    // mitigations, which an emulated processor doesn't need.
     let mut kernel = format!(
         "quiet mitigations=off tsc=reliable usb_storage.delay_use=0 lab.scenario={}",
         name_of(scenario)
@@ -56,7 +56,7 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
         Machine::Raspi3b => {
             add(&format!("-machine raspi3b -m 1024 -dtb {}", guest("board.dtb")));
             let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
-            // It has no clock.
+            // This board has no clock.
             kernel += &format!(" console=ttyAMA0 panic=-1 lab.now={now}");
         }
     }
@@ -89,7 +89,7 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
     line
 }
 
-/// What the scenario is called where a word must do.
+/// The name of the scenario as one word.
 fn name_of(scenario: &Scenario) -> String {
     let mut name = scenario.name.clone();
     if scenario.speed != 1.0 {
@@ -118,12 +118,12 @@ fn sata_before(scenario: &Scenario, i: usize) -> usize {
     scenario.drives[..i].iter().filter(|d| d.attach == Attach::Sata).count()
 }
 
-/// The devices of a drive that stays where it is.
+/// The devices of a drive that is not in a USB bay.
 fn fixed(i: usize, drive: &Drive, port: usize) -> Vec<Value> {
     let node = format!("d{i}");
     let serial = &drive.serial;
     let errors = |mut device: Value| {
-        // An error is the guest's to see; QEMU would stop the machine where there is no space.
+        // Report errors to the guest. By default QEMU would stop the machine if there is no space.
         device["werror"] = "report".into();
         device["rerror"] = "report".into();
         device
@@ -140,7 +140,7 @@ fn fixed(i: usize, drive: &Drive, port: usize) -> Vec<Value> {
         Attach::Nvme => vec![json!({ "driver": "nvme", "drive": node, "serial": serial })],
         Attach::Sd => vec![
             json!({ "driver": "sdhci-pci" }),
-            // The bus of the slot just made.
+            // The bus of the slot just created.
             json!({ "driver": "sd-card", "bus": "sd-bus", "drive": node }),
         ],
     }

@@ -13,18 +13,18 @@ use thiserror::Error;
 /// How long QEMU may take to answer.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Why a command was not carried out.
+/// Why a command failed.
 #[derive(Debug, Error)]
 pub enum QmpError {
-    /// QEMU is gone or doesn't answer.
-    #[error("QEMU doesn't answer: {0}")]
+    /// QEMU has ended or does not respond.
+    #[error("QEMU does not respond: {0}")]
     Io(#[from] io::Error),
     /// It refused.
     #[error("QEMU refused {command}: {why}")]
     Refused {
         /// The command.
         command: String,
-        /// In QEMU's words.
+        /// QEMU's message.
         why: String,
     },
 }
@@ -37,7 +37,7 @@ pub struct Qmp {
 }
 
 impl Qmp {
-    /// Greets QEMU.
+    /// Negotiates capabilities with QEMU.
     pub fn new(stream: UnixStream) -> Result<Self, QmpError> {
         stream.set_read_timeout(Some(LIMIT))?;
         let mut qmp = Self { from: BufReader::new(stream), events: VecDeque::new() };
@@ -46,7 +46,7 @@ impl Qmp {
         Ok(qmp)
     }
 
-    /// Carries out a command; what it returns.
+    /// Executes a command; returns its result.
     pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value, QmpError> {
         let line = json!({ "execute": command, "arguments": arguments });
         self.from.get_mut().write_all(format!("{line}\n").as_bytes())?;

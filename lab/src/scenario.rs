@@ -1,4 +1,4 @@
-//! Scenario files: which machine, which drives in which bays, what they share.
+//! Scenario files: a machine, its drives in their bays, and shared buses.
 
 use std::{fs, path::Path};
 
@@ -13,10 +13,10 @@ pub const SECTOR: u64 = 512;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What it is called: its file's name.
+    /// Its name: the name of its file.
     #[serde(default)]
     pub name: String,
-    /// What it stands for, in a line.
+    /// Its description, in one line.
     pub title: String,
     /// The machine that is emulated.
     #[serde(default)]
@@ -24,17 +24,17 @@ pub struct Scenario {
     /// Its memory, MiB; a raspi3b always has 1024.
     #[serde(default = "memory_mib")]
     pub memory_mib: u32,
-    /// Its processors; a raspi3b always has 4. One is best where two of the host's carry it: the emulation of USB takes the
+    /// Its processors; a raspi3b always has 4. On a host with two cores one is best: the emulation of USB uses the
     /// other.
     #[serde(default = "processors")]
     pub processors: u32,
     /// Generation of its USB ports, 2 or 3.
     #[serde(default = "usb")]
     pub usb: u8,
-    /// How many times as fast the drives and buses are as the scenario says.
+    /// Speed factor of the drives and buses.
     #[serde(default = "one")]
     pub speed: f64,
-    /// What chance begins with.
+    /// The random seed.
     #[serde(default)]
     pub seed: u64,
     /// Ceilings that drives share.
@@ -56,11 +56,11 @@ pub enum Machine {
     Raspi3b,
 }
 
-/// What all drives below a port share.
+/// A bus that all drives below a port share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: String,
     /// All USB bays whose port path begins with this; empty: all of them.
     #[serde(default)]
@@ -79,19 +79,19 @@ pub struct Drive {
     /// How it is attached.
     #[serde(default)]
     pub attach: Attach,
-    /// Who makes it, up to 8 characters.
+    /// Its vendor, up to 8 characters.
     #[serde(default)]
     pub vendor: String,
-    /// What its maker calls it, up to 16 characters.
+    /// Its product name, up to 16 characters.
     pub product: String,
-    /// Its serial number, up to 20 characters; others may have the same.
+    /// Its serial number, up to 20 characters; it need not be unique.
     pub serial: String,
-    /// It says that it rotates.
+    /// It reports that it rotates.
     #[serde(default)]
     pub rotates: bool,
-    /// Sectors of 512 bytes that it says it holds.
+    /// Claimed sectors of 512 bytes.
     pub sectors: u64,
-    /// Sectors that it really holds, where that is less.
+    /// Real sectors, if fewer.
     pub real_sectors: Option<u64>,
     /// A filesystem on it.
     pub filesystem: Option<Filesystem>,
@@ -171,10 +171,10 @@ pub enum ScenarioError {
     /// The file can't be read.
     #[error("{0}: {1}")]
     Read(String, #[source] std::io::Error),
-    /// It is no scenario.
+    /// It is not a valid scenario file.
     #[error("{0}: {1}")]
     Parse(String, #[source] Box<toml::de::Error>),
-    /// It makes no sense.
+    /// A value is invalid.
     #[error("{0}: {1}")]
     Sense(String, String),
 }
@@ -202,13 +202,13 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The same with drives and buses `factor` times as fast.
+    /// The same scenario with drives and buses `factor` times as fast.
     pub fn faster(mut self, factor: f64) -> Self {
         self.speed *= factor;
         self
     }
 
-    /// The drives as `sim` knows them, as fast as `speed` says.
+    /// The drives as `sim` models, with `speed` applied.
     pub fn board(&self) -> Board {
         let drives = self.drives.iter().map(|d| d.model.faster(self.speed)).collect();
         let buses = self.buses.iter().enumerate().map(|(i, ceiling)| {
@@ -219,7 +219,7 @@ impl Scenario {
         Board { drives, buses: buses.collect(), seed: self.seed }
     }
 
-    /// The bus of a drive: of those whose bays its own belongs to the one that says it most exactly.
+    /// The bus of a drive: of the buses that contain its bay, the one with the longest path.
     fn bus_of(&self, drive: &Drive) -> Option<usize> {
         let within = |c: &Ceiling| {
             drive.attach.usb() && {
@@ -231,12 +231,12 @@ impl Scenario {
         buses.max_by_key(|(_, c)| c.bays.len()).map(|(i, _)| i)
     }
 
-    /// Says what makes no sense.
+    /// Checks all values.
     fn check(&self) -> Result<(), String> {
         let fits = |what: &str, text: &str, most: usize| match text {
             _ if text.len() > most => Err(format!("{what} {text:?} is longer than {most} characters")),
             _ if text.chars().all(|c| c.is_ascii_graphic() || c == ' ') && !text.contains(',') => Ok(()),
-            _ => Err(format!("{what} {text:?} has a character that is no plain one")),
+            _ => Err(format!("{what} {text:?} has a character that is not allowed")),
         };
         if !(0.001..=1000.0).contains(&self.speed) {
             return Err(format!("speed must be 0.001 to 1000, not {}", self.speed));
@@ -276,7 +276,7 @@ impl Scenario {
                 return Err(at(format!("sectors can't be {}", drive.sectors)));
             }
             if drive.real_sectors.is_some_and(|real| real > drive.sectors) {
-                return Err(at("it can't really hold more than it says".to_owned()));
+                return Err(at("real_sectors can't be more than sectors".to_owned()));
             }
             if drive.attach == Attach::Sd && !drive.sectors.is_power_of_two() {
                 return Err(at("an emulated SD card's size must be a power of two".to_owned()));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn drives_share_the_bus_that_is_nearest() {
+    fn drives_share_the_nearest_bus() {
         let scenario = Scenario::parse("two.toml", &TWO.replacen("10.1", "2.1", 1)).unwrap();
         let board = scenario.faster(2.0).board();
         let buses: Vec<_> = board.buses.iter().map(|b| (b.rate, b.drives.clone())).collect();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_the_drive_and_the_reason() {
+    fn invalid_scenarios_are_refused_with_drive_and_reason() {
         insta::assert_snapshot!(
             [
                 refused("bay = \"2.1\"", "bay = \"1.9\""),

@@ -1,4 +1,4 @@
-//! The drives of a machine, served in real time: what waits how long, and what comes back.
+//! Serves the drives of a machine in real time: delays operations as the models say, and keeps the data.
 
 use std::{
     fs::{File, OpenOptions},
@@ -26,11 +26,11 @@ use crate::{
     scenario::SECTOR,
 };
 
-/// An operation that comes so soon after an answer has come back-to-back: what lies between is the emulation's time, and
-/// counts as the drive's own. Commonly that is 1 ms, and tens of them where the host is busy.
+/// An operation that arrives within this time after a reply counts as back-to-back: the gap is emulation time, and
+/// counts as the drive's. It is commonly 1 ms, and tens of ms on a busy host.
 const GRACE_NS: u64 = 50_000_000;
 
-/// So far behind the clock a drive may begin with an operation, to make up for what emulation took; what is beyond is
+/// How far behind the clock a drive may begin an operation, to compensate for emulation time. More is
 /// lost.
 const DEBT_NS: u64 = 250_000_000;
 
@@ -50,19 +50,19 @@ pub enum ServeError {
 pub struct Served {
     bays: Vec<Bay>,
     state: Mutex<State>,
-    /// When they were switched on.
+    /// When they were powered on.
     since_ns: u64,
 }
 
-/// What all drives have in common.
+/// The state that all drives share.
 #[derive(Debug)]
 struct State {
     drives: Drives,
-    /// Each drive's last operation that was answered, or is just being.
+    /// Each drive's last operation that was answered or is being answered.
     last: Vec<Pace>,
 }
 
-/// A drive, and the line before it.
+/// A drive and its queue.
 #[derive(Debug)]
 struct Bay {
     name: String,
@@ -73,7 +73,7 @@ struct Bay {
 }
 
 impl Served {
-    /// Switches the drives of `scenario` on: bay `1.1` keeps what it holds in `1.1.img` in `directory`, and its ledger
+    /// Powers on the drives of `scenario`: bay `1.1` keeps its content in `1.1.img` in `directory`, and its ledger
     /// in `1.1.ledger.csv`.
     pub fn new(scenario: &Scenario, directory: &Path) -> Result<Self, ServeError> {
         let bays = scenario.drives.iter().map(|drive| {
@@ -104,7 +104,7 @@ impl Served {
         })
     }
 
-    /// Which drive is in the bay of that name.
+    /// The drive in the bay of that name.
     pub fn find(&self, bay: &str) -> Option<usize> {
         self.bays.iter().position(|b| b.name == bay)
     }
@@ -114,19 +114,19 @@ impl Served {
         self.bays[drive].medium.size
     }
 
-    /// Reads, and returns when the drive would have.
+    /// Reads, and returns when the modelled drive would.
     pub fn read(&self, drive: usize, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let length = buffer.len() as u64;
         self.serve(drive, Kind::Read, offset, length, |medium| medium.read(buffer, offset))
     }
 
-    /// Writes, and returns when the drive would have.
+    /// Writes, and returns when the modelled drive would.
     pub fn write(&self, drive: usize, bytes: &[u8], offset: u64) -> io::Result<()> {
         let length = bytes.len() as u64;
         self.serve(drive, Kind::Write, offset, length, |medium| medium.write(bytes, offset))
     }
 
-    /// Makes everything last, and returns when the drive would have.
+    /// Flushes, and returns when the modelled drive would.
     pub fn flush(&self, drive: usize) -> io::Result<()> {
         self.serve(drive, Kind::Flush, 0, 0, |_| Ok(()))
     }
@@ -156,7 +156,7 @@ impl Served {
             Some(_) => Err(Errno::IO.into()),
             None => transfer(&bay.medium),
         };
-        // Who begins late answers early, but not after a stall: that is to be seen in full.
+        // A late start is made up by an earlier reply, except after a stall, which must be visible in full.
         let behind_ns = match done.cause {
             Cause::Stall | Cause::Wake => turn_ns.saturating_sub(done.start_ns),
             _ => 0,
@@ -183,7 +183,7 @@ impl Served {
         result
     }
 
-    /// The drives' own time.
+    /// The drives' time.
     fn now_ns(&self) -> u64 {
         now_ns() - self.since_ns
     }
@@ -195,7 +195,7 @@ impl Served {
     }
 }
 
-/// Operations wait in the order in which they came.
+/// Operations are served in the order of arrival.
 #[derive(Debug, Default)]
 struct Line {
     tickets: u64,
@@ -218,7 +218,7 @@ impl Bay {
     }
 }
 
-/// When an operation was asked for, was due to be answered, and was.
+/// When an operation arrived, was due, and was answered.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
     asked_ns: u64,
@@ -226,10 +226,10 @@ struct Pace {
     answered_ns: u64,
 }
 
-/// When an operation counts as having come to `drive` that came at `asked_ns` and has its turn at `turn_ns`.
+/// The effective arrival time at `drive` of an operation that arrived at `asked_ns` and has its turn at `turn_ns`.
 fn came_ns(last: &[Pace], drive: usize, asked_ns: u64, turn_ns: u64) -> u64 {
     let own = last[drive];
-    // Another drive's operation since the last one here: this one waited for that, as with stripes and copies.
+    // Another drive had an operation since the last one here, so this one waited for it, as with stripes and copies.
     let between = |p: &&Pace| p.asked_ns >= own.answered_ns && p.answered_ns <= asked_ns;
     let before = last.iter().filter(between).max_by_key(|p| p.answered_ns).unwrap_or(&own);
     let back_to_back = asked_ns.saturating_sub(before.answered_ns) <= GRACE_NS;
@@ -237,12 +237,12 @@ fn came_ns(last: &[Pace], drive: usize, asked_ns: u64, turn_ns: u64) -> u64 {
     came_ns.max(turn_ns.saturating_sub(DEBT_NS))
 }
 
-/// What a drive holds.
+/// The content of a drive.
 #[derive(Debug)]
 struct Medium {
     file: File,
     size: u64,
-    /// Bytes that it really holds.
+    /// Real capacity, bytes.
     real: u64,
     corrupt: Vec<Extent>,
 }
@@ -255,7 +255,7 @@ impl Medium {
         for extent in &self.corrupt {
             let end = (extent.offset + extent.length).min(offset + buffer.len() as u64);
             let mut at = extent.offset;
-            // The first byte of the extent in each sector, however the read was cut.
+            // The first byte of the extent in each sector, independent of how the read was split.
             while at < end {
                 if let Some(byte) = at.checked_sub(offset).and_then(|i| buffer.get_mut(i as usize)) {
                     *byte ^= 0xff;
@@ -270,13 +270,13 @@ impl Medium {
         self.file.write_all_at(&bytes[..self.kept(bytes.len(), offset)], offset)
     }
 
-    /// How many of `length` bytes at `offset` it really holds.
+    /// How many of `length` bytes at `offset` are within the real capacity.
     fn kept(&self, length: usize, offset: u64) -> usize {
         (self.real.saturating_sub(offset)).min(length as u64) as usize
     }
 }
 
-/// A file of at least `size` bytes, thin where nothing was written.
+/// A sparse file of at least `size` bytes.
 fn open(path: &Path, size: u64) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
     if file.metadata()?.len() < size {
@@ -296,7 +296,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn the_time_of_emulation_is_the_drives() {
+    fn emulation_time_counts_as_the_drives() {
         let at = |asked, due, answered| Pace {
             asked_ns: asked * MS,
             due_ns: due * MS,
@@ -304,20 +304,20 @@ mod tests {
         };
         let came = |last: &[Pace], asked, turn| came_ns(last, 0, asked * MS, turn * MS) / MS;
         let alone = [at(990, 1000, 1002)];
-        // Asked for while the one before was at work, soon after the answer to it, and after a rest.
+        // Arrivals during the operation before, soon after its reply, and after a pause.
         assert_eq!(came(&alone, 995, 1001), 995);
         assert_eq!(came(&alone, 1003, 1003), 1000);
         assert_eq!(came(&alone, 1053, 1053), 1053);
-        // What can't be made up for is lost.
+        // Time beyond the limit is lost.
         assert_eq!(came(&[at(990, 1000, 1300)], 1301, 1302), 1052);
-        // Another drive at the same time changes nothing; one that was waited for does.
+        // A simultaneous operation on another drive changes nothing; one that was waited for does.
         assert_eq!(came(&[alone[0], at(999, 1003, 1004)], 1005, 1005), 1000);
         assert_eq!(came(&[alone[0], at(1003, 1009, 1010)], 1011, 1011), 1009);
         assert_eq!(came(&[alone[0], at(1003, 1009, 1010)], 1070, 1070), 1070);
     }
 
     #[test]
-    fn faults_are_of_the_medium_however_it_is_read() {
+    fn faults_do_not_depend_on_how_reads_are_split() {
         let directory = tempfile::tempdir().unwrap();
         let medium = Medium {
             file: open(&directory.path().join("1.img"), 8192).unwrap(),

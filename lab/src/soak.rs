@@ -1,4 +1,4 @@
-//! Long campaigns: what must hold every time is tried many times.
+//! Long campaigns: repeat a test many times with random variations.
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
@@ -14,17 +14,17 @@ use crate::{
     scenario::Machine as Board,
 };
 
-/// How long one step may take in the guest.
+/// The time limit for a step in the guest.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// What a campaign found.
+/// The result of a campaign.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Rounds that were done.
+    /// Completed rounds.
     pub rounds: u32,
-    /// What did not hold: the round, and why.
+    /// Failures: the round and the reason.
     pub failures: Vec<(u32, String)>,
-    /// A figure a round, such as a measured speed's ratio to the truth.
+    /// A figure per round, such as the ratio of a measured speed to the true one.
     pub figures: Vec<f64>,
 }
 
@@ -45,7 +45,7 @@ impl Summary {
     }
 }
 
-/// Does something `times` times, counted from 1. The same seed brings the same luck.
+/// Runs a function `times` times, counted from 1. The same seed gives the same random numbers.
 fn rounds(
     times: u32,
     seed: u64,
@@ -63,7 +63,7 @@ fn rounds(
     summary
 }
 
-/// Pulls drives of `machine` out while they are read or written, and puts them into some bay again.
+/// Pulls drives of `machine` during I/O, and puts them into a random bay.
 pub fn pulls(machine: &mut Machine, times: u32, seed: u64) -> Summary {
     rounds(times, seed, |_, random| pull(machine, random).map(|()| None))
 }
@@ -73,7 +73,7 @@ fn pull(machine: &mut Machine, random: &mut impl Rng) -> Result<(), MachineError
     let usb: Vec<usize> = (0..drives.len()).filter(|&i| machine.bay(i).is_some()).collect();
     let &i = usb.choose(random).ok_or_else(|| machine.wrong("pull", "there is no USB drive"))?;
     let serial = drives[i].serial.as_str();
-    // Bays of the scenario, and with a PC those of the root hub that nothing is in.
+    // Bays of the scenario, and with a PC the free ones of the root hub.
     let mut bays: Vec<String> = drives.iter().map(|d| d.bay.clone()).collect();
     if machine.scenario().machine == Board::Q35 {
         bays.extend((5..=8).map(|port| port.to_string()));
@@ -82,10 +82,10 @@ fn pull(machine: &mut Machine, random: &mut impl Rng) -> Result<(), MachineError
     let bay = bays.choose(random).cloned().unwrap_or_else(|| drives[i].bay.clone());
 
     let device = machine.ask(&["lab-device", serial])?.trim().to_owned();
-    // By a descriptor: once the node is gone, writing to its name would make a file of that name.
+    // Write to a descriptor: after the node is removed, writing to its path would create a file.
     let moves = match random.random() {
         true => "dd if=/proc/self/fd/3 of=/dev/null bs=64k count=4 iflag=direct",
-        // The second GiB: nothing is there that a filesystem of the scenario needs.
+        // The second GiB, which the filesystems of the scenario do not use.
         false => "dd if=/dev/zero of=/proc/self/fd/3 bs=64k seek=16384 count=4 conv=notrunc oflag=direct",
     };
     let load = format!("exec 3<>{device}; while {moves}; do echo moved; done");
@@ -115,15 +115,13 @@ fn power_cut(machine: &mut Machine, random: &mut impl Rng, round: u32) -> Result
     let script = "drivebench run baseline /mnt/a --store /mnt/b/store --events";
     let running = machine.begin(&["sh", "-c", script])?;
     running.await_words(LIMIT).map_err(|e| machine.wrong("the baseline", e))?;
-    // The moment is chance, not synchronisation.
+    // A random delay before the power cut.
     std::thread::sleep(Duration::from_millis(random.random_range(0..5000)));
     machine.cut_power()?;
     let records =
         machine.ask(&["sh", "-c", "drivebench results list --store /mnt/b/store | grep -c 'cut off'"])?;
     if records.trim() != round.to_string() {
-        return Err(
-            machine.wrong("power cut", format!("{} records said that they were cut off", records.trim()))
-        );
+        return Err(machine.wrong("power cut", format!("{} records are marked as cut off", records.trim())));
     }
     let check = "umount /mnt/a && dev=$(findfs LABEL=a) && e2fsck -fn $dev && mount -o noinit_itable $dev /mnt/a && ls /mnt/a";
     let left = machine.ask(&["sh", "-c", check])?;
@@ -133,8 +131,8 @@ fn power_cut(machine: &mut Machine, random: &mut impl Rng, round: u32) -> Result
     }
 }
 
-/// Measures drives that chance made, and compares what drivebench says with what they did. What failed is kept in
-/// `keep`, with the scenario to do it again.
+/// Measures random drives, and compares drivebench's results with their ledgers. Failures are kept in
+/// `keep`, with the scenario to repeat them.
 pub fn random_drives(options: &Options, times: u32, seed: u64, keep: &Path) -> Summary {
     rounds(times, seed, |round, random| {
         let scenario = random_drive(random, round);
@@ -142,7 +140,7 @@ pub fn random_drives(options: &Options, times: u32, seed: u64, keep: &Path) -> S
         let options = Options { keep: Some(directory.clone()), ..options.clone() };
         let result = measure_one(&scenario, &options);
         if result.is_ok() {
-            // What can't be removed is in nobody's way.
+            // A failed removal does no harm.
             let _ = fs::remove_dir_all(&directory);
         } else if let Ok(text) = toml::to_string(&scenario) {
             let _ = fs::write(directory.join("scenario.toml"), text);
@@ -196,13 +194,14 @@ fn measure_one(scenario: &Scenario, options: &Options) -> Result<Option<f64>, Ma
             .filter(|e| e["name"] == format!("{name} throughput"))
             .find_map(|e| e["estimate"]["value"].as_f64());
         let said = said.ok_or_else(|| MachineError::new(name, format!("not found in {findings}")))?;
-        // A stall is work; a pause is where the filesystem's own writes come later.
+        // Stalls are part of a run. A longer pause separates it from later writes of the filesystem.
         let truth = runs(&entries, kind, 0.3).into_iter().max_by_key(|r| r.bytes);
         let truth = truth.as_ref().map(Run::throughput);
-        let truth = truth.ok_or_else(|| MachineError::new(name, "nothing of it in the ledger"))?;
+        let truth = truth.ok_or_else(|| MachineError::new(name, "the ledger has no such operations"))?;
         let ratio = said / truth;
         if (ratio - 1.0).abs() > 0.05 {
-            let why = format!("drivebench says {:.2} MB/s, the drive did {:.2}", said / 1e6, truth / 1e6);
+            let why =
+                format!("drivebench measured {:.2} MB/s, the ledger has {:.2}", said / 1e6, truth / 1e6);
             return Err(MachineError::new(name, why));
         }
         if (ratio - 1.0).abs() > (worst - 1.0).abs() {

@@ -1,4 +1,4 @@
-//! Where a machine keeps what lasts as long as it runs.
+//! The temporary directory of a running machine.
 
 use std::{
     fs::{self, File},
@@ -9,23 +9,23 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-/// A directory of a machine's own, removed with it; one that a crash left is removed when the next machine starts.
+/// The directory of a machine, removed on drop. After a crash, the next machine's start removes it.
 #[derive(Debug)]
 pub struct State {
     path: PathBuf,
-    /// Held as long as somebody needs the directory.
+    /// Locked while the directory is in use.
     _lock: File,
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl State {
-    /// A new one, with a short name because those of sockets can't be long.
+    /// A new directory with a short path, because paths of sockets are limited.
     pub fn new() -> io::Result<Self> {
         let user = rustix::process::getuid().as_raw();
         let all = std::env::temp_dir().join(format!("drivebench-lab-{user}"));
         fs::create_dir_all(&all)?;
-        // One at a time: nobody sweeps away what somebody else has made but not locked yet.
+        // One at a time: a cleanup must not remove a directory that was created but not locked yet.
         let turn = File::create(all.join("lock"))?;
         flock(&turn, FlockOperation::LockExclusive)?;
         sweep(&all)?;
@@ -49,12 +49,12 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // What can't be removed now is removed by the next start.
+        // If this fails, the next start removes it.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Removes what machines left that ended without doing it themselves.
+/// Removes directories of machines that ended without removing them.
 fn sweep(all: &Path) -> io::Result<()> {
     for entry in fs::read_dir(all)? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! The sequential rule: measure until the number is good enough, and no longer.
+//! The sequential rule: measures until the estimate is precise enough.
 
 use super::{
     Cliff, CliffEstimate, End, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
@@ -10,52 +10,52 @@ use super::{
 };
 use crate::units::{MIB, Window};
 
-/// A cliff this many chunks before a failed look was what made it fail.
+/// A cliff at most this many chunks before a failed look is the reason for the failure.
 const FORGIVE: usize = 64;
 
-/// Whether a cliff is clear enough to need no more data. After a small step, the slow part must last as long as the
-/// fast one and twice the least, so that a drive that merely switches speeds is not taken for one with a cache.
+/// Whether a cliff is clear enough without more data. After a small step, the slow part must last as long as the
+/// fast one and twice the minimum, so that a drive that switches between speeds is not mistaken for one with a cache.
 fn clear(cliff: &Cut, seen: usize, retain: usize) -> bool {
     cliff.after >= 2.0 * cliff.before || seen - cliff.resume >= cliff.at.max(2 * retain)
 }
 
-/// What the rule says after a window.
+/// The rule's decision after a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Go on.
     Continue,
     /// The precision is reached.
     Converged,
-    /// It would take far more than the budget.
+    /// The precision would need far more than the budget.
     GaveUp,
     /// The budget is used up.
     Budget,
 }
 
 impl Decision {
-    /// Whether it means to stop.
+    /// Whether to stop.
     pub fn stops(self) -> bool {
         self != Self::Continue
     }
 }
 
-/// Fewer chunks than this show neither cliffs nor steadiness.
+/// The minimum number of chunks for detecting cliffs and steadiness.
 const FEWEST: usize = 128;
 
-/// Watches the windows of one load. The same windows always give the same result.
+/// Applies the rule to the windows of one load. The same windows always give the same result.
 #[derive(Debug, Clone)]
 pub struct Adaptive {
     rules: Rules,
     looks: Vec<u64>,
     series: Chunks,
-    /// The last look with enough data that did not agree with itself, chunks; 0 for none.
+    /// The last look with enough data that was not steady, chunks; 0 for none.
     failed: usize,
     latest: Option<Assessment>,
     decision: Decision,
 }
 
 impl Adaptive {
-    /// Starts with nothing seen.
+    /// Starts without data.
     pub fn new(rules: &Rules) -> Self {
         let mut looks = rules.looks();
         looks.reverse();
@@ -69,7 +69,7 @@ impl Adaptive {
         }
     }
 
-    /// Takes the next window. After a decision to stop nothing more is taken, and the decision stays.
+    /// Takes the next window. After a decision to stop, windows are ignored and the decision stays.
     pub fn push(&mut self, window: &Window) -> Decision {
         if self.decision.stops() {
             return self.decision;
@@ -77,7 +77,7 @@ impl Adaptive {
         self.series.push(window);
         let seen = self.series.len() as f64 * self.series.chunk_mib();
         let due = |looks: &[u64]| looks.last().is_some_and(|&look| seen >= look as f64);
-        // The last look is due whatever it can see; the others wait until there is something to judge.
+        // The last look is always made; the others wait until there is enough data.
         if due(&self.looks) && (self.can_judge() || seen >= self.looks[0] as f64) {
             while due(&self.looks) {
                 self.looks.pop();
@@ -87,7 +87,7 @@ impl Adaptive {
         self.decision
     }
 
-    /// Chunks larger than 1 MiB come from fast drives or large blocks: a look then needs enough of them, and a second.
+    /// Chunks larger than 1 MiB come from fast drives or large blocks. A look then needs enough chunks, and 1 s of data.
     fn can_judge(&self) -> bool {
         self.series.chunk_mib() <= 1.0 || self.series.len() >= FEWEST && self.series.total_seconds >= 1.0
     }
@@ -127,7 +127,7 @@ impl Adaptive {
         }
     }
 
-    /// What is known so far: the latest look's estimate; before the first look the plain rate, unbounded.
+    /// The estimate so far: of the latest look; before the first look, the mean rate, unbounded.
     pub fn progress(&self) -> Option<Estimate> {
         match &self.latest {
             Some(judged) => Some(self.estimate(judged)),
@@ -135,24 +135,24 @@ impl Adaptive {
         }
     }
 
-    /// Stalls found at the latest look.
+    /// Stalls found in the latest look.
     pub fn stalls_seen(&self) -> usize {
         self.latest.as_ref().map_or(0, |judged| judged.earlier.len() + judged.events.len())
     }
 
-    /// Cliffs found at the latest look.
+    /// Cliffs found in the latest look.
     pub fn cliffs_seen(&self) -> usize {
         self.latest.as_ref().map_or(0, |judged| judged.cliffs.len())
     }
 
-    /// Every cliff, with an interval around its place and both speeds.
+    /// Every cliff, with intervals of its position and of both speeds.
     pub fn cliff_estimates(&self) -> Vec<CliffEstimate> {
         let series = &self.series;
         let cliffs = assess(&series.x, series.chunk_mib()).map(|judged| judged.cliffs).unwrap_or_default();
         cliff_estimate::cliff_estimates(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
     }
 
-    /// Speed over bytes moved, in at most `most` pieces: where each ends, bytes, and how fast it was, bytes per second.
+    /// Speed over bytes moved, in at most `most` pieces: the end of each, bytes, and its speed, bytes per second.
     pub fn curve(&self, most: usize) -> Vec<(u64, f64)> {
         let series = &self.series;
         let each = series.len().div_ceil(most.max(1)).max(1);
@@ -239,7 +239,7 @@ impl Adaptive {
         }
     }
 
-    /// Half-widths shrink with the square root of the bytes, down to the part that more bytes of one run can't shrink.
+    /// Half-widths shrink with the square root of the bytes, down to the part that more bytes in one run don't reduce.
     fn bytes_needed(&self, judged: &Assessment) -> Option<u64> {
         let times = (WIDEN * judged.half_width() / self.rules.precision).powi(2);
         let bytes = self.series.chunk_bytes() as f64 * (judged.cut as f64 + judged.used() as f64 * times);

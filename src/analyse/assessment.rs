@@ -9,17 +9,17 @@ use super::{
 };
 use crate::units::MIB;
 
-/// Two runs of one drive differ by about this share, whatever a single run says.
+/// Two runs on one drive differ by about this share, which a single run does not show.
 pub(super) const FLOOR: f64 = 0.01;
-/// Looking many times and stopping at a good moment makes intervals too short; those of early stops get wider by this.
+/// Repeated looks with early stopping make intervals too narrow. Intervals of early stops are widened by this factor.
 pub(super) const WIDEN: f64 = 1.2;
 /// Fewer chunks than this give no interval.
 pub(crate) const LEAST: usize = 32;
 
-/// What one look saw. Times are s per MiB, positions chunks.
+/// The result of one look. Times are in s per MiB, positions in chunks.
 #[derive(Debug, Clone)]
 pub(crate) struct Assessment {
-    /// Chunks looked at.
+    /// Chunks in the look.
     pub seen: usize,
     /// Chunks left out at the beginning, cliffs included.
     pub cut: usize,
@@ -29,9 +29,9 @@ pub(crate) struct Assessment {
     pub low: f64,
     /// Its upper end.
     pub high: f64,
-    /// Half-width of what isn't stalls.
+    /// Half-width without stalls.
     pub base_half: f64,
-    /// What stalls add.
+    /// The contribution of stalls.
     pub share: StallShare,
     /// Stalls after `cut`; positions count from the first chunk of all.
     pub events: Vec<StallSpan>,
@@ -57,7 +57,7 @@ impl Assessment {
         self.cliffs.last().map_or(0, |c| c.resume)
     }
 
-    /// What it says of the speed, bytes per second; `widen` makes the interval of the mean wider.
+    /// The speed, bytes per second; `widen` is a factor on the interval of the mean.
     pub fn speed(&self, widen: f64, how: &str, converged: bool) -> Estimate {
         let low = self.mean - widen * (self.mean - self.low);
         let high = self.mean + widen * (self.high - self.mean);
@@ -71,7 +71,7 @@ impl Assessment {
     }
 }
 
-/// Judges `x`, s per MiB in chunks of `chunk_mib`; `None` where it is too short.
+/// Assesses `x`, s per MiB in chunks of `chunk_mib`; `None` if it is too short.
 pub(crate) fn assess(x: &[f64], chunk_mib: f64) -> Option<Assessment> {
     if x.len() < LEAST {
         return None;
@@ -79,7 +79,7 @@ pub(crate) fn assess(x: &[f64], chunk_mib: f64) -> Option<Assessment> {
     let whole = stalls::split(x, chunk_mib);
     let cliffs = cliff::find(&whole.base);
     let fallen = cliffs.last().map_or(0, |c| c.resume);
-    // Medians shift at a cliff, so what follows it is taken apart anew.
+    // Medians shift at a cliff, so stalls after it are searched again.
     let rest = if fallen > 0 { stalls::split(&x[fallen..], chunk_mib).base } else { whole.base };
     let steady =
         if rest.len() < LEAST { Steady { cut: 0, agreed: false, drift: 0.0 } } else { steady::find(&rest) };

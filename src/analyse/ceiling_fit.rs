@@ -1,59 +1,59 @@
-//! Loads at the same time: which ceilings that they share explain what they lose against being alone.
+//! Simultaneous loads: which shared ceilings explain the speed that they lose compared to running alone.
 //!
-//! Each drive has a speed of its own, and each group of drives may have a ceiling for its sum. Drives below a ceiling
-//! share it evenly, but none gets more than its own speed. Of all sets of ceilings the one is taken that fits best; a
-//! ceiling must improve chi-square by more than 4 to be worth its number.
+//! Each drive has its own speed, and each group of drives may have a ceiling for its sum. Drives below a ceiling
+//! share it evenly, but none gets more than its own speed. The set of ceilings that fits best is chosen; each
+//! ceiling must improve chi-square by more than 4.
 
 use super::{Estimate, interval::student};
 
 /// Loads that ran at the same time, once or several times.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trial {
-    /// Which drives; one alone is measured so, too.
+    /// The drives; one if it ran alone.
     pub members: Vec<usize>,
     /// The speeds of the members, bytes per second, for each repetition.
     pub runs: Vec<Vec<f64>>,
 }
 
-/// What the trials show.
+/// The result of the trials.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SharedCeilings {
-    /// The ceilings that explain what was lost; none where the drives are the limit.
+    /// The ceilings that explain the losses; none if the drives are the limit.
     pub ceilings: Vec<FittedCeiling>,
-    /// What is left unexplained: chi-square per number that was measured; 1 and less is noise.
+    /// The unexplained part: chi-square per measured value; 1 or less is noise.
     pub misfit: f64,
 }
 
 /// A ceiling of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedCeiling {
-    /// Position in the groups that were asked about.
+    /// Position in the given groups.
     pub group: usize,
-    /// How much passes, bytes per second.
+    /// Its throughput, bytes per second.
     pub ceiling: Estimate,
-    /// By how much the best explanation without this ceiling is worse, as chi-square.
+    /// How much worse the best fit without this ceiling is, as chi-square.
     pub margin: f64,
     /// In how many different trials it was reached.
     pub reached: usize,
-    /// In one of them drives outside of the group ran, too, and lost nothing.
+    /// In one of them, drives outside the group also ran and lost nothing.
     pub others_free: bool,
 }
 
-/// What a ceiling must be worth.
+/// The minimum improvement by a ceiling.
 const WORTH: f64 = 4.0;
-/// Runs differ by so much at least, as a share: no model is better than that.
+/// The minimum error of a run, as a share.
 const FLOOR: f64 = 0.015;
-/// Drives below a ceiling share it evenly, give or take this share.
+/// Drives below a ceiling share it evenly, within this share.
 const EVEN: f64 = 0.25;
-/// What is below the sum of its drives by less than this share limits nothing worth a name.
+/// A ceiling must be below the sum of its drives by at least this share.
 const SMALL: f64 = 0.04;
-/// All sets of so many groups are tried; there are seldom more that lost anything.
+/// The maximum number of groups of which all sets are tried. More groups with losses are rare.
 const MOST_GROUPS: usize = 5;
-/// The spread taken where nothing was repeated, as a share.
+/// The spread assumed without repetitions, as a share.
 const UNKNOWN: f64 = 0.05;
 
-/// Finds the ceilings among `groups` of drives, each given as the drives in it. `None` where a drive was not measured
-/// alone or nothing at the same time.
+/// Finds the ceilings among `groups` of drives, each a list of drives. `None` if a drive was not measured
+/// alone, or if no loads ran at the same time.
 pub fn fit_ceilings(trials: &[Trial], groups: &[Vec<usize>]) -> Option<SharedCeilings> {
     let data = Data::new(trials)?;
     let groups = lossy(&data, groups);
@@ -90,7 +90,7 @@ pub fn fit_ceilings(trials: &[Trial], groups: &[Vec<usize>]) -> Option<SharedCei
     Some(SharedCeilings { ceilings: ceilings.collect(), misfit: chi2 / data.count() as f64 })
 }
 
-/// Groups that lost something in a trial, with their positions; those that lost most where there are many.
+/// Groups that lost speed in a trial, with their positions; if there are many, those with the largest losses.
 fn lossy(data: &Data<'_>, groups: &[Vec<usize>]) -> Vec<(usize, Vec<usize>)> {
     let mut lost: Vec<(f64, usize, Vec<usize>)> = groups
         .iter()
@@ -104,25 +104,25 @@ fn lossy(data: &Data<'_>, groups: &[Vec<usize>]) -> Vec<(usize, Vec<usize>)> {
     lost.into_iter().map(|(_, at, group)| (at, group)).collect()
 }
 
-/// The trials, and what is to be expected of them.
+/// The trials and the statistics for their model.
 struct Data<'a> {
-    /// Those of several drives.
+    /// Trials of several drives.
     trials: Vec<&'a Trial>,
     /// Speed of each drive alone.
     alone: Vec<f64>,
     /// How often each was measured alone.
     repeated: Vec<f64>,
-    /// How far repetitions of each lie apart, as a share.
+    /// The spread of repetitions of each, as a share.
     spread: Vec<f64>,
     /// Degrees of freedom of `spread`.
     degrees: usize,
 }
 
-/// A drive in a trial, as the model has it.
+/// A drive in a trial, in the model.
 #[derive(Clone, Copy)]
 struct Expected {
     speed: f64,
-    /// The ceiling that holds it back, as a position in the set.
+    /// The ceiling that limits it, as a position in the set.
     held_by: Option<usize>,
 }
 
@@ -152,18 +152,18 @@ impl<'a> Data<'a> {
         }
         let (squares, degrees) = own.iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         let common = if degrees > 0.0 { squares / degrees } else { UNKNOWN * UNKNOWN };
-        // A drive's own spread comes from few runs, so it is pooled with the common spread, weighted like `PRIOR` runs.
+        // A drive's own spread comes from few runs, so it is pooled with the common spread, weighted as `PRIOR` runs.
         let spread = own.iter().map(|(squares, n)| ((squares + PRIOR * common) / (n + PRIOR)).sqrt());
         let spread = spread.collect();
         Some(Self { trials: several, alone, repeated, spread, degrees: degrees as usize })
     }
 
-    /// Numbers that were measured with several at once.
+    /// The number of values measured with several drives at once.
     fn count(&self) -> usize {
         self.trials.iter().map(|t| t.members.len()).sum()
     }
 
-    /// The largest share of the group's sum that was lost in a trial.
+    /// The largest loss in a trial, as a share of the group's sum.
     fn loss(&self, group: &[usize]) -> f64 {
         let loss = |trial: &&Trial| {
             let in_group = |m: &(usize, &usize)| group.contains(m.1);
@@ -177,8 +177,8 @@ impl<'a> Data<'a> {
         self.trials.iter().map(loss).fold(0.0, f64::max)
     }
 
-    /// What the members of a trial reach below these ceilings: all rise evenly until their own speed or a ceiling
-    /// holds them.
+    /// The expected speeds of the members of a trial below these ceilings: all rise evenly until their own speed or a ceiling
+    /// limits them.
     fn expect(&self, trial: &Trial, groups: &[&[usize]], ceilings: &[f64]) -> Vec<Expected> {
         let mut expected: Vec<Option<Expected>> = vec![None; trial.members.len()];
         while expected.iter().any(Option::is_none) {
@@ -212,16 +212,16 @@ impl<'a> Data<'a> {
         expected.into_iter().flatten().collect()
     }
 
-    /// How far a mean of this trial may be off by chance, as a share.
+    /// The standard error of a mean of this trial, as a share.
     fn error(&self, trial: &Trial, member: usize) -> f64 {
         (self.spread[member].powi(2) / trial.runs.len() as f64 + FLOOR * FLOOR).sqrt()
     }
 
-    /// How far a trial is from what is expected of it.
+    /// Chi-square of a trial against its expectation.
     fn chi2(&self, trial: &Trial, groups: &[&[usize]], ceilings: &[f64]) -> f64 {
         let expected = self.expect(trial, groups, ceilings);
         let mut chi2 = 0.0;
-        // For each ceiling: what it should pass, what passed, and the error.
+        // For each ceiling: expected sum, measured sum, and error.
         let mut held = vec![(0.0, 0.0, 0.0); groups.len()];
         for (at, (&member, e)) in trial.members.iter().zip(&expected).enumerate() {
             let (seen, error) = (trial.mean(at), self.error(trial, member));
@@ -240,15 +240,15 @@ impl<'a> Data<'a> {
             }
         }
         let sums = held.iter().filter(|(should, ..)| *should > 0.0);
-        // What members of a ceiling lose or win against each other cancels; their errors together are no smaller than
-        // those of the floor, which they share.
+        // Differences between members of a ceiling cancel. Their common error is at least
+        // the minimum error, which they share.
         let sum = |(should, did, errors): &(f64, f64, f64)| {
             (did - should).powi(2) / (errors + (FLOOR * should).powi(2))
         };
         chi2 + sums.map(sum).sum::<f64>()
     }
 
-    /// The best ceilings for these groups, and what they leave; `None` where one of them would hold nothing back.
+    /// The best ceilings for these groups, and the remaining chi-square; `None` if one of them would limit nothing.
     fn fit(&self, groups: &[&[usize]]) -> Option<(Vec<f64>, f64)> {
         let total = |ceilings: &[f64]| -> f64 {
             self.trials.iter().map(|trial| self.chi2(trial, groups, ceilings)).sum()
@@ -276,12 +276,12 @@ impl<'a> Data<'a> {
         (0..groups.len()).all(binds).then(|| (ceilings.clone(), total(&ceilings)))
     }
 
-    /// What the members of a trial that are in the group would reach on their own.
+    /// The sum of the own speeds of a trial's members in the group.
     fn own(&self, trial: &Trial, group: &[usize]) -> f64 {
         trial.members.iter().filter(|m| group.contains(m)).map(|&m| self.alone[m]).sum()
     }
 
-    /// In how many trials a ceiling was reached, whether others ran freely beside it, and how far its value may be off.
+    /// In how many trials a ceiling was reached, whether other drives ran unlimited at the same time, and its error.
     fn evidence(&self, groups: &[&[usize]], ceilings: &[f64], at: usize) -> (usize, bool, f64) {
         let (mut reached, mut others_free, mut weight) = (0, false, 0.0);
         for trial in &self.trials {
@@ -300,7 +300,7 @@ impl<'a> Data<'a> {
 
 /// Weight of the common spread of all drives, in runs.
 const PRIOR: f64 = 4.0;
-/// Rounds in which each ceiling is fitted while the others stand; they hardly move after two.
+/// Rounds in which each ceiling is fitted with the others fixed. They converge within about two.
 const ROUNDS: usize = 3;
 
 impl Trial {
@@ -310,7 +310,7 @@ impl Trial {
     }
 }
 
-/// Where between `low` and `high` a function is lowest: on a grid first, as there may be several valleys.
+/// The minimum of a function between `low` and `high`: on a grid first, because there may be several local minima.
 fn lowest(f: &mut dyn FnMut(f64) -> f64, low: f64, high: f64) -> f64 {
     const STEPS: u32 = 40;
     let step = (high / low).powf(1.0 / f64::from(STEPS));
@@ -340,14 +340,14 @@ mod tests {
     }
 
     #[test]
-    fn drives_that_reach_their_sum_have_no_ceiling() {
+    fn no_ceiling_if_drives_reach_their_sum() {
         let trials = [alone(&[7.0, 6.6]), vec![trial(&[0, 1], &[6.95, 6.58])]].concat();
         let found = fit_ceilings(&trials, &[vec![0, 1]]).expect("an answer");
         assert!(found.ceilings.is_empty() && found.misfit < 1.0, "{found:?}");
     }
 
     #[test]
-    fn two_hubs_with_a_ceiling_each() {
+    fn ceilings_of_two_hubs_are_found() {
         let trials = [
             alone(&[8.0, 8.0, 10.0, 10.0]),
             vec![
@@ -364,13 +364,13 @@ mod tests {
             found.ceilings.iter().map(|c| (c.group, (c.ceiling.value / 1e4).round() / 100.0)).collect();
         assert_eq!(named, [(1, 9.0), (2, 12.0)], "{found:?}");
         assert!(found.ceilings.iter().all(|c| c.margin > 50.0 && c.reached == 2), "{found:?}");
-        // Without what both alone show, a common ceiling could explain the same.
+        // Without the trials of each hub alone, a common ceiling could explain the same.
         let found = fit_ceilings(&[&trials[..4], &trials[7..]].concat(), &groups).expect("an answer");
         assert!(found.ceilings.iter().all(|c| c.margin < 10.0), "{found:?}");
     }
 
     #[test]
-    fn one_hub_is_held_back_and_the_other_is_not() {
+    fn only_the_limited_hub_has_a_ceiling() {
         let trials = [
             alone(&[8.0, 8.0, 3.0]),
             vec![
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(fit_ceilings(&[], &[]), None);
         assert_eq!(fit_ceilings(&alone(&[1.0, 1.0]), &[vec![0, 1]]), None);
         assert_eq!(fit_ceilings(&[trial(&[0], &[1.0]), trial(&[0, 1], &[1.0, 1.0])], &[vec![0, 1]]), None);
-        // What was not repeated has no interval.
+        // Without repetitions there is no interval.
         let once = |members: &[usize], speeds: &[f64]| Trial {
             members: members.to_vec(),
             runs: vec![speeds.to_vec()],

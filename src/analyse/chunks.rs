@@ -1,12 +1,12 @@
-//! Windows of several sizes become chunks of one size.
+//! Converts windows of several sizes to chunks of one size.
 
 use crate::units::{MIB, Window};
 
-/// Nothing moves a MiB in less time (s); keeps logarithms and quotients finite.
+/// The minimum time per MiB, s. Keeps logarithms and quotients finite.
 const LEAST: f64 = 1e-12;
 
-/// Chunks of one size, in the order of time, without gaps. The chunk is as large as the large windows of the load;
-/// smaller ones are put together. What is left at the end counts in the totals only.
+/// Chunks of one size, in the order of time, without gaps. The chunk size is that of the largest windows of the load;
+/// smaller windows are merged. A remainder at the end counts in the totals only.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chunks {
     /// Seconds per MiB.
@@ -21,7 +21,7 @@ pub(crate) struct Chunks {
     pub total_seconds: f64,
 }
 
-/// The chunk that is being put together.
+/// The incomplete chunk.
 #[derive(Debug, Clone, Copy, Default)]
 struct OpenChunk {
     bytes: u64,
@@ -55,7 +55,7 @@ impl Chunks {
         }
     }
 
-    /// Makes chunks larger: at least doubles, so that doing so again and again stays cheap.
+    /// Increases the chunk size, at least by 2, so that repeated growth stays cheap.
     fn grow(&mut self, chunk: u64) {
         let open = std::mem::take(&mut self.open);
         let old = std::mem::replace(self, Self { chunk, ..Self::default() });
@@ -138,6 +138,6 @@ mod tests {
         s.push(&window(0, 0, 50_000_000));
         s.push(&window(50_000_000, MIB, 0));
         s.push(&window(50_000_000, MIB, 0));
-        assert_eq!(s.x, [0.05, LEAST], "time in which nothing moved belongs to what moved next");
+        assert_eq!(s.x, [0.05, LEAST], "time without bytes belongs to the next chunk");
     }
 }

@@ -1,20 +1,20 @@
-//! Cliffs: the speed falls once and stays low, as when a fast write cache is full.
+//! Cliffs: the speed drops once and stays low, for example when a fast write cache is full.
 
 use super::stalls::median;
 
-/// Chunks whose median is one point.
+/// Chunks per point, which is their median.
 const POINT: usize = 8;
-/// At most this many cliffs, one after the other.
+/// The maximum number of consecutive cliffs.
 const MOST: usize = 3;
 /// Points on either side that a cliff needs.
 const SIDE: usize = 4;
 /// Time per byte grows at least by this factor.
 const STEP: f64 = 1.15;
 
-/// One clean step down.
+/// A clean step down.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cut {
-    /// The chunk at which it fell.
+    /// The chunk at which the speed dropped.
     pub at: usize,
     /// The first chunk that is used again.
     pub resume: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Cut {
 }
 
 /// Finds clean steps down in a series without stalls: the best single split of the logarithm, again on what follows.
-/// Clean is a step where 90 % of the points before it are fast and 95 % of those after it are slow.
+/// A step is clean if 90 % of the points before it are fast and 95 % of those after it are slow.
 pub(crate) fn find(base: &[f64]) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
     let mut scratch = Vec::new();

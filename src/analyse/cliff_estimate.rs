@@ -1,4 +1,4 @@
-//! Cliffs with intervals: the bytes written before the speed fell, and the speed before and after.
+//! Cliffs with intervals: the bytes written before the drop, and the speed before and after.
 
 use super::{
     Estimate,
@@ -7,10 +7,10 @@ use super::{
 };
 use crate::units::MIB;
 
-/// 95 % of the likelihood ratios of a change-point's true place lie below this (Hansen 2000, table I).
+/// The 95th percentile of the likelihood ratio at a change-point's true position (Hansen 2000, table I).
 const RATIO: f64 = 7.35;
 
-/// The speed fell once and stayed low.
+/// The speed dropped once and stayed low.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CliffEstimate {
     /// Bytes moved before it, since the load's start.
@@ -19,11 +19,11 @@ pub struct CliffEstimate {
     pub before: Estimate,
     /// Sustained throughput after, stalls included, bytes per second.
     pub after: Estimate,
-    /// A straight decline describes it better than a step: nothing in particular was used up at that place.
+    /// A linear decline fits better than a step, so there is no definite position.
     pub gradual: bool,
 }
 
-/// Looks closer at `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes(n)` is the number of bytes in the first n chunks.
+/// Estimates `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes(n)` is the number of bytes in the first n chunks.
 pub(crate) fn cliff_estimates(
     x: &[f64],
     chunk_mib: f64,
@@ -40,7 +40,7 @@ pub(crate) fn cliff_estimates(
         falls.push(CliffEstimate {
             at: Estimate {
                 value: at(place.best),
-                // What fell within a chunk fell somewhere in it.
+                // A drop within a chunk can be anywhere in it.
                 low: at(place.low.saturating_sub(1)),
                 high: at(place.high + 1),
                 how: "change-point, likelihood ratio".to_owned(),
@@ -55,7 +55,7 @@ pub(crate) fn cliff_estimates(
     falls
 }
 
-/// Where a series fell, chunks.
+/// The position of a drop, chunks.
 struct ChangePoint {
     low: usize,
     best: usize,
@@ -63,7 +63,7 @@ struct ChangePoint {
     gradual: bool,
 }
 
-/// The split with the least squares of what is left, and all splits that are not much worse. Logarithms are clamped
+/// The least-squares split, and the range of splits that are not significantly worse. Logarithms are clamped
 /// to the two levels, so that a stall weighs no more than any slow chunk.
 fn change_point(x: &[f64], cut: &Cut) -> Option<ChangePoint> {
     let (fast, slow) = (cut.before.ln(), cut.after.ln());
@@ -76,7 +76,7 @@ fn change_point(x: &[f64], cut: &Cut) -> Option<ChangePoint> {
     let mean = y.iter().sum::<f64>() / n as f64;
     let squares: f64 = y.iter().map(|y| (y - mean).powi(2)).sum();
     let mut left = 0.0;
-    // Sums of centred values: what a split at k leaves.
+    // Sums of centred values give the residual of a split at k.
     let rest: Vec<f64> = y[..n - 1]
         .iter()
         .enumerate()
@@ -101,7 +101,7 @@ fn change_point(x: &[f64], cut: &Cut) -> Option<ChangePoint> {
     Some(ChangePoint { low, best, high, gradual: line(&y, mean, squares) < least })
 }
 
-/// The squares that the best straight line leaves.
+/// The residual sum of squares of the best straight line.
 fn line(y: &[f64], mean: f64, squares: f64) -> f64 {
     let n = y.len() as f64;
     let middle = (n - 1.0) / 2.0;
@@ -133,7 +133,7 @@ mod tests {
         cliff_estimates(x, 1.0, &cliff::find(&stalls::split(x, 1.0).base), |n| n as u64 * MIB)
     }
 
-    /// Chunks of two levels, s per MiB, with noise that remembers.
+    /// Chunks of two levels, s per MiB, with correlated noise.
     fn two(random: &mut Xoshiro256PlusPlus, at: usize, n: usize, levels: (f64, f64), noise: f64) -> Vec<f64> {
         let mut last: f64 = random.sample(StandardNormal);
         (0..n)
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn intervals_of_the_change_point_cover_95_percent() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
-        // From a fall that anyone sees to one that is barely accepted, in much noise.
+        // From an obvious drop to a barely detectable one in strong noise.
         for (levels, noise, width) in
             [((0.05, 0.2), 0.05, 3.0), ((0.05, 0.0625), 0.1, 60.0), ((0.05, 0.1), 0.2, 30.0)]
         {

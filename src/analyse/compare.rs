@@ -1,11 +1,11 @@
-//! Results side by side: ratios, ranks, exact tests.
+//! Comparison of results: ratios, ranks, exact tests.
 
 use super::{
     Estimate,
     assessment::{FLOOR, WIDEN},
 };
 
-/// No run's interval is narrower, however many bytes it moves.
+/// The minimum half-width between runs, which more bytes don't reduce.
 const LEAST_HALF_WIDTH: f64 = FLOOR * WIDEN;
 
 /// One result as a multiple of another.
@@ -13,11 +13,11 @@ const LEAST_HALF_WIDTH: f64 = FLOOR * WIDEN;
 pub struct Ratio {
     /// The first result divided by the second, with its interval.
     pub estimate: Estimate,
-    /// Whether the interval leaves out 1; where it doesn't there is no real difference.
+    /// Whether the interval excludes 1. If not, there is no significant difference.
     pub different: bool,
 }
 
-/// `a / b`, from both intervals' logarithms in quadrature; `None` where a value is no positive number.
+/// `a / b`, with the intervals' logarithms combined in quadrature; `None` if a value is not positive.
 pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let positive = |e: &Estimate| e.value > 0.0 && e.value.is_finite();
     if !positive(a) || !positive(b) {
@@ -37,37 +37,37 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-/// The same with the interval that another run would need: the interval from one run may be narrower than the
+/// The estimate with an interval for another run: the interval from one run may be narrower than the
 /// difference between runs.
 pub fn across_runs(e: &Estimate) -> Estimate {
     let low = e.low.min(e.value * (1.0 - LEAST_HALF_WIDTH));
     Estimate { low, high: e.high.max(e.value * (1.0 + LEAST_HALF_WIDTH)), ..e.clone() }
 }
 
-/// What it takes to tell two results apart.
+/// What is needed to distinguish two results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum More {
     /// This many times the bytes of each.
     Bytes(f64),
-    /// Repetitions: the difference is smaller than two runs of one drive differ, whatever they move.
+    /// Repetitions: the difference is smaller than the variation between runs of one drive.
     Repetitions,
 }
 
-/// What would show a difference as large as the one between the values, where now there is none. Half-widths shrink
-/// with the root of the bytes, down to what repeated runs differ by. `None` where they differ already, or where
-/// nothing bounds one of them.
+/// What is needed to show a difference as large as the one between the values. Half-widths shrink
+/// with the square root of the bytes, down to the variation between runs. `None` if they differ already, or if
+/// one of them is unbounded.
 pub fn to_tell_apart(a: &Estimate, b: &Estimate) -> Option<More> {
     let now = ratio(a, b).filter(|r| !r.different && r.estimate.low > 0.0 && r.estimate.high.is_finite())?;
     let seen = now.estimate.value.ln().abs();
     let (down, up) = (now.estimate.value / now.estimate.low, now.estimate.high / now.estimate.value);
-    // The end of the interval that lies beyond 1 is the one that must come nearer.
+    // The end of the interval on the other side of 1 must move.
     let half = if now.estimate.value > 1.0 { down.ln() } else { up.ln() };
     let floor = 2.0 * LEAST_HALF_WIDTH.powi(2);
     let (needed, shrinks) = (seen.powi(2) - floor, half.powi(2) - floor);
     Some(if needed > 0.0 && shrinks > 0.0 { More::Bytes(shrinks / needed) } else { More::Repetitions })
 }
 
-/// Positions in `estimates` from the largest value to the smallest, in groups: within a group nothing differs really
+/// Positions in `estimates` from the largest value to the smallest, in groups: within a group nothing differs significantly
 /// from its first.
 pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..estimates.len()).collect();
@@ -84,10 +84,10 @@ pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The most ways to split runs that are tried.
+/// The maximum number of permutations.
 const MOST_SPLITS: u64 = 200_000;
 
-/// The exact two-sided permutation p of a difference in means; `None` of nothing, or of too many runs to try all.
+/// The exact two-sided permutation p of a difference in means; `None` without data, or with too many permutations.
 pub fn permutation_p(a: &[f64], b: &[f64]) -> Option<f64> {
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
     let (n, k) = (all.len(), a.len());

@@ -1,18 +1,18 @@
-//! Costs that add up: weighted least squares with Student's intervals.
+//! Fits of additive costs: weighted least squares with Student's intervals.
 //!
-//! What something takes is the sum of so much a transfer and so much a byte, or so much a file and so much a byte. All
-//! parts are costs, so none is below zero: one that comes out so is taken to be nothing.
+//! The time of an operation is a fixed cost per transfer or file plus a cost per byte. All
+//! parts are costs, so a negative part is set to zero.
 
 use super::{Estimate, interval::student};
 
-/// What was seen once.
+/// One observation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostSample {
-    /// How much there was of each part, such as 1 transfer and 4096 bytes.
+    /// The amount of each part, such as 1 transfer and 4096 bytes.
     pub parts: Vec<f64>,
-    /// What it took, above 0.
+    /// The cost, above 0.
     pub cost: f64,
-    /// How far that may be off, in the same unit, above 0; only ratios between rows count.
+    /// The error of the cost, in the same unit, above 0. Only ratios between rows matter.
     pub error: f64,
 }
 
@@ -20,15 +20,15 @@ pub struct CostSample {
 #[derive(Debug, Clone)]
 pub struct CostFit {
     costs: Vec<f64>,
-    /// How the costs vary together, with the scatter of the rows in it.
+    /// The covariance of the costs, scaled by the scatter of the rows.
     covariance: Vec<Vec<f64>>,
     degrees: usize,
-    /// Weighted squares of what the fit leaves unexplained.
+    /// The weighted residual sum of squares.
     squares: f64,
 }
 
 impl CostFit {
-    /// Fits the rows; `None` of fewer rows than parts and one, or where they don't tell the parts from each other.
+    /// Fits the rows; `None` if there are no more rows than parts, or if they can't separate the parts.
     pub fn new(rows: &[CostSample]) -> Option<Self> {
         let parts = rows.first()?.parts.len();
         let sound = |r: &CostSample| r.parts.len() == parts && r.cost.is_finite() && r.error > 0.0;
@@ -47,15 +47,15 @@ impl CostFit {
             }
             fit = Self::of(rows, &kept, parts)?;
         }
-        // How uncertain all of it is, is known from the fit that knew no limits.
+        // The covariance comes from the unconstrained fit.
         Some(Self { costs: fit.costs, squares: fit.squares, ..full })
     }
 
-    /// Fits rows that scatter by the same share of their cost, whatever their `error` says.
+    /// Fits rows that scatter by the same share of their cost; ignores their `error`.
     pub fn of_shares(rows: &[CostSample]) -> Option<Self> {
         let mut rows: Vec<CostSample> =
             rows.iter().map(|r| CostSample { error: r.cost, ..r.clone() }).collect();
-        // A row's own cost is a biased weight, as low ones would count more: the fit's is used instead.
+        // A row's own cost would be a biased weight, in favour of low costs. The fitted cost is used instead.
         for _ in 0..3 {
             let fit = Self::new(&rows)?;
             rows.iter_mut().for_each(|r| r.error = fit.at(&r.parts));
@@ -65,7 +65,7 @@ impl CostFit {
 
     fn of(rows: &[CostSample], kept: &[usize], parts: usize) -> Option<Self> {
         let degrees = rows.len().checked_sub(kept.len()).filter(|d| *d > 0)?;
-        // Parts of very different size, such as transfers and bytes, are brought to the same one.
+        // Parts of different magnitude, such as transfers and bytes, are scaled.
         let size = |&p: &usize| rows.iter().map(|r| (r.parts[p] / r.error).abs()).fold(0.0, f64::max);
         let sizes: Vec<f64> = kept.iter().map(size).collect();
         let scaled = |r: &CostSample| -> Vec<f64> {
@@ -104,35 +104,35 @@ impl CostFit {
         student(self.degrees) * self.covariance[part][part].max(0.0).sqrt()
     }
 
-    /// What one of this part costs.
+    /// The cost of one unit of this part.
     pub fn cost(&self, part: usize) -> Estimate {
         let value = self.costs[part];
         let half = self.half(part);
         self.estimate(value, (value - half).max(0.0), value + half)
     }
 
-    /// How many of this part come for a unit of cost, such as bytes a second; without bound where it may cost nothing.
+    /// Units of this part per cost, such as bytes per second; unbounded if the cost may be zero.
     pub fn rate(&self, part: usize) -> Estimate {
         let cost = self.cost(part);
         let over = |x: f64| if x > 0.0 { 1.0 / x } else { f64::INFINITY };
         self.estimate(over(cost.value), over(cost.high), over(cost.low))
     }
 
-    /// How many of the one part cost as much as one of the other.
+    /// How many units of one part cost as much as one unit of the other.
     pub fn ratio(&self, one: usize, other: usize) -> Estimate {
         let (a, b) = (self.cost(one), self.cost(other));
         let value = a.value / b.value;
         if !(value > 0.0 && value.is_finite()) {
             return self.estimate(0.0, 0.0, f64::INFINITY);
         }
-        // The logarithm of a ratio: relative variances less what both share.
+        // The variance of the logarithm of a ratio: relative variances minus the covariance.
         let relative = |p: usize, q: usize| self.covariance[p][q] / self.costs[p] / self.costs[q];
         let variance = relative(one, one) + relative(other, other) - 2.0 * relative(one, other);
         let factor = (student(self.degrees) * variance.max(0.0).sqrt()).exp();
         self.estimate(value, value / factor, value * factor)
     }
 
-    /// What so much of each part would cost if it were done once; `error` is its own scatter as rows have it, as a
+    /// The predicted cost of one operation with these amounts; `error` is its own scatter, as a
     /// share of the cost.
     pub fn predict(&self, parts: &[f64], error: f64) -> Estimate {
         let value = self.at(parts);
@@ -143,17 +143,17 @@ impl CostFit {
         for (i, a) in parts.iter().enumerate() {
             variance += parts.iter().enumerate().map(|(j, b)| a * b * self.covariance[i][j]).sum::<f64>();
         }
-        // What adds up scatters by shares: the interval never reaches zero.
+        // The interval is symmetric on a logarithmic scale, so it never reaches zero.
         let factor = (student(self.degrees) * variance.max(0.0).sqrt() / value).exp();
         self.estimate(value, value / factor, value * factor)
     }
 
-    /// What the fit makes of so much of each part.
+    /// The fitted cost of these amounts.
     pub fn at(&self, parts: &[f64]) -> f64 {
         parts.iter().zip(&self.costs).map(|(a, b)| a * b).sum()
     }
 
-    /// Weighted squares of what is left unexplained, where errors are standard deviations.
+    /// The weighted residual sum of squares, with errors as standard deviations.
     pub fn squares(&self) -> f64 {
         self.squares
     }
@@ -164,7 +164,7 @@ impl CostFit {
     }
 }
 
-/// The inverse of a small symmetric matrix by elimination; `None` where it has none worth trusting.
+/// The inverse of a small symmetric matrix by elimination; `None` if it is nearly singular.
 fn inverse(mut m: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = m.len();
     let mut out: Vec<Vec<f64>> =
@@ -215,7 +215,7 @@ mod tests {
         );
         assert!((fit.cost(0).value - 0.15).abs() < 1e-9 && fit.cost(0).low == 0.0);
         assert!((fit.at(&[1.0, 10.0]) - 19.55).abs() < 1e-9);
-        assert!(CostFit::new(&rows[..2]).is_none(), "nothing left to judge it by");
+        assert!(CostFit::new(&rows[..2]).is_none(), "no degrees of freedom");
         assert!(CostFit::new(&vec![row(&[1.0, 2.0], 3.0, 1.0); 5]).is_none(), "parts that never differ");
     }
 

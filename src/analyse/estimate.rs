@@ -1,4 +1,4 @@
-//! The one shape of every number with an interval.
+//! A number with its interval.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +11,12 @@ pub struct Estimate {
     pub value: f64,
     /// Lower end of the 95 % interval.
     pub low: f64,
-    /// Upper end of the 95 % interval; infinite where nothing bounds it.
+    /// Upper end of the 95 % interval; infinite if unbounded.
     #[serde(with = "unbounded")]
     pub high: f64,
-    /// How the interval was got, such as `batch means` or `t, 3 runs`.
+    /// The method of the interval, such as `batch means` or `t, 3 runs`.
     pub how: String,
-    /// Whether the precision asked for was reached.
+    /// Whether the requested precision was reached.
     pub converged: bool,
 }
 
@@ -66,13 +66,13 @@ impl Estimate {
         format!("95 %: {} to {}", write(self.low), write(self.high))
     }
 
-    /// A value that nothing bounds: the interval is everything from 0 up, and `how` says why.
+    /// An unbounded value: the interval is from 0 to infinity, and `how` says why.
     pub(crate) fn unbounded(value: f64, how: &str) -> Self {
         Self { value, low: 0.0, high: f64::INFINITY, how: how.to_owned(), converged: false }
     }
 }
 
-/// From this half width on the ends of an interval are written out.
+/// From this half-width on, both ends of an interval are written.
 const WIDE: f64 = 0.1;
 
 /// JSON has no infinity: an upper end without bound is `null`.

@@ -9,7 +9,7 @@ pub(crate) fn student(degrees: usize) -> f64 {
     student_of(1, degrees)
 }
 
-/// The same where `several` intervals are to hold at once (Bonferroni).
+/// The quantile for `several` simultaneous intervals (Bonferroni).
 pub(crate) fn student_of(several: usize, degrees: usize) -> f64 {
     let p = 1.0 - 0.025 / several as f64;
     StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(p))
@@ -34,12 +34,12 @@ fn batch_half_width(x: &[f64], batches: usize) -> Option<f64> {
     Some(student(batches - 1) * deviation(&means) / (batches as f64).sqrt())
 }
 
-/// The largest half-width that 4, 8, 16 or 32 batches give: few batches see slow changes, many see fast ones.
+/// The largest half-width of 4, 8, 16 or 32 batches: few batches include slow changes, many include fast ones.
 pub(crate) fn base_half_width(x: &[f64]) -> f64 {
     [4, 8, 16, 32].into_iter().filter_map(|b| batch_half_width(x, b)).fold(0.0, f64::max)
 }
 
-/// What stalls add to the mean, and how far that may be off.
+/// The contribution of stalls to the mean, and its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StallShare {
     /// Mean over all chunks.
@@ -69,7 +69,7 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
             StallShare { mean, below: mean - low * each, above: high * each - mean }
         }
         k => {
-            // From stall to stall is a cycle; what is uncertain is the ratio of stall time to cycle length, and at
+            // A cycle lasts from stall to stall. The uncertain value is the ratio of stall time to cycle length, and at
             // either end the part of a cycle that was seen or not by chance.
             let lengths = spacings(events);
             let cycles = lengths.len() as f64;
@@ -77,7 +77,7 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
             let ratio = events[1..].iter().map(|e| e.excess).sum::<f64>() / sum;
             let errors: Vec<f64> =
                 events[1..].iter().zip(&lengths).map(|(e, length)| e.excess - ratio * length).collect();
-            // Few cycles may look regular by luck: stalls that come at random weigh in like one cycle more.
+            // Few cycles may look regular by chance, so one more random cycle is added.
             let random = events.iter().map(|e| e.excess * e.excess).sum::<f64>() / k as f64;
             let spread = ((cycles - 1.0) * deviation(&errors).powi(2) + random) / cycles;
             let each = total / k as f64;

@@ -1,8 +1,8 @@
-//! What requests would have waited, had they come at their own pace.
+//! Open-loop latency: the response times of requests that arrive at a steady rate.
 //!
-//! A benchmark sends the next operation when the last one is done, so a stall delays one operation. Real requests go
-//! on arriving and queue behind it. Lindley's recursion replays the measured service times against an even stream of
-//! arrivals; it costs no bytes. It is a model: arrivals are even, service times don't depend on the queue.
+//! A benchmark sends the next operation when the last one is done, so a stall delays one operation. Real requests keep
+//! arriving and queue behind it. Lindley's recursion replays the measured service times against a steady stream of
+//! arrivals, without further I/O. It is a model: arrivals are steady, and service times don't depend on the queue.
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -41,7 +41,7 @@ pub struct OpenLoop {
 }
 
 impl OpenLoop {
-    /// Begins with a drive at rest. `latencies` are those of the whole load, `load` is above 0 and below 1; `None` for
+    /// Begins with an idle drive. `latencies` are those of the whole load, `load` is above 0 and below 1; `None` for
     /// another, or where nothing was measured.
     pub fn new(latencies: &Histogram, load: f64, seed: u64) -> Option<Self> {
         let total: f64 = latencies.iter().map(|(ns, n)| ns as f64 * n as f64).sum();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_gives_nothing() {
+    fn no_operations_give_no_result() {
         assert_eq!(replay(&[], 0.5, 1), None);
         assert_eq!(replay(&[window(&[0, 0], &[])], 0.5, 1), None);
         assert_eq!(replay(&[window(&[5], &[])], 1.0, 1), None);

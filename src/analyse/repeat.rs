@@ -54,7 +54,7 @@ pub fn median(runs: &[f64]) -> Option<Estimate> {
     runs.sort_by(f64::total_cmp);
     let n = runs.len();
     let value = (runs.get(n.checked_sub(1)? / 2)? + runs[n / 2]) / 2.0;
-    // As many of the lowest and of the highest as may be left out.
+    // How many of the lowest and of the highest values may be left out.
     let halves = Binomial::new(0.5, n as u64).ok()?;
     let Some(out) = (0..n as u64 / 2).take_while(|&out| halves.cdf(out) <= 0.025).last() else {
         return Some(Estimate::unbounded(value, "fewer than 6 runs, no interval"));

@@ -1,4 +1,4 @@
-//! Stalls: chunks that took far longer than their neighbours.
+//! Stalls: chunks that took much longer than their neighbours.
 
 /// Chunks whose median is a chunk's neighbourhood.
 const NEIGHBOURS: usize = 32;
@@ -18,15 +18,15 @@ pub(crate) struct StallSpan {
     pub excess: f64,
 }
 
-/// A series taken apart.
+/// A series with its stalls removed.
 pub(crate) struct Split {
     /// The series with stalled chunks replaced by their neighbourhood's median.
     pub base: Vec<f64>,
-    /// What was taken out.
+    /// The removed stalls.
     pub events: Vec<StallSpan>,
 }
 
-/// Takes stalls out of `x` (s per MiB), whose chunks are `chunk_mib` large.
+/// Removes stalls from `x` (s per MiB), whose chunks have `chunk_mib` MiB.
 pub(crate) fn split(x: &[f64], chunk_mib: f64) -> Split {
     let n = x.len();
     let mut scratch = Vec::with_capacity(n);

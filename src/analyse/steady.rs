@@ -1,8 +1,8 @@
-//! Steadiness: how much of the beginning must go until the rest agrees with itself.
+//! Steadiness: how much of the beginning to discard so that the rest is steady.
 
 use super::stalls::median;
 
-/// The most of a series that is cut, as a share.
+/// The maximum share of a series that is discarded.
 const MOST: f64 = 0.25;
 /// Parts agree when they differ by no more than this share...
 const TOLERANCE: f64 = 0.025;
@@ -11,7 +11,7 @@ const ERRORS: f64 = 2.5;
 /// Cuts are tried at every so many chunks.
 const STRIDE: usize = 4;
 
-/// What was found.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Steady {
     /// Chunks to leave out at the beginning.
@@ -22,7 +22,7 @@ pub(crate) struct Steady {
     pub drift: f64,
 }
 
-/// The smallest cut after which `base` (32 chunks or more) agrees with itself, or else the cut that comes closest.
+/// The smallest cut after which `base` (32 chunks or more) is steady, otherwise the best cut.
 pub(crate) fn find(base: &[f64]) -> Steady {
     let n = base.len();
     let mut sums = Vec::with_capacity(n + 1);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lasting_drift_never_agrees() {
+    fn a_lasting_drift_is_never_steady() {
         let x: Vec<f64> = (0..1024).map(|i| 0.05 + 0.00003 * f64::from(i)).collect();
         let s = find(&x);
         assert!(!s.agreed && s.drift > 0.1, "{s:?}");

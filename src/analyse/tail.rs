@@ -8,9 +8,9 @@ use crate::units::{Histogram, Window};
 
 /// Slow operations at most this many operations apart are one cluster.
 const GAP: u64 = 64;
-/// Clusters are judged among these shares of the slowest operations; the worst counts.
+/// Shares of slowest operations in which clusters are searched. The worst one counts.
 const TOPS: [f64; 4] = [1e-3, 5e-4, 2e-4, 1e-4];
-/// Fewer slow operations than this tell nothing about clusters.
+/// The minimum number of slow operations for detecting clusters.
 const FEW: u64 = 8;
 
 /// Gathers the latencies of a load.
@@ -33,9 +33,9 @@ pub struct LatencyPercentile {
     pub estimate: Estimate,
     /// Operations measured.
     pub operations: u64,
-    /// What they are worth, given that slow ones come in clusters.
+    /// The effective number of operations, given clusters of slow ones.
     pub effective: u64,
-    /// Operations that an interval with an upper end needs, clustered like these.
+    /// Operations needed for an interval with an upper end, with clusters like these.
     pub needed: u64,
 }
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_make_operations_worth_less() {
+    fn clusters_reduce_the_effective_number_of_operations() {
         let alone = tail(200_000, 2000, 1, true);
         let rows = tail(200_000, 16_000, 8, true);
         assert_eq!((alone.cluster(), rows.cluster()), (1.0, 8.0));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_gives_nothing() {
+    fn no_operations_give_no_result() {
         assert_eq!(Tail::default().percentile(0.5), None);
         assert_eq!(tail(300, 10, 1, true).percentile(1.0), None);
         assert_eq!(tail(300, 10, 1, true).percentile(f64::NAN), None);

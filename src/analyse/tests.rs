@@ -1,4 +1,4 @@
-//! The whole method: against the study it comes from, against known truth, against arbitrary windows.
+//! Tests of the whole method: against the original study, known truth, and arbitrary windows.
 
 use proptest::{prelude::*, test_runner::RngSeed};
 use rand::{Rng, SeedableRng};
@@ -30,7 +30,7 @@ fn measure(rules: &Rules, windows: &[Window]) -> (Decision, Throughput) {
     (decision, adaptive.finish(End::Complete))
 }
 
-/// A series that needs no generator, so that other programs can make it: 0.05 s per MiB, 3 % noise.
+/// A deterministic series that other programs can reproduce: 0.05 s per MiB, 3 % noise.
 fn study(n: usize, seconds: impl Fn(usize) -> f64) -> Vec<f64> {
     let noise = |i: usize| 1.0 + 0.06 * ((i * 7919 % 1009) as f64 / 1009.0 - 0.5);
     (0..n).map(|i| seconds(i) * noise(i)).collect()
@@ -51,7 +51,7 @@ fn agrees_with_the_study_in_another_language() {
         (cliff, 4.000543516194593, 3.960875050623598, 4.041014585314587, 208, 208, 0),
         (warm, 19.903359052402333, 19.496072794782208, 20.328025366667053, 48, 0, 0),
         (rare, 18.15691854519855, 14.62951334615714, 19.77158366124694, 0, 0, 2),
-        // The interval of frequent stalls is not the study's: a little wider, and higher in time.
+        // The interval of frequent stalls differs from the study: slightly wider, and higher in time.
         (often, 15.58190939980868, 14.972051786544517, 16.243559420830177, 0, 0, 33),
     ] {
         let j = assess(&x, 1.0).expect("long enough");
@@ -146,7 +146,7 @@ fn stalls_are_listed() {
 }
 
 #[test]
-fn rare_stalls_make_it_give_up_and_reading_does_not() {
+fn rare_stalls_make_it_give_up_if_the_rules_allow_it() {
     let mut x = study(4096, |_| 0.05);
     (0..4096).step_by(333).for_each(|i| x[i] += 2.6);
     let (decision, t) = measure(&Rules::standard(), &windows(&x));

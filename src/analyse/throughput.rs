@@ -9,16 +9,16 @@ use crate::units::Ended;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// As the rules said, or because all bytes or all time that was granted had been used.
+    /// By the rules, or because the byte or time limit was reached.
     Complete,
-    /// Someone asked to stop.
+    /// It was cancelled.
     Interrupted,
     /// An operation failed.
     Failed,
 }
 
 impl End {
-    /// From how the load ended; `None` where a record was cut off in the middle of it.
+    /// From how the load ended; `None` if the record was cut off during the load.
     pub fn of(ended: Option<&Ended>) -> Self {
         match ended {
             Some(Ended::Finished | Ended::Stopped) => Self::Complete,
@@ -28,27 +28,27 @@ impl End {
     }
 }
 
-/// Why the precision asked for was not reached.
+/// Why the requested precision was not reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Too few windows for any interval.
     TooShort,
-    /// Someone asked to stop.
+    /// It was cancelled.
     Interrupted,
     /// An operation failed.
     Failed,
     /// Parts of the load differ from each other by more than noise.
     Drifting,
-    /// Stalls are so rare, or so unlike each other, that more of them must be seen.
+    /// Stalls are too rare or too different for an estimate; more are needed.
     IrregularStalls,
     /// The noise between stalls is too large.
     Noisy,
-    /// All was well, but bytes or time ran out before the least that must be measured.
+    /// The byte or time limit was reached before the required minimum.
     Budget,
 }
 
-/// Sustained throughput, with all that was seen on the way.
+/// Sustained throughput, with stalls and cliffs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
     /// Sustained throughput, bytes per second.
@@ -67,13 +67,13 @@ pub struct Throughput {
     pub used: u64,
     /// Bytes in a chunk.
     pub chunk: u64,
-    /// Bytes that the precision asked for would need in all, where that can be computed.
+    /// Total bytes needed for the requested precision, if that can be computed.
     pub bytes_needed: Option<u64>,
     /// Stalls.
     pub stalls: StallSummary,
     /// Steps down, in order.
     pub cliffs: Vec<Cliff>,
-    /// What so short a load can't have seen; `None` where it was too short even for that.
+    /// What a load of this length can't exclude; `None` if it is too short for a statement.
     pub unseen: Option<Unseen>,
 }
 
@@ -88,7 +88,7 @@ pub struct StallSummary {
     pub spacing: Option<f64>,
     /// Standard deviation of that distance as a share of its mean; `None` of fewer than three.
     pub variation: Option<f64>,
-    /// Share of the used time that they took.
+    /// Their share of the measured time.
     pub time_share: f64,
 }
 
@@ -107,7 +107,7 @@ pub struct Stall {
     pub discarded: bool,
 }
 
-/// The speed fell once and stayed low.
+/// The speed dropped once and stayed low.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cliff {
     /// Bytes moved before it.
@@ -118,7 +118,7 @@ pub struct Cliff {
     pub after: f64,
 }
 
-/// What a load can't have seen, by the rule of three.
+/// What a load of this length can't exclude, by the rule of three.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unseen {
     /// Bytes since the last cliff, or since the beginning: no cliff in them.
@@ -130,6 +130,6 @@ pub struct Unseen {
 }
 
 impl Unseen {
-    /// The length of the stalls that are reckoned with: the longest that cheap flash is known for, s.
+    /// The assumed length of unseen stalls: the longest known of cheap flash, s.
     pub const STALL_SECONDS: f64 = 2.6;
 }

@@ -1,8 +1,8 @@
-//! Speed over time, in as many points as a plot can show.
+//! Speed over time, reduced to the points of a plot.
 
 use crate::units::Window;
 
-/// At most twice so many points are kept.
+/// At most twice this many points are kept.
 const POINTS: usize = 256;
 
 /// A part of a load.
@@ -18,7 +18,7 @@ pub struct Stretch {
     pub bytes: u64,
 }
 
-/// Speed over time and over bytes; whatever the load's length, it takes little memory.
+/// Speed over time and over bytes, in constant memory.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     stretches: Vec<Stretch>,

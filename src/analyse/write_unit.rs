@@ -1,28 +1,28 @@
-//! The unit in which a drive writes: what is smaller costs as much as a whole one, or more.
+//! The write unit of a drive: smaller transfers cost as much as a whole unit, or more.
 
 use super::cost_fit::{CostFit, CostSample};
 
-/// A unit that shows in what transfers of several sizes take.
+/// A write unit, derived from the times of transfers of several sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WriteUnit {
     /// Its size, bytes; one of the sizes that were measured.
     pub bytes: f64,
-    /// How sure it is that there is a unit and that it is this one, 0 to 1.
+    /// The probability of this unit, 0 to 1.
     pub confidence: f64,
-    /// How much more a transfer of half a unit takes than it would take without one, as a share.
+    /// The extra time of a transfer of half a unit, as a share.
     pub excess: f64,
 }
 
-/// Repetitions can't tell what differs from size to size for other reasons, as a share.
+/// The model error between sizes, which repetitions don't show, as a share.
 const OTHER: f64 = 0.02;
-/// Surer than this, or nothing is said.
+/// The minimum probability for a result.
 const SURE: f64 = 0.9;
 /// A smaller step, as a share, is not reported.
 const VISIBLE: f64 = 0.1;
 
 /// Finds the unit in (bytes, seconds, error of seconds) of transfers; `None` where none is visible.
 ///
-/// The curve with a unit of each size is held against the one without, by the Bayesian information criterion.
+/// Compares curves with a unit of each size to the curve without a unit, by the Bayesian information criterion.
 pub fn write_unit(transfers: &[(f64, f64, f64)]) -> Option<WriteUnit> {
     let rows = |parts: &dyn Fn(f64) -> Vec<f64>| -> Vec<CostSample> {
         let row = |&(bytes, cost, error): &(f64, f64, f64)| CostSample {
@@ -43,12 +43,12 @@ pub fn write_unit(transfers: &[(f64, f64, f64)]) -> Option<WriteUnit> {
     let fits: Vec<(f64, CostFit)> =
         units.filter_map(|unit| Some((unit, CostFit::new(&with(unit))?))).collect();
     let (_, closest) = fits.iter().min_by(|a, b| a.1.squares().total_cmp(&b.1.squares()))?;
-    // Where even the best curve is off by more than the errors, all are judged less sharply.
+    // If even the best curve deviates by more than the errors, the errors are scaled up.
     let scale = (closest.squares() / (n - 3.0)).max(1.0);
     let weight = |fit: &CostFit, parts: f64| -(fit.squares() / scale + parts * n.ln()) / 2.0;
     let best = weight(&plain, 2.0).max(fits.iter().map(|f| weight(&f.1, 3.0)).fold(f64::MIN, f64::max));
     let share = |weight: f64| (weight - best).exp();
-    // Before anything was measured, that there is no unit is as likely as that there is one.
+    // Equal prior probabilities for a unit and for none.
     let of_units: f64 = fits.iter().map(|f| share(weight(&f.1, 3.0))).sum::<f64>() / fits.len() as f64;
     let (bytes, fit) = fits.iter().max_by(|a, b| weight(&a.1, 3.0).total_cmp(&weight(&b.1, 3.0)))?;
     let own = share(weight(fit, 3.0)) / fits.len() as f64;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_and_partial_writes_show() {
+    fn pages_and_partial_writes_are_found() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
         let (mut page, mut partial) = (0, 0);
         for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! Disks that rotate are slower inside than outside: equally spaced positions instead of one place.
+//! Rotating disks are slower at the inner tracks, so they are measured at equally spaced positions.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::units::{MIB, Window, ZonePoint};
 const LEVELS: [u32; 3] = [17, 33, 65];
 /// The finest grid has this many steps.
 const STEPS: u32 = 64;
-/// Two runs of one drive differ by about this share, whatever a single run says.
+/// Two runs on one drive differ by about this share, which a single run does not show.
 const FLOOR: f64 = 0.01;
 
 /// Measures a disk at 17 equally spaced positions with both ends; at 33 and 65 where that isn't precise enough.
@@ -26,22 +26,22 @@ pub struct Zones {
 
 #[derive(Debug, Clone, Default)]
 struct PointSamples {
-    /// Seconds a byte of each window but the first.
+    /// Seconds per byte of each window but the first.
     each: Vec<f64>,
     windows: u32,
     offset: u64,
-    /// Without the first window, which holds the arm's move.
+    /// Without the first window, which includes the seek.
     bytes: u64,
     seconds: f64,
     total: (u64, f64),
 }
 
-/// What a disk does at one place.
+/// The speed of a disk at one position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Position {
-    /// Where, bytes.
+    /// The position, bytes.
     pub offset: u64,
-    /// How fast, bytes per second.
+    /// The speed, bytes per second.
     pub speed: Estimate,
 }
 
@@ -62,12 +62,12 @@ impl Zones {
     /// Bytes to measure at each place, at least two windows.
     pub const SEGMENT: u64 = 32 * MIB;
 
-    /// Starts with nothing seen.
+    /// Starts without data.
     pub fn new(precision: f64) -> Self {
         Self { precision, seen: BTreeMap::new() }
     }
 
-    /// The places to measure next within `length` bytes, each a multiple of `block`; none when it is good enough.
+    /// The next positions within `length` bytes, each a multiple of `block`; none if the precision is reached.
     pub fn next(&self, length: u64, block: u64) -> Vec<ZonePoint> {
         let room = length.saturating_sub(Self::SEGMENT);
         let block = block.max(1);
@@ -132,7 +132,7 @@ impl Zones {
         }
     }
 
-    /// The trapezoid mean; its error from second differences, so that the slope from outside to inside is no noise.
+    /// The trapezoid mean. Its error comes from second differences, so that the slope from outside to inside is not noise.
     fn estimate(&self, times: &[f64]) -> Estimate {
         let n = times.len() as f64;
         let ends = (times[0] + times[times.len() - 1]) / 2.0;
@@ -152,7 +152,7 @@ impl Zones {
 }
 
 impl PointSamples {
-    /// Throughput at this place, from windows that may be alike.
+    /// Throughput at this position, from windows that may be equal.
     fn speed(&self) -> Estimate {
         let (value, n) = (self.bytes as f64 / self.seconds, self.each.len());
         let half = match n {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smooth_disk_takes_seventeen_places() {
+    fn a_smooth_disk_needs_17_positions() {
         let mut zones = Zones::new(0.05);
         assert_eq!(round(&mut zones, |x| 200e6 / (1.0 + x)), 17);
         assert_eq!(round(&mut zones, |_| 1.0), 0);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rough_disk_takes_them_all() {
+    fn a_rough_disk_needs_all_positions() {
         let mut zones = Zones::new(0.05);
         let rough = |x: f64| if (x * 1e4) as u64 % 2 == 0 { 100e6 } else { 400e6 };
         let rounds: Vec<usize> = (0..4).map(|_| round(&mut zones, rough)).collect();

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: commands and their options.
 
 use std::path::PathBuf;
 
@@ -88,14 +88,14 @@ pub struct List {
     pub machine: Machine,
 }
 
-/// Which machine, and whether the health of its drives is read.
+/// Which machine to read, and whether to read the health of its drives.
 #[derive(Debug, Group)]
 pub struct Machine {
     /// Show the health of drives; needs root and smartctl, wakes no disk
     #[arg(long)]
     pub health: bool,
 
-    /// Wake sleeping disks for it
+    /// Wake sleeping disks to read their health
     #[arg(long, requires = "health")]
     pub wake: bool,
 
@@ -141,7 +141,7 @@ pub struct Bay {
     pub action: Option<BayAction>,
 }
 
-/// Actions on names of bays.
+/// Actions on bay names.
 #[derive(Debug, Subcommand)]
 pub enum BayAction {
     /// List the names
@@ -179,11 +179,11 @@ pub struct Import {
     pub files: Vec<PathBuf>,
 
     /// The drive that was measured, such as its serial
-    #[arg(long, value_name = "NAME", value_parser = said)]
+    #[arg(long, value_name = "NAME", value_parser = line)]
     pub drive: Option<String>,
 
     /// The board that it was measured on
-    #[arg(long, value_name = "NAME", value_parser = said)]
+    #[arg(long, value_name = "NAME", value_parser = line)]
     pub board: Option<String>,
 
     /// Direction of loads that don't state it, such as dd's
@@ -191,7 +191,7 @@ pub struct Import {
     pub rw: Option<Way>,
 }
 
-/// Which way bytes moved.
+/// The direction of a load.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Way {
     /// From the drive
@@ -200,8 +200,8 @@ pub enum Way {
     Write,
 }
 
-/// A name that fits into a line.
-fn said(text: &str) -> Result<String, String> {
+/// Checks a name: one line of 1 to 160 characters.
+fn line(text: &str) -> Result<String, String> {
     let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.chars().any(char::is_control);
     if fits {
         Ok(text.trim().to_owned())
@@ -281,7 +281,7 @@ Examples:
   drivebench results compare r2k4:/mnt/a r7xz    one target of the first run
   drivebench results compare r2k4                the drives of one run";
 
-/// What can be done with results.
+/// Actions on results.
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
     /// List runs
@@ -321,9 +321,9 @@ pub enum ResultsAction {
     },
 }
 
-/// A day as it stands at the beginning of a date.
+/// A day, as the first ten characters of an RFC 3339 date.
 fn day(text: &str) -> Result<String, String> {
     humantime::parse_rfc3339(&format!("{text}T00:00:00Z"))
         .map(|_| text.to_owned())
-        .map_err(|_| "a day is written as 2026-11-21".to_owned())
+        .map_err(|_| "write the day as 2026-11-21".to_owned())
 }

@@ -34,13 +34,13 @@ pub(super) fn bay(args: &Bay, output: &Output) -> anyhow::Result<ExitCode> {
         BayAction::Forget { name } => {
             let full = bays.forget(name)?;
             save(&path, &bays)?;
-            output.note(&format!("Bay {full} has no name any more."));
+            output.note(&format!("Bay {full} has no name now."));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// This machine, with the names of its bays. Names that can't be read are left out.
+/// The inventory of this machine with its bay names. If the names can't be read, they are left out.
 pub(super) fn here(output: &Output) -> Inventory {
     let mut inventory = Inventory::read(&Sysroot::live());
     match path().map(|path| load(&path)) {
@@ -65,7 +65,7 @@ fn load(path: &Path) -> anyhow::Result<Bays> {
     }
 }
 
-/// A power cut leaves the old names or the new.
+/// Writes atomically: after a power cut the file holds the old names or the new ones.
 fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
     let text = toml::to_string(bays)?;
     let write = || {

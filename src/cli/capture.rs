@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCode> {
-    // Nothing is looked at for a file that can't be written, and no file of anybody's is written over.
+    // Create the file first: a failure is cheap here, and an existing file is never overwritten.
     let file = create(&args.file)?;
     let write = || -> io::Result<Archive> {
         let archive = archive(args.anonymise)?;
@@ -30,7 +30,7 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
     let archive = match written {
         Ok(archive) => archive,
         Err(e) => {
-            // Half an archive is of no use; the error says what went wrong in any case.
+            // An incomplete archive is useless; the error is reported below.
             let _ = fs::remove_file(&args.file);
             return Err(e);
         }

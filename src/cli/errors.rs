@@ -8,12 +8,12 @@ use crate::{
 /// The exit code for errors in what was typed.
 pub const USAGE: u8 = 2;
 
-/// An error in the options that clap can't see.
+/// An error in the options that clap can't detect.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(pub String);
 
-/// The reader of our output has closed it, as `| head` does.
+/// Whether the reader of standard output has closed it, as `| head` does.
 pub(super) fn is_closed_pipe(e: &anyhow::Error) -> bool {
     e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -10,7 +10,7 @@ use std::{
 
 use super::{args::Export, errors::Usage, output::Output, signals::Signals, stored};
 use crate::{
-    record::{AtomicFile, Brief, How, Store},
+    record::{AtomicFile, How, Store, Summary},
     report::{self, RowFormat},
     units::{count, decimal_bytes},
 };
@@ -58,7 +58,7 @@ fn code(whole: bool) -> ExitCode {
     if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What a file of this name holds, where nothing else is said.
+/// The format for a file of this name, unless `--format` is given.
 fn of_name(path: Option<&Path>) -> RowFormat {
     match path.and_then(Path::extension).and_then(|end| end.to_str()) {
         Some("json") => RowFormat::Json,
@@ -67,7 +67,7 @@ fn of_name(path: Option<&Path>) -> RowFormat {
     }
 }
 
-/// Metrics are written again and again for whoever reads them meanwhile; anything else is replaced only on request.
+/// Metrics files are replaced without asking because Prometheus reads them repeatedly; others only with `--force`.
 fn may_write(path: &Path, format: RowFormat, force: bool) -> Result<(), Usage> {
     let name = path.display();
     match fs::metadata(path) {
@@ -89,7 +89,7 @@ fn chosen(
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<(Vec<String>, bool)> {
-    // All names are looked at before anything is written.
+    // Check all names before writing anything.
     args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
     if !args.runs.is_empty() {
         return Ok((args.runs.clone(), true));
@@ -102,8 +102,8 @@ fn chosen(
     Ok((runs.into_iter().map(|run| run.run).collect(), unreadable.is_empty()))
 }
 
-/// Runs that may be the latest finished one of some drive and experiment; so the others' records needn't be read.
-fn latest(mut runs: Vec<Brief>) -> Vec<Brief> {
+/// Runs that may be the latest finished one of a drive and experiment. Records of other runs need not be read.
+fn latest(mut runs: Vec<Summary>) -> Vec<Summary> {
     let mut seen = HashSet::new();
     runs.retain(|run| matches!(run.end.as_ref().map(|end| &end.how), Some(How::Finished)));
     runs.sort_by(|a, b| (&b.at, &b.run).cmp(&(&a.at, &a.run)));
@@ -114,7 +114,7 @@ fn latest(mut runs: Vec<Brief>) -> Vec<Brief> {
     runs
 }
 
-/// What was written.
+/// Counts of what was written.
 struct Done {
     rows: u64,
     runs: u64,
@@ -122,7 +122,7 @@ struct Done {
     whole: bool,
 }
 
-/// Writes the rows of runs, one run at a time, so that memory doesn't grow with them.
+/// Writes the rows of runs, one run at a time, so that memory use stays constant.
 fn write(
     runs: &[String],
     format: RowFormat,

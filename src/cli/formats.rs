@@ -1,4 +1,4 @@
-//! Names of formats, as they are typed.
+//! Names of formats on the command line.
 
 use clap::ValueEnum;
 

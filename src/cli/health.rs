@@ -1,4 +1,4 @@
-//! Reads the health of drives, where the command line asks for it.
+//! Reads the health of drives when the command line asks for it.
 
 use crate::{
     inventory::{Drive, Inventory},
@@ -10,12 +10,12 @@ use crate::{
     units::Health,
 };
 
-/// Where an archive keeps what smartctl printed of a drive.
+/// Where an archive keeps the output of smartctl for a drive.
 pub(super) fn kept(drive: &str) -> String {
     format!("/drivebench/smartctl/{drive}.json")
 }
 
-/// Answers from a captured tree; none where nothing was kept.
+/// The health kept in a captured tree, if any.
 pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> {
     let kept = inventory.drives.iter().filter_map(|drive| Some((drive, root.long_text(&kept(&drive.name))?)));
     kept.fold(None, |replay, (drive, stdout)| {
@@ -34,7 +34,7 @@ pub(super) fn fill(inventory: &mut Inventory, runner: &dyn Runner, wake: bool) {
     }
 }
 
-/// The health of a drive, and what smartctl printed.
+/// The health of a drive, and the output of smartctl.
 pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<String>, Health) {
     let usb = drive.usb.as_ref().map(|usb| usb.id.as_str());
     let mut why = None;
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_that_isnt_known_is_asked_in_other_ways() {
+    fn an_unknown_bridge_is_tried_with_other_smartctl_types() {
         let ssd = Output { stdout: SSD.to_owned(), ..Output::default() };
         let runner = Replay::default()
             .answer(
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn a_missing_tool_or_right_is_reported() {
         struct Nothing;
         impl Runner for Nothing {
             fn ask(&self, query: &Query) -> Result<Output, ToolError> {

@@ -13,13 +13,13 @@ use crate::{
     findings::{Column, Table},
     import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, Host, How, Imported, Log, Run, SCHEMA, Said, Start, Store},
+    record::{End, Event, Host, How, ImportOptions, Imported, Log, Run, SCHEMA, Start, Store},
     report::{Format, render, table},
     run::now,
     units::{Direction, count},
 };
 
-/// Files that were skipped and are named one by one.
+/// At most this many skipped files are listed by name.
 const NAMED: usize = 20;
 
 pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -27,7 +27,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         Way::Read => Direction::Read,
         Way::Write => Direction::Write,
     });
-    let said = Said { drive: args.drive.clone(), board: args.board.clone(), direction };
+    let said = ImportOptions { drive: args.drive.clone(), board: args.board.clone(), direction };
     let store = stored::store(store)?;
     let found = files(&args.files, &said)?;
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
@@ -82,7 +82,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was imported before, by size and checksum, with the run that holds it.
+/// Earlier imports: size and checksum of each file, and its run.
 fn known(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>> {
     let mut known = HashMap::new();
     for run in store.list()?.0.into_iter().filter(|run| run.experiment == EXPERIMENT) {
@@ -93,7 +93,7 @@ fn known(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>> {
     Ok(known)
 }
 
-/// Keeps a file's results as a run of their own.
+/// Saves the results of a file as a run.
 fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<String> {
     let board = imported.said.board.clone().or_else(|| imported.board.clone());
     let drive = imported.said.drive.clone().or_else(|| imported.drive.clone());
@@ -107,7 +107,7 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
         experiment: EXPERIMENT.to_owned(),
         targets: vec![label],
         host: Host::default(),
-        // Lists find it by its board; nothing else is known of that machine.
+        // `results --board` searches the board; nothing else is known of that machine.
         inventory: Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() },
     };
     let (run, mut writer) = store.create(start)?;
@@ -115,7 +115,7 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
     let written =
         [Event::Imported(Box::new(imported)), end].iter().try_for_each(|event| writer.append(event));
     if let Err(e) = written.and_then(|()| writer.sync()) {
-        // Half an import is of no use. The error is reported below.
+        // An incomplete import is useless. The error is reported below.
         let _ = store.remove(&run);
         anyhow::bail!("the record of {run} can't be written and was removed: {e}");
     }

@@ -1,4 +1,4 @@
-//! `drivebench list`: the machine, its buses, bays and drives, what stands on them, and what is wrong.
+//! `drivebench list`: the machine, its buses, bays and drives, their contents, and problems.
 
 use std::{
     fs::{self, File},
@@ -23,7 +23,7 @@ use crate::{
     tools::System,
 };
 
-/// Shows what is here.
+/// Shows the inventory.
 pub(super) fn list(args: &List, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let inventory = inventory(&args.machine, store, output)?;
     output.result(&match args.format {
@@ -33,7 +33,7 @@ pub(super) fn list(args: &List, store: &Option<PathBuf>, output: &Output) -> any
     Ok(ExitCode::SUCCESS)
 }
 
-/// The machine that is meant: this one, with its drives asked where that is wanted, or a captured one.
+/// The inventory of this machine, with the health of its drives if requested, or of a captured one.
 pub(super) fn inventory(
     args: &Machine,
     store: &Option<PathBuf>,
@@ -65,7 +65,7 @@ fn sysroot(path: &Path) -> Result<Sysroot, Usage> {
     if about.is_dir() {
         return Ok(Sysroot::at(path));
     }
-    // A fifo would block.
+    // Opening a FIFO would block.
     if !about.is_file() {
         return Err(refuse("is neither a directory nor an archive".to_owned()));
     }
@@ -73,10 +73,10 @@ fn sysroot(path: &Path) -> Result<Sysroot, Usage> {
     archive.map(Sysroot::archive).map_err(|e| refuse(format!("can't be read: {e}")))
 }
 
-/// The form of the JSON. It grows when a reader of the form before would misread it. docs/list.md describes it.
+/// The schema of the JSON. It rises when a reader of the schema before would misread it. docs/list.md describes it.
 const SCHEMA: u32 = 1;
 
-/// What other programs read.
+/// The JSON for other programs.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_documented_and_no_other() {
+    fn docs_list_every_json_key_and_no_other() {
         let rows =
             DOCS.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).map(|(key, _)| key);
         let schema =

@@ -1,4 +1,4 @@
-//! What can be typed after `drivebench run`: one subcommand for each experiment, with the options that it declares.
+//! Arguments of `drivebench run`: one subcommand for each experiment, with the options that it declares.
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as Group, FromArgMatches, Subcommand, builder::PossibleValuesParser,
@@ -10,18 +10,18 @@ use crate::{
     report::Format,
 };
 
-/// An experiment and what was asked of it.
+/// An experiment and its options.
 #[derive(Debug)]
 pub struct Run {
-    /// Which one.
+    /// The experiment.
     pub experiment: &'static dyn Experiment,
-    /// What it plans from.
+    /// The options it plans from.
     pub values: Values,
-    /// How it is carried out.
+    /// Options of execution and output.
     pub options: Options,
 }
 
-/// What every experiment takes: on what, and how it is carried out and shown.
+/// Options of every experiment: targets, execution and output.
 #[derive(Debug, Group)]
 pub struct Options {
     /// Directories, files, /dev paths, serials, labels or bay:PORT
@@ -32,7 +32,7 @@ pub struct Options {
     #[arg(long)]
     pub plan: bool,
 
-    /// Go on with a run that was stopped
+    /// Continue a run that was stopped
     #[arg(long, value_name = "RUN", conflicts_with_all = ["targets", "plan"])]
     pub resume: Option<String>,
 
@@ -102,7 +102,7 @@ fn subcommand(experiment: &'static dyn Experiment) -> clap::Command {
         "Examples:\n{}\nSizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
         examples.join("\n")
     );
-    // A run that goes on has its plan already.
+    // A resumed run already has its plan.
     let planned: Vec<&str> = options.iter().map(|option| option.spec().name).collect();
     Options::augment_args(clap::Command::new(experiment.name()))
         .about(experiment.question())
@@ -111,7 +111,7 @@ fn subcommand(experiment: &'static dyn Experiment) -> clap::Command {
         .args(options.iter().map(|option| arg(*option)))
 }
 
-/// An option that an experiment declares, as clap takes it.
+/// An option that an experiment declares, for clap.
 fn arg(option: &'static dyn Declared) -> Arg {
     let spec = option.spec();
     let arg = Arg::new(spec.name).long(spec.name).help(spec.help).help_heading(spec.heading);

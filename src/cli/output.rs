@@ -1,4 +1,4 @@
-//! Where output goes, and what its reader can show.
+//! Where output goes, and what the terminal can show.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,11 +8,11 @@ use crate::report::{Style, wrapped};
 /// Standard output for results, standard error for everything else.
 #[derive(Debug)]
 pub struct Output {
-    /// What standard output can show.
+    /// The style of standard output.
     pub style: Style,
-    /// What standard error can show.
+    /// The style of standard error.
     pub aside: Style,
-    /// Standard error is a terminal, so a line can be drawn over.
+    /// Standard error is a terminal, so a line can be redrawn.
     pub live: bool,
 }
 
@@ -37,19 +37,19 @@ impl Output {
         out.flush()
     }
 
-    /// Writes a paragraph beside the result; a closed standard error is nobody's loss.
+    /// Writes a paragraph to standard error. Errors are ignored: standard error may be closed.
     pub fn note(&self, text: &str) {
         let _ = io::stderr().lock().write_all(wrapped(text, "", self.aside).as_bytes());
     }
 
-    /// Draws a line over the one before; `None` clears it.
+    /// Replaces the last line; `None` clears it.
     pub fn redraw(&self, line: Option<&str>) {
         let text = format!("\r\x1b[K{}", self.aside.text(line.unwrap_or_default()));
         let mut err = io::stderr().lock();
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
     }
 
-    /// Writes an error and what to do about it.
+    /// Writes an error and its hint.
     pub fn error(&self, error: &anyhow::Error, hint: Option<String>) {
         let line = wrapped(&format!("{error}"), "error: ", self.aside);
         let hint = hint.map(|h| wrapped(&h, "  hint: ", self.aside)).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Output {
     }
 }
 
-/// Whether the locale says that the terminal reads UTF-8; no locale at all is not taken for a no.
+/// Whether the locale uses UTF-8. Without a locale, UTF-8 is assumed.
 fn utf8() -> bool {
     let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
     match set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")) {

@@ -17,20 +17,20 @@ use crate::{
     units::{Ended, count, decimal_bytes, duration, percent, rate, size},
 };
 
-/// Where more loads than these have one name, only those that failed are shown one by one.
+/// If more loads than this have the same label, only failed ones are listed individually.
 const EACH: usize = 20;
-/// Columns of the bar.
+/// Width of the progress bar, columns.
 const BAR: usize = 12;
 
-/// Shows a run to a person or a program.
+/// Shows the progress of a run to people or programs.
 pub struct Show<'a> {
     output: &'a Output,
     plan: &'a Plan,
     how: Way,
     shown: Instant,
-    /// The latest estimate of each running load, by target: the last one is the report's.
+    /// The latest estimate of each running load, by target. The last one equals the report's.
     estimates: BTreeMap<usize, Estimate>,
-    /// Standard output was closed: events have no reader, but the measurement goes on.
+    /// Standard output was closed, so events are dropped; the measurement continues.
     unread: bool,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Which load on which drive, as far as that must be said.
+    /// The label of the load, and the drive if there are several.
     fn heading(&self, target: usize, label: &str) -> String {
         if self.plan.targets.len() > 1 {
             format!("{} {label}", self.plan.targets[target].given)
@@ -142,7 +142,7 @@ impl Watcher for Show<'_> {
             let line = format!("  {heading}: {}", step.act.describe().unwrap_or_default());
             match self.how {
                 Way::Live => self.output.redraw(Some(&line)),
-                // Sets of files come by the dozen, and each is over soon.
+                // There are dozens of file sets, and each takes little time.
                 Way::Plain if matches!(step.act, Act::Files(_)) => {}
                 Way::Plain => self.output.note(&line),
                 Way::Events => self.line(&json!({
@@ -237,7 +237,7 @@ fn value(e: &Estimate) -> String {
     if half.is_finite() { format!("{} ±{}", rate(e.value), percent(half)) } else { rate(e.value) }
 }
 
-/// The most bytes and seconds a measurement takes on one target.
+/// The maximum bytes and seconds of a measurement on one target.
 fn budget(m: &Measure) -> (u64, f64) {
     match m.rule {
         Rule::Fixed { bytes, seconds } => (bytes.max(1), seconds.unwrap_or(f64::INFINITY)),
@@ -247,7 +247,7 @@ fn budget(m: &Measure) -> (u64, f64) {
     }
 }
 
-/// Seconds that are left at most: to the end of the time, or of the bytes at the speed so far.
+/// Maximum seconds left: until the time limit, or until all bytes are moved at the speed so far.
 fn left(p: &Progress<'_>) -> f64 {
     let (bytes, seconds) = budget(p.measure);
     let by_bytes = bytes.saturating_sub(p.bytes) as f64 * p.seconds / p.bytes as f64;

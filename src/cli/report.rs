@@ -1,4 +1,4 @@
-//! `drivebench report`: a directory with a page that people can publish.
+//! `drivebench report`: a directory with a report in HTML and Markdown.
 
 use std::{
     fs::{self, File},
@@ -28,7 +28,7 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
             Usage(format!("{} already exists: choose another directory with --out", dir.display())).into()
         );
     }
-    // What differs is what readers of several runs look for first.
+    // The comparison comes first: it is why several runs are in one report.
     let mut compared = Vec::new();
     for (other, second) in args.runs.iter().zip(&all).skip(1) {
         match compare((&all[0], None), Some((second, None))) {
@@ -50,12 +50,12 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a report is made of: names and contents.
+/// The files of a report: names and contents.
 fn files(all: &[Findings]) -> Vec<(String, String)> {
     let mut files = vec![("report.html".to_owned(), html(all))];
     let mut pages = Vec::new();
     for findings in all {
-        // Two runs that are compared are named `a and b`; links to pictures have no spaces.
+        // A comparison is named `a and b`; links to pictures must not contain spaces.
         let run = findings.run.replace(' ', "-");
         let name = |i: usize| format!("{run}-{}.svg", i + 1);
         let names: Vec<String> = (0..findings.figures.len()).map(name).collect();
@@ -66,7 +66,7 @@ fn files(all: &[Findings]) -> Vec<(String, String)> {
     files
 }
 
-/// All files or none: the directory gets its name when all are in it.
+/// Writes all files or none: the directory is renamed to its final name once it is complete.
 fn write(dir: &Path, files: &[(String, String)]) -> io::Result<()> {
     let name = dir.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let work = dir.with_file_name(format!(".{name}.{}", std::process::id()));
@@ -80,7 +80,7 @@ fn write(dir: &Path, files: &[(String, String)]) -> io::Result<()> {
         fs::rename(&work, dir)
     };
     fill().inspect_err(|_| {
-        // The error says what went wrong in any case.
+        // The first error is the one to report.
         let _ = fs::remove_dir_all(&work);
     })
 }

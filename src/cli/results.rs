@@ -12,7 +12,7 @@ use crate::{
     compare::compare,
     findings::{Column, Table},
     open_loop,
-    record::{Brief, End, Store},
+    record::{End, Store, Summary},
     report::{render, table},
 };
 
@@ -40,7 +40,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         }
         ResultsAction::Export(args) => export::export(args, &store, output),
         ResultsAction::Rm { runs } => {
-            // All names are looked at before the first record goes.
+            // Check all names before removing any record.
             runs.iter().try_for_each(|run| store.open(run).map(drop))?;
             runs.iter().try_for_each(|run| store.remove(run))?;
             output.note(&format!("Removed {}.", runs.join(", ")));
@@ -61,7 +61,7 @@ fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(run: &Brief) -> Vec<String> {
+fn row(run: &Summary) -> Vec<String> {
     let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
     vec![
         run.run.clone(),

@@ -12,7 +12,7 @@ use super::{
     stored,
 };
 use crate::{
-    experiments::{Ask, Experiment},
+    experiments::{Experiment, Request},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, How, Resume, SCHEMA, Start, Store},
@@ -34,8 +34,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let ask = Ask::new(*experiment, targets, values.clone())?;
-    let plan = experiment.plan(&Ask { memory: memory(&inventory), ..ask })?;
+    let ask = Request::new(*experiment, targets, values.clone())?;
+    let plan = experiment.plan(&Request { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
         let text = match args.format {
@@ -49,17 +49,17 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     carry_out(args, task, (inventory, &sysroot), &store, output)
 }
 
-/// What is to be carried out.
+/// The work to do.
 struct Task {
     experiment: &'static dyn Experiment,
     plan: Plan,
-    /// What people are told first.
+    /// Printed before the run starts.
     before: String,
-    /// The run that goes on, and its steps that are done.
+    /// The run to resume, and its finished steps.
     resumed: Option<(String, Done)>,
 }
 
-/// What is left of a run.
+/// The remaining steps of a run.
 fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
     let (mut plan, mut progress, mut name) = (None, record::Progress::default(), None);
     let mut reader = store.open(run)?;
@@ -101,7 +101,7 @@ fn carry_out(
         return Ok(ExitCode::from(code));
     }
     let _locks = locks?;
-    // Now that no other run can be at work there.
+    // After the locks are taken, no other run can be using these directories.
     let directories = plan.targets.iter().filter(|t| t.kind == Kind::Directory);
     let left = directories.flat_map(|target| run::sweep_directory(&target.path));
     run::sweep(store.dir()).into_iter().chain(left).for_each(|one| output.note(&cleanup::describe(&one)));
@@ -145,7 +145,7 @@ fn carry_out(
     let carried = setting.emit(first).and_then(|()| run::execute(&plan, &done, &mut setting));
     let how = match carried {
         Ok(how) => how,
-        // Without a record there is no end to write either; what was written before is all there is.
+        // The record can't be written, so it gets no end event. Earlier lines stay.
         Err(e) => anyhow::bail!(
             "the record of {name} can't be written: {e}; `drivebench results show {name}` shows what was saved"
         ),
@@ -171,7 +171,7 @@ fn carry_out(
         output.note("");
         output.result(&render(&findings, args.format, output.style))
     };
-    // A reader that has seen enough, as `| head` has, doesn't change how the run went.
+    // A closed pipe, such as `| head`, does not change the exit code of the run.
     shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
     if !args.events {
         output.note(&format!("Saved as {name} · `drivebench results show {name}` shows it again."));
@@ -185,7 +185,7 @@ fn carry_out(
     Ok(code)
 }
 
-/// A directory in memory that this user may write, where there is one.
+/// A writable tmpfs directory, if there is one.
 fn memory(inventory: &Inventory) -> Option<Target> {
     let places = ["/dev/shm", "/run/shm", "/tmp"];
     let found = places.iter().filter_map(|place| Target::resolve(inventory, place).ok());
@@ -193,7 +193,7 @@ fn memory(inventory: &Inventory) -> Option<Target> {
     found.into_iter().find(|t| in_memory(t) && t.writable())
 }
 
-/// Claims every drive of the plan for measuring, each once.
+/// Locks every drive of the plan, each once.
 fn lock(
     plan: &Plan,
     wait: bool,
@@ -213,13 +213,13 @@ fn lock(
     Ok(keys.iter().map(take).collect::<Result<_, _>>()?)
 }
 
-/// The command line, so that it can be typed again.
+/// The command line with shell quoting.
 pub(super) fn command() -> Vec<String> {
     let args = std::env::args_os().skip(1).map(|a| shell_word(&a.to_string_lossy()));
     std::iter::once("drivebench".to_owned()).chain(args).collect()
 }
 
-/// A line of a plan, indented as it was where it takes several.
+/// A line of a plan, wrapped with its own indentation.
 fn line_of(line: &str, style: Style) -> String {
     let text = line.trim_start();
     wrapped(text, &line[..line.len() - text.len()], style)
@@ -234,7 +234,7 @@ mod tests {
     };
 
     #[test]
-    fn a_plan_that_moves_drives_says_how_often() {
+    fn a_plan_that_moves_drives_counts_the_moves() {
         let inventory = fixtures::pi_zero().inventory();
         let plan = |names: &[&str], max_bytes: u64| {
             let target = |name: &&str| Target {
@@ -246,9 +246,9 @@ mod tests {
                 ..Target::default()
             };
             let targets = names.iter().map(target).collect();
-            let ask = Ask::new(&Bays, targets, Values::default()).expect("no protocol");
+            let ask = Request::new(&Bays, targets, Values::default()).expect("no protocol");
             let effort = Effort { max_bytes, ..ask.effort };
-            let ask = Ask { effort, ..ask };
+            let ask = Request { effort, ..ask };
             Bays.plan(&ask).expect("plans").describe()
         };
         insta::assert_snapshot!(
@@ -284,7 +284,7 @@ mod tests {
         else {
             panic!("it runs")
         };
-        let ask = Ask::new(run.experiment, vec![target(path, kind)], run.values).expect("fits");
+        let ask = Request::new(run.experiment, vec![target(path, kind)], run.values).expect("fits");
         run.experiment.plan(&ask).expect("plans").describe()
     }
 

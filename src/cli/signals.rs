@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin: stop, keep what was measured, leave nothing behind. A second one, a moment later, ends at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first stops the run cleanly, a later one exits at once.
 
 use std::{
     io::{self, Read},
@@ -18,10 +18,10 @@ use signal_hook::{
 
 use crate::engine::Cancel;
 
-/// Signals that come this close together are one: programs like timeout send theirs to a process and to its group.
+/// Signals closer together than this count as one: `timeout` signals both a process and its group.
 const TOGETHER: Duration = Duration::from_secs(1);
 
-/// What signals have asked.
+/// The state that signals set.
 #[derive(Debug)]
 pub struct Signals {
     cancel: Arc<AtomicBool>,
@@ -29,7 +29,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on.
+    /// Installs the signal handlers.
     pub fn listen() -> io::Result<Self> {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (mut first, sent) = UnixStream::pair()?;
@@ -49,12 +49,12 @@ impl Signals {
         Ok(Self { cancel, which })
     }
 
-    /// What running loads look at.
+    /// The cancel flag for running loads.
     pub fn cancel(&self) -> Cancel {
         Cancel::from_flag(Arc::clone(&self.cancel))
     }
 
-    /// The exit code that tells of the signal that came, if one did.
+    /// The exit code for the signal that was received, if any.
     pub fn code(&self) -> Option<u8> {
         match self.which.load(Ordering::Relaxed) {
             0 => None,

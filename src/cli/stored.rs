@@ -1,4 +1,4 @@
-//! Stored runs: found, read, and worked out into findings.
+//! Finds stored runs, reads them, and computes their findings.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::{
     experiments,
     findings::Findings,
     import,
-    record::{Brief, Event, ReadError, Store},
+    record::{Event, ReadError, Store, Summary},
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
@@ -17,12 +17,12 @@ pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
     })
 }
 
-/// What a stored run found, worked out from its record.
+/// The findings of a stored run.
 pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
     Ok(read(store, run)?.0)
 }
 
-/// What a stored run found, and what is damaged in its record.
+/// The findings of a stored run, and damage in its record.
 pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option<String>)> {
     let mut record = store.open(run)?;
     let Some(Event::Start(start)) = record.next() else {
@@ -43,12 +43,12 @@ pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option
     Ok((findings, record.damage().map(str::to_owned)))
 }
 
-/// Matching runs, oldest first, and records that can't be read. A note says why there are none.
+/// Matching runs, oldest first, and unreadable records. If there are none, prints a note that says why.
 pub(super) fn matching(
     store: &Store,
     which: &Which,
     output: &Output,
-) -> anyhow::Result<(Vec<Brief>, Vec<ReadError>)> {
+) -> anyhow::Result<(Vec<Summary>, Vec<ReadError>)> {
     let (mut runs, unreadable) = store.list()?;
     let all = runs.len();
     runs.retain(|run| asked_for(run, which));
@@ -63,7 +63,7 @@ pub(super) fn matching(
     Ok((runs, unreadable))
 }
 
-fn asked_for(run: &Brief, which: &Which) -> bool {
+fn asked_for(run: &Summary, which: &Which) -> bool {
     let holds = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
     let mut names = run.targets.iter().chain(run.written.keys());
     let day = run.at.get(..10).unwrap_or_default();

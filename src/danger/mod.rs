@@ -1,4 +1,4 @@
-//! The right to alter what is stored on a drive.
+//! The right to change what is stored on a drive.
 
 mod refusal;
 #[cfg(test)]
@@ -28,22 +28,22 @@ use crate::{
 /// Signatures of filesystems, arrays and partition tables are in the first or last MiB of a drive.
 const SIGNATURES: u64 = 1 << 20;
 
-/// The right to alter what is stored on one drive. While it lives nobody else can mount the drive or build on it.
+/// The right to change what is stored on one drive. While it lives, the drive can't be mounted or used by an array.
 #[derive(Debug)]
 pub struct Claim {
     drive: Drive,
-    /// The whole drive, open for writing and for us alone.
+    /// The whole drive, opened exclusively for writing.
     _held: File,
 }
 
 impl Right<Content> for Claim {}
 
 impl Claim {
-    /// Claims the drive with this identity, as it is now. `erase` holds the serials of drives whose content may be lost,
+    /// Claims the drive with this identity, after a fresh check. `erase` holds the serials of drives whose content may be lost,
     /// or identities of drives that have no serial of their own.
     ///
     /// # Errors
-    /// Where the drive isn't there, is used, or holds something and is not in `erase`.
+    /// If the drive is missing, in use, or holds data and is not in `erase`.
     pub fn take(identity: &str, erase: &[String]) -> Result<Self, Refusal> {
         let look = || Inventory::read(&Sysroot::live());
         let inventory = look();
@@ -55,7 +55,7 @@ impl Claim {
             return Err(refused(Why::NotRoot));
         }
         let mut held = hold(Path::new(&path), drive.device).map_err(refused)?;
-        // It could have been mounted between the look and the hold; now it no longer can.
+        // It could have been mounted between the check and the exclusive open. After the open it can't.
         let now = look();
         let same = refusal::find(&now, identity)?;
         refusal::check(&now, same, erase).map_err(refused)?;
@@ -74,7 +74,7 @@ impl Claim {
     }
 }
 
-/// Opens a whole drive for us alone. The kernel refuses where it is mounted, swapped to, or part of something built.
+/// Opens a whole drive exclusively. The kernel refuses if it is mounted, used as swap, or part of an array or mapping.
 fn hold(path: &Path, device: (u32, u32)) -> Result<File, Why> {
     let flags = OFlags::RDWR | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match openat(CWD, path, flags, Mode::empty()) {
@@ -91,7 +91,7 @@ fn hold(path: &Path, device: (u32, u32)) -> Result<File, Why> {
     }
 }
 
-/// Whether nothing is where signatures are.
+/// Whether all places that can hold signatures are zero.
 fn is_blank(drive: &mut File) -> io::Result<bool> {
     let length = drive.seek(SeekFrom::End(0))?;
     let mut part = Vec::new();

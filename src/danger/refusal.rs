@@ -14,67 +14,67 @@ use crate::{
     units::shell_word,
 };
 
-/// The system is on what is mounted at these.
+/// Mount points of the system.
 const SYSTEM: [&str; 7] = ["/", "/boot", "/boot/firmware", "/boot/efi", "/home", "/usr", "/var"];
 
 /// A drive can't be claimed.
 #[derive(Debug, thiserror::Error)]
 #[error("{drive} can't be erased: {why}")]
 pub struct Refusal {
-    /// The drive for people: model, serial, bay and path.
+    /// The drive, for messages: model, serial, bay and path.
     pub drive: String,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why a drive can't be claimed. Each says what to do.
+/// Why a drive can't be claimed. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
     /// No drive has this identity.
     #[error("it is not plugged in")]
     Gone,
     /// Several drives have this identity.
-    #[error("several drives here have this name: unplug all but one")]
+    #[error("several drives have this identity: unplug all but one")]
     Ambiguous,
     /// The system is on it.
     #[error("{0} is on it")]
     Carries(String),
-    /// The system swaps to it.
-    #[error("the system swaps to it: swapoff {}", shell_word(.0))]
+    /// It is used as swap.
+    #[error("it is used as swap: swapoff {}", shell_word(.0))]
     Swap(String),
     /// Filesystems on it are mounted.
     #[error("it is mounted: umount {}", .0.iter().map(|path| shell_word(path)).collect::<Vec<_>>().join(" "))]
     Mounted(Vec<String>),
-    /// Something is built on it.
+    /// It is part of an array, mapping or volume.
     #[error("it is part of {}", .0.join(", "))]
     Held(Vec<String>),
-    /// It holds something, and nobody said that it may be lost.
+    /// It holds data, and `--erase` does not name it.
     #[error("it holds {}: add --erase {consent} if that may be lost", holds.join(", "))]
     Holds {
         /// What it holds.
         holds: Vec<String>,
-        /// What consents.
+        /// The argument of `--erase` that allows it.
         consent: String,
     },
-    /// It is not blank, but nothing on it is known.
+    /// It is not blank, and no known signature was found.
     #[error("it is not blank, and what it holds is not known: add --erase {0} if that may be lost")]
     Unknown(String),
     /// It can't be written.
-    #[error("it is write-protected")]
+    #[error("the drive is write-protected")]
     ReadOnly,
     /// Another program has it open.
-    #[error("{0} has it open: end that first")]
+    #[error("{0} has it open: stop it first")]
     Opened(String),
-    /// The kernel or another program has it for itself.
+    /// The kernel or another program has opened it exclusively.
     #[error(
-        "the system or another program holds it exclusively, such as an imported ZFS pool: release it first"
+        "the system or another program uses it exclusively, such as an imported ZFS pool: release it first"
     )]
     Busy,
-    /// Another drive has its path now.
-    #[error("its path leads to another drive now: try again")]
+    /// Its path belongs to another drive now.
+    #[error("its path now belongs to another drive: try again")]
     Replaced,
     /// Not root.
-    #[error("only root may: call it with sudo")]
+    #[error("this needs root: run it with sudo")]
     NotRoot,
     /// The system refused.
     #[error("{0}")]
@@ -95,7 +95,7 @@ pub(super) fn find<'a>(inventory: &'a Inventory, identity: &str) -> Result<&'a D
     if found.next().is_some() { Err(refused(Why::Ambiguous)) } else { Ok(drive) }
 }
 
-/// Refuses a drive that the system needs, that is used, or that holds something and isn't in `erase`.
+/// Refuses a drive that the system needs, that is in use, or that holds data and isn't in `erase`.
 pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> Result<(), Why> {
     let is = |other: &&Drive| other.name == drive.name;
     let on = |mount: &&Mount| inventory.drives_of(mount).iter().any(is);
@@ -114,7 +114,7 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
         .iter()
         .filter(|layer| inventory.stack_of([Block::Layer(layer)]).drives.iter().any(is));
     let mut built: Vec<String> = above.map(describe).collect();
-    // What isn't read as a layer holds it nevertheless.
+    // Other holders, which are not known as layers.
     let is_layer = |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name);
     built.extend(drive.holders.iter().filter(|name| !is_layer(name)).cloned());
     if !built.is_empty() {
@@ -130,7 +130,7 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     Ok(())
 }
 
-/// What is built, and the command that takes it apart.
+/// The layer, and the command that stops it.
 fn describe(layer: &Layer) -> String {
     let name = layer.alias.as_ref().unwrap_or(&layer.name);
     match layer.kind.as_str() {
@@ -144,7 +144,7 @@ fn describe(layer: &Layer) -> String {
     }
 }
 
-/// What stands on a drive and its partitions.
+/// The contents of a drive and its partitions.
 fn holds(drive: &Drive) -> Vec<String> {
     let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
     let described = std::iter::once((&drive.name, &drive.content)).chain(parts);
@@ -161,7 +161,7 @@ fn holds(drive: &Drive) -> Vec<String> {
     holds
 }
 
-/// The name by which people say that a drive may be erased: its serial, where no other drive has it.
+/// The argument of `--erase` for a drive: its serial, or its identity if another drive has the same serial.
 pub(super) fn consent(drive: &Drive) -> String {
     let serial = drive.serial.clone().filter(|_| !drive.shared_serial);
     serial.unwrap_or_else(|| drive.identity())
@@ -171,7 +171,7 @@ pub(super) fn consents(drive: &Drive, erase: &[String]) -> bool {
     erase.contains(&consent(drive))
 }
 
-/// Who has the drive or a partition of it open: a process, or a loop device. Needs root to see all.
+/// The process or loop device that has the drive or a partition of it open. Needs root to see all processes.
 pub(super) fn user(root: &Sysroot, drive: &Drive) -> Option<String> {
     let parts = drive.partitions.iter().map(|part| part.device);
     let devices: Vec<(u32, u32)> = parts.chain([drive.device]).collect();
@@ -191,7 +191,7 @@ pub(super) fn user(root: &Sysroot, drive: &Drive) -> Option<String> {
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| *pid != me).find_map(|pid| {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        // Only paths in /dev are looked at: looking at a file on a dead network drive would hang.
+        // Only paths in /dev are checked: checking a file on an unreachable network drive would hang.
         let paths = open.filter_map(|entry| fs::read_link(entry.path()).ok());
         paths.filter(|path| path.starts_with("/dev")).find(|path| is_on(path))?;
         let name = root.word(&format!("/proc/{pid}/comm")).unwrap_or_default();

@@ -3,8 +3,8 @@
 use super::{refusal::check, *};
 use crate::inventory::{Layer, Mount, Signature as Holds, fixtures};
 
-/// What is said of claiming a drive of this machine, with consent for all of them.
-fn said(inventory: &Inventory, name: &str, erase: &[&str]) -> String {
+/// The result of claiming a drive of this machine, with these `--erase` arguments.
+fn claim_result(inventory: &Inventory, name: &str, erase: &[&str]) -> String {
     let drive = inventory.drives.iter().find(|drive| drive.name == name).expect("a drive");
     let erase: Vec<String> = erase.iter().map(|serial| (*serial).to_owned()).collect();
     match check(inventory, drive, &erase) {
@@ -31,33 +31,33 @@ fn drives_in_use_are_refused_with_what_to_do() {
     let all = ["S4EVNF0M512345B", "WD-WCC7K1234567", "575846314141"];
     insta::assert_snapshot!(
         [
-            said(&pi, "mmcblk0", &["0x1f3a5b22"]),
-            said(&pc, "nvme0n1", &all),
-            said(&pc, "sda", &all),
-            said(&mounted, "sdb", &all),
-            said(&swapped, "sdb", &all),
-            said(&file, "sdb", &all),
+            claim_result(&pi, "mmcblk0", &["0x1f3a5b22"]),
+            claim_result(&pc, "nvme0n1", &all),
+            claim_result(&pc, "sda", &all),
+            claim_result(&mounted, "sdb", &all),
+            claim_result(&swapped, "sdb", &all),
+            claim_result(&file, "sdb", &all),
         ]
         .join("\n")
     );
 }
 
-/// A PC whose RAID1 isn't mounted, and the same with something else built on its disks.
+/// A PC with an unmounted RAID1, and the same PC with other layers on its disks.
 #[test]
-fn drives_that_carry_something_built_are_refused() {
+fn drives_of_arrays_and_mappings_are_refused() {
     let mut pc = fixtures::pc().inventory();
     pc.mounts.retain(|mount| mount.path != "/srv");
     let built = |kind: &str, alias: Option<&str>| {
         let mut pc = pc.clone();
         let layer = pc.layers.iter_mut().find(|layer| layer.name == "md0").expect("an array");
         *layer = Layer { kind: kind.to_owned(), alias: alias.map(str::to_owned), ..layer.clone() };
-        said(&pc, "sda", &["WD-WCC7K1234567"])
+        claim_result(&pc, "sda", &["WD-WCC7K1234567"])
     };
     let mut unread = pc.clone();
     unread.layers.clear();
     let kinds = [("raid1", None), ("crypt", Some("vault")), ("lvm", Some("vg-home")), ("btrfs", None)];
     let mut lines: Vec<String> = kinds.map(|(kind, alias)| built(kind, alias)).into();
-    lines.push(said(&unread, "sda", &["WD-WCC7K1234567"]));
+    lines.push(claim_result(&unread, "sda", &["WD-WCC7K1234567"]));
     insta::assert_snapshot!(lines.join("\n"));
 }
 
@@ -67,19 +67,20 @@ fn what_a_drive_holds_is_lost_only_with_consent_for_that_drive() {
     let mini = fixtures::mini_pc().inventory();
     let server = fixtures::server().inventory();
     let identity = twins.drives.iter().find(|drive| drive.name == "sda").expect("sda").identity();
-    let shared = [said(&twins, "sda", &["0123456789ABCDEF"]), said(&twins, "sda", &[&identity])];
-    let protected = said(&twins, "sdb", &[]);
+    let shared =
+        [claim_result(&twins, "sda", &["0123456789ABCDEF"]), claim_result(&twins, "sda", &[&identity])];
+    let protected = claim_result(&twins, "sdb", &[]);
     twins.drives.iter_mut().for_each(|drive| drive.content = Holds::default());
     insta::assert_snapshot!(
         [
-            said(&mini, "sdb", &[]),
-            said(&mini, "sdb", &["575846314142"]),
-            said(&mini, "sdb", &["575846314141"]),
+            claim_result(&mini, "sdb", &[]),
+            claim_result(&mini, "sdb", &["575846314142"]),
+            claim_result(&mini, "sdb", &["575846314141"]),
             shared[0].clone(),
             shared[1].clone(),
             protected,
-            said(&twins, "sda", &[]),
-            said(&server, "sda", &[]),
+            claim_result(&twins, "sda", &[]),
+            claim_result(&server, "sda", &[]),
         ]
         .join("\n")
     );
@@ -90,11 +91,13 @@ fn a_drive_is_found_by_its_identity_alone() {
     let mut inventory = fixtures::server().inventory();
     let drive = inventory.drives[0].clone();
     assert_eq!(refusal::find(&inventory, &drive.identity()).expect("is there").name, drive.name);
-    let said = |inventory: &Inventory, identity: &str| {
+    let claim_result = |inventory: &Inventory, identity: &str| {
         refusal::find(inventory, identity).expect_err("refused").to_string()
     };
     inventory.drives.push(Drive { name: "sdz".to_owned(), ..drive.clone() });
-    insta::assert_snapshot!([said(&inventory, "sda"), said(&inventory, &drive.identity())].join("\n"));
+    insta::assert_snapshot!(
+        [claim_result(&inventory, "sda"), claim_result(&inventory, &drive.identity())].join("\n")
+    );
     let gone = Claim::take("no-such-drive+0", &[]).expect_err("refused").to_string();
     assert_eq!(gone, "no-such-drive+0 can't be erased: it is not plugged in");
 }
@@ -134,9 +137,9 @@ fn losetup(args: &[&str]) -> String {
 }
 
 #[test]
-fn a_drive_is_held_for_us_alone_and_read_for_signatures() {
+fn a_claim_opens_the_drive_exclusively_and_checks_signatures() {
     if !geteuid().is_root() {
-        // Without root the first refusal is the one that is tested.
+        // Without root, only the refusal is tested.
         assert!(matches!(hold(Path::new("/dev/loop0"), (7, 0)), Err(Why::NotRoot | Why::System(_))));
         return;
     }
@@ -153,19 +156,19 @@ fn a_drive_is_held_for_us_alone_and_read_for_signatures() {
         use std::os::unix::fs::FileExt;
         let mut held = hold(path, drive.device()).expect("is free again");
         held.write_all_at(b"_BHRfS_M", at).expect("writes");
-        assert!(!is_blank(&mut held).expect("reads"), "a signature at {at} is seen");
+        assert!(!is_blank(&mut held).expect("reads"), "a signature at {at} is found");
         held.write_all_at(&[0; 8], at).expect("writes");
     }
 
     let opened = Drive { device: drive.device(), ..Drive::default() };
-    // udev looks at a device after each close of a writer.
+    // udev opens a device after each close by a writer.
     let free = (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
         refusal::user(&Sysroot::live(), &opened).is_none()
     });
-    assert!(free, "nobody else has it open");
+    assert!(free, "no other process has it open");
     let mut reader = open_in_another_process(&drive.path);
-    let user = refusal::user(&Sysroot::live(), &opened).expect("is seen");
+    let user = refusal::user(&Sysroot::live(), &opened).expect("is found");
     assert!(user.starts_with("sleep (process "), "{user}");
     reader.kill().and_then(|()| reader.wait()).expect("ends");
 }

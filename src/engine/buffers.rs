@@ -1,4 +1,4 @@
-//! Memory that moves: aligned for direct I/O, its content built before the load starts.
+//! I/O buffers: aligned for direct I/O, with content built before the load starts.
 #![allow(unsafe_code)]
 
 use std::{
@@ -11,13 +11,13 @@ use crate::units::{Content, Load};
 
 use super::op_sequence::Rng;
 
-/// What every drive and filesystem accepts as the alignment of memory, bytes.
+/// An alignment of memory that every drive and filesystem accepts, bytes.
 pub(super) const ALIGN: usize = 4096;
 
-/// Content repeats after this many bytes, 244 KiB: past the windows of zlib and LZ4, and past the 128 KiB that btrfs and
-/// ZFS compress at a time, yet small enough that it stays in the processor's cache as other programs' one buffer does
-/// (5 MiB cost 1 MiB writes 4 to 10 % at 3 GB/s). A prime number of pages, so that blocks of any size reach all of it
-/// before one comes again.
+/// Content repeats after this many bytes, 244 KiB: more than the windows of zlib and LZ4, and than the 128 KiB that btrfs and
+/// ZFS compress at a time, but small enough to stay in the processor's cache, as the single buffer of other programs does
+/// (5 MiB slowed 1 MiB writes by 4 to 10 % at 3 GB/s). It is a prime number of pages, so that blocks of any size use all of
+/// it before one repeats.
 const PERIOD: usize = 61 * ALIGN;
 
 /// Zeroed memory that begins on a page.
@@ -26,7 +26,7 @@ pub(super) struct Aligned {
     layout: Layout,
 }
 
-// SAFETY: it owns its memory alone, as a Vec<u8> does.
+// SAFETY: it is the only owner of its memory, as a Vec<u8> is.
 unsafe impl Send for Aligned {}
 // SAFETY: shared references only read.
 unsafe impl Sync for Aligned {}
@@ -42,7 +42,7 @@ impl Aligned {
         }
     }
 
-    /// Writes to every page, so that no load meets a page fault.
+    /// Writes to every page, so that no page fault occurs during a load.
     pub(super) fn touched(len: usize) -> Self {
         let mut memory = Self::new(len);
         memory.iter_mut().step_by(ALIGN).for_each(|byte| *byte = 1);
@@ -54,14 +54,14 @@ impl Deref for Aligned {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the memory is ours, initialised, and as long as its layout says.
+        // SAFETY: the memory is owned, initialised, and has the length of its layout.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
     }
 }
 
 impl DerefMut for Aligned {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `&mut self` makes it ours alone.
+        // SAFETY: as above, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
     }
 }
@@ -73,7 +73,7 @@ impl Drop for Aligned {
     }
 }
 
-/// What a load writes: one pool for all its operations, each taking the next piece.
+/// The data that a load writes: one pool for all operations, each using the next piece.
 pub(super) struct Pool {
     memory: Aligned,
     block: usize,
@@ -81,7 +81,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// The content of `load`, ready to be written; `None` where it only reads.
+    /// The content of `load`, ready to be written; `None` if it only reads.
     pub(super) fn new(load: &Load) -> Option<Self> {
         if !load.writes() {
             return None;
@@ -95,7 +95,7 @@ impl Pool {
         if load.content == Content::Zeros {
             memory.fill(0);
         } else {
-            // Another stream than the one offsets come from.
+            // A different random stream from the one for offsets.
             let mut rng = Rng::new(load.seed ^ 0x6472_6976_6562_656e);
             for word in memory.chunks_mut(8) {
                 word.copy_from_slice(&rng.next().to_le_bytes()[..word.len()]);
@@ -104,7 +104,7 @@ impl Pool {
         Some(Self { memory, block, period })
     }
 
-    /// Where in the pool the bytes of operation `number` begin.
+    /// The offset in the pool of the bytes of operation `number`.
     pub(super) fn start(&self, number: u64) -> usize {
         if self.period == 0 {
             return 0;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn content_comes_again_only_after_all_of_the_pool() {
+    fn content_repeats_only_after_the_whole_pool() {
         for block in [64, 4096, 128 << 10, 1 << 20, 3 << 20] {
             let load = job(block, block).load;
             let pool = Pool::new(&load).expect("it writes");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn direct_loads_stay_aligned_and_large_blocks_never_repeat_at_once() {
+    fn direct_loads_stay_aligned_and_consecutive_large_blocks_differ() {
         let load = job(16 << 20, 1).load;
         let pool = Pool::new(&load).expect("it writes");
         for number in [0, 1, 2, 1_000_003] {

@@ -1,4 +1,4 @@
-//! Engines move bytes and time them. One trait, one conformance suite that all of them pass.
+//! Engines run loads and time each operation. There is one trait and one conformance suite for all of them.
 
 mod buffers;
 mod fio;
@@ -35,37 +35,37 @@ use serde::{Deserialize, Serialize};
 pub use crate::units::{Ended, EngineInfo, Outcome};
 use crate::units::{Extent, Load, Window};
 
-/// Asks running loads to stop; cheap to clone, safe to set from a signal handler.
+/// A cancel flag for running loads: cheap to clone, safe to set from a signal handler.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Wraps a flag that someone else sets, such as a signal handler.
+    /// Wraps an existing flag, such as the one of a signal handler.
     pub fn from_flag(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
     }
 
-    /// Asks to stop.
+    /// Cancels.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether someone asked to stop.
+    /// Whether it was cancelled.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A load on one of the targets an engine was opened with.
+/// A load on one of an engine's targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Which of the engine's targets, counting from 0.
+    /// The position of the target in the engine's list, from 0.
     pub target: usize,
-    /// What is asked of it.
+    /// The load.
     pub load: Load,
-    /// Where: offset and length are multiples of the block size in direct loads; a last partial block is not used.
+    /// The range. For direct loads, offset and length are multiples of the block size; a partial last block is not used.
     pub extent: Extent,
-    /// Bytes to move, rounded up to whole blocks; a sequential load that reaches the extent's end starts again.
+    /// Bytes to move, rounded up to whole blocks. A sequential load wraps around at the extent's end.
     pub bytes: u64,
     /// The smallest window, bytes. Windows double in size until they last [`WINDOW_SECONDS`] or more.
     pub window: u64,
@@ -73,25 +73,25 @@ pub struct Job {
 
 /// Windows of fast drives grow by doubling, once, after [`WINDOW_PILOT`] windows, until they last about this long (s).
 pub const WINDOW_SECONDS: f64 = 0.004;
-/// After how many windows the size of the others is settled; a power of two.
+/// After how many windows the size of later ones is determined; a power of two.
 pub const WINDOW_PILOT: u64 = 64;
 
-/// What a watcher wants after a window.
+/// A watcher's reply to a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// Stop this job; others go on.
+    /// Stop this job; others continue.
     Stop,
 }
 
-/// What came of each job, in the order of the jobs.
+/// The outcomes of all jobs, in the order of the jobs.
 pub type Outcomes = Result<Vec<Outcome>, EngineError>;
 
-/// Sees each window while the loads run: the job's position in the list that was given, and the window.
+/// Called with each window while the loads run: the job's position in the list, and the window.
 pub type Watch<'a> = dyn FnMut(usize, &Window) -> Flow + 'a;
 
-/// Why an engine can't do what is asked; nothing was moved.
+/// Why an engine can't run a load; no bytes were moved.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The load itself is out of range.
@@ -103,31 +103,31 @@ pub enum EngineError {
     /// The target or its filesystem refuses `O_DIRECT`.
     #[error("{0} refuses direct I/O (O_DIRECT)")]
     NoDirect(String),
-    /// The engine isn't to be had here.
+    /// The engine is not available here.
     #[error("the {engine} engine can't be used here: {why}")]
     Unavailable {
         /// Its name.
         engine: &'static str,
-        /// What is missing and what would bring it.
+        /// What is missing, and how to get it.
         why: String,
     },
-    /// The system refused something before the load began.
+    /// A system error before the load began.
     #[error("{what}: {source}")]
     System {
-        /// What was tried, on what.
+        /// The operation and its object.
         what: String,
         /// What the system said.
         source: io::Error,
     },
 }
 
-/// Moves bytes and times them.
+/// Runs loads and times their operations.
 pub trait Engine {
-    /// What it is.
+    /// Its name and version.
     fn info(&self) -> EngineInfo;
 
-    /// Runs all jobs from one start and returns when the last has ended, with the outcomes in the order of `jobs`.
-    /// `watch` is called on the caller's thread. Windows that end after a job was stopped are not shown, but what
-    /// they moved is in the outcome. Cancelling returns within 200 ms even where the drive hangs.
+    /// Starts all jobs at the same time and returns when the last has ended, with the outcomes in the order of `jobs`.
+    /// `watch` is called on the caller's thread. Windows that end after a job was stopped are not passed on, but the bytes
+    /// they moved are in the outcome. Cancelling returns within 200 ms even if the drive hangs.
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes;
 }

@@ -1,10 +1,10 @@
-//! Which operation comes next: offsets and directions of a load, the same for every engine.
+//! The sequence of operations of a load: offsets and directions, the same for every engine.
 
 use crate::units::{Direction, Pattern};
 
 use super::Job;
 
-/// splitmix64: small, seeded, good enough for offsets and for bytes that don't compress.
+/// splitmix64: a small seeded generator, sufficient for offsets and incompressible bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Rng(u64);
 
@@ -31,13 +31,13 @@ impl Rng {
 pub(super) struct Op {
     /// Its number, from 0, in the order of submission.
     pub(super) number: u64,
-    /// Where, bytes from the target's start.
+    /// Its offset, bytes from the target's start.
     pub(super) offset: u64,
-    /// From the drive, else to it.
+    /// A read, otherwise a write.
     pub(super) read: bool,
 }
 
-/// Hands out a job's operations, one after the other.
+/// The operations of a job, as an iterator.
 #[derive(Debug, Clone)]
 pub(super) struct OpSequence {
     offset: u64,
@@ -52,7 +52,7 @@ pub(super) struct OpSequence {
 }
 
 impl OpSequence {
-    /// The extent must hold a block or more.
+    /// The extent must hold at least one block.
     pub(super) fn new(job: &Job) -> Self {
         Self {
             offset: job.extent.offset,
@@ -107,7 +107,7 @@ mod tests {
     use crate::{engine::testing::job, units::Extent};
 
     #[test]
-    fn sequential_loads_wrap_and_leave_a_partial_block_alone() {
+    fn sequential_loads_wrap_and_skip_a_partial_block() {
         let mut job = job(4096, 20_000);
         job.extent = Extent { offset: 8192, length: 3 * 4096 + 100 };
         let offsets: Vec<u64> = OpSequence::new(&job).map(|op| op.offset).collect();
@@ -129,6 +129,6 @@ mod tests {
         assert!(seen.iter().all(|&n| n > 20), "{seen:?}");
         let reads = ops.iter().filter(|op| op.read).count();
         assert!((2600..3000).contains(&reads), "{reads} of 4000 read");
-        assert_eq!(ops, OpSequence::new(&job).collect::<Vec<_>>(), "the seed alone decides");
+        assert_eq!(ops, OpSequence::new(&job).collect::<Vec<_>>(), "only the seed matters");
     }
 }

@@ -1,4 +1,4 @@
-//! `psync`: pread and pwrite, one at a time per thread; the common baseline on every board.
+//! `psync`: pread and pwrite, one operation at a time per thread; works on every board.
 
 use std::{
     fs::File,
@@ -17,7 +17,7 @@ use super::{
     workers::{self, Clock, Lane, Worker},
 };
 
-/// Moves bytes by pread and pwrite; depth above 1 by as many threads.
+/// Uses pread and pwrite; a depth above 1 uses as many threads.
 #[derive(Debug)]
 pub struct Psync {
     targets: Vec<FileTarget>,
@@ -49,7 +49,7 @@ impl Engine for Psync {
     }
 }
 
-/// What a thread needs for itself: room to read into, or to stamp in.
+/// The size of a thread's own buffer, for reads or for stamped blocks.
 fn own_bytes(load: &Load) -> usize {
     if load.reads() || load.verify { load.block as usize } else { 0 }
 }
@@ -62,7 +62,7 @@ struct ThreadBuffers {
 
 fn work(lane: &Lane, mut memory: ThreadBuffers) -> Option<Clock> {
     let clock = lane.ready()?;
-    // Alone, the end of one operation is the start of the next; several wait for each other in between.
+    // With one thread, the end of one operation is the start of the next. Several threads wait for each other in between.
     let alone = lane.load.depth == 1;
     let mut before = clock.now();
     lane.progress().begin(before);
@@ -103,7 +103,7 @@ impl ThreadBuffers {
         }
     }
 
-    /// Moves the whole block: short transfers are continued.
+    /// Transfers the whole block, continuing short transfers.
     fn transfer(&mut self, file: &File, op: Op, load: &Load) -> io::Result<()> {
         let mut done = 0;
         while done < load.block as usize {
@@ -124,10 +124,10 @@ impl ThreadBuffers {
     }
 }
 
-/// The error of a transfer that moved no byte.
+/// The error of a transfer of 0 bytes.
 pub(super) fn nothing_moved(op: Op) -> io::Error {
     match op.read {
         true => io::Error::new(ErrorKind::UnexpectedEof, "the target ended early"),
-        false => io::Error::new(ErrorKind::WriteZero, "the target took no byte"),
+        false => io::Error::new(ErrorKind::WriteZero, "the target accepted no bytes"),
     }
 }

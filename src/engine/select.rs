@@ -1,11 +1,11 @@
-//! Which engine moves the bytes.
+//! Selects the engine.
 
 use crate::{tools::System, units::Load};
 
 use super::{Engine, EngineError, FileTarget, Fio, Psync};
 
-/// The engine named `choice` over these targets, or without a name the best one for `load`: `psync` at depth 1, above
-/// it `uring` where the kernel has it, else `psync` with threads.
+/// The engine named `choice` over these targets; without a name, the best one for `load`: `psync` at depth 1, above
+/// it `uring` if the kernel supports it, otherwise `psync` with threads.
 pub fn open(
     choice: Option<&str>,
     load: &Load,
@@ -15,15 +15,15 @@ pub fn open(
         Some("psync") => Ok(Box::new(Psync::new(targets))),
         Some("uring") => uring(targets),
         Some("fio") => Ok(Box::new(Fio::new(Box::new(System::default()), targets)?)),
-        Some(other) => {
-            Err(EngineError::Job(format!("there is no engine '{other}'; there are psync, uring and fio")))
-        }
+        Some(other) => Err(EngineError::Job(format!(
+            "no engine is named '{other}'; the engines are psync, uring and fio"
+        ))),
         None if load.depth > 1 && uring_available().is_ok() => uring(targets),
         None => Ok(Box::new(Psync::new(targets))),
     }
 }
 
-/// Whether the `uring` engine can be used here; if not, why.
+/// Whether the `uring` engine is available here; if not, why.
 #[cfg(not(target_arch = "arm"))]
 pub fn uring_available() -> Result<(), String> {
     super::uring::available()
@@ -34,7 +34,7 @@ fn uring(targets: Vec<FileTarget>) -> Result<Box<dyn Engine>, EngineError> {
     Ok(Box::new(super::Uring::new(targets)?))
 }
 
-/// Whether the `uring` engine can be used here; if not, why.
+/// Whether the `uring` engine is available here; if not, why.
 #[cfg(target_arch = "arm")]
 pub fn uring_available() -> Result<(), String> {
     Err("this build for 32-bit Arm has no io_uring".to_owned())

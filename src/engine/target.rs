@@ -1,4 +1,4 @@
-//! What loads run on: files that someone else opened.
+//! Targets of loads: files that the caller opened.
 
 use std::{
     fs::File,
@@ -26,16 +26,16 @@ use super::{
 /// An open file, with or without a name, or a block device for reading.
 #[derive(Debug, Clone)]
 pub struct FileTarget {
-    /// Open for reading, or for reading and writing. Engines switch its `O_DIRECT` as each load needs.
+    /// Open for reading, or for reading and writing. Engines set or clear its `O_DIRECT` for each load.
     pub file: Arc<File>,
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
-    /// A path by which other programs reach it while this process holds it open.
+    /// A path by which other programs can open it while this process has it open.
     pub path_for_programs: PathBuf,
 }
 
 impl FileTarget {
-    /// A target that other programs reach through `/proc`.
+    /// A target that other programs open through `/proc`.
     pub fn new(file: Arc<File>, name: impl Into<String>) -> Self {
         let path_for_programs =
             PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
@@ -46,7 +46,7 @@ impl FileTarget {
         EngineError::System { what: format!("{what} {}", self.name), source: source.into() }
     }
 
-    /// Refuses a job that doesn't fit this target, and switches `O_DIRECT` as it needs.
+    /// Refuses a job that doesn't fit this target, and sets or clears `O_DIRECT`.
     pub(super) fn prepare(&self, job: &Job) -> Result<(), EngineError> {
         job.load.check()?;
         let refuse = |why: String| Err(EngineError::Job(why));
@@ -59,7 +59,7 @@ impl FileTarget {
             return refuse(format!("an extent of {extent} on {} holds no block of {block}", self.name));
         }
         if job.load.verify && job.load.content == Content::Zeros && job.load.writes() {
-            return refuse("blocks of zeros carry no stamps; verify needs random content".to_owned());
+            return refuse("verify needs random content: blocks of zeros have no stamps".to_owned());
         }
         let flags = fcntl_getfl(&self.file).map_err(|e| self.error("reading the flags of", e))?;
         if job.load.writes() && flags & OFlags::RWMODE == OFlags::RDONLY {
@@ -88,10 +88,10 @@ impl FileTarget {
         Ok(())
     }
 
-    /// The smallest unit that really moves past the page cache, bytes: found by trying, for some filesystems accept
+    /// The smallest unit of direct I/O, bytes. It is found by trying, because some filesystems accept
     /// the flag and refuse the transfer.
     fn direct_unit(&self, job: &Job) -> Result<u64, EngineError> {
-        // A block device takes its own blocks, whatever they are; trying would wake one that sleeps.
+        // A block device reports its block size. Trying would wake a disk in standby.
         let is_device = self.file.metadata().is_ok_and(|about| about.file_type().is_block_device());
         if let (true, Ok(unit)) = (is_device, ioctl_blksszget(&self.file)) {
             return Ok(u64::from(unit));
@@ -99,7 +99,7 @@ impl FileTarget {
         for unit in [512, ALIGN as u64] {
             match self.try_direct(job, unit) {
                 Err(e) if matches!(Errno::from_io_error(&e), Some(Errno::INVAL | Errno::OPNOTSUPP)) => {}
-                // Other errors are the drive's, and the load will meet and tell them.
+                // Other errors come from the drive, and the load will report them.
                 _ => return Ok(unit),
             }
         }
@@ -107,14 +107,14 @@ impl FileTarget {
     }
 
     fn try_direct(&self, job: &Job, unit: u64) -> io::Result<()> {
-        // Aligned to the unit and to no more.
+        // Aligned to the unit, but not to a larger one.
         let mut memory = Aligned::new(2 * unit as usize);
         let piece = &mut memory[unit as usize..];
         let offset = job.extent.offset / unit * unit;
         if self.file.read_at(piece, offset)? > 0 || !job.load.writes() {
             return Ok(());
         }
-        // The file is empty, so a read proves nothing: write where the load will write, then truncate.
+        // The file is empty, so a read tests nothing: write where the load will write, then truncate.
         let about = self.file.metadata()?;
         self.file.write_at(piece, offset)?;
         if !about.file_type().is_block_device() {
@@ -130,7 +130,7 @@ mod tests {
     use crate::{engine::testing::job, units::Extent};
 
     #[test]
-    fn refuses_what_does_not_fit() {
+    fn refuses_jobs_that_do_not_fit() {
         let file = tempfile::tempfile_in("/var/tmp").expect("a file");
         let target = FileTarget::new(Arc::new(file), "scratch");
         let says = |job: &Job| target.prepare(job).expect_err("refused").to_string();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_direct_io_per_load_and_leaves_no_trace_of_the_probe() {
+    fn sets_direct_io_per_load_and_truncates_the_probe() {
         let file = Arc::new(tempfile::tempfile_in("/var/tmp").expect("a file"));
         let target = FileTarget::new(file.clone(), "scratch");
         for caching in [Caching::Direct, Caching::Buffered, Caching::Direct] {

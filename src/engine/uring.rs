@@ -1,4 +1,4 @@
-//! `uring`: io_uring with registered buffers and files, one issuer, batches in and out.
+//! `uring`: io_uring with registered buffers and files, one issuer, and batched submissions and completions.
 #![allow(unsafe_code)]
 
 use std::{
@@ -21,21 +21,20 @@ use super::{
     workers::{self, Clock, Lane, Turn, Worker},
 };
 
-/// Moves bytes by io_uring, one thread and one ring a job.
+/// Uses io_uring with one thread and one ring per job.
 #[derive(Debug)]
 pub struct Uring {
     targets: Vec<FileTarget>,
 }
 
-/// Whether this kernel lets us use io_uring; if not, why.
+/// Whether this kernel allows io_uring; if not, why.
 pub(super) fn available() -> Result<(), String> {
     let ring = IoUring::new(2).map_err(|e| match e.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no io_uring (Linux 5.6 or newer has)".to_owned(),
         Some(libc::EPERM) => {
-            "io_uring is switched off, by the sysctl kernel.io_uring_disabled or by a container's rules"
-                .to_owned()
+            "io_uring is disabled by the sysctl kernel.io_uring_disabled or by a container's rules".to_owned()
         }
-        Some(libc::ENOMEM) => "io_uring may lock too little memory here (ulimit -l)".to_owned(),
+        Some(libc::ENOMEM) => "the limit on locked memory is too low for io_uring (ulimit -l)".to_owned(),
         _ => format!("io_uring refuses to start: {e}"),
     })?;
     let mut probe = Probe::new();
@@ -49,7 +48,7 @@ pub(super) fn available() -> Result<(), String> {
 }
 
 impl Uring {
-    /// An engine over these targets, where the kernel allows it.
+    /// An engine over these targets, if the kernel allows io_uring.
     pub fn new(targets: Vec<FileTarget>) -> Result<Self, EngineError> {
         available().map_err(|why| EngineError::Unavailable { engine: "uring", why })?;
         Ok(Self { targets })
@@ -82,9 +81,9 @@ fn work(lane: &Lane, memory: RingBuffers) -> Option<Clock> {
     Some(clock)
 }
 
-/// All memory of a job's operations.
+/// The memory of a job's operations.
 struct RingBuffers {
-    /// A piece for each operation in flight, to read into or to stamp in; empty where the pool suffices.
+    /// One piece per operation in flight, for reads or stamped blocks; empty if the pool is sufficient.
     own: Option<Aligned>,
     stride: usize,
     pool: Option<Arc<Pool>>,
@@ -112,7 +111,7 @@ impl RingBuffers {
 struct Slot {
     op: Op,
     started: u64,
-    /// Bytes that short transfers moved so far.
+    /// Bytes already moved by short transfers.
     moved: u32,
     /// Where its memory begins.
     memory: *mut u8,
@@ -122,7 +121,7 @@ struct Slot {
 
 struct Ring {
     ring: IoUring,
-    /// Freed only when the kernel is done with all of it.
+    /// Freed only after the kernel has finished all operations on it.
     memory: ManuallyDrop<RingBuffers>,
     file: RawFd,
     block: u32,
@@ -133,26 +132,26 @@ struct Ring {
     /// Slots to be submitted, new or continued.
     pending: Vec<u32>,
     in_flight: usize,
-    /// The most completions that are answered with new operations at once. All of them would leave the drive idle
-    /// meanwhile (15 % slower at depth 64), one at a time costs calls (30 % more CPU time). Waiting for several
+    /// The maximum number of completions handled before new operations are submitted. Handling all would leave the drive idle
+    /// meanwhile (15 % slower at depth 64); one at a time needs more system calls (30 % more CPU time). Waiting for several
     /// gains nothing on top.
     batch: usize,
-    /// Completions in hand: (slot, result).
+    /// Completions taken from the ring: (slot, result).
     reaped: Vec<(u64, i32)>,
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
         if self.in_flight == 0 {
-            // The kernel takes a closed ring apart when it finds the time; until then it would hold the file.
+            // The kernel frees a closed ring asynchronously; until then it would keep the file open.
             let _ = self.ring.submitter().unregister_files();
-            // SAFETY: no operation uses the memory any more, and it is dropped only here.
+            // SAFETY: no operation uses the memory at this point, and it is dropped only here.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
         }
     }
 }
 
-/// The best ring that this kernel has: DEFER_TASKRUN came with Linux 6.1, SINGLE_ISSUER with 6.0.
+/// The best ring that this kernel supports: DEFER_TASKRUN needs Linux 6.1, SINGLE_ISSUER needs 6.0.
 fn ring(depth: u32) -> io::Result<IoUring> {
     let entries = depth.next_power_of_two();
     let ring = IoUring::builder()
@@ -161,7 +160,7 @@ fn ring(depth: u32) -> io::Result<IoUring> {
         .build(entries)
         .or_else(|_| IoUring::builder().setup_coop_taskrun().build(entries))
         .or_else(|_| IoUring::new(entries))?;
-    // Spares each call a look-up of the ring's file; not to be had before Linux 5.18.
+    // Saves a look-up of the ring's file in each call; needs Linux 5.18.
     let _ = ring.submitter().register_ring_fd();
     Ok(ring)
 }
@@ -172,7 +171,7 @@ impl Ring {
         let ring = ring(depth)?;
         let file = lane.file.as_raw_fd();
         let fixed_file = ring.submitter().register_files(&[file]).is_ok();
-        // SAFETY: the memory outlives the ring's use of it, see Drop. Where too little may be locked, it goes without.
+        // SAFETY: the memory outlives the ring's use of it, see Drop. If the memory lock limit is too low, buffers stay unregistered.
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&memory.iovecs()) }.is_ok();
         let nothing = Op { number: 0, offset: 0, read: true };
         let slot = Slot { op: nothing, started: 0, moved: 0, memory: std::ptr::null_mut(), buffer: 0 };
@@ -216,7 +215,7 @@ impl Ring {
         }
     }
 
-    /// Gives every free slot the next operation.
+    /// Assigns the next operation to every free slot.
     fn take(&mut self, turn: &mut Turn<'_>, load: &Load) {
         while let Some(&index) = self.free.last() {
             let Some(op) = turn.next() else { return };
@@ -227,7 +226,7 @@ impl Ring {
         }
     }
 
-    /// The memory for an operation, ready to be moved: (start, registered buffer).
+    /// The memory for an operation: (start, registered buffer).
     fn place(&mut self, index: u32, op: Op, load: &Load) -> (*mut u8, u16) {
         let RingBuffers { own, stride, pool } = &mut *self.memory;
         let written = pool.as_ref().filter(|_| !op.read);
@@ -254,7 +253,7 @@ impl Ring {
                 slot.started = now;
             }
             let entry = self.entry(index);
-            // SAFETY: the memory stays until the completion came, see Drop; the queue has room for every slot.
+            // SAFETY: the memory stays valid until the completion, see Drop; the queue has room for every slot.
             if unsafe { self.ring.submission().push(&entry) }.is_ok() {
                 self.in_flight += 1;
             }
@@ -285,7 +284,7 @@ impl Ring {
         entry.user_data(u64::from(index))
     }
 
-    /// Records what completed by `now`.
+    /// Records completions up to `now`.
     fn reap(&mut self, turn: &mut Turn<'_>, lane: &Lane, now: u64) {
         let mut reaped = std::mem::take(&mut self.reaped);
         let completions = self.ring.completion().take(self.batch);

@@ -1,10 +1,10 @@
-//! Stamps by which a block says where it belongs, who wrote it, and whether it is whole.
+//! Stamps in blocks, which verify a block's offset, its writer and its content.
 //!
-//! The first 24 bytes of a block: mark (4), CRC-32 of all that follows it (4), offset (8), seed (8), little-endian.
+//! The first 24 bytes of a block: magic (4), CRC-32 of the rest of the block (4), offset (8), seed (8), little-endian.
 
 const MARK: [u8; 4] = *b"dbv1";
 
-/// Stamps a block of 64 B or more that will stand at `offset`.
+/// Stamps a block of at least 64 B for `offset`.
 pub(super) fn stamp(block: &mut [u8], offset: u64, seed: u64) {
     block[8..16].copy_from_slice(&offset.to_le_bytes());
     block[16..24].copy_from_slice(&seed.to_le_bytes());
@@ -13,7 +13,7 @@ pub(super) fn stamp(block: &mut [u8], offset: u64, seed: u64) {
     block[4..8].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Says what is wrong with a block read at `offset`.
+/// Checks a block read at `offset`.
 pub(super) fn check(block: &[u8], offset: u64, seed: u64) -> Result<(), String> {
     let number = |at: usize| {
         let mut bytes = [0; 8];
@@ -32,7 +32,7 @@ pub(super) fn check(block: &[u8], offset: u64, seed: u64) -> Result<(), String> 
         return Err("the block's checksum is wrong; its bytes changed".to_owned());
     }
     if number(8) != offset {
-        return Err(format!("the block belongs to offset {}; it stands in the wrong place", number(8)));
+        return Err(format!("the block belongs to offset {}; it was found in the wrong place", number(8)));
     }
     if number(16) != seed {
         return Err("the block was written by another load (its seed differs)".to_owned());

@@ -1,22 +1,22 @@
-//! The recorder that engines share: operations in, windows out, in flat memory.
+//! The recorder that engines share: turns operations into windows, in constant memory.
 //!
-//! It has two halves. A [`Recorder`] runs in the I/O thread and only records latencies; a [`Collector`] turns what it
-//! noted into windows on the watcher's thread, so that sorting and counting delay no operation.
+//! It has two parts. A [`Recorder`] runs in the I/O thread and only records latencies. A [`Collector`] turns its
+//! batches into windows on the watcher's thread, so that sorting and counting delay no operation.
 
 use crate::units::{Direction, Histogram, SlowOp, Window};
 
 use super::{Job, WINDOW_PILOT, WINDOW_SECONDS, op_sequence};
 
-/// Latencies are passed on in pieces of at most this many.
+/// The maximum number of latencies in a batch.
 const BATCH: usize = 2048;
-/// No window keeps more slow operations than this.
+/// The maximum number of slow operations in a window.
 const SLOW: usize = 64;
-/// Windows grow at most by this factor; it divides [`WINDOW_PILOT`].
+/// The maximum growth of windows; it divides [`WINDOW_PILOT`].
 const GROWTH: u64 = 64;
 /// Marks the latency of a read in a mixed load.
 const READ: u64 = 1 << 63;
 
-/// Latencies of some operations in the order of completion, and the window they close, if they do.
+/// Latencies of operations in the order of completion, and the window that they close, if any.
 #[derive(Debug)]
 pub(super) struct Batch {
     latencies: Vec<u64>,
@@ -32,7 +32,7 @@ struct Bounds {
     errors: u64,
 }
 
-/// What a job did so far.
+/// The totals of a job so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) bytes_read: u64,
@@ -42,7 +42,7 @@ pub(super) struct Totals {
     pub(super) ns: u64,
 }
 
-/// Notes completed operations. All times are ns since the start that all jobs share.
+/// Records completed operations. All times are ns since the common start of all jobs.
 #[derive(Debug)]
 pub(super) struct Recorder {
     latencies: Vec<u64>,
@@ -72,7 +72,7 @@ impl Recorder {
         }
     }
 
-    /// The first operation is being submitted; later calls change nothing.
+    /// The first operation is being submitted; later calls have no effect.
     pub(super) fn begin(&mut self, now: u64) {
         if self.first_ns.is_none() {
             self.first_ns = Some(now);
@@ -81,7 +81,7 @@ impl Recorder {
         }
     }
 
-    /// An operation of `bytes` completed at `now`. What comes back must be sent to the collector.
+    /// An operation of `bytes` completed at `now`. The returned batch must be sent to the collector.
     pub(super) fn done(&mut self, now: u64, latency: u64, bytes: u64, read: bool) -> Option<Batch> {
         self.latencies.push(latency.min(READ - 1) | if read { READ } else { 0 });
         self.open.to_ns = self.open.to_ns.max(now);
@@ -93,7 +93,7 @@ impl Recorder {
         } else {
             self.totals.bytes_written += bytes;
         }
-        // The last operation's window stays open: an fsync may belong to it.
+        // The last window stays open, because an fsync may belong to it.
         if self.open.bytes >= self.window && self.totals.ops < self.expected {
             return Some(self.close());
         }
@@ -106,19 +106,19 @@ impl Recorder {
         self.open.errors += 1;
     }
 
-    /// No more operations come; `now` is the end of what belongs to the last window, where that is later than its
+    /// There are no more operations. `now` is the end of the last window, if later than its
     /// last completion.
     pub(super) fn finish(&mut self, now: Option<u64>) -> Option<Batch> {
         self.open.to_ns = self.open.to_ns.max(now.unwrap_or(0));
         (self.open.ops > 0).then(|| self.close())
     }
 
-    /// What was done so far.
+    /// The totals so far.
     pub(super) fn totals(&self) -> Totals {
         Totals { ns: self.open.to_ns - self.first_ns.unwrap_or(self.open.to_ns), ..self.totals }
     }
 
-    /// How many operations the job has in all.
+    /// The total number of operations of the job.
     pub(super) fn expected(&self) -> u64 {
         self.expected
     }
@@ -136,7 +136,7 @@ impl Recorder {
         self.hand_over(Some(closed))
     }
 
-    /// Settles the size of all later windows: the median of the pilot's, so that one stall doesn't decide it.
+    /// Determines the size of all later windows from the median of the pilot windows, so that one stall has no effect.
     fn settle(&mut self) {
         self.pilot.sort_unstable();
         let median = self.pilot[self.pilot.len() / 2].max(1);
@@ -155,7 +155,7 @@ impl Recorder {
     }
 }
 
-/// Makes windows of a recorder's batches.
+/// Turns a recorder's batches into windows.
 #[derive(Debug)]
 pub(super) struct Collector {
     mixed: bool,
@@ -178,7 +178,7 @@ impl Collector {
         }
     }
 
-    /// Takes a batch and gives the window it closes.
+    /// Takes a batch and returns the window that it closes, if any.
     pub(super) fn take(&mut self, mut batch: Batch) -> Option<Window> {
         for (latency, number) in batch.latencies.iter().zip(self.seen..) {
             let ns = latency & !READ;
@@ -234,7 +234,7 @@ struct SlowThreshold {
 
 /// Steps per power of two, as a power of two.
 const TAIL_BITS: u32 = 6;
-/// So few operations say nothing about a 99.5th centile.
+/// Fewer operations than this give no 99.5th percentile.
 const TAIL_MIN: u64 = 200;
 
 impl Default for SlowThreshold {

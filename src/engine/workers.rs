@@ -1,5 +1,5 @@
-//! What engines with threads share: jobs start at one instant, windows come to the caller's thread, threads that hang
-//! in the drive are left behind when someone asks to stop.
+//! Shared parts of engines with threads: jobs start at the same time, windows are passed to the caller's thread, and
+//! threads that hang in the kernel are abandoned on cancellation.
 
 use std::{
     fs::File,
@@ -22,13 +22,13 @@ use super::{
     windows::{Batch, Collector, Recorder},
 };
 
-/// How long cancelled jobs may take to end by themselves.
+/// How long cancelled jobs may take to end.
 const GRACE: Duration = Duration::from_millis(100);
-/// How often the caller's thread looks whether someone asked to stop.
+/// How often the caller's thread checks for cancellation.
 const LOOK: Duration = Duration::from_millis(20);
-/// Batches on their way to the watcher; beyond it the load waits for the watcher.
+/// The maximum number of queued batches; beyond it the load waits for the watcher.
 const IN_FLIGHT: usize = 64;
-/// Workers need little stack, and there may be 256 of them.
+/// The stack size of workers: they need little, and there may be 256 of them.
 const STACK: usize = 128 << 10;
 
 enum WorkerEvent {
@@ -38,10 +38,10 @@ enum WorkerEvent {
     Ended,
 }
 
-/// Held closed until all workers are ready.
+/// The gate that holds all workers until the start.
 #[derive(Default)]
 struct Gate {
-    /// The start all jobs share, or that there will be none.
+    /// Announces the common start of all jobs, or that there will be none.
     opened: Mutex<Option<Option<Instant>>>,
     changed: Condvar,
 }
@@ -58,12 +58,12 @@ impl Gate {
     }
 }
 
-/// A worker that panicked holds no half-made progress that matters: what was recorded was done.
+/// Locks even after a panic of a worker: recorded progress is always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A clock that counts from the start all jobs share.
+/// A clock that counts from the common start of all jobs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock(Instant);
 
@@ -73,7 +73,7 @@ impl Clock {
     }
 }
 
-/// One job under way: what its workers and the caller share.
+/// A running job: the state that its workers and the caller share.
 pub(super) struct Lane {
     index: usize,
     pub(super) file: Arc<File>,
@@ -85,7 +85,7 @@ pub(super) struct Lane {
     events: SyncSender<WorkerEvent>,
 }
 
-/// What a job has done and what it has left.
+/// The progress of a job: finished and remaining operations.
 pub(super) struct JobState {
     cursor: OpSequence,
     recorder: Recorder,
@@ -96,18 +96,18 @@ pub(super) struct JobState {
 }
 
 impl Lane {
-    /// Says that this worker is ready and waits for the start; `None`: there will be none.
+    /// Reports that this worker is ready and waits for the start; `None` if there will be none.
     pub(super) fn ready(&self) -> Option<Clock> {
         let _ = self.events.send(WorkerEvent::Ready);
         self.gate.wait().map(Clock)
     }
 
-    /// Says instead that this worker can't work.
+    /// Reports that this worker can't work.
     pub(super) fn refuse(&self, error: EngineError) {
         let _ = self.events.send(WorkerEvent::Refused(error));
     }
 
-    /// Whether operations in flight are the last.
+    /// Whether no more operations will be submitted.
     pub(super) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -117,7 +117,7 @@ impl Lane {
         Turn { lane: self, progress: lock(&self.progress) }
     }
 
-    /// A worker has no more to do. The last to say so ends the job.
+    /// A worker has finished. The last one ends the job.
     fn leave(&self, clock: Clock) {
         let fsync = {
             let mut progress = lock(&self.progress);
@@ -184,12 +184,12 @@ impl Turn<'_> {
         self.progress.recorder.begin(now);
     }
 
-    /// The next operation, unless the job ends.
+    /// The next operation, unless the job is ending.
     pub(super) fn next(&mut self) -> Option<Op> {
         if self.lane.stopping() { None } else { self.progress.cursor.next() }
     }
 
-    /// `op` completed at `now` after `latency` ns. Whether that took time worth reading the clock again.
+    /// `op` completed at `now` after `latency` ns. Returns whether the clock should be read again.
     pub(super) fn done(&mut self, op: Op, latency: u64, now: u64) -> bool {
         match self.progress.recorder.done(now, latency, self.lane.load.block, op.read) {
             Some(batch) => {
@@ -217,10 +217,10 @@ impl Turn<'_> {
     }
 }
 
-/// A worker's whole life: get ready, wait for the start, move bytes.
+/// A worker thread: prepares, waits for the start, performs operations.
 pub(super) type Worker = Box<dyn FnOnce(&Lane) -> Option<Clock> + Send>;
 
-/// Runs jobs, each by the workers that `staff` gives it.
+/// Runs jobs, each with the workers that `staff` returns.
 pub(super) fn run(
     jobs: &[Job],
     targets: &[FileTarget],
@@ -273,18 +273,18 @@ pub(super) fn run(
     gate.open(Some(Instant::now()));
 
     let collectors = jobs.iter().map(Collector::new).collect();
-    let mut session = Session { lanes, collectors, deaf: vec![false; jobs.len()], ended: 0 };
+    let mut session = Session { lanes, collectors, stopped: vec![false; jobs.len()], ended: 0 };
     session.listen(&inbox, cancel, watch);
-    // Workers that still hang must not wait for a reader while they hold what is read next.
+    // Close the channel: a hanging worker must not block in a send while it holds the progress lock, which `outcome` takes.
     drop(inbox);
     if session.ended == session.lanes.len() {
-        // They have nothing left to do, and must not hold files that the caller closes.
+        // They have finished, and must not keep files open that the caller closes.
         threads.into_iter().for_each(|thread| drop(thread.join()));
     }
     Ok(session.lanes.iter().map(|lane| lane.outcome()).collect())
 }
 
-/// Checks the jobs against their targets. The work that comes back moves bytes to find out, and gives the jobs' files.
+/// Checks the jobs against their targets. Returns work that probes the targets with I/O and returns the jobs' files.
 pub(super) fn prepare(
     jobs: &[Job],
     targets: &[FileTarget],
@@ -303,7 +303,7 @@ pub(super) fn prepare(
     Ok(move || pairs.into_iter().map(|(target, job)| target.prepare(&job).map(|()| target.file)).collect())
 }
 
-/// Does `work` on a thread that is left behind when someone asks to stop: then `None`.
+/// Does `work` on a thread that is abandoned on cancellation: then returns `None`.
 pub(super) fn within_reason<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> T + Send + 'static,
@@ -342,17 +342,17 @@ fn wait_until_ready(inbox: &Receiver<WorkerEvent>, workers: usize) -> Result<(),
     Ok(())
 }
 
-/// Running jobs as the caller's thread sees them.
+/// The running jobs, as seen by the caller's thread.
 struct Session {
     lanes: Vec<Arc<Lane>>,
     collectors: Vec<Collector>,
-    /// Jobs that were stopped pass on no more windows.
-    deaf: Vec<bool>,
+    /// Stopped jobs pass on no more windows.
+    stopped: Vec<bool>,
     ended: usize,
 }
 
 impl Session {
-    /// Shows windows until all jobs have ended, or were cancelled and had their grace.
+    /// Passes on windows until all jobs have ended, or the grace period after cancellation is over.
     fn listen(&mut self, inbox: &Receiver<WorkerEvent>, cancel: &Cancel, watch: &mut Watch<'_>) {
         let mut deadline: Option<Instant> = None;
         while self.ended < self.lanes.len() {
@@ -372,18 +372,18 @@ impl Session {
     }
 
     fn cancel(&mut self) {
-        for (lane, deaf) in self.lanes.iter().zip(&mut self.deaf) {
-            *deaf = true;
-            // Not under the progress lock: a worker may hold it while it waits for us to take its batch.
+        for (lane, stopped) in self.lanes.iter().zip(&mut self.stopped) {
+            *stopped = true;
+            // Not under the progress lock: a worker may hold it while it waits for this thread to take its batch.
             lane.cancelled.store(!lane.stop.swap(true, Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
     fn show(&mut self, index: usize, batch: Batch, watch: &mut Watch<'_>) {
         let window = self.collectors[index].take(batch);
-        let shown = window.filter(|_| !self.deaf[index]).map(|window| watch(index, &window));
+        let shown = window.filter(|_| !self.stopped[index]).map(|window| watch(index, &window));
         if shown == Some(Flow::Stop) {
-            self.deaf[index] = true;
+            self.stopped[index] = true;
             self.lanes[index].stop.store(true, Ordering::Relaxed);
         }
     }

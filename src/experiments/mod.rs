@@ -9,7 +9,7 @@ mod target_checks;
 
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
-pub use request::{Ask, Effort, PlanError};
+pub use request::{Effort, PlanError, Request};
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub trait Experiment: Sync + fmt::Debug {
     ///
     /// # Errors
     /// Where a target can't be measured as asked, and what to do about it.
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError>;
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError>;
 
     /// Its numbers are evidence for advice.
     fn is_evidence(&self) -> bool {

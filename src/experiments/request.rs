@@ -17,7 +17,7 @@ use crate::{
 
 /// A request.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct Request {
     /// What to measure.
     pub targets: Vec<Target>,
     /// A directory in memory (tmpfs), where the machine has one.
@@ -46,7 +46,7 @@ pub struct Ask {
     pub values: Values,
 }
 
-impl Ask {
+impl Request {
     /// The request to this experiment; options that weren't typed have its defaults.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Effort {
 
 impl LoadName {
     /// The load of this name with what else was asked.
-    pub fn load(self, ask: &Ask) -> Load {
+    pub fn load(self, ask: &Request) -> Load {
         let mixed = Direction::Mixed { read_percent: ask.read_percent };
         let (direction, pattern) = match self {
             Self::Read => (Direction::Read, Pattern::Sequential),

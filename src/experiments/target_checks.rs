@@ -1,6 +1,6 @@
 //! Whether a target has room for a load, and allows it.
 
-use super::request::{Ask, PlanError};
+use super::request::{PlanError, Request};
 use crate::{
     target::{Kind, Target},
     units::{Caching, Load, MIB},
@@ -12,7 +12,7 @@ pub const FILL: &str = "fill";
 const RESERVE: u64 = 64 * MIB;
 
 /// How far into the target the loads may reach.
-pub fn reach(target: &Target, ask: &Ask, writes: bool) -> Result<u64, PlanError> {
+pub fn reach(target: &Target, ask: &Request, writes: bool) -> Result<u64, PlanError> {
     let (block, wanted) = (ask.block, ask.effort.max_bytes);
     if wanted < block {
         return Err(PlanError::Budget { bytes: wanted, block });

@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{ContentError, MOST, read};
 use crate::{
-    record::{Imported, Said},
+    record::{ImportOptions, Imported},
     units::Direction,
 };
 
@@ -143,7 +143,10 @@ fn ten_thousand_damaged_outputs() {
             let (_, other) = samples.choose(&mut random).expect("samples");
             damage(&mut bytes, other, &mut random);
         }
-        let said = Said { direction: random.random_bool(0.5).then_some(Direction::Write), ..Said::default() };
+        let said = ImportOptions {
+            direction: random.random_bool(0.5).then_some(Direction::Write),
+            ..ImportOptions::default()
+        };
         match read(&bytes, &said) {
             Ok(imported) => {
                 accepted += 1;
@@ -164,7 +167,7 @@ fn an_incomplete_document_is_refused_with_its_end() {
     let whole = include_bytes!("../../tests/fixtures/import/fio-2.2.10.json");
     let end = whole.iter().rposition(|b| *b == b'}').expect("an end");
     for cut in whole.iter().position(|b| *b == b':').expect("a colon")..=end {
-        let e = read(&whole[..cut], &Said::default()).expect_err("half a document");
+        let e = read(&whole[..cut], &ImportOptions::default()).expect_err("half a document");
         assert_eq!(e, ContentError::CutOff { line: 1, at: cut as u64 }, "cut at {cut}");
     }
 }
@@ -175,15 +178,18 @@ fn reading_time_is_linear_in_the_size_of_hostile_files() {
     for line in ["just a line of some log\n", "{ \"fio\": [\n", "\u{1b}[1;31m{\r{\n"] {
         let text = line.repeat(4_000_000 / line.len());
         assert!(
-            matches!(read(text.as_bytes(), &Said::default()), Err(ContentError::Unknown { .. })),
+            matches!(read(text.as_bytes(), &ImportOptions::default()), Err(ContentError::Unknown { .. })),
             "{line}"
         );
     }
     let many = "1000000 bytes copied, 1 s, 1.0 MB/s\n".repeat(MOST + 1);
-    assert_eq!(read(many.as_bytes(), &Said::default()), Err(ContentError::TooMany));
+    assert_eq!(read(many.as_bytes(), &ImportOptions::default()), Err(ContentError::TooMany));
     let document = "{\"fio version\": \"fio-3.1\", \"jobs\": [{\"read\": {\"io_bytes\": 9, \"bw_bytes\": 9, \"runtime\": 1000}}]}\n";
-    assert_eq!(read(document.repeat(MOST + 1).as_bytes(), &Said::default()), Err(ContentError::TooMany));
+    assert_eq!(
+        read(document.repeat(MOST + 1).as_bytes(), &ImportOptions::default()),
+        Err(ContentError::TooMany)
+    );
     let jobs = "{\"groupid\": 1, \"error\": 5},".repeat(MOST * 10);
     let many = format!("{{\"fio version\": \"x\", \"jobs\": [{jobs}{{}}]}}");
-    assert_eq!(read(many.as_bytes(), &Said::default()), Err(ContentError::TooMany));
+    assert_eq!(read(many.as_bytes(), &ImportOptions::default()), Err(ContentError::TooMany));
 }

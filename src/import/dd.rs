@@ -8,7 +8,7 @@ use super::{
     sane,
 };
 use crate::{
-    record::{Imported, Told},
+    record::{Imported, ImportedLoad},
     units::{Caching, Direction, KIB, MIB, Pattern},
 };
 
@@ -85,7 +85,7 @@ impl Log {
         let same_block =
             |c: &&Command| whole_blocks.is_none() || c.block.is_none() || c.block == whole_blocks;
         let command = self.command.as_ref().filter(same_block).cloned().or(known).unwrap_or_default();
-        found.loads.push(Told {
+        found.loads.push(ImportedLoad {
             tool: "dd".to_owned(),
             on: command.on,
             direction: command.direction,
@@ -98,7 +98,7 @@ impl Log {
             seconds: Some(seconds),
             speed: bytes as f64 / seconds,
             line: number,
-            ..Told::default()
+            ..ImportedLoad::default()
         });
         true
     }

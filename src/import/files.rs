@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{ContentError, ImportError, MAX_FILE, read};
-use crate::record::{Imported, Said};
+use crate::record::{ImportOptions, Imported};
 
 /// Limit of files in a directory.
 const MOST: usize = 10_000;
@@ -25,7 +25,7 @@ pub struct Found {
 ///
 /// # Errors
 /// If a file given by name can't be read or has no result.
-pub fn files(paths: &[PathBuf], said: &Said) -> Result<Found, ImportError> {
+pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportError> {
     let mut found = Found::default();
     for path in paths {
         let unreadable = |source| ImportError::Unreadable { path: path.clone(), source };
@@ -69,7 +69,7 @@ fn below(top: &Path) -> Result<Vec<PathBuf>, ImportError> {
     Ok(files)
 }
 
-fn one(path: &Path, said: &Said) -> Result<Imported, ImportError> {
+fn one(path: &Path, said: &ImportOptions) -> Result<Imported, ImportError> {
     let unreadable = |source| ImportError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let bytes = file.metadata().map_err(unreadable)?.len();

@@ -4,7 +4,7 @@ use super::groups::{Group, estimate, groups, target};
 use crate::{
     analyse::Estimate,
     findings::{Carrier, CarrierDrive, Column, Findings, Metric, Origin, Quantity, Table, short},
-    record::{Event, Imported, Run, Start, Told},
+    record::{Event, Imported, ImportedLoad, Run, Start},
     units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
@@ -22,7 +22,7 @@ fn targets(imported: &Imported) -> Vec<String> {
     names
 }
 
-fn latency(load: &Told, percentile: Percentile) -> Option<f64> {
+fn latency(load: &ImportedLoad, percentile: Percentile) -> Option<f64> {
     load.latencies.iter().find(|(of, _)| (of - percentile.share()).abs() < 1e-9).map(|(_, seconds)| *seconds)
 }
 
@@ -135,7 +135,8 @@ fn table(title: &str, several: bool, columns: &[(&str, bool)], rows: Vec<Vec<Str
 
 fn speeds(groups: &[Group<'_>], several: bool) -> Table {
     let row = |group: &Group<'_>| {
-        let sum = |of: fn(&Told) -> Option<f64>| group.loads.iter().map(|l| of(l)).sum::<Option<f64>>();
+        let sum =
+            |of: fn(&ImportedLoad) -> Option<f64>| group.loads.iter().map(|l| of(l)).sum::<Option<f64>>();
         let e = &group.estimate;
         let interval = match e.high.is_finite() {
             true => e.range(rate),

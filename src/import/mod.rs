@@ -21,7 +21,7 @@ pub use files::{Found, files};
 pub use findings::{EXPERIMENT, findings};
 
 use crate::{
-    record::{Imported, Said, Told},
+    record::{ImportOptions, Imported, ImportedLoad},
     units::{Direction, Pattern, count, size},
 };
 
@@ -124,7 +124,7 @@ pub enum ContentError {
 ///
 /// # Errors
 /// If it contains no result, or one that is damaged or incomplete.
-pub fn read(bytes: &[u8], said: &Said) -> Result<Imported, ContentError> {
+pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ContentError::Empty);
     }
@@ -217,14 +217,20 @@ fn plain(bytes: &[u8]) -> String {
 
 /// Numbers repetitions: runs of a load with equal settings, as reported by the tool or stated by the user.
 fn repetitions(found: &mut Imported) {
-    let mut kinds: Vec<Told> = Vec::new();
+    let mut kinds: Vec<ImportedLoad> = Vec::new();
     for load in &mut found.loads {
         // fio's jobs are already numbered, by all of their options.
         if load.same_as.is_some() || load.direction.is_none() || load.tool.starts_with("fio") {
             continue;
         }
-        let kind =
-            Told { seconds: None, speed: 0.0, iops: None, latencies: Vec::new(), line: 0, ..load.clone() };
+        let kind = ImportedLoad {
+            seconds: None,
+            speed: 0.0,
+            iops: None,
+            latencies: Vec::new(),
+            line: 0,
+            ..load.clone()
+        };
         let at = kinds.iter().position(|k| *k == kind).unwrap_or(kinds.len());
         if at == kinds.len() {
             kinds.push(kind);
@@ -262,7 +268,7 @@ mod tests {
     use crate::record::Half;
 
     fn parse(text: &str) -> Imported {
-        read(text.as_bytes(), &Said::default()).expect("a result")
+        read(text.as_bytes(), &ImportOptions::default()).expect("a result")
     }
 
     #[test]
@@ -285,7 +291,7 @@ mod tests {
     #[test]
     fn fio_3_reports_bytes_nanoseconds_and_options() {
         let imported = parse(include_str!("../../tests/fixtures/import/fio-3.33-several.json"));
-        let names: Vec<String> = imported.loads.iter().map(Told::label).collect();
+        let names: Vec<String> = imported.loads.iter().map(ImportedLoad::label).collect();
         assert_eq!(names, ["write", "randrw", "randrw, reads", "randrw, writes", "randread"]);
         let [write, mix, reads, writes, randread] = &imported.loads[..] else { panic!("five loads") };
         assert_eq!((write.bytes, write.seconds), (Some(4 << 20), Some(0.088)));
@@ -361,7 +367,8 @@ mod tests {
         let imported = parse(&text.replace("\"iops\" : 15624.70", "\"iops\" : -nan"));
         assert_eq!(imported.loads[0].iops, None);
         assert_eq!(imported.loads[0].bytes, Some(37_500_272 * 1024));
-        let e = read(text.replace("62499", "\"fast\"").as_bytes(), &Said::default()).expect_err("no number");
+        let e = read(text.replace("62499", "\"fast\"").as_bytes(), &ImportOptions::default())
+            .expect_err("no number");
         assert!(
             e.to_string().contains("damaged on line 38") && e.to_string().contains("invalid type"),
             "{e}"
@@ -373,7 +380,7 @@ mod tests {
     #[test]
     fn a_log_of_dd_with_command_lines() {
         let imported = parse(include_str!("../../tests/fixtures/import/dd-loop.txt"));
-        let labels: Vec<String> = imported.loads.iter().map(Told::label).collect();
+        let labels: Vec<String> = imported.loads.iter().map(ImportedLoad::label).collect();
         assert_eq!(labels, ["write", "write", "write", "read"]);
         assert!(
             imported.loads[..3].iter().all(|l| l.same_as == imported.loads[0].same_as && l.same_as.is_some())
@@ -386,7 +393,7 @@ mod tests {
     #[test]
     fn runs_of_unknown_direction_are_repetitions_only_if_the_user_gives_it() {
         let text = include_bytes!("../../tests/fixtures/import/dd-de.txt");
-        let imported = read(text, &Said::default()).expect("a result");
+        let imported = read(text, &ImportOptions::default()).expect("a result");
         assert_eq!(imported.loads.len(), 3);
         assert!(
             imported
@@ -395,7 +402,7 @@ mod tests {
                 .all(|l| l.same_as.is_none() && l.label() == "copy" && l.block == Some(4096))
         );
         assert!((imported.loads[0].seconds.expect("a time") - 0.0302075).abs() < 1e-12);
-        let said = Said { direction: Some(Direction::Write), ..Said::default() };
+        let said = ImportOptions { direction: Some(Direction::Write), ..ImportOptions::default() };
         let imported = read(text, &said).expect("a result");
         assert!(imported.loads.iter().all(|l| l.same_as == imported.loads[0].same_as && l.same_as.is_some()));
         assert_eq!(imported.loads[0].label(), "write");
@@ -461,9 +468,9 @@ mod tests {
             ),
             ("0 bytes copied, 2.1e-05 s, 0.0 kB/s", "no result found"),
         ] {
-            let e = read(text.as_bytes(), &Said::default()).expect_err(text).to_string();
+            let e = read(text.as_bytes(), &ImportOptions::default()).expect_err(text).to_string();
             assert!(e.contains(message), "{text}: {e}");
         }
-        assert!(read(&[0xff, 0xfe, 0, 1, 2], &Said::default()).is_err());
+        assert!(read(&[0xff, 0xfe, 0, 1, 2], &ImportOptions::default()).is_err());
     }
 }

@@ -9,7 +9,7 @@ use super::{
     sane,
 };
 use crate::{
-    record::{Imported, Told},
+    record::{Imported, ImportedLoad},
     units::{Caching, Direction, KIB, MIB, Pattern},
 };
 
@@ -23,7 +23,7 @@ pub(super) struct Page {
     /// iozone ran with direct I/O (-I).
     iozone_direct: Option<bool>,
     /// Rows of the table, each with whether its unit is doubtful.
-    table: Vec<(Told, bool)>,
+    table: Vec<(ImportedLoad, bool)>,
     lines: u64,
 }
 
@@ -126,7 +126,7 @@ impl Page {
             return false;
         }
         let direct = what.contains("O_DIRECT");
-        found.loads.push(Told {
+        found.loads.push(ImportedLoad {
             tool: "hdparm".to_owned(),
             name: Some(if cached { "cached reads" } else { "disk reads" }.to_owned()),
             direction: Some(Direction::Read),
@@ -138,7 +138,7 @@ impl Page {
             seconds: Some(seconds),
             speed,
             line: self.lines,
-            ..Told::default()
+            ..ImportedLoad::default()
         });
         true
     }
@@ -158,14 +158,14 @@ impl Page {
                 continue;
             };
             taken = true;
-            found.loads.push(Told { iops: Some(iops), ..self.fio_load(direction, speed) });
+            found.loads.push(ImportedLoad { iops: Some(iops), ..self.fio_load(direction, speed) });
         }
         taken
     }
 
     /// A fio load with the options of PiBenchmarks' script.
-    fn fio_load(&self, direction: Direction, speed: f64) -> Told {
-        Told {
+    fn fio_load(&self, direction: Direction, speed: f64) -> ImportedLoad {
+        ImportedLoad {
             tool: "fio".to_owned(),
             direction: Some(direction),
             pattern: Some(Pattern::Random),
@@ -175,7 +175,7 @@ impl Page {
             caching: Some(Caching::Direct),
             speed,
             line: self.lines,
-            ..Told::default()
+            ..ImportedLoad::default()
         }
     }
 
@@ -196,7 +196,7 @@ impl Page {
             else {
                 return false;
             };
-            found.loads.push(Told {
+            found.loads.push(ImportedLoad {
                 tool: "iozone".to_owned(),
                 name: Some(name.to_owned()),
                 direction: Some(direction),
@@ -208,7 +208,7 @@ impl Page {
                 bytes: Some(bytes),
                 speed,
                 line: self.lines,
-                ..Told::default()
+                ..ImportedLoad::default()
             });
         }
         true
@@ -222,7 +222,7 @@ impl Page {
             let speed = decimal(result.strip_suffix(unit)?.trim_end())? * factor;
             (sane(speed) && speed > 0.0).then_some(speed)
         };
-        let base = |name: &str, direction, pattern, speed| Told {
+        let base = |name: &str, direction, pattern, speed| ImportedLoad {
             tool: name.to_owned(),
             direction: Some(direction),
             pattern: Some(pattern),
@@ -230,7 +230,7 @@ impl Page {
             jobs: Some(1),
             speed,
             line: self.lines,
-            ..Told::default()
+            ..ImportedLoad::default()
         };
         let (read, write) = (Direction::Read, Direction::Write);
         let ordered = Pattern::Sequential;
@@ -240,24 +240,26 @@ impl Page {
                 let exact = speed(MIB as f64, "MB/sec").or_else(|| speed(KIB as f64, "kB/sec"));
                 doubtful = exact.is_none();
                 let name = if test == "Disk Read" { "disk reads" } else { "cached reads" };
-                exact
-                    .or_else(|| speed(MIB as f64, "MB/s"))
-                    .map(|speed| Told { name: Some(name.to_owned()), ..base("hdparm", read, ordered, speed) })
+                exact.or_else(|| speed(MIB as f64, "MB/s")).map(|speed| ImportedLoad {
+                    name: Some(name.to_owned()),
+                    ..base("hdparm", read, ordered, speed)
+                })
             }
-            ("DD", "Disk Write") => speed(1e6, "MB/s").map(|speed| Told {
+            ("DD", "Disk Write") => speed(1e6, "MB/s").map(|speed| ImportedLoad {
                 block: Some(4 * KIB),
                 caching: Some(Caching::BufferedFsync),
                 ..base("dd", write, ordered, speed)
             }),
             ("FIO", "4k random read" | "4k random write") => {
                 let direction = if test.ends_with("read") { read } else { write };
-                iops(result).map(|(iops, speed)| Told { iops: Some(iops), ..self.fio_load(direction, speed) })
+                iops(result)
+                    .map(|(iops, speed)| ImportedLoad { iops: Some(iops), ..self.fio_load(direction, speed) })
             }
             ("IOZone", "4k read" | "4k write" | "4k random read" | "4k random write") => {
                 let name = test.trim_start_matches("4k ");
                 let (direction, pattern) =
                     IOZONE.iter().find(|(n, ..)| *n == name).map_or((read, ordered), |(_, d, p)| (*d, *p));
-                speed(KIB as f64, "KB/s").map(|speed| Told {
+                speed(KIB as f64, "KB/s").map(|speed| ImportedLoad {
                     name: Some(name.to_owned()),
                     block: Some(4 * KIB),
                     caching: Some(Caching::Direct),
@@ -275,7 +277,7 @@ impl Page {
     /// Adds the rows of the table that no tool's line covers.
     pub(super) fn finish(self, found: &mut Imported) {
         for (row, doubtful) in self.table {
-            let same = |l: &Told| {
+            let same = |l: &ImportedLoad| {
                 (&l.tool, l.direction, l.pattern) == (&row.tool, row.direction, row.pattern)
                     && (l.name == row.name || l.tool != "hdparm" && l.tool != "iozone")
             };

@@ -1,4 +1,4 @@
-//! How a plan reads: for people, and as JSON with what each step changes.
+//! The description of a plan: for people, and as JSON with the changes of each step.
 
 use serde::Serialize;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Plan {
-    /// What will be done to which drive, what it costs at most and what it changes; lines that belong to the one
+    /// The acts on each drive, their maximum cost and their changes. Lines that belong to the one
     /// above are indented.
     pub fn describe(&self) -> String {
         let mut lines = Vec::new();
@@ -30,7 +30,7 @@ impl Plan {
             };
             let time = match cost.seconds {
                 Some(seconds) => format!("at most {}", duration(seconds)),
-                None => "as long as it takes".to_owned(),
+                None => "no time limit".to_owned(),
             };
             lines.push(format!("  {written} · {time}"));
             lines.push(format!("  changes: {}", self.changes(at)));
@@ -39,7 +39,7 @@ impl Plan {
         lines.join("\n") + "\n"
     }
 
-    /// The plan as JSON, with what each step changes.
+    /// The plan as JSON, with the changes of each step.
     pub fn to_json(&self) -> serde_json::Value {
         #[derive(Serialize)]
         struct Shown<'a> {
@@ -54,7 +54,7 @@ impl Plan {
         value
     }
 
-    /// The line of a step on one target; its repetitions have none of their own.
+    /// The line of a step on one target. Its repetitions share the line.
     fn line(&self, step: &Step, at: usize) -> Option<String> {
         let label = step.act.label();
         let how = match &step.act {
@@ -72,7 +72,7 @@ impl Plan {
         Some(format!("  {label}: {how}"))
     }
 
-    /// What is changed on a target, in words.
+    /// A description of the changes on a target.
     fn changes(&self, at: usize) -> String {
         let mut all: Vec<Changes> = Vec::new();
         for changes in self.steps.iter().filter(|s| s.is_on(at)).map(|s| s.act.changes()) {
@@ -86,7 +86,7 @@ impl Plan {
         all.iter().map(Changes::describe).collect::<Vec<_>>().join(" · ")
     }
 
-    /// What people have to do with their hands.
+    /// The lines about manual moves.
     fn moves(&self) -> Vec<String> {
         let arrangements: Vec<&MoveDrives> = self.arrangements().map(|(_, a)| a).collect();
         let Some(first) = arrangements.first() else { return Vec::new() };
@@ -111,7 +111,7 @@ impl Plan {
             before = &a.bays;
         }
         let seconds: Option<f64> = (0..self.targets.len()).map(|at| self.cost(at).seconds).sum();
-        let time = seconds.map_or(String::new(), |s| format!(" · at most {} and the moving", duration(s)));
+        let time = seconds.map_or(String::new(), |s| format!(" · at most {}, plus the moves", duration(s)));
         let head = format!(
             "{} in as many bays, {}, {}{time}",
             count(first.bays.len() as u64, "drive"),
@@ -120,9 +120,9 @@ impl Plan {
         );
         let read = self.targets.iter().all(|t| t.kind == Kind::BlockDevice);
         let how = if read {
-            "  whole devices are read: that works wherever a drive appears, mounted or not; to write, name directories on them"
+            "  reads whole devices, mounted or not; to measure writes too, name directories on the drives"
         } else {
-            "  files are written and read: after a move the filesystem must be mounted again, anywhere"
+            "  writes and reads files; after each move, mount the filesystem again, anywhere"
         };
         [vec![head, how.to_owned()], lines].concat()
     }

@@ -1,4 +1,4 @@
-//! A plan: what will be done, step by step, and what it costs. Planning touches no drive.
+//! A plan: the steps of a run and their cost. Planning touches no drive.
 
 mod act;
 mod describe;
@@ -14,18 +14,18 @@ pub use protocol::{Protocol, ProtocolError};
 
 use crate::target::Target;
 
-/// What will be done.
+/// A plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The experiment's name.
     pub experiment: String,
-    /// The protocol's name, where one is followed to the letter.
+    /// The name of the protocol, if one is followed.
     pub protocol: Option<String>,
-    /// The engine asked for; `None` leaves the choice to the run.
+    /// The requested engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
-    /// What it is done to; steps name them by their position.
+    /// The targets; steps refer to them by position.
     pub targets: Vec<Target>,
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -41,18 +41,18 @@ pub struct Step {
     pub id: StepId,
     /// Positions of its targets in the plan.
     pub on: Vec<u32>,
-    /// It is left out where this doesn't hold.
+    /// The step is skipped if this doesn't hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Condition>,
     /// What is done.
     pub act: Act,
 }
 
-/// What must hold for a step to be done.
+/// A condition of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// The load of an earlier step slowed down for good on all targets of the step that needs it.
+    /// The load of an earlier step had a cliff on all targets of this step.
     Cliff {
         /// That step.
         of: StepId,
@@ -71,7 +71,7 @@ impl Step {
     }
 }
 
-/// Steps that are put together; each gets its identity when it is added.
+/// A list of steps under construction. Each step gets its id when it is added.
 #[derive(Debug, Default)]
 pub struct Steps(Vec<Step>);
 
@@ -81,7 +81,7 @@ impl Steps {
         self.push(on, None, act.into())
     }
 
-    /// Adds a step that is left out where `needs` doesn't hold.
+    /// Adds a step that is skipped if `needs` doesn't hold.
     pub fn add_if(&mut self, needs: Condition, on: &[usize], act: impl Into<Act>) -> StepId {
         self.push(on, Some(needs), act.into())
     }
@@ -99,14 +99,14 @@ impl From<Steps> for Vec<Step> {
     }
 }
 
-/// The most a plan costs one target.
+/// The maximum cost of a plan for one target.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// Bytes written at most.
     pub written: u64,
     /// Bytes read at most.
     pub read: u64,
-    /// Seconds at most; `None` where nothing bounds them.
+    /// Seconds at most; `None` without a limit.
     pub seconds: Option<f64>,
 }
 
@@ -116,7 +116,7 @@ impl Cost {
         Self { seconds: Some(seconds), ..Self::default() }
     }
 
-    /// Both together.
+    /// The sum.
     fn and(self, other: Self) -> Self {
         Self {
             written: self.written.saturating_add(other.written),
@@ -147,7 +147,7 @@ impl Plan {
         self.each(|act| if let Act::Files(f) = act { Some(f) } else { None })
     }
 
-    /// Steps that have drives moved.
+    /// Steps that move drives.
     pub fn arrangements(&self) -> impl Iterator<Item = (&Step, &MoveDrives)> {
         self.each(|act| if let Act::MoveDrives(a) = act { Some(a) } else { None })
     }
@@ -166,14 +166,14 @@ impl Plan {
         same.fold((0, 0), |(nth, all), s| (nth + u32::from(s.id <= step.id), all + 1))
     }
 
-    /// A bay as people call it, where one of the targets was in it when this was planned.
+    /// The name of a bay for people, if one of the targets was in it when this was planned.
     pub fn bay_name(&self, full: &str) -> String {
         let here = self.targets.iter().flat_map(|t| &t.drives).find(|d| d.full_bay() == full);
         let named = here.and_then(|d| d.bay_name.clone().or_else(|| d.bay.clone()));
         named.unwrap_or_else(|| full.to_owned())
     }
 
-    /// The most it costs the target at this position.
+    /// The maximum cost for the target at this position.
     pub fn cost(&self, target: usize) -> Cost {
         let steps = self.steps.iter().filter(|step| step.is_on(target));
         steps.fold(Cost::of_seconds(0.0), |cost, step| cost.and(step.act.cost()))

@@ -1,4 +1,4 @@
-//! Protocols: ready-made loads that reproduce a published procedure to the letter. They are data files anyone can add.
+//! Protocols: predefined loads that reproduce a published procedure exactly. They are data files that users can add.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ const SHIPPED: [(&str, &str); 4] = [
     ("dd-parallel", include_str!("../../protocols/dd-parallel.toml")),
 ];
 
-/// A protocol file is a page, not a book.
+/// The maximum size of a protocol file, bytes.
 const MAX_FILE: u64 = 64 * 1024;
-/// More than any procedure needs; a typing error of three zeros would take years.
+/// The maximum number of runs. It catches typing errors, which could take years to run.
 const MAX_RUNS: u32 = 1000;
 
 /// A published procedure.
@@ -24,13 +24,13 @@ const MAX_RUNS: u32 = 1000;
 pub struct Protocol {
     /// Its name.
     pub name: String,
-    /// What it reproduces, in a line.
+    /// What it reproduces, in one line.
     pub about: String,
-    /// Where it is from.
+    /// Its source.
     pub source: String,
     /// Repetitions of each load.
     pub runs: u32,
-    /// All targets at once instead of one after the other.
+    /// Run on all targets at once instead of one after the other.
     pub together: bool,
     /// Its loads, each repeated before the next begins.
     pub loads: Vec<ProtocolLoad>,
@@ -39,11 +39,11 @@ pub struct Protocol {
 /// One load of a protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolLoad {
-    /// What the result is called.
+    /// The label of the result.
     pub label: String,
-    /// What is asked of the drive.
+    /// The load on the drive.
     pub load: Load,
-    /// Bytes a run.
+    /// Bytes per run.
     pub bytes: u64,
     /// Empty the page cache of the target first.
     pub cold: bool,
@@ -52,16 +52,16 @@ pub struct ProtocolLoad {
 /// Why a protocol can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtocolError {
-    /// Neither a name that is known nor a file.
-    #[error("there is no protocol '{0}', and no file of that name; there are {known}", known = SHIPPED.map(|(n, _)| n).join(", "))]
+    /// Neither a known name nor a file.
+    #[error("no protocol or file is named '{0}'; the protocols are {known}", known = SHIPPED.map(|(n, _)| n).join(", "))]
     Unknown(String),
     /// The file can't be read.
     #[error("protocol file {0} can't be read: {1}")]
     Unreadable(String, std::io::Error),
-    /// The file isn't what a protocol is.
+    /// The file is not a valid protocol.
     #[error("protocol {0}: {1}")]
     Format(String, String),
-    /// A size isn't one.
+    /// A size can't be parsed.
     #[error("protocol {0}, load '{1}': {2}")]
     Size(String, String, SizeError),
     /// A load is out of range.
@@ -196,7 +196,7 @@ mod tests {
     use crate::units::MIB;
 
     #[test]
-    fn the_shipped_ones_are_what_the_posts_did() {
+    fn shipped_protocols_match_the_posts() {
         let shape = |name: &str| {
             let p = Protocol::find(name).expect(name);
             assert_eq!(p.name, name);

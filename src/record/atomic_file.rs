@@ -1,4 +1,4 @@
-//! Files that are whole or not there: written under another name beside it, then renamed.
+//! Atomic files: written under a temporary name in the same directory, then renamed.
 
 use std::{
     fs::{self, File},
@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that gets its name when it is whole. It is removed if it is dropped before.
+/// A file that gets its name once it is complete. It is removed if dropped earlier.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
-    /// Where it is for now; `None` once it has its name.
+    /// Its temporary path; `None` once it has its name.
     temporary: Option<PathBuf>,
     path: PathBuf,
 }
@@ -18,22 +18,22 @@ pub struct AtomicFile {
 impl AtomicFile {
     /// Begins a file that will be at `path`.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // Through a symbolic link the file that it leads to is replaced, not the link.
+        // For a symbolic link, its destination is replaced, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
-        // A killed process of the same number may have left one.
+        // A killed process with the same id may have left one.
         let _ = fs::remove_file(&temporary);
         let file = File::create_new(&temporary)?;
         Ok(Self { file, temporary: Some(temporary), path })
     }
 
-    /// To write to.
+    /// The file to write to.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Puts it in the place of what is there. After a power cut either the old file is there or the new one, whole.
+    /// Replaces the file at `path`. After a power cut, either the old file or the complete new one is there.
     pub fn keep(self) -> io::Result<()> {
         self.file.sync_all()?;
         let dir = self.path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -42,7 +42,7 @@ impl AtomicFile {
         dir.sync_all()
     }
 
-    /// Puts it in the place of what is there, without waiting for the drive: for what can be made again.
+    /// Replaces the file at `path` without syncing: for files that can be rebuilt.
     pub fn rename(mut self) -> io::Result<()> {
         if let Some(temporary) = &self.temporary {
             fs::rename(temporary, &self.path)?;
@@ -55,7 +55,7 @@ impl AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // Whoever drops it reports what went wrong.
+            // The caller reports the error.
             let _ = fs::remove_file(temporary);
         }
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_or_not_there() {
+    fn files_are_complete_or_absent() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("file");
         let names = || fs::read_dir(dir.path()).expect("lists").count();

@@ -12,7 +12,7 @@ use crate::{
     units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
 };
 
-/// The form of the record this version writes. It grows when a reader of the form before would misread it.
+/// The schema of records that this version writes. It rises when a reader of the schema before would misread it.
 pub const SCHEMA: u32 = 2;
 
 /// One line of a record.
@@ -21,9 +21,9 @@ pub const SCHEMA: u32 = 2;
 pub enum Event {
     /// The first line.
     Start(Box<Start>),
-    /// What will be done.
+    /// The plan.
     Plan {
-        /// The plan as it was shown.
+        /// The plan as shown.
         plan: Plan,
     },
     /// The conditions on a target.
@@ -32,31 +32,31 @@ pub enum Event {
         target: u32,
         /// Before the measurement or after it.
         when: When,
-        /// What was looked at.
+        /// The conditions.
         checks: Vec<Check>,
     },
     /// The loads of a step began.
     Step {
         /// The step.
         step: StepId,
-        /// The engine really used.
+        /// The engine used.
         engine: EngineInfo,
         /// When, as RFC 3339.
         at: String,
-        /// What is really measured, where it can't be what the plan says; a note tells why.
+        /// The load actually run, if it differs from the plan; a note says why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instead: Option<Box<Measure>>,
     },
-    /// A slice of a running load.
+    /// A window of a running load.
     Window {
         /// The step.
         step: StepId,
         /// Position of the target in the plan.
         target: u32,
-        /// Which position on the disk, in a zone measurement.
+        /// The position on the disk, in a zone measurement.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         zone: Option<ZonePoint>,
-        /// The slice.
+        /// The window.
         window: Window,
     },
     /// A load ended.
@@ -65,61 +65,61 @@ pub enum Event {
         step: StepId,
         /// Position of the target in the plan.
         target: u32,
-        /// Which position on the disk, in a zone measurement.
+        /// The position on the disk, in a zone measurement.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         zone: Option<ZonePoint>,
-        /// What it did in all.
+        /// Its outcome.
         outcome: Outcome,
         /// The command that repeats it with fio.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<String>,
     },
-    /// What the processors did while the loads of a step ran.
+    /// CPU use while the loads of a step ran.
     Processors {
         /// The step.
         step: StepId,
-        /// What they did.
+        /// The CPU use.
         did: Processors,
     },
-    /// An act that is no load was done.
+    /// An act other than a load was done.
     Act {
         /// The step.
         step: StepId,
-        /// Position of the target in the plan; `None` where it is about all targets of the step at once.
+        /// Position of the target in the plan; `None` if the act is on all targets of the step at once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<u32>,
         /// When, as RFC 3339.
         at: String,
-        /// What came of it.
+        /// The result.
         result: Box<ActResult>,
     },
-    /// A step was left out, because what it needs didn't hold or it had nothing to do.
+    /// A step was skipped, because its condition didn't hold or it had nothing to do.
     Skipped {
         /// The step.
         step: StepId,
     },
-    /// The run goes on after it had ended or was cut off.
+    /// The run was resumed after it had ended or was cut off.
     Resume(Box<Resume>),
-    /// Something a reader of the result must know.
+    /// A note for readers of the result.
     Note {
-        /// Position of the target in the plan, where it is about one.
+        /// Position of the target in the plan, if the note is about one.
         target: Option<u32>,
-        /// A whole sentence.
+        /// A full sentence.
         text: String,
     },
-    /// What another tool measured; such a record has no plan.
+    /// Results of another tool; such a record has no plan.
     Imported(Box<Imported>),
     /// The last line.
     End(End),
 }
 
-/// What came of an act that is no load; what doesn't concern its kind is empty.
+/// The result of an act other than a load. Fields that don't apply to its kind are empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActResult {
     /// How long it took, s.
     pub seconds: f64,
-    /// Someone asked to stop before it was done.
+    /// It was cancelled before it was done.
     #[serde(skip_serializing_if = "is_false")]
     pub cut_short: bool,
     /// Bytes moved.
@@ -131,10 +131,10 @@ pub struct ActResult {
     /// How a drive was sent to standby.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slept: Option<StandbyResult>,
-    /// The name of a scratch file, where it has one and must be removed; without one it goes with the process.
+    /// The path of a scratch file, if it has a name. Without a name it disappears with the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// What each target's drive says of itself in its bay, in the order of the targets.
+    /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,
 }
@@ -147,35 +147,35 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-/// How a drive was brought to sleep, and what it said.
+/// How a drive was sent to standby, and its replies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StandbyResult {
-    /// Command lines of the programs that were asked, each with what came of it.
+    /// Command lines that were run, each with its output.
     pub asked: Vec<String>,
-    /// It took the command; else its own timer was waited for.
+    /// It accepted the standby command; otherwise its own timer was awaited.
     pub told: bool,
-    /// What it said in the end.
+    /// Its last reported power state.
     pub power: Power,
-    /// Bytes that others moved on it meanwhile, which keep it awake.
+    /// Bytes that other programs moved on it meanwhile, which keep it awake.
     pub others: u64,
 }
 
-/// Which machine, and which start of it: a reboot is told from a crash by them.
+/// Machine id and boot id, which distinguish a reboot from a crash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// The kernel's random number of this start.
+    /// The kernel's random boot id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// systemd's number of the installation.
+    /// systemd's machine id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_id: Option<String>,
 }
 
-/// How a record begins.
+/// The first event of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Start {
-    /// The form of the record.
+    /// The schema of the record.
     pub schema: u32,
     /// The run's short name.
     pub run: String,
@@ -189,50 +189,50 @@ pub struct Start {
     pub experiment: String,
     /// The targets' labels, for lists.
     pub targets: Vec<String>,
-    /// Where it was measured.
+    /// The machine and boot.
     #[serde(flatten)]
     pub host: Host,
     /// The machine and its drives.
     pub inventory: Inventory,
 }
 
-/// How a run goes on.
+/// The event of a resumed run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resume {
     /// When, as RFC 3339.
     pub at: String,
     /// drivebench's version.
     pub version: String,
-    /// Where it goes on.
+    /// The machine and boot.
     #[serde(flatten)]
     pub host: Host,
     /// The machine and its drives as they are now.
     pub inventory: Inventory,
 }
 
-/// How a record ends.
+/// The last event of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// What became of the run.
+    /// The status of the run.
     pub how: How,
     /// When, as RFC 3339.
     pub at: String,
 }
 
-/// What became of a run.
+/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// All steps were done.
     Finished,
-    /// Someone stopped it.
+    /// It was stopped by a signal.
     Interrupted,
-    /// Something failed; what was measured before stands.
+    /// Something failed; earlier results stay valid.
     Failed(String),
 }
 
 impl End {
-    /// What became of a run that ends so.
+    /// The status of a run that ended this way.
     pub fn status(end: Option<&Self>) -> RunStatus {
         match end.map(|end| &end.how) {
             Some(How::Finished) => RunStatus::Finished,
@@ -243,7 +243,7 @@ impl End {
     }
 }
 
-/// When conditions were looked at.
+/// When conditions were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {

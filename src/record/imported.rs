@@ -1,65 +1,65 @@
-//! What other tools measured, as far as they told: a record of numbers that drivebench did not measure.
+//! Imported results: numbers that other tools measured and reported.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Caching, Direction, Pattern};
 
-/// A file that was imported: everything in it that was understood.
+/// An imported file: all of its results that could be parsed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Imported {
-    /// The file as it was named.
+    /// The file as named on the command line.
     pub file: String,
     /// Its size, bytes.
     pub bytes: u64,
-    /// The CRC-32 of its content, by which the same content is known again.
+    /// The CRC-32 of its content, to detect repeated imports.
     pub crc32: u32,
-    /// What it is the output of, such as `fio 3.33`.
+    /// The tool that wrote it, such as `fio 3.33`.
     pub tool: String,
-    /// When it was measured, as RFC 3339, where told.
+    /// When it was measured, as RFC 3339, if the file says so.
     pub measured: Option<String>,
-    /// The board or host, where told.
+    /// The board or host, if the file says so.
     pub board: Option<String>,
-    /// The drive, where told.
+    /// The drive, if the file says so.
     pub drive: Option<String>,
-    /// What the person said of it.
-    pub said: Said,
-    /// What was measured, in the order of the file.
-    pub loads: Vec<Told>,
-    /// Lines that were understood to be no result, and left alone.
+    /// The options of the import.
+    pub said: ImportOptions,
+    /// The loads, in the order of the file.
+    pub loads: Vec<ImportedLoad>,
+    /// Number of lines that are no results and were skipped.
     pub left: u64,
-    /// What a reader must know of it; whole sentences.
+    /// Notes for readers, as full sentences.
     pub notes: Vec<String>,
 }
 
-/// What a person said of a file, as it stands in no file.
+/// Options of an import: facts that are not in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Said {
+pub struct ImportOptions {
     /// The drive that it was measured on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
     /// The board that it was measured on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board: Option<String>,
-    /// What loads did that don't tell it themselves.
+    /// The direction of loads that don't state it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
 }
 
-/// One load, as its tool told it. `None` is unknown, never a default.
+/// One load as its tool reported it. `None` means unknown, never a default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Told {
-    /// Who told it, such as `fio 3.33`.
+pub struct ImportedLoad {
+    /// The tool, such as `fio 3.33`.
     pub tool: String,
     /// The job's or test's name.
     pub name: Option<String>,
     /// The file or device.
     pub on: Option<String>,
-    /// Which way bytes moved.
+    /// The direction.
     pub direction: Option<Direction>,
-    /// The half of a mix whose figures these are; `None` where they are all of the load's.
+    /// The half of a mixed load that the figures are for; `None` if they are for the whole load.
     pub half: Option<Half>,
     /// The order of offsets.
     pub pattern: Option<Pattern>,
@@ -69,7 +69,7 @@ pub struct Told {
     pub depth: Option<u32>,
     /// Jobs at the same time.
     pub jobs: Option<u32>,
-    /// What stood between load and drive.
+    /// Caching between load and drive.
     pub caching: Option<Caching>,
     /// Bytes moved.
     pub bytes: Option<u64>,
@@ -81,9 +81,9 @@ pub struct Told {
     pub iops: Option<f64>,
     /// Shares of the operations, 0 to 1, and the latency that they stayed below, s.
     pub latencies: Vec<(f64, f64)>,
-    /// Loads of a file with the same number are one load again; `None` where nothing tells.
+    /// Loads of a file with the same number are repetitions of one load; `None` if unknown.
     pub same_as: Option<u32>,
-    /// The line of the file on which it stands or begins, from 1.
+    /// The line of the file where it begins, from 1.
     pub line: u64,
 }
 
@@ -97,7 +97,7 @@ pub enum Half {
     Writes,
 }
 
-impl Told {
+impl ImportedLoad {
     /// fio's name for it, as drivebench's own loads are labelled; `copy` where the direction is unknown.
     pub fn label(&self) -> String {
         let random = self.pattern == Some(Pattern::Random);

@@ -1,4 +1,4 @@
-//! What happened: one append-only file a run, JSON lines, and the store that keeps them.
+//! Records: one append-only file of JSON lines per run, and the store that keeps them.
 
 mod atomic_file;
 mod event;
@@ -13,10 +13,10 @@ mod writer;
 
 pub use atomic_file::AtomicFile;
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
-pub use imported::{Half, Imported, Said, Told};
+pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use progress::{Done, Progress, Refill};
 pub use reader::{ReadError, Reader};
 pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError};
-pub use summary::Brief;
+pub use summary::Summary;
 pub use writer::{Log, Writer};

@@ -1,4 +1,4 @@
-//! What of a plan a record shows to be done, so that a run can go on where it ended.
+//! Which steps of a plan a record shows as done, so that a run can be resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use crate::{
     units::Ended,
 };
 
-/// What was done so far, from the lines of a record.
+/// The steps done so far, from the lines of a record.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     steps: BTreeSet<StepId>,
     /// Loads that ended well, by step and target, and how many bytes they wrote.
     loads: BTreeMap<(StepId, u32), u64>,
-    /// What was measured where it couldn't be what the plan says.
+    /// Loads that differ from the plan.
     instead: BTreeMap<StepId, Measure>,
     /// The last load that began.
     last: Option<StepId>,
     finished: bool,
 }
 
-/// What need not be done again.
+/// What a resumed run skips.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Done {
     /// These steps.
@@ -30,7 +30,7 @@ pub struct Done {
     pub refills: BTreeMap<(StepId, u32), Refill>,
 }
 
-/// How a scratch file that went with the process is filled again.
+/// How to fill a scratch file again after the process ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refill {
     /// By this load.
@@ -40,7 +40,7 @@ pub struct Refill {
 }
 
 impl Progress {
-    /// Takes account of a line of the record, in their order.
+    /// Processes the next line of the record.
     pub fn take(&mut self, event: &Event) {
         match event {
             Event::Step { step, instead, .. } => {
@@ -71,7 +71,7 @@ impl Progress {
         }
     }
 
-    /// What need not be done again. A step that needs what an earlier one left in a drive or in the page cache is done
+    /// What a resumed run skips. A step that needs what an earlier one left in a drive or in the page cache is done
     /// together with it; files are made and filled again.
     pub fn done(&self, plan: &Plan) -> Done {
         if self.finished {
@@ -80,7 +80,7 @@ impl Progress {
         }
         let mut done = Done { steps: self.steps.clone(), ..Done::default() };
         done.steps.extend(plan.measures().filter_map(|(step, m)| {
-            // A zone measurement is many loads: what came after it shows that the last of them ended.
+            // A zone measurement is many loads. It is complete if a later step began.
             let ended = !matches!(m.rule, Rule::Zones { .. }) || self.last.is_some_and(|last| last > step.id);
             let all = step.on.iter().all(|&t| self.loads.contains_key(&(step.id, t)));
             (ended && all).then_some(step.id)
@@ -106,10 +106,10 @@ impl Progress {
         done
     }
 
-    /// A scratch file is done with when all is done in it; else it is made again, and filled as the loads that are done
+    /// A scratch file is finished when all steps in it are done. Otherwise it is created again, and filled as the finished loads
     /// left it.
     fn files(&self, plan: &Plan, done: &mut Done) {
-        /// A file: the step that makes it, whether all is done in it, and what was written into it before the first
+        /// A file: the step that creates it, whether all steps in it are done, and what was written into it before the first
         /// step that isn't.
         type File = (StepId, bool, Option<Refill>);
         let ended = done.steps.clone();

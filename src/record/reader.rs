@@ -1,4 +1,4 @@
-//! Reads a record back, one event at a time: records are larger than the memory a small board can spare.
+//! Reads a record one event at a time, because records can be larger than the memory of a small board.
 
 use std::{
     fmt,
@@ -11,10 +11,10 @@ use flate2::bufread::GzDecoder;
 
 use super::{Event, SCHEMA, schema1::Translator};
 
-/// No line of a record is longer: the longest holds an inventory or a plan.
+/// The maximum length of a line. The longest lines hold an inventory or a plan.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
 
-/// Why a record can't be read at all.
+/// Why a record can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file can't be opened or read.
@@ -48,21 +48,21 @@ pub enum ReadError {
 pub struct Reader {
     path: PathBuf,
     lines: BufReader<Box<dyn Bytes>>,
-    /// The first line, which was looked at when it was opened.
+    /// The first line, which `open` has already read.
     first: Option<Vec<u8>>,
-    /// Present where the record is of schema 1.
+    /// Set if the record has schema 1.
     old: Option<Translator>,
     number: u64,
     complete: bool,
     broken: Option<String>,
 }
 
-/// Packed or not, what bytes come from.
+/// The source of bytes, compressed or not.
 trait Bytes: Read + fmt::Debug {}
 
 impl<T: Read + fmt::Debug> Bytes for T {}
 
-/// The text of a record, packed or not.
+/// The text of a record, compressed or not.
 fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Bytes>>> {
     let mut file = BufReader::new(File::open(path)?);
     let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
@@ -70,7 +70,7 @@ fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Bytes>>> {
 }
 
 impl Reader {
-    /// Opens a record and checks that it begins as one.
+    /// Opens a record and checks its first line.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let mut reader = Self {
             path: path.to_owned(),
@@ -102,7 +102,7 @@ impl Reader {
         }
     }
 
-    /// After the last event: why the record is not whole, where it isn't.
+    /// After the last event: why the record is incomplete, if it is.
     pub fn cut_off(&self) -> Option<String> {
         if let Some(why) = &self.broken {
             return Some(why.clone());
@@ -111,7 +111,7 @@ impl Reader {
             .then(|| "The record was cut off: the run was killed or the machine lost power.".to_owned())
     }
 
-    /// After the last event: what in the record can't be read, where more than its end is missing.
+    /// After the last event: which part of the record can't be read, if more than its end is missing.
     pub fn damage(&self) -> Option<&str> {
         self.broken.as_deref()
     }
@@ -139,7 +139,7 @@ impl Iterator for Reader {
         let line = match self.line() {
             Ok(line) => line?,
             Err(e) => {
-                self.broken = Some(format!("The record can't be read on after line {}: {e}.", self.number));
+                self.broken = Some(format!("The record can't be read after line {}: {e}.", self.number));
                 return None;
             }
         };
@@ -149,11 +149,11 @@ impl Iterator for Reader {
         };
         match event {
             Ok(event) => {
-                // A run that ended may have gone on.
+                // A run that ended may have been resumed.
                 self.complete = matches!(event, Event::End(_));
                 Some(event)
             }
-            // The last line of a run that was killed may be half a line; anything else is damage and is named.
+            // The last line of a killed run may be incomplete. Anything else is damage and is reported.
             Err(_) if line.last() != Some(&b'\n') => {
                 self.complete = false;
                 None

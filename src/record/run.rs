@@ -1,4 +1,4 @@
-//! A record as one value: who reads a record reads it here.
+//! A record as one value. All readers of records use it.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::{
     units::{Ended, EngineInfo, Outcome, RunStatus, Window, ZonePoint},
 };
 
-/// What a reader keeps of the windows of one load; they are too many to be kept themselves.
+/// What a reader keeps of the windows of one load. Keeping all windows would take too much memory.
 pub trait Windows {
-    /// Takes account of a window, in their order.
+    /// Processes the next window.
     fn window(&mut self, zone: Option<ZonePoint>, window: &Window);
 }
 
@@ -21,41 +21,41 @@ impl Windows for () {
     fn window(&mut self, _: Option<ZonePoint>, _: &Window) {}
 }
 
-/// All that a record holds; of the windows of each load what `T` keeps.
+/// A whole record. Of the windows of each load it has what `T` keeps.
 #[derive(Debug)]
 pub struct Run<T> {
-    /// How it began.
+    /// The first event.
     pub start: Option<Start>,
-    /// What was to be done.
+    /// The plan.
     pub plan: Option<Plan>,
-    /// The steps whose loads began.
+    /// Steps whose loads began.
     pub steps: BTreeMap<StepId, Step<T>>,
-    /// What came of other acts, by step and target.
+    /// Results of other acts, by step and target.
     pub acts: BTreeMap<(StepId, usize), ActResult>,
     /// The engines that were used.
     pub engines: Vec<EngineInfo>,
-    /// What drives said of themselves, arrangement by arrangement.
+    /// The inventory of the drives in each arrangement.
     pub arranged: Vec<Drive>,
-    /// What was flagged.
+    /// Notes.
     pub flags: Vec<Flag>,
     /// Bytes written to each target, repeated steps included.
     pub written: BTreeMap<usize, u64>,
-    /// What another tool measured.
+    /// Results of another tool.
     pub imported: Option<Imported>,
-    /// How it ended; `None` where it is running or was cut off.
+    /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
 }
 
 /// A step with loads.
 #[derive(Debug)]
 pub struct Step<T> {
-    /// What was really measured.
+    /// The load actually run.
     pub measure: Measure,
     /// The engine that was used.
     pub engine: Option<EngineInfo>,
     /// The load on each target, by the target's position in the plan.
     pub loads: BTreeMap<usize, Load<T>>,
-    /// What the processors did meanwhile.
+    /// CPU use meanwhile.
     pub processors: Option<Processors>,
 }
 
@@ -64,20 +64,20 @@ pub struct Step<T> {
 pub struct Load<T> {
     /// How many windows it had.
     pub windows: u64,
-    /// What was kept of them.
+    /// What `T` kept of them.
     pub kept: T,
-    /// What it did in all; the positions of a zone measurement add up. `None` where the record ends before.
+    /// Its outcome; the positions of a zone measurement are summed. `None` if the record ends earlier.
     pub outcome: Option<Outcome>,
     /// The command that repeats it with fio.
     pub again: Option<String>,
 }
 
-/// Something a reader of the result must know.
+/// A note for readers of the result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flag {
-    /// A whole sentence.
+    /// A full sentence.
     pub text: String,
-    /// The target whose conditions were flagged; `None` of what happened in the run.
+    /// The target that the note is about; `None` for notes about the run.
     pub conditions_of: Option<usize>,
 }
 
@@ -89,12 +89,12 @@ impl<T> Load<T> {
 }
 
 impl<T> Run<T> {
-    /// What became of it.
+    /// Its status.
     pub fn status(&self) -> RunStatus {
         End::status(self.end.as_ref())
     }
 
-    /// What was planned for this step, where it has loads.
+    /// The planned load of this step, if it has one.
     pub fn planned(&self, step: StepId) -> Option<&Measure> {
         self.plan.as_ref()?.measure(step)
     }
@@ -108,7 +108,7 @@ impl Run<()> {
 }
 
 impl<T: Windows> Run<T> {
-    /// Reads a record to its end. `begin` makes what is kept of a load's windows, from its step, target and measure.
+    /// Reads a record to its end. `begin` creates the window reader of a load, from its step, target and measure.
     pub fn read(
         record: impl Iterator<Item = Event>,
         begin: impl FnMut(StepId, usize, &Measure) -> T,
@@ -164,7 +164,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 }
                 let planned = instead.map(|m| *m).or_else(|| run.planned(step).cloned());
                 if let (Some(measure), Some(begun)) = (planned, self.step(step)) {
-                    // A step that was cut short before is measured all over.
+                    // A step that was interrupted is measured again from the start.
                     begun.loads.clear();
                     begun.engine = Some(engine);
                     begun.measure = measure;
@@ -195,7 +195,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 run.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
                 let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
-                // A run that goes on fills its scratch files again.
+                // A resumed run fills its scratch files again.
                 if act.is_some_and(|act| act.cost().written > 0 || matches!(act, Act::ScratchFile(_))) {
                     wrote(&mut run.written, target, result.bytes);
                 }
@@ -208,7 +208,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
         }
     }
 
-    /// The step at this position, where it has loads.
+    /// The step with this id, if it has loads.
     fn step(&mut self, step: StepId) -> Option<&mut Step<T>> {
         if !self.run.steps.contains_key(&step) {
             let measure = self.run.planned(step)?.clone();

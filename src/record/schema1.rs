@@ -1,13 +1,13 @@
-//! Reads lines of schema 1, in which steps were known by their position and acts had events of their own.
+//! Reads lines of schema 1, where steps were numbered by position and each kind of act had its own event.
 
 use serde_json::{Value, json};
 
 use super::Event;
 
-/// Turns lines of schema 1 into today's events.
+/// Converts lines of schema 1 to current events.
 #[derive(Debug, Default)]
 pub(super) struct Translator {
-    /// The steps of the plan, as they are today.
+    /// The steps of the plan, in the current schema.
     steps: Vec<Value>,
     /// The step of the line before.
     last: u64,
@@ -17,9 +17,9 @@ impl Translator {
     /// The event on this line.
     ///
     /// # Errors
-    /// Where it is none of schema 1.
+    /// If it is not a line of schema 1.
     pub fn read(&mut self, line: &[u8]) -> Result<Event, serde_json::Error> {
-        // Nearly all lines are windows, which are what they were.
+        // Most lines are windows, which have not changed.
         if line.starts_with(br#"{"event":"window""#) {
             return serde_json::from_slice(line);
         }
@@ -52,11 +52,11 @@ impl Translator {
         let again: Vec<bool> = steps.iter().map(|s| s["rule"]["rule"] == "again").collect();
         let mut write = 0;
         for (at, step) in steps.iter_mut().enumerate() {
-            // The load before one that went on after a cliff, which pauses may separate.
+            // The load before one that continues after a cliff; pauses may be between them.
             if step["step"] == "measure" && !again[at] {
                 write = at as u64;
             }
-            // An errand before such a load was left out with it.
+            // A pause before such a load was skipped with it.
             let errand = step["step"] == "errand" && again.get(at + 1) == Some(&true);
             let needs = (again[at] || errand).then(|| json!({ "cliff": { "of": write } }));
             let on = match (&step["targets"], &step["target"]) {
@@ -73,7 +73,7 @@ impl Translator {
         self.steps = steps.clone();
     }
 
-    /// The next step that makes a file on this target.
+    /// The next step that creates a file on this target.
     fn scratch(&self, event: &Value) -> Value {
         let on = json!([event["target"]]);
         let makes = |s: &&Value| s["on"] == on && s["act"]["scratch_file"].is_object();
@@ -89,7 +89,7 @@ fn act(step: &Value, target: &Value, at: &Value, result: Value) -> Value {
     json!({ "event": "act", "step": step, "target": target, "at": at, "result": result })
 }
 
-/// What a step does; `write` is the load before it.
+/// The act of a step; `write` is the load before it.
 fn act_of(mut step: Value, write: u64) -> Value {
     let kind = step["step"].as_str().unwrap_or_default().to_owned();
     match kind.as_str() {
@@ -116,7 +116,7 @@ fn errand_of(task: Value) -> Value {
     }
 }
 
-/// The rule of a load: one that went on named no step, and a least amount that nothing reaches was the largest number.
+/// The rule of a load. A continuing load named no step, and an unreachable minimum was the largest integer.
 fn rule_of(rule: &Value, write: u64) -> Value {
     let mut rule = rule.clone();
     if rule["rule"] == "again" {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_come_from_positions_and_endless_amounts_from_the_largest_numbers() {
+    fn conditions_come_from_positions_and_unlimited_amounts_from_the_largest_integer() {
         let rules = |least: u64| {
             json!({ "precision": 0.05, "first": 128, "w_min": least, "budget": 9, "retain": 1, "growth": 1.25,
                 "give_up": null })

@@ -1,4 +1,4 @@
-//! The store: a directory with one file a run.
+//! The store: a directory with one file per run.
 
 use std::{
     collections::HashMap,
@@ -9,16 +9,16 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
-use super::{AtomicFile, Brief, Event, Log, ReadError, Reader, Start, Writer, summary::Index};
+use super::{AtomicFile, Event, Log, ReadError, Reader, Start, Summary, Writer, summary::Index};
 
-/// Why the store can't do what is asked.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// No home directory to keep it in.
-    #[error("no place for results: neither XDG_DATA_HOME nor HOME is set")]
+    /// There is no home directory.
+    #[error("no directory for results: neither XDG_DATA_HOME nor HOME is set")]
     NoHome,
     /// It can't be written.
-    #[error("results can't be kept in {path}: {source}")]
+    #[error("results can't be stored in {path}: {source}")]
     Unwritable {
         /// The directory or file.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub enum StoreError {
     Read(#[from] ReadError),
 }
 
-/// How records end that are written to, and those that are over.
+/// The suffixes of records in progress and of compressed records.
 const PLAIN: &str = ".jsonl";
 const PACKED: &str = ".jsonl.gz";
 
@@ -56,7 +56,7 @@ pub struct Store {
     dir: PathBuf,
 }
 
-/// Letters of run names: no vowels, so no words, and nothing that looks like something else.
+/// Letters of run names: no vowels, so that no words result, and no characters that look alike.
 const LETTERS: &[u8] = b"23456789bcdfghjkmnpqrstvwxz";
 
 impl Store {
@@ -73,16 +73,16 @@ impl Store {
         Ok(Self::at(data.join("drivebench")))
     }
 
-    /// Where it is.
+    /// Its directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Begins a record: names the run, and gives its name and the writer.
+    /// Creates a record: returns the name of the run and the writer.
     pub fn create(&self, start: impl FnOnce(String) -> Start) -> Result<(String, Writer), StoreError> {
         let unwritable = |path: &Path, source| StoreError::Unwritable { path: path.to_owned(), source };
         fs::create_dir_all(&self.dir).map_err(|e| unwritable(&self.dir, e))?;
-        // The name is tried with more letters until it is free, so it stays short while there are few.
+        // Letters are added until the name is free, so names stay short while there are few runs.
         for attempt in 0.. {
             let run = name(4 + attempt / 4).map_err(|e| unwritable(&self.dir, e))?;
             let path = self.path(&run);
@@ -97,7 +97,7 @@ impl Store {
             return match begun.and_then(|()| File::open(&self.dir)?.sync_all()) {
                 Ok(()) => Ok((run, writer)),
                 Err(e) => {
-                    // Half a first line is no record; if even that can't be removed the error names the file.
+                    // A record with an incomplete first line is invalid. If it can't be removed, the error names the file.
                     let _ = fs::remove_file(&path);
                     Err(unwritable(&path, e))
                 }
@@ -106,10 +106,10 @@ impl Store {
         unreachable!("the loop ends by returning")
     }
 
-    /// Goes on with the record of a run: half a line that a kill left is taken off.
+    /// Reopens the record of a run, and truncates an incomplete last line.
     pub fn reopen(&self, run: &str) -> Result<Writer, StoreError> {
         self.open(run)?;
-        // A packed record is over.
+        // A compressed record is final.
         let path = self.dir.join(format!("{run}{PLAIN}"));
         let reopen = || {
             let file = OpenOptions::new().read(true).append(true).open(&path)?;
@@ -129,7 +129,7 @@ impl Store {
         if path.exists() { Ok(Reader::open(&path)?) } else { Err(none()) }
     }
 
-    /// How many bytes the record of a run takes up; 0 where there is none.
+    /// The size of a run's record, bytes; 0 if there is none.
     pub fn size(&self, run: &str) -> u64 {
         if is_name(run) { fs::metadata(self.path(run)).map_or(0, |meta| meta.len()) } else { 0 }
     }
@@ -139,15 +139,15 @@ impl Store {
         self.open(run)
             .map(drop)
             .or_else(|e| if matches!(e, StoreError::NoSuchRun { .. }) { Err(e) } else { Ok(()) })?;
-        // Both are there where packing was cut short.
+        // Both files exist if compression was interrupted.
         let both = [PACKED, PLAIN].map(|end| self.dir.join(format!("{run}{end}")));
         both.into_iter().filter(|path| path.exists()).try_for_each(|path| {
             fs::remove_file(&path).map_err(|source| StoreError::Unwritable { path, source })
         })
     }
 
-    /// All runs, oldest first, and what can't be read.
-    pub fn list(&self) -> Result<(Vec<Brief>, Vec<ReadError>), StoreError> {
+    /// All runs, oldest first, and errors of unreadable records.
+    pub fn list(&self) -> Result<(Vec<Summary>, Vec<ReadError>), StoreError> {
         let unreadable = |source| StoreError::Unreadable { path: self.dir.clone(), source };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -160,22 +160,22 @@ impl Store {
         for entry in entries {
             let path = entry.map_err(unreadable)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // Both are there while one is made of the other.
+            // Both files exist during compression.
             if name.ends_with(PLAIN) && !path.with_extension("jsonl.gz").exists() || name.ends_with(PACKED) {
-                match index.brief(&path) {
+                match index.summary(&path) {
                     Ok(run) => runs.push(run),
                     Err(e) => bad.push(e),
                 }
             }
         }
         runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
-        // Without an index the next list takes longer, that is all.
+        // Without the index, the next list only takes longer.
         let _ = index.save(before < runs.len());
         Ok((runs, bad))
     }
 
-    /// Bytes that all kept runs wrote, by the identity of the drive. What was written to several drives at once counts
-    /// for each of them, since a mirror writes all of it twice: at most so much.
+    /// Bytes that all stored runs wrote, by the identity of the drive. A write to a target of several drives counts
+    /// for each of them, because a mirror writes all data twice. The result is an upper limit.
     pub fn written(&self) -> Result<HashMap<String, u64>, StoreError> {
         let mut written: HashMap<String, u64> = HashMap::new();
         for (drive, bytes) in self.list()?.0.into_iter().flat_map(|run| run.written) {
@@ -185,7 +185,7 @@ impl Store {
         Ok(written)
     }
 
-    /// Packs the record of a run that is over; it reads as before.
+    /// Compresses the record of a run that has ended; reading it gives the same events.
     pub fn pack(&self, run: &str) -> Result<(), StoreError> {
         let (plain, packed) =
             (self.dir.join(format!("{run}{PLAIN}")), self.dir.join(format!("{run}{PACKED}")));
@@ -200,7 +200,7 @@ impl Store {
         pack().map_err(|source| StoreError::Unwritable { path: packed.clone(), source })
     }
 
-    /// Where the record of a run is, packed or not.
+    /// The path of a run's record, compressed or not.
     fn path(&self, run: &str) -> PathBuf {
         let packed = self.dir.join(format!("{run}{PACKED}"));
         if packed.exists() { packed } else { self.dir.join(format!("{run}{PLAIN}")) }
@@ -211,7 +211,7 @@ fn is_name(run: &str) -> bool {
     !run.is_empty() && run.len() < 32 && run.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// A random name; the first character is always `r`, so that a run is never taken for a number.
+/// A random name. It begins with `r`, so that it can't be mistaken for a number.
 fn name(letters: usize) -> io::Result<String> {
     let mut random = vec![0u8; letters - 1];
     io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
@@ -219,7 +219,7 @@ fn name(letters: usize) -> io::Result<String> {
     Ok(std::iter::once('r').chain(tail).collect())
 }
 
-/// Bytes up to the end of the last line that has one.
+/// The length of all complete lines, bytes.
 fn whole_lines(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::FileExt;
     let mut end = file.metadata()?.len();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_read_back_in_order() {
+    fn appended_events_are_read_back_in_order() {
         let (_home, store) = store();
         let (run, mut writer) = store.create(start).expect("creates");
         writer.append(&note("one")).expect("appends");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_cut_at_any_byte_reads_as_far_as_it_goes() {
+    fn a_truncated_record_reads_up_to_the_cut() {
         let (_home, store) = store();
         let (run, mut writer) = store.create(start).expect("creates");
         for event in [note("one"), note("two"), end()] {
@@ -296,19 +296,19 @@ mod tests {
             let lines = whole[..cut].iter().filter(|b| **b == b'\n').count();
             let mut reader = store.open(&run).expect("opens");
             let read = reader.by_ref().count();
-            // The last event may be whole where only its line end is missing.
+            // The last event may be complete if only its line end is missing.
             assert!(read == lines || read == lines + 1, "{read} events of {lines} lines, cut at {cut}");
             let said = reader.cut_off();
             assert_eq!(said.is_none(), cut >= whole.len() - 1, "cut at {cut}: {said:?}");
         }
         fs::write(&path, &whole[..first]).expect("cuts");
-        assert!(store.open(&run).is_ok(), "a first line without its end is a start");
+        assert!(store.open(&run).is_ok(), "a first line without its line end is valid");
         fs::write(&path, &whole[..first / 2]).expect("cuts");
         assert!(store.open(&run).expect_err("half a start").to_string().contains("not a record"));
     }
 
     #[test]
-    fn damage_in_the_middle_is_named() {
+    fn damage_in_the_middle_is_reported() {
         let (_home, store) = store();
         let (run, mut writer) = store.create(start).expect("creates");
         for event in [note("one"), note("two"), end()] {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_goes_on_keeps_what_was_whole() {
+    fn a_resumed_run_keeps_complete_lines() {
         let (_home, store) = store();
         let (run, mut writer) = store.create(start).expect("creates");
         writer.append(&note("one")).expect("appends");
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_removes() {
+    fn runs_are_listed_and_removed() {
         let (_home, store) = store();
         assert_eq!(store.list().expect("an absent store is empty").0, []);
         let (run, mut writer) = store.create(start).expect("creates");
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_records_read_as_before_and_lists_remember() {
+    fn compressed_records_read_the_same_and_lists_use_the_index() {
         let (_home, store) = store();
         let (run, mut writer) = store.create(start).expect("creates");
         for event in [note("one"), end()] {
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(reader.cut_off(), None);
         assert_eq!(store.list().expect("lists").0, listed);
 
-        // What the index knows is not read again; without it the records are.
+        // Records in the index are not read again; without the index they are.
         let index = store.dir.join("index");
         let text = fs::read_to_string(&index).expect("an index");
         fs::write(&index, text.replace("\"baseline\"", "\"remembered\"")).expect("writes");
@@ -405,7 +405,7 @@ mod tests {
         fs::remove_file(&index).expect("removes");
         assert_eq!(store.list().expect("lists").0, listed);
 
-        // A packed record that was cut off reads as far as it goes.
+        // A truncated compressed record reads up to the cut.
         let path = store.path(&run);
         let whole = fs::read(&path).expect("reads");
         for cut in 0..whole.len() {
@@ -420,9 +420,9 @@ mod tests {
     }
 
     #[test]
-    fn an_unwritable_store_is_named() {
+    fn an_unwritable_store_is_an_error_with_its_path() {
         let store = Store::at(PathBuf::from("/proc/drivebench"));
         let said = store.create(start).expect_err("proc can't be written").to_string();
-        assert!(said.starts_with("results can't be kept in /proc/drivebench"), "{said}");
+        assert!(said.starts_with("results can't be stored in /proc/drivebench"), "{said}");
     }
 }

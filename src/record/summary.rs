@@ -1,4 +1,4 @@
-//! What lists show of a run, worked out from its record once and kept in an index beside the records.
+//! Summaries of runs for lists: computed once from a record and kept in an index next to the records.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{AtomicFile, End, ReadError, Reader, Run};
 
-/// What a list shows of a run.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Brief {
+pub struct Summary {
     /// The run's short name.
     pub run: String,
     /// When it began, as RFC 3339.
@@ -23,17 +23,17 @@ pub struct Brief {
     pub experiment: String,
     /// The targets' labels.
     pub targets: Vec<String>,
-    /// The board, or what else the machine is called.
+    /// The board, or another name of the machine.
     pub board: Option<String>,
     /// It ran in the lab.
     pub lab: bool,
-    /// How it ended; `None` where it is running or was cut off.
+    /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
-    /// Bytes that it wrote, by the identity of the drive.
+    /// Bytes written, by the identity of the drive.
     pub written: BTreeMap<String, u64>,
 }
 
-impl Brief {
+impl Summary {
     /// Reads a record to its end.
     pub(super) fn read(path: &Path) -> Result<Self, ReadError> {
         let run = Run::of(Reader::open(path)?);
@@ -62,7 +62,7 @@ impl Brief {
     }
 }
 
-/// A record as it was when its brief was made; another size or time, and it is read again.
+/// The state of a record file when its summary was made. If size or time differ, the record is read again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct State {
     file: String,
@@ -75,42 +75,42 @@ struct State {
 struct Line {
     #[serde(flatten)]
     state: State,
-    brief: Brief,
+    summary: Summary,
 }
 
-/// Briefs of records that didn't change since. It may go at any time: it is made anew from the records.
+/// The index: summaries of unchanged records. It may be deleted at any time; it is rebuilt from the records.
 pub(super) struct Index {
     path: PathBuf,
-    known: HashMap<State, Brief>,
+    known: HashMap<State, Summary>,
     kept: Vec<Line>,
 }
 
 impl Index {
-    /// What is known of the records in this directory; of an index that can't be read, nothing.
+    /// Reads the index of this directory. An unreadable index counts as empty.
     pub fn open(dir: &Path) -> Self {
         let path = dir.join("index");
         let lines = File::open(&path).map(|file| BufReader::new(file).lines());
         let lines = lines.into_iter().flatten().map_while(Result::ok);
         let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
-        let known = known.map(|line| (line.state, line.brief)).collect();
+        let known = known.map(|line| (line.state, line.summary)).collect();
         Self { path, known, kept: Vec::new() }
     }
 
-    /// The brief of a record, read only where it isn't known.
-    pub fn brief(&mut self, path: &Path) -> Result<Brief, ReadError> {
+    /// The summary of a record, from the index if possible.
+    pub fn summary(&mut self, path: &Path) -> Result<Summary, ReadError> {
         let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (bytes, seconds, nanoseconds) = (meta.len(), meta.mtime(), meta.mtime_nsec());
         let state = State { file, bytes, seconds, nanoseconds };
-        let brief = match self.known.remove(&state) {
-            Some(brief) => brief,
-            None => Brief::read(path)?,
+        let summary = match self.known.remove(&state) {
+            Some(summary) => summary,
+            None => Summary::read(path)?,
         };
-        self.kept.push(Line { state, brief: brief.clone() });
-        Ok(brief)
+        self.kept.push(Line { state, summary: summary.clone() });
+        Ok(summary)
     }
 
-    /// Keeps what was learned, where anything was, and forgets records that are gone.
+    /// Writes the index if it changed, without removed records.
     pub fn save(&self, learned: bool) -> io::Result<()> {
         if !learned && self.known.is_empty() {
             return Ok(());
@@ -126,7 +126,7 @@ impl Index {
         index.rename()
     }
 
-    /// How many records are known and were not asked for yet.
+    /// How many records in the index have not been requested yet.
     pub fn len(&self) -> usize {
         self.known.len()
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_add_up_by_drive() {
+    fn bytes_written_are_summed_by_drive() {
         let home = tempfile::tempdir().expect("a directory");
         let store = Store::at(home.path().to_owned());
         assert!(store.written().expect("an empty store").is_empty());

@@ -1,4 +1,4 @@
-//! Appends to a record as things happen.
+//! Appends events to a record.
 
 use std::{
     fs::File,
@@ -8,7 +8,7 @@ use std::{
 
 use super::Event;
 
-/// How long a line may wait to be synced, where syncing doesn't disturb what is measured.
+/// How long a line may stay unsynced, unless syncing would disturb a measurement.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
 
 /// Appends events to a record. Each line is handed to the kernel at once, so it survives the process; it is synced
@@ -21,23 +21,23 @@ pub struct Writer {
     quiet: bool,
 }
 
-/// Where events are appended as things happen.
+/// A destination of events.
 pub trait Log {
     /// Appends one event.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// If it can't be written.
     fn append(&mut self, event: &Event) -> io::Result<()>;
 
-    /// Brings all that was appended to the drive.
+    /// Syncs all appended events.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// If it can't be written.
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// While quiet, lines are written but not synced: a sync on the drive that is being measured would be measured too.
+    /// While quiet, lines are written but not synced: a sync on the measured drive would be part of the measurement.
     fn quiet(&mut self, _quiet: bool) {}
 }
 

@@ -1,4 +1,4 @@
-//! Carries a plan out step by step: one executor for every world.
+//! Executes a plan step by step, on a real or a modelled machine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,12 +18,12 @@ use crate::{
     units::percent,
 };
 
-/// Carries a plan out but for what is `done` already. The record gets everything but its end, which the caller adds.
+/// Executes a plan except the steps in `done`. Records everything but the end event, which the caller adds.
 ///
-/// A target that fails is left alone from then on; the others are still measured.
+/// After a failure a target is skipped; the others are still measured.
 ///
 /// # Errors
-/// Only where the record can't be written on: then nothing more is measured.
+/// Only if the record can't be written: then nothing more is measured.
 pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Result<How> {
     let mut plan = planned.clone();
     let moves = plan.arrangements().next().is_some();
@@ -32,7 +32,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         for (at, target) in plan.targets.iter_mut().enumerate() {
             match ctx.world.find(target, ctx.inventory) {
                 Ok(now) => *target = now,
-                // What is at its path now may be on another drive; drives that are moved are waited for.
+                // The path may lead to another drive now. Plans that move drives wait for them instead.
                 Err(e) => failed.extend((!moves).then(|| (at, e.to_string()))),
             }
         }
@@ -52,7 +52,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         act::wake(&mut run);
     }
     run.steps(&mut failed)?;
-    // Counters of drives that were moved began anew.
+    // Counters of drives that were moved started again at 0.
     if !moves {
         run.look_after(&before)?;
     }
@@ -72,7 +72,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
 }
 
 impl Execution<'_, '_> {
-    /// Does what is not done yet on targets that have not failed.
+    /// Performs the remaining steps on targets that have not failed.
     fn steps(&mut self, failed: &mut Troubles) -> io::Result<()> {
         let mut arrangement: Option<&MoveDrives> = None;
         for step in &self.planned.steps {
@@ -86,8 +86,8 @@ impl Execution<'_, '_> {
                 continue;
             }
             if let Some(wanted) = arrangement {
-                // Drives may be moved at any time, so each step looks where they are; nobody is asked to move any after a
-                // failure, as what is compared is not whole any more.
+                // Drives may be moved at any time, so each step checks the bays. After a failure no more moves are requested,
+                // because the comparison is incomplete.
                 let asks = matches!(step.act, Act::MoveDrives(_));
                 if asks && !failed.is_empty() || !act::settle(self, wanted, asks.then_some(step.id))? {
                     break;
@@ -109,7 +109,7 @@ impl Execution<'_, '_> {
         Ok(())
     }
 
-    /// Whether what the step needs is so.
+    /// Whether the condition of the step holds.
     fn holds(&self, step: &Step) -> bool {
         match step.needs {
             None => true,
@@ -117,9 +117,9 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// Looks at the conditions before the first load and records them.
+    /// Records the conditions before the first load.
     fn look_before(&mut self) -> io::Result<Snapshot> {
-        /// How long the machine is watched to see what else it does, s.
+        /// How long the machine is watched for other activity, s.
         const WATCH: f64 = 1.0;
         let earlier = self.snapshot();
         self.ctx.world.wait(WATCH, self.ctx.cancel);
@@ -136,7 +136,7 @@ impl Execution<'_, '_> {
         Ok(self.snapshot())
     }
 
-    /// Looks at what changed while the loads ran and records it.
+    /// Records what changed while the loads ran.
     fn look_after(&mut self, before: &Snapshot) -> io::Result<()> {
         let now = self.snapshot();
         for (target, on) in self.plan.targets.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A plan while it is carried out: what its acts share.
+//! The state of a plan during execution, which its acts share.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,39 +12,39 @@ use crate::{
     record::{ActResult, Done, Event},
 };
 
-/// What went wrong on which target, where the step itself could be done.
+/// Failures by target, in steps that could be started.
 pub(super) type Troubles = Vec<(usize, String)>;
 
-/// A plan while it is carried out.
+/// The state of a plan during execution.
 pub(super) struct Execution<'a, 'c> {
     pub planned: &'a Plan,
-    /// The same with the targets where they are now: they move, and are called otherwise after a reboot.
+    /// The plan with its targets as they are now: moves and reboots change device names.
     pub plan: Plan,
     pub done: &'a Done,
     pub ctx: &'a mut RunContext<'c>,
-    /// Of each target whose file is open, how many bytes from its start can be read back.
+    /// For each target with an open file, how many bytes from its start can be read back.
     pub readable: BTreeMap<usize, u64>,
-    /// Loads that fell off a cliff, by step and target.
+    /// Loads that had a cliff, by step and target.
     pub fell: BTreeSet<(StepId, usize)>,
-    /// What was moved on each target.
+    /// Bytes moved on each target.
     pub moved: Vec<BytesMoved>,
-    /// Notes that are made once.
+    /// Notes already made, to avoid repeating them.
     pub noted: BTreeSet<String>,
 }
 
 impl Execution<'_, '_> {
-    /// Records what came of an act.
+    /// Records the result of an act.
     pub fn emit_act(&mut self, step: StepId, target: Option<usize>, result: ActResult) -> io::Result<()> {
         let (target, at) = (target.map(|t| t as u32), self.ctx.world.date());
         self.ctx.emit(Event::Act { step, target, at, result: Box::new(result) })
     }
 
-    /// Records something a reader of the result must know.
+    /// Records a note for readers of the result.
     pub fn note(&mut self, target: Option<usize>, text: String) -> io::Result<()> {
         self.ctx.emit(Event::Note { target: target.map(|t| t as u32), text })
     }
 
-    /// Takes account of what was moved on a target.
+    /// Adds to the bytes moved on a target.
     pub fn account(&mut self, target: usize, read: u64, written: u64) {
         self.moved[target].read += read;
         self.moved[target].written += written;

@@ -1,4 +1,4 @@
-//! What a run must undo: written down and synced before each change, struck out after it is undone.
+//! The undo journal: an entry is written and synced before each change, and struck out after the undo.
 
 use std::{
     collections::BTreeSet,
@@ -19,31 +19,31 @@ use crate::{
     tools::{Right, State},
 };
 
-/// Where journals are kept, within the store.
+/// The directory of journals in the store.
 const JOURNALS: &str = "journals";
-/// No journal is longer than this, bytes.
+/// The maximum size of a journal, bytes.
 const LONGEST: u64 = 4 << 20;
-/// FAT, exFAT and many filesystems in FUSE number a file anew each time that it is looked up.
+/// FAT, exFAT and many FUSE filesystems assign new inode numbers on each lookup.
 const RENUMBERED: [i64; 3] = [0x4d44, 0x2011_bab0, 0x6573_5546];
 
-/// What undoes a change.
+/// How to undo a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub(super) enum Undo {
-    /// A scratch file is removed.
+    /// Remove a scratch file.
     File { path: PathBuf },
-    /// A directory is removed with the numbered files in it.
+    /// Remove a directory with the numbered files in it.
     Directory { path: PathBuf },
-    /// A drive was sent to standby. The next access wakes it, so nothing is done.
+    /// A drive was sent to standby. The next access wakes it, so there is nothing to do.
     Standby { device: String },
 }
 
-/// How a file is known again. None of its device number, which changes when the drive is plugged in again.
+/// Identifies a file. The device number is not part of it, because it changes when the drive is plugged in again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileId {
     /// Its owner.
     pub uid: u32,
-    /// Its number on the filesystem, where the filesystem keeps one.
+    /// Its inode number, if the filesystem keeps it.
     pub inode: Option<u64>,
 }
 
@@ -53,15 +53,15 @@ pub(super) struct FileId {
 enum Line {
     /// The first line.
     Begun { host: Host },
-    /// A change will be made; this undoes it.
+    /// A change is about to be made; this undoes it.
     Will { id: u64, undo: Undo },
-    /// The file or directory was made.
+    /// The file or directory was created.
     Made { id: u64, file: FileId },
     /// The change was undone.
     Done { id: u64 },
 }
 
-/// The journal of a run that goes on. It is a file once there is something to undo, and gone when nothing is left.
+/// The journal of the current run. Its file exists only while there is something to undo.
 #[derive(Debug, Clone)]
 pub struct Journal {
     open: Arc<Mutex<Open>>,
@@ -69,32 +69,32 @@ pub struct Journal {
 
 #[derive(Debug)]
 struct Open {
-    /// None for a modelled machine, which no crash outlasts.
+    /// None for a modelled machine, which leaves nothing behind.
     dir: Option<PathBuf>,
     run: String,
-    /// Locked for as long as the run goes on.
+    /// Locked while the run lasts.
     file: Option<(PathBuf, File)>,
     next: u64,
     left: BTreeSet<u64>,
 }
 
-/// A change that is in the journal and not undone yet.
+/// A journal entry of a change that is not undone yet.
 #[derive(Debug)]
 pub(super) struct Entry {
     id: u64,
     journal: Journal,
 }
 
-/// An entry is the right to alter how a drive runs.
+/// A journal entry is the right to change a drive's state.
 impl Right<State> for Entry {}
 
 impl Journal {
-    /// The journal of `run`, kept in the store.
+    /// The journal of `run`, in the store.
     pub(super) fn open(store: &Path, run: &str) -> Self {
         Self::new(Some(store.join(JOURNALS)), run)
     }
 
-    /// The journal of a run on a modelled machine, kept nowhere.
+    /// The journal of a run on a modelled machine, without a file.
     pub(super) fn modelled() -> Self {
         Self::new(None, "")
     }
@@ -109,7 +109,7 @@ impl Journal {
         Ok(dir.canonicalize()?.join(scratch_name::of(&self.lock().run, at, suffix)))
     }
 
-    /// Writes down what undoes a change that is about to be made. It is on the drive when this returns.
+    /// Records how to undo a change that is about to be made. The entry is synced when this returns.
     pub(super) fn will(&self, undo: Undo) -> io::Result<Entry> {
         let mut open = self.lock();
         let id = open.next;
@@ -125,13 +125,13 @@ impl Journal {
 }
 
 impl Entry {
-    /// Notes which file was made, so that no other one is removed in its place.
+    /// Records which file was created, so that no other file is removed instead.
     pub fn made(&self, file: &File) -> io::Result<()> {
         let file = FileId::of(file)?;
         self.journal.lock().append(&Line::Made { id: self.id, file })
     }
 
-    /// Strikes it out: the change was undone, or not made.
+    /// Strikes the entry out: the change was undone, or not made.
     pub fn done(self) -> io::Result<()> {
         let mut open = self.journal.lock();
         open.append(&Line::Done { id: self.id })?;
@@ -152,7 +152,7 @@ impl Open {
         self.file.as_ref().map_or(Ok(()), |file| write(file, line))
     }
 
-    /// Makes the file. A run that goes on may have left a journal before, so names are numbered.
+    /// Creates the file. Names are numbered, because a resumed run may have left a journal earlier.
     fn create(&self, dir: &Path) -> io::Result<(PathBuf, File)> {
         fs::create_dir_all(dir)?;
         let mut number = 0u32;
@@ -180,7 +180,7 @@ fn write((_, file): &(PathBuf, File), line: &Line) -> io::Result<()> {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // A journal that can't be removed has nothing left in it; the next cleanup removes it.
+        // A journal that can't be removed has no open entries; the next cleanup removes it.
         if let Some((path, _)) = self.file.as_ref().filter(|_| self.left.is_empty()) {
             let _ = fs::remove_file(path);
         }
@@ -197,12 +197,12 @@ impl FileId {
     }
 }
 
-/// Which machine this is, and which start of it.
+/// The machine id and boot id of this machine.
 pub fn host(root: &Sysroot) -> Host {
     Host { boot_id: root.word("/proc/sys/kernel/random/boot_id"), machine_id: root.word("/etc/machine-id") }
 }
 
-/// The journal of a run that is over, read back.
+/// The journal of a run that has ended, read back.
 #[derive(Debug)]
 pub(super) struct Abandoned {
     /// Its file.
@@ -211,11 +211,11 @@ pub(super) struct Abandoned {
     pub run: String,
     /// Where it was written.
     pub host: Host,
-    /// What was not undone, the last change first.
+    /// Changes that were not undone, the last one first.
     pub left: Vec<(Undo, Option<FileId>)>,
-    /// What can't be read of it.
+    /// Why it can't be read completely, if so.
     pub unreadable: Option<String>,
-    /// Keeps others from undoing the same.
+    /// Locked, so that no other process undoes the same.
     _locked: File,
 }
 
@@ -228,7 +228,7 @@ impl Abandoned {
         paths
     }
 
-    /// Reads a journal; `None` where its run still goes on, or where it is no plain file.
+    /// Reads a journal; `None` if its run is still active, or if it is not a regular file.
     pub fn read(path: PathBuf) -> Option<Self> {
         let run = path.file_name()?.to_str()?.split('.').next()?.to_owned();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -247,7 +247,7 @@ impl Abandoned {
                     left.iter_mut().filter(|(i, ..)| *i == id).for_each(|(.., made)| *made = Some(file));
                 }
                 Ok(Line::Done { id }) => left.retain(|(i, ..)| *i != id),
-                // The line that was being written when the run was killed: its change was not made.
+                // An incomplete last line: the run was killed while writing it, before the change.
                 Err(_) if line.last() != Some(&b'\n') => {}
                 Err(e) => unreadable = Some(format!("line {}: {e}", number + 1)),
             }

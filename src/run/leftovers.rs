@@ -1,4 +1,4 @@
-//! What killed runs left: found by their journals, or by its name, and removed where it is ours.
+//! Leftovers of killed runs: found by journal or by name, and removed if a run created them.
 
 use std::{
     fs::{self, File},
@@ -17,38 +17,38 @@ use super::{
 };
 use crate::{record::Host, sysroot::Sysroot, units::shell_word};
 
-/// How long a removal may take before its drive counts as dead.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a removal may take before the drive counts as failed.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
 
 /// Something that a killed run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// What it is.
     pub path: PathBuf,
-    /// How the run ended, as part of a sentence.
+    /// How the run ended, as a part of a sentence.
     pub ended: &'static str,
-    /// Why it is still there and the command that removes it; none where it was removed.
+    /// Why it is still there and the command that removes it; none if it was removed.
     pub kept: Option<Kept>,
 }
 
 /// Why something could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// What is in the way.
+    /// The reason.
     pub why: String,
     /// The command that removes it.
     pub command: String,
 }
 
-/// Undoes what the journals of killed runs list. Runs that still go on keep what is theirs, and so do other machines.
+/// Undoes what the journals of killed runs list. Files of active runs and of other machines stay.
 pub fn sweep(store: &Path) -> Vec<Leftover> {
     let here = host(&Sysroot::live());
     let abandoned = Abandoned::paths(store).into_iter().filter_map(Abandoned::read);
     abandoned.filter(|journal| is_of(&journal.host, &here)).flat_map(|journal| undo(journal, &here)).collect()
 }
 
-/// Removes what killed runs left in this directory, whatever store they had: the drive may have been away when its
-/// journal was swept. Files that a run still holds stay.
+/// Removes leftovers of killed runs in this directory, whatever their store: the drive may have been unplugged when its
+/// journal was processed. Files that an active run has locked stay.
 pub fn sweep_directory(dir: &Path) -> Vec<Leftover> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let swept = |path: PathBuf| {
@@ -68,7 +68,7 @@ pub fn sweep_directory(dir: &Path) -> Vec<Leftover> {
     entries.filter_map(|entry| swept(entry.path())).collect()
 }
 
-/// A journal without a machine's name is taken to be this machine's.
+/// A journal without a machine id counts as this machine's.
 fn is_of(journal: &Host, here: &Host) -> bool {
     journal.machine_id.is_none() || here.machine_id.is_none() || journal.machine_id == here.machine_id
 }
@@ -77,17 +77,17 @@ fn undo(journal: Abandoned, here: &Host) -> Vec<Leftover> {
     let ended = if journal.host.boot_id == here.boot_id {
         "a run that was killed"
     } else {
-        "a run that ended when the machine did"
+        "a run that a reboot or power cut ended"
     };
     let mut left = Vec::new();
     for (undo, made) in &journal.left {
         let (path, suffix) = match undo {
             Undo::File { path } => (path, scratch_name::FILE),
             Undo::Directory { path } => (path, scratch_name::DIRECTORY),
-            // The drive wakes by itself.
+            // The next access wakes the drive.
             Undo::Standby { .. } => continue,
         };
-        // A journal is only as good as whoever can write the store: nothing but what is its run's own is removed.
+        // Anyone who can write to the store can edit a journal, so only paths with the name of its run are removed.
         if !path.is_absolute() || !scratch_name::is_of(&journal.run, path, suffix) {
             continue;
         }
@@ -111,19 +111,19 @@ fn undo(journal: Abandoned, here: &Host) -> Vec<Leftover> {
     left
 }
 
-/// How it is known that a file is the one that a run made.
+/// The evidence that a run created a file.
 #[derive(Debug, Clone, Copy)]
 enum Known {
-    /// The run noted its number and owner.
+    /// The journal has its inode number and owner.
     As(FileId),
-    /// The run ended before it could: then nothing was written to it.
+    /// The run ended before recording them, so the file must be empty.
     Empty,
-    /// No journal is here; the name must do.
+    /// There is no journal; only the name matches.
     ByName,
 }
 
 impl Known {
-    /// Refuses another file than the one that was made.
+    /// Refuses a file other than the one that the run created.
     fn check(self, file: &File) -> io::Result<()> {
         let ours = match self {
             Self::As(made) => {
@@ -133,11 +133,15 @@ impl Known {
             Self::Empty => file.metadata()?.len() == 0,
             Self::ByName => true,
         };
-        if ours { Ok(()) } else { Err(io::Error::other("another file is there now, look at it first")) }
+        if ours {
+            Ok(())
+        } else {
+            Err(io::Error::other("it is not the file that the run created: check it first"))
+        }
     }
 }
 
-/// Removes what a run made; without a journal, only where nobody holds it.
+/// Removes what a run created; without a journal, only if no process has locked it.
 fn remove(undo: &Undo, known: Known) -> io::Result<()> {
     match undo {
         Undo::File { path } => remove_file(path, known),
@@ -153,7 +157,7 @@ fn remove(undo: &Undo, known: Known) -> io::Result<()> {
 
 fn remove_file(path: &Path, known: Known) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a plain file, look at it first"));
+        return Err(io::Error::other("it is not a regular file: check it first"));
     }
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -178,7 +182,7 @@ fn is_in_use(e: &io::Error) -> bool {
 fn leftover(path: PathBuf, ended: &'static str, removed: io::Result<()>, undo: &Undo) -> Option<Leftover> {
     let why = match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
-        Err(e) if is_in_use(&e) => Some("another program holds it".to_owned()),
+        Err(e) if is_in_use(&e) => Some("another program uses it".to_owned()),
         Err(e) => Some(e.to_string()),
         Ok(()) => None,
     };
@@ -192,14 +196,14 @@ fn command(path: &Path, undo: &Undo) -> String {
     if matches!(undo, Undo::Directory { .. }) { format!("rm -r {path}") } else { format!("rm {path}") }
 }
 
-/// Removes something, but not for ever: the kernel removes nothing while an operation on it hangs, and nobody should
-/// wait for a dead drive.
+/// Removes with a time limit: a removal hangs in the kernel while the drive does not respond,
+/// and cleanup must not wait for a failed drive.
 pub(super) fn patiently(remove: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
     let (done, removed) = mpsc::channel();
     std::thread::spawn(move || done.send(remove()));
     removed
-        .recv_timeout(PATIENCE)
-        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "the drive doesn't answer")))
+        .recv_timeout(REMOVAL_LIMIT)
+        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "the drive does not respond")))
 }
 
 #[cfg(test)]
@@ -209,7 +213,7 @@ mod tests {
     use super::*;
     use crate::run::journal::Journal;
 
-    /// A directory to measure in and a store.
+    /// A target directory and a store.
     struct Place {
         _home: tempfile::TempDir,
         dir: PathBuf,
@@ -224,7 +228,7 @@ mod tests {
             Self { _home: home, dir, store }
         }
 
-        /// What kill -9 leaves of run `rabc`: a file, its journal, and nobody who holds them.
+        /// What kill -9 leaves of run `rabc`: a file and its journal, both unlocked.
         fn killed(&self) -> PathBuf {
             let path = self.dir.join(".drivebench-rabc0.scratch");
             fs::write(&path, "data").expect("writes");
@@ -253,7 +257,7 @@ mod tests {
             names(&self.store.join("journals"))
         }
 
-        /// Rewrites the one journal.
+        /// Rewrites the only journal.
         fn edit(&self, edit: impl Fn(String) -> String) {
             let [path] = &Abandoned::paths(&self.store)[..] else { panic!("one journal") };
             let text = fs::read_to_string(path).expect("reads");
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_is_removed_by_its_journal_or_its_name() {
+    fn leftovers_are_removed_by_journal_or_by_name() {
         for directory in [false, true] {
             for by_name in [false, true] {
                 let place = Place::new();
@@ -298,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_was_away_is_swept_when_it_is_measured_again() {
+    fn leftovers_on_an_unplugged_drive_are_removed_at_its_next_run() {
         let place = Place::new();
         let left = place.killed();
         let away = place.dir.with_extension("away");
@@ -311,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn a_reboot_is_no_crash_and_another_machines_journal_stays() {
+    fn a_reboot_is_reported_and_journals_of_other_machines_stay() {
         let place = Place::new();
         let left = place.killed();
         let here = host(&Sysroot::live());
         let boot = here.boot_id.clone().expect("the kernel has one");
         place.edit(|text| text.replace(&boot, "before"));
-        assert_eq!(sweep(&place.store), [removed(&left, "a run that ended when the machine did")]);
+        assert_eq!(sweep(&place.store), [removed(&left, "a run that a reboot or power cut ended")]);
 
         place.killed();
         let elsewhere = Host { machine_id: Some("elsewhere".to_owned()), ..Host::default() };
@@ -326,13 +330,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_struck_out_or_cut_off_is_not_undone() {
+    fn struck_out_and_incomplete_entries_are_not_undone() {
         let place = Place::new();
         let path = place.dir.join(".drivebench-rabc0.scratch");
         let journal = Journal::open(&place.store, "rabc");
         let kept = journal.will(Undo::Standby { device: "/dev/sda".to_owned() }).expect("is written");
         journal.will(Undo::File { path: path.clone() }).expect("is written").done().expect("is struck out");
-        assert_eq!(sweep(&place.store), [], "its run goes on");
+        assert_eq!(sweep(&place.store), [], "its run is active");
         drop((journal, kept));
         fs::write(&path, "").expect("writes");
         place.edit(|text| text + "{\"line\":\"will\",\"id\":7,\"undo\":{\"kind\":\"file\",\"path\":\"/m");
@@ -341,8 +345,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_not_noted_yet_goes_only_while_it_is_empty() {
-        for (content, expected) in [("", "removed"), ("x", "another file is there now, look at it first")] {
+    fn a_file_without_recorded_inode_is_removed_only_if_empty() {
+        for (content, expected) in
+            [("", "removed"), ("x", "it is not the file that the run created: check it first")]
+        {
             let place = Place::new();
             let path = place.dir.join(".drivebench-rabc0.scratch");
             fs::write(&path, content).expect("writes");
@@ -359,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_was_edited_removes_nothing_of_others() {
+    fn an_edited_journal_removes_no_other_files() {
         let place = Place::new();
         let thesis = place.dir.join("thesis.txt");
         fs::write(&thesis, "years of work").expect("writes");
@@ -376,19 +382,19 @@ mod tests {
             place.journal(Undo::Directory { path: path.clone() }, Some(&precious));
         }
         place.journal(Undo::Directory { path: link.clone() }, Some(&precious));
-        assert_eq!(sweep(&place.store).len(), 1, "the link is named, nothing is removed");
+        assert_eq!(sweep(&place.store).len(), 1, "the link is reported, nothing is removed");
         assert_eq!(names(&place.dir).len(), 4);
         assert_eq!(names(&precious), ["1"]);
         fs::remove_file(&link).expect("removes");
 
-        // Another file at the same path, of another kind, and a pipe, which must not be waited for.
+        // A different file at the same path, then a FIFO, whose open would block.
         let path = place.killed();
         fs::rename(&path, place.dir.join("old")).expect("renames");
         fs::write(&path, "another").expect("writes");
-        assert_eq!(why(&sweep(&place.store)), ["another file is there now, look at it first"]);
+        assert_eq!(why(&sweep(&place.store)), ["it is not the file that the run created: check it first"]);
         fs::remove_file(&path).expect("removes");
         rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::RUSR, 0).expect("a fifo");
-        assert_eq!(why(&sweep(&place.store)), ["it is not a plain file, look at it first"]);
+        assert_eq!(why(&sweep(&place.store)), ["it is not a regular file: check it first"]);
         fs::create_dir(place.dir.join(".drivebench-rdir0.scratch")).expect("a directory of that name");
         fs::remove_file(&other).expect("removes");
         assert_eq!(sweep_directory(&place.dir), []);
@@ -396,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_said_with_the_command_that_removes_it() {
+    fn leftovers_are_reported_with_the_command_that_removes_them() {
         let place = Place::new();
         let left = place.killed_directory();
         fs::write(left.join("thesis.txt"), "years of work").expect("writes");
@@ -410,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_of_a_later_version_stays() {
+    fn a_journal_of_a_later_version_is_kept() {
         let place = Place::new();
         let left = place.killed();
         place.edit(|text| text + "{\"line\":\"will\",\"id\":9,\"undo\":{\"kind\":\"array\"}}\n");

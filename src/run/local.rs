@@ -1,4 +1,4 @@
-//! The machine this process runs on: the targets' files are opened once, scratch files made and removed.
+//! The real machine: opens the targets' files once, makes and removes scratch files.
 
 use std::{
     fs::{File, OpenOptions},
@@ -33,16 +33,16 @@ use crate::{
 #[derive(Debug)]
 struct Open {
     file: Arc<File>,
-    /// What messages call it.
+    /// Its name in messages.
     name: String,
-    /// Present where the file is ours.
+    /// The scratch file, if the run created it.
     scratch: Option<Scratch>,
 }
 
-/// How often a wait looks whether someone asked to stop.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a wait checks for cancellation.
+const POLL: Duration = Duration::from_millis(20);
 
-/// This machine.
+/// The real machine.
 #[derive(Debug)]
 pub struct Local<'a> {
     sysroot: &'a Sysroot,
@@ -54,7 +54,7 @@ pub struct Local<'a> {
 }
 
 impl<'a> Local<'a> {
-    /// Nothing is open yet. What must be cleaned up after a crash is in the journal of `run`, in the store.
+    /// Nothing is open yet. The journal of `run`, in the store, lists what a crash would leave.
     pub fn new(sysroot: &'a Sysroot, targets: usize, store: &Path, run: &str) -> Self {
         Self {
             sysroot,
@@ -73,7 +73,7 @@ impl World for Local<'_> {
     }
 
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        // What lies on layers, or on no drive that is known, is where it was if the same drives are below it.
+        // A target on layers, or on no known drive, is unchanged if the same drives are below it.
         let unmoved = || {
             let now = Target::resolve(inventory, was.path.to_str()?).ok()?;
             let drives = |target: &Target| target.drives.iter().map(Drive::identity).collect::<Vec<_>>();
@@ -109,7 +109,7 @@ impl World for Local<'_> {
             if left <= 0.0 {
                 return;
             }
-            std::thread::sleep(LOOK.min(Duration::from_secs_f64(left)));
+            std::thread::sleep(POLL.min(Duration::from_secs_f64(left)));
         }
     }
 
@@ -138,20 +138,20 @@ impl World for Local<'_> {
         Some(meta.blocks() as f64 * 512.0 / meta.len() as f64)
     }
 
-    // A slow drive needs its time for syncing: whoever asks to stop doesn't wait for it.
+    // Syncing a slow drive takes long, so cancellation does not wait for it.
     fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()> {
         let Some(open) = &self.open[at] else { return Ok(()) };
         let file = Arc::clone(&open.file);
         let (done, synced) = mpsc::channel();
         std::thread::spawn(move || done.send(file.sync_all()));
         let synced = loop {
-            match synced.recv_timeout(LOOK) {
+            match synced.recv_timeout(POLL) {
                 Ok(synced) => break synced,
                 Err(_) if cancel.is_set() => return Ok(()),
                 Err(_) => {}
             }
         };
-        // Somebody's own file may have changes under way, too; syncing those is a favour and may be refused.
+        // Errors count for scratch files only: syncing a user's file is optional and may be refused.
         if open.scratch.is_some() {
             synced?;
         }
@@ -212,7 +212,7 @@ pub fn now() -> String {
 
 /// Opens an existing file or block device for reading, and its length.
 fn open_existing(target: &Target) -> io::Result<(File, u64)> {
-    // Opening must not wait for a fifo's writer nor become the owner of a terminal.
+    // Opening must not wait for the writer of a FIFO, nor make a terminal the controlling one.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(&target.path)?;
     let length = match target.kind {

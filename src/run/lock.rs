@@ -1,4 +1,4 @@
-//! One run a drive: two at once would measure each other.
+//! A lock per drive: two runs on one drive would disturb each other.
 
 use std::{
     io,
@@ -7,42 +7,42 @@ use std::{
     time::Duration,
 };
 
-/// Says that a drive is being measured, for as long as this value lives. It is a socket name in the kernel, not a
-/// file: it needs no rights, no directory, and goes with the process however that ends.
+/// Locks a drive while this value lives. The lock is an abstract socket name in the kernel, not a
+/// file: it needs no rights and no directory, and disappears with the process.
 #[derive(Debug)]
 pub struct Lock {
     _listener: UnixListener,
 }
 
-/// Why a drive can't be measured now.
+/// Why a drive can't be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another run measures it.
+    /// Another run is measuring it.
     #[error("{drive} is being measured by another drivebench{}", pid.map(|p| format!(", process {p}")).unwrap_or_default())]
     Busy {
-        /// The drive, for people.
+        /// The drive, for messages.
         drive: String,
-        /// The other run's process, where the system tells.
+        /// The process id of the other run, if known.
         pid: Option<i32>,
     },
     /// The system refused.
-    #[error("can't tell whether another run measures {drive}: {source}")]
+    #[error("can't check whether another run measures {drive}: {source}")]
     System {
-        /// The drive, for people.
+        /// The drive, for messages.
         drive: String,
         /// What it said.
         source: io::Error,
     },
 }
 
-/// How often a waiting run looks whether the drive is free.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How often a waiting run checks whether the drive is free.
+const POLL: Duration = Duration::from_millis(200);
 
 impl Lock {
-    /// Claims the drive with this identity for measuring; `label` names it for people.
+    /// Locks the drive with this identity; `label` names it in messages.
     pub fn take(identity: &str, label: &str) -> Result<Self, LockError> {
         let system = |source| LockError::System { drive: label.to_owned(), source };
-        // A socket name holds 107 bytes; identities are shorter, but nothing here depends on that.
+        // A socket name has at most 107 bytes. Identities are shorter; a longer one is cut.
         let name: Vec<u8> = format!("drivebench/{identity}").into_bytes().into_iter().take(100).collect();
         let address = SocketAddr::from_abstract_name(name).map_err(system)?;
         match UnixListener::bind_addr(&address) {
@@ -54,11 +54,11 @@ impl Lock {
         }
     }
 
-    /// Like [`take`](Self::take), but waits while another run measures the drive, until `give_up` says otherwise.
+    /// Like [`take`](Self::take), but waits while another run measures the drive, until `give_up` returns true.
     pub fn wait(identity: &str, label: &str, give_up: impl Fn() -> bool) -> Result<Self, LockError> {
         loop {
             match Self::take(identity, label) {
-                Err(LockError::Busy { .. }) if !give_up() => std::thread::sleep(LOOK_AGAIN),
+                Err(LockError::Busy { .. }) if !give_up() => std::thread::sleep(POLL),
                 other => return other,
             }
         }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_run_is_refused_by_name_and_the_next_one_is_not() {
+    fn a_second_run_is_refused_until_the_first_ends() {
         let identity = format!("test-{}", std::process::id());
         let first = Lock::take(&identity, "Cruzer Blade 4C530001").expect("free");
         let refused = Lock::take(&identity, "Cruzer Blade 4C530001").expect_err("taken").to_string();

@@ -1,4 +1,4 @@
-//! One measurement: loads from one start, each stopped when its rule says that it is enough.
+//! One measurement: loads that start together, each stopped by its rule.
 
 use super::zones;
 use crate::{
@@ -8,16 +8,16 @@ use crate::{
     units::{Ended, Extent, Window, ZonePoint},
 };
 
-/// A target as the engine sees it: engines are opened over the sites in their order.
+/// A target of a measurement. Engines are opened over the sites in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Site {
     /// Position of the target in the plan.
     pub target: usize,
-    /// The part that may be touched.
+    /// The extent that the load may use.
     pub extent: Extent,
 }
 
-/// How far a load has come.
+/// The progress of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress<'a> {
     /// Position of the target in the plan.
@@ -30,7 +30,7 @@ pub struct Progress<'a> {
     pub seconds: f64,
     /// Speed of the last window, bytes per second.
     pub speed: f64,
-    /// The adaptive rule's estimate so far; after the load's end the one that reports show.
+    /// The adaptive rule's estimate so far; after the load's end, the final estimate.
     pub estimate: Option<Estimate>,
     /// Stalls seen so far.
     pub stalls: usize,
@@ -38,7 +38,7 @@ pub struct Progress<'a> {
     pub cliffs: usize,
 }
 
-/// What can be seen of a measurement while it runs.
+/// Events of a running measurement.
 #[derive(Debug)]
 pub enum Seen<'a> {
     /// A window closed.
@@ -50,7 +50,7 @@ pub enum Seen<'a> {
         /// The window.
         window: &'a Window,
     },
-    /// How far it has come, after that window; once more when the load has ended.
+    /// The progress after that window, and once more at the end of the load.
     Progress(Progress<'a>),
     /// A load ended.
     Outcome {
@@ -58,18 +58,18 @@ pub enum Seen<'a> {
         target: usize,
         /// The position on the disk, in a zone measurement.
         zone: Option<ZonePoint>,
-        /// What it did.
+        /// Its outcome.
         outcome: &'a Outcome,
     },
 }
 
-/// Shown everything; says whether to go on.
+/// Receives every event; returns whether to continue.
 pub type Show<'a> = dyn FnMut(Seen<'_>) -> Flow + 'a;
 
 /// Runs a measurement and returns the outcomes in the order of `sites`.
 ///
 /// # Errors
-/// Where the engine refuses; an operation that fails is an outcome.
+/// If the engine refuses. A failed operation is an outcome, not an error.
 pub fn measure(
     engine: &mut dyn Engine,
     m: &Measure,
@@ -101,9 +101,9 @@ pub fn measure(
 
 /// When the loads of a measurement stop.
 struct Limit {
-    /// After this time at the latest.
+    /// The time limit.
     seconds: f64,
-    /// The adaptive rule of each load; none where the amount is fixed.
+    /// The adaptive rule of each load; none if the amount is fixed.
     adaptive: Vec<Adaptive>,
 }
 
@@ -114,7 +114,7 @@ impl Limit {
         decided || window.to_ns as f64 / 1e9 >= self.seconds
     }
 
-    /// What the adaptive rule knows of a load that is running, or that has ended: then as analysis of the record has it.
+    /// The adaptive rule's estimate of a running load; of an ended load, the estimate as analysis of the record gives it.
     fn estimate(&self, at: usize, ended: Option<&Ended>) -> Option<Estimate> {
         let rule = self.adaptive.get(at)?;
         match ended {

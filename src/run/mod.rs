@@ -1,4 +1,4 @@
-//! Carries a plan out step by step, appends to the record, and undoes what it set up on any exit.
+//! Executes a plan step by step, appends to the record, and undoes its changes on every exit.
 
 mod act;
 mod execute;
@@ -39,25 +39,25 @@ use crate::{
     units::{shell_word, size},
 };
 
-/// Why a step can't be done. What was measured before stands.
+/// Why a step can't be done. Earlier results stay valid.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// No file can be made for the loads.
-    #[error("no file of {} can be made in {dir}: {source}", size(*.bytes), dir = dir.display())]
+    /// The scratch file can't be created.
+    #[error("can't create a file of {} in {dir}: {source}", size(*.bytes), dir = dir.display())]
     Scratch {
         /// The directory.
         dir: PathBuf,
-        /// The size that was to be reserved.
+        /// The size to reserve.
         bytes: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// No directory can be made for files of our own.
-    #[error("no directory for files can be made in {dir}: {source}", dir = dir.display())]
+    /// The scratch directory can't be created.
+    #[error("can't create a directory in {dir}: {source}", dir = dir.display())]
     Folder {
-        /// The directory that was to hold it.
+        /// The parent directory.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The target can't be opened.
@@ -65,28 +65,28 @@ pub enum RunError {
     Open {
         /// The file or device.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// What was written can't be brought to the drive.
+    /// The file can't be synced.
     #[error("{path} can't be synced before it is read: {source}", path = path.display())]
     Cool {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file made for the loads is still there.
+    /// A scratch file or directory could not be removed.
     #[error(
-        "{path} is left ({source}); the next run or `drivebench cleanup` removes it, or: {command} {path}",
+        "{path} was not removed ({source}); the next run or `drivebench cleanup` removes it, or: {command} {path}",
         path = shell_word(&path.to_string_lossy())
     )]
     Leftover {
-        /// What is left.
+        /// The file or directory.
         path: PathBuf,
         /// The command that removes it.
         command: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The engine refused.
@@ -97,60 +97,60 @@ pub enum RunError {
     Stays {
         /// The drive.
         drive: String,
-        /// What holds it.
+        /// The reason.
         why: String,
     },
-    /// Nothing to read: the load before wrote nothing.
-    #[error("nothing was written that could be read back")]
+    /// There is nothing to read: the load before it wrote nothing.
+    #[error("nothing to read: the load before it wrote nothing")]
     NothingWritten,
-    /// Another program can't be asked.
+    /// Another program can't be run.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// Only root may talk to a drive past the kernel.
+    /// ATA commands to a drive need root.
     #[error(
-        "only root may send {0} to standby and ask whether it sleeps, which a user who may read it may not: \
-         call it with sudo"
+        "sending {0} to standby and reading its power state needs root, even if you may read it: \
+         run it with sudo"
     )]
     NotRoot(String),
-    /// What is recorded would wake the drive.
+    /// Writing the record would wake the drive.
     #[error(
-        "the results are kept on {0} itself, and every line of them would wake it: keep them on another drive, \
+        "the results are stored on {0}, and writing them would wake it: store them on another drive \
          with --store DIR"
     )]
     StoreWakes(String),
-    /// What must be undone can't be written down, so nothing is changed.
-    #[error("the journal of what must be undone can't be written: {0}")]
+    /// The undo journal can't be written, so nothing is changed.
+    #[error("the undo journal can't be written: {0}")]
     Journal(io::Error),
-    /// The record can't be written on, so no result would be kept.
+    /// The record can't be written, so no result would be kept.
     #[error("the record can't be written: {0}")]
     Record(#[from] io::Error),
 }
 
-/// Sees what happens while it happens.
+/// Receives the events of a run.
 pub trait Watcher {
     /// A line of the record.
     fn event(&mut self, _event: &Event) {}
-    /// A step begins that runs no loads and takes a while.
+    /// A step without loads that takes some time begins.
     fn begins(&mut self, _step: &Step) {}
-    /// Drives must be moved before the plan goes on; called again whenever what is wanted changes.
+    /// Drives must be moved before the plan continues; called again whenever the moves change.
     fn arrange(&mut self, _wanted: &Wanted) {}
-    /// How far a load has come; after each window.
+    /// The progress of a load, after each window.
     fn progress(&mut self, _progress: &Progress<'_>) {}
 }
 
-/// What a plan is carried out with.
+/// What the execution of a plan needs.
 pub struct RunContext<'a> {
     /// The machine with its drives.
     pub world: &'a mut dyn World,
-    /// What was here at the start.
+    /// The inventory at the start.
     pub inventory: &'a Inventory,
-    /// The store's directory, which must not be on a drive that is to sleep.
+    /// The store's directory, which must not be on a drive that is sent to standby.
     pub store: &'a Path,
     /// The record.
     pub log: &'a mut dyn Log,
-    /// Who looks on.
+    /// Receives the events.
     pub watcher: &'a mut dyn Watcher,
-    /// Asks to stop.
+    /// The cancel flag.
     pub cancel: &'a Cancel,
 }
 

@@ -1,4 +1,4 @@
-//! Modelled drives in virtual time, measured as real ones are.
+//! Executes plans on modelled drives in virtual time.
 
 use std::{
     fmt, io,
@@ -34,10 +34,10 @@ pub struct Modelled {
     on_move: Option<OnMove>,
 }
 
-/// Gives the board for an arrangement, by its number and what was moved for it.
+/// Returns the board for an arrangement, from its number and the moves.
 type Boards = dyn Fn(u32, &[Move]) -> Board;
 
-/// What becomes of the board when people move drives.
+/// How moves change the board.
 struct OnMove(Box<Boards>);
 
 impl fmt::Debug for OnMove {
@@ -46,11 +46,11 @@ impl fmt::Debug for OnMove {
     }
 }
 
-/// The drives at work, shared by engines and tools.
+/// The running drives, shared by engines and tools.
 #[derive(Debug, Clone)]
 struct Bench {
     state: Arc<Mutex<State>>,
-    /// The time apart from the rest: it may be asked for while loads run.
+    /// The time, outside the state: it is also read while loads run.
     now_ns: Arc<AtomicU64>,
 }
 
@@ -66,7 +66,7 @@ struct State {
 struct Subject {
     node: PathBuf,
     model: Model,
-    /// When it last had something to do, ns.
+    /// The end of its last operation, ns.
     idle_ns: u64,
 }
 
@@ -74,7 +74,7 @@ impl Modelled {
     /// The drives of `board` below the targets of `plan`.
     ///
     /// # Errors
-    /// Where the board makes no sense.
+    /// If the board is invalid.
     pub fn new(plan: &Plan, board: &Board) -> Result<Self, EngineError> {
         let subject = |(target, model): (&Target, &Model)| Subject {
             node: target.path.clone(),
@@ -97,15 +97,15 @@ impl Modelled {
         })
     }
 
-    /// Has people move drives as they are asked to; `boards` gives what their new bays make of them.
+    /// Simulates people who move drives as requested; `boards` returns the board for each arrangement.
     pub fn with_people(self, boards: impl Fn(u32, &[Move]) -> Board + 'static) -> Self {
         Self { on_move: Some(OnMove(Box::new(boards))), ..self }
     }
 
-    /// Carries the whole plan out and gives the events a record would hold after its start.
+    /// Executes the whole plan and returns the events that a record holds after its start.
     ///
     /// # Errors
-    /// Where the board makes no sense.
+    /// If the board is invalid.
     pub fn events(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> {
         let mut events = vec![Event::Plan { plan: plan.clone() }];
         Self::new(plan, board)?
@@ -114,10 +114,10 @@ impl Modelled {
         Ok(events)
     }
 
-    /// Carries a plan out but for what is `done`, as on a real machine, into `log`.
+    /// Executes a plan except the steps in `done`, as on a real machine, and records into `log`.
     ///
     /// # Errors
-    /// Where the record can't be written on.
+    /// If the record can't be written.
     pub fn run(&mut self, plan: &Plan, done: &Done, log: &mut dyn Log, cancel: &Cancel) -> io::Result<How> {
         let mut people = People { bench: self.bench.clone(), on_move: self.on_move.take() };
         let inventory = self.inventory();
@@ -211,7 +211,7 @@ impl World for Modelled {
         Ok(Box::new(Placed { bench: self.bench.clone(), on: on.to_vec() }))
     }
 
-    // A set of files is as many bytes in blocks of their size.
+    // A file set is modelled as a load with the same bytes, in blocks of the file size.
     fn files(
         &mut self,
         at: usize,
@@ -259,7 +259,7 @@ impl Engine for Placed {
     }
 }
 
-/// hdparm behind a bridge that passes no command on but tells whether the disk sleeps.
+/// hdparm behind a bridge that refuses standby commands but reports the power state.
 impl Runner for Bench {
     fn ask(&self, query: &Query) -> ToolResult {
         let state = self.state();
@@ -282,7 +282,7 @@ impl Runner for Bench {
     }
 }
 
-/// People who move drives as they are asked to.
+/// Simulates people who move drives as requested.
 struct People {
     bench: Bench,
     on_move: Option<OnMove>,

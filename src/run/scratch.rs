@@ -1,4 +1,4 @@
-//! The file that loads write and read: made for the purpose, gone afterwards.
+//! The scratch file that loads write and read; it is removed afterwards.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -16,7 +16,7 @@ use super::{
     scratch_name::{self, lock},
 };
 
-/// A scratch file. Where the filesystem can, it never has a name; else it is removed when this value goes.
+/// A scratch file. It has no name if the filesystem supports that; otherwise it is removed on drop.
 #[derive(Debug)]
 pub struct Scratch {
     /// The file, open for reading and writing.
@@ -32,8 +32,8 @@ struct Named {
 }
 
 impl Scratch {
-    /// Makes a file in `dir` with `bytes` reserved where the filesystem can reserve, for the `at`th target. A file that
-    /// needs a name is in the journal first.
+    /// Creates a file in `dir` for the `at`th target, with `bytes` reserved if the filesystem supports that. A file that
+    /// needs a name gets a journal entry first.
     pub(super) fn create(dir: &Path, bytes: u64, journal: &Journal, at: usize) -> io::Result<Self> {
         let scratch = match openat(
             rustix::fs::CWD,
@@ -42,7 +42,7 @@ impl Scratch {
             Mode::RUSR | Mode::WUSR,
         ) {
             Ok(fd) => Self { file: File::from(fd), named: None },
-            // Filesystems that can't say so in different ways; ISDIR is what kernels without the flag answer.
+            // Filesystems without O_TMPFILE return different errors; kernels without the flag return EISDIR.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => {
                 Self::named(dir, journal, at)?
             }
@@ -59,7 +59,7 @@ impl Scratch {
         let entry = journal.will(Undo::File { path: path.clone() })?;
         match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => {
-                // For whoever finds the file but not the journal; where files can't be locked the journal must do.
+                // The lock protects the file from a cleanup that does not see the journal. Without locks, only the journal protects it.
                 let _ = lock(&file);
                 entry.made(&file)?;
                 Ok(Self { file, named: Some(Named { path, entry }) })
@@ -71,12 +71,12 @@ impl Scratch {
         }
     }
 
-    /// Its name, where it has one.
+    /// Its path, if it has a name.
     pub fn path(&self) -> Option<&Path> {
         self.named.as_ref().map(|n| n.path.as_path())
     }
 
-    /// Removes it. What `drop` does in silence is said here: why it is left.
+    /// Removes it and reports errors, which `drop` can't.
     pub fn remove(mut self) -> io::Result<()> {
         self.named.take().map_or(Ok(()), Named::remove)
     }
@@ -93,7 +93,7 @@ impl Named {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // On an unwinding path nobody can be told; the journal stays, and the next run removes both.
+        // Errors can't be reported from drop. The journal entry stays, and the next run removes both.
         if let Some(named) = self.named.take() {
             let _ = named.remove();
         }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_name_leaves_nothing_to_find() {
+    fn a_file_without_a_name_leaves_nothing_behind() {
         let (_home, dir, store) = place();
         let journal = Journal::open(&store, "rabc");
         let scratch = Scratch::create(&dir, 1 << 20, &journal, 0).expect("creates");
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn a_named_file_goes_with_its_value_and_its_journal() {
+    fn a_named_file_and_its_journal_are_removed_on_drop() {
         let (_home, dir, store) = place();
         let journal = Journal::open(&store, "rabc");
         let scratch = Scratch::named(&dir, &journal, 0).expect("creates");
         assert_eq!(names(&dir), [".drivebench-rabc0.scratch"]);
         assert_eq!(names(&store.join("journals")), ["rabc.0"]);
-        // While it is held, no other start touches it.
+        // While it is locked, a cleanup does not touch it.
         assert_eq!((sweep(&store), sweep_directory(&dir)), (vec![], vec![]));
         scratch.remove().expect("removes");
         drop(Scratch::named(&dir, &journal, 1).expect("creates"));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_is_not_overwritten() {
+    fn existing_files_are_not_overwritten() {
         let (_home, dir, store) = place();
         let journal = Journal::open(&store, "rabc");
         fs::write(dir.join(".drivebench-rabc0.scratch"), "mine").expect("writes");

@@ -1,4 +1,4 @@
-//! A directory for files of our own: made for the purpose, filled, read, and gone afterwards with all that is ours in it.
+//! The scratch directory in which sets of files are written and read; it is removed afterwards.
 
 use std::{
     fs::{self, File},
@@ -20,36 +20,36 @@ use super::{
 };
 use crate::{engine::Cancel, plan::FileSet, record::ActResult};
 
-/// How often a wait looks whether someone asked to stop.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long work that was asked to stop may take to do so by itself.
+/// How often a wait checks for cancellation.
+const POLL: Duration = Duration::from_millis(20);
+/// How long cancelled work may take to end by itself.
 const GRACE: Duration = Duration::from_millis(100);
-/// Bytes moved between two looks whether it is enough.
+/// Bytes moved between two checks of the time limit.
 const PIECE: usize = 256 << 10;
-/// Left for others.
+/// Free inodes left for other files.
 const SPARE_INODES: u64 = 64;
 
-/// A directory of our own. Its files are named by numbers; nothing else in it is ever touched.
+/// A scratch directory. Its files are named by numbers; other files in it are never touched.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Open and locked, for whoever finds the directory but not the journal.
+    /// Open and locked, so that a cleanup that does not see the journal leaves it alone.
     dir: Arc<File>,
-    /// None once it is removed.
+    /// None after removal.
     entry: Option<Entry>,
 }
 
-/// What is done in a folder.
+/// The work in a scratch directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
-    /// Remove what is there, write these files, and bring them to the drive.
+    /// Remove earlier files, write these files, and sync them.
     Write { set: FileSet, seed: u64 },
     /// Drop these files from the page cache, and read them.
     Read { set: FileSet },
 }
 
 impl Folder {
-    /// Makes one in `parent` for the `at`th target. It is in the journal first.
+    /// Creates one in `parent` for the `at`th target. The journal entry is written first.
     pub fn create(parent: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
         let path = journal.scratch_path(parent, at, scratch_name::DIRECTORY)?;
         let entry = journal.will(Undo::Directory { path: path.clone() })?;
@@ -67,7 +67,7 @@ impl Folder {
         &self.path
     }
 
-    /// Does this for at most so many seconds; what it took, and what went wrong. Whoever asks to stop doesn't wait for
+    /// Does `work` within a time limit; returns the result, and an error if any. Cancellation does not wait for
     /// a drive that hangs.
     pub fn work(&self, work: Work, seconds: f64, cancel: &Cancel) -> (ActResult, Option<String>) {
         let (done, result) = mpsc::channel();
@@ -78,8 +78,8 @@ impl Folder {
             done.send((task.took, failed)).is_ok()
         });
         loop {
-            let patience = if cancel.is_set() { GRACE } else { LOOK };
-            match result.recv_timeout(patience) {
+            let timeout = if cancel.is_set() { GRACE } else { POLL };
+            match result.recv_timeout(timeout) {
                 Ok((took, failed)) => {
                     let cut_short = cancel.is_set() || failed.is_some();
                     return (ActResult { cut_short, ..took }, failed);
@@ -92,7 +92,7 @@ impl Folder {
         }
     }
 
-    /// Removes it. What `drop` does in silence is said here: why it is left.
+    /// Removes it and reports errors, which `drop` can't.
     pub fn remove(mut self) -> io::Result<()> {
         self.clear_away()
     }
@@ -108,7 +108,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // On an unwinding path nobody can be told; the journal stays, and the next run removes both.
+        // Errors can't be reported from drop. The journal entry stays, and the next run removes both.
         let _ = self.clear_away();
     }
 }
@@ -133,10 +133,10 @@ impl Task {
         let failed = |what: &str, e: io::Error| format!("{what}: {e}");
         empty(&self.dir).map_err(|e| failed("the files before can't be removed", e))?;
         self.room(set)?;
-        // Larger than a piece, so that files begin at different places of it and no two are alike.
+        // Larger than a piece, so that files start at different offsets in it and no two are equal.
         let mut content = vec![0; PIECE + 4096];
         Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut content);
-        // What others have left unwritten is not this set's to wait for.
+        // Sync first, so that unwritten data of other programs is not part of the measured time.
         syncfs(&self.dir).map_err(|e| failed("the filesystem can't be synced", e.into()))?;
         let since = Instant::now();
         let mut result = Ok(());
@@ -158,10 +158,10 @@ impl Task {
         result
     }
 
-    /// Refuses what the filesystem has no room for: files need inodes as well as bytes.
+    /// Refuses a set that the filesystem has no free inodes for.
     fn room(&self, set: FileSet) -> Result<(), String> {
         let Ok(space) = fstatvfs(&self.dir) else { return Ok(()) };
-        // Filesystems that make inodes as they go say that they have none at all.
+        // Filesystems with dynamic inodes report 0 inodes in total.
         let (all, free) = (space.f_files, space.f_favail);
         if all > 0 && free < set.files.saturating_add(SPARE_INODES) {
             return Err(format!(
@@ -196,7 +196,7 @@ impl Task {
             |number: u64, e: io::Error| format!("file {} of {} can't be read: {e}", number + 1, set.files);
         for number in 0..set.files {
             match open(number).and_then(|file| Ok(fadvise(&file, 0, None, Advice::DontNeed)?)) {
-                // The set before was cut short by its time: what is there is read.
+                // The time limit ended the write early; only the existing files are read.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => break,
                 other => other.map_err(|e| failed(number, e))?,
             }
@@ -229,7 +229,7 @@ impl Task {
     }
 }
 
-/// Opens a directory, not a link to one, and takes its lock where the filesystem has locks.
+/// Opens a directory, but not through a symbolic link, and locks it if the filesystem supports locks.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let dir = File::from(openat(CWD, path, directory(), Mode::empty())?);
     lock(&dir)?;
@@ -240,13 +240,13 @@ fn directory() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// Removes a directory with the files that are ours; anything else in it stays, and so does the directory.
+/// Removes the numbered files and the directory. If it holds other files, they stay and so does the directory.
 pub(super) fn remove(dir: &File, path: &Path) -> io::Result<()> {
     empty(dir)?;
     fs::remove_dir(path)
 }
 
-/// Removes the files that are ours: plain ones whose names are numbers.
+/// Removes the regular files whose names are numbers.
 fn empty(dir: &File) -> io::Result<()> {
     let ours = |name: &[u8]| !name.is_empty() && name.iter().all(u8::is_ascii_digit);
     let mut names = Vec::new();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_written_and_read_whole_and_all_goes_with_the_value() {
+    fn files_are_written_read_and_removed_on_drop() {
         let (_home, dir, store) = place();
         let journal = Journal::open(&store, "rabc");
         let folder = Folder::create(&dir, &journal, 0).expect("creates");
@@ -302,7 +302,7 @@ mod tests {
         let (took, failed) = folder.work(Work::Read { set: SET }, 60.0, &Cancel::default());
         assert_eq!((took.files, took.bytes, failed), (5, 3_500_000, None));
         assert!(took.seconds > 0.0);
-        // While it is held, no other start touches it.
+        // While it is locked, a cleanup does not touch it.
         assert_eq!((sweep(&store), sweep_directory(&dir)), (vec![], vec![]));
         folder.remove().expect("removes");
         drop(journal);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_to_stop_or_out_of_time_it_ends_with_what_it_did() {
+    fn cancellation_and_time_limit_return_a_partial_result() {
         let (_home, dir, store) = place();
         let folder = Folder::create(&dir, &Journal::open(&store, "rabc"), 0).expect("creates");
         let stopped = Cancel::default();

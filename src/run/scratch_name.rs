@@ -5,9 +5,9 @@ use std::{fs::File, io, path::Path};
 use rustix::fs::{FlockOperation, flock};
 
 const PREFIX: &str = ".drivebench-";
-/// How a scratch file's name ends.
+/// The suffix of scratch files.
 pub(super) const FILE: &str = ".scratch";
-/// How a scratch directory's name ends.
+/// The suffix of scratch directories.
 pub(super) const DIRECTORY: &str = ".files";
 
 /// The name for the `at`th target of a run.
@@ -15,20 +15,20 @@ pub(super) fn of(run: &str, at: usize, suffix: &str) -> String {
     format!("{PREFIX}{run}{at}{suffix}")
 }
 
-/// Whether this is such a name.
+/// Whether this is the name of a scratch file or directory.
 pub(super) fn is_scratch(path: &Path, suffix: &str) -> bool {
     let is_run =
         |run: &str| run.starts_with('r') && run.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     middle(path, suffix).is_some_and(is_run)
 }
 
-/// Whether this is such a name of one run.
+/// The same, of this run.
 pub(super) fn is_of(run: &str, path: &Path, suffix: &str) -> bool {
     let at = middle(path, suffix).and_then(|name| name.strip_prefix(run));
     is_scratch(path, suffix) && at.is_some_and(|at| !at.is_empty() && at.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Takes the lock of a file or directory, where the filesystem has locks.
+/// Locks a file or directory, if the filesystem supports locks.
 pub(super) fn lock(file: &File) -> io::Result<()> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(rustix::io::Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_names_are_ours() {
+    fn only_scratch_names_match() {
         assert_eq!(of("rk6q", 1, FILE), ".drivebench-rk6q1.scratch");
         let path = |name: &str| Path::new("/mnt/a").join(name);
         assert!(is_of("rk6q", &path(".drivebench-rk6q1.scratch"), FILE));

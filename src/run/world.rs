@@ -1,4 +1,4 @@
-//! What a plan is carried out in: a machine with its drives, its clock and its tools.
+//! The machine on which a plan is executed: its drives, clock and tools.
 
 use std::{io, path::PathBuf};
 
@@ -14,24 +14,24 @@ use crate::{
     units::Load,
 };
 
-/// A machine on which a plan is carried out. Targets are known by their position in the plan.
+/// A machine on which a plan is executed. Targets are numbered as in the plan.
 pub trait World {
     /// The machine and its drives as they are now.
     fn inventory(&self) -> Inventory;
 
-    /// A target where it is now.
+    /// Finds a target's current path.
     ///
     /// # Errors
-    /// Where it isn't there.
+    /// If it is not present.
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound>;
 
-    /// Where the machine's counters are read.
+    /// The sysroot for reading counters.
     fn sysroot(&self) -> &Sysroot;
 
     /// Runs other programs.
     fn runner(&self) -> &dyn Runner;
 
-    /// What the run must undo.
+    /// The undo journal of the run.
     fn journal(&self) -> &Journal;
 
     /// The time now, as RFC 3339 in UTC.
@@ -40,41 +40,41 @@ pub trait World {
     /// Seconds since some moment, for differences.
     fn seconds(&self) -> f64;
 
-    /// Lets time go by, less where someone asks to stop.
+    /// Waits, or returns early if cancelled.
     fn wait(&self, seconds: f64, cancel: &Cancel);
 
-    /// Makes a scratch file on a target in place of the one before; its name, where it has one.
+    /// Creates a scratch file on a target, replacing the last one; returns its path if it has a name.
     ///
     /// # Errors
-    /// Where it can't be made.
+    /// If it can't be created.
     fn make_scratch(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError>;
 
-    /// Opens what exists already; its length in bytes.
+    /// Opens an existing file or device; returns its length in bytes.
     ///
     /// # Errors
-    /// Where it can't be opened.
+    /// If it can't be opened.
     fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError>;
 
-    /// The share of an existing file that is really on the drive; holes read as instant zeros.
+    /// The allocated share of an existing file. Holes read as zeros without touching the drive.
     fn filled_share(&self, target: &Target) -> Option<f64>;
 
-    /// Brings a target's file to the drive and drops it from the page cache, so that the next read is cold.
+    /// Syncs a target's file and drops it from the page cache, so that the next read is cold.
     ///
     /// # Errors
-    /// Where it can't be synced.
+    /// If it can't be synced.
     fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()>;
 
     /// An engine over the open files of these targets.
     ///
     /// # Errors
-    /// Where it can't be had.
+    /// If there is no such engine.
     fn engine(&self, choice: Option<&str>, load: &Load, on: &[usize])
     -> Result<Box<dyn Engine>, EngineError>;
 
-    /// Writes or reads files in a directory of our own on a target; what came of it, and what went wrong on the way.
+    /// Writes or reads files in a scratch directory on a target; returns the result, and an error if any.
     ///
     /// # Errors
-    /// Where there can't be such a directory.
+    /// If the directory can't be created.
     fn files(
         &mut self,
         at: usize,
@@ -83,9 +83,9 @@ pub trait World {
         cancel: &Cancel,
     ) -> Result<(ActResult, Option<String>), RunError>;
 
-    /// Closes a target's file and removes what is ours.
+    /// Closes a target's file and removes what the run created.
     ///
     /// # Errors
-    /// Where something is left.
+    /// If something can't be removed.
     fn close(&mut self, at: usize) -> Result<(), RunError>;
 }

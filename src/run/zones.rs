@@ -1,4 +1,4 @@
-//! Disks that rotate are faster outside than inside: equally spaced positions over the whole of them.
+//! Rotating disks are faster at the outer tracks, so they are measured at equally spaced positions.
 
 use super::measure::{Progress, Seen, Show, Site};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     units::Extent,
 };
 
-/// Measures each site position by position until the rule has enough; the outcome adds the positions up.
+/// Measures each site position by position until the rule is satisfied; the outcome sums the positions.
 pub(super) fn measure(
     engine: &mut dyn Engine,
     m: &Measure,

@@ -1,32 +1,32 @@
-//! hdparm: sends a disk to standby, and asks whether it sleeps without waking it.
+//! hdparm: sends a disk to standby, and reads its power state without waking it.
 
 use super::{Change, Output, Query, State, Tool};
 use crate::units::Power;
 
-/// Talks ATA to disks, through the bridges that let it.
+/// Sends ATA commands to disks, also through USB bridges that support it.
 pub const HDPARM: Tool = Tool {
     name: "hdparm",
     package: "hdparm",
-    without: "without it no disk can be sent to standby or asked whether it sleeps",
+    without: "without it, disks can't be sent to standby and their power state is unknown",
 };
 
-/// Sends the disk at `path` to standby: it stops turning until something is asked of it.
+/// Sends the disk at `path` to standby: it stops rotating until the next access.
 pub fn standby(path: &str) -> Change<State> {
     Change::new(HDPARM, ["-y", path])
 }
 
-/// Asks the disk at `path` whether it sleeps; this wakes none that keeps to ATA's rules.
+/// Reads the power state of the disk at `path`. By the ATA standard this does not wake it.
 pub fn power(path: &str) -> Query {
     Query::new(HDPARM, ["-C", path])
 }
 
-/// Whether a disk took the command.
+/// Whether a disk accepted the command.
 pub fn accepted(output: &Output) -> bool {
     output.code == Some(0) && !refused(output)
 }
 
-/// What a disk said of its power. A bridge that answers without the disk's registers reads as `standby` always, so it
-/// is not believed.
+/// The power state that a disk reported. A bridge that replies without the disk's registers always reads as `standby`, so it
+/// counts as unknown.
 pub fn parse_power(output: &Output) -> Power {
     let state = output.stdout.lines().find_map(|line| line.trim().strip_prefix("drive state is:"));
     match state.map(str::trim) {
@@ -37,12 +37,12 @@ pub fn parse_power(output: &Output) -> Power {
     }
 }
 
-/// Whether the system wants root for it.
+/// Whether root is needed.
 pub fn denied(output: &Output) -> bool {
     ["Permission denied", "Operation not permitted"].iter().any(|text| output.stderr.contains(text))
 }
 
-/// A bridge that doesn't pass ATA on says so in the sense data, or fails the command.
+/// Whether a bridge refused the ATA command: it reports bad sense data, or the command fails.
 fn refused(output: &Output) -> bool {
     ["bad/missing sense data", "failed:"].iter().any(|text| output.stderr.contains(text))
 }
@@ -51,7 +51,7 @@ fn refused(output: &Output) -> bool {
 mod tests {
     use super::*;
 
-    fn said(code: i32, stdout: &str, stderr: &str) -> Output {
+    fn output(code: i32, stdout: &str, stderr: &str) -> Output {
         Output { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
     }
 
@@ -65,10 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn what_disks_say() {
+    fn power_states_are_parsed() {
         let of = |name: &str| match name {
-            "sata" => said(0, include_str!("../../tests/fixtures/hdparm/power-sata-9.65.txt"), ""),
-            _ => said(
+            "sata" => output(0, include_str!("../../tests/fixtures/hdparm/power-sata-9.65.txt"), ""),
+            _ => output(
                 0,
                 include_str!("../../tests/fixtures/hdparm/power-usb-9.65.txt"),
                 include_str!("../../tests/fixtures/hdparm/power-usb-9.65.err"),
@@ -76,21 +76,22 @@ mod tests {
         };
         assert_eq!([of("sata"), of("usb")].map(|o| parse_power(&o)), [Power::Awake, Power::Unknown]);
         let asleep = of("sata").stdout.replace("active/idle", "standby");
-        assert_eq!(parse_power(&said(0, &asleep, "")), Power::Standby);
-        assert_eq!(parse_power(&said(13, &asleep, "")), Power::Unknown);
-        assert_eq!(parse_power(&said(0, "", "")), Power::Unknown);
+        assert_eq!(parse_power(&output(0, &asleep, "")), Power::Standby);
+        assert_eq!(parse_power(&output(13, &asleep, "")), Power::Unknown);
+        assert_eq!(parse_power(&output(0, "", "")), Power::Unknown);
     }
 
     #[test]
-    fn what_is_refused() {
-        let told = said(0, include_str!("../../tests/fixtures/hdparm/standby-sata-9.65.txt"), "");
-        let bridge = said(
+    fn refusals_are_detected() {
+        let accepted_output =
+            output(0, include_str!("../../tests/fixtures/hdparm/standby-sata-9.65.txt"), "");
+        let bridge = output(
             0,
             include_str!("../../tests/fixtures/hdparm/standby-usb-9.65.txt"),
             include_str!("../../tests/fixtures/hdparm/standby-usb-9.65.err"),
         );
-        assert!(accepted(&told) && !accepted(&bridge));
-        let nobody = said(13, "", include_str!("../../tests/fixtures/hdparm/denied-9.65.err"));
-        assert!(denied(&nobody) && !accepted(&nobody) && !denied(&bridge));
+        assert!(accepted(&accepted_output) && !accepted(&bridge));
+        let denied_output = output(13, "", include_str!("../../tests/fixtures/hdparm/denied-9.65.err"));
+        assert!(denied(&denied_output) && !accepted(&denied_output) && !denied(&bridge));
     }
 }

@@ -1,12 +1,12 @@
-//! lsblk, for archives of a machine: what a reader without udev's database can still use.
+//! lsblk, for archives of a machine: readable without udev's database.
 
 use super::{Query, Tool};
 
-/// Shows block devices; part of every Debian.
+/// Lists block devices; part of every Debian.
 pub const LSBLK: Tool = Tool {
     name: "lsblk",
     package: "util-linux",
-    without: "without it an archive has udev's word for filesystems only",
+    without: "without it, an archive names filesystems from udev only",
 };
 
 /// All block devices, as JSON.
@@ -18,7 +18,7 @@ pub fn all() -> Query {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn is_asked_for_json() {
+    fn requests_json() {
         assert!(super::all().to_string().starts_with("lsblk --json --bytes --output NAME,MAJ:MIN,"));
     }
 }

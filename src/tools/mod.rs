@@ -1,4 +1,4 @@
-//! Other programs as values: what is asked of them, and what they print.
+//! Other programs as values: their command lines and their output.
 
 use std::{ffi::OsString, fmt, marker::PhantomData, time::Duration};
 
@@ -13,33 +13,33 @@ pub use system::System;
 
 use crate::units::shell_word;
 
-/// A program that we may need and may not find.
+/// A program that may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
-    /// What it is called in `PATH`.
+    /// Its name in `PATH`.
     pub name: &'static str,
-    /// The Debian package that brings it.
+    /// The Debian package that contains it.
     pub package: &'static str,
     /// What still works without it.
     pub without: &'static str,
 }
 
-/// The field's reference for moving bytes.
+/// The reference program for I/O loads.
 pub const FIO: Tool =
-    Tool { name: "fio", package: "fio", without: "without it the psync and uring engines still work" };
+    Tool { name: "fio", package: "fio", without: "without it, the psync and uring engines still work" };
 
-/// A command that reads. Only the files of this room make one, so no other room can make up a command line.
+/// A command that only reads. It can be created only in this room, so no other room can run its own command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     tool: Tool,
-    /// Its arguments, as they are: no shell reads them.
+    /// Its arguments, passed without a shell.
     args: Vec<OsString>,
-    /// When it is ended if it hasn't by itself.
+    /// The time limit.
     limit: Duration,
 }
 
 impl Query {
-    /// A command that must end within 10 s.
+    /// A command with a time limit of 10 s.
     fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self { tool, args: args.into_iter().map(Into::into).collect(), limit: Duration::from_secs(10) }
     }
@@ -60,37 +60,37 @@ impl Query {
     }
 }
 
-/// fio with these arguments. It reads and writes the files that its arguments name, which the engine was handed.
+/// fio with these arguments. It reads and writes the files that its arguments name, which belong to the engine.
 pub fn fio(args: impl IntoIterator<Item = impl Into<OsString>>) -> Query {
     Query::new(FIO, args)
 }
 
-/// A command that alters a drive: its [`Content`] or its [`State`]. A [`Runner`] does not take it; [`Change::run`] does,
-/// where the right to it is shown.
+/// A command that changes a drive: its [`Content`] or its [`State`]. A [`Runner`] does not accept it; [`Change::run`] does,
+/// given the right to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<Altered> {
     query: Query,
     altered: PhantomData<Altered>,
 }
 
-/// What is stored on a drive. The right to alter it is a `danger::Claim`.
+/// The data stored on a drive. The right to change it is a `danger::Claim`.
 #[derive(Debug)]
 pub enum Content {}
 
-/// How a drive runs, such as its standby. The right to alter it is an entry of `run`'s journal.
+/// The state of a drive, such as standby. The right to change it is an entry of `run`'s journal.
 #[derive(Debug)]
 pub enum State {}
 
-/// The right to alter a drive's [`Content`] or [`State`]. `tests/rooms.rs` lists the files that may grant it.
+/// The right to change a drive's [`Content`] or [`State`]. `tests/rooms.rs` lists the files that may grant it.
 pub trait Right<Altered> {}
 
 impl<Altered> Change<Altered> {
-    /// A command that must end within 10 s.
+    /// A command with a time limit of 10 s.
     fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self { query: Query::new(tool, args), altered: PhantomData }
     }
 
-    /// Runs it to its end. A program that ends with an error is an answer too.
+    /// Runs it to its end. An exit code other than 0 is not an error here.
     pub fn run(&self, _: &impl Right<Altered>, runner: &dyn Runner) -> ToolResult {
         runner.ask(&self.query)
     }
@@ -102,7 +102,7 @@ impl<Altered> fmt::Display for Change<Altered> {
     }
 }
 
-/// The command line as a person would type it.
+/// The command line with shell quoting.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.tool.name)?;
@@ -113,19 +113,19 @@ impl fmt::Display for Query {
 /// How a program ended and what it printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Its exit code; `None` if a signal ended it, or nothing could.
+    /// Its exit code; `None` if a signal ended it, or if it could not be ended.
     pub code: Option<i32>,
-    /// Standard output; empty where its lines were handed over while it ran.
+    /// Standard output; empty if its lines were streamed.
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
 }
 
 impl Output {
-    /// The last line that it printed to standard error, or how it ended.
+    /// The last line on standard error, or how it ended.
     pub fn complaint(&self) -> String {
-        let said = self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
-        match (said, self.code) {
+        let last = self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+        match (last, self.code) {
             (Some(line), _) => line.to_owned(),
             (None, Some(code)) => format!("it ended with exit code {code}"),
             (None, None) => "a signal ended it".to_owned(),
@@ -133,13 +133,13 @@ impl Output {
     }
 }
 
-/// Why a program could not be asked.
+/// Why a program could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// It isn't installed.
     #[error("{} is not installed: apt install {}; {}", .0.name, .0.package, .0.without)]
     Missing(Tool),
-    /// It did not answer in time and was ended.
+    /// It exceeded the time limit and was ended.
     #[error("'{command}' did not end within {seconds} s and was ended")]
     Slow {
         /// The command line.
@@ -152,24 +152,24 @@ pub enum ToolError {
     System {
         /// The command line.
         command: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A stand-in has no answer to it.
+    /// A replay has no output for it.
     #[error("no answer was recorded for '{0}'")]
     Unrecorded(String),
 }
 
-/// What came of running a program.
+/// The result of running a program.
 pub type ToolResult = Result<Output, ToolError>;
 
-/// Asks other programs.
+/// Runs other programs.
 pub trait Runner: Send {
-    /// Runs a program to its end. A program that ends with an error is an answer too.
+    /// Runs a program to its end. An exit code other than 0 is not an error here.
     fn ask(&self, query: &Query) -> ToolResult;
 
-    /// Runs a program and hands over its lines, without their ends, while it runs. Once `stop` is true it is ended:
-    /// it is asked to end by itself, then made to, and left behind after 150 ms if the drive holds it.
+    /// Runs a program and passes on its lines, without line ends, while it runs. Once `stop` is true it is ended:
+    /// by SIGTERM, then SIGKILL, and abandoned after 150 ms if it hangs in the kernel.
     fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult;
 }
 
@@ -187,18 +187,18 @@ mod tests {
     fn a_missing_tool_is_one_clear_line() {
         assert_eq!(
             ToolError::Missing(FIO).to_string(),
-            "fio is not installed: apt install fio; without it the psync and uring engines still work"
+            "fio is not installed: apt install fio; without it, the psync and uring engines still work"
         );
     }
 
     #[test]
-    fn complaints_are_the_last_thing_said() {
-        let said = |stderr: &str, code| {
+    fn the_complaint_is_the_last_line_of_stderr() {
+        let complaint = |stderr: &str, code| {
             Output { code, stdout: String::new(), stderr: stderr.to_owned() }.complaint()
         };
-        assert_eq!(said("note\nfio: bad option\n\n", Some(1)), "fio: bad option");
+        assert_eq!(complaint("note\nfio: bad option\n\n", Some(1)), "fio: bad option");
         assert_eq!(
-            (said("", Some(3)), said(" \n", None)),
+            (complaint("", Some(3)), complaint(" \n", None)),
             ("it ended with exit code 3".into(), "a signal ended it".into())
         );
     }

@@ -1,15 +1,15 @@
-//! A stand-in that answers from what was captured.
+//! A runner that replays captured output.
 
 use super::{Output, Query, Runner, ToolError, ToolResult};
 
-/// Answers command lines, exactly as [`Query`] writes them, with recorded output.
+/// Returns recorded output for command lines, which must match exactly as [`Query`] writes them.
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
     answers: Vec<(String, Output)>,
 }
 
 impl Replay {
-    /// Records an answer; `command` may be the start of a command line.
+    /// Adds an output; `command` may be the start of a command line.
     pub fn answer(mut self, command: impl Into<String>, output: Output) -> Self {
         self.answers.push((command.into(), output));
         self

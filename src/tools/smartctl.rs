@@ -1,31 +1,31 @@
-//! smartctl: what drives say of their state and wear, through USB bridges too.
+//! smartctl: health and wear of drives, also through USB bridges.
 
 use serde_json::Value;
 
 use super::{Output, Query, Tool};
 use crate::units::Health;
 
-/// Asks drives for SMART.
+/// Reads SMART data of drives.
 pub const SMARTCTL: Tool = Tool {
     name: "smartctl",
     package: "smartmontools",
-    without: "without it health and wear of most drives stay unknown",
+    without: "without it, the health and wear of most drives are unknown",
 };
 
-/// What came of asking.
+/// The result of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// The drive told.
+    /// The drive reported its health.
     Health(Box<Health>),
-    /// It sleeps and was left asleep.
+    /// It is in standby and was not woken.
     Asleep,
-    /// Only root may ask.
+    /// Root is needed.
     Denied,
-    /// This way of asking didn't reach it; perhaps another does.
+    /// This device type didn't reach it; another one may.
     Unreached(String),
 }
 
-/// Asks the drive at `path`, through its bridge by `kind`. A sleeping disk is left asleep unless `wake`.
+/// Reads the drive at `path` with the device type `kind`. A disk in standby is not woken unless `wake`.
 pub fn ask(path: &str, kind: &str, wake: bool) -> Query {
     let mut args = vec!["--json=c", "-d", kind, "-i", "-H", "-A", "-l", "devstat"];
     if !wake {
@@ -35,8 +35,8 @@ pub fn ask(path: &str, kind: &str, wake: bool) -> Query {
     Query::new(SMARTCTL, args)
 }
 
-/// Ways of asking in the order to try them. What bridges of one maker alone understand is sent to no other, for some
-/// take it for something else. Sticks and cards have nothing to tell, and some of them hang when asked.
+/// Device types in the order to try them. Vendor-specific commands are sent only to bridges of that vendor, because others
+/// may misinterpret them. Sticks and cards report no health, and some of them hang on the query.
 pub fn kinds(bus: Option<&str>, usb_id: Option<&str>, removable: bool) -> Vec<&'static str> {
     match (bus, usb_id) {
         (Some("mmc" | "virtio" | "xen") | None, _) => vec![],
@@ -55,14 +55,14 @@ pub fn kinds(bus: Option<&str>, usb_id: Option<&str>, removable: bool) -> Vec<&'
     }
 }
 
-/// Reads what smartctl printed when asked by `kind`.
+/// Parses the output of smartctl for device type `kind`.
 pub fn parse(kind: &str, output: &Output) -> Answer {
     let Ok(json) = serde_json::from_str::<Value>(&output.stdout) else {
         return Answer::Unreached(output.complaint());
     };
     let messages = json.pointer("/smartctl/messages").and_then(Value::as_array);
-    let said: Vec<&str> = messages.into_iter().flatten().filter_map(|m| m["string"].as_str()).collect();
-    let says = |what: &str| said.iter().any(|text| text.contains(what));
+    let texts: Vec<&str> = messages.into_iter().flatten().filter_map(|m| m["string"].as_str()).collect();
+    let says = |what: &str| texts.iter().any(|text| text.contains(what));
     if says("STANDBY mode") || says("SLEEP mode") {
         return Answer::Asleep;
     }
@@ -71,7 +71,9 @@ pub fn parse(kind: &str, output: &Output) -> Answer {
     }
     match health(kind, &json) {
         Some(health) => Answer::Health(Box::new(health)),
-        None => Answer::Unreached(said.first().map_or_else(|| output.complaint(), |text| (*text).to_owned())),
+        None => {
+            Answer::Unreached(texts.first().map_or_else(|| output.complaint(), |text| (*text).to_owned()))
+        }
     }
 }
 
@@ -81,7 +83,7 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
     let ata = Ata { json };
     let nvme = |field: &str| number(&format!("/nvme_smart_health_information_log/{field}"));
     let health = Health {
-        // Where it found out by itself, it says what it found.
+        // With `-d auto`, the output names the detected type.
         source: Some(format!(
             "smartctl -d {}",
             json.pointer("/device/type").and_then(Value::as_str).unwrap_or(kind)
@@ -93,7 +95,7 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
             .or_else(|| share("/scsi_percentage_used_endurance_indicator"))
             .or_else(|| ata.wear()),
         spare: share("/nvme_smart_health_information_log/available_spare"),
-        // A thousand units of 512 bytes.
+        // NVMe counts units of 512,000 bytes.
         written: nvme("data_units_written")
             .map(|units| units.saturating_mul(512_000))
             .or_else(|| ata.written())
@@ -109,9 +111,9 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
         cable_errors: ata.raw(199),
         failing: ata.failing(),
     };
-    let told =
+    let other =
         [health.hours, health.written, health.reallocated, health.uncorrectable].iter().any(Option::is_some);
-    (health.passed.is_some() || told).then_some(health)
+    (health.passed.is_some() || other).then_some(health)
 }
 
 fn scsi_written(json: &Value) -> Option<u64> {
@@ -129,7 +131,7 @@ impl<'a> Ata<'a> {
         self.json.pointer("/ata_smart_attributes/table").and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// Raw values are 48 bits, of which some makers use the upper ones for something else; smartctl writes the
+    /// Raw values have 48 bits, and some makers use the upper ones for other values; smartctl writes the
     /// count first: `2725 (151 234 0)`.
     fn raw(&self, id: u64) -> Option<u64> {
         raw(self.table().find(|attribute| attribute["id"] == id)?)
@@ -145,7 +147,7 @@ impl<'a> Ata<'a> {
         entries.find(|entry| entry["name"] == name && entry["flags"]["valid"] != false)?["value"].as_u64()
     }
 
-    /// The standard's own figure, or a maker's value that falls from 100.
+    /// The standard's value, or a vendor's normalised value that falls from 100.
     fn wear(&self) -> Option<f64> {
         if let Some(percent) = self.statistic("Percentage Used Endurance Indicator") {
             return Some(percent as f64 / 100.0);

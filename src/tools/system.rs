@@ -1,4 +1,4 @@
-//! The only place that spawns processes.
+//! Runs other programs. The only file that spawns processes.
 
 use std::{
     collections::HashMap,
@@ -19,23 +19,23 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Output, Query, Runner, Tool, ToolError, ToolResult};
 
-/// How often a running program is looked at.
-const LOOK: Duration = Duration::from_millis(10);
-/// How long a program may take to end by itself once asked.
+/// How often a running program is polled.
+const POLL: Duration = Duration::from_millis(10);
+/// How long a program may take to end after SIGTERM.
 const TERM: Duration = Duration::from_millis(100);
-/// How long it may take to die.
+/// How long it may take to end after SIGKILL.
 const KILL: Duration = Duration::from_millis(50);
-/// No answer is longer than this, bytes.
+/// The maximum size of a program's output, bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// Runs programs of this machine: found once by absolute path, in the C locale, without a shell or standard input.
+/// Runs programs of this machine: by absolute path, in the C locale, without a shell or standard input.
 #[derive(Debug, Default)]
 pub struct System {
     found: Mutex<HashMap<&'static str, PathBuf>>,
 }
 
 impl System {
-    /// Where a program is: in `PATH`, or where administrators' programs live.
+    /// The path of a program: in `PATH`, or in the directories of administration programs.
     pub fn find(&self, tool: Tool) -> Result<PathBuf, ToolError> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = found.get(tool.name) {
@@ -61,7 +61,7 @@ impl System {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C at the terminal is ours to pass on.
+            // A process group of its own: Ctrl-C at the terminal must not reach it directly.
             .process_group(0)
             .spawn()
             .map_err(|source| ToolError::System { command: query.to_string(), source })
@@ -84,11 +84,11 @@ impl Runner for System {
 
     fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult {
         let mut child = self.spawn(query)?;
-        let (said, lines) = mpsc::sync_channel(1024);
+        let (sender, lines) = mpsc::sync_channel(1024);
         let stdout = child.stdout.take();
         thread::spawn(move || {
             for line in read_lines(stdout) {
-                if said.send(line).is_err() {
+                if sender.send(line).is_err() {
                     return;
                 }
             }
@@ -99,10 +99,10 @@ impl Runner for System {
 
         let mut ending = Ending::new(child, query.limit);
         loop {
-            match lines.recv_timeout(LOOK) {
+            match lines.recv_timeout(POLL) {
                 Ok(text) => line(&text),
                 Err(RecvTimeoutError::Disconnected) if ending.ended() => break,
-                Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK / 10),
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(POLL / 10),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if ending.hopeless(stop()) {
@@ -114,25 +114,25 @@ impl Runner for System {
             return Err(ToolError::Slow { command: query.to_string(), seconds: query.limit.as_secs() });
         }
         ending.leave();
-        // A program that was left behind keeps its pipe open.
-        let patience = if status.is_some() { TERM } else { Duration::ZERO };
-        let stderr = complaints.recv_timeout(patience).unwrap_or_default();
+        // An abandoned program keeps its pipe open.
+        let timeout = if status.is_some() { TERM } else { Duration::ZERO };
+        let stderr = complaints.recv_timeout(timeout).unwrap_or_default();
         Ok(Output { code: status.and_then(|status| status.code()), stdout: String::new(), stderr })
     }
 }
 
-/// Lines in UTF-8, what isn't replaced.
+/// Lines as UTF-8, with invalid bytes replaced.
 fn read_lines(pipe: Option<impl Read>) -> impl Iterator<Item = String> {
     let lines = pipe.map(|pipe| BufReader::new(pipe.take(LONGEST)).split(b'\n'));
     lines.into_iter().flatten().map_while(Result::ok).map(|line| String::from_utf8_lossy(&line).into_owned())
 }
 
-/// A running program, and how far its ending has come.
+/// A running program, and the state of ending it.
 struct Ending {
     child: Child,
     status: Option<ExitStatus>,
     limit: Instant,
-    asked: Option<Instant>,
+    term_sent: Option<Instant>,
     killed: Option<Instant>,
     slow: bool,
 }
@@ -140,7 +140,7 @@ struct Ending {
 impl Ending {
     fn new(child: Child, limit: Duration) -> Self {
         let limit = Instant::now() + limit;
-        Self { child, status: None, limit, asked: None, killed: None, slow: false }
+        Self { child, status: None, limit, term_sent: None, killed: None, slow: false }
     }
 
     fn ended(&mut self) -> bool {
@@ -150,18 +150,18 @@ impl Ending {
         self.status.is_some()
     }
 
-    /// Takes the next step towards the program's end where one is due. True when nothing ends it.
+    /// Sends the next signal if one is due. Returns true if no signal ends the program.
     fn hopeless(&mut self, stop: bool) -> bool {
         let now = Instant::now();
-        if now >= self.limit && self.asked.is_none() {
+        if now >= self.limit && self.term_sent.is_none() {
             self.slow = true;
         }
-        match (self.asked, self.killed) {
+        match (self.term_sent, self.killed) {
             (None, _) if stop || self.slow => {
                 self.signal(Signal::TERM);
-                self.asked = Some(now);
+                self.term_sent = Some(now);
             }
-            (Some(asked), None) if now >= asked + TERM => {
+            (Some(sent), None) if now >= sent + TERM => {
                 self.signal(Signal::KILL);
                 self.killed = Some(now);
             }
@@ -179,7 +179,7 @@ impl Ending {
         }
     }
 
-    /// Has the program collected by a thread of its own where it hasn't ended.
+    /// Leaves a program that has not ended to a thread that waits for it.
     fn leave(mut self) {
         if self.status.is_none() {
             thread::spawn(move || self.child.wait());
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn hands_back_what_was_said() {
+    fn returns_exit_code_and_output() {
         let output = System::default().ask(&sh("echo $LC_ALL; echo oops >&2; cat; exit 3")).expect("runs");
         assert_eq!(output, Output { code: Some(3), stdout: "C\n".into(), stderr: "oops".into() });
     }
 
     #[test]
-    fn names_the_package_of_what_is_missing() {
+    fn a_missing_program_is_named_with_its_package() {
         let tool = Tool { name: "no-such-program", package: "nowhere", without: "all else works" };
         let error = System::default().ask(&Query::new(tool, ["x"])).expect_err("missing");
         assert_eq!(
@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn ends_what_takes_too_long() {
+    fn a_program_over_its_time_limit_is_ended() {
         let query = sh("trap '' TERM; while :; do sleep 1; done").within(Duration::from_millis(50));
         assert!(matches!(System::default().ask(&query), Err(ToolError::Slow { .. })));
     }
 
     #[test]
-    fn lines_come_while_it_runs_and_it_ends_when_asked() {
+    fn lines_are_streamed_and_stop_ends_the_program() {
         let mut lines = Vec::new();
         let stop = std::cell::Cell::new(false);
         let query = sh("trap 'echo last; exit 0' TERM; echo one; echo two; while :; do sleep 0.01; done");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_meet_no_shell() {
+    fn arguments_are_not_read_by_a_shell() {
         let echo = Tool { name: "echo", package: "coreutils", without: "" };
         let output = System::default().ask(&Query::new(echo, ["$HOME; *"])).expect("runs");
         assert_eq!(output.stdout, "$HOME; *\n");

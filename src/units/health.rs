@@ -1,35 +1,35 @@
-//! What a drive says of its own state and wear.
+//! The health and wear that a drive reports.
 
 use serde::{Deserialize, Serialize};
 
-/// A drive's state by its own word. What it doesn't tell is `None`.
+/// The health that a drive reports. What it doesn't report is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Health {
-    /// Who was asked: `smartctl -d sat`, `sysfs`; none where nobody could be.
+    /// The source: `smartctl -d sat` or `sysfs`; none if there is no source.
     pub source: Option<String>,
-    /// Why nothing is known, where nothing is.
+    /// Why nothing is known, if so.
     pub unknown: Option<String>,
-    /// Its overall verdict on itself.
+    /// The overall self-assessment.
     pub passed: Option<bool>,
-    /// Share of its rated life that is used: 0.02; above 1 it is beyond that.
+    /// Used share of its rated life, such as 0.02; can exceed 1.
     pub wear: Option<f64>,
-    /// Share of its reserve blocks that is left.
+    /// Remaining share of its spare blocks.
     pub spare: Option<f64>,
     /// Bytes written to it over its life.
     pub written: Option<u64>,
-    /// Hours it was on.
+    /// Power-on hours.
     pub hours: Option<u64>,
     /// Degrees Celsius.
     pub temperature: Option<f64>,
-    /// Sectors it has replaced.
+    /// Reallocated sectors.
     pub reallocated: Option<u64>,
-    /// Sectors it could not read and waits to replace.
+    /// Unreadable sectors that wait for reallocation.
     pub pending: Option<u64>,
-    /// Errors of its medium that it could not correct.
+    /// Uncorrectable media errors.
     pub uncorrectable: Option<u64>,
-    /// Transfers that arrived damaged over its cable.
+    /// Interface CRC errors, usually from the cable.
     pub cable_errors: Option<u64>,
-    /// Attributes that are below their limit now, as smartctl names them.
+    /// Attributes below their threshold, as smartctl names them.
     pub failing: Vec<String>,
 }

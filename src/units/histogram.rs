@@ -1,6 +1,6 @@
 //! A sparse latency histogram with bounded relative error.
 //!
-//! Thousands of windows are kept and written, each holding a few hundred operations, so only occupied buckets exist.
+//! There are thousands of windows with a few hundred operations each, so only occupied buckets are stored.
 //! Buckets are log-linear with 1024 steps per power of two: the middle of a bucket is within 0.05 % of every value in it.
 
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ impl Histogram {
 
     /// Adds all operations of `other`.
     pub fn merge(&mut self, other: &Self) {
-        // One long list takes in many short ones.
+        // A long list absorbs many short ones.
         if other.buckets.len() * 16 < self.buckets.len() {
             return other.buckets.iter().for_each(|&(b, n)| self.add_to(b, n));
         }
@@ -104,7 +104,7 @@ impl Histogram {
         })
     }
 
-    /// The latency in ns that a share `q` (0 to 1) of the operations does not exceed.
+    /// The latency, ns, that a share `q` (0 to 1) of the operations does not exceed.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let n = self.count();
         self.at_rank(((q * n as f64).ceil() as u64).clamp(1, n.max(1)))

@@ -1,18 +1,18 @@
-//! A load: what is asked of a drive.
+//! A load: the I/O that is run on a drive.
 
 use serde::{Deserialize, Serialize};
 
 use super::{MIB, size};
 
-/// Which way bytes move.
+/// The direction of I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From the drive.
+    /// Reads.
     Read,
-    /// To the drive.
+    /// Writes.
     Write,
-    /// Both, this percentage of operations reading (0 to 100).
+    /// Both; this percentage of operations reads (0 to 100).
     Mixed {
         /// Percentage of operations that read.
         read_percent: u8,
@@ -23,7 +23,7 @@ pub enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// One block after the other, starting again at the extent's start when its end is reached.
+    /// One block after the other; wraps around at the extent's end.
     Sequential,
     /// Any block of the extent, uniformly, with replacement.
     Random,
@@ -33,7 +33,7 @@ pub enum Pattern {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caching {
-    /// `O_DIRECT`: past the page cache.
+    /// `O_DIRECT`: bypasses the page cache.
     Direct,
     /// Through the page cache.
     Buffered,
@@ -52,14 +52,14 @@ impl Caching {
     }
 }
 
-/// What is written.
+/// The data that is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     /// Incompressible bytes, built before the load starts.
     #[default]
     Random,
-    /// Zeros, as `dd if=/dev/zero` writes them; some drives and filesystems compress them away.
+    /// Zeros, as `dd if=/dev/zero` writes them. Some drives and filesystems compress them.
     Zeros,
 }
 
@@ -72,10 +72,10 @@ pub struct Extent {
     pub length: u64,
 }
 
-/// What is asked of a drive.
+/// The I/O that is run on a drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// Which way bytes move.
+    /// The direction of I/O.
     pub direction: Direction,
     /// The order of offsets.
     pub pattern: Pattern,
@@ -85,12 +85,12 @@ pub struct Load {
     pub depth: u32,
     /// Caching between the load and the drive.
     pub caching: Caching,
-    /// What is written.
+    /// The data that is written.
     #[serde(default)]
     pub content: Content,
-    /// Seeds the content and the order of offsets; written and verified by the same seed.
+    /// Seeds the content and the order of offsets. Writing and verifying must use the same seed.
     pub seed: u64,
-    /// Stamp each block written with its offset, the seed and a checksum, and check the stamp of each block read.
+    /// Write a stamp (offset, seed, checksum) into each block, and check the stamp of each block read.
     #[serde(default)]
     pub verify: bool,
 }
@@ -104,10 +104,10 @@ pub enum LoadError {
     /// The depth is out of range.
     #[error("depth {0} is out of range: 1 to 256")]
     Depth(u32),
-    /// The share of reads is no percentage.
+    /// The share of reads is not a percentage.
     #[error("{0} % of reads is out of range: 0 to 100")]
     ReadPercent(u8),
-    /// All blocks in flight together need too much memory.
+    /// The blocks in flight need too much memory.
     #[error("{depth} blocks of {} in flight need {} of buffers; the limit is {}", size(*.block), size(.block * u64::from(*.depth)), size(Load::MAX_BUFFERS))]
     Buffers {
         /// Bytes per operation.
@@ -115,24 +115,24 @@ pub enum LoadError {
         /// Operations in flight.
         depth: u32,
     },
-    /// Two writes to one block may overlap, and neither's stamp holds.
-    #[error("verify can't check random writes at depth {0}: two of them may meet in one block; use depth 1")]
+    /// Two writes may overlap in one block, which leaves no valid stamp.
+    #[error("verify can't check random writes at depth {0}, where two may overlap in one block; use depth 1")]
     Overlap(u32),
-    /// A stamp does not fit into so small a block.
+    /// A stamp does not fit into the block.
     #[error("verify needs blocks of 64 B or more in multiples of 8 B, not {0} B")]
     Stamp(u64),
 }
 
 impl Load {
-    /// The most that all buffers of one target may take, so that a board with 512 MB is safe.
+    /// The maximum size of all buffers of one target. It suits a board with 512 MB.
     pub const MAX_BUFFERS: u64 = 64 * MIB;
 
-    /// A load of one operation in flight, whose content is random and not compared.
+    /// A load of depth 1 with random content, not verified.
     pub fn new(direction: Direction, pattern: Pattern, block: u64, caching: Caching, seed: u64) -> Self {
         Self { direction, pattern, block, depth: 1, caching, content: Content::Random, seed, verify: false }
     }
 
-    /// Refuses what no engine should try.
+    /// Refuses loads that are out of range.
     pub fn check(&self) -> Result<(), LoadError> {
         if !(64..=16 * MIB).contains(&self.block) {
             return Err(LoadError::Block(self.block));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_absurd_numbers() {
+    fn refuses_loads_out_of_range() {
         assert_eq!(load().check(), Ok(()));
         assert_eq!(Load { block: 0, ..load() }.check(), Err(LoadError::Block(0)));
         assert_eq!(Load { block: 17 * MIB, ..load() }.check(), Err(LoadError::Block(17 * MIB)));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_unless_it_only_reads() {
+    fn every_direction_but_read_writes() {
         assert!(load().writes());
         assert!(!Load { direction: Direction::Mixed { read_percent: 100 }, ..load() }.writes());
         assert!(Load { direction: Direction::Mixed { read_percent: 99 }, ..load() }.writes());

@@ -1,4 +1,4 @@
-//! Values every room may use: sizes, loads, windows, latency histograms, and how they are written for people.
+//! Values that every room may use: sizes, loads, windows, latency histograms, and their formats.
 
 mod health;
 mod histogram;

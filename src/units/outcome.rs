@@ -10,22 +10,22 @@ pub enum Ended {
     Finished,
     /// The watcher stopped it.
     Stopped,
-    /// Someone asked to stop.
+    /// It was cancelled.
     Cancelled,
-    /// An operation failed; nothing more was tried.
+    /// An operation failed, which ended the load.
     Failed {
-        /// What was being done, such as `write` or `fsync`.
+        /// The operation, such as `write` or `fsync`.
         what: String,
         /// Offset of the operation in the target, bytes.
         offset: u64,
         /// The system's error number, where there is one.
         errno: Option<i32>,
-        /// What the system or the check said.
+        /// The error of the system or of the check.
         message: String,
     },
 }
 
-/// What a load did in all, watched or not.
+/// The totals of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
@@ -36,19 +36,19 @@ pub struct Outcome {
     pub bytes_written: u64,
     /// Operations completed without error.
     pub ops: u64,
-    /// From the first submission to the last completion, and the `fsync` where the load has one, s.
+    /// From the first submission to the last completion, including the final `fsync` if there is one, s.
     pub seconds: f64,
     /// The part of `seconds` that the final `fsync` took.
     pub fsync_seconds: f64,
 }
 
 impl Outcome {
-    /// Of a job that has moved nothing.
+    /// The outcome of a job that has moved nothing.
     pub fn nothing(ended: Ended) -> Self {
         Self { ended, bytes_read: 0, bytes_written: 0, ops: 0, seconds: 0.0, fsync_seconds: 0.0 }
     }
 
-    /// Both together, where `later` came after this; they ended as `later` did.
+    /// The sum of this and `later`, which ran after it and gives the end.
     #[must_use]
     pub fn and_then(&self, later: &Self) -> Self {
         Self {
@@ -62,14 +62,14 @@ impl Outcome {
     }
 }
 
-/// What an engine calls itself in records.
+/// An engine's name and version in records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineInfo {
     /// `psync`, `uring`, `fio` or `sim`.
     pub name: String,
-    /// Its version or mode where that matters, such as `fio-3.33`.
+    /// Its version or mode if relevant, such as `fio-3.33`.
     pub detail: Option<String>,
-    /// Its figures come from a model, not from a drive.
+    /// Its results come from a model, not from a drive.
     #[serde(rename = "virtual", default)]
     pub modelled: bool,
 }

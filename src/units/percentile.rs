@@ -21,12 +21,12 @@ pub enum Percentile {
 }
 
 impl Percentile {
-    /// All of them, for curves.
+    /// All percentiles, for curves.
     pub const ALL: [Self; 6] = [Self::P50, Self::P90, Self::P99, Self::P999, Self::P9999, Self::P99999];
-    /// Those in the tables of every load.
+    /// The percentiles in the tables of every load.
     pub const SHOWN: [Self; 3] = [Self::P50, Self::P99, Self::P9999];
 
-    /// The share of operations that took no longer, 0 to 1.
+    /// The share of operations at or below it, 0 to 1.
     pub fn share(self) -> f64 {
         match self {
             Self::P50 => 0.5,

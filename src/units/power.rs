@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
-    /// It sleeps: its disks stand still.
+    /// Standby: its disks do not rotate.
     Standby,
-    /// It is active, or idle with its disks turning.
+    /// Active or idle: its disks rotate.
     Awake,
     /// The drive does not report it, or its report is not reliable.
     #[default]

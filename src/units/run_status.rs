@@ -1,16 +1,16 @@
-//! What became of a run.
+//! The status of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a run.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// All steps were done.
     Finished,
-    /// Someone stopped it.
+    /// It was stopped by a signal.
     Interrupted,
-    /// Something failed; what was measured before stands.
+    /// Something failed; earlier results stay valid.
     Failed,
     /// It has no end: it is still running or was cut off.
     #[default]

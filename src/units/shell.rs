@@ -1,6 +1,6 @@
-//! Words as a shell takes them.
+//! Shell quoting.
 
-/// An argument as it can be typed: quoted where a shell would read more into it than it says.
+/// An argument for a shell: quoted if it has special characters.
 pub fn shell_word(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_what_a_shell_would_read_differently() {
+    fn quotes_arguments_with_special_characters() {
         let words = ["/mnt/a", "/mnt/my files", "it's", "", "$HOME", "--rw=write,read"];
         assert_eq!(
             words.map(shell_word),

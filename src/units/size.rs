@@ -1,4 +1,4 @@
-//! Sizes, rates and durations as people write and read them.
+//! Formats of sizes, rates and durations for people, and a parser of sizes.
 
 /// Bytes in a KiB.
 pub const KIB: u64 = 1024;
@@ -38,7 +38,7 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     if bytes.is_finite() && bytes < 2f64.powi(63) { Ok(bytes.round() as u64) } else { Err(refuse()) }
 }
 
-/// A number with as many decimals as make about three significant digits.
+/// A number with about three significant digits.
 fn three_digits(x: f64) -> String {
     let decimals = match x.abs() {
         x if x >= 99.95 => 0,
@@ -105,7 +105,7 @@ pub fn percent(share: f64) -> String {
     if p.abs() >= 9.95 { format!("{p:.0} %") } else { format!("{p:.1} %") }
 }
 
-/// An aim as a percentage, without decimals it doesn't need: `5 %`, `1.5 %`.
+/// A precision as a percentage, without trailing zeros: `5 %`, `1.5 %`.
 pub fn aim(share: f64) -> String {
     format!("{} %", (share * 1000.0).round() / 10.0)
 }

@@ -1,4 +1,4 @@
-//! A window: one slice of a running load.
+//! A window: a period of a running load.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct SlowOp(
     pub u64,
 );
 
-/// One of the equally spaced places at which a disk that rotates is measured.
+/// One of the equally spaced positions at which a rotating disk is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZonePoint {
     /// Its number on the finest grid, 0 to 64.
@@ -22,7 +22,7 @@ pub struct ZonePoint {
     pub offset: u64,
 }
 
-/// A slice of a running load, from the end of the slice before it to the completion of its last operation.
+/// A period of a running load, from the end of the window before it to the completion of its last operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// When it began, ns since the load's start.
@@ -38,10 +38,10 @@ pub struct Window {
     pub errors: u64,
     /// Latencies of all operations.
     pub latency: Histogram,
-    /// Latencies of the reads alone, in a mixed load.
+    /// Latencies of reads only, in a mixed load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Histogram>,
-    /// Operations slower than 99.5 % of those before them, in order: what tail clustering is judged by.
+    /// Operations slower than 99.5 % of those before them, in order. Tail analysis finds clusters in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slow: Vec<SlowOp>,
 }

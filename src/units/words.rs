@@ -1,4 +1,4 @@
-//! How sentences are put together.
+//! Parts of sentences.
 
 /// `a`, `a and b`, `a, b and c`.
 pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
@@ -10,13 +10,13 @@ pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// The text with a capital at its beginning.
+/// The text with its first letter in upper case.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// A name in at most so many columns: the end of a long one says more than its beginning.
+/// A name cut to a number of columns. The end of a long name is kept, because it identifies it better.
 pub fn shortened(name: &str, columns: usize) -> String {
     let length = name.chars().count();
     if length <= columns {

@@ -4,7 +4,7 @@
 use drivebench::{
     analyse::Rules,
     engine::{EngineError, sim::Board},
-    experiments::{Ask, Baseline, Effort, Experiment, LoadName, Values},
+    experiments::{Baseline, Effort, Experiment, LoadName, Request, Values},
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{End, Event, How, Log, SCHEMA, Start, Store},
@@ -34,8 +34,8 @@ pub fn target(name: &str, capacity: u64, rotates: bool) -> Target {
 }
 
 /// What a person asks by naming nothing but targets, with these rules.
-pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Ask {
-    Ask {
+pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Request {
+    Request {
         targets,
         loads: None,
         block,
@@ -53,17 +53,17 @@ pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Ask {
 }
 
 /// Only this load.
-pub fn only(load: LoadName, ask: Ask) -> Ask {
-    Ask { loads: Some(vec![load]), ..ask }
+pub fn only(load: LoadName, ask: Request) -> Request {
+    Request { loads: Some(vec![load]), ..ask }
 }
 
 /// The plan that baseline makes of it.
-pub fn plan(ask: &Ask) -> Result<Plan, EngineError> {
+pub fn plan(ask: &Request) -> Result<Plan, EngineError> {
     Baseline.plan(ask).map_err(|e| EngineError::Job(e.to_string()))
 }
 
 /// The plan that an experiment makes of it.
-pub fn plan_of(experiment: &dyn Experiment, ask: &Ask) -> Result<Plan, EngineError> {
+pub fn plan_of(experiment: &dyn Experiment, ask: &Request) -> Result<Plan, EngineError> {
     experiment.plan(ask).map_err(|e| EngineError::Job(e.to_string()))
 }
 

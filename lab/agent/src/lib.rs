@@ -1,26 +1,26 @@
-//! What the host and the agent in a virtual machine say to each other over a byte stream.
+//! The protocol between the host and the agent in a virtual machine, over a byte stream.
 //!
-//! The agent begins with [`HELLO`]; whatever came before it, such as a boot loader's last words or the rest of a frame
-//! that a reset cut off, is to be skipped. Then come frames, both ways: a kind (1 byte), the command it belongs to
-//! (4 bytes), the length of what follows (4 bytes, little endian, at most [`MOST`]), and that many bytes.
+//! The agent begins with [`HELLO`]. Everything before it, such as output of a boot loader or the rest of a frame
+//! that a reset cut off, is skipped. Then frames follow in both directions: a kind (1 byte), the command it belongs to
+//! (4 bytes), the length of the payload (4 bytes, little endian, at most [`MOST`]), and the payload.
 
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-/// What the agent says first.
+/// The first bytes from the agent.
 pub const HELLO: &[u8] = b"\n\0drivebench lab agent 1\0\n";
 
-/// Bytes that a frame carries at most.
+/// The maximum payload of a frame, bytes.
 pub const MOST: usize = 32 << 10;
 
-/// What a frame means.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// To the agent: start a command, an [`Exec`] as JSON.
     Exec = 1,
-    /// To the agent: bytes for its standard input; none: that was all.
+    /// To the agent: bytes for its standard input; an empty payload closes it.
     Stdin,
     /// To the agent: send it the signal whose number is the first byte.
     Signal,
@@ -28,7 +28,7 @@ pub enum Kind {
     Stdout,
     /// From the agent: bytes of its standard error.
     Stderr,
-    /// From the agent: it has ended and everything it said was sent: its exit code, or 128 and the signal's number; 4
+    /// From the agent: it has ended and all output was sent: its exit code, or 128 and the signal's number; 4
     /// bytes, little endian.
     Exit,
     /// From the agent: it could not be started; why.
@@ -48,25 +48,25 @@ impl Kind {
 pub struct Exec {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// In addition to the agent's own environment.
+    /// Variables added to the agent's environment.
     pub env: Vec<(String, String)>,
     /// Where it runs.
     pub directory: Option<String>,
 }
 
-/// A piece of the conversation.
+/// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// What it means.
+    /// Its kind.
     pub kind: Kind,
-    /// Which command.
+    /// The command it belongs to.
     pub id: u32,
-    /// What it carries.
+    /// The payload.
     pub bytes: Vec<u8>,
 }
 
 impl Frame {
-    /// Writes it whole, and flushes.
+    /// Writes the frame, and flushes.
     pub fn write(kind: Kind, id: u32, bytes: &[u8], to: &mut impl Write) -> io::Result<()> {
         let mut frame = Vec::with_capacity(9 + bytes.len());
         frame.push(kind as u8);
@@ -78,28 +78,28 @@ impl Frame {
     }
 }
 
-/// Takes a byte stream apart.
+/// Splits a byte stream into frames.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
 }
 
 impl Decoder {
-    /// Takes what came next.
+    /// Adds received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Drops everything up to the end of [`HELLO`]; false where that hasn't come yet.
+    /// Drops everything up to the end of [`HELLO`]; false if it has not arrived yet.
     pub fn skip_to_hello(&mut self) -> bool {
         let at = self.bytes.windows(HELLO.len()).position(|w| w == HELLO);
-        // What may be its beginning stays.
+        // Keep a possible beginning of it.
         let end = at.map_or(self.bytes.len().saturating_sub(HELLO.len() - 1), |at| at + HELLO.len());
         self.bytes.drain(..end);
         at.is_some()
     }
 
-    /// The next whole frame, if it is there; what can't be one is an error.
+    /// The next complete frame, if any; invalid data is an error.
     pub fn frame(&mut self) -> io::Result<Option<Frame>> {
         let &[kind, i0, i1, i2, i3, l0, l1, l2, l3, ref rest @ ..] = self.bytes.as_slice() else {
             return Ok(None);
@@ -107,7 +107,7 @@ impl Decoder {
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let kind = Kind::from_byte(kind).filter(|_| length <= MOST);
         let kind =
-            kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no frame of the agent's"))?;
+            kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "invalid frame from the agent"))?;
         let Some(bytes) = rest.get(..length).map(<[u8]>::to_vec) else { return Ok(None) };
         self.bytes.drain(..9 + length);
         Ok(Some(Frame { kind, id: u32::from_le_bytes([i0, i1, i2, i3]), bytes }))
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_frames_are_refused() {
         for head in [[0, 0, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 255, 255, 255, 255]] {
             let mut decoder = Decoder::default();
             decoder.feed(&head);

@@ -17,7 +17,7 @@ use rustix::{
     termios::{OptionalActions, isatty, tcgetattr, tcsetattr},
 };
 
-/// The stream to the host, shared by everyone who has something to say.
+/// The stream to the host, shared by all threads.
 #[derive(Clone)]
 struct Port(Arc<Mutex<File>>);
 
@@ -28,7 +28,7 @@ impl Port {
     }
 }
 
-/// A command that runs.
+/// A running command.
 struct Running {
     pid: Pid,
     stdin: Option<ChildStdin>,
@@ -59,7 +59,7 @@ fn serve(path: &std::ffi::OsStr) -> io::Result<()> {
     loop {
         let n = from.read(&mut buffer)?;
         if n == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the host is gone"));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the host has closed the connection"));
         }
         decoder.feed(&buffer[..n]);
         while let Some(frame) = decoder.frame()? {
@@ -77,7 +77,7 @@ fn obey(port: &Port, running: &mut HashMap<u32, Running>, frame: Frame) -> io::R
         },
         Kind::Stdin => {
             if let Some(command) = running.get_mut(&id) {
-                // A command that doesn't read any more has a right to that.
+                // A command may close its standard input.
                 let taken = command.stdin.as_mut().is_some_and(|stdin| stdin.write_all(&bytes).is_ok());
                 if bytes.is_empty() || !taken {
                     command.stdin = None;
@@ -87,7 +87,7 @@ fn obey(port: &Port, running: &mut HashMap<u32, Running>, frame: Frame) -> io::R
         Kind::Signal => {
             let signal = bytes.first().and_then(|&n| Signal::from_named_raw(n.into()));
             if let (Some(command), Some(signal)) = (running.get(&id), signal) {
-                // It may have ended meanwhile.
+                // It may have ended in the meantime.
                 let _ = kill_process_group(command.pid, signal);
             }
         }
@@ -114,7 +114,7 @@ fn start(port: &Port, id: u32, exec: &[u8]) -> io::Result<Running> {
     Ok(Running { pid, stdin })
 }
 
-/// Sends on what a command says, and how it ended.
+/// Sends the output and the exit code of a command.
 fn follow(port: &Port, id: u32, mut child: Child) {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
@@ -122,7 +122,7 @@ fn follow(port: &Port, id: u32, mut child: Child) {
         scope.spawn(|| stderr.map(|from| pass(port, Kind::Stderr, id, from)));
     });
     let code = child.wait().map_or(255, |s| s.code().or(s.signal().map(|n| 128 + n)).unwrap_or(255));
-    // Without the host there is nobody to tell.
+    // Without the host, errors can't be reported.
     let _ = port.say(Kind::Exit, id, &code.to_le_bytes());
 }
 

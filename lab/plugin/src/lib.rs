@@ -1,7 +1,7 @@
 //! An nbdkit plugin that serves modelled drives in real time and keeps a ledger.
 //!
 //! `nbdkit libdrivebench_lab_plugin.so scenario=FILE directory=DIR` serves each drive as the export that its bay is
-//! called. Everything but the calls back and forth is in [`drivebench_lab::serve`].
+//! called. Everything but the callbacks is in [`drivebench_lab::serve`].
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use std::{
 use drivebench_lab::{Scenario, serve::Served};
 use nbdkit::{Error, Flags, Result, Server};
 
-// nbdkit calls functions without a context: what they share has nowhere else to be.
+// nbdkit calls functions without a context, so shared state must be static.
 static PARAMETERS: Mutex<Parameters> = Mutex::new(Parameters { scenario: None, directory: None });
 static SERVED: OnceLock<Served> = OnceLock::new();
 
@@ -51,7 +51,11 @@ impl Server for Connection {
         let parameter = match key {
             "scenario" => &mut parameters.scenario,
             "directory" => &mut parameters.directory,
-            _ => return Err(refused(format!("there is no parameter {key}; only scenario and directory"))),
+            _ => {
+                return Err(refused(format!(
+                    "unknown parameter {key}; the parameters are scenario and directory"
+                )));
+            }
         };
         *parameter = Some(PathBuf::from(value));
         Ok(())
@@ -63,12 +67,12 @@ impl Server for Connection {
             return Err(refused("scenario=FILE and directory=DIR must be given".to_owned()));
         };
         let served = serve(scenario, directory).map_err(refused)?;
-        SERVED.set(served).map_err(|_| refused("the drives are served already".to_owned()))
+        SERVED.set(served).map_err(|_| refused("the drives are already served".to_owned()))
     }
 
     fn open(_readonly: bool) -> Result<Box<dyn Server>> {
         let bay = nbdkit::export_name().map_err(|e| refused(e.to_string()))?;
-        let served = SERVED.get().ok_or_else(|| refused("no drives are served yet".to_owned()))?;
+        let served = SERVED.get().ok_or_else(|| refused("the drives are not served yet".to_owned()))?;
         match served.find(&bay) {
             Some(drive) => Ok(Box::new(Self { served, drive })),
             None => Err(Error::new(libc::ENOENT, format!("there is no drive in bay {bay:?}"))),

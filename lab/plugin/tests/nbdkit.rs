@@ -1,4 +1,4 @@
-//! The plugin in a real nbdkit, with QEMU's own client before it.
+//! Tests of the plugin in a real nbdkit, with QEMU's client.
 
 use std::{
     fs,
@@ -11,11 +11,11 @@ use std::{
 use drivebench_lab::{
     Scenario,
     ledger::{self, Entry, Kind},
+    oracle,
     process::{self, Daemon},
-    truth,
 };
 
-/// A drive that writes 20 MB/s and stalls for 30 ms every MB, and one that claims more than it holds and can't be read
+/// A drive that writes 20 MB/s and stalls for 30 ms every MB, and one with a false capacity that can't be read
 /// at 8192.
 const SCENARIO: &str = r#"
     title = "two fast sticks"
@@ -79,11 +79,11 @@ impl Served {
         format!("nbd+unix:///{bay}?socket={}/nbd", self.directory.path().display())
     }
 
-    /// Runs commands of qemu-io; what it printed.
+    /// Runs commands of qemu-io; returns their output.
     fn io(&self, bay: &str, commands: &[&str]) -> String {
         let uri = self.uri(bay);
         let commands = commands.iter().flat_map(|c| ["-c", *c]);
-        // It also fails where an operation does, and says so on its standard output, which is asked for in another way.
+        // qemu-io also fails if an operation fails, which tests read from its output, so its exit code is ignored.
         let args = ["-f", "raw"].into_iter().chain(commands).chain([uri.as_str()]);
         let script = ["-c", "qemu-io \"$@\" 2>&1 || true", "sh"];
         text(&process::run("sh", script.into_iter().chain(args)).expect("a shell"))
@@ -124,7 +124,7 @@ fn a_stick_is_as_fast_as_its_model_and_never_faster() {
     let stalls = runs[0].stalls.len() as f64 - 4.194_304;
     assert!((runs[0].busy_seconds - stalls * 0.03 - ideal).abs() < 1e-3, "{} {ideal}", runs[0].busy_seconds);
     assert!(stalls.abs() < 1.0 && runs[0].seconds() >= runs[0].busy_seconds);
-    // What came before the first write may count as its time.
+    // Time before the first write may be counted with it.
     assert!(took > runs[0].busy_seconds - 0.05, "{took} s for {} s", runs[0].busy_seconds);
     let in_turn =
         |pair: &[Entry]| pair[0].answered_ns >= pair[0].end_ns && pair[1].start_ns >= pair[0].end_ns;
@@ -140,7 +140,7 @@ fn a_stick_is_as_fast_as_its_model_and_never_faster() {
 }
 
 #[test]
-fn what_is_broken_is_broken_to_the_byte() {
+fn faults_are_exact_to_the_byte() {
     let served = Served::new();
     let said = served.io(
         "1.2",

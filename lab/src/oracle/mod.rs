@@ -1,4 +1,4 @@
-//! What an ideal observer would report: of a scenario before anything ran, and of what its drives then did.
+//! What an ideal observer would report: from a scenario alone, and from the ledgers of its drives.
 
 mod model;
 mod observed;

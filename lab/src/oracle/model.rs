@@ -1,24 +1,24 @@
-//! What follows from the models alone.
+//! The expected results from the models alone.
 
 use drivebench::engine::sim::{Model, Stalls, Zone};
 
 use super::SMALL;
 use crate::scenario::{Attach, Ceiling, SECTOR, Scenario};
 
-/// What a drive does, alone and for long.
+/// The sustained results of a drive that runs alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DriveTruth {
     /// Its bay.
     pub bay: String,
     /// Its serial number.
     pub serial: String,
-    /// Sectors that it says it holds.
+    /// Claimed sectors.
     pub sectors: u64,
-    /// Bytes of the largest operation that reaches it; larger ones come in pieces.
+    /// Size of the largest operation that reaches it, bytes; larger ones are split.
     pub large: u64,
-    /// From it.
+    /// Reads.
     pub read: Speeds,
-    /// To it, once its cache is full.
+    /// Writes, with a full cache.
     pub write: Speeds,
     /// Its write cache.
     pub cache: Option<CacheTruth>,
@@ -29,13 +29,13 @@ pub struct DriveTruth {
 /// One direction of a drive, as sustained means: bytes per second, stalls included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Speeds {
-    /// Large operations one after the other where the drive begins.
+    /// Large sequential operations at the start of the drive.
     pub large: f64,
-    /// The same where it ends.
+    /// The same at its end.
     pub large_at_end: f64,
-    /// Operations of 4 KiB one after the other, one at a time, where it begins.
+    /// Sequential operations of 4 KiB at depth 1, at its start.
     pub small: f64,
-    /// The same, each elsewhere.
+    /// Random operations of 4 KiB at depth 1.
     pub small_random: f64,
     /// Its stalls.
     pub stalls: Vec<StallTruth>,
@@ -44,35 +44,35 @@ pub struct Speeds {
 /// Stalls of one kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StallTruth {
-    /// Mean distance, bytes; of those in a burst from the next burst, where they come in bursts.
+    /// Mean distance, bytes; between bursts if they come in bursts.
     pub every: f64,
     /// Mean length, s.
     pub seconds: f64,
-    /// Mean number in a burst; 1 where they come alone.
+    /// Mean number in a burst; 1 without bursts.
     pub burst: f64,
 }
 
 /// A write cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CacheTruth {
-    /// Bytes written fast before the cliff, when the machine starts.
+    /// Bytes written fast before the cliff, after the machine's start.
     pub free: f64,
     /// Its size, bytes.
     pub bytes: f64,
     /// Speed of large writes before the cliff, bytes per second.
     pub rate: f64,
-    /// How fast it empties at rest, bytes per second.
+    /// How fast it drains while idle, bytes per second.
     pub drain: f64,
 }
 
-/// The truth about each drive of `scenario`.
+/// The expected results of each drive of `scenario`.
 pub fn drives(scenario: &Scenario) -> Vec<DriveTruth> {
     let board = scenario.board();
     let bus_of = |i: &usize| board.buses.iter().position(|b| b.drives.contains(i));
     let truth = |(i, model): (usize, &Model)| {
         let drive = &scenario.drives[i];
         let large = match drive.attach {
-            // What the kernel asks of a stick at most, and what QEMU does at once for any USB drive.
+            // The maximum request size of the kernel for a stick, and of QEMU for any USB drive.
             Attach::UsbStorage if scenario.usb == 2 => 240 * SECTOR,
             Attach::UsbStorage | Attach::Uas => 128 << 10,
             Attach::Sata | Attach::Nvme | Attach::Sd => 512 << 10,
@@ -110,7 +110,7 @@ pub fn drives(scenario: &Scenario) -> Vec<DriveTruth> {
     board.drives.iter().enumerate().map(truth).collect()
 }
 
-/// What all drives of each bus together would read and write with large operations, were there no ceiling: bytes per
+/// What all drives of each bus together would read and write with large operations without a ceiling: bytes per
 /// second.
 pub(super) fn sums<'a>(
     scenario: &'a Scenario,
@@ -120,11 +120,11 @@ pub(super) fn sums<'a>(
     scenario.buses.iter().enumerate().map(move |(bus, ceiling)| (ceiling, on(bus)))
 }
 
-/// Mean seconds that a drive takes for one operation of a long row of them at `offset`, stalls included, beyond its
+/// Mean seconds per operation in a long sequence at `offset`, stalls included, beyond its
 /// cache, alone on its bus.
 pub fn mean_seconds(model: &Model, ceiling: Option<f64>, write: bool, offset: u64, block: u64) -> f64 {
     let zones = if write { &model.write } else { &model.read };
-    // Drift ends at a share of the speed; of two regimes each has half of the bytes.
+    // Drift ends at a share of the speed. Each of two regimes has half of the bytes.
     let lasting = model.drift.map_or(1.0, |d| d.to);
     let regimes = |rate: f64| match model.regimes {
         Some(r) => {
@@ -202,7 +202,7 @@ mod tests {
         if warm > 0 {
             run(warm).unwrap();
         }
-        // Runs differ a little.
+        // Runs vary slightly.
         let seconds: f64 = (0..20).map(|_| run(bytes / 20).unwrap()[0].seconds).sum();
         bytes as f64 / seconds
     }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulation_of_all_that_a_model_can_do_agrees() {
+    fn simulations_of_all_model_features_agree() {
         let rate = 20e6;
         let model = Model {
             operation_seconds: 1e-3,
@@ -254,7 +254,7 @@ mod tests {
             count += 1;
             for (truth, model) in drives(&scenario).iter().zip(&board.drives) {
                 let mut model = model.clone();
-                // Of runs that differ a lot it takes many to find their mean.
+                // If runs vary widely, many are needed to find their mean.
                 model.noise.run = model.noise.run.min(0.01);
                 let board = |model: &Model| alone(model, truth.bus.map(|b| board.buses[b].rate));
                 let close = |what: &str, seen: f64, truth: f64| {
@@ -277,7 +277,7 @@ mod tests {
                     let bytes = cache.free as u64 / 20 * 20;
                     close("cached", simulated(&board(&model), true, 0, large, 0, bytes), cache.rate);
                 }
-                // Too rare for as many small operations as a test has time for.
+                // Too rare for the number of small operations in a test.
                 model.stalls.retain(|s| s.every < 1e9);
                 let small = |write| {
                     let ceiling = board(&model).buses.first().map(|b| b.rate);

@@ -1,17 +1,17 @@
-//! What follows from a ledger.
+//! Results from a ledger.
 
 use drivebench::engine::sim::Cause;
 
 use crate::ledger::{Entry, Kind};
 
-/// Operations of one kind without a longer pause between them.
+/// Consecutive operations of one kind without a long pause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// What was asked for.
+    /// The kind of operation.
     pub kind: Kind,
-    /// When the drive began with the first, ns on the host's clock.
+    /// When the drive began the first, ns on the host's clock.
     pub from_ns: u64,
-    /// When the drive was done with the last.
+    /// When the drive finished the last.
     pub to_ns: u64,
     /// Operations that did not fail.
     pub operations: u64,
@@ -19,18 +19,18 @@ pub struct Run {
     pub failed: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// How long the drive was at work on them, s.
+    /// Busy time of the drive, s.
     pub busy_seconds: f64,
-    /// Latencies of all operations, ns, ascending: from when each was asked for, or the drive began with it if that was
-    /// before, until the drive was done.
+    /// Latencies of all operations, ns, ascending: from the arrival of each, or from when the drive began it if that was
+    /// earlier, until the drive finished it.
     pub latencies_ns: Vec<u64>,
-    /// Stalls and wakings.
+    /// Stalls and spin-ups.
     pub stalls: Vec<Stall>,
     /// What limited it.
     pub limit: Limit,
 }
 
-/// An operation that took long because the drive stalled or woke.
+/// An operation that took long because of a stall or spin-up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
     /// When it began, ns on the host's clock.
@@ -46,9 +46,9 @@ pub struct Stall {
 /// What limited a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// The drive: what took most of its time.
+    /// The drive: the main part of its time.
     Drive(Cause),
-    /// Nobody asked it for more: it was idle for a tenth of the time or longer.
+    /// The caller: the drive was idle for at least 10 % of the time.
     Asker,
 }
 
@@ -63,19 +63,19 @@ impl Run {
         self.bytes as f64 / self.seconds()
     }
 
-    /// The latency, ns, that the share `p` of all operations didn't exceed.
+    /// The latency, ns, that a share `p` of all operations did not exceed.
     pub fn latency_ns(&self, p: f64) -> u64 {
         let rank = (p * self.latencies_ns.len() as f64).ceil() as usize;
         self.latencies_ns.get(rank.saturating_sub(1)).copied().unwrap_or_default()
     }
 }
 
-/// The entries of operations that the drive began with from `from_ns` on, and ended before `to_ns`.
+/// The entries of operations that the drive began at or after `from_ns` and finished before `to_ns`.
 pub fn within(entries: &[Entry], from_ns: u64, to_ns: u64) -> Vec<Entry> {
     entries.iter().filter(|e| e.start_ns >= from_ns && e.end_ns <= to_ns).copied().collect()
 }
 
-/// The runs of operations of one kind: a new one begins where the drive got none for longer than `pause_seconds`.
+/// The runs of operations of one kind. A new run begins after a pause of more than `pause_seconds`.
 pub fn runs(entries: &[Entry], kind: Kind, pause_seconds: f64) -> Vec<Run> {
     let mut entries: Vec<&Entry> = entries.iter().filter(|e| e.kind == kind).collect();
     entries.sort_by_key(|e| (e.start_ns, e.end_ns));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_added_up() {
+    fn operations_of_a_run_are_summed() {
         let runs = runs(&ledger(), Kind::Write, 1.0);
         assert_eq!(runs.len(), 1);
         let run = &runs[0];
@@ -169,13 +169,13 @@ mod tests {
         assert!((reads[0].busy_seconds - 0.010).abs() < 1e-9 && (reads[0].seconds() - 0.037).abs() < 1e-9);
         assert_eq!(runs(&entries, Kind::Read, 0.002).len(), 10);
         assert_eq!(runs(&entries, Kind::Flush, 1.0), []);
-        // What others did meanwhile parts nothing.
+        // Operations of another kind in between do not split a run.
         let mixed: Vec<Entry> = entries.iter().flat_map(|e| [*e, entry(Kind::Flush, 1100, 1)]).collect();
         assert_eq!(runs(&mixed, Kind::Write, 1.0), runs(&entries, Kind::Write, 1.0));
     }
 
     #[test]
-    fn an_interval_has_what_began_and_ended_in_it() {
+    fn an_interval_has_operations_that_began_and_ended_in_it() {
         let entries = ledger();
         let some = within(&entries, 1002 * MS, 1010 * MS);
         assert_eq!((some.len(), some[0].start_ns), (4, 1002 * MS));

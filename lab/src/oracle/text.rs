@@ -1,4 +1,4 @@
-//! The truth in a terminal's 80 columns.
+//! Prints the expected and observed results in 80 columns.
 
 use std::{fmt::Write, path::Path};
 
@@ -15,10 +15,10 @@ use crate::{
 
 const WIDTH: usize = 80;
 
-/// Operations of one kind with a longer pause between them are told apart, s.
+/// The pause that separates runs of one kind, s.
 const PAUSE: f64 = 0.5;
 
-/// Runs of fewer bytes are only counted.
+/// Runs of fewer bytes are only counted, not listed.
 const LITTLE: u64 = 1 << 20;
 
 /// What an ideal observer would report of `scenario`, and of the ledgers in `directory` where there is one.
@@ -75,7 +75,7 @@ fn speeds(drives: &[DriveTruth]) -> String {
     )
 }
 
-/// What else is to be said of a drive.
+/// Other properties of a drive.
 fn facts(scenario: &Scenario, truth: &DriveTruth) -> Vec<String> {
     let mut facts = Vec::new();
     let Some(drive) = scenario.drives.iter().find(|d| d.bay == truth.bay) else { return facts };
@@ -276,7 +276,7 @@ fn stalled(bay: &str, run: &Run, zero: u64) -> String {
     )
 }
 
-/// Three digits that count, or all before the point.
+/// Three significant digits, or all digits before the point.
 fn number(x: f64) -> String {
     match x.abs() {
         a if a >= 99.95 => format!("{x:.0}"),
@@ -303,12 +303,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sticks_of_the_post_do() {
+    fn expected_results_of_the_sticks_of_the_post() {
         insta::assert_snapshot!(describe(&shipped("pi-zero.toml"), None).unwrap());
     }
 
     #[test]
-    fn what_a_drive_did() {
+    fn observed_results_of_a_drive() {
         let directory = tempfile::tempdir().unwrap();
         let mut ledger = Writer::open(&directory.path().join("sata1.ledger.csv")).unwrap();
         let mut at = 5_000_000_000;
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn all_fit_the_terminal() {
+    fn reports_fit_80_columns() {
         let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scenarios");
         for entry in directory.read_dir().unwrap() {
             let name = entry.unwrap().file_name();

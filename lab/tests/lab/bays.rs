@@ -1,4 +1,4 @@
-//! bays in a machine of the lab: the tool asks for moves, and QMP's hand makes them.
+//! `drivebench run bays` in a machine of the lab: drives are moved by QMP as it requests.
 
 use drivebench::{analyse::Estimate, findings::Findings};
 use drivebench_lab::{Machine, ledger};
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::{LIMIT, out, scenario, start, turn};
 
-/// What each load moves at a time: large enough that emulation doesn't count.
+/// The block size: large enough that emulation time is negligible.
 const BLOCK: u64 = 64 << 10;
 
-/// Moves what is asked for, as far as it isn't done: by the time a line is read its reader may have done it.
+/// Makes the requested moves that are not done yet: a request may be outdated when it is read.
 fn obey(machine: &mut Machine, wanted: &Value, slow: Option<(&str, u64)>) {
     let drives = machine.scenario().drives.clone();
     let moves = wanted["moves"].as_array().expect("moves").iter().map(|m| {
@@ -28,7 +28,7 @@ fn obey(machine: &mut Machine, wanted: &Value, slow: Option<(&str, u64)>) {
     }
 }
 
-/// The slow bay caps whatever drive is in it.
+/// Limits the drive in the slow bay.
 fn limit(machine: &mut Machine, i: usize, slow: Option<(&str, u64)>) {
     if let Some((bay, rate)) = slow {
         let rate = (machine.bay(i) == Some(bay)).then_some(rate);
@@ -36,8 +36,8 @@ fn limit(machine: &mut Machine, i: usize, slow: Option<(&str, u64)>) {
     }
 }
 
-/// Runs the experiment, moving drives as it asks; its findings, and its exit code. `until` is the arrangement before
-/// which somebody presses Ctrl-C.
+/// Runs the experiment and moves drives as requested; returns its findings and exit code. `until` is the arrangement before
+/// which it gets SIGINT.
 fn bays(
     machine: &mut Machine,
     what: &[&str],
@@ -70,13 +70,13 @@ fn verdict(findings: &Findings) -> &str {
     findings.verdicts.first().expect("a verdict")
 }
 
-/// What a finding says of a target.
+/// A finding of a target.
 fn estimate<'a>(findings: &'a Findings, target: &str, name: &str) -> &'a Estimate {
     let found = findings.estimates.iter().find(|n| n.target == target && n.label() == name);
     &found.unwrap_or_else(|| panic!("no '{name}' of {target} in {findings:#?}")).estimate
 }
 
-/// How fast the drive was, by its ledger, at what was read in such blocks from here on.
+/// The read speed of the drive since then, from its ledger.
 fn truth(machine: &Machine, i: usize, since: u64) -> f64 {
     let entries = machine.ledger(i).unwrap_or_else(|e| panic!("{e}"));
     let mine =
@@ -87,10 +87,10 @@ fn truth(machine: &Machine, i: usize, since: u64) -> f64 {
 }
 
 #[test]
-fn drives_move_as_they_are_asked_for_and_the_verdict_is_the_drives_own() {
+fn moves_are_followed_and_drives_are_distinguished_from_bays() {
     let _turn = turn();
     let mut machine = start(&scenario("pi-zero"));
-    // Nobody pulls what is mounted.
+    // Mounted drives must not be pulled.
     out(&machine, "umount /mnt/a /mnt/b /mnt/c /mnt/d");
     let serials: Vec<String> = machine.scenario().drives.iter().map(|d| d.serial.clone()).collect();
     let block = BLOCK.to_string();
@@ -101,7 +101,7 @@ fn drives_move_as_they_are_asked_for_and_the_verdict_is_the_drives_own() {
     assert_eq!(code, 130, "{stopped:#?}");
     assert!(verdict(&stopped).contains("2 of 4 arrangements measured"), "{}", verdict(&stopped));
 
-    // Days later.
+    // Resume.
     let run = stopped.run.clone();
     let (findings, code) = bays(&mut machine, &["--resume", &run], None, None);
     assert_eq!(code, 0, "{findings:#?}");
@@ -115,7 +115,7 @@ fn drives_move_as_they_are_asked_for_and_the_verdict_is_the_drives_own() {
         assert!((measured / truth - 1.0).abs() < 0.1, "{serial}: {measured} is not {truth}");
     }
 
-    // Now one bay carries less than any of the drives can.
+    // Now one bay is slower than all drives.
     let slow = Some(("1.3", 5_000_000));
     (0..serials.len()).for_each(|i| limit(&mut machine, i, slow));
     what.extend(["--seed", "2"]);

@@ -1,20 +1,20 @@
-//! `drivebench run cliff` in a machine of the lab, compared with what the drive did meanwhile.
+//! `drivebench run cliff` in a machine of the lab, compared with the drive's ledger.
 
 use drivebench_lab::{
     ledger::{Entry, Kind},
-    truth,
+    oracle,
 };
 
 use super::{estimate, findings, scenario, start, turn};
 
-/// A cache that is filled in seconds.
+/// The size of a cache that fills in seconds.
 const CACHE: f64 = 96.0 * 1_048_576.0;
 
-/// Between the two speeds, bytes per second.
+/// A speed between the two, bytes per second.
 const MIDDLE: f64 = 22e6;
 
-/// Bytes written until the cache was full for the first time, and both speeds, bytes per second. A little of it drains
-/// between any two operations, so the ledger's causes name it to the end; how long operations took tells.
+/// Bytes written until the cache was full for the first time, and both speeds, bytes per second. The cache drains slightly
+/// between operations, so the ledger's causes include it to the end. Durations of operations show when it is full.
 fn truth_of(entries: &[Entry]) -> (f64, f64, f64) {
     let (first, last) = (entries.first().expect("writes"), entries.last().expect("writes"));
     let slow = |e: &Entry| e.length as f64 / ((e.end_ns - e.start_ns) as f64 / 1e9) < MIDDLE;
@@ -27,7 +27,7 @@ fn truth_of(entries: &[Entry]) -> (f64, f64, f64) {
 }
 
 #[test]
-fn the_size_of_a_cache_and_both_speeds_and_what_a_pause_restores() {
+fn cache_size_both_speeds_and_recovery_match_the_ledger() {
     let _turn = turn();
     let mut scenario = scenario("cliff").faster(2.0);
     let cache = scenario.drives[0].model.cache.as_mut().expect("a cache");
@@ -38,7 +38,7 @@ fn the_size_of_a_cache_and_both_speeds_and_what_a_pause_restores() {
     let named = |name: &str| estimate(&found, name).value;
 
     let entries = machine.ledger(0).expect("a ledger");
-    // What the filesystem writes by itself is little; what the load writes comes in two pieces.
+    // The filesystem's own writes are small; the load's writes are two long runs.
     let mut runs = oracle::runs(&entries, Kind::Write, 6.0);
     runs.sort_by_key(|run| std::cmp::Reverse(run.bytes));
     let writes: Vec<Entry> =

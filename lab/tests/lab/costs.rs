@@ -1,4 +1,4 @@
-//! What transfers and files cost on modelled sticks, against the model and against really copying.
+//! Costs of transfers and files on modelled sticks, compared with the model and with real copies.
 
 use drivebench_lab::ledger::Kind;
 
@@ -7,7 +7,7 @@ use super::{estimate, findings, out, scenario, start, turn};
 #[test]
 fn sizes_finds_the_knee_of_the_model() {
     let _turn = turn();
-    // A quarter of the speed: what the model says an operation costs is then more than what the emulation takes.
+    // A quarter of the speed, so that the modelled cost of an operation is larger than the emulation time.
     let machine = start(&scenario("pi-zero").faster(0.25));
     let model = &machine.scenario().drives[1].model;
     let (cost, write, read) = (model.operation_seconds, model.write[0].rate, model.read[0].rate);
@@ -21,7 +21,7 @@ fn sizes_finds_the_knee_of_the_model() {
 }
 
 #[test]
-fn smallfiles_predicts_what_copying_takes() {
+fn smallfiles_predicts_the_time_of_a_copy() {
     let _turn = turn();
     let machine = start(&scenario("two-sticks"));
     let found = findings(&machine, "smallfiles --max-bytes 16M --files 200 --size 100k /mnt/a");

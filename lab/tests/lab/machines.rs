@@ -1,4 +1,4 @@
-//! What machines are and do.
+//! Tests of machines: inventory, commands, pulls and power cuts.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use drivebench_lab::{Options, soak};
 use super::{LIMIT, scenario, start, turn};
 
 #[test]
-fn four_sticks_are_named_and_counted_to_the_sector_and_live_through_pulls() {
+fn four_sticks_are_listed_exactly_and_survive_pulls() {
     let _turn = turn();
     let mut machine = start(&scenario("pi-zero"));
     let list = machine.ask(&["drivebench", "list"]).unwrap();
@@ -34,7 +34,7 @@ fn four_sticks_are_named_and_counted_to_the_sector_and_live_through_pulls() {
 }
 
 #[test]
-fn commands_end_with_their_codes_and_a_hanging_one_at_its_limit() {
+fn commands_return_exit_codes_and_hanging_ones_end_at_the_limit() {
     let _turn = turn();
     let machine = start(&scenario("two-sticks"));
     let output = machine.run(&["sh", "-c", "echo out; echo err >&2; exit 7"], LIMIT).unwrap();
@@ -59,7 +59,7 @@ fn commands_end_with_their_codes_and_a_hanging_one_at_its_limit() {
 }
 
 #[test]
-fn power_cuts_lose_no_record_and_leave_nothing() {
+fn power_cuts_lose_no_record_and_leave_no_files() {
     let _turn = turn();
     let mut machine = start(&scenario("two-sticks").faster(2.0));
     let summary = soak::power_cuts(&mut machine, 2, 1);
@@ -89,7 +89,7 @@ fn raspi3b_names_its_board_and_drives() {
 }
 
 #[test]
-fn a_lab_that_is_killed_leaves_no_process_and_no_socket() {
+fn a_killed_lab_leaves_no_process_and_no_socket() {
     let _turn = turn();
     let mut lab = Command::new(env!("CARGO_BIN_EXE_lab"))
         .args(["run", "two-sticks", "--", "sh", "-c", "echo here; sleep 1000"])
@@ -123,5 +123,5 @@ fn a_lab_that_is_killed_leaves_no_process_and_no_socket() {
         std::thread::yield_now();
     }
     drop(start(&scenario("two-sticks")));
-    assert!(!state.exists(), "the next start clears up");
+    assert!(!state.exists(), "the next start removes it");
 }

@@ -1,4 +1,4 @@
-//! Machines of the lab, started for real. `lab/vm build raspi3b` makes what they boot; ./test does that first.
+//! Tests with real machines of the lab. `lab/vm build raspi3b` builds what they boot; ./test runs it first.
 #![allow(clippy::disallowed_methods)]
 
 mod bays;
@@ -17,10 +17,10 @@ use std::{
 use drivebench::{analyse::Estimate, findings::Findings};
 use drivebench_lab::{Machine, Options, Scenario};
 
-/// Longer than any command here takes.
+/// The time limit of commands.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// One machine that works at a time: two cores carry no more. One that mostly sleeps needs no turn.
+/// Only one busy machine at a time, for hosts with two cores. A mostly idle machine needs no turn.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {
@@ -36,7 +36,7 @@ fn start(scenario: &Scenario) -> Machine {
     Machine::start(scenario, &Options::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What a command of the shell prints, which must succeed.
+/// The output of a shell command, which must succeed.
 fn out(machine: &Machine, command: &str) -> String {
     let output = machine.run(&["sh", "-c", command], LIMIT).unwrap_or_else(|e| panic!("{e}"));
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -44,13 +44,13 @@ fn out(machine: &Machine, command: &str) -> String {
     said(&output.stdout)
 }
 
-/// What an experiment in the machine finds; the command is what follows `drivebench run`.
+/// The findings of an experiment in the machine; `command` follows `drivebench run`.
 fn findings(machine: &Machine, command: &str) -> Findings {
     let text = out(machine, &format!("drivebench run {command} --format json"));
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// A number of the findings by its name, of the first target that has it.
+/// An estimate of the findings by its name, of the first target that has it.
 fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
     let found = findings.estimates.iter().find(|e| e.label() == name);
     &found.unwrap_or_else(|| panic!("no '{name}' in {findings:#?}")).estimate

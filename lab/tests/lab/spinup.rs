@@ -1,14 +1,14 @@
-//! `drivebench run spinup` in a machine of the lab, compared with what the disk did meanwhile.
+//! `drivebench run spinup` in a machine of the lab, compared with the disk's ledger.
 
 use drivebench::engine::sim::Cause;
 
 use super::{LIMIT, estimate, findings, scenario, start};
 
 #[test]
-fn the_time_to_wake_is_what_the_disk_took() {
-    // It takes no turn: a disk that sleeps leaves the processors to others.
+fn the_spin_up_time_matches_the_ledger() {
+    // It takes no turn, because it mostly waits.
     let mut scenario = scenario("sleepy-disk");
-    // QEMU's disk takes hdparm -y and stays awake; the model's own timer is what ends.
+    // QEMU's disk accepts hdparm -y but stays awake; the model's own timer puts it into standby.
     scenario.drives[0].model.standby.as_mut().expect("it sleeps").after_seconds = 8.0;
     let machine = start(&scenario);
     let found = findings(&machine, "spinup /dev/sda --runs 3 --pause 2s --max-bytes 16MiB");
@@ -26,7 +26,7 @@ fn the_time_to_wake_is_what_the_disk_took() {
     let said = found.verdicts.join(" ");
     assert!(said.contains("its own timer was waited for") && said.contains("the reads alone tell"), "{said}");
 
-    // A filesystem may be read from memory.
+    // Reads of a mounted filesystem may come from memory.
     let mounted = machine.run(&["drivebench", "run", "spinup", "/mnt/a"], LIMIT).expect("runs");
     let error = String::from_utf8_lossy(&mounted.stderr).replace('\n', " ");
     assert!(mounted.code != 0 && error.contains("may be read from memory"), "{error}");

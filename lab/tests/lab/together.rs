@@ -1,4 +1,4 @@
-//! `drivebench run together` in machines of the lab, compared with what their drives did meanwhile.
+//! `drivebench run together` in machines of the lab, compared with their drives' ledgers.
 
 use drivebench::{engine::sim::Cause, findings::Findings};
 use drivebench_lab::ledger::{Entry, Kind};
@@ -16,14 +16,14 @@ fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
 /// Half a second, ns.
 const SLICE: u64 = 500_000_000;
 
-/// What these drives passed together while all of them were at work: the median over half seconds, bytes per second.
+/// The total speed of these drives while all were busy: the median over half seconds, bytes per second.
 fn passed(ledgers: &[Vec<Entry>], kind: Kind) -> f64 {
     let of =
         |entries: &Vec<Entry>| entries.iter().filter(move |e| e.kind == kind).copied().collect::<Vec<_>>();
     let ledgers: Vec<Vec<Entry>> = ledgers.iter().map(of).collect();
     let ends = ledgers.iter().flatten().map(|e| e.end_ns);
     let (from, to) = (ends.clone().min().expect("work"), ends.max().expect("work"));
-    // For each half second: bytes, and how much of it the drive was at work.
+    // For each half second: bytes, and busy time of the drive.
     let slice = |entries: &[Entry], at: u64| {
         entries.iter().fold((0.0, 0.0), |(bytes, busy), e| {
             let inside = e.end_ns.min(at + SLICE).saturating_sub(e.start_ns.max(at)) as f64;
@@ -68,7 +68,7 @@ fn limits_of_drives_bus_and_processor_are_distinguished() {
     println!("{:#?}", found.verdicts);
     let writes = limits(&found, "write");
     assert_eq!((writes.len(), writes[0].0.as_str()), (1, "drives"), "{writes:?}");
-    // The post's sticks read a little more alone than at the same time; the ledger says why.
+    // The post's sticks read slightly faster alone than together; the ledger has the reason.
     let ledgers = [0, 1].map(|i| machine.ledger(i).unwrap());
     let reads = limits(&found, "read");
     let truth = passed(&ledgers, Kind::Read);

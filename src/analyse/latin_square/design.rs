@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngCore, seq::SliceRandom};
 
-/// The place of each thing.
+/// The place of each thing in one round.
 pub type Arrangement = Vec<usize>;
 
 /// The fewest rounds after which one place that differs from all others is found at 5 %, however little chance brings.

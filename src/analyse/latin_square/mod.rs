@@ -1,9 +1,9 @@
-//! Things in places: how much of what differs is the thing's, how much the place's, and might it all be chance.
+//! Analysis of variance of a Latin square: how much of the differences is due to things, to places, or to chance.
 //!
-//! Every thing stands in every place equally often, so the effects of thing, place and moment are separate. Whether
-//! there is any is told by shuffling: which thing came to which place when was drawn at random, so where places have no
-//! effect a thing's values could have come in any order. That is exact where nothing else happens to all at one moment,
-//! and nearly so where it does (see the tests).
+//! Every thing is in every place equally often, so the effects of thing, place and round are separate. Whether
+//! there is an effect is tested by permutation: the design was drawn at random, so if places have no
+//! effect, a thing's values could have come in any order. That is exact if nothing else affects all values of a round,
+//! and nearly exact otherwise (see the tests).
 
 mod design;
 
@@ -15,30 +15,30 @@ pub use design::{Arrangement, balanced, draw, rounds};
 
 use super::{Estimate, interval::student_of};
 
-/// What a crossed experiment shows.
+/// The result of a crossed experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossed {
     /// The things.
     pub things: Factor,
     /// The places.
     pub places: Factor,
-    /// The share of the variance that is neither's: of the moment, and of chance.
+    /// The share of the variance due to rounds and chance.
     pub rest: f64,
-    /// How far single values lie from what thing, place and moment say, as a share (one standard deviation).
+    /// The residual standard deviation after the effects of thing, place and round, as a share.
     pub noise: f64,
-    /// The chance of things or places differing as much were there no difference of either.
+    /// The p-value of the test that neither things nor places differ.
     pub p: f64,
 }
 
-/// What is the things', or the places'.
+/// The effect of things, or of places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// Their share of the variance.
+    /// Its share of the variance.
     pub share: Estimate,
     /// Each as a multiple of the median of all, of two as a multiple of the other; the intervals hold all at once with
     /// 95 %.
     pub levels: Vec<Estimate>,
-    /// The chance of so large a difference were there none among them.
+    /// The p-value of the differences among them.
     pub p: f64,
     /// The smallest `p` that the design can give.
     pub least: f64,
@@ -47,11 +47,11 @@ pub struct Factor {
     pub differ: bool,
 }
 
-/// What is called a difference.
+/// The significance level.
 const ALPHA: f64 = 0.05;
-/// Tries where there are too many to try all.
+/// Random permutations, if there are too many to try all.
 const TRIES: u32 = 9_999;
-/// Luck is the same every time a record is read.
+/// The random seed is fixed, so that a record always gives the same result.
 const SEED: u64 = 0x5eed;
 
 impl Crossed {
@@ -72,7 +72,7 @@ impl Crossed {
         }
         let logs: Vec<Vec<f64>> = values.iter().map(|row| row.iter().map(|v| v.ln()).collect()).collect();
         let mean = logs.iter().flatten().sum::<f64>() / (t * n) as f64;
-        // The moment's own goes first: all that is measured in one arrangement rises and falls with it.
+        // Remove the effect of the round first: it is common to all values of an arrangement.
         let moments: Vec<f64> = logs.iter().map(|row| row.iter().sum::<f64>() / n as f64 - mean).collect();
         let centred = |(row, m): (&Vec<f64>, &f64)| row.iter().map(|v| v - m - mean).collect();
         let by_thing: Vec<Vec<f64>> = logs.iter().zip(&moments).map(centred).collect();
@@ -93,7 +93,7 @@ impl Crossed {
             Factor { share, levels, p: own, least: least(n, t / n), differ: own <= ALPHA && p <= ALPHA }
         };
         Some(Self {
-            // Were things without effect, then what was measured in a place was the place's, whichever thing stood there.
+            // Without an effect of things, a value belongs to the place, whichever thing was in it.
             things: factor(0, &things, &logs_by_place, &backwards),
             places: factor(1, &places, &logs, design),
             rest: spread.rest() / spread.whole(),

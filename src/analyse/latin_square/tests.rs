@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
 
-/// Shuffles where a thousand experiments are judged: as exact as many, only coarser.
+/// Permutations in tests of a thousand experiments: as exact as more permutations, but coarser.
 const FEW: u32 = 199;
 
 /// A crossed experiment: what things and places do to a value, as shares, and noise.
@@ -115,7 +115,7 @@ fn few_arrangements_report_their_low_power() {
     assert!((two.places.least - 2.0 / 400.0).abs() < 1e-12, "{}", two.places.least);
     assert!(two.things.differ && two.places.differ, "{two:?}");
     let design = vec![vec![0, 1], vec![1, 0]];
-    assert_eq!(Crossed::of(&design, &[vec![1.0, 2.0], vec![1.0, 2.0]]), None, "nothing is left for chance");
+    assert_eq!(Crossed::of(&design, &[vec![1.0, 2.0], vec![1.0, 2.0]]), None, "no degrees of freedom");
     let design = vec![vec![0, 1], vec![1, 0], vec![0, 1], vec![1, 0]];
     let one = Crossed::of(&design, &vec![vec![1.0, 2.0]; 4]).expect("a whole experiment");
     assert!((one.things.least - 2.0 / 36.0).abs() < 1e-12 && !one.things.differ, "{one:?}");

@@ -7,7 +7,7 @@ use crate::{
     advise::Evidence,
     experiments,
     inventory::{Drive, Inventory},
-    record::{Brief, Store},
+    record::{Store, Summary},
 };
 
 /// How many of the newest and of the oldest runs of each drive and experiment are read.
@@ -31,12 +31,12 @@ pub(super) struct Gathered {
 
 /// Reads the runs of drives that are here.
 pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gathered> {
-    let (briefs, bad) = store.list()?;
-    let mut gathered = Gathered { kept: briefs.len(), ..Gathered::default() };
+    let (summaries, bad) = store.list()?;
+    let mut gathered = Gathered { kept: summaries.len(), ..Gathered::default() };
     gathered.unreadable.extend(bad.iter().map(ToString::to_string));
     let here: BTreeSet<String> = inventory.drives.iter().map(Drive::identity).collect();
     let mut bytes = 0u64;
-    for run in chosen(&briefs, &here) {
+    for run in chosen(&summaries, &here) {
         // The first one is always read.
         bytes = bytes.saturating_add(store.size(run));
         if bytes > MOST_BYTES && gathered.read > 0 {
@@ -52,21 +52,21 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
 }
 
 /// The runs to read: in turn the newest of each drive and experiment, the oldest, the second newest, up to the limit.
-pub(super) fn chosen<'a>(briefs: &'a [Brief], here: &BTreeSet<String>) -> Vec<&'a str> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&Brief>> = BTreeMap::new();
-    let is_evidence = |b: &&Brief| experiments::find(&b.experiment).is_some_and(|e| e.is_evidence());
-    for brief in briefs.iter().filter(is_evidence) {
-        for drive in brief.written.keys().filter(|drive| here.contains(*drive)) {
-            groups.entry((drive, &brief.experiment)).or_default().push(brief);
+pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&Summary>> = BTreeMap::new();
+    let is_evidence = |b: &&Summary| experiments::find(&b.experiment).is_some_and(|e| e.is_evidence());
+    for summary in summaries.iter().filter(is_evidence) {
+        for drive in summary.written.keys().filter(|drive| here.contains(*drive)) {
+            groups.entry((drive, &summary.experiment)).or_default().push(summary);
         }
     }
-    let newest = |i: usize| move |runs: &Vec<&'a Brief>| runs.iter().rev().nth(i).copied();
-    let oldest = |i: usize| move |runs: &Vec<&'a Brief>| runs.get(i).copied();
+    let newest = |i: usize| move |runs: &Vec<&'a Summary>| runs.iter().rev().nth(i).copied();
+    let oldest = |i: usize| move |runs: &Vec<&'a Summary>| runs.get(i).copied();
     let mut chosen: Vec<&str> = Vec::new();
-    let mut take = |pick: &dyn Fn(&Vec<&'a Brief>) -> Option<&'a Brief>| {
-        for brief in groups.values().filter_map(pick) {
-            if chosen.len() < MOST && !chosen.contains(&brief.run.as_str()) {
-                chosen.push(&brief.run);
+    let mut take = |pick: &dyn Fn(&Vec<&'a Summary>) -> Option<&'a Summary>| {
+        for summary in groups.values().filter_map(pick) {
+            if chosen.len() < MOST && !chosen.contains(&summary.run.as_str()) {
+                chosen.push(&summary.run);
             }
         }
     };

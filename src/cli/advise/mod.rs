@@ -40,7 +40,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
 /// The version of the JSON, which rises with incompatible changes. docs/advise.md describes it.
 const SCHEMA: u32 = 1;
 
-/// What other programs read.
+/// The JSON for other programs.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,

@@ -16,10 +16,10 @@ use crate::{
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
-    experiments::{Ask, Baseline, Effort, Experiment, Together, Values},
+    experiments::{Baseline, Effort, Experiment, Request, Together, Values},
     findings::{Metric, Quantity, Scope},
     inventory::{Inventory, fixtures},
-    record::{Brief, End, Event, How, Log, SCHEMA, Start, Store},
+    record::{End, Event, How, Log, SCHEMA, Start, Store, Summary},
     report::Style,
     target::{Kind, Target},
     units::{Ended, EngineInfo, Histogram, Outcome, Window},
@@ -304,10 +304,10 @@ fn keep(
         uses: Vec::new(),
         direct_alignment: 512,
     };
-    let ask =
-        Ask::new(experiment, drives.iter().map(target).collect(), Values::default()).expect("no protocol");
+    let ask = Request::new(experiment, drives.iter().map(target).collect(), Values::default())
+        .expect("no protocol");
     let effort = Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 };
-    let ask = Ask { block: 1 << 20, effort, ..ask };
+    let ask = Request { block: 1 << 20, effort, ..ask };
     let plan = experiment.plan(&ask).expect("a plan");
     let start = |run| Start {
         schema: SCHEMA,
@@ -439,7 +439,7 @@ fn unreadable_records_are_named_and_left_out() {
 
 #[test]
 fn few_of_thousands_of_runs_are_read() {
-    let brief = |n: usize| Brief {
+    let summary = |n: usize| Summary {
         run: format!("r{n}"),
         at: format!("2026-01-01T{n:08}"),
         experiment: ["baseline", "together", "sizes"][n % 3].to_owned(),
@@ -449,9 +449,9 @@ fn few_of_thousands_of_runs_are_read() {
         end: None,
         written: [(format!("D{}", n % 7), 0)].into(),
     };
-    let briefs: Vec<Brief> = (0..10_000).map(brief).collect();
+    let summaries: Vec<Summary> = (0..10_000).map(summary).collect();
     let here = (0..6).map(|n| format!("D{n}")).collect();
-    let chosen = gather::chosen(&briefs, &here);
+    let chosen = gather::chosen(&summaries, &here);
     assert_eq!(chosen.len(), gather::MOST);
     for drive in 0..6 {
         let own = |n: &usize| n % 7 == drive && n % 3 == 0;

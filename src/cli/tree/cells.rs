@@ -1,4 +1,4 @@
-//! What is said of a drive, a partition, a layer, a network port: one cell a thing.
+//! Cells for a drive, a partition, a layer and a network port: one property per cell.
 
 use crate::{
     inventory::{Block, Drive, Inventory, Layer, NetworkPort, Signature},
@@ -27,7 +27,7 @@ pub(super) fn bay(drive: &Drive) -> String {
     }
 }
 
-/// What follows a drive's name, serial and size.
+/// The cells after a drive's name, serial and size.
 pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
     let mut cells = Vec::new();
     // An SD host is drawn as its slot.
@@ -57,7 +57,7 @@ pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
     cells
 }
 
-/// What a drive says of itself, where it says something.
+/// The health that a drive reports, if any.
 fn health(health: &Health) -> Vec<String> {
     let cells = [
         health.passed.map(|passed| if passed { "SMART passed" } else { "SMART failed" }.to_owned()),
@@ -71,7 +71,7 @@ fn health(health: &Health) -> Vec<String> {
     cells.into_iter().flatten().collect()
 }
 
-/// What stands on a drive, one cell a partition.
+/// The contents of a drive, one cell per partition.
 fn uses(inventory: &Inventory, drive: &Drive) -> Vec<String> {
     let mut cells = Vec::new();
     if drive.partitions.is_empty() {
@@ -108,16 +108,16 @@ fn notes(drive: &Drive, all: &[Drive]) -> Vec<String> {
     read_only.into_iter().chain(odd_size(drive, all)).collect()
 }
 
-/// Drives of one model often differ by a sector, which matters to whoever mirrors them.
+/// Drives of one model can differ by a sector, which matters for a mirror.
 fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
     let near = |twin: &&Drive| twin.sectors.abs_diff(drive.sectors) <= drive.sectors / 100;
     let same =
         |twin: &&Drive| drive.model.is_some() && twin.model == drive.model && twin.vendor == drive.vendor;
     let sizes: Vec<u64> = all.iter().filter(same).filter(near).map(|twin| twin.sectors).collect();
-    // The size most of them have; of two equally common the smaller.
+    // The most common size; of two equally common ones, the smaller.
     let often = |size: &u64| sizes.iter().filter(|other| *other == size).count();
     let usual = *sizes.iter().max_by_key(|size| (often(size), std::cmp::Reverse(**size)))?;
-    let than = if sizes.len() > 2 { "its twins" } else { "its twin" };
+    let than = if sizes.len() > 2 { "the others" } else { "the other" };
     let difference = drive.sectors.abs_diff(usual);
     let sectors = if difference == 1 { "one sector".to_owned() } else { count(difference, "sector") };
     match drive.sectors.cmp(&usual) {
@@ -165,9 +165,9 @@ mod tests {
         let drive = |sectors| Drive { model: Some("X".to_owned()), sectors, ..Drive::default() };
         let all = [drive(10_000), drive(10_001), drive(10_000), drive(20_000)];
         let odd: Vec<_> = all.iter().map(|drive| odd_size(drive, &all)).collect();
-        assert_eq!(odd, [None, Some("one sector larger than its twins".to_owned()), None, None]);
+        assert_eq!(odd, [None, Some("one sector larger than the others".to_owned()), None, None]);
         let two = [drive(10_000), drive(9_990)];
-        assert_eq!(odd_size(&two[0], &two).as_deref(), Some("10 sectors larger than its twin"));
+        assert_eq!(odd_size(&two[0], &two).as_deref(), Some("10 sectors larger than the other"));
         assert_eq!(odd_size(&two[1], &two), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Lines of cells that break between cells, and the strokes of a tree.
+//! Wraps lines between cells, and draws the branches of a tree.
 
 use crate::report::Style;
 
@@ -20,7 +20,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Adds cells after `first`; those that don't fit follow on lines that begin with `next`.
+    /// Adds cells after `first`. Cells that don't fit go on further lines, which begin with `next`.
     pub(super) fn add(&mut self, first: &str, next: &str, cells: &[String], gap: &str) {
         let mut line = first.to_owned();
         let mut empty = true;

@@ -1,4 +1,4 @@
-//! The inventory as a tree for people: what hangs on what, and what each link carries.
+//! The inventory as a tree for people: how drives are connected, and the speed of each link.
 
 mod cells;
 mod layout;
@@ -41,7 +41,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     text
 }
 
-/// How the kinds of drives here fared elsewhere, where health was asked for.
+/// Published failure rates of these kinds of drives, if health was requested.
 fn priors(inventory: &Inventory) -> Vec<FailureRate> {
     let asked = inventory.drives.iter().filter(|drive| drive.health.is_some());
     let mut priors: Vec<FailureRate> = asked.filter_map(Drive::failure_rate).collect();
@@ -50,14 +50,14 @@ fn priors(inventory: &Inventory) -> Vec<FailureRate> {
     priors
 }
 
-/// What hangs on a bus, or on the processor.
+/// A device on a bus or on the processor.
 enum Node<'a> {
     Drive(&'a Drive),
     Bus(&'a Bus),
     Port(&'a NetworkPort),
 }
 
-/// What hangs on `id`: drives, then buses, then network ports. An SD host is drawn as its slot.
+/// The devices on `id`: drives, then buses, then network ports. An SD host is drawn as its slot.
 fn nodes<'a>(inventory: &'a Inventory, id: Option<&str>) -> Vec<Node<'a>> {
     let is_slot = |bus: &&Bus| bus.kind == BusKind::Mmc;
     let above = |drive: &'a Drive| {
@@ -97,7 +97,7 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
                 page.add(&first, &format!("{next}{}  ", " ".repeat(bay_width)), &cells, "  ");
             }
             Node::Port(port) => page.add(&first, &format!("{next}  "), &cells::port(port), "  "),
-            // Only what hangs on the processor in the end is reached, so a ring among buses is not.
+            // Drawing starts at the processor, so a cycle among buses can't be reached.
             Node::Bus(bus) => {
                 let stem = if self::nodes(inventory, Some(&bus.id)).is_empty() { "   " } else { "│  " };
                 page.add(&first, &format!("{next}{stem}"), &describe(inventory, bus), ", ");
@@ -129,7 +129,7 @@ fn machine(machine: &Machine) -> Vec<String> {
     cells
 }
 
-/// A bus: what it is and where, what it carries and who shares that, and how much of it is usable.
+/// A bus: its kind and address, its link speed, who shares it, and its usable speed.
 fn describe(inventory: &Inventory, bus: &Bus) -> Vec<String> {
     let mut cells = vec![bus_name(inventory, bus)];
     cells.extend(bus.link.clone());
@@ -167,7 +167,7 @@ fn bus_name(inventory: &Inventory, bus: &Bus) -> String {
     }
 }
 
-/// Who shares a bus, where more than one thing does.
+/// Which devices share a bus, if more than one.
 fn who(inventory: &Inventory, bus: &Bus) -> Option<String> {
     let below =
         |upstream: Option<&str>| inventory.buses_above(upstream).iter().any(|above| above.id == bus.id);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn boards_say_what_is_shared() {
+    fn shared_links_of_boards_are_named() {
         let said = |tree: fixtures::Tree| {
             text(&tree.inventory(), UTF8).split_whitespace().collect::<Vec<_>>().join(" ")
         };
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_too_long_and_ascii_is_ascii() {
+    fn lines_fit_the_terminal_and_ascii_has_no_unicode() {
         let mut inventory = fixtures::pi_zero().inventory();
         for drive in &mut inventory.drives {
             drive.content.label = Some("ä\u{1b}\n".repeat(60));

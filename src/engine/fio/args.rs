@@ -1,4 +1,4 @@
-//! A load in fio's own words.
+//! Builds fio's arguments for a load.
 
 use std::path::Path;
 
@@ -64,8 +64,8 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
     args
 }
 
-/// The command by which a person repeats a load that moved `bytes` within the first `reach` bytes of the file at `path`
-/// with fio. One that only reads can't make fio lay the file out anew.
+/// The command that repeats a load that moved `bytes` within the first `reach` bytes of the file at `path`
+/// with fio. A command that only reads must not make fio create the file again.
 pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64) -> String {
     let mut args = section("drivebench", load, path, Extent { offset: 0, length: reach }, bytes);
     if !load.writes() {

@@ -1,8 +1,8 @@
-//! `fio`: the field's reference, run as a program.
+//! `fio`: the reference program for I/O loads, run as a process.
 //!
-//! Its windows are the status it prints every quarter of a second, its latencies are in its own buckets of 1.6 %, its clock
-//! counts in ms, and it can't stop one job of several: a stopped job passes on no more windows and ends with the
-//! others. Its `verify` stamps are its own. What it writes is random within a block, and much the same from block to block.
+//! Its windows come from the status it prints every 0.25 s. Its latencies are in buckets of 1.6 %, and its clock
+//! counts in ms. It can't stop one job of several: a stopped job passes on no more windows and ends with the
+//! others. Its `verify` stamps have their own format. Its data is random within a block, and similar from block to block.
 
 use std::{
     cell::Cell,
@@ -29,10 +29,10 @@ mod status;
 pub use args::command_line;
 use status::{DirectionStatus, JobStatus, Splitter, Status, failure};
 
-/// Runs load for as long as it takes; no load takes longer than this.
+/// The time limit of a run of fio. No load takes longer.
 const LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Has fio move bytes and time them.
+/// Runs loads with fio.
 pub struct Fio {
     runner: Box<dyn Runner>,
     targets: Vec<FileTarget>,
@@ -40,7 +40,7 @@ pub struct Fio {
 }
 
 impl Fio {
-    /// An engine over these targets, where there is fio 3 or newer.
+    /// An engine over these targets; needs fio 3 or newer.
     pub fn new(runner: Box<dyn Runner>, targets: Vec<FileTarget>) -> Result<Self, EngineError> {
         let unavailable = |why: String| EngineError::Unavailable { engine: "fio", why };
         let said = runner.ask(&fio(["--version"])).map_err(|e| unavailable(e.to_string()))?;
@@ -52,7 +52,7 @@ impl Fio {
         Ok(Self { runner, targets, version })
     }
 
-    /// Refuses what fio would answer by changing the file: it fills files that are too short to be read.
+    /// Refuses jobs for which fio would change the file: it extends files that are too short to be read.
     fn check(&self, job: &Job) -> Result<(), EngineError> {
         let Some(target) = self.targets.get(job.target) else { return Ok(()) };
         if job.bytes == 0 {
@@ -143,7 +143,7 @@ impl Engine for Fio {
     }
 }
 
-/// Shows the windows that a status brings.
+/// Passes on the windows of a status.
 fn show(tracks: &mut [Track], status: &Status, last: bool, watch: &mut Watch<'_>) {
     for (index, (track, now)) in tracks.iter_mut().zip(&status.jobs).enumerate() {
         if track.deaf {
@@ -155,7 +155,7 @@ fn show(tracks: &mut [Track], status: &Status, last: bool, watch: &mut Watch<'_>
     }
 }
 
-/// A job as its statuses tell it.
+/// The state of a job, from its statuses.
 struct Track {
     block: u64,
     ops: u64,
@@ -181,14 +181,14 @@ impl Track {
         }
     }
 
-    /// What came since the window before. The last window waits for the end, so that all of the time, an fsync's too,
+    /// The window since the last one. The final window is held back until the end, so that all of the time, including an fsync,
     /// belongs to a window.
     fn window(&mut self, now: &JobStatus, last: bool) -> Option<Window> {
         let ops = now.read.completed() + now.write.completed();
         if ops <= self.shown.ops || (ops >= self.ops && !last) {
             return None;
         }
-        // fio counts bytes a little before or after latencies; blocks are always whole.
+        // fio counts bytes slightly before or after latencies. Blocks are always complete.
         let bytes = ops * self.block;
         let reads = newer(now.read.bins(), &mut self.reads);
         let mut latency = newer(now.write.bins(), &mut self.writes);
@@ -208,7 +208,7 @@ impl Track {
 
     fn outcome(&self, path: &str, output: &Output, splitter: &Splitter, cancel: &Cancel) -> Outcome {
         let JobStatus { error, read, write } = &self.last;
-        // An operation that failed is among fio's, but moved nothing.
+        // fio counts a failed operation, which moved nothing.
         let ops = (read.io_bytes + write.io_bytes) / self.block;
         let talk = || output.stderr.lines().chain(splitter.talk.iter().map(String::as_str));
         let ended = if *error != 0 {
@@ -237,7 +237,7 @@ impl Track {
     }
 }
 
-/// The latencies in `now` that weren't in `before`, which becomes `now`.
+/// The latencies in `now` that weren't in `before`. Sets `before` to `now`.
 fn newer(now: &BTreeMap<u64, u64>, before: &mut BTreeMap<u64, u64>) -> Histogram {
     let mut histogram = Histogram::default();
     for (&ns, &n) in now {

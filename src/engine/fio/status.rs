@@ -1,11 +1,11 @@
-//! What fio prints: one JSON document after another, each telling all that was done so far.
+//! Parses fio's output: a sequence of JSON documents, each with the totals so far.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Cuts fio's output into documents: it begins each with a line `{` and ends it with a line `}`; what stands between
-/// documents is talk.
+/// Splits fio's output into documents. Each begins with a line `{` and ends with a line `}`; lines between
+/// documents are messages.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     text: String,
@@ -15,7 +15,7 @@ pub(super) struct Splitter {
 }
 
 impl Splitter {
-    /// Takes a line and gives the document it ends.
+    /// Takes a line and returns the document that it completes, if any.
     pub(super) fn line(&mut self, line: &str) -> Option<Result<Status, serde_json::Error>> {
         if line == "{" {
             self.inside = true;
@@ -42,7 +42,7 @@ pub(super) struct Status {
     pub(super) jobs: Vec<JobStatus>,
 }
 
-/// What a job did so far.
+/// The totals of a job so far.
 #[derive(Debug, Default, Clone, Deserialize)]
 pub(super) struct JobStatus {
     /// An error number, or 0.
@@ -85,7 +85,7 @@ impl JobStatus {
 }
 
 impl DirectionStatus {
-    /// Latencies so far: in full, or in versions that don't bin that, from the end of submission.
+    /// Latencies so far: total latencies, or completion latencies in versions without bins of the total.
     pub(super) fn bins(&self) -> &BTreeMap<u64, u64> {
         if self.lat_ns.bins.is_empty() { &self.clat_ns.bins } else { &self.lat_ns.bins }
     }
@@ -96,7 +96,7 @@ impl DirectionStatus {
     }
 }
 
-/// Where fio said that an operation on the file at `path` failed: (what, offset, message).
+/// fio's message about a failed operation on the file at `path`: (operation, offset, message).
 pub(super) fn failure<'a>(talk: impl Iterator<Item = &'a str>, path: &str) -> Option<(String, u64, String)> {
     talk.filter_map(|line| io_error(line, path).or_else(|| verify_error(line, path))).next()
 }

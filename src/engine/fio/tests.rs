@@ -3,7 +3,7 @@ use std::{fs::File, sync::Arc};
 use super::*;
 use crate::{engine::testing, tools::Replay, units::Caching};
 
-/// What fio 3.33 printed for `--rw=randrw --rwmixread=70 --bs=4k --size=64M --io_size=96M --status-interval=250ms`.
+/// The output of fio 3.33 for `--rw=randrw --rwmixread=70 --bs=4k --size=64M --io_size=96M --status-interval=250ms`.
 const MIXED: &str = include_str!("../../../tests/fixtures/fio/mixed-3.33.txt");
 
 fn version(text: &str) -> Replay {
@@ -24,7 +24,7 @@ fn scratch() -> (Arc<File>, Vec<FileTarget>) {
     (file.clone(), vec![FileTarget::new(file, "scratch")])
 }
 
-/// Runs a job on what fio once printed.
+/// Runs a job on recorded output of fio.
 fn replay(job: Job, output: Output) -> (Vec<Window>, Result<Outcome, EngineError>) {
     let (_file, targets) = scratch();
     let runner = version("fio-3.33\n").answer("fio --output-format=json+", output);
@@ -38,7 +38,7 @@ fn replay(job: Job, output: Output) -> (Vec<Window>, Result<Outcome, EngineError
 }
 
 #[test]
-fn reads_what_fio_printed() {
+fn parses_the_output_of_fio() {
     let output = Output { code: Some(0), stdout: MIXED.into(), stderr: String::new() };
     let (windows, outcome) = replay(mixed(), output);
     let outcome = outcome.expect("runs");
@@ -53,7 +53,7 @@ fn reads_what_fio_printed() {
 }
 
 #[test]
-fn output_that_breaks_off_is_no_result() {
+fn truncated_output_is_a_failure() {
     let cut = MIXED.rfind("\n{\n").expect("documents");
     let cut = MIXED[..cut].rfind("\n{\n").expect("documents");
     let said = "fio: terminated by accident".to_owned();
@@ -64,7 +64,7 @@ fn output_that_breaks_off_is_no_result() {
 }
 
 #[test]
-fn a_command_that_fio_refuses_is_an_error() {
+fn an_option_that_fio_rejects_is_an_error() {
     let said = "fio: unrecognized option '--lat_percentiles=1'\n".to_owned();
     let output = Output { code: Some(1), stdout: String::new(), stderr: said };
     let error = replay(mixed(), output).1.expect_err("refused").to_string();
@@ -90,7 +90,7 @@ fn old_and_strange_versions_are_refused() {
 }
 
 #[test]
-fn errors_say_where() {
+fn errors_have_their_offset() {
     let lines = [
         "fio: io_u error on file /proc/7/fd/3: Input/output error: write offset=5251072, buflen=4096",
         "crc32c: verify failed at file /proc/7/fd/3 offset 1048576, length 4096 (requested block: offset=1048576, length=4096)",
@@ -108,7 +108,7 @@ fn errors_say_where() {
 }
 
 #[test]
-fn files_too_short_are_neither_filled_nor_read() {
+fn files_that_are_too_short_are_refused() {
     let (file, targets) = scratch();
     let engine = Fio::new(Box::new(version("fio-3.38")), targets).expect("fio");
     let mut job = mixed();

@@ -1,4 +1,4 @@
-//! A board: modelled drives, and the links that they share.
+//! A board: modelled drives and their shared links.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct Board {
     pub drives: Vec<Model>,
     /// Its shared buses.
     pub buses: Vec<SharedBus>,
-    /// What chance begins with.
+    /// The random seed.
     pub seed: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct SharedBus {
     pub drives: Vec<usize>,
 }
 
-/// The drives of a board at work, with their links.
+/// The running drives of a board, with their links.
 #[derive(Debug, Clone)]
 pub struct Drives {
     drives: Vec<SimDrive>,
@@ -40,7 +40,7 @@ pub struct Drives {
 }
 
 impl Drives {
-    /// The drives of `board`, just plugged in; refuses what makes no sense.
+    /// The drives of `board` in their initial state; refuses an invalid board.
     pub fn new(board: &Board) -> Result<Self, EngineError> {
         let mut link_of = vec![None; board.drives.len()];
         for (i, bus) in board.buses.iter().enumerate() {
@@ -76,7 +76,7 @@ impl Drives {
         })
     }
 
-    /// How many there are.
+    /// The number of drives.
     pub fn count(&self) -> usize {
         self.drives.len()
     }

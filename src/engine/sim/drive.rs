@@ -1,4 +1,4 @@
-//! A modelled drive at work: a state machine without a clock of its own.
+//! A running modelled drive: a state machine without a clock.
 
 use rand::Rng;
 use rand_distr::{Exp1, StandardNormal};
@@ -21,21 +21,21 @@ pub struct DriveOp {
     pub length: u64,
 }
 
-/// What took most of an operation's time.
+/// The main part of an operation's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
-    /// The medium at its sustained speed.
+    /// The medium, at its sustained speed.
     Medium,
-    /// The write cache took it.
+    /// The write cache.
     Cache,
-    /// The drive stalled.
+    /// A stall.
     Stall,
-    /// The drive slept, and had to wake.
+    /// A spin-up from standby.
     Wake,
-    /// Others on the same bus.
-    SharedBus,
-    /// What it had taken was made to last.
+    /// Other transfers on the same bus.
+    Bus,
+    /// A flush.
     Flush,
 }
 
@@ -48,20 +48,20 @@ pub enum Fault {
     Capacity,
 }
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpTiming {
-    /// When the drive began with it, ns.
+    /// When the drive began it, ns.
     pub start_ns: u64,
-    /// When the drive was done with it and ready for the next, ns.
+    /// When the drive finished it and was ready for the next, ns.
     pub end_ns: u64,
-    /// What took its time.
+    /// The main part of its time.
     pub cause: Cause,
     /// Why it failed.
     pub fault: Option<Fault>,
 }
 
-/// A link that several drives share; one transfer at a time.
+/// A link shared by several drives; one transfer at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// Its ceiling, bytes per second.
@@ -76,7 +76,7 @@ impl Link {
     }
 }
 
-/// A modelled drive at work. It has no clock: the caller passes the time. The same seed and the same operations give the same times.
+/// A running modelled drive. It has no clock: the caller passes the time. The same seed and operations give the same times.
 #[derive(Debug, Clone)]
 pub struct SimDrive {
     model: Model,
@@ -85,7 +85,7 @@ pub struct SimDrive {
     schedules: Vec<Schedule>,
     /// Speed of this run.
     efficiency: f64,
-    /// Time per byte as a multiple of the nominal one, for this MiB.
+    /// Time per byte relative to the nominal one, for this MiB.
     slowness: f64,
     /// Bytes moved in all.
     moved: u64,
@@ -104,7 +104,7 @@ pub struct SimDrive {
 }
 
 impl SimDrive {
-    /// A drive that has just been plugged in.
+    /// A drive in its initial state.
     pub fn new(model: &Model, seed: u64) -> Self {
         let mut random = seeded(seed, 0);
         let factors = Factors::new(&model.noise, &mut random);
@@ -132,18 +132,18 @@ impl SimDrive {
         drive
     }
 
-    /// What it is.
+    /// Its name and version.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Another run: runs differ a little, whatever they do.
+    /// Begins another run: the speed varies slightly from run to run.
     pub fn begin_run(&mut self) {
         let fresh: f64 = self.random.sample(StandardNormal);
         self.efficiency = (1.0 + self.model.noise.run * fresh).max(0.1);
     }
 
-    /// Does `op`, which reached the drive at `now_ns`. Operations are done one after the other, in the order of calls.
+    /// Performs `op`, which reached the drive at `now_ns`. Operations are performed one after the other, in the order of calls.
     pub fn service(&mut self, now_ns: u64, op: DriveOp, link: Option<&mut Link>) -> OpTiming {
         let start_ns = now_ns.max(self.free_ns);
         let wake_seconds = self.begin(start_ns);
@@ -171,15 +171,15 @@ impl SimDrive {
             let occupied = (op.length as f64 / link.rate * 1e9).round() as u64;
             link.free_ns = link.free_ns.max(start_ns).saturating_add(occupied);
             if link.free_ns > end_ns {
-                (end_ns, cause) = (link.free_ns, Cause::SharedBus);
+                (end_ns, cause) = (link.free_ns, Cause::Bus);
             }
         }
         self.free_ns = end_ns;
         OpTiming { start_ns, end_ns, cause, fault }
     }
 
-    /// Makes everything last that was written; takes its turn among the operations. Without anything to do it takes no
-    /// time and wakes nobody.
+    /// Flushes written data, in turn with other operations. Without data to flush it takes no
+    /// time and does not wake the drive.
     pub fn flush(&mut self, now_ns: u64) -> OpTiming {
         let start_ns = now_ns.max(self.free_ns);
         let mut end_ns = start_ns;
@@ -193,7 +193,7 @@ impl SimDrive {
         OpTiming { start_ns, end_ns, cause: Cause::Flush, fault }
     }
 
-    /// Ends its rest; what waking costs, s.
+    /// Ends an idle period; returns the spin-up time, s.
     fn begin(&mut self, start_ns: u64) -> f64 {
         let rested = (start_ns - self.free_ns) as f64 / 1e9;
         if let Some(cache) = &self.model.cache {
@@ -203,7 +203,7 @@ impl SimDrive {
         slept.map_or(0.0, |s| s.wake_seconds)
     }
 
-    /// Whether `op` would read back what was written, as far as the drive is concerned.
+    /// Whether `op` would read back correct data from this drive.
     pub fn faithful(&self, op: DriveOp) -> bool {
         let real = self.model.real_capacity.unwrap_or(u64::MAX);
         op.offset.saturating_add(op.length) <= real && !touches(&self.model.faults.corrupt, op)
@@ -268,7 +268,7 @@ impl SimDrive {
         self.slowness = self.factors.next(&mut self.random) / speed;
     }
 
-    /// Length of a turn in whole MiB.
+    /// The length of a regime in whole MiB.
     fn dwell(&mut self) -> f64 {
         let drawn: f64 = self.random.sample(Exp1);
         self.model.regimes.map_or(0.0, |r| (drawn * r.dwell / MIB as f64).ceil())

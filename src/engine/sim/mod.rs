@@ -1,7 +1,7 @@
 //! `sim`: modelled drives in virtual time.
 //!
-//! The drive itself ([`SimDrive`]) has no clock and is passed the time, so that the same model can also be served in real
-//! time. Here time is virtual: thousands of drives are measured in seconds, and the same seed gives the same windows.
+//! The drive itself ([`SimDrive`]) has no clock; the caller passes the time. So the same model can also be served in real
+//! time. Here the time is virtual: thousands of drives are measured in seconds, and the same seed gives the same windows.
 
 mod board;
 mod drive;
@@ -29,17 +29,17 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// Opens the drives of `board`; refuses what makes no sense.
+    /// Opens the drives of `board`; refuses an invalid board.
     pub fn new(board: &Board) -> Result<Self, EngineError> {
         Ok(Self { drives: Drives::new(board)?, now_ns: 0 })
     }
 
-    /// The time, ns since it was opened.
+    /// The time since opening, ns.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Lets time go by without a load.
+    /// Advances the time without a load.
     pub fn rest(&mut self, seconds: f64) {
         self.now_ns += (seconds.max(0.0) * 1e9) as u64;
     }

@@ -1,56 +1,56 @@
-//! A modelled drive as a value: what it is, not what state it is in.
+//! The model of a drive: its properties, not its state.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Extent;
 
-/// A modelled drive. Everything but speed and capacity is off by default.
+/// A modelled drive. All properties but speed and capacity are off by default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// Bytes that it says it holds; operations beyond fail.
+    /// Claimed capacity, bytes; operations beyond it fail.
     pub capacity: u64,
-    /// Bytes that it really holds, where that is less: what is written beyond is lost without a word.
+    /// Real capacity, bytes, if smaller: writes beyond it are lost without an error.
     pub real_capacity: Option<u64>,
     /// Sustained speed of reads.
     pub read: Vec<Zone>,
     /// Sustained speed of writes.
     pub write: Vec<Zone>,
-    /// What each operation costs the drive, s.
+    /// Time per operation inside the drive, s.
     pub operation_seconds: f64,
-    /// What each operation costs outside of the drive, s; hidden where others are in flight.
+    /// Time per operation outside the drive, s; hidden if other operations are in flight.
     pub round_trip_seconds: f64,
-    /// What an operation costs in addition that doesn't begin where the one before it ended, s.
+    /// Additional time of an operation that does not continue at the end of the last one, s.
     pub seek_seconds: f64,
-    /// What a flush costs, s.
+    /// Time of a flush, s.
     pub flush_seconds: f64,
     /// Noise.
     pub noise: Noise,
-    /// Stalls; several kinds may come together.
+    /// Stalls, of one or more kinds.
     pub stalls: Vec<Stalls>,
     /// A fast write cache.
     pub cache: Option<Cache>,
     /// Switching between full and lower speed.
     pub regimes: Option<Regimes>,
-    /// Slowing down as it gets warm.
+    /// Slowing down with heat.
     pub drift: Option<Drift>,
-    /// Falling asleep when nothing is asked of it.
+    /// Standby when idle.
     pub standby: Option<Standby>,
-    /// What is broken.
+    /// Faults.
     pub faults: Faults,
 }
 
-/// From an offset on, a speed.
+/// The speed from an offset on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
-    /// Where it begins, bytes; the first zone also holds what is before it.
+    /// Where it begins, bytes. The first zone also covers everything before it.
     pub from: u64,
     /// Bytes per second.
     pub rate: f64,
 }
 
-/// Lognormal noise on the time per MiB, and what differs from run to run.
+/// Lognormal noise on the time per MiB, and variation from run to run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Noise {
@@ -74,11 +74,11 @@ pub struct Stalls {
     pub seconds: f64,
     /// Variation of the length, as a share.
     pub seconds_variation: f64,
-    /// Each is the first of a burst.
+    /// Each stall begins a burst.
     pub burst: Option<Burst>,
-    /// Reads stall and count, too.
+    /// Reads count and stall, too.
     pub reads: bool,
-    /// None comes while the write cache takes what is written.
+    /// No stalls while the write cache takes the writes.
     pub spared_by_cache: bool,
 }
 
@@ -98,64 +98,64 @@ pub struct Burst {
 pub struct Cache {
     /// Its size, bytes.
     pub bytes: f64,
-    /// The share of it that is free at first, 0 to 1.
+    /// Its initially free share, 0 to 1.
     pub free: f64,
     /// Speed while it takes writes, bytes per second.
     pub rate: f64,
-    /// How fast it empties while the drive rests, bytes per second.
+    /// How fast it drains while the drive is idle, bytes per second.
     pub drain: f64,
 }
 
-/// Two speeds that take turns.
+/// Two alternating speeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Regimes {
     /// The lower speed as a share of the full one.
     pub slow: f64,
-    /// Mean length of a turn, bytes; exponentially distributed.
+    /// Mean length of a regime, bytes; exponentially distributed.
     pub dwell: f64,
 }
 
-/// Speed falls towards a lasting share of itself.
+/// The speed falls towards a final share of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drift {
-    /// The share that lasts.
+    /// The final share.
     pub to: f64,
-    /// Bytes in which the rest falls to 1/e.
+    /// Bytes after which the remaining difference is 1/e.
     pub over: f64,
 }
 
-/// Falling asleep when nothing is asked of it, as disks do that stop rotating.
+/// Standby when idle, as disks that stop rotating.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Standby {
-    /// After so many seconds.
+    /// Idle seconds before standby.
     pub after_seconds: f64,
-    /// What waking costs the next operation, s.
+    /// Spin-up time, which delays the next operation, s.
     pub wake_seconds: f64,
 }
 
-/// What is broken.
+/// Faults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Faults {
     /// Reads that touch these fail.
     pub unreadable: Vec<Extent>,
-    /// These hold something else than was written.
+    /// Reads of these return wrong data.
     pub corrupt: Vec<Extent>,
-    /// After so many bytes in all, every operation fails.
+    /// Total bytes after which every operation fails.
     pub dies_after: Option<u64>,
 }
 
 impl Model {
-    /// A drive of one speed, bytes per second.
+    /// A drive with a constant speed, bytes per second.
     pub fn flat(capacity: u64, rate: f64) -> Self {
         let zones = vec![Zone { from: 0, rate }];
         Self { capacity, read: zones.clone(), write: zones, ..Self::default() }
     }
 
-    /// The same, but everything in time happens `factor` times as fast.
+    /// The same drive with all times divided by `factor`.
     #[must_use]
     pub fn faster(&self, factor: f64) -> Self {
         let mut model = self.clone();
@@ -180,7 +180,7 @@ impl Model {
         model
     }
 
-    /// Says what makes no sense.
+    /// Checks the values.
     pub fn check(&self) -> Result<(), String> {
         let positive = |name: &str, x: f64| match x {
             x if x.is_finite() && x > 0.0 => Ok(()),

@@ -1,4 +1,4 @@
-//! Virtual time: which operations wait, and what happens next.
+//! Virtual time: waiting operations and future events.
 
 use std::{
     cmp::Reverse,
@@ -23,7 +23,7 @@ impl SubmittedOp {
     }
 }
 
-/// What happens next.
+/// An event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum QueueEvent {
     /// A drive can take the next operation.
@@ -32,16 +32,16 @@ pub(super) enum QueueEvent {
     Complete(SubmittedOp, OpTiming),
 }
 
-/// One drive's line.
+/// The queue of a drive.
 #[derive(Debug, Clone, Default)]
 struct DriveLine {
     waiting: VecDeque<SubmittedOp>,
     free_ns: u64,
-    /// A [`QueueEvent::Free`] is on its way.
+    /// A [`QueueEvent::Free`] is scheduled.
     announced: bool,
 }
 
-/// Events at the same time come in the order in which they were made.
+/// Events at the same time occur in the order in which they were scheduled.
 #[derive(Debug)]
 pub(super) struct EventQueue {
     pub now_ns: u64,
@@ -69,7 +69,7 @@ impl EventQueue {
         self.lines[target].waiting.push_back(asked);
     }
 
-    /// Lets the drive begin with the next operation in its line if it can, and makes sure that it is asked again.
+    /// Starts the next operation in the drive's queue if possible, and schedules the next check.
     pub fn kick(&mut self, target: usize, drive: &mut SimDrive, link: Option<&mut Link>) {
         let now = self.now_ns;
         let line = &mut self.lines[target];
@@ -104,7 +104,7 @@ impl EventQueue {
         self.times.push(Reverse((at, self.made, place)));
     }
 
-    /// The next event; time goes on to it.
+    /// Advances the time to the next event and returns it.
     pub fn next(&mut self) -> Option<QueueEvent> {
         let Reverse((at, _, place)) = self.times.pop()?;
         self.unused.push(place);

@@ -1,4 +1,4 @@
-//! Seeded randomness of modelled drives.
+//! Seeded random numbers for modelled drives.
 
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Gamma, StandardNormal};
@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::model::{Burst, Noise, Stalls};
 
-/// The one generator: the same numbers on every board.
+/// The random generator; gives the same numbers on every board.
 pub(super) type Random = Xoshiro256PlusPlus;
 
 pub(super) fn seeded(seed: u64, stream: u64) -> Random {
@@ -38,7 +38,7 @@ impl Factors {
     }
 }
 
-/// A positive number with a mean and a variation; always the mean where it doesn't vary.
+/// A positive random number with a mean and a variation; the mean itself if the variation is 0.
 #[derive(Debug, Clone)]
 enum Varying {
     Fixed(f64),
@@ -62,7 +62,7 @@ impl Varying {
     }
 }
 
-/// When the next stalls of one kind come.
+/// The next stalls of one kind.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
     distance: Varying,
@@ -70,12 +70,12 @@ pub(super) struct Schedule {
     burst: Option<Burst>,
     /// Where the next one begins, bytes.
     next: f64,
-    /// Those of bursts that have begun.
+    /// Stalls of bursts that have begun.
     rest: Vec<f64>,
 }
 
 impl Schedule {
-    /// In the midst of an endless series: several distances have gone by already.
+    /// Starts within an endless series: several distances have already passed.
     pub fn new(stalls: &Stalls, random: &mut Random) -> Self {
         let spread = stalls.every_variation.max(1.0).powi(2);
         let start = -(random.random_range(5.0..6.0) * spread + random.random::<f64>()) * stalls.every;
@@ -91,7 +91,7 @@ impl Schedule {
         schedule
     }
 
-    /// The seconds that all stalls before `position` take that were not taken before.
+    /// The total seconds of all new stalls before `position`.
     pub fn until(&mut self, position: f64, random: &mut Random) -> f64 {
         let mut seconds = 0.0;
         while self.next < position {

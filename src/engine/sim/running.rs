@@ -1,4 +1,4 @@
-//! A job while it runs: what it submits next, what it has done, its windows.
+//! A running job: its next operations, its totals, its windows.
 
 use rand::Rng;
 
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::units::{Caching, Direction, Histogram, Pattern, SlowOp, Window};
 
-/// How many operations must have been seen before the next is called slow.
+/// How many operations are needed before the next can count as slow.
 const ENOUGH: usize = 200;
 
-/// A job while it runs.
+/// A running job.
 #[derive(Debug)]
 pub(super) struct Running<'a> {
     job: &'a Job,
@@ -31,7 +31,7 @@ pub(super) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// Refuses what no engine can do.
+    /// Refuses an invalid job.
     pub fn new(job: &'a Job, targets: usize, start_ns: u64) -> Result<Self, EngineError> {
         let load = &job.load;
         load.check()?;
@@ -64,7 +64,7 @@ impl<'a> Running<'a> {
         self.job.target
     }
 
-    /// Submits operations until as many are in flight as may be.
+    /// Submits operations up to the depth.
     pub fn submit(&mut self, queue: &mut EventQueue, number: usize) {
         let load = &self.job.load;
         while self.ended.is_none()
@@ -91,7 +91,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Takes a completed operation at `now_ns`; `faithful` says whether it reads back what was written.
+    /// Takes a completed operation at `now_ns`; `faithful` says whether it reads back correct data.
     pub fn complete(
         &mut self,
         asked: &SubmittedOp,
@@ -126,12 +126,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// What it did in all; `flush_seconds` is what a flush costs its drive.
+    /// Its outcome; `flush_seconds` is the time of a flush on its drive.
     pub fn finish(mut self, flush_seconds: f64) -> Outcome {
         let flush = self.job.load.caching == Caching::BufferedFsync && self.outcome.bytes_written > 0;
         self.outcome.fsync_seconds = if flush { flush_seconds } else { 0.0 };
         self.outcome.seconds = (self.last_ns - self.start_ns) as f64 / 1e9 + self.outcome.fsync_seconds;
-        // A job without bytes has nothing to complete; whatever else has not ended by itself was cancelled.
+        // A job without bytes has nothing to complete. Any other job without an end was cancelled.
         self.outcome.ended =
             self.ended.unwrap_or(if self.job.bytes == 0 { Ended::Finished } else { Ended::Cancelled });
         self.outcome
@@ -152,7 +152,7 @@ fn failure(op: DriveOp, fault: Option<Fault>, sound: bool) -> Option<Ended> {
     }
 }
 
-/// Puts windows together.
+/// Builds windows.
 #[derive(Debug)]
 struct Windows {
     current: Window,
@@ -218,7 +218,7 @@ impl Windows {
     }
 }
 
-/// Tells operations that are slower than 99.5 % of those before them.
+/// Detects operations that are slower than 99.5 % of those before them.
 #[derive(Debug, Default)]
 struct Slow {
     all: Histogram,
@@ -230,7 +230,7 @@ impl Slow {
     fn is(&mut self, ns: u64) -> bool {
         let slow = ns > self.limit;
         self.fresh.push(ns);
-        // Reckoned anew after ever more operations, so that it costs little.
+        // Recomputed after increasing numbers of operations, to keep the cost low.
         if self.fresh.len() >= ENOUGH.max((self.all.count() / 16).min(1 << 16) as usize) {
             self.all.merge(&Histogram::of(&mut self.fresh));
             self.fresh.clear();

@@ -1,4 +1,4 @@
-//! What every engine must do, and what a modelled drive must do besides.
+//! Tests of `sim` as an engine, and of modelled drives.
 
 use super::*;
 use crate::{
@@ -96,7 +96,7 @@ fn speed_and_latency_are_those_of_the_model() {
     let deep = run(&mut one(drive()), &[job(load(Direction::Write, 4096, 16), 4 * MIB)]);
     assert!((deep.0[0].seconds / outcomes[0].seconds - 1.0).abs() < 1e-3, "one operation after the other");
     let median = deep.1[0][2].latency.quantile(0.5).expect("operations") as f64 / 1e9;
-    assert!((median / (16.0 * operation) - 1.0).abs() < 1e-3, "sixteen wait for each other");
+    assert!((median / (16.0 * operation) - 1.0).abs() < 1e-3, "sixteen operations queue");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_sequential_load_starts_again_at_the_extents_end() {
         bytes: 10 * MIB,
         ..job(load(Direction::Read, MIB, 1), 0)
     };
-    // The bad place lies in the fourth block: reached in four blocks, never in three and a partial one.
+    // The fault is in the fourth block: reached with four blocks, but not with three and a partial one.
     let (wrapped, _) = run(&mut one(model.clone()), &[small(3 * MIB + MIB / 2)]);
     assert_eq!((wrapped[0].ended.clone(), wrapped[0].bytes_read), (Ended::Finished, 10 * MIB));
     let (reached, _) = run(&mut one(model), &[small(4 * MIB)]);
@@ -173,7 +173,7 @@ fn cancels() {
 }
 
 #[test]
-fn errors_end_a_job_and_only_that() {
+fn an_error_ends_only_its_job() {
     let model = Model {
         faults: Faults {
             unreadable: vec![Extent { offset: 5 * MIB + 512, length: 512 }],
@@ -221,7 +221,7 @@ fn a_failed_drive_stops_its_job() {
 }
 
 #[test]
-fn a_flush_costs_only_what_was_written_and_death_lasts() {
+fn a_flush_takes_time_only_after_writes_and_a_dead_drive_stays_dead() {
     let standby = Some(Standby { after_seconds: 10.0, wake_seconds: 3.0 });
     let faults = Faults { dies_after: Some(3 * MIB), ..Faults::default() };
     let mut drive = SimDrive::new(&Model { flush_seconds: 0.5, standby, faults, ..Model::flat(GIB, 1e6) }, 1);
@@ -234,7 +234,7 @@ fn a_flush_costs_only_what_was_written_and_death_lasts() {
     let written = drive.service(0, op(true, MIB), None);
     assert_eq!(flush(&mut drive, 0), (written.end_ns, 0.5, None));
     assert_eq!(flush(&mut drive, 0).1, 0.0);
-    // The flush without anything to do left it asleep.
+    // The flush without data to flush did not wake it.
     assert_eq!(flush(&mut drive, 20_000_000_000).1, 0.0);
     assert_eq!(drive.service(21_000_000_000, op(true, 512), None).cause, Cause::Wake);
     assert_eq!(flush(&mut drive, 60_000_000_000).1, 3.5);
@@ -296,7 +296,7 @@ fn a_write_cache_fills_and_drains() {
 }
 
 #[test]
-fn stalls_noise_and_regimes_have_the_means_they_were_given() {
+fn stalls_noise_and_regimes_have_their_configured_means() {
     let stalls = |burst| Stalls {
         every: 64.0 * MIB as f64,
         every_variation: 0.8,
@@ -345,7 +345,7 @@ fn the_same_seed_gives_the_same_windows() {
 }
 
 #[test]
-fn zones_slow_down_and_moving_the_arm_costs() {
+fn zones_slow_down_and_seeks_take_time() {
     let zones = vec![Zone { from: 0, rate: 200e6 }, Zone { from: 4 * GIB, rate: 100e6 }];
     let model = Model { read: zones.clone(), write: zones, seek_seconds: 0.02, ..Model::flat(8 * GIB, 1.0) };
     let at = |offset| Job {

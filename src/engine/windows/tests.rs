@@ -1,7 +1,7 @@
 use super::*;
 use crate::engine::testing::job;
 
-/// Feeds a recorder and its collector with operations of the given latencies, one after the other.
+/// Passes operations with these latencies to a recorder and its collector, one after the other.
 fn feed(job: &Job, latencies: impl IntoIterator<Item = u64>) -> (Vec<Window>, Totals) {
     let (mut recorder, mut collector) = (Recorder::new(job), Collector::new(job));
     let mut windows = Vec::new();

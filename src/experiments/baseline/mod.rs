@@ -6,7 +6,7 @@ mod options;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Each drive alone: a sequential write, then a read of what was written, until the number is good enough.
@@ -34,7 +34,7 @@ impl Experiment for Baseline {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

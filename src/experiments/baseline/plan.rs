@@ -2,7 +2,7 @@
 
 use super::super::{
     load_name::LoadName,
-    request::{Ask, PlanError},
+    request::{PlanError, Request},
     target_checks::{FILL, aligned, fits, reach, would_erase},
 };
 use crate::{
@@ -17,7 +17,7 @@ const FILL_BYTES: u64 = 1024 * MIB;
 /// Through the page cache an interval needs repetitions.
 const CACHED_RUNS: u32 = 3;
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
@@ -29,7 +29,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 }
 
 /// The loads, each until its interval is narrow enough, one target after the other.
-fn adaptive_steps(ask: &Ask) -> Result<Steps, PlanError> {
+fn adaptive_steps(ask: &Request) -> Result<Steps, PlanError> {
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let usual: &[LoadName] = match target.kind {
@@ -87,7 +87,7 @@ fn cached(measure: &Measure, caching: Caching) -> Measure {
 }
 
 /// Fills the file in large blocks; its speed is recorded but not reported.
-fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
+fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
     // Stamps are checked per block, so they are written per block.
     let block = if ask.verify { ask.block } else { MIB.min(reach) / ask.block.min(MIB) * ask.block.min(MIB) };
     let bytes = reach.min(FILL_BYTES) / block * block;
@@ -97,7 +97,7 @@ fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
 }
 
 /// A protocol, followed exactly: its bytes, however long they take.
-fn protocol_steps(ask: &Ask, protocol: &Protocol) -> Result<Steps, PlanError> {
+fn protocol_steps(ask: &Request, protocol: &Protocol) -> Result<Steps, PlanError> {
     let bytes = protocol.loads.iter().map(|l| l.bytes).max().unwrap_or(0);
     let mut steps = Steps::default();
     for target in &ask.targets {

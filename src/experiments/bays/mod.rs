@@ -6,7 +6,7 @@ mod options;
 mod plan;
 mod verdicts;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Drives are moved by hand until each was in each bay, which separates drives from bays.
@@ -36,7 +36,7 @@ impl Experiment for Bays {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

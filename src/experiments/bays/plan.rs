@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
     load_name::LoadName,
-    request::{Ask, PlanError},
+    request::{PlanError, Request},
     target_checks::{FILL, aligned, fits, would_erase},
 };
 use super::options;
@@ -17,7 +17,7 @@ use crate::{
     units::Load,
 };
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let targets = ask.targets.iter().map(movable).collect::<Result<Vec<_>, _>>()?;
     let drives: Vec<&Drive> = targets.iter().flat_map(|t| t.drives.first()).collect();
     let twice = |at: usize| drives[..at].iter().any(|d| d.identity() == drives[at].identity());
@@ -104,7 +104,7 @@ fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError>
 
 /// The acts on a target in each of `times` arrangements: the same bytes at the same offsets. No rule stops them early,
 /// because the interval comes from all arrangements, not from one measurement.
-fn loads(target: &Target, ask: &Ask, times: usize) -> Result<Vec<Act>, PlanError> {
+fn loads(target: &Target, ask: &Request, times: usize) -> Result<Vec<Act>, PlanError> {
     let files = target.kind == Kind::Directory;
     let usual: &[LoadName] = if files { &[LoadName::Write, LoadName::Read] } else { &[LoadName::Read] };
     let names = ask.loads.as_deref().unwrap_or(usual);

@@ -6,7 +6,7 @@ mod plan;
 mod verdicts;
 mod written;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Writes until the speed falls for good or the budget ends, then again after a pause. For a rotating disk, named as
@@ -37,7 +37,7 @@ impl Experiment for Cliff {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

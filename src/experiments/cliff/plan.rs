@@ -2,7 +2,7 @@
 
 use super::super::{
     load_name::LoadName,
-    request::{Ask, PlanError},
+    request::{PlanError, Request},
     target_checks::{aligned, reach},
 };
 use super::options;
@@ -25,7 +25,7 @@ const FIRST: u64 = 128;
 /// FAT counts a file's bytes in 32 bits.
 const FAT_FILE: u64 = (4 << 30) - 1;
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
@@ -48,7 +48,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 
 /// A write until the speed falls for good, a pause, and as much again into the rest of the file. Written blocks are not
 /// overwritten, because that may have another speed.
-fn writes(steps: &mut Steps, at: usize, ask: &Ask, load: &Load) -> Result<(), PlanError> {
+fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<(), PlanError> {
     let target = &ask.targets[at];
     let fat =
         target.mount.as_ref().is_some_and(|mount| ["vfat", "msdos"].contains(&mount.filesystem.as_str()));
@@ -75,7 +75,7 @@ fn writes(steps: &mut Steps, at: usize, ask: &Ask, load: &Load) -> Result<(), Pl
 }
 
 /// Reads at positions all over a disk.
-fn sweep(ask: &Ask, load: Load, reach: u64) -> Measure {
+fn sweep(ask: &Request, load: Load, reach: u64) -> Measure {
     let rule = Rule::Zones { precision: ask.effort.rules.precision, seconds: ask.effort.max_seconds };
     Measure::new(SWEEP, load, rule, reach)
 }

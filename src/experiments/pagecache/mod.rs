@@ -4,7 +4,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The same bytes written and read in every mode, from the page cache to the drive itself, with a filesystem in memory
@@ -34,7 +34,7 @@ impl Experiment for PageCache {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

@@ -1,7 +1,7 @@
 //! The plan of pagecache.
 
 use super::super::{
-    request::{Ask, PlanError},
+    request::{PlanError, Request},
     target_checks::fits,
 };
 use super::options;
@@ -61,7 +61,7 @@ pub(super) fn is_memory(target: &Target) -> bool {
     target.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs")
 }
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }

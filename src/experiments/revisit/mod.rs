@@ -6,7 +6,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Request, Declared, Experiment, PlanError};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Fills a file, reads it, leaves the drive alone, and reads it again.
@@ -33,7 +33,7 @@ impl Experiment for Revisit {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

@@ -3,7 +3,7 @@
 use super::{
     super::{
         load_name::LoadName,
-        request::{Ask, PlanError},
+        request::{Request, PlanError},
         target_checks::{FILL, aligned, reach},
     },
     options,
@@ -15,7 +15,7 @@ pub(super) const BEFORE: &str = "read";
 /// The read after it.
 pub(super) const AFTER: &str = "read again";
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }

@@ -8,7 +8,7 @@ use crate::{
         Cancel,
         sim::{Board, Model, Noise, Zone},
     },
-    experiments::{self, Ask, Experiment, Values},
+    experiments::{self, Request, Experiment, Values},
     findings::{Findings, Quantity},
     inventory::{Drive, Inventory},
     plan::{Act, Plan},
@@ -35,7 +35,7 @@ fn plan() -> Plan {
     };
     let mut values = Values::default();
     values.set("gap", "90s");
-    Revisit.plan(&Ask::new(&Revisit, vec![target], values).expect("asked")).expect("plans")
+    Revisit.plan(&Request::new(&Revisit, vec![target], values).expect("asked")).expect("plans")
 }
 
 /// A drive with little noise.

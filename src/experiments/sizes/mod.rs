@@ -5,7 +5,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Transfers of 64 B to 1 MiB in doublings, in short repetitions and random order, so that a drift over time does not
@@ -35,7 +35,7 @@ impl Experiment for Sizes {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

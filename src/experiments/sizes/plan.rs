@@ -4,7 +4,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    request::{Ask, PlanError},
+    request::{PlanError, Request},
     target_checks::{FILL, fits},
 };
 use super::options;
@@ -35,7 +35,7 @@ const WAYS: [(&str, Direction, Caching); 4] = [
     ("read direct", Direction::Read, Caching::Direct),
 ];
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
@@ -46,7 +46,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     Ok(ask.planned("sizes", steps))
 }
 
-fn target_steps(steps: &mut Steps, ask: &Ask, at: usize) -> Result<(), PlanError> {
+fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanError> {
     let target = &ask.targets[at];
     let largest = ask.values.get(&options::LARGEST);
     if !(SMALLEST..=16 * MIB).contains(&largest) {
@@ -114,7 +114,7 @@ fn load(direction: Direction, caching: Caching, block: u64, seed: u64) -> Load {
 }
 
 /// Writes the whole file once; its speed is recorded but not reported.
-fn fill(bytes: u64, ask: &Ask) -> Measure {
+fn fill(bytes: u64, ask: &Request) -> Measure {
     let block = MIB.min(bytes);
     let seconds = FILL_SECONDS.min(ask.effort.max_seconds);
     let rule = Rule::Fixed { bytes: bytes / block * block, seconds: Some(seconds) };

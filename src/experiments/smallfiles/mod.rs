@@ -5,7 +5,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Sets of files, from many small ones to a single large one, written and read. The cost per file and per byte predict
@@ -34,7 +34,7 @@ impl Experiment for SmallFiles {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

@@ -4,7 +4,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    request::{Ask, PlanError},
+    request::{PlanError, Request},
     target_checks::fits,
 };
 use super::options;
@@ -27,7 +27,7 @@ const SETS: [FileSet; 5] = [
 const FILES: u64 = 512;
 const BYTES: u64 = 16 * MIB;
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }

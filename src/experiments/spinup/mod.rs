@@ -6,7 +6,7 @@ mod plan;
 mod verdicts;
 mod woken;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// The first read after standby compared with a read while spinning, and two timed copies as a second method.
@@ -35,7 +35,7 @@ impl Experiment for Spinup {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

@@ -1,7 +1,7 @@
 //! The plan of spinup.
 
 use super::super::{
-    request::{Ask, PlanError},
+    request::{PlanError, Request},
     target_checks::reach,
 };
 use super::options;
@@ -33,7 +33,7 @@ const COPY_SECONDS: f64 = 30.0;
 /// The shortest wait for a drive's own timer, s.
 const LEAST_PATIENCE: f64 = 60.0;
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.is_empty() {
         return Err(PlanError::NoTarget);
     }
@@ -41,7 +41,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
     for (at, target) in ask.targets.iter().enumerate() {
         let device = device(target)?;
         let read = READ.max(u64::from(target.direct_alignment));
-        let small = Ask { block: read, ..ask.clone() };
+        let small = Request { block: read, ..ask.clone() };
         let whole = reach(target, &small, false)?;
         let copied = COPY_BYTES.min(ask.effort.max_bytes).min(whole) / MIB * MIB;
         let one = One { ask, device, whole, read, copied };
@@ -62,7 +62,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 
 /// The steps of one target.
 struct One<'a> {
-    ask: &'a Ask,
+    ask: &'a Request,
     device: String,
     /// Bytes of it.
     whole: u64,

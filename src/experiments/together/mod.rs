@@ -10,7 +10,7 @@ mod samples;
 mod sentences;
 mod shared_links;
 
-use super::{Ask, Declared, Experiment, PlanError};
+use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// Each drive alone, all at once from one start, and the subsets that separate one limit from another.
@@ -39,7 +39,7 @@ impl Experiment for Together {
         ]
     }
 
-    fn plan(&self, ask: &Ask) -> Result<Plan, PlanError> {
+    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         plan::plan(ask)
     }
 

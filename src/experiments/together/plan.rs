@@ -2,7 +2,7 @@
 
 use super::super::{
     load_name::LoadName,
-    request::{Ask, PlanError},
+    request::{PlanError, Request},
     target_checks::{FILL, aligned, reach},
 };
 use super::options;
@@ -19,7 +19,7 @@ const FILL_LOADS: f64 = 3.0;
 /// Most bytes of a load that writes, and of filling: more would only wear the drive.
 const WRITTEN: u64 = 1024 * MIB;
 
-pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if ask.targets.len() < 2 {
         return Err(PlanError::TooFew { experiment: "together", least: 2 });
     }
@@ -76,7 +76,7 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 }
 
 /// The loads with their targets. Default loads leave out targets that can't be written.
-fn loads(ask: &Ask) -> Result<Vec<(LoadName, Load, Vec<usize>)>, PlanError> {
+fn loads(ask: &Request) -> Result<Vec<(LoadName, Load, Vec<usize>)>, PlanError> {
     let usual = [LoadName::Write, LoadName::Read];
     let mut loads = Vec::new();
     for name in ask.loads.as_deref().unwrap_or(&usual) {
@@ -139,7 +139,7 @@ fn label(name: LoadName, set: &[usize], sets: &[Vec<usize>]) -> String {
     }
 }
 
-fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
+fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
     let block = ask.block.max(MIB / ask.block * ask.block).min(reach);
     let bytes = reach.min(WRITTEN) / block * block;
     let rule = Rule::Fixed { bytes, seconds: Some(seconds * FILL_LOADS) };

@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::document::{DocumentContext, Job, Options};
 use crate::{
     import::{direction, number::whole},
-    record::Told,
+    record::ImportedLoad,
     units::{Caching, Direction},
 };
 
 /// Settings of a job's loads.
 pub(super) struct Known {
-    pub load: Told,
+    pub load: ImportedLoad,
     /// Percentage of reads in a mixed load.
     pub share: Option<u8>,
     /// Key of equal options, if fio reports them.
@@ -68,7 +68,7 @@ impl Known {
                 job.hostname
             )
         });
-        let load = Told {
+        let load = ImportedLoad {
             tool: document.tool.clone(),
             name: job.jobname.clone(),
             on,
@@ -79,7 +79,7 @@ impl Known {
             jobs,
             caching: if has_options { Some(caching(&option)) } else { None },
             line: document.line,
-            ..Told::default()
+            ..ImportedLoad::default()
         };
         let mix = rw.is_some_and(|(direction, _)| matches!(direction, Direction::Mixed { .. }));
         Self { load, share: mix.then_some(percent), key }

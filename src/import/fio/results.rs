@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     import::{note, sane},
-    record::{Imported, Told},
+    record::{Imported, ImportedLoad},
     units::rate,
 };
 
@@ -16,7 +16,7 @@ pub(super) fn load(
     ways: &[&DirectionStats],
     found: &mut Imported,
     name: &str,
-) -> Option<Told> {
+) -> Option<ImportedLoad> {
     let parts: Vec<Part> = ways.iter().map(|way| Part::of(way)).collect::<Option<_>>()?;
     let [first, ..] = &parts[..] else { return None };
     let total = |of: fn(&Part) -> Option<f64>| -> Option<f64> { parts.iter().map(of).sum() };
@@ -49,7 +49,7 @@ pub(super) fn load(
         note(found, format!("Job '{name}' took less time than fio reports, so its speed is unknown."));
         return None;
     }
-    Some(Told {
+    Some(ImportedLoad {
         bytes: bytes.map(|b| b as u64),
         seconds,
         speed,

@@ -1,4 +1,4 @@
-//! Write files into a directory of our own, or read them.
+//! Write or read files in a scratch directory.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use crate::units::{count, size};
 /// Files that are written or read, timed as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Files {
-    /// How many, and of which size.
+    /// Their number and size.
     pub set: FileSet,
     /// What is done with them.
     pub work: FileWork,
-    /// Most seconds, but for what syncing at the end takes.
+    /// Maximum seconds, without the sync at the end.
     pub seconds: f64,
 }
 
@@ -24,11 +24,11 @@ pub enum FileWork {
     Write {
         /// Seeds their content.
         seed: u64,
-        /// What is to be predicted from this and others like it.
+        /// The set whose time is predicted from this and other results.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         predict: Option<FileSet>,
     },
-    /// Read the files of the step before, dropped from the page cache.
+    /// Read the files of the step before, after dropping them from the page cache.
     Read,
 }
 
@@ -42,7 +42,7 @@ pub struct FileSet {
 }
 
 impl FileSet {
-    /// All of them together, bytes.
+    /// Total size, bytes.
     pub fn bytes(&self) -> u64 {
         self.files.saturating_mul(self.size)
     }
@@ -73,8 +73,8 @@ impl Kind for Files {
 
     fn describe(&self) -> Option<String> {
         Some(match self.work {
-            FileWork::Write { .. } => "sync at the end included".to_owned(),
-            FileWork::Read => "dropped from the page cache before".to_owned(),
+            FileWork::Write { .. } => "including a sync at the end".to_owned(),
+            FileWork::Read => "dropped from the page cache first".to_owned(),
         })
     }
 

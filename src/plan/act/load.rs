@@ -8,71 +8,71 @@ use crate::{
     units::{Caching, Direction, Extent, Load, MIB, Pattern, aim, duration, size},
 };
 
-/// What a load through the page cache moves: enough to outlast a drive's own cache, little enough to be repeated.
+/// The bytes of a load through the page cache: more than a drive's own cache, few enough to repeat.
 const CACHED: u64 = 256 * MIB;
 
-/// How many windows a load of a fixed size and a bounded time has, or more.
+/// The minimum number of windows of a load with a fixed size and a time limit.
 const WINDOWS: u64 = 64;
 
-/// The most bytes that a zone measurement reads: 65 positions at its finest.
+/// The maximum bytes of a zone measurement: 65 positions on the finest grid.
 pub const fn zone_bytes() -> u64 {
     65 * Zones::SEGMENT
 }
 
-/// A load that is run and timed; on several targets all start at the same instant.
+/// A load that is run and timed. On several targets, all start at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// What is measured, such as `write`; steps with the same label and target belong together.
+    /// The label, such as `write`. Steps with the same label and target are repetitions.
     pub label: String,
     /// Which repetition of it, from 1.
     pub repetition: u32,
-    /// What is asked of each target.
+    /// The load on each target.
     pub load: Load,
-    /// When it is enough.
+    /// The rule that ends it.
     pub rule: Rule,
-    /// How far into the target it may reach, bytes.
+    /// The end of the range that it may use, bytes from the target's start.
     pub reach: u64,
-    /// Read only what the steps before wrote: areas never written read impossibly fast.
+    /// Read only what earlier steps wrote: unwritten areas read without touching the medium.
     pub only_written: bool,
     /// Empty the page cache of the target first.
     pub cold: bool,
 }
 
-/// When a measurement is enough.
+/// The rule that ends a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "rule")]
 pub enum Rule {
-    /// This many bytes; a protocol's take as long as they take.
+    /// A fixed number of bytes; in a protocol without a time limit.
     Fixed {
         /// Bytes to move.
         bytes: u64,
-        /// Most seconds, where something bounds them.
+        /// Maximum seconds, if there is a limit.
         seconds: Option<f64>,
     },
-    /// Until the interval is narrow enough or a budget is spent.
+    /// Until the interval is narrow enough or a limit is reached.
     Adaptive {
-        /// How the interval is got and when it is narrow enough.
+        /// The rules of the interval and its precision.
         rules: Rules,
-        /// Most bytes to move.
+        /// Maximum bytes to move.
         bytes: u64,
-        /// Most seconds.
+        /// Maximum seconds.
         seconds: f64,
     },
-    /// The load of an earlier step again: it goes on where that one ended, and moves at most as much, within the same
+    /// Repeats the load of an earlier step: continues at its end, moves at most as many bytes, within the same
     /// bytes.
     Again {
         /// The step it continues.
         of: StepId,
-        /// As of that step.
+        /// The rules of that step.
         rules: Rules,
-        /// Most seconds.
+        /// Maximum seconds.
         seconds: f64,
     },
-    /// Equally spaced positions over the whole target, for disks that rotate.
+    /// Equally spaced positions over the whole target, for rotating disks.
     Zones {
-        /// The share of the value that the interval may take to either side.
+        /// The half-width aimed at, as a share of the value.
         precision: f64,
-        /// Most seconds in all.
+        /// Maximum seconds in total.
         seconds: f64,
     },
 }
@@ -102,7 +102,7 @@ impl Kind for Measure {
         Some(self.describe_repeated(&[self]))
     }
 
-    // What a buffered read finds in the page cache is what the load before left there.
+    // A buffered read depends on what the load before it left in the page cache.
     fn continues(&self) -> bool {
         let warm = self.load.caching == Caching::Buffered && !self.cold && !self.load.writes();
         warm || matches!(self.rule, Rule::Again { .. })
@@ -110,12 +110,12 @@ impl Kind for Measure {
 }
 
 impl Measure {
-    /// The first repetition of a load. It may read what no step wrote, and the page cache is left as it is.
+    /// The first repetition of a load. It may read unwritten areas, and the page cache is not dropped.
     pub fn new(label: &str, load: Load, rule: Rule, reach: u64) -> Self {
         Self { label: label.to_owned(), repetition: 1, load, rule, reach, only_written: false, cold: false }
     }
 
-    /// What it may touch of a target of which `readable` bytes from the start can be read back.
+    /// The extent that it may use on a target of which `readable` bytes from the start can be read back.
     pub fn extent(&self, readable: u64) -> Extent {
         match self.rule {
             Rule::Again { .. } => {
@@ -127,7 +127,7 @@ impl Measure {
         }
     }
 
-    /// How far the target can be read back from its start after this load wrote so many bytes in `extent`. Only a
+    /// How far the target can be read back from its start after this load wrote these bytes in `extent`. Only a
     /// sequential write leaves no gaps.
     pub fn filled(&self, extent: Extent, written: u64) -> u64 {
         let gapless = self.load.pattern == Pattern::Sequential && self.load.direction == Direction::Write;
@@ -135,8 +135,8 @@ impl Measure {
         if gapless { extent.offset + written.min(whole) } else { 0 }
     }
 
-    /// The same through the page cache. Its windows show memory until the end, so no rule can watch
-    /// it: a fixed amount instead, which writes finish with `fsync` and reads begin cold.
+    /// The same through the page cache. Its windows measure memory until the end, so an adaptive rule can't use
+    /// them. It moves a fixed amount: writes end with `fsync`, reads begin cold.
     pub fn through_cache(&self) -> Self {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
@@ -154,8 +154,8 @@ impl Measure {
         }
     }
 
-    /// The smallest window that suits its rule: chunks of 1 MiB, or one block where that is larger; less where little
-    /// is moved in a bounded time, for time is only looked at between windows.
+    /// The smallest window for its rule: 1 MiB, or one block if that is larger; less if few bytes are
+    /// moved within a time limit, because the time is checked between windows only.
     pub fn window(&self) -> u64 {
         let chunk = match self.rule {
             Rule::Fixed { bytes, seconds: Some(_) } => (bytes / WINDOWS).clamp(1, MIB),
@@ -186,7 +186,7 @@ impl Measure {
             Rule::Adaptive { rules, .. } if rules.w_min.is_none() => {
                 "until it slows down for good".to_owned()
             }
-            Rule::Adaptive { rules, .. } => format!("until ±{} is sure", aim(rules.precision)),
+            Rule::Adaptive { rules, .. } => format!("until the interval is ±{}", aim(rules.precision)),
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
         };

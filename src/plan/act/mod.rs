@@ -1,4 +1,4 @@
-//! What steps do: one file for each kind of act says what it costs, what it changes and how it reads.
+//! The acts of steps: one file per kind defines its cost, its changes and its description.
 
 mod files;
 mod load;
@@ -20,28 +20,28 @@ pub use standby::Standby;
 
 use super::{Cost, StepId};
 
-/// What every kind of act says of itself.
+/// The properties of every kind of act.
 pub trait Kind {
-    /// What it is called, such as `write`. Steps with the same label and target are repetitions.
+    /// Its label, such as `write`. Steps with the same label and target are repetitions.
     fn label(&self) -> String;
 
-    /// The most it costs each of its targets.
+    /// The maximum cost for each of its targets.
     fn cost(&self) -> Cost;
 
     /// What it changes.
     fn changes(&self) -> Changes;
 
-    /// What is done, in words; `None` where a plan has no line for it.
+    /// A description; `None` if the plan has no line for it.
     fn describe(&self) -> Option<String> {
         None
     }
 
-    /// It needs what the step before it on the same target left, which does not outlast the process.
+    /// It depends on state that the step before it on the same target left and that is lost when the process ends.
     fn continues(&self) -> bool {
         false
     }
 
-    /// The step after it on the same target needs what it leaves, which does not outlast the process.
+    /// The step after it on the same target depends on state that it leaves and that is lost when the process ends.
     fn prepares(&self) -> bool {
         false
     }
@@ -53,11 +53,11 @@ pub trait Kind {
 pub enum Changes {
     /// Nothing.
     Nothing,
-    /// Files made for the purpose, removed afterwards.
+    /// Scratch files, removed afterwards.
     OwnFiles,
-    /// What a drive does, but not what is on it: in words.
+    /// The state of a drive, but not its content; as a description.
     DriveState(&'static str),
-    /// What is on these drives is lost; by their identities.
+    /// The content of these drives is lost; their identities.
     Erases(Vec<String>),
 }
 
@@ -76,7 +76,7 @@ impl Changes {
 /// Registers the kinds: each is a variant of [`Act`] that holds the type from its file.
 macro_rules! acts {
     ($($(#[$doc:meta])* $name:ident($type:ident),)*) => {
-        /// What a step does.
+        /// The act of a step.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Act {
@@ -108,10 +108,10 @@ acts! {
     Load(Measure),
     /// Write or read files.
     Files(Files),
-    /// Leave the drive alone.
+    /// Pause.
     Pause(Pause),
     /// Send the drive to standby.
     Standby(Standby),
-    /// Have people put drives into bays.
+    /// Have people move drives to bays.
     MoveDrives(MoveDrives),
 }

@@ -1,14 +1,14 @@
-//! Have people put drives into bays.
+//! Have people move drives to bays.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Changes, Cost, Kind};
 
-/// Which drive is to be in which bay from now on. The steps that follow find their targets there, whatever the kernel
-/// calls them.
+/// Which drive is to be in which bay from now on. Later steps find their targets there, whatever device names the kernel
+/// assigns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MoveDrives {
-    /// Which arrangement it is, from 1.
+    /// The number of the arrangement, from 1.
     pub number: u32,
     /// The bay of each of the plan's targets, with its bus, see [`crate::inventory::Drive::full_bay`].
     pub bays: Vec<String>,

@@ -1,4 +1,4 @@
-//! Leave a drive alone.
+//! Pause: no load on a drive for some time.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::units::duration;
 /// A pause between two loads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
-    /// For how long.
+    /// Its length.
     pub seconds: f64,
 }
 
@@ -26,7 +26,7 @@ impl Kind for Pause {
     }
 
     fn describe(&self) -> Option<String> {
-        Some(format!("leave it alone for {}", duration(self.seconds)))
+        Some(format!("idle for {}", duration(self.seconds)))
     }
 
     fn continues(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Make a file for the loads that follow; it is removed when the plan ends, or when the target's next one is made.
+//! Create a file for the loads that follow. It is removed when the plan ends or when the target's next one is created.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::{Changes, Cost, Kind};
 /// A file for loads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScratchFile {
-    /// Its size; never written beyond.
+    /// Its size; loads never write beyond it.
     pub bytes: u64,
 }
 

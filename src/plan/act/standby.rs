@@ -1,4 +1,4 @@
-//! Send a disk to standby: by command or, where it refuses, by its own timer.
+//! Send a disk to standby: by command or, if it refuses, by waiting for its own timer.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,12 @@ use crate::units::duration;
 pub struct Standby {
     /// The drive's node.
     pub device: String,
-    /// How long its own timer is waited for, s.
+    /// The maximum wait for its own timer, s.
     pub patience: f64,
 }
 
 impl Standby {
-    /// How long a disk is given to stop turning after it took the command, s.
+    /// How long a disk may take to stop rotating after it accepted the command, s.
     pub const SETTLE: f64 = 10.0;
 }
 
@@ -34,10 +34,10 @@ impl Kind for Standby {
 
     fn describe(&self) -> Option<String> {
         let patience = duration(self.patience);
-        Some(format!("hdparm -y; where refused, up to {patience} for its own timer"))
+        Some(format!("hdparm -y; if refused, up to {patience} for its own timer"))
     }
 
-    // The next read shows what waking costs.
+    // The next read measures the spin-up.
     fn prepares(&self) -> bool {
         true
     }

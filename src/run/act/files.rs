@@ -1,4 +1,4 @@
-//! Writes files into a directory of our own, or reads them.
+//! Writes or reads files in a scratch directory.
 
 use super::{Execution, RunError, Troubles};
 use crate::plan::{FileWork, Files, Step};

@@ -14,7 +14,7 @@ use crate::{
     units::{Caching, Direction, Ended, Load, MIB, Outcome, Pattern},
 };
 
-/// How often threads are asked while loads run what they have waited, s: seldom, as looking takes time, too.
+/// How often the wait times of threads are sampled during a load, s. Sampling costs CPU time.
 const GLANCE: f64 = 0.5;
 
 /// Runs the loads of a step; through the page cache where a target refuses direct I/O.
@@ -22,7 +22,7 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
     let sites = match sites(run, step, m)? {
         sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,
         sites if matches!(m.rule, Rule::Again { .. }) => {
-            let text = "No room was left to write once more after the pause.".to_owned();
+            let text = "The target was full, so nothing was written after the pause.".to_owned();
             run.note(sites.first().map(|site| site.target), text)?;
             run.ctx.emit(Event::Skipped { step: step.id })?;
             return Ok(Troubles::new());
@@ -63,13 +63,13 @@ pub(super) fn unrecorded(
     Ok((outcome, trouble))
 }
 
-/// Wakes disks that went to sleep since a run was stopped: the next load must not pay for that. A disk that fails here
-/// fails again where it is measured, which is recorded.
+/// Wakes disks that entered standby since a run was stopped, so that the next load doesn't include the spin-up. A failure here
+/// is ignored: it occurs again in the load and is recorded there.
 pub(in crate::run) fn wake(run: &mut Execution<'_, '_>) {
     for target in 0..run.plan.targets.len() {
         let on = &run.plan.targets[target];
         let Some(reach) = on.size.filter(|_| on.kind == Kind::BlockDevice && on.rotates()) else { continue };
-        // Another place each time, which the disk's cache doesn't hold.
+        // A different offset each time, which is not in the disk's cache.
         let seed = run.done.steps.len() as u64;
         let load = Load::new(Direction::Read, Pattern::Random, MIB, Caching::Direct, seed);
         let rule = Rule::Fixed { bytes: MIB, seconds: None };
@@ -77,7 +77,7 @@ pub(in crate::run) fn wake(run: &mut Execution<'_, '_>) {
     }
 }
 
-/// Opens the targets of a step, and what of each may be touched.
+/// Opens the targets of a step, with the extent of each that the load may use.
 fn sites(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Vec<Site>, RunError> {
     step.targets().map(|target| open(run, target, m)).collect()
 }
@@ -110,7 +110,7 @@ fn loads(
     Ok(failures.collect())
 }
 
-/// Runs loads over open files, with everything they do in the record.
+/// Runs loads over open files and records them.
 fn record(
     run: &mut Execution<'_, '_>,
     step: &Step,
@@ -122,7 +122,7 @@ fn record(
     let step = step.id;
     let instead = instead.then(|| Box::new(m.clone()));
     let mut info = engine.info();
-    // fio can't repeat what only a model did.
+    // A modelled load has no fio command.
     let real = !info.modelled;
     info.modelled |= ctx.inventory.machine.lab.is_some();
     ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
@@ -171,7 +171,7 @@ fn record(
 }
 
 impl Execution<'_, '_> {
-    /// Takes account of what loads moved and how far they filled their targets.
+    /// Adds up the bytes that loads moved, and how far they filled their targets.
     fn ended(&mut self, m: &Measure, sites: &[Site], outcomes: &[Outcome]) {
         for (site, outcome) in sites.iter().zip(outcomes) {
             self.account(site.target, outcome.bytes_read, outcome.bytes_written);
@@ -181,7 +181,7 @@ impl Execution<'_, '_> {
     }
 }
 
-/// What ended a load before its time.
+/// The failure that ended a load early, if any.
 fn failure(m: &Measure, outcome: &Outcome) -> Option<String> {
     match &outcome.ended {
         Ended::Failed { what, offset, message, .. } => {
@@ -200,7 +200,7 @@ fn again(target: &Target, load: &Load, reach: u64, outcome: &Outcome) -> String 
     engine::fio_command_line(load, &path, reach, outcome.bytes_read + outcome.bytes_written)
 }
 
-/// Whether the store is on a drive of the target; where that can't be told, it is taken to be.
+/// Whether the store is on a drive of the target; true if unknown.
 fn shares_drive(store: Option<&Target>, target: &Target) -> bool {
     let Some(store) = store.filter(|s| !s.drives.is_empty()) else { return true };
     let same = |d: &Drive| target.drives.iter().any(|t| t.identity() == d.identity());

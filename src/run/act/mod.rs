@@ -1,4 +1,4 @@
-//! How each kind of act is done; what it sets up is undone when its target is closed.
+//! How each kind of act is done and undone: one file per kind. Closing a target undoes what was set up on it.
 
 mod files;
 mod load;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::plan::{Act, Step};
 
-/// Does a step.
+/// Performs a step.
 pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
     match &step.act {
         Act::ScratchFile(act) => scratch_file::perform(run, step, act),
@@ -25,7 +25,7 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         Act::Files(act) => files::perform(run, step, act),
         Act::Pause(act) => pause::perform(run, step, act),
         Act::Standby(act) => standby::perform(run, step, act),
-        // Done when drives are where they should be, which every step looks at.
+        // `steps` has already waited until the drives are in their bays.
         Act::MoveDrives(_) => Ok(Troubles::new()),
     }
 }

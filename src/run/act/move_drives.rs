@@ -1,4 +1,4 @@
-//! Drives come to their bays by hand: says what is to be moved, and sees when it was.
+//! Moving drives by hand: shows which drives to move, and detects when they were moved.
 
 use std::{io, path::Path};
 
@@ -12,41 +12,41 @@ use crate::{
     target::{NotFound, Target},
 };
 
-/// How often it is looked where drives are, s.
+/// How often the bays are checked, s.
 const GLANCE: f64 = 0.25;
 
-/// What is still to be done by hand before the plan goes on.
+/// The manual work left before the plan continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Wanted {
-    /// Which arrangement, from 1.
+    /// The number of the arrangement, from 1.
     pub number: u32,
-    /// Drives that are not where they should be.
+    /// Drives that are not in their bays.
     pub moves: Vec<Move>,
-    /// What else is waited for; whole sentences without their full stop.
+    /// Other conditions waited for, as sentences without the full stop.
     pub waits: Vec<String>,
 }
 
-/// A drive that is to be moved.
+/// A drive to move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Move {
     /// Position of the target in the plan.
     pub target: usize,
-    /// The drive for people.
+    /// The drive, for messages.
     pub drive: String,
     /// Its identity.
     pub identity: String,
-    /// The bay that it is in; none where it is in none.
+    /// The bay it is in, if any.
     pub from: Option<String>,
-    /// The bay that it is to be in, as people call it.
+    /// The bay to move it to, as shown to people.
     pub to: String,
-    /// The same with its bus.
+    /// The same bay with its bus.
     pub to_bay: String,
-    /// Where its filesystems are mounted: they are to be unmounted first.
+    /// Mount points of its filesystems, which must be unmounted first.
     pub mounted: Vec<String>,
 }
 
 impl Move {
-    /// What to do, for people.
+    /// The instruction for people.
     pub fn describe(&self) -> String {
         let Self { drive, to, .. } = self;
         let unmount = match &self.mounted[..] {
@@ -60,10 +60,10 @@ impl Move {
     }
 }
 
-/// Whether the drives of a plan that moves them may be moved: not those that the system or the results live on.
+/// Checks that the drives of a plan may be moved: the drives of the system and of the store may not.
 ///
 /// # Errors
-/// Which drive can't, and why.
+/// The drive that may not be moved, and why.
 pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), RunError> {
     if plan.arrangements().count() < 2 {
         return Ok(());
@@ -79,10 +79,13 @@ pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), R
         let why = match system {
             Some(mount) => format!("{} is on it", mount.path),
             None if inventory.swap_drives().into_iter().any(is) => {
-                "it is swapped to: swapoff first".to_owned()
+                "it is used as swap: run swapoff first".to_owned()
             }
             None if kept.iter().any(is) => {
-                format!("results are kept on it, in {}: name another place with --store DIR", store.display())
+                format!(
+                    "results are stored on it, in {}: choose another directory with --store DIR",
+                    store.display()
+                )
             }
             None if !drive.holders.is_empty() => format!("{} stands on it", drive.holders.join(", ")),
             None => continue,
@@ -92,12 +95,12 @@ pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), R
     Ok(())
 }
 
-/// Waits until all drives are where they should be, and brings the plan's targets up to date. `step` is given where it
-/// is the plan's step to have them moved: then files are closed before, and it is recorded after. False where it was
+/// Waits until all drives are in their bays, and updates the plan's targets. `step` is given if the plan's step moves
+/// the drives: then files are closed first, and the step is recorded. Returns false if it was
 /// cancelled.
 ///
 /// # Errors
-/// Where the record can't be written on.
+/// If the record can't be written.
 pub(in crate::run) fn settle(
     run: &mut Execution<'_, '_>,
     arrange: &MoveDrives,
@@ -113,7 +116,7 @@ pub(in crate::run) fn settle(
         let inventory = run.ctx.world.inventory();
         let (wanted, targets) =
             look(run.planned, &run.plan, arrange, &inventory, &|was| run.ctx.world.find(was, &inventory));
-        // After a move the same must be seen twice: drives appear before they are ready.
+        // After a move, two equal readings are needed: drives appear before they are ready.
         let calm = said.is_none() || seen.as_ref() == Some(&targets);
         if wanted.moves.is_empty() && wanted.waits.is_empty() && calm {
             if targets.iter().zip(&run.plan.targets).any(|(now, was)| now.path != was.path) && step.is_none()
@@ -142,7 +145,7 @@ pub(in crate::run) fn settle(
     Ok(true)
 }
 
-/// Closes all files; what can't be removed is noted in the record.
+/// Closes all files. Files that can't be removed are noted in the record.
 fn close(run: &mut Execution<'_, '_>) -> io::Result<()> {
     run.readable.clear();
     for at in 0..run.plan.targets.len() {
@@ -153,7 +156,7 @@ fn close(run: &mut Execution<'_, '_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What is still to be done, and the targets as far as they are where they should be.
+/// The manual work left, and the targets whose drives are in place.
 fn look(
     planned: &Plan,
     plan: &Plan,
@@ -169,7 +172,7 @@ fn look(
         if now.is_some_and(|d| d.full_bay() == *bay) {
             match find(was) {
                 Ok(now) => targets.push(now),
-                // Between two looks at it.
+                // It disappeared between two checks.
                 Err(NotFound::Drive(_)) => {}
                 Err(e) => wanted.waits.push(e.to_string()),
             }
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
     use crate::{inventory::fixtures, plan::Steps, target::Kind};
 
-    /// Two sticks of the Pi that are to change places, and the first mounted.
+    /// A plan that swaps two sticks of the Pi; the first is mounted.
     fn plan(inventory: &Inventory) -> Plan {
         let target = |name: &str| Target {
             given: format!("/dev/{name}"),
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_moved_is_said_until_it_was() {
+    fn moves_are_listed_until_done() {
         let mut inventory = fixtures::pi_zero().inventory();
         let plan = plan(&inventory);
         let said = |inventory: &Inventory| {
@@ -238,7 +241,7 @@ mod tests {
         let other = at(&inventory, "sdc");
         let free = std::mem::replace(&mut inventory.drives[other].bay, taken.bay.clone());
         all.push(said(&inventory));
-        // Back under another name, first in a bay that is none of the two.
+        // The drive is back with another device name, first in a third bay.
         (taken.name, taken.bay) = ("sdq".to_owned(), Some("1.9".to_owned()));
         inventory.drives.push(taken);
         all.push(said(&inventory));
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_lives_on_stays() {
+    fn system_and_store_drives_may_not_be_moved() {
         let mut inventory = fixtures::pi_zero().inventory();
         let plan = plan(&inventory);
         let store = Path::new("/nowhere/store");
@@ -260,7 +263,10 @@ mod tests {
         };
         inventory.swaps.push("/mnt/a/swapfile".to_owned());
         let swap = refused(&inventory, &plan);
-        assert_eq!(swap, "Cruzer Blade 4C530001 in bay 1.1 can't be moved: it is swapped to: swapoff first");
+        assert_eq!(
+            swap,
+            "Cruzer Blade 4C530001 in bay 1.1 can't be moved: it is used as swap: run swapoff first"
+        );
         let mount = inventory.mounts.iter_mut().find(|m| m.path == "/mnt/a").expect("mounted");
         mount.path = "/var".to_owned();
         assert!(refused(&inventory, &plan).ends_with("can't be moved: /var is on it"));
@@ -269,6 +275,6 @@ mod tests {
         held.targets[0].drives[0].holders = vec!["md0".to_owned()];
         assert!(refused(&inventory, &held).ends_with("md0 stands on it"));
         held.steps.truncate(1);
-        assert!(movable(&held, &inventory, store).is_ok(), "nothing is moved");
+        assert!(movable(&held, &inventory, store).is_ok(), "no drive is moved");
     }
 }

@@ -1,4 +1,4 @@
-//! Leaves drives alone.
+//! Pauses: no load for some time.
 
 use super::{Execution, RunError, Troubles};
 use crate::{

@@ -1,4 +1,4 @@
-//! Makes scratch files; in a run that goes on, fills them as the loads that are done left them.
+//! Makes scratch files. A resumed run fills them as its finished loads left them.
 
 use super::{Execution, RunError, Troubles, load};
 use crate::{

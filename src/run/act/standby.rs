@@ -1,4 +1,4 @@
-//! Brings a drive to sleep: by command, else by leaving it alone until its own timer ends.
+//! Sends a drive to standby: by command, or by waiting for its own timer.
 
 use super::{
     super::journal::{Journal, Undo},
@@ -16,11 +16,11 @@ use crate::{
     units::Power,
 };
 
-/// The first wait for a drive's own timer, s. Each is twice the one before, because there are drives whose timer begins
-/// anew when they are asked whether they sleep.
+/// The first wait for a drive's own timer, s. Each wait is twice the last one, because some drives restart their timer
+/// when their power state is read.
 const FIRST: f64 = 5.0;
 
-/// Sends a target's drive to standby, and looks who else moved something on it meanwhile.
+/// Sends a target's drive to standby, and records other I/O on it meanwhile.
 pub(super) fn perform(
     run: &mut Execution<'_, '_>,
     step: &Step,
@@ -54,11 +54,11 @@ pub(super) fn perform(
     Ok(Troubles::new())
 }
 
-/// Sends the drive at `device` to sleep; where it refuses, waits up to `patience` s for its own timer. `rest` lets
-/// time go by and says whether to go on. The journal has it first.
+/// Sends the drive at `device` to standby; if it refuses, waits up to `patience` s for its own timer. `rest` waits and
+/// returns whether to continue. The journal entry is written first.
 ///
 /// # Errors
-/// Where hdparm isn't there, or only root may.
+/// If hdparm is missing, or root is needed.
 fn send(
     device: &str,
     patience: f64,
@@ -77,7 +77,7 @@ fn send(
     let ask = |slept: &mut StandbyResult, query: Query| -> Result<Output, RunError> {
         keep(slept, query.to_string(), runner.ask(&query)?)
     };
-    // It has just been read: one that claims to sleep now isn't believed later.
+    // It has just been read, so it is awake. If it reports standby now, its reports are ignored.
     let believed = parse_power(&ask(&mut slept, power(device))?) == Power::Awake;
     let entry = journal.will(Undo::Standby { device: device.to_owned() }).map_err(RunError::Journal)?;
     let change = hdparm::standby(device);
@@ -91,7 +91,7 @@ fn send(
         if !believed {
             slept.power = Power::Unknown;
         }
-        // Who took the command and then says nothing is taken to have obeyed; the read that follows shows it.
+        // A drive that accepts the command but reports no power state counts as asleep; the next read verifies it.
         if slept.power != Power::Awake || !go_on {
             return Ok(slept);
         }
@@ -116,7 +116,7 @@ fn send(
     }
 }
 
-/// What a program said, in a line.
+/// The output of a program, in one line.
 fn answer(output: &Output) -> String {
     let lines = output.stdout.lines().chain(output.stderr.lines()).map(str::trim);
     let said: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.ends_with(':')).collect();
@@ -130,19 +130,19 @@ mod tests {
     use super::*;
     use crate::tools::ToolError;
 
-    /// A drive behind hdparm, in a time of its own.
+    /// A modelled drive behind hdparm, in virtual time.
     #[derive(Default)]
     struct Disk {
         now: Cell<f64>,
         idle_since: Cell<f64>,
         /// Its own timer, s.
         timer: f64,
-        /// It takes the command.
+        /// It accepts the standby command.
         obeys: bool,
         asleep: Cell<bool>,
-        /// A question begins its timer anew.
+        /// Reading the power state restarts its timer.
         touchy: bool,
-        /// What it says whatever it does.
+        /// A constant report, whatever its state.
         always: Option<&'static str>,
     }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_obeys_is_given_time_to_come_to_rest() {
+    fn after_the_standby_command_the_disk_gets_time_to_stop() {
         let (slept, seconds) = Disk { obeys: true, ..Disk::default() }.sleep(180.0);
         assert_eq!((slept.told, slept.power, seconds), (true, Power::Standby, Standby::SETTLE));
         insta::assert_snapshot!(slept.asked.join("
@@ -213,17 +213,17 @@ mod tests {
     }
 
     #[test]
-    fn where_it_refuses_its_own_timer_is_waited_out() {
+    fn if_the_command_is_refused_its_own_timer_is_awaited() {
         let (slept, seconds) = Disk { timer: 12.0, ..Disk::default() }.sleep(180.0);
         assert_eq!((slept.told, slept.power, seconds), (false, Power::Standby, 15.0));
         let (slept, seconds) = Disk { timer: 12.0, touchy: true, ..Disk::default() }.sleep(180.0);
-        assert_eq!((slept.power, seconds), (Power::Standby, 35.0), "asked less and less often");
+        assert_eq!((slept.power, seconds), (Power::Standby, 35.0), "checked less and less often");
         let (slept, seconds) = Disk { timer: 600.0, ..Disk::default() }.sleep(180.0);
-        assert_eq!((slept.power, seconds), (Power::Awake, 180.0), "patience ends");
+        assert_eq!((slept.power, seconds), (Power::Awake, 180.0), "the time limit ends it");
     }
 
     #[test]
-    fn a_bridge_that_always_says_the_same_is_not_believed() {
+    fn a_bridge_that_always_reports_the_same_state_is_ignored() {
         let bridge = || Disk { timer: 12.0, always: Some("standby"), ..Disk::default() };
         let (slept, seconds) = bridge().sleep(20.0);
         assert_eq!((slept.told, slept.power, seconds), (false, Power::Unknown, 20.0));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn only_root_may() {
+    fn standby_needs_root() {
         let output =
             Output { code: Some(13), stderr: "/dev/sda: Permission denied".to_owned(), ..Output::default() };
         let runner = crate::tools::Replay::default().answer("hdparm", output);
