@@ -1,4 +1,4 @@
-//! What a client would have waited, had its requests not been polite enough to wait for each other.
+//! Open-loop latency: response times if requests did not wait for each other.
 
 use crate::{
     analyse::{Tail, open_loop::OpenLoop},
@@ -66,8 +66,7 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
         .chain(percentiles.iter().map(String::as_str))
         .chain(["over 100 ms"]);
     Ok(Table {
-        title: "modelled: response times, had requests come evenly at a share of what the drive sustains"
-            .to_owned(),
+        title: "modelled: response times if requests came evenly at a share of the sustained rate".to_owned(),
         columns: heads.map(|name| Column::new(name, false)).collect(),
         rows,
     })

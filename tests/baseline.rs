@@ -1,4 +1,4 @@
-//! baseline on modelled drives, whose truth is known: from the plan to the sentences.
+//! baseline on modelled drives with known speeds, from the plan to the verdicts.
 
 #[path = "support/modelled.rs"]
 mod modelled;
@@ -29,7 +29,7 @@ fn stick(write: f64, read: f64) -> Model {
     }
 }
 
-/// The first stick of the four: it stops for 0.44 s every 61 MiB.
+/// The first stick of the four: it stalls for 0.44 s every 61 MiB.
 fn stalling() -> Model {
     let stalls = Stalls {
         every: 61.0 * MIB as f64,
@@ -75,7 +75,7 @@ fn a_stick_that_stalls() {
 }
 
 #[test]
-fn a_drive_with_a_fast_cache_is_worth_what_comes_after() {
+fn the_speed_after_a_fast_cache_counts() {
     let cache = Cache { bytes: 200e6, free: 1.0, rate: 20e6, drain: 0.0 };
     let model = Model { cache: Some(cache), ..stick(4e6, 20e6) };
     let (findings, _) = measured(vec![target("A", 62 * GB, false)], vec![model], Rules::standard());
@@ -106,7 +106,7 @@ fn a_disk_that_rotates_is_measured_from_end_to_end() {
 }
 
 #[test]
-fn four_sticks_are_ranked_and_twins_are_no_different() {
+fn four_sticks_are_ranked_and_equal_ones_tie() {
     let names = ["A", "B", "C", "D"];
     let targets = names.map(|n| target(n, 62 * GB, false)).to_vec();
     let models =
@@ -128,7 +128,7 @@ fn a_protocol_repeats_and_averages() {
 }
 
 #[test]
-fn a_record_that_ends_early_is_worth_what_it_holds() {
+fn a_truncated_record_is_read() {
     let (_, events) = measured(vec![target("A", 62 * GB, false)], vec![stalling()], Rules::standard());
     let first = events.iter().position(|e| matches!(e, Event::Window { .. })).expect("a window");
     for keep in [0, 1, 2, first, first + 1, first + 40, first + 300] {

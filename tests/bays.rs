@@ -1,4 +1,4 @@
-//! bays on modelled drives, whose truth is known: from the plan to the sentences.
+//! bays on modelled drives with known speeds, from the plan to the verdicts.
 
 #[path = "support/modelled.rs"]
 mod modelled;
@@ -113,7 +113,7 @@ fn boards(plan: &Plan, drives: &[Model], bays: &[Option<f64>], seed: u64) -> imp
     }
 }
 
-/// Carries the plan out, with people who move the drives as they are asked to.
+/// Runs the plan; drives are moved as requested.
 fn moved(plan: &Plan, drives: &[Model], bays: &[Option<f64>], seed: u64) -> Vec<Event> {
     let boards = boards(plan, drives, bays, seed);
     let mut world = Modelled::new(plan, &boards(1)).expect("a board");
@@ -157,21 +157,21 @@ fn one_slow_bay_is_found_and_named() {
 }
 
 #[test]
-fn a_slow_bay_is_told_from_slow_drives_with_two_drives() {
+fn a_slow_bay_is_found_with_two_drives() {
     let plan = Bays.plan(&asked(2, false)).expect("plans");
     let findings = found(&moved(&plan, &sticks()[..2], &[None, Some(5.5e6)], 3));
     insta::assert_snapshot!(said(&findings));
 }
 
 #[test]
-fn where_nothing_differs_nothing_is_blamed() {
+fn equal_drives_and_bays_show_no_difference() {
     let plan = Bays.plan(&asked(3, false)).expect("plans");
     let findings = found(&moved(&plan, &vec![sticks()[2].clone(); 3], &[None; 3], 4));
     insta::assert_snapshot!(said(&findings));
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_where_it_ended() {
+fn a_stopped_run_resumes_where_it_ended() {
     let plan = Bays.plan(&asked(4, true)).expect("plans");
     let events = moved(&plan, &sticks(), &[None; 4], 1);
     let whole = found(&events);
@@ -184,7 +184,7 @@ fn a_run_that_was_stopped_goes_on_where_it_ended() {
     let stopped = End { how: How::Interrupted, at: String::new() };
     let mut record = [&events[..cut + 10], &[Event::End(stopped)]].concat();
     let text = said(&found(&record));
-    assert!(text.contains("2 of 4 arrangements measured") && text.contains("Stopped by hand"), "{text}");
+    assert!(text.contains("2 of 4 arrangements measured") && text.contains("Interrupted"), "{text}");
 
     let mut progress = Progress::default();
     record.iter().for_each(|e| progress.take(e));
@@ -192,7 +192,7 @@ fn a_run_that_was_stopped_goes_on_where_it_ended() {
     let is_done = |step: &Step| done.steps.contains(&step.id);
     assert!(plan.steps.iter().filter(|s| s.id < third).all(is_done), "{done:?}");
     assert!(done.steps.contains(&third) && done.steps.len() < plan.steps.len());
-    // A file that went with the process is made again, and filled where writing it was over.
+    // A lost file is made again, and filled if it was already written.
     let begun = plan.steps.iter().filter(|s| s.id > third);
     let begun = begun.filter(|s| matches!(s.act, Act::ScratchFile(_)));
     let begun = begun.clone().find(|s| !is_done(s)).expect("the file at work");
@@ -224,7 +224,7 @@ fn a_run_that_was_stopped_goes_on_where_it_ended() {
 }
 
 #[test]
-fn a_record_that_ends_anywhere_is_read_without_an_answer() {
+fn a_truncated_record_gives_no_answer() {
     let plan = Bays.plan(&asked(2, false)).expect("plans");
     let events = moved(&plan, &sticks()[..2], &[None, None], 5);
     for keep in (0..events.len()).step_by(events.len() / 40) {
@@ -235,7 +235,7 @@ fn a_record_that_ends_anywhere_is_read_without_an_answer() {
 }
 
 #[test]
-fn what_cannot_be_moved_or_known_again_is_refused() {
+fn drives_that_cannot_be_moved_or_identified_are_refused() {
     let of = |change: fn(&mut Target)| {
         let mut asked = asked(2, false);
         change(&mut asked.targets[1]);

@@ -1,4 +1,4 @@
-//! cliff on modelled drives, whose truth is known: from the plan to the sentences.
+//! cliff on modelled drives with known speeds, from the plan to the verdicts.
 
 #[path = "support/modelled.rs"]
 mod modelled;
@@ -28,12 +28,12 @@ fn stick(rate: f64) -> Model {
     }
 }
 
-/// One whose first 384 MiB are fast; they are free again at 5 MB/s of rest.
+/// A stick with a cache of 384 MiB, which empties at 5 MB/s.
 fn cached() -> Model {
     Model { cache: Some(Cache { bytes: CACHE, free: 1.0, rate: 25e6, drain: 5e6 }), ..stick(5e6) }
 }
 
-/// Stops for 0.44 s every 61 MiB, and for 2.6 s every 200 MiB.
+/// Adds stalls of 0.44 s every 61 MiB and of 2.6 s every 200 MiB.
 fn stalling(model: Model) -> Model {
     let stalls = |every: f64, seconds| Stalls {
         every: every * MIB as f64,
@@ -95,7 +95,7 @@ fn the_size_of_a_cache_and_both_speeds() {
 }
 
 #[test]
-fn stalls_do_not_fool_it() {
+fn stalls_are_not_a_cliff() {
     let [size, before, after] = medians(&stalling(cached()));
     let with = |rate: f64| MIB as f64 / (MIB as f64 / rate + 0.44 / 61.0 + 2.6 / 200.0);
     close("size", size, CACHE, 0.10);
@@ -109,7 +109,7 @@ fn stalls_do_not_fool_it() {
 }
 
 #[test]
-fn what_it_says_and_what_a_pause_restores() {
+fn verdicts_and_recovery_after_a_pause() {
     // 60 s at 5 MB/s are three quarters of it.
     let findings = measured(&asked(60.0), &cached(), 1);
     insta::assert_snapshot!(said(&findings));
@@ -121,13 +121,13 @@ fn what_it_says_and_what_a_pause_restores() {
     assert!(figure.curves.iter().all(|curve| curve.points.len() > 100), "{}", figure.n);
 
     let whole = said(&measured(&asked(600.0), &cached(), 1)).replace('\n', " ");
-    assert!(whole.contains("the pause restored all of it"), "{whole}");
+    assert!(whole.contains("all of it recovered"), "{whole}");
     let none = said(&measured(&asked(1.0), &cached(), 1)).replace('\n', " ");
-    assert!(none.contains("it was slow from the start"), "{none}");
+    assert!(none.contains("writes were slow from the start"), "{none}");
 }
 
 #[test]
-fn without_a_cliff_it_says_how_far_it_looked() {
+fn without_a_cliff_the_searched_size_is_given() {
     let events = events(&asked(60.0), stick(18e6), 1);
     assert!(
         !events.iter().any(|event| matches!(event, Event::Act { result, .. } if result.seconds > 0.0)),
@@ -137,27 +137,27 @@ fn without_a_cliff_it_says_how_far_it_looked() {
 }
 
 #[test]
-fn warming_up_is_no_cliff() {
+fn warming_up_is_not_a_cliff() {
     let model = Model { drift: Some(Drift { to: 0.6, over: 2e9 }), ..stick(18e6) };
     let text = said(&measured(&asked(60.0), &model, 1)).replace('\n', " ");
     assert!(!text.contains("Writes slow down after"), "{text}");
 }
 
 #[test]
-fn a_file_with_no_room_left_shows_at_least_what_it_had_room_for() {
+fn a_file_without_room_gives_a_lower_bound() {
     let mut asked = asked(600.0);
     let mut text = |most| {
         asked.effort.max_bytes = most;
         said(&measured(&asked, &cached(), 1)).replace('\n', " ")
     };
     let some = text(900 * MIB);
-    assert!(some.contains("so much at least was restored"), "{some}");
+    assert!(some.contains("at least that much recovered"), "{some}");
     let little = text(640 * MIB);
-    assert!(little.contains("too little to say what was restored"), "{little}");
+    assert!(little.contains("too few to measure recovery"), "{little}");
 }
 
 #[test]
-fn the_gradient_of_a_disk() {
+fn speed_over_position_of_a_disk() {
     let rates = [180e6, 170e6, 150e6, 120e6, 90e6];
     let zones = (0..).zip(rates).map(|(i, rate)| Zone { from: i * 100 * GB, rate }).collect();
     let noise = Noise { variation: 0.02, memory: 0.5, run: 0.003 };
@@ -180,7 +180,7 @@ fn the_gradient_of_a_disk() {
 }
 
 #[test]
-fn a_record_that_ends_early_is_worth_what_it_holds() {
+fn a_truncated_record_is_read() {
     let events = events(&asked(60.0), cached(), 1);
     for keep in [0, 1, 2, 3, 40, 200, 520, events.len() - 30, events.len()] {
         let text = said(&Cliff.findings(&mut events[..keep].iter().cloned()));
@@ -192,7 +192,7 @@ fn a_record_that_ends_early_is_worth_what_it_holds() {
 }
 
 #[test]
-fn the_page_cache_tells_nothing_of_the_drive() {
+fn writes_through_the_page_cache_give_no_result() {
     let mut events = events(&asked(60.0), cached(), 1);
     let plan = plan_of(&Cliff, &asked(60.0)).expect("plans");
     let (_, write) = plan.measures().next().expect("a write");
@@ -205,7 +205,7 @@ fn the_page_cache_tells_nothing_of_the_drive() {
 }
 
 #[test]
-fn what_it_is_not_for() {
+fn unsuitable_targets_are_refused() {
     let refused = |change: &dyn Fn(&mut Request)| {
         let mut asked = asked(60.0);
         change(&mut asked);

@@ -1,4 +1,4 @@
-//! `results compare` on records of modelled drives: what it says of two runs, of one run's drives, and of unlike ones.
+//! `results compare` on records of modelled drives: two runs, drives of one run, and runs that differ.
 
 #[path = "support/cli.rs"]
 mod cli;
@@ -30,7 +30,7 @@ fn reads(names: &[&str], rules: Rules) -> Request {
     only(LoadName::Read, ask(targets, rules, 4096))
 }
 
-/// Keeps a run of these reads on modelled drives; `real` says that its figures are no model's.
+/// Keeps a run of these reads on modelled drives; `real` marks it as measured on real drives.
 fn keep(cli: &Cli, at: &str, ask: &Request, speeds: &[f64], seed: u64, real: bool) -> String {
     let board = Board { drives: speeds.iter().map(|&s| stick(s)).collect(), buses: vec![], seed };
     modelled::keep(&Store::at(cli.store()), at, &plan(ask).expect("plans"), &board, real)
@@ -39,7 +39,7 @@ fn keep(cli: &Cli, at: &str, ask: &Request, speeds: &[f64], seed: u64, real: boo
 const SPRING: &str = "2026-05-01T10:00:00Z";
 const AUTUMN: &str = "2026-11-21T10:00:00Z";
 
-/// What comparing says, with names that are the same every time.
+/// The output of a comparison, with fixed names.
 fn compared(cli: &Cli, args: &[&str], runs: &[&str]) -> String {
     let done = cli.run([&["results", "compare"], args].concat());
     assert_eq!(done.code, 0, "{}", done.err);
@@ -58,7 +58,7 @@ fn the_same_drive_months_ago() {
     insta::assert_snapshot!(
         [
             compared(&cli, &[&then, &now], &[&then, &now]),
-            // Bytes would not do: 1 % apart, as two runs of one drive are.
+            // More bytes would not help: two runs of one drive differ by 1 %.
             compared(&cli, &[&then, &again], &[&then, &again]),
         ]
         .join("----\n")
@@ -83,7 +83,7 @@ fn the_drives_of_one_run_and_of_two() {
 }
 
 #[test]
-fn unlike_runs_are_never_compared_in_silence() {
+fn differences_between_runs_are_flagged() {
     let cli = Cli::new();
     let one = reads(&["A"], Rules::quick());
     let real = keep(&cli, SPRING, &one, &[6.6e6], 1, true);
@@ -100,7 +100,7 @@ fn unlike_runs_are_never_compared_in_silence() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_with_what_to_do() {
+fn impossible_comparisons_are_refused() {
     let cli = Cli::new();
     let run = keep(&cli, SPRING, &reads(&["A", "B"], Rules::quick()), &[6.6e6, 6.6e6], 1, true);
     let alone = keep(&cli, AUTUMN, &reads(&["D"], Rules::quick()), &[6.6e6], 2, true);

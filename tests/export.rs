@@ -1,4 +1,4 @@
-//! `results export`: rows of modelled drives' runs for other programs, and what becomes of files.
+//! `results export`: rows of modelled runs for other programs, and writing of files.
 
 #[path = "support/cli.rs"]
 mod cli;
@@ -48,7 +48,7 @@ fn column(csv: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn rows_and_metrics_for_people_to_read() {
+fn rows_and_metrics() {
     let cli = Cli::new();
     let old = keep(&cli, SPRING, &["4C530001"], 6.6e6);
     let new = keep(&cli, AUTUMN, &["4C530001", "4C530002"], 6.6e6);
@@ -63,7 +63,7 @@ fn rows_and_metrics_for_people_to_read() {
 }
 
 #[test]
-fn runs_are_chosen_by_name_or_by_what_they_are() {
+fn runs_are_chosen_by_name_or_by_filter() {
     let cli = Cli::new();
     let old = keep(&cli, SPRING, &["4C530001"], 6.6e6);
     let new = keep(&cli, AUTUMN, &["S6PUNX01"], 6.6e6);
@@ -83,7 +83,7 @@ fn runs_are_chosen_by_name_or_by_what_they_are() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_nothing_is_written() {
+fn invalid_arguments_are_refused_and_nothing_is_written() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let run = keep(&cli, SPRING, &["4C530001"], 6.6e6);
     let at = |name: &str| place.path().join(name).to_str().expect("UTF-8").to_owned();
@@ -138,7 +138,7 @@ fn a_file_is_replaced_when_asked_and_metrics_always() {
     assert!(code == 1 && said.contains("No space left on device"), "{code}: {said}");
 }
 
-/// The exit code and what is said where standard output is full.
+/// The exit code and the error where standard output is full.
 fn into_full(cli: &Cli) -> (i32, String) {
     let out = fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
     let done = cli.command(["results", "export"]).stdout(out).output().expect("starts");

@@ -1,4 +1,4 @@
-//! sizes on modelled drives, whose truth is known: from the plan to the sentences.
+//! sizes on modelled drives with known speeds, from the plan to the verdicts.
 
 #[path = "support/modelled.rs"]
 mod modelled;
@@ -16,12 +16,12 @@ use drivebench::{
 use modelled::{ask, carry_out, target};
 
 const GB: u64 = 1_000_000_000;
-/// What a transfer costs the modelled stick, and how fast its bytes pass: a knee at 984 B writing, 7.6 KiB reading.
+/// The fixed cost of a transfer and the speed of its bytes: a knee at 984 B for writes, 7.6 KiB for reads.
 const COST: f64 = 0.4e-3;
 const WRITE: f64 = 2.461e6;
 const READ: f64 = 18.98e6;
 
-/// The first stick of the post: noisy, and it stops for 0.44 s now and then.
+/// The first stick of the post: noisy, with occasional stalls of 0.44 s.
 fn stick() -> Model {
     let stalls = Stalls {
         every: 34e6,
@@ -68,7 +68,7 @@ fn said(findings: &Findings) -> String {
 }
 
 #[test]
-fn the_knee_is_the_models_and_so_are_cost_and_rate() {
+fn knee_cost_and_rate_are_those_of_the_model() {
     for seed in 1..=5 {
         let findings = found(&measured(stick(), seed));
         let near = |name: &str, truth: f64, within: f64| {
@@ -92,7 +92,7 @@ fn the_knee_is_the_models_and_so_are_cost_and_rate() {
 }
 
 #[test]
-fn every_size_comes_once_a_repetition_in_an_order_that_the_seed_decides() {
+fn each_repetition_has_every_size_in_seeded_order() {
     let order = |seed: u64| -> Vec<(String, u64, u32)> {
         let plan = planned(&Request { seed, ..asked() });
         plan.measures().skip(1).map(|(_, m)| (m.label.clone(), m.load.block, m.repetition)).collect()
@@ -112,7 +112,7 @@ fn every_size_comes_once_a_repetition_in_an_order_that_the_seed_decides() {
 }
 
 #[test]
-fn what_is_moved_is_bounded_and_what_cannot_be_is_refused() {
+fn bytes_are_bounded_and_impossible_sizes_are_refused() {
     let plan = planned(&asked());
     let cost = plan.cost(0);
     assert!(cost.written < 1000 * MIB && cost.seconds.expect("bounded") < 900.0, "{cost:?}");
@@ -143,7 +143,7 @@ fn a_disk_is_only_read_and_a_drive_of_4_kib_blocks_has_no_smaller_direct_transfe
 }
 
 #[test]
-fn a_record_that_ends_early_is_worth_what_it_holds() {
+fn a_truncated_record_is_read() {
     let events = measured(stick(), 3);
     for keep in [0, 1, 2, 3, 40, 300, 2000] {
         let text = said(&found(&events[..keep.min(events.len())]));

@@ -1,4 +1,4 @@
-//! spinup on modelled disks, whose truth is known: from the plan to the sentences.
+//! spinup on modelled disks with a known spin-up time, from the plan to the verdicts.
 
 #[path = "support/modelled.rs"]
 mod modelled;
@@ -18,7 +18,7 @@ use modelled::{ask, carry_out, plan_of, target};
 
 const GB: u64 = 1_000_000_000;
 
-/// A disk that sleeps after 12 s and takes 3.5 s to wake.
+/// A disk that enters standby after 12 s and takes 3.5 s to spin up.
 fn disk() -> Model {
     Model {
         capacity: 1000 * GB,
@@ -65,7 +65,7 @@ fn said(findings: &Findings) -> String {
 }
 
 #[test]
-fn the_time_to_wake_within_a_fifth_of_a_second() {
+fn spin_up_time_within_a_fifth_of_a_second() {
     let runs: Vec<Findings> = (1..=5).map(|seed| measured(&asked(15.0), disk(), seed)).collect();
     let mut direct: Vec<f64> = runs.iter().map(|run| estimate(run, "spin-up time").value).collect();
     direct.sort_by(f64::total_cmp);
@@ -80,7 +80,7 @@ fn the_time_to_wake_within_a_fifth_of_a_second() {
 }
 
 #[test]
-fn a_disk_that_never_slept_has_no_time_to_wake() {
+fn a_disk_without_standby_has_no_spin_up_time() {
     let findings = measured(&asked(10.0), disk(), 1);
     assert!(
         findings.estimates.iter().all(|named| named.label() == "read while spinning"),
@@ -88,7 +88,7 @@ fn a_disk_that_never_slept_has_no_time_to_wake() {
         findings.estimates
     );
     let text = said(&findings).replace('\n', " ");
-    assert!(text.contains("It was not seen to sleep"), "{text}");
+    assert!(text.contains("No standby was seen"), "{text}");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn one_run_has_no_interval() {
 }
 
 #[test]
-fn a_record_that_ends_early_is_worth_what_it_holds() {
+fn a_truncated_record_is_read() {
     let events = events(&asked(15.0), disk(), 1);
     for keep in 0..events.len() {
         let text = said(&Spinup.findings(&mut events[..keep].iter().cloned()));
@@ -110,7 +110,7 @@ fn a_record_that_ends_early_is_worth_what_it_holds() {
 }
 
 #[test]
-fn what_must_not_sleep_or_can_not_is_refused() {
+fn disks_that_cannot_go_to_standby_are_refused() {
     let refused = |change: &dyn Fn(&mut Target)| {
         let mut asked = asked(15.0);
         change(&mut asked.targets[0]);
@@ -132,7 +132,7 @@ fn what_must_not_sleep_or_can_not_is_refused() {
 }
 
 #[test]
-fn what_it_would_cost() {
+fn the_cost_of_a_plan() {
     let plan: Plan = plan_of(&Spinup, &asked(15.0)).expect("plans");
     let cost = plan.cost(0);
     assert_eq!(cost.written, 0);

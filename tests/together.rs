@@ -1,4 +1,4 @@
-//! together on modelled drives, whose truth is known: from the plan to the limit that is named.
+//! together on modelled drives with known limits, from the plan to the reported limit.
 
 #[path = "support/modelled.rs"]
 mod modelled;
@@ -32,10 +32,10 @@ fn stick(write: f64, read: f64) -> Model {
     }
 }
 
-/// What a machine with modelled drives is.
+/// A machine with modelled drives.
 struct Machine {
     models: Vec<Model>,
-    /// The hub that each drive hangs on, from 1.
+    /// The hub of each drive, from 1.
     hubs: Vec<usize>,
     links: Vec<SharedBus>,
     /// What is known of its one USB bus.
@@ -125,7 +125,7 @@ fn link(rate: f64, drives: &[usize]) -> SharedBus {
     SharedBus { rate, drives: drives.to_vec() }
 }
 
-/// What is named as the limit of a load: name, value, confidence.
+/// The reported limits of a load: name, value, confidence.
 fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
     let name = format!("{load} limit");
     let named = findings.estimates.iter().filter(|n| n.label() == name);
@@ -144,16 +144,16 @@ fn said(findings: &Findings) -> String {
     text
 }
 
-/// What limits a load of a machine by chance.
+/// The true limits of a load on a random machine.
 #[derive(Debug, Default)]
 struct Truth {
     /// Names and rates of the ceilings below what their drives could do.
     limits: Vec<(String, f64)>,
-    /// Names of ceilings so near to what their drives can do that either is right.
+    /// Names of ceilings so near to the sum of their drives that either answer is right.
     near: Vec<String>,
 }
 
-/// A machine by chance, and what limits its reads and its writes; `near` ceilings only where they are allowed.
+/// A random machine, and the limits of its reads and writes; `near` ceilings only where allowed.
 fn by_chance(random: &mut Xoshiro256PlusPlus, near: bool) -> (Machine, [Truth; 2]) {
     loop {
         let n = random.random_range(2..=6);
@@ -167,11 +167,11 @@ fn by_chance(random: &mut Xoshiro256PlusPlus, near: bool) -> (Machine, [Truth; 2
         let two = n > 2 && random.random_bool(0.5);
         let hubs: Vec<usize> = (0..n).map(|i| if two { 1 + i % 2 } else { 1 }).collect();
         let on = |hub: usize| (0..n).filter(|i| hubs[*i] == hub).collect::<Vec<_>>();
-        // The ceiling stands at the hubs, or at the bus that both hang on.
+        // The ceiling is at the hubs, or at the bus above both.
         let groups: Vec<(&str, Vec<usize>)> = match (two, random.random_bool(0.6)) {
             (true, true) => vec![("hub 1", on(1)), ("hub 2", on(2))],
             (true, false) => vec![("the USB2 bus", (0..n).collect())],
-            // Which of both it is can't be told, and the nearer one is named.
+            // Both can't be separated, and the nearer one is reported.
             (false, _) => vec![("hub 1", (0..n).collect())],
         };
         let mut links = Vec::new();
@@ -199,13 +199,13 @@ fn by_chance(random: &mut Xoshiro256PlusPlus, near: bool) -> (Machine, [Truth; 2
 
 #[derive(Debug, Default)]
 struct Score {
-    /// Machines of which reads and writes were answered rightly.
+    /// Machines with correct answers for reads and writes.
     right: u32,
     wrong: Vec<String>,
     wrong_and_sure: Vec<String>,
     /// Answers of high confidence.
     sure: u32,
-    /// The most that a ceiling was off, as a share.
+    /// The largest error of a ceiling, as a share.
     worst: f64,
 }
 
@@ -243,13 +243,13 @@ fn judge(machines: u64, seed: u64, near: bool) -> Score {
 }
 
 #[test]
-fn the_limit_of_machines_by_chance() {
+fn the_limits_of_random_machines() {
     let score = judge(20, 1, false);
     assert!(score.right >= 19 && score.wrong_and_sure.is_empty() && score.worst < 0.05, "{score:#?}");
     assert!(score.sure >= 20, "of 40 answers half are sure: {score:#?}");
     let score = judge(200, 3, false);
     assert!(score.right >= 197 && score.wrong_and_sure.is_empty(), "{score:#?}");
-    // Ceilings near to what the drives can do: either is right, but a third thing is not.
+    // Ceilings near to the sum of the drives: either answer is right, but no third one.
     let score = judge(60, 2, true);
     assert!(score.right >= 56 && score.wrong_and_sure.is_empty(), "{score:#?}");
 }
@@ -303,7 +303,7 @@ fn hubs_that_limit_are_named() {
 }
 
 #[test]
-fn drives_that_limit_are_named_and_what_the_bus_and_the_wire_leave() {
+fn limiting_drives_are_named_with_the_headroom_of_bus_and_network() {
     let findings = two_sticks().findings(1);
     insta::assert_snapshot!(said(&findings));
     for load in ["read", "write"] {
@@ -329,25 +329,22 @@ fn a_processor_that_limits_is_named() {
     insta::assert_snapshot!(said(&findings));
     assert_eq!(limits(&findings, "read")[0].0, "processor");
 
-    // A limit on its time that a service manager imposed.
+    // A processor quota of a service manager.
     machine.processors = Some(Processors { waited: Some(0.1), throttled: Some(6.0), ..did.clone() });
     let text = said(&machine.findings(1)).replace('\n', " ");
-    assert!(
-        text.contains("A limit on its processor time held drivebench back for 60 % of the time"),
-        "{text}"
-    );
+    assert!(text.contains("A processor quota throttled drivebench for 60 % of the time"), "{text}");
 
-    // Busy, but drivebench hardly waited: the kernel's own threads may have, or not, and nothing is sure.
+    // Busy, but drivebench hardly waited: kernel threads may have waited, so confidence is low.
     machine.processors = Some(Processors { waited: Some(0.1), ..did });
     let named = limits(&machine.findings(1), "read");
     assert_eq!((named[0].0.as_str(), named[0].2.as_str()), ("the USB2 bus", "low"));
-    // Nothing recorded, nothing sure.
+    // Without recorded processor load confidence is low.
     machine.processors = None;
     assert_eq!(limits(&machine.findings(1), "read")[0].2, "moderate");
 }
 
 #[test]
-fn what_drives_on_different_buses_share_can_not_be_seen() {
+fn a_limit_shared_by_different_buses_is_unknown() {
     let mut machine = two_hubs();
     machine.links = vec![link(20e6, &[0, 1, 2, 3])];
     // No bus is above both hubs.
@@ -362,7 +359,7 @@ fn what_drives_on_different_buses_share_can_not_be_seen() {
 }
 
 #[test]
-fn two_directories_on_one_drive_share_that() {
+fn two_directories_on_one_drive_share_it() {
     let machine = Machine::new(vec![stick(4e6, 8e6), stick(4e6, 8e6)], &[1, 1], vec![link(8e6, &[0, 1])]);
     let mut record = machine.record(Some(LoadName::Read), 1);
     for event in &mut record {
@@ -372,11 +369,11 @@ fn two_directories_on_one_drive_share_that() {
     }
     let findings = Together.findings(&mut record.into_iter());
     let text = said(&findings).replace('\n', " ");
-    assert!(text.contains("the drive sda itself is the limit of /mnt/a and /mnt/b"), "{text}");
+    assert!(text.contains("the drive sda itself limits /mnt/a and /mnt/b"), "{text}");
 }
 
 #[test]
-fn a_record_that_ends_early_is_worth_what_it_holds() {
+fn a_truncated_record_is_read() {
     let record = two_hubs().record(None, 1);
     for keep in [0, 1, 2, 3, 40, 300, 900, record.len() / 2, record.len() - 1] {
         let findings = Together.findings(&mut record[..keep].iter().cloned());
@@ -390,7 +387,7 @@ fn a_record_that_ends_early_is_worth_what_it_holds() {
 }
 
 #[test]
-fn one_run_has_no_interval_and_is_sure_of_nothing() {
+fn one_run_has_no_interval_and_low_confidence() {
     let machine = two_hubs();
     let mut asked = ask(machine.targets(), Rules::standard(), 1 << 20);
     asked.values.set("runs", "1");
@@ -415,8 +412,8 @@ fn one_run_has_no_interval_and_is_sure_of_nothing() {
 }
 
 #[test]
-fn a_load_ends_with_its_bytes_and_only_what_ran_together_counts() {
-    // The fast one is done with its bytes long before the slow one.
+fn only_the_time_in_which_all_loads_ran_counts() {
+    // The fast one ends long before the slow one.
     let mut machine =
         Machine::new(vec![stick(4e6, 5e6), stick(30e6, 40e6)], &[1, 1], vec![link(30e6, &[0, 1])]);
     machine.models.iter_mut().for_each(|m| m.noise.run = 0.002);

@@ -1,4 +1,4 @@
-//! Commands that would decide a question, as they can be typed here.
+//! Commands that would settle a question, with targets of this machine.
 
 use crate::{
     inventory::{Drive, Inventory, Mount},
@@ -14,7 +14,7 @@ pub(super) fn directory<'a>(inventory: &'a Inventory, drive: &Drive) -> Option<&
     let firmware = |mount: &Mount| mount.path.starts_with("/boot");
     let room = |mount: &Mount| mount.space.map_or(0, |space| space.free);
     let best = inventory.mounts.iter().filter(on_it).filter(|mount| mount.path.starts_with('/'));
-    // Of mounts of one filesystem the first is the one that people know.
+    // Of several mounts of one filesystem the first is the usual one.
     let best = best.rev().max_by_key(|mount| (!firmware(mount), mount.root == "/", room(mount)));
     best.filter(|mount| !firmware(mount)).map(|mount| mount.path.as_str())
 }

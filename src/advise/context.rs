@@ -1,4 +1,4 @@
-//! What all answers stand on: the inventory, and of the evidence what counts here.
+//! The basis of all answers: the inventory, and the evidence that counts here.
 
 use super::{
     evidence::{Evidence, Key, Wanted},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The inventory and the evidence that counts, oldest first.
-pub(super) struct Ground<'a> {
+pub(super) struct Context<'a> {
     pub inventory: &'a Inventory,
     evidence: Vec<&'a Evidence>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Number<'a> {
     pub from: &'a Evidence,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Context<'a> {
     pub fn new(inventory: &'a Inventory, evidence: &'a [Evidence]) -> Self {
         let here: Vec<String> = inventory.drives.iter().map(Drive::identity).collect();
         let lab = inventory.machine.lab.is_some();
@@ -45,8 +45,8 @@ impl<'a> Ground<'a> {
         self.all().filter(move |e| !e.at_once && e.drives.len() == 1 && e.drives[0] == identity)
     }
 
-    /// The newest speed of each drive under a load of this kind, like with like: of the loads that drives were measured
-    /// with, the one that most of them share, and of those the one used last.
+    /// The newest speed of each drive under the same load of this kind: the load that most drives were measured with, and
+    /// of those the one used last.
     pub fn speeds(&self, drives: &[&'a Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
         let fitting = |drive: &Drive| self.of(drive).filter(move |e| e.is(wanted) && e.speed().is_some());
         // How many drives a load was used on, and when last.
@@ -154,7 +154,7 @@ impl<'a> Ground<'a> {
         self.of(drive).rev().find_map(number)
     }
 
-    /// The drive says itself that it is at its end, or that it could not read some of its sectors.
+    /// The drive reports that it is failing, or that it could not read some of its sectors.
     pub fn failing(&self, drive: &Drive) -> bool {
         drive.health.as_ref().is_some_and(|h| {
             h.passed == Some(false)
@@ -163,12 +163,12 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// It rotates, as far as somebody says so who can be believed.
+    /// It rotates, by a reliable source.
     pub fn rotates(drive: &Drive) -> bool {
         drive.medium == Medium::Rotating
     }
 
-    /// What a drive is called in answers.
+    /// The name of a drive in answers.
     pub fn name(&self, drive: &Drive) -> String {
         sentences::name(self.inventory, drive)
     }
@@ -183,7 +183,7 @@ impl<'a> Ground<'a> {
         e.board != self.inventory.machine.board
     }
 
-    /// Whether a drive of it sat in another bay then, or all of it was on another board.
+    /// Whether one of its drives was in another bay then, or on another board.
     pub fn moved(&self, e: &Evidence) -> bool {
         let stays = |(identity, bay): (&String, &String)| {
             self.drive(identity).is_none_or(|drive| drive.full_bay() == *bay)
@@ -191,19 +191,21 @@ impl<'a> Ground<'a> {
         self.other_board(e) || !e.drives.iter().zip(&e.bays).all(stays)
     }
 
-    /// Where these runs were made, where that wasn't here: whole sentences.
+    /// Where these runs were made, if not here: whole sentences.
     pub fn elsewhere(&self, runs: &[String]) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut sentences = Vec::new();
         for run in runs {
             let own: Vec<&Evidence> = self.all().filter(|e| e.run == *run).collect();
             let board = own.iter().find(|e| self.other_board(e));
             let Some(e) = board.or_else(|| own.iter().find(|e| self.moved(e))) else { continue };
-            said.push(match &e.board {
-                Some(board) if self.other_board(e) => format!("{run} was taken on another board, a {board}."),
-                None if self.other_board(e) => format!("{run} was taken on another machine."),
-                _ => format!("In {run} drives sat in other bays."),
+            sentences.push(match &e.board {
+                Some(board) if self.other_board(e) => {
+                    format!("{run} was measured on another board, a {board}.")
+                }
+                None if self.other_board(e) => format!("{run} was measured on another machine."),
+                _ => format!("In {run} drives were in other bays."),
             });
         }
-        said
+        sentences
     }
 }

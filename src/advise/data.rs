@@ -1,8 +1,8 @@
-//! Where to keep data: large, fast, and without long stalls; and never in one place only.
+//! Where to keep data: on a large and fast drive without long stalls, with a copy elsewhere.
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Ground, Number},
+    context::{Context, Number},
     evidence::{Evidence, Wanted},
     regression,
 };
@@ -12,10 +12,10 @@ use crate::{
     units::{count, decimal_bytes, duration, listed, rate},
 };
 
-/// A write that takes longer is a stop that people and clients notice.
+/// A longer write is a stall that people and clients notice, s.
 pub(super) const LONG: f64 = 1.0;
 
-/// Twins differ by some sectors; that much more is worth having.
+/// Drives of one model differ by some sectors; from this ratio on one is larger.
 const LARGER: f64 = 1.05;
 
 /// A drive with what is known of it.
@@ -31,115 +31,116 @@ impl Candidate<'_> {
     }
 }
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let arrays = ground.arrays();
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let arrays = context.arrays();
     if !arrays.is_empty() {
-        return arrays.into_iter().map(|(layer, drives)| array(ground, layer, &drives)).collect();
+        return arrays.into_iter().map(|(layer, drives)| array(context, layer, &drives)).collect();
     }
-    let drives = ground.for_data();
+    let drives = context.for_data();
     let answer = match &drives[..] {
-        [] => none(ground),
-        drives => among(ground, drives),
+        [] => none(context),
+        drives => among(context, drives),
     };
     vec![answer]
 }
 
-/// What is built already.
-fn array(ground: &Ground<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
+/// An existing array.
+fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let survives = super::layout::survives(&layer.kind, drives.len());
     let size = decimal_bytes(layer.sectors.saturating_mul(512));
     let size = if layer.sectors > 0 { format!(", {size}") } else { String::new() };
     let name = layer.alias.as_ref().unwrap_or(&layer.name);
-    let says = format!("{name} is there for data: {} of {}{size}.", layer.kind, ground.names(drives));
+    let says = format!("{name} is available for data: {} of {}{size}.", layer.kind, context.names(drives));
     let numbers: Vec<Number<'_>> =
-        [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| ground.of_layer(layer, *w)).collect();
+        [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| context.of_layer(layer, *w)).collect();
     let speeds = numbers.iter().map(|n| {
         let reads = n.from.is(Wanted::READ);
         format!("{} {}", if reads { "reads" } else { "writes" }, rate(n.estimate.value))
     });
     let speeds: Vec<String> = speeds.collect();
     let sure = if numbers.is_empty() { Sure::Inferred } else { Sure::Measured };
-    let told = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
+    let speeds = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
     let lives = survives.map(|n| match n {
-        0 => "It survives the loss of no drive: keep a copy elsewhere.".to_owned(),
-        n => format!("It survives the loss of {}; it is still no backup.", count(n, "drive")),
+        0 => "It survives no loss of a drive: keep a copy elsewhere.".to_owned(),
+        n => format!("It survives the loss of {}; it is not a backup.", count(n, "drive")),
     });
-    let failing: Vec<&Drive> = drives.iter().copied().filter(|d| ground.failing(d)).collect();
+    let failing: Vec<&Drive> = drives.iter().copied().filter(|d| context.failing(d)).collect();
     let failing = (!failing.is_empty())
-        .then(|| format!("Failing or unreadable sectors on {}: replace it.", ground.names(&failing)));
+        .then(|| format!("Failing or unreadable sectors on {}: replace it.", context.names(&failing)));
     Answer::new(Topic::Data, sure, says)
-        .because(failing.into_iter().chain(told).chain(lives))
+        .because(failing.into_iter().chain(speeds).chain(lives))
         .rests_on(numbers.iter().map(|n| n.from))
 }
 
-/// Nothing but what the system runs from, or nothing at all.
-fn none(ground: &Ground<'_>) -> Answer {
-    let failing: Vec<&Drive> = ground.drives().into_iter().filter(|d| ground.failing(d)).collect();
+/// No drive besides the system's, or none at all.
+fn none(context: &Context<'_>) -> Answer {
+    let failing: Vec<&Drive> = context.drives().into_iter().filter(|d| context.failing(d)).collect();
     if !failing.is_empty() {
-        let says = format!("Nowhere here: copy what is on {} while it can be read.", ground.names(&failing));
+        let says = format!(
+            "No drive is fit for data: copy what is on {} while it can be read.",
+            context.names(&failing)
+        );
         return Answer::new(Topic::Data, Sure::Inferred, says);
     }
-    match &ground.system()[..] {
-        [] if ground.drives().is_empty() => {
-            Answer::new(Topic::Data, Sure::Unknown, "There is no drive here to keep data on.")
-        }
-        [] => Answer::new(Topic::Data, Sure::Unknown, "No drive here can be written: nowhere to keep data."),
+    match &context.system()[..] {
+        [] if context.drives().is_empty() => Answer::new(Topic::Data, Sure::Unknown, "No drives found."),
+        [] => Answer::new(Topic::Data, Sure::Unknown, "No writable drive was found for data."),
         system => {
             let says = format!(
-                "Data lies on {}, with the system: a second drive, or a backup elsewhere, comes first.",
-                ground.names(system)
+                "Data is on {}, with the system: first add a second drive, or a backup elsewhere.",
+                context.names(system)
             );
             Answer::new(Topic::Data, Sure::Inferred, says)
         }
     }
 }
 
-fn among(ground: &Ground<'_>, drives: &[&Drive]) -> Answer {
+fn among(context: &Context<'_>, drives: &[&Drive]) -> Answer {
     let (sunk, drives): (Vec<&Drive>, Vec<&Drive>) =
-        drives.iter().partition(|d| regression::of(ground, d).iter().any(regression::Trend::far_worse));
-    let writes = ground.speeds(&drives, Wanted::WRITE);
+        drives.iter().partition(|d| regression::of(context, d).iter().any(regression::Trend::far_worse));
+    let writes = context.speeds(&drives, Wanted::WRITE);
     let written = writes.iter().flatten().count() > 0;
-    let speeds = if written { writes } else { ground.speeds(&drives, Wanted::READ) };
+    let speeds = if written { writes } else { context.speeds(&drives, Wanted::READ) };
     let known: Vec<Candidate<'_>> = drives
         .iter()
         .zip(speeds)
         .filter_map(|(&drive, speed)| {
             let speed = speed?;
-            Some(Candidate { drive, speed, worst: ground.worst(drive, speed.from).filter(|_| written) })
+            Some(Candidate { drive, speed, worst: context.worst(drive, speed.from).filter(|_| written) })
         })
         .collect();
     let unknown: Vec<&Drive> =
         drives.iter().copied().filter(|d| !known.iter().any(|c| c.drive.name == d.name)).collect();
     let mut why = Vec::new();
     if !sunk.is_empty() {
-        why.push(format!("Not on {}, which became much slower than before.", ground.names(&sunk)));
+        why.push(format!("Not on {}, which became much slower than before.", context.names(&sunk)));
     }
-    let Some(best) = choose(&known) else { return unmeasured(ground, &drives, why) };
-    let answer = Answer::new(Topic::Data, Sure::Measured, chosen(ground, best, written));
-    why.extend(others(ground, best, &known, written));
+    let Some(best) = choose(&known) else { return unmeasured(context, &drives, why) };
+    let answer = Answer::new(Topic::Data, Sure::Measured, chosen(context, best, written));
+    why.extend(others(context, best, &known, written));
     if !unknown.is_empty() {
         let n = count(unknown.len() as u64, "drive");
-        why.push(format!("{n} more not measured in that way."));
+        why.push(format!("{n} more not measured in this way."));
     }
-    why.push(second(ground, best.drive, &drives));
+    why.push(second(context, best.drive, &drives));
     let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
-    answer.because(why).rests_on(runs).decide(commands::baseline(ground.inventory, &unknown, &[]))
+    answer.because(why).rests_on(runs).decide(commands::baseline(context.inventory, &unknown, &[]))
 }
 
-/// Of those without long stalls, or of all where none is, the fastest; of equally fast ones the largest.
+/// The fastest drive without long stalls, or the fastest of all if all have them; of equally fast ones the largest.
 fn choose<'a, 'b>(known: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let steady: Vec<&Candidate<'_>> = known.iter().filter(|c| c.steady()).collect();
     let field = if steady.is_empty() { known.iter().collect() } else { steady };
     let estimates: Vec<Estimate> = field.iter().map(|c| c.speed.estimate.clone()).collect();
     let first = compare::rank(&estimates).into_iter().next()?;
     let in_order = first.into_iter().map(|i| field[i]);
-    // Rank gives the fastest first; only real size makes up for it.
+    // Rank gives the fastest first; only a clearly larger one replaces it.
     let larger = |a: &Drive, b: &Drive| a.sectors as f64 > b.sectors as f64 * LARGER;
     in_order.reduce(|best, other| if larger(other.drive, best.drive) { other } else { best })
 }
 
-fn chosen(ground: &Ground<'_>, best: &Candidate<'_>, written: bool) -> String {
-    let name = ground.name(best.drive);
+fn chosen(context: &Context<'_>, best: &Candidate<'_>, written: bool) -> String {
+    let name = context.name(best.drive);
     let size = decimal_bytes(best.drive.bytes());
     let speed = rate(best.speed.estimate.value);
     let verb = if written { "writes" } else { "reads" };
@@ -147,46 +148,51 @@ fn chosen(ground: &Ground<'_>, best: &Candidate<'_>, written: bool) -> String {
     format!("Keep data on {name}: {size}, {verb} {speed}{}.", worst.unwrap_or_default())
 }
 
-/// Why not those that are larger or faster.
-fn others(ground: &Ground<'_>, best: &Candidate<'_>, known: &[Candidate<'_>], written: bool) -> Vec<String> {
-    let mut said = Vec::new();
+/// Why not the larger or faster ones.
+fn others(
+    context: &Context<'_>,
+    best: &Candidate<'_>,
+    known: &[Candidate<'_>],
+    written: bool,
+) -> Vec<String> {
+    let mut sentences = Vec::new();
     for other in known.iter().filter(|c| c.drive.name != best.drive.name) {
-        let name = ground.name(other.drive);
+        let name = context.name(other.drive);
         let size = decimal_bytes(other.drive.bytes());
         let speed = rate(other.speed.estimate.value);
         if let Some((seconds, _)) = other.worst.filter(|(seconds, _)| *seconds >= LONG) {
-            said.push(format!("{name} ({size}, {speed}) stops for up to {}.", duration(seconds)));
+            sentences.push(format!("{name} ({size}, {speed}) stalls for up to {}.", duration(seconds)));
         } else if other.drive.sectors as f64 > best.drive.sectors as f64 * LARGER {
             let verb = if written { "writes" } else { "reads" };
-            said.push(format!("{name} is larger ({size}) and {verb} {speed}."));
+            sentences.push(format!("{name} is larger ({size}) and {verb} {speed}."));
         }
     }
-    said
+    sentences
 }
 
-/// One drive is no copy.
-fn second(ground: &Ground<'_>, best: &Drive, drives: &[&Drive]) -> String {
+/// Where to keep a copy.
+fn second(context: &Context<'_>, best: &Drive, drives: &[&Drive]) -> String {
     let others = drives.iter().filter(|d| d.name != best.name && d.sectors >= best.sectors / 2);
     let other = others.max_by_key(|d| d.sectors);
     match other {
-        Some(other) => format!("One drive is no copy: {} has room for one.", ground.name(other)),
-        None => "One drive is no copy: keep another one elsewhere.".to_owned(),
+        Some(other) => format!("Keep a copy: {} has room for one.", context.name(other)),
+        None => "Keep a copy elsewhere.".to_owned(),
     }
 }
 
-fn unmeasured(ground: &Ground<'_>, drives: &[&Drive], mut why: Vec<String>) -> Answer {
+fn unmeasured(context: &Context<'_>, drives: &[&Drive], mut why: Vec<String>) -> Answer {
     let Some(largest) = drives.iter().copied().reduce(|a, b| if b.sectors > a.sectors { b } else { a })
     else {
         return Answer::new(Topic::Data, Sure::Unknown, "No drive here is fit for data.").because(why);
     };
-    let (name, size) = (ground.name(largest), decimal_bytes(largest.bytes()));
+    let (name, size) = (context.name(largest), decimal_bytes(largest.bytes()));
     let says = match drives.len() {
         1 => {
-            format!("{name} ({size}) is the one drive for data; how fast and steady it is, is not measured.")
+            format!("{name} ({size}) is the only drive for data; its speed and stalls are not measured.")
         }
-        _ => format!("Not known which drive is fast and steady; {name} is the largest, {size}."),
+        _ => format!("Speed and stalls are not measured; {name} is the largest, {size}."),
     };
-    why.push(second(ground, largest, drives));
-    let decide = commands::baseline(ground.inventory, drives, &[]);
+    why.push(second(context, largest, drives));
+    let decide = commands::baseline(context.inventory, drives, &[]);
     Answer::new(Topic::Data, Sure::Unknown, says).because(why).decide(decide)
 }

@@ -1,4 +1,4 @@
-//! What a run measured, as far as advice needs it.
+//! Results of a run that advice needs.
 
 use crate::{
     analyse::Estimate,
@@ -35,7 +35,7 @@ pub struct Evidence {
     pub numbers: Vec<Metric>,
 }
 
-/// Loads that can be told apart.
+/// A kind of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub reads: bool,
@@ -49,7 +49,7 @@ impl Wanted {
     pub const RANDOM_WRITE: Self = Self { reads: false, pattern: Pattern::Random };
 }
 
-/// What must be alike for evidence to be compared: the load and the layers below the target.
+/// Evidence is compared if these are equal: the load and the layers below the target.
 pub(super) type Key<'a> = (Option<&'a LoadKey>, &'a [String]);
 
 impl Evidence {
@@ -79,7 +79,7 @@ impl Evidence {
         all
     }
 
-    /// What is the same of all evidence of these targets.
+    /// The fields that all evidence of these targets shares.
     fn about(findings: &Findings, target: &str, carriers: &[&Carrier]) -> Self {
         let drives = || carriers.iter().flat_map(|carrier| &carrier.drives);
         Self {
@@ -102,7 +102,7 @@ impl Evidence {
         self.numbers.iter().find(is).map(|m| &m.estimate).filter(|e| e.value.is_finite() && e.value > 0.0)
     }
 
-    /// The speed that lasts, bytes per second: after the last cliff, where there is one.
+    /// The sustained speed, bytes per second: after the last cliff, where there is one.
     pub(super) fn speed(&self) -> Option<&Estimate> {
         let scopes = if self.at_once {
             &[Scope::Sum][..]
@@ -112,7 +112,7 @@ impl Evidence {
         scopes.iter().find_map(|scope| self.number(Quantity::Throughput, *scope))
     }
 
-    /// What the targets of a run at once add up to alone, bytes per second.
+    /// The sum of the targets alone, bytes per second.
     pub(super) fn sum_alone(&self) -> Option<&Estimate> {
         self.number(Quantity::Throughput, Scope::SumAlone)
     }
@@ -122,13 +122,13 @@ impl Evidence {
         self.number(Quantity::WakeTime, Scope::Whole)
     }
 
-    /// The longest that one operation took, s, as far as the run tells.
+    /// The longest operation, s, as far as the run has it.
     pub(super) fn worst(&self) -> Option<f64> {
         let quantities = [Quantity::LongestOperation, Quantity::Latency(Percentile::P9999)];
         quantities.into_iter().find_map(|quantity| self.number(quantity, Scope::Whole)).map(|e| e.value)
     }
 
-    /// Whether it is this load, past the page cache or with it written out.
+    /// Whether it is this kind of load, without the effect of the page cache.
     pub(super) fn is(&self, wanted: Wanted) -> bool {
         let direction = if wanted.reads { Direction::Read } else { Direction::Write };
         let fits = |l: &LoadKey| {

@@ -1,8 +1,8 @@
-//! What ails: the drives' own words, power and heat, and what became slower since it was first measured. Never a date.
+//! Health: SMART, power and heat, and slow-downs since the first measurement. It never predicts a date.
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::Ground,
+    context::Context,
     regression::{self, Trend},
     sentences::the_drives,
 };
@@ -11,24 +11,24 @@ use crate::{
     units::{capital, duration, listed, rate},
 };
 
-/// Findings of the inventory that bear on whether drives last, and whether their numbers hold.
+/// Findings of the inventory about failing drives, and about conditions that change their numbers.
 const BEARING: [Code; 6] =
     [Code::Failing, Code::Unreadable, Code::Worn, Code::Undervoltage, Code::Throttled, Code::UsbPower];
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let drives = ground.drives();
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let drives = context.drives();
     if drives.is_empty() {
-        return vec![Answer::new(Topic::Health, Sure::Unknown, "There is no drive here that could be ill.")];
+        return vec![Answer::new(Topic::Health, Sure::Unknown, "No drives found.")];
     }
     let mut all = Vec::new();
-    for finding in ground.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code)) {
+    for finding in context.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code)) {
         all.push(Answer::new(Topic::Health, Sure::Inferred, finding.what).because([finding.advice]));
     }
     let trends: Vec<(&Drive, Trend<'_>)> =
-        drives.iter().flat_map(|d| regression::of(ground, d).into_iter().map(move |t| (*d, t))).collect();
-    all.extend(trends.iter().filter(|(_, t)| t.worse()).map(|(drive, t)| worse(ground, drive, t)));
+        drives.iter().flat_map(|d| regression::of(context, d).into_iter().map(move |t| (*d, t))).collect();
+    all.extend(trends.iter().filter(|(_, t)| t.worse()).map(|(drive, t)| worse(context, drive, t)));
     let quiet = all.is_empty();
-    all.push(rest(ground, &drives, &trends, quiet));
+    all.push(rest(context, &drives, &trends, quiet));
     all
 }
 
@@ -37,49 +37,48 @@ fn shown(trend: &Trend<'_>, value: f64) -> String {
 }
 
 /// One figure of one drive that got worse.
-fn worse(ground: &Ground<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
+fn worse(context: &Context<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
     let e = &t.ratio.estimate;
     let says = format!(
-        "{} {} {}, on {} it was {}: {:.2} times, 95 %: {:.2} to {:.2} times.",
-        capital(&ground.name(drive)),
+        "{} {} {}, on {} it was {}: {:.2} times ({}).",
+        capital(&context.name(drive)),
         t.verb,
         shown(t, t.new.estimate.value),
         t.old.from.day(),
         shown(t, t.old.estimate.value),
         e.value,
-        e.low,
-        e.high
+        e.ends(|x| format!("{x:.2} times"))
     );
     let advice = if !t.same_place() {
-        "The two were taken in different places, which may be all the difference: measure again where it was."
+        "The two runs were made in different places, which may explain the difference: measure again in the first place."
     } else if t.far_worse() {
-        "Copy what it alone has, and don't rely on it; a full or worn flash drive slows down like this."
+        "Back up what is only there, and don't rely on it; a full or worn flash drive slows down like this."
     } else {
-        "A fuller drive alone may do that. Measure again in some weeks."
+        "A fuller drive alone may cause this. Measure again in some weeks."
     };
     let sure = if t.same_place() { Sure::Measured } else { Sure::Inferred };
     Answer::new(Topic::Health, sure, says).because([advice.to_owned()]).rests_on([t.old.from, t.new.from])
 }
 
-/// What can be said of all others.
-fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], quiet: bool) -> Answer {
-    let words = words(ground, drives, quiet);
+/// The answer about all other drives.
+fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], quiet: bool) -> Answer {
+    let words = words(context, drives, quiet);
     let steady: Vec<&(&Drive, Trend<'_>)> =
         trends.iter().filter(|(_, t)| !t.worse() && !t.unbounded()).collect();
     let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
     let again: Vec<&Drive> =
         drives.iter().copied().filter(|d| !trends.iter().any(|(other, _)| other.name == d.name)).collect();
-    // What was measured once can be compared soonest; else all that could be measured are.
-    let once: Vec<&Drive> = again.iter().copied().filter(|d| ground.of(d).next().is_some()).collect();
+    // Drives with one run come first, because a second run allows a comparison.
+    let once: Vec<&Drive> = again.iter().copied().filter(|d| context.of(d).next().is_some()).collect();
     let free: Vec<&Drive> =
-        ground.for_data().into_iter().filter(|d| again.iter().any(|a| a.name == d.name)).collect();
+        context.for_data().into_iter().filter(|d| again.iter().any(|a| a.name == d.name)).collect();
     let which = [once, free, again].into_iter().find(|which| !which.is_empty()).unwrap_or_default();
-    let command = commands::baseline(ground.inventory, &which, &[]);
+    let command = commands::baseline(context.inventory, &which, &[]);
     let mut answer = if steady.is_empty() {
         let says = if trends.iter().any(|(_, t)| t.worse()) {
-            "Whether others slow down can't be seen: nothing to compare yet. A second run in some months tells."
+            "Slow-down of other drives is not known: nothing to compare yet. Measure again in some months."
         } else {
-            "No slow-down can be seen: nothing to compare yet. A second run in some months tells."
+            "Slow-down is not known: nothing to compare yet. Measure again in some months."
         };
         Answer::new(Topic::Health, Sure::Unknown, says).decide(command)
     } else {
@@ -91,36 +90,34 @@ fn rest(ground: &Ground<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], 
             }
         }
         let since = steady.iter().map(|(_, t)| t.old.from.day()).min().unwrap_or_default();
-        let told: Vec<String> = names.iter().map(|d| ground.name(d)).collect();
-        let says = if told.is_empty() {
+        let steady_names: Vec<String> = names.iter().map(|d| context.name(d)).collect();
+        let says = if steady_names.is_empty() {
             format!("Nothing else became slower since {since}.")
         } else {
-            format!("No real slow-down since {since}: {}.", listed(&told))
+            format!("No slow-down found since {since}: {}.", listed(&steady_names))
         };
         Answer::new(Topic::Health, Sure::Measured, says)
             .rests_on(steady.iter().flat_map(|(_, t)| [t.old.from, t.new.from]))
             .decide(command)
     };
     if open > 0 && steady.is_empty() {
-        answer
-            .because
-            .push("There are earlier runs, but without an interval they tell nothing of change.".to_owned());
+        answer.because.push("Earlier runs have no interval, so a change can't be judged.".to_owned());
     }
     answer.because.push(words);
     answer
 }
 
-/// What drives tell of themselves; those that are ill have answers of their own.
-fn words(ground: &Ground<'_>, drives: &[&Drive], quiet: bool) -> String {
-    let told = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
-    let unknown = ground.inventory.unknown_health();
+/// What drives report of their health; failing drives have their own answers.
+fn words(context: &Context<'_>, drives: &[&Drive], quiet: bool) -> String {
+    let reporting = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
+    let unknown = context.inventory.unknown_health();
     let reasons: Vec<String> = unknown.iter().map(|(why, of)| format!("{} ({why})", listed(of))).collect();
-    match (told, &reasons[..]) {
-        (0, []) => "How drives judge themselves, `sudo drivebench advise --health` asks.".to_owned(),
-        (0, reasons) => format!("No drive tells of its state: {}.", reasons.join("; ")),
+    match (reporting, &reasons[..]) {
+        (0, []) => "To read the drives' own health, use `sudo drivebench advise --health`.".to_owned(),
+        (0, reasons) => format!("No drive reports its health: {}.", reasons.join("; ")),
         (_, _) if quiet => {
-            format!("Of {}, those that tell of their state tell of no trouble.", the_drives(drives.len()))
+            format!("Of {}, those that report their health report no problem.", the_drives(drives.len()))
         }
-        _ => "Other drives that tell of their state tell of no trouble.".to_owned(),
+        _ => "Other drives that report their health report no problem.".to_owned(),
     }
 }

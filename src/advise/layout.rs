@@ -1,11 +1,11 @@
-//! Which layout: what it holds and survives follows from sizes, how fast it would be from what was measured at once.
+//! Which layout: capacity and redundancy follow from sizes, speed from drives measured at once.
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Ground, Number},
+    context::{Context, Number},
     evidence::Wanted,
     limits::{Flow, Held},
-    network_link::Wire,
+    network_link::NetworkLink,
     published,
     sentences::{the_drives, times},
 };
@@ -14,9 +14,9 @@ use crate::{
     units::{capital, count, decimal_bytes, listed, percent, rate},
 };
 
-/// raid0 below this gain is not worth twice the risk.
+/// Below this gain raid0 is not worth twice the risk.
 const PAYS: f64 = 1.3;
-/// Sizes and speeds further apart than this waste something.
+/// Sizes or speeds beyond this ratio waste space or speed.
 const UNLIKE: f64 = 1.1;
 
 /// How many drives an array can lose, whichever they are.
@@ -30,9 +30,9 @@ pub(super) fn survives(kind: &str, drives: usize) -> Option<u64> {
     }
 }
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let arrays = ground.arrays();
-    let drives = ground.for_data();
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let arrays = context.arrays();
+    let drives = context.for_data();
     let answer = match &drives[..] {
         _ if !arrays.is_empty() => {
             let names: Vec<String> = arrays
@@ -48,18 +48,18 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
         [] => Answer::new(
             Topic::Layout,
             Sure::Inferred,
-            "Nothing to build from: no drive beside what the system runs from is fit for it.",
+            "No drives to build from: none besides the system's own is fit for it.",
         ),
         [one] => {
-            let says = format!("{} alone: a layout takes two drives or more.", ground.name(one));
+            let says = format!("{} alone: a layout needs two drives or more.", context.name(one));
             Answer::new(Topic::Layout, Sure::Inferred, capital(&says))
         }
-        several => choose(ground, several),
+        several => choose(context, several),
     };
     vec![answer]
 }
 
-fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
+fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
     let members = members(all);
     let n = members.len() as u64;
     let smallest = members.iter().map(|d| d.sectors).min().unwrap_or(0);
@@ -76,32 +76,33 @@ fn choose(ground: &Ground<'_>, all: &[&Drive]) -> Answer {
         kind => ("one may fail", kind == "raid5"),
     };
     let who = match &members[..] {
-        [_, _] => ground.names(&members),
+        [_, _] => context.names(&members),
         _ => format!("the {n} drives of {} or more", holds(1)),
     };
-    let says = format!("{kind} of {who} for what must not be lost: {} of {of}, {may}.", holds(data));
+    let says =
+        format!("{kind} of {who} for data that must not be lost: {} of {of} usable, {may}.", holds(data));
     let mut why = Vec::new();
-    why.extend(parity.then(|| "Each write writes parity too, which costs speed.".to_owned()));
+    why.extend(parity.then(|| "Each write also writes parity, which costs speed.".to_owned()));
     if kind == "raid10" {
-        why.push(format!("raid5 would hold {} and pay with parity at each write.", holds(n - 1)));
+        why.push(format!("raid5 would hold {}, but writes parity with each write.", holds(n - 1)));
     }
-    why.extend(left_out(ground, all, &members, smallest.saturating_mul(data)));
-    let (striped, numbers) = striping(ground);
+    why.extend(left_out(context, all, &members, smallest.saturating_mul(data)));
+    let (striped, numbers) = striping(context);
     let measured = !numbers.is_empty();
     why.extend(striped);
     if !measured {
         let who = the_drives(members.len());
-        why.push(format!("Not known whether raid0 would pay: {who} were not measured at once."));
+        why.push(format!("Not known whether raid0 would help: {who} were not measured at once."));
     }
     why.push("Predicted: this version can neither build nor measure layouts.".to_owned());
-    let decide = (!measured).then(|| commands::together(ground.inventory, all)).flatten();
+    let decide = (!measured).then(|| commands::together(context.inventory, all)).flatten();
     Answer::new(Topic::Layout, Sure::Inferred, says)
         .because(why)
         .rests_on(numbers.iter().map(|n| n.from))
         .decide(decide)
 }
 
-/// The drives to build from: of those alike in size as many as hold most, since the smallest counts; all where no two are.
+/// The members: the group of drives of similar size with the largest capacity; all drives where no two are similar.
 fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
     let alike = |smallest: &&'a Drive| {
         let fits = |d: &&&Drive| {
@@ -117,33 +118,33 @@ fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
     groups.max_by_key(spare).unwrap_or_else(|| all.to_vec())
 }
 
-/// What becomes of drives that don't fit in, or of the room that the smallest leaves idle; `holds` in sectors.
-fn left_out(ground: &Ground<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
+/// Drives that are left out, or the space that the smallest leaves unused; `holds` in sectors.
+fn left_out(context: &Context<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
     let out: Vec<&Drive> =
         all.iter().copied().filter(|d| !members.iter().any(|m| m.name == d.name)).collect();
     if let Some(copy) = out.iter().find(|d| d.sectors >= holds) {
         let size = decimal_bytes(copy.bytes());
-        return Some(format!("{} ({size}) is left for a copy of all that.", ground.name(copy)));
+        return Some(format!("{} ({size}) has room for a copy of all that.", context.name(copy)));
     }
     if !out.is_empty() {
-        return Some(format!("Another size, so left out: {}.", count(out.len() as u64, "drive")));
+        return Some(format!("Left out because of another size: {}.", count(out.len() as u64, "drive")));
     }
     let smallest = members.iter().map(|d| d.sectors).min()?;
     let idle = members.iter().fold(0u64, |sum, d| sum.saturating_add(d.sectors - smallest));
     let idle = decimal_bytes(idle.saturating_mul(512));
     let largest = members.iter().max_by_key(|d| d.sectors)?;
     (largest.sectors as f64 > smallest as f64 * UNLIKE)
-        .then(|| format!("The smallest counts: {idle} would lie idle."))
+        .then(|| format!("The smallest drive counts: {idle} would be unused."))
 }
 
-/// What raid0 would gain, in sentences, and what that rests on.
-fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
+/// What raid0 would gain, in sentences, and the numbers behind it.
+fn striping<'a>(context: &Context<'a>) -> (Vec<String>, Vec<Number<'a>>) {
     let (mut gains, mut numbers, mut slowest) = (Vec::new(), Vec::new(), None);
     for (reads, wanted) in [(true, Wanted::READ), (false, Wanted::WRITE)] {
-        let Some(number) = ground.at_once(wanted) else { continue };
-        let Some(flow) = Flow::of(ground, reads) else { continue };
-        // What the system runs from is not built from.
-        let free = ground.for_data();
+        let Some(number) = context.at_once(wanted) else { continue };
+        let Some(flow) = Flow::of(context, reads) else { continue };
+        // The system drive is not a member.
+        let free = context.for_data();
         if !flow.drives.iter().all(|d| free.iter().any(|f| f.name == d.name)) {
             continue;
         }
@@ -151,7 +152,7 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
         let Some(alone) = number.from.sum_alone().filter(|_| n > 1.0) else { continue };
         numbers.push(number);
         let speeds: Vec<f64> =
-            ground.speeds(&flow.drives, wanted).into_iter().flatten().map(|s| s.estimate.value).collect();
+            context.speeds(&flow.drives, wanted).into_iter().flatten().map(|s| s.estimate.value).collect();
         // Every stripe waits for the slowest member.
         let (low, high) = speeds.iter().fold((f64::INFINITY, 0.0f64), |(l, h), s| (l.min(*s), h.max(*s)));
         let predicted = if speeds.len() as f64 == n && high > low * UNLIKE {
@@ -165,48 +166,48 @@ fn striping<'a>(ground: &Ground<'a>) -> (Vec<String>, Vec<Number<'a>>) {
     if gains.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let told = |(flow, predicted, gain): &(Flow<'_>, f64, f64)| {
+    let describe = |(flow, predicted, gain): &(Flow<'_>, f64, f64)| {
         format!("{} {}, {} one drive", flow.verb(), rate(*predicted), times(*gain))
     };
-    let each: Vec<String> = gains.iter().map(told).collect();
+    let each: Vec<String> = gains.iter().map(describe).collect();
     let pays = gains.iter().any(|(_, _, gain)| *gain >= PAYS);
-    let mut said = vec![format!(
-        "raid0 {}: it would {}; it survives no loss.",
-        if pays { "pays for what has a copy elsewhere" } else { "does not pay" },
+    let mut sentences = vec![format!(
+        "raid0 {}: it would {}; it survives no loss of a drive.",
+        if pays { "helps for data with a copy elsewhere" } else { "hardly helps" },
         each.join(" and ")
     )];
-    said.extend(slowest.map(|(low, high)| {
+    sentences.extend(slowest.map(|(low, high)| {
         format!(
-            "The slowest sets the pace of a stripe: {} beside {}, {} of it.",
+            "The slowest drive sets the speed of a stripe: {} against {}, {} of it.",
             rate(low),
             rate(high),
             percent(low / high)
         )
     }));
-    if let Some(wire) = Wire::of(ground).filter(|_| pays) {
+    if let Some(link) = NetworkLink::of(context).filter(|_| pays) {
         let held: Vec<&str> = gains
             .iter()
             .filter(|(flow, predicted, gain)| {
-                flow.held(wire.passes) == Held::Wire && predicted / gain >= wire.passes
+                flow.held(link.passes) == Held::Network && predicted / gain >= link.passes
             })
             .map(|(flow, ..)| flow.verb())
             .collect();
         if let [verb, ..] = &held[..] {
             let what =
                 if held.len() > 1 { "nothing".to_owned() } else { format!("nothing when they {verb}") };
-            said.push(format!(
-                "Clients gain {what}: {} passes {}, which one drive fills.",
-                wire.kind(),
-                rate(wire.passes)
+            sentences.push(format!(
+                "Clients gain {what}: {} carries {}, which one drive reaches.",
+                link.kind(),
+                rate(link.passes)
             ));
-        } else if gains.iter().any(|(flow, ..)| flow.held(wire.passes) == Held::Wire) {
-            said.push(format!(
-                "Clients gain no more than the {} that {} passes.",
-                rate(wire.passes),
-                wire.kind()
+        } else if gains.iter().any(|(flow, ..)| flow.held(link.passes) == Held::Network) {
+            sentences.push(format!(
+                "Clients get no more than {}, the limit of {}.",
+                rate(link.passes),
+                link.kind()
             ));
         }
     }
-    said.push(published::SMALL_LOADS.to_owned());
-    (said, numbers)
+    sentences.push(published::SMALL_LOADS.to_owned());
+    (sentences, numbers)
 }

@@ -1,10 +1,10 @@
-//! What limits: the way to clients, a bus, or the drives.
+//! What limits: the network, a bus, or the drives.
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Ground, Number},
+    context::{Context, Number},
     evidence::{Evidence, Wanted},
-    network_link::{Wire, called, narrowest, usable},
+    network_link::{NetworkLink, called, narrowest, usable},
     sentences::the_drives,
 };
 use crate::{
@@ -23,47 +23,52 @@ pub(super) struct Flow<'a> {
     pub drives: Vec<&'a Drive>,
 }
 
-/// Without an interval two speeds are told apart from this ratio on.
+/// Without an interval two speeds differ from this ratio on.
 const APART: f64 = 1.1;
-/// At once this share of the sum alone: nothing that the drives share limits them. As `together` judges.
+/// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
 const REACHED: f64 = 0.95;
 
-/// How a speed stands to what passes.
+/// A speed compared with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
-    /// The drives do more than passes.
-    Wire,
-    /// The drives do less.
+    /// The drives are faster than the limit.
+    Network,
+    /// The drives are slower.
     Drives,
-    /// It can't be told.
+    /// The interval does not decide.
     Even,
 }
 
 impl<'a> Flow<'a> {
     /// Of several drives at once where that was measured here, else of an array, else of the fastest drive.
-    pub fn of(ground: &Ground<'a>, reads: bool) -> Option<Self> {
+    pub fn of(context: &Context<'a>, reads: bool) -> Option<Self> {
         let wanted = if reads { Wanted::READ } else { Wanted::WRITE };
         let array = || {
-            let each = ground.arrays().into_iter();
+            let each = context.arrays().into_iter();
             let each = each.filter_map(|(layer, drives)| {
-                Some(Self { number: ground.of_layer(layer, wanted)?, reads, who: layer.name.clone(), drives })
+                Some(Self {
+                    number: context.of_layer(layer, wanted)?,
+                    reads,
+                    who: layer.name.clone(),
+                    drives,
+                })
             });
             each.max_by(|a, b| a.speed().total_cmp(&b.speed()))
         };
         let alone = || {
-            let mut drives = ground.for_data();
+            let mut drives = context.for_data();
             if drives.is_empty() {
-                drives = ground.drives();
+                drives = context.drives();
             }
-            let speeds = ground.speeds(&drives, wanted).into_iter().zip(drives);
+            let speeds = context.speeds(&drives, wanted).into_iter().zip(drives);
             let each = speeds.filter_map(|(number, drive)| {
-                Some(Self { number: number?, reads, who: ground.name(drive), drives: vec![drive] })
+                Some(Self { number: number?, reads, who: context.name(drive), drives: vec![drive] })
             });
             each.max_by(|a, b| a.speed().total_cmp(&b.speed()))
         };
-        let at_once = ground.at_once(wanted).map(|number| {
+        let at_once = context.at_once(wanted).map(|number| {
             let mut drives: Vec<&Drive> = Vec::new();
-            for drive in number.from.drives.iter().filter_map(|id| ground.drive(id)) {
+            for drive in number.from.drives.iter().filter_map(|id| context.drive(id)) {
                 if !drives.iter().any(|known| known.name == drive.name) {
                     drives.push(drive);
                 }
@@ -78,19 +83,19 @@ impl<'a> Flow<'a> {
         self.number.estimate.value
     }
 
-    /// Whether the drives or what passes (bytes per second) is less; by the interval where there is one.
+    /// Whether the drives or the limit (bytes per second) is slower; by the interval where there is one.
     pub fn held(&self, passes: f64) -> Held {
         let e = self.number.estimate;
         let (low, high) =
             if e.high.is_finite() { (e.low, e.high) } else { (e.value / APART, e.value * APART) };
         match () {
-            () if low > passes => Held::Wire,
+            () if low > passes => Held::Network,
             () if high < passes => Held::Drives,
             () => Held::Even,
         }
     }
 
-    /// What else than the drives limits them at once, and its name, where a run at once found that.
+    /// The limit besides the drives, and its name, where a run at once found one.
     pub fn bound(&self) -> Option<(Limiter, &'a str)> {
         let from = self.number.from;
         let alone = from.sum_alone().filter(|_| from.at_once)?;
@@ -105,20 +110,20 @@ impl<'a> Flow<'a> {
         if self.reads { "read" } else { "write" }
     }
 
-    /// Measured with the same neighbours on the same bus, so that it holds here.
-    pub fn sure(&self, ground: &Ground<'_>) -> Sure {
+    /// Measured, unless a run at once had drives on another bus.
+    pub fn sure(&self, context: &Context<'_>) -> Sure {
         let e = self.number.from;
-        if e.at_once && ground.moved(e) { Sure::Inferred } else { Sure::Measured }
+        if e.at_once && context.moved(e) { Sure::Inferred } else { Sure::Measured }
     }
 }
 
 /// Both directions, as far as they are known.
-pub(super) fn flows<'a>(ground: &Ground<'a>) -> Vec<Flow<'a>> {
-    [true, false].into_iter().filter_map(|reads| Flow::of(ground, reads)).collect()
+pub(super) fn flows<'a>(context: &Context<'a>) -> Vec<Flow<'a>> {
+    [true, false].into_iter().filter_map(|reads| Flow::of(context, reads)).collect()
 }
 
 /// `both drives together read 25.7 MB/s and write 10.1 MB/s`.
-pub(super) fn told(flows: &[&Flow<'_>]) -> String {
+pub(super) fn described(flows: &[&Flow<'_>]) -> String {
     let each = |f: &Flow<'_>| {
         let s = if f.drives.len() == 1 || !f.number.from.at_once { "s" } else { "" };
         format!("{}{s} {}", f.verb(), rate(f.speed()))
@@ -129,19 +134,15 @@ pub(super) fn told(flows: &[&Flow<'_>]) -> String {
     }
 }
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    if ground.drives().is_empty() {
-        return vec![Answer::new(
-            Topic::Limits,
-            Sure::Unknown,
-            "There is no drive here, so nothing to limit.",
-        )];
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    if context.drives().is_empty() {
+        return vec![Answer::new(Topic::Limits, Sure::Unknown, "No drives found.")];
     }
-    let flows = flows(ground);
-    let answer = match (&flows[..], Wire::of(ground)) {
-        ([], wire) => by_inventory(ground, wire.as_ref()),
-        (flows, Some(wire)) => over(ground, flows, &wire),
-        (flows, None) => here(ground, flows),
+    let flows = flows(context);
+    let answer = match (&flows[..], NetworkLink::of(context)) {
+        ([], link) => by_inventory(context, link.as_ref()),
+        (flows, Some(link)) => over(context, flows, &link),
+        (flows, None) => here(context, flows),
     };
     vec![answer]
 }
@@ -151,78 +152,83 @@ fn runs<'a>(flows: &'a [Flow<'a>]) -> impl Iterator<Item = &'a Evidence> {
 }
 
 /// The worst of several: measured only if all are.
-pub(super) fn sure(ground: &Ground<'_>, flows: &[Flow<'_>]) -> Sure {
-    let measured = flows.iter().all(|f| f.sure(ground) == Sure::Measured);
+pub(super) fn sure(context: &Context<'_>, flows: &[Flow<'_>]) -> Sure {
+    let measured = flows.iter().all(|f| f.sure(context) == Sure::Measured);
     if measured { Sure::Measured } else { Sure::Inferred }
 }
 
-/// Measured, and clients see it through a network.
-fn over(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Answer {
-    let passes = rate(wire.passes);
-    let kind = wire.kind();
-    let by = |held| flows.iter().filter(|f| f.held(wire.passes) == held).collect::<Vec<_>>();
-    let (below, above, even) = (by(Held::Wire), by(Held::Drives), by(Held::Even));
+/// Measured, with a network.
+fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Answer {
+    let passes = rate(link.passes);
+    let kind = link.kind();
+    let by = |held| flows.iter().filter(|f| f.held(link.passes) == held).collect::<Vec<_>>();
+    let (below, above, even) = (by(Held::Network), by(Held::Drives), by(Held::Even));
     let what = |f: &Flow<'_>| if f.reads { "reads" } else { "writes" };
     let says = match (&below[..], &above[..]) {
-        ([], []) => format!("{kind} and the drives limit about alike: {passes} pass it, {}.", told(&even)),
-        (limited, []) => {
-            format!("{kind} limits what clients get: {passes} pass it, {}.", told(limited))
+        ([], []) => {
+            format!(
+                "{kind} and the drives limit about equally: {kind} carries {passes}, {}.",
+                described(&even)
+            )
         }
-        ([], free) => format!("The drives limit, not {kind}: {}, {passes} pass it.", told(free)),
+        (limited, []) => {
+            format!("{kind} limits what clients get: it carries {passes}, {}.", described(limited))
+        }
+        ([], free) => format!("The drives limit, not {kind}: {}, {kind} carries {passes}.", described(free)),
         ([limited, ..], [free, ..]) => format!(
-            "{kind} limits what clients {}: {passes} pass it, {}. The drives limit {}: {}.",
+            "{kind} limits what clients {}: it carries {passes}, {}. The drives limit {}: {}.",
             limited.verb(),
-            told(&below),
+            described(&below),
             what(free),
-            told(&above)
+            described(&above)
         ),
     };
-    let source = format!("What passes {kind} ({}) is {}.", port(wire), wire.source);
-    let shared = wire.shared_with(ground, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
+    let source = format!("Source for {kind} ({}): {}.", port(link), link.source);
+    let shared = link.shared_with(context, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
     let twice = shared.and_then(|bus| {
         let half = rate(usable(bus)? / 2.0);
         Some(format!(
-            "{kind} hangs on {} with the drives: what clients move crosses it twice, {half} at most.",
+            "{kind} is on {} with the drives: client data crosses it twice, {half} at most.",
             called(bus)
         ))
     });
-    Answer::new(Topic::Limits, sure(ground, flows), says)
+    Answer::new(Topic::Limits, sure(context, flows), says)
         .because(locally(flows).into_iter().chain(twice).chain([source]))
         .rests_on(runs(flows))
-        .decide(missing(ground, flows))
+        .decide(missing(context, flows))
 }
 
-fn port(wire: &Wire<'_>) -> String {
-    let speed = wire.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
-    format!("{}{speed}", wire.port.name)
+fn port(link: &NetworkLink<'_>) -> String {
+    let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
+    format!("{}{speed}", link.port.name)
 }
 
-/// Measured, and no network of which anything is known.
-fn here(ground: &Ground<'_>, flows: &[Flow<'_>]) -> Answer {
+/// Measured, without a known network.
+fn here(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
     let all: Vec<&Flow<'_>> = flows.iter().collect();
     let mut local = locally(flows);
     let says = if local.is_empty() {
-        format!("The drives themselves, as far as is known: {}.", told(&all))
+        format!("The drives limit, as far as is known: {}.", described(&all))
     } else {
-        format!("{} {}.", local.remove(0), capital(&told(&all)))
+        format!("{} {}.", local.remove(0), capital(&described(&all)))
     };
-    Answer::new(Topic::Limits, sure(ground, flows), says)
+    Answer::new(Topic::Limits, sure(context, flows), says)
         .because(local)
-        .because([wireless(ground.inventory)])
+        .because([wireless(context.inventory)])
         .rests_on(runs(flows))
-        .decide(missing(ground, flows))
+        .decide(missing(context, flows))
 }
 
 fn wireless(inventory: &Inventory) -> String {
     match inventory.ports.iter().find(|p| p.connected == Some(true)) {
-        Some(port) => format!("What passes {} is not known, nor then what clients get.", port.name),
+        Some(port) => format!("The speed of {} is not known, and so neither is what clients get.", port.name),
         None => "No network port is connected: what clients get is not known.".to_owned(),
     }
 }
 
-/// What limits on the machine itself, where drives ran at once.
+/// Limits within the machine, where drives ran at once.
 fn locally(flows: &[Flow<'_>]) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
     for f in flows.iter().filter(|f| f.number.from.at_once) {
         let Some(alone) = f.number.from.sum_alone() else { continue };
         let share = f.speed() / alone.value;
@@ -230,13 +236,13 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
             _ if share >= REACHED => continue,
             None => {
                 format!(
-                    "At once they {} {} of what they do alone: no bus limits them much.",
+                    "At once they {} {} of their sum alone: no bus limits them much.",
                     f.verb(),
                     percent(share)
                 )
             }
             Some((Limiter::Processor, _)) => {
-                format!("The processor limits them at once, {} of alone.", percent(share))
+                format!("The processor limits them at once: {} of their sum alone.", percent(share))
             }
             Some((_, name)) => format!(
                 "{} limits them at once: {} of the {} that they {} alone.",
@@ -246,53 +252,54 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
                 f.verb()
             ),
         };
-        said.push(what);
+        sentences.push(what);
     }
-    said
+    sentences
 }
 
-/// What to measure where only single drives were.
-fn missing(ground: &Ground<'_>, flows: &[Flow<'_>]) -> Option<String> {
-    let drives = ground.for_data();
+/// What to measure where only single drives were measured.
+fn missing(context: &Context<'_>, flows: &[Flow<'_>]) -> Option<String> {
+    let drives = context.for_data();
     let known = flows.iter().any(|f| f.number.from.at_once) || drives.len() < 2;
-    if known { None } else { commands::together(ground.inventory, &drives) }
+    if known { None } else { commands::together(context.inventory, &drives) }
 }
 
-/// Nothing measured: what the links can carry.
-fn by_inventory(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Answer {
-    let mut drives = ground.for_data();
+/// Not measured: the speed of the links.
+fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer {
+    let mut drives = context.for_data();
     if drives.is_empty() {
-        drives = ground.drives();
+        drives = context.drives();
     }
     let who = the_drives(drives.len());
-    let bus = narrowest(ground, &drives);
+    let bus = narrowest(context, &drives);
     let shares =
-        if drives.len() > 1 { format!("that {who} share") } else { format!("of {}", ground.names(&drives)) };
-    let says = match (wire, bus) {
-        (Some(wire), Some((bus, passes))) if passes < wire.passes => {
-            format!("At most {}, which is what {} {shares} passes.", rate(passes), called(bus))
+        if drives.len() > 1 { format!("that {who} share") } else { format!("of {}", context.names(&drives)) };
+    let says = match (link, bus) {
+        (Some(link), Some((bus, passes))) if passes < link.passes => {
+            format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
-        (Some(wire), _) => {
-            let kind = wire.kind();
-            format!("Clients get at most {}, which is what {kind} passes.", rate(wire.passes))
+        (Some(link), _) => {
+            let kind = link.kind();
+            format!("Clients get at most {}, the limit of {kind}.", rate(link.passes))
         }
         (None, Some((bus, passes))) => {
-            format!("At most {}, which is what {} {shares} passes.", rate(passes), called(bus))
+            format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
         (None, None) => {
-            let says = format!("Not known: nothing tells what passes to {who}, and nothing is measured.");
+            let says =
+                format!("Not known: no limit of the links to {who} is known, and nothing is measured.");
             return Answer::new(Topic::Limits, Sure::Unknown, says)
-                .decide(commands::together(ground.inventory, &drives));
+                .decide(commands::together(context.inventory, &drives));
         }
     };
-    let verb = if drives.len() > 1 { "do" } else { "does" };
-    let twice = wire.and_then(|w| Some((w.kind(), w.shared_with(ground, &drives)?)));
+    let verb = if drives.len() > 1 { "reach" } else { "reaches" };
+    let twice = link.and_then(|w| Some((w.kind(), w.shared_with(context, &drives)?)));
     let twice = twice.and_then(|(kind, bus)| {
         let half = rate(usable(bus)? / 2.0);
-        Some(format!("{kind} hangs on {} with the drives, so clients get {half} of it.", called(bus)))
+        Some(format!("{kind} is on {} with the drives, so clients get {half} of it.", called(bus)))
     });
     Answer::new(Topic::Limits, Sure::Inferred, says)
         .because(twice)
         .because([format!("Whether {who} {verb} that much is not measured.")])
-        .decide(commands::together(ground.inventory, &drives))
+        .decide(commands::together(context.inventory, &drives))
 }

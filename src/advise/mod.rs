@@ -1,5 +1,5 @@
-//! Advice: from what is here and what was measured, where to boot from, swap and keep data, which layout, what limits,
-//! what ails, what would be wasted money. Pure: no disk, no network, no clock.
+//! Advice from the inventory and earlier results: where to boot from, swap and keep data, which layout, what limits,
+//! health, and which upgrades help. Pure: no disk, no network, no clock.
 
 mod boot;
 mod commands;
@@ -23,7 +23,7 @@ mod upgrades;
 use serde::Serialize;
 
 use crate::inventory::Inventory;
-use context::Ground;
+use context::Context;
 
 pub use evidence::Evidence;
 
@@ -39,11 +39,11 @@ pub enum Topic {
     Data,
     /// What to build from the drives.
     Layout,
-    /// What limits.
+    /// The bottleneck.
     Limits,
-    /// What ails, and what has become slower.
+    /// Health of drives, and slow-downs.
     Health,
-    /// What would help, and what would be wasted money.
+    /// Which upgrades would help.
     Money,
 }
 
@@ -51,11 +51,11 @@ pub enum Topic {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sure {
-    /// It rests on runs of drives that are here.
+    /// From runs of drives that are here.
     Measured,
-    /// It follows from what is here, or from runs by a step that was not measured itself.
+    /// From the inventory, or from runs with a step that was not measured.
     Inferred,
-    /// Others measured it on their machines, or the makers and the kernel document it.
+    /// Published measurements on other machines, or documentation of makers or the kernel.
     Published,
     /// It is not known.
     Unknown,
@@ -68,27 +68,27 @@ pub struct Answer {
     pub topic: Topic,
     /// The answer: a sentence or two.
     pub says: String,
-    /// Why, and what to mind: whole sentences, a unit beside every figure.
+    /// Reasons and caveats: whole sentences, with a unit for every figure.
     pub because: Vec<String>,
-    /// The runs it rests on, by their names.
+    /// The runs behind it, by their names.
     pub rests_on: Vec<String>,
     /// How sure it is.
     pub sure: Sure,
     /// Some of those runs are of modelled drives.
     #[serde(rename = "virtual")]
     pub modelled: bool,
-    /// The command that would decide it, or make it surer.
+    /// The command that would settle it.
     pub decide: Option<String>,
 }
 
 /// Answers in the order of the topics. Evidence of drives that are not here is left out, and so is that of modelled drives,
 /// except on a machine of the lab.
 pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
-    let ground = Ground::new(inventory, evidence);
+    let context = Context::new(inventory, evidence);
     let topics = [boot::answers, swap::answers, data::answers, layout::answers, limits::answers];
     let topics =
-        topics.into_iter().chain([health::answers as fn(&Ground<'_>) -> Vec<Answer>, upgrades::answers]);
-    topics.flat_map(|answers| answers(&ground)).map(|answer| answer.finish(&ground)).collect()
+        topics.into_iter().chain([health::answers as fn(&Context<'_>) -> Vec<Answer>, upgrades::answers]);
+    topics.flat_map(|answers| answers(&context)).map(|answer| answer.finish(&context)).collect()
 }
 
 impl Answer {
@@ -116,10 +116,10 @@ impl Answer {
         self
     }
 
-    /// Says where its runs were made, where that wasn't here.
-    fn finish(mut self, ground: &Ground<'_>) -> Self {
-        self.modelled = ground.all().any(|e| e.modelled && self.rests_on.contains(&e.run));
-        self.because.extend(ground.elsewhere(&self.rests_on));
+    /// Adds where its runs were made, if not here.
+    fn finish(mut self, context: &Context<'_>) -> Self {
+        self.modelled = context.all().any(|e| e.modelled && self.rests_on.contains(&e.run));
+        self.because.extend(context.elsewhere(&self.rests_on));
         self
     }
 }

@@ -1,21 +1,21 @@
-//! The way to clients: the fastest network port that is connected.
+//! The link to clients: the fastest network port that is connected.
 
-use super::context::Ground;
+use super::context::Context;
 use crate::inventory::{Bus, BusKind, Drive, NetworkPort};
 
-/// What a client sees the drives through.
-pub(super) struct Wire<'a> {
+/// The network port that clients use.
+pub(super) struct NetworkLink<'a> {
     pub port: &'a NetworkPort,
-    /// What passes in practice, bytes per second.
+    /// What it carries in practice, bytes per second.
     pub passes: f64,
     /// Where that figure comes from.
     pub source: &'a str,
 }
 
-impl<'a> Wire<'a> {
-    /// None where nothing is connected, or where what passes isn't known, as of Wi-Fi.
-    pub fn of(ground: &Ground<'a>) -> Option<Self> {
-        let known = ground.inventory.ports.iter().filter(|port| port.connected == Some(true));
+impl<'a> NetworkLink<'a> {
+    /// None where nothing is connected, or where the speed isn't known, as with Wi-Fi.
+    pub fn of(context: &Context<'a>) -> Option<Self> {
+        let known = context.inventory.ports.iter().filter(|port| port.connected == Some(true));
         let known = known.filter_map(|port| {
             let ceiling = port.ceiling.as_ref()?;
             let passes = ceiling.practical.unwrap_or(ceiling.theory) * 1e6;
@@ -29,9 +29,9 @@ impl<'a> Wire<'a> {
         if self.port.wireless { "Wi-Fi" } else { "Ethernet" }
     }
 
-    /// The USB bus that it shares with one of the drives, across which all that clients read then goes twice.
-    pub fn shared_with(&self, ground: &Ground<'a>, drives: &[&Drive]) -> Option<&'a Bus> {
-        let above = |upstream: Option<&str>| ground.inventory.buses_above(upstream);
+    /// The USB bus that it shares with one of the drives; client data then crosses it twice.
+    pub fn shared_with(&self, context: &Context<'a>, drives: &[&Drive]) -> Option<&'a Bus> {
+        let above = |upstream: Option<&str>| context.inventory.buses_above(upstream);
         let own = above(self.port.upstream.as_deref());
         own.into_iter().find(|bus| {
             bus.kind == BusKind::Usb
@@ -40,17 +40,17 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// What a bus passes, bytes per second.
+/// What a bus carries, bytes per second.
 pub(super) fn usable(bus: &Bus) -> Option<f64> {
     bus.ceiling.as_ref().map(|c| c.practical.unwrap_or(c.theory) * 1e6).filter(|passes| *passes > 0.0)
 }
 
-/// The narrowest bus that all these drives hang on, with what passes it, bytes per second.
-pub(super) fn narrowest<'a>(ground: &Ground<'a>, drives: &[&Drive]) -> Option<(&'a Bus, f64)> {
+/// The slowest bus that all these drives share, with what it carries, bytes per second.
+pub(super) fn narrowest<'a>(context: &Context<'a>, drives: &[&Drive]) -> Option<(&'a Bus, f64)> {
     let below = |drive: &&Drive, bus: &Bus| {
-        ground.inventory.buses_above(drive.upstream.as_deref()).iter().any(|b| b.id == bus.id)
+        context.inventory.buses_above(drive.upstream.as_deref()).iter().any(|b| b.id == bus.id)
     };
-    let common = ground.inventory.buses.iter().filter(|bus| drives.iter().all(|d| below(d, bus)));
+    let common = context.inventory.buses.iter().filter(|bus| drives.iter().all(|d| below(d, bus)));
     let common = common.filter_map(|bus| Some((bus, usable(bus)?)));
     // Of equals the outermost, which comes first.
     common.reduce(|best, other| if other.1 < best.1 { other } else { best }).filter(|_| !drives.is_empty())

@@ -1,7 +1,7 @@
-//! A drive then and now: the oldest run against the newest, like with like.
+//! Slow-downs of a drive: the oldest run against the newest under the same load.
 
 use super::{
-    context::{Ground, Number},
+    context::{Context, Number},
     evidence::{Evidence, Key},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     units::{Direction, Pattern},
 };
 
-/// Slower than this share of before: a drive that data should leave.
+/// Below this share of the earlier speed, data should be moved off the drive.
 pub(super) const FAR_SLOWER: f64 = 0.8;
 
 /// How a figure changed.
@@ -30,12 +30,12 @@ pub(super) struct Trend<'a> {
 }
 
 impl Trend<'_> {
-    /// It got worse, and that is no chance.
+    /// It got worse, and more than by chance.
     pub fn worse(&self) -> bool {
         self.ratio.different && (self.ratio.estimate.value < 1.0) == self.speed
     }
 
-    /// Worse by so much that data should leave.
+    /// So much worse that data should be moved.
     pub fn far_worse(&self) -> bool {
         self.worse() && self.speed && self.same_place() && self.ratio.estimate.value < FAR_SLOWER
     }
@@ -46,23 +46,23 @@ impl Trend<'_> {
         place(&self.old) == place(&self.new)
     }
 
-    /// Nothing bounds the ratio, so nothing says whether it is chance.
+    /// The ratio has no interval, so the change may be chance.
     pub fn unbounded(&self) -> bool {
         !self.ratio.estimate.is_bounded()
     }
 }
 
 /// All figures of a drive that were measured in the same way on two days at least.
-pub(super) fn of<'a>(ground: &Ground<'a>, drive: &Drive) -> Vec<Trend<'a>> {
+pub(super) fn of<'a>(context: &Context<'a>, drive: &Drive) -> Vec<Trend<'a>> {
     let mut seen: Vec<(Key<'_>, &str)> = Vec::new();
     let mut trends = Vec::new();
-    for old in ground.of(drive) {
+    for old in context.of(drive) {
         let kind = (old.key(), old.experiment.as_str());
         let same = |e: &&Evidence| e.key() == kind.0 && e.experiment == kind.1;
         if seen.contains(&kind) {
             continue;
         }
-        let newest = ground.of(drive).rev().find(same).filter(|new| new.day() != old.day());
+        let newest = context.of(drive).rev().find(same).filter(|new| new.day() != old.day());
         trends.extend(newest.and_then(|new| between(old, new)));
         seen.push(kind);
     }

@@ -1,8 +1,8 @@
-//! How answers name things.
+//! Names of drives in answers.
 
 use crate::inventory::{Drive, Inventory};
 
-/// A drive as people tell it from the others here: `the SD card`, its model, or its model and its bay.
+/// A unique name of a drive: `the SD card`, its model, or its model and its bay.
 pub(super) fn name(inventory: &Inventory, drive: &Drive) -> String {
     if drive.in_sd_slot() {
         let slots = inventory.drives.iter().filter(|d| d.in_sd_slot() && d.sectors > 0);
@@ -14,7 +14,7 @@ pub(super) fn name(inventory: &Inventory, drive: &Drive) -> String {
     let same: Vec<&Drive> = inventory.drives.iter().filter(|d| d.model.as_ref() == Some(model)).collect();
     let bay =
         |d: &Drive| d.bay_name.clone().or_else(|| d.bay.clone()).filter(|_| d.bus.as_deref() == Some("usb"));
-    // Buses count their ports alike, so that two drives may sit in a bay 1.
+    // Every bus has a port 1, so two drives may be in a bay 1.
     let alone = same.iter().filter(|d| bay(d) == bay(drive)).count() == 1;
     match bay(drive) {
         _ if same.len() == 1 => model.clone(),

@@ -1,35 +1,35 @@
-//! Where to swap: judged by the worst moment first, for all that runs waits through it.
+//! Where to swap: by the longest stall, because every program waits for it.
 
-use super::{Answer, Evidence, Sure, Topic, commands, context::Ground, data::LONG, evidence::Wanted};
+use super::{Answer, Evidence, Sure, Topic, commands, context::Context, data::LONG, evidence::Wanted};
 use crate::{
     inventory::Drive,
     units::{capital, duration, listed, size},
 };
 
-/// With less memory than this swap is used, and compressed memory helps first.
+/// Below this memory, compressed memory (zram) comes first, bytes.
 const SMALL: u64 = 1_200_000_000;
 
-/// A drive and the longest that a write to it took, s.
+/// A drive and its longest write, s.
 struct Worst<'a> {
     drive: &'a Drive,
     seconds: f64,
     from: &'a Evidence,
 }
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let memory = ground.inventory.machine.memory;
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let memory = context.inventory.machine.memory;
     let small = memory > 0 && memory < SMALL;
-    let zram = ground.inventory.swaps.iter().any(|swap| swap.starts_with("/dev/zram"));
+    let zram = context.inventory.swaps.iter().any(|swap| swap.starts_with("/dev/zram"));
     let drives: Vec<&Drive> =
-        ground.drives().into_iter().filter(|d| !d.read_only && !ground.failing(d)).collect();
-    let mut worst = worst(ground, &drives);
+        context.drives().into_iter().filter(|d| !d.read_only && !context.failing(d)).collect();
+    let mut worst = worst(context, &drives);
     worst.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    let used = ground.inventory.swap_drives();
+    let used = context.inventory.swap_drives();
     let first = match (small, zram) {
-        (_, true) => "zram is in use, which is right. ".to_owned(),
+        (_, true) => "zram is in use: keep it. ".to_owned(),
         (true, false) => {
             format!(
-                "zram first, with {} of memory: it swaps to compressed memory and wears nothing. ",
+                "zram first, with {} of memory: it swaps to compressed memory and causes no wear. ",
                 size(memory)
             )
         }
@@ -42,61 +42,65 @@ pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
     let runs: Vec<&Evidence> = worst.iter().map(|w| w.from).collect();
     let answer = match &worst[..] {
         [] if drives.is_empty() => {
-            Answer::new(Topic::Swap, Sure::Unknown, format!("{first}There is no drive here to swap to."))
+            Answer::new(Topic::Swap, Sure::Unknown, format!("{first}No drive is fit for swap."))
         }
         [] => {
-            let place =
-                if used.is_empty() { String::new() } else { format!("; now it is {}", ground.names(&used)) };
-            let says = join(format!("not known which drive stops least{place}."));
+            let place = if used.is_empty() {
+                String::new()
+            } else {
+                format!("; swap is now on {}", context.names(&used))
+            };
+            let says = join(format!("the drive with the shortest stalls is not known{place}."));
             Answer::new(Topic::Swap, if first.is_empty() { Sure::Unknown } else { Sure::Published }, says)
-                .decide(commands::writes(ground.inventory, &free(ground, &drives), &[]))
+                .decide(commands::writes(context.inventory, &free(context, &drives), &[]))
         }
         [best, others @ ..] if best.seconds < LONG => {
             let says = format!(
                 "{}, where no write took longer than {}.",
-                ground.name(best.drive),
+                context.name(best.drive),
                 duration(best.seconds)
             );
             let says = if rest.is_empty() { format!("On {says}") } else { format!("{first}Then {says}") };
-            let wakes = ground.wakes(best.drive);
-            let asleep = wakes.map(|n| format!("If it sleeps, waking takes {}.", duration(n.estimate.value)));
+            let wakes = context.wakes(best.drive);
+            let asleep =
+                wakes.map(|n| format!("From standby, spin-up takes {}.", duration(n.estimate.value)));
             Answer::new(Topic::Swap, Sure::Measured, says)
-                .because(asleep.into_iter().chain(stops(ground, others)))
+                .because(asleep.into_iter().chain(stops(context, others)))
                 .rests_on(runs.into_iter().chain(wakes.map(|n| n.from)))
         }
         all => {
-            let says = join("none of the drives that were measured: they stop for too long.".to_owned());
-            Answer::new(Topic::Swap, Sure::Measured, says).because(stops(ground, all)).rests_on(runs)
+            let says = join("none of the drives that were measured: they stall for too long.".to_owned());
+            Answer::new(Topic::Swap, Sure::Measured, says).because(stops(context, all)).rests_on(runs)
         }
     };
     let measured = !worst.is_empty();
     let bad = |d: &&Drive| worst.iter().any(|w| w.drive.name == d.name && w.seconds >= LONG);
     let stay: Vec<&Drive> = used.iter().copied().filter(bad).collect();
-    let move_it = (!stay.is_empty()).then(|| format!("Now it is on {}: move it.", ground.names(&stay)));
-    let wear = drives.iter().any(|d| !Ground::rotates(d));
-    let wear = wear.then(|| "On flash swap is wear.".to_owned());
-    let random = (measured && !small_writes(ground, &drives))
-        .then(|| "How fast small random writes are, as swap makes them, is not measured.".to_owned());
+    let move_it = (!stay.is_empty()).then(|| format!("Swap is now on {}: move it.", context.names(&stay)));
+    let wear = drives.iter().any(|d| !Context::rotates(d));
+    let wear = wear.then(|| "Swap wears flash.".to_owned());
+    let random = (measured && !small_writes(context, &drives))
+        .then(|| "Small random writes, as swap makes them, are not measured.".to_owned());
     let decide = answer.decide.clone().or_else(|| {
         let which = if unmeasured.is_empty() { &drives } else { &unmeasured };
         let wanted = measured && (random.is_some() || !unmeasured.is_empty());
-        if wanted { commands::writes(ground.inventory, which, &["--rw", "randwrite"]) } else { None }
+        if wanted { commands::writes(context.inventory, which, &["--rw", "randwrite"]) } else { None }
     });
     vec![answer.because(move_it.into_iter().chain(random).chain(wear)).decide(decide)]
 }
 
-/// What can be measured without a thought for the system, where there is such a drive.
-fn free<'a>(ground: &Ground<'a>, drives: &[&'a Drive]) -> Vec<&'a Drive> {
-    let free = ground.for_data();
+/// Drives besides the system's, where there are any.
+fn free<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Vec<&'a Drive> {
+    let free = context.for_data();
     if free.is_empty() { drives.to_vec() } else { free }
 }
 
-/// The longest write of each drive, like with like: random writes where they were measured, else sequential ones.
-fn worst<'a>(ground: &Ground<'a>, drives: &[&'a Drive]) -> Vec<Worst<'a>> {
+/// The longest write of each drive under the same load: random writes where measured, else sequential ones.
+fn worst<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Vec<Worst<'a>> {
     let of = |wanted| {
-        let speeds = ground.speeds(drives, wanted).into_iter().zip(drives);
+        let speeds = context.speeds(drives, wanted).into_iter().zip(drives);
         let each = speeds.filter_map(|(number, &drive)| {
-            let (seconds, from) = ground.worst(drive, number?.from)?;
+            let (seconds, from) = context.worst(drive, number?.from)?;
             Some(Worst { drive, seconds, from })
         });
         each.collect::<Vec<_>>()
@@ -105,14 +109,14 @@ fn worst<'a>(ground: &Ground<'a>, drives: &[&'a Drive]) -> Vec<Worst<'a>> {
     if random.len() >= sequential.len() { random } else { sequential }
 }
 
-fn small_writes(ground: &Ground<'_>, drives: &[&Drive]) -> bool {
-    drives.iter().any(|d| ground.of(d).any(|e| e.is(Wanted::RANDOM_WRITE)))
+fn small_writes(context: &Context<'_>, drives: &[&Drive]) -> bool {
+    drives.iter().any(|d| context.of(d).any(|e| e.is(Wanted::RANDOM_WRITE)))
 }
 
-/// Drives that stop for long.
-fn stops(ground: &Ground<'_>, all: &[Worst<'_>]) -> Option<String> {
+/// Drives with long stalls.
+fn stops(context: &Context<'_>, all: &[Worst<'_>]) -> Option<String> {
     let long = all.iter().filter(|w| w.seconds >= LONG);
-    let told: Vec<String> =
-        long.map(|w| format!("{} for {}", ground.name(w.drive), duration(w.seconds))).collect();
-    (!told.is_empty()).then(|| format!("No place for swap is what stops for long: {}.", listed(&told)))
+    let stalls: Vec<String> =
+        long.map(|w| format!("{} ({})", context.name(w.drive), duration(w.seconds))).collect();
+    (!stalls.is_empty()).then(|| format!("Not for swap because of long stalls: {}.", listed(&stalls)))
 }

@@ -1,4 +1,4 @@
-//! Machines and evidence for tests: what people measured by hand and published, with their numbers.
+//! Machines and evidence for tests: published measurements of others.
 
 use super::Evidence;
 use crate::{
@@ -28,7 +28,7 @@ pub(crate) fn metric(quantity: Quantity, estimate: Estimate) -> Metric {
     Metric::new("", quantity, estimate)
 }
 
-/// A value known to so much, as a share.
+/// A value with this half width, as a share.
 pub(crate) fn within(value: f64, share: f64) -> Estimate {
     let (low, high) = (value * (1.0 - share), value * (1.0 + share));
     Estimate { value, low, high, how: "batch means".to_owned(), converged: true }
@@ -111,7 +111,7 @@ pub(crate) fn mount(inventory: &mut Inventory, name: &str, path: &str) {
 /// Four sticks on a Zero 2 W, 4 KiB at depth 1: three runs each, the 99.99th percentile of writes.
 pub(crate) fn four_sticks() -> (Inventory, Vec<Evidence>) {
     let inventory = fixtures::pi_zero().inventory();
-    let told = [
+    let sticks = [
         ("sda", [1.931, 1.927, 1.936], 0.4425, [6.651, 6.617, 6.565]),
         ("sdb", [3.862, 3.816, 3.897], 2.60047, [7.256, 7.258, 7.262]),
         ("sdc", [2.428, 2.420, 2.433], 0.06973, [6.401, 6.401, 6.404]),
@@ -123,7 +123,7 @@ pub(crate) fn four_sticks() -> (Inventory, Vec<Evidence>) {
             alone(&inventory, "r000", name, load(true, 4096, 1), mean(reads), None),
         ]
     };
-    let evidence = told.iter().flat_map(each).collect();
+    let evidence = sticks.iter().flat_map(each).collect();
     (inventory, evidence)
 }
 

@@ -1,11 +1,11 @@
-//! What would help, and what would be wasted money: follows from what limits.
+//! Which upgrades would help and which would not; this follows from the limits.
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::Ground,
+    context::Context,
     evidence::Wanted,
-    limits::{Flow, Held, flows, sure, told},
-    network_link::{Wire, called, narrowest, usable},
+    limits::{Flow, Held, described, flows, sure},
+    network_link::{NetworkLink, called, narrowest, usable},
     published,
     sentences::times,
 };
@@ -14,87 +14,85 @@ use crate::{
     units::{capital, listed, rate},
 };
 
-/// So near to what its slot carries that the slot is the limit.
+/// From this share of its slot's speed on, the slot is the limit.
 const NEAR: f64 = 0.75;
-/// A gain below this is not felt.
+/// A smaller gain is not worth an upgrade.
 const FELT: f64 = 1.1;
 
-pub(super) fn answers(ground: &Ground<'_>) -> Vec<Answer> {
-    let drives = ground.drives();
+pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
+    let drives = context.drives();
     if drives.is_empty() {
-        return vec![Answer::new(
-            Topic::Money,
-            Sure::Unknown,
-            "A drive comes first; what it must be able to do, the network and the buses say then.",
-        )];
+        return vec![Answer::new(Topic::Money, Sure::Unknown, "No drives found: add one first.")];
     }
-    let flows = flows(ground);
-    let wire = Wire::of(ground);
-    let mut all = vec![faster(ground, &flows, wire.as_ref())];
-    all.extend(wire.as_ref().and_then(|wire| network(ground, &flows, wire)));
-    all.extend(ports(ground));
-    all.extend(card(ground, &drives));
-    all.extend(uas(ground, wire.as_ref()));
+    let flows = flows(context);
+    let link = NetworkLink::of(context);
+    let mut all = vec![faster(context, &flows, link.as_ref())];
+    all.extend(link.as_ref().and_then(|link| network(context, &flows, link)));
+    all.extend(ports(context));
+    all.extend(card(context, &drives));
+    all.extend(uas(context, link.as_ref()));
     all
 }
 
-/// What these drives can't pass whatever they are: the wire or the narrowest bus that they share.
-fn cap<'a>(ground: &Ground<'a>, drives: &[&Drive], wire: Option<&Wire<'a>>) -> Option<(f64, String)> {
-    let bus = narrowest(ground, drives);
-    match (wire, bus) {
-        (Some(wire), Some((_, passes))) if wire.passes <= passes => {
-            Some((wire.passes, wire.kind().to_owned()))
+/// The speed that no drives could exceed here: that of the network or of the slowest shared bus.
+fn cap<'a>(
+    context: &Context<'a>,
+    drives: &[&Drive],
+    link: Option<&NetworkLink<'a>>,
+) -> Option<(f64, String)> {
+    let bus = narrowest(context, drives);
+    match (link, bus) {
+        (Some(link), Some((_, passes))) if link.passes <= passes => {
+            Some((link.passes, link.kind().to_owned()))
         }
         (_, Some((bus, passes))) => Some((passes, called(bus))),
-        (Some(wire), None) => Some((wire.passes, wire.kind().to_owned())),
+        (Some(link), None) => Some((link.passes, link.kind().to_owned())),
         (None, None) => None,
     }
 }
 
-/// Would a faster drive be felt?
-fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> Answer {
-    let mut drives = ground.for_data();
+/// Whether a faster drive would help.
+fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'_>>) -> Answer {
+    let mut drives = context.for_data();
     if drives.is_empty() {
-        drives = ground.drives();
+        drives = context.drives();
     }
     if flows.is_empty() {
-        let most = cap(ground, &drives, wire);
-        let more = most.map(|(most, what)| {
-            format!("More than {} would not be felt: {what} passes no more.", rate(most))
-        });
+        let most = cap(context, &drives, link);
+        let more = most
+            .map(|(most, what)| format!("More than {} would not help: {what} carries no more.", rate(most)));
         return Answer::new(
             Topic::Money,
             Sure::Unknown,
-            "Not known whether a faster drive would be felt: none of these is measured.",
+            "Not known whether a faster drive would help: none of these is measured.",
         )
         .because(more)
-        .decide(commands::together(ground.inventory, &drives));
+        .decide(commands::together(context.inventory, &drives));
     }
-    let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(ground, f, wire)).collect();
+    let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(context, f, link)).collect();
     let runs = flows.iter().map(|f| f.number.from);
-    let unseen = wire.is_none().then(|| "What clients get through the network is not known.".to_owned());
+    let unseen = link.is_none().then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
-        let says =
-            format!("A faster drive would be felt here: {}, and nothing known holds more back.", told(&all));
+        let says = format!("A faster drive would help: {}, and no other limit is known.", described(&all));
         return Answer::new(Topic::Money, Sure::Inferred, says).because(unseen).rests_on(runs);
     }
     let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.felt());
     let says = match (&nothing[..], &felt[..]) {
         ([], felt) => {
             let each: Vec<String> = felt.iter().map(|j| format!("{}s {}", j.flow.verb(), j.gain())).collect();
-            format!("A faster drive would be felt: {}.", each.join(", "))
+            format!("A faster drive would help: {}.", each.join(", "))
         }
         ([one, rest @ ..], []) if rest.iter().all(|other| other.what == one.what) => {
-            format!("A faster drive gains nothing: {}.", one.passes())
+            format!("A faster drive would not help: {}.", one.passes())
         }
         (all, []) => {
             let each: Vec<String> =
                 all.iter().map(|j| format!("{}s, {}", j.flow.verb(), j.passes())).collect();
-            format!("A faster drive gains nothing: {}.", each.join("; "))
+            format!("A faster drive would not help: {}.", each.join("; "))
         }
         ([not, ..], [gain, ..]) => format!(
-            "A faster drive gains nothing for {}s: {}. For {}s it would be felt, {}.",
+            "A faster drive would not help {}s: {}. It would help {}s, {}.",
             not.flow.verb(),
             not.passes(),
             gain.flow.verb(),
@@ -102,38 +100,38 @@ fn faster(ground: &Ground<'_>, flows: &[Flow<'_>], wire: Option<&Wire<'_>>) -> A
         ),
     };
     let held: Vec<&Flow<'_>> = nothing.iter().map(|j| j.flow).collect();
-    let held = (!held.is_empty()).then(|| format!("{}.", capital(&told(&held))));
-    // That drives would gain is a step beyond what was measured.
-    let sure = if felt.is_empty() { sure(ground, flows) } else { Sure::Inferred };
+    let held = (!held.is_empty()).then(|| format!("{}.", capital(&described(&held))));
+    // A gain is a prediction.
+    let sure = if felt.is_empty() { sure(context, flows) } else { Sure::Inferred };
     Answer::new(Topic::Money, sure, says).because(held.into_iter().chain(unseen)).rests_on(runs)
 }
 
-/// One direction, and what holds it back beside the drives.
+/// One direction, and its limit besides the drives.
 struct Judged<'a> {
     flow: &'a Flow<'a>,
-    /// What passes at most, bytes per second.
+    /// The most that the limit carries, bytes per second.
     most: f64,
     what: String,
 }
 
 impl<'a> Judged<'a> {
-    fn of(ground: &Ground<'_>, flow: &'a Flow<'a>, wire: Option<&Wire<'_>>) -> Option<Self> {
-        let narrow = wire.filter(|w| w.passes <= flow.speed());
+    fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
+        let narrow = link.filter(|w| w.passes <= flow.speed());
         let (most, what) = match flow.bound() {
-            // What was measured to limit lets no more pass, whatever others saw.
+            // A limit that was measured here comes before published figures.
             Some((_, name)) if narrow.is_none() => (flow.speed(), name.to_owned()),
-            _ => cap(ground, &flow.drives, wire)?,
+            _ => cap(context, &flow.drives, link)?,
         };
         Some(Self { flow, most, what })
     }
 
     fn felt(&self) -> bool {
-        self.flow.held(self.most) != Held::Wire && self.most / self.flow.speed() >= FELT
+        self.flow.held(self.most) != Held::Network && self.most / self.flow.speed() >= FELT
     }
 
-    /// `Ethernet passes 11.8 MB/s`.
+    /// `Ethernet carries 11.8 MB/s`.
     fn passes(&self) -> String {
-        format!("{} passes {}", self.what, rate(self.most))
+        format!("{} carries {}", self.what, rate(self.most))
     }
 
     /// `up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)`.
@@ -149,72 +147,72 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Would a faster network?
-fn network(ground: &Ground<'_>, flows: &[Flow<'_>], wire: &Wire<'_>) -> Option<Answer> {
-    let held: Vec<&Flow<'_>> = flows.iter().filter(|f| f.held(wire.passes) == Held::Wire).collect();
+/// Whether a faster network would help.
+fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Option<Answer> {
+    let held: Vec<&Flow<'_>> = flows.iter().filter(|f| f.held(link.passes) == Held::Network).collect();
     let best = held.iter().map(|f| f.speed()).reduce(f64::max)?;
     let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
-    if wire.port.mbps != Some(100.0) {
+    if link.port.mbps != Some(100.0) {
         return None;
     }
     let gigabit =
-        matches!(wire.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb"));
+        matches!(link.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb"));
     if gigabit {
         let says = format!(
-            "A cable first: {} runs at 100 Mb/s and can do 1000 Mb/s; with four good pairs and a gigabit switch clients get up to {}.",
-            wire.port.name,
+            "Check the cable first: {} runs at 100 Mb/s and supports 1000 Mb/s; with four good pairs and a gigabit switch clients get up to {}.",
+            link.port.name,
             rate(best.min(117.5e6))
         );
         return Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs));
     }
-    let usb2 = ground.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
+    let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
     let most = best.min(usable(usb2)? / 2.0);
-    let says = if most > wire.passes * FELT {
+    let says = if most > link.passes * FELT {
         format!(
             "A gigabit adapter on USB would help a little: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
             rate(most),
-            rate(wire.passes)
+            rate(link.passes)
         )
     } else {
         format!(
-            "A gigabit adapter on USB gains nothing: every byte crosses the USB2 bus twice, so at most {}.",
+            "A gigabit adapter on USB would not help: every byte crosses the USB2 bus twice, so at most {}.",
             rate(most)
         )
     };
     Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs))
 }
 
-/// Another port costs nothing.
-fn ports(ground: &Ground<'_>) -> Option<Answer> {
-    let slow = ground.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
+/// Drives that another port would make faster.
+fn ports(context: &Context<'_>) -> Option<Answer> {
+    let slow = context.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
     let names: Vec<String> = slow
         .flat_map(|f| f.drives)
-        .filter_map(|name| ground.inventory.drives.iter().find(|d| d.name == name))
-        .map(|d| ground.name(d))
+        .filter_map(|name| context.inventory.drives.iter().find(|d| d.name == name))
+        .map(|d| context.name(d))
         .collect();
     let says = format!(
-        "Costs nothing: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
+        "No cost: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
         listed(&names)
     );
     (!names.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
 }
 
-/// Is the card the limit, or its slot?
-fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
+/// Whether the SD card or its slot is the limit.
+fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     let card = drives.iter().find(|d| d.in_sd_slot())?;
-    let slot: &Bus = ground.inventory.bus(card.upstream.as_deref()?)?;
+    let slot: &Bus = context.inventory.bus(card.upstream.as_deref()?)?;
     let most = usable(slot)?;
     let mut with = vec![*card];
-    with.extend(ground.for_data().into_iter().filter(|d| d.name != card.name));
-    // Like with like, so that card and drive may be compared.
-    let speeds = ground.speeds(&with, Wanted::READ);
-    let own = speeds.first().copied().flatten().or_else(|| ground.speeds(&[*card], Wanted::READ)[0])?;
+    with.extend(context.for_data().into_iter().filter(|d| d.name != card.name));
+    // The same load on both, so that card and drive can be compared.
+    let speeds = context.speeds(&with, Wanted::READ);
+    let own = speeds.first().copied().flatten().or_else(|| context.speeds(&[*card], Wanted::READ)[0])?;
     if own.estimate.value < NEAR * most {
         return None;
     }
     let reads = rate(own.estimate.value);
     let says = format!(
-        "A faster SD card gains next to nothing for reads: it reads {reads}, the slot carries {} at most.",
+        "A faster SD card would hardly help reads: the card reads {reads}, the slot carries {} at most.",
         rate(most)
     );
     let mut runs = vec![own.from];
@@ -224,19 +222,23 @@ fn card(ground: &Ground<'_>, drives: &[&Drive]) -> Option<Answer> {
     if let Some((best, drive)) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value)) {
         if best.estimate.low > own.estimate.high {
             let ratio = times(best.estimate.value / own.estimate.value);
-            why.push(format!("{} reads {ratio} as fast, {}.", ground.name(drive), rate(best.estimate.value)));
+            why.push(format!(
+                "{} reads {ratio} as fast, {}.",
+                context.name(drive),
+                rate(best.estimate.value)
+            ));
             runs.push(best.from);
         }
     }
     let source = slot.ceiling.as_ref().map(|c| c.source.clone()).unwrap_or_default();
-    why.push(format!("What the slot carries is {source}. {}", published::SD_CARDS));
+    why.push(format!("Source for the slot: {source}. {}", published::SD_CARDS));
     let sure =
         if slot.ceiling.as_ref().is_some_and(Ceiling::is_inferred) { Sure::Inferred } else { Sure::Measured };
     Some(Answer::new(Topic::Money, sure, says).because(why).rests_on(runs))
 }
 
-/// Would another enclosure? Only where a fast drive runs on a fast link without UAS and the network takes more.
-fn uas(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Option<Answer> {
+/// Whether another enclosure would help: only a fast drive on a fast link without UAS, with a faster network.
+fn uas(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Option<Answer> {
     let without = |d: &&Drive| {
         d.driver.as_deref() == Some("usb-storage")
             && d.medium == Medium::Flash
@@ -244,8 +246,8 @@ fn uas(ground: &Ground<'_>, wire: Option<&Wire<'_>>) -> Option<Answer> {
             && d.link_mbps >= Some(5000.0)
             && d.usb.as_ref().is_some_and(|usb| usb.offers_uas == Some(false))
     };
-    let held = wire.is_some_and(|w| w.passes < 172e6);
-    let drive = ground.for_data().into_iter().find(without).filter(|_| !held)?;
-    let says = format!("An enclosure with UAS may help {}: its own offers none.", ground.name(drive));
+    let held = link.is_some_and(|w| w.passes < 172e6);
+    let drive = context.for_data().into_iter().find(without).filter(|_| !held)?;
+    let says = format!("An enclosure with UAS may help {}: its own has no UAS.", context.name(drive));
     Some(Answer::new(Topic::Money, Sure::Published, says).because([published::UAS.to_owned()]))
 }

@@ -156,6 +156,20 @@ mod tests {
     }
 
     #[test]
+    fn help_shows_every_option_of_an_experiment() {
+        for experiment in REGISTER {
+            let help = help(Some(experiment.name()));
+            for spec in experiment.options().iter().map(|option| option.spec()) {
+                let shown = |line: &str| {
+                    line.split_whitespace().next() == Some(&format!("--{}", spec.name))
+                        && line.contains(spec.help)
+                };
+                assert!(help.lines().any(shown), "{}: --{}: {help}", experiment.name(), spec.name);
+            }
+        }
+    }
+
+    #[test]
     fn each_example_is_one_line() {
         for experiment in REGISTER {
             for example in experiment.examples() {

@@ -1,22 +1,22 @@
-//! What else differs between two results, so that they aren't compared as like with like in silence.
+//! Differences in how two results were measured, reported with every comparison.
 
 use std::collections::BTreeMap;
 
 use super::{Pair, Side};
 use crate::findings::{LoadKey, Metric};
 
-/// What else differs, so that the comparison isn't of like with like.
+/// What differs besides the numbers.
 pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let (x, y) = (pair.a.run, pair.b.run);
     if x.modelled != y.modelled {
         let (model, real) = if x.modelled { (a, b) } else { (b, a) };
-        said.push(format!(
-            "Not like with like: {model} is virtual, a model's figures; {real} is of a real drive. The ratio \
-             tells how well the model fits, nothing of the drive."
+        sentences.push(format!(
+            "Different origins: {model} is virtual, from a model; {real} is from a real drive. The ratio shows how \
+             well the model fits, not how drives differ."
         ));
     } else if x.origin.lab != y.origin.lab {
-        said.push(format!("Not like with like: {a} and {b} are from different machines of the lab."));
+        sentences.push(format!("Different machines: {a} and {b} are from different machines of the lab."));
     }
     let mut loads: BTreeMap<&str, (&LoadKey, &LoadKey)> = BTreeMap::new();
     for (left, right) in both.iter().filter_map(|(n, other)| Some((n.load.as_ref()?, other.load.as_ref()?))) {
@@ -25,17 +25,17 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     for (label, (load, other)) in loads {
         if load.differs(other) {
             let (x, y) = (load.describe(), other.describe());
-            said.push(format!("Not like with like: '{label}' is {x} in {a}, but {y} in {b}."));
+            sentences.push(format!("Different loads: '{label}' is {x} in {a}, but {y} in {b}."));
         }
         for (run, load) in [(a, load), (b, other)] {
             let unknown = load.unknown();
             if !unknown.is_empty() {
-                said.push(format!("Of '{label}' in {run} is not known {}.", unknown.join(", nor ")));
+                sentences.push(format!("Not known of '{label}' in {run}: {}.", unknown.join(", ")));
             }
         }
         if load.engine != other.engine && x.modelled == y.modelled {
             let (x, y) = (&load.engine, &other.engine);
-            said.push(format!("Not like with like: '{label}' was moved by {x} in {a}, by {y} in {b}."));
+            sentences.push(format!("Different engines: '{label}' ran with {x} in {a}, with {y} in {b}."));
         }
     }
     let experiment = |side: Side<'_>| match &side.run.origin.protocol {
@@ -44,10 +44,10 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     };
     let (x, y) = (experiment(pair.a), experiment(pair.b));
     if x != y {
-        said.push(format!("{a} is a run of {x}, {b} of {y}: they may not measure alike."));
+        sentences.push(format!("{a} is a run of {x}, {b} of {y}: they may measure differently."));
     }
     if pair.a.target.on.zip(pair.b.target.on).is_some_and(|(x, y)| x != y) {
-        said.push("Not like with like: one worked in a file, the other on the bare device.".to_owned());
+        sentences.push("Different targets: one is a file, the other is the bare device.".to_owned());
     }
-    said
+    sentences
 }

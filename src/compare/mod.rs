@@ -1,4 +1,4 @@
-//! Two results side by side, whatever experiment they come from: does one differ from the other?
+//! Compares two results of any experiment.
 
 mod differences;
 mod sentences;
@@ -15,8 +15,8 @@ use crate::{
 /// Why two results can't be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// Neither names a target, and nothing tells which belong together.
-    #[error("{a} and {b} have no drive in common and more than one target: say which, as in {a}:{example}")]
+    /// No target was named, and the runs have no drive in common.
+    #[error("{a} and {b} have no drive in common and more than one target: name one, as in {a}:{example}")]
     Which {
         /// The first run.
         a: String,
@@ -68,7 +68,7 @@ fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError>
 /// else the only targets of both. Without a second run the first one's targets are compared with each other.
 ///
 /// # Errors
-/// Where nothing tells what to compare with what.
+/// Where it isn't clear which targets to compare.
 pub fn compare(
     a: (&Findings, Option<&str>),
     b: Option<(&Findings, Option<&str>)>,
@@ -123,7 +123,7 @@ fn pairs(
 }
 
 fn same_drives(a: &Carrier, b: &Carrier) -> bool {
-    // Of what was imported only a name is known, by which someone else may know it.
+    // An imported result has only a name, which may be that of a target.
     let named = |a: &Carrier, b: &Carrier| a.on.is_none() && b.names.contains(&a.target);
     let known = a.on.is_some() && b.on.is_some() && !a.drives.is_empty();
     known && a.identities().eq(b.identities()) || named(a, b) || named(b, a)
@@ -154,7 +154,7 @@ impl<'a> Pair<'a> {
         std::ptr::eq(self.a.run, self.b.run)
     }
 
-    /// One target as a reader knows it: the run where there are two, the target within one.
+    /// The name of a side: the run if there are two, else the target.
     fn name(&self, side: Side<'_>) -> String {
         if self.of_one_run() { side.target.target.clone() } else { side.run.run.clone() }
     }
@@ -172,7 +172,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     let (left, right) = (pair.a.target, pair.b.target);
     for (name, side) in [(&a, pair.a), (&b, pair.b)] {
         let at = &side.run.origin.at;
-        let when = if at.is_empty() { "when is unknown" } else { at };
+        let when = if at.is_empty() { "time unknown" } else { at };
         let kind = if side.run.modelled { "virtual: a model, not a drive · " } else { "" };
         let line = format!("{name}: {kind}{when} · {}", side.target.describe);
         if !findings.context.contains(&line) {
@@ -191,11 +191,11 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     findings.flags.extend(unlike(pair, &both, (&a, &b)));
 
     let mut rows = Vec::new();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let mut speeds = Vec::new();
     for (n, other) in both {
         let unit = n.quantity.unit();
-        // Throughputs hold already what runs differ by.
+        // Intervals of throughput already include the difference between runs.
         let r = match unit {
             Unit::BytesPerSecond => ratio(&n.estimate, &other.estimate),
             _ => ratio(&across_runs(&n.estimate), &across_runs(&other.estimate)),
@@ -210,7 +210,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
         rows.push(vec![n.label(), shown(n), shown(other), times(&r), differs.to_owned()]);
         if unit == Unit::BytesPerSecond && n.repetition.is_none() {
             let on = on.iter().map(|on| format!("{on}: ")).collect::<String>();
-            said.push(on + &sentence(n, other, &r, (&a, &b)));
+            sentences.push(on + &sentence(n, other, &r, (&a, &b)));
             speeds.push((n, other));
         }
         let (target, quantity) = (format!("{a} / {b}"), Quantity::Ratio(Box::new(n.quantity.clone())));
@@ -223,6 +223,6 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     let columns = Column::all(columns);
     findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
     findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
-    findings.verdicts.extend(said);
+    findings.verdicts.extend(sentences);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a comparison says and shows.
+//! Sentences, cells and the figure of a comparison.
 
 use crate::{
     analyse::compare::{More, Ratio, to_tell_apart},
@@ -15,13 +15,13 @@ pub(super) fn figure(
     let curve = |(x, y): &(&Metric, &Metric)| {
         Curve::new(x.label(), Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
     };
-    let said = |(x, y): &(&Metric, &Metric)| {
+    let sentences = |(x, y): &(&Metric, &Metric)| {
         format!("{}: {} and {}", x.label(), x.estimate.text(rate), y.estimate.text(rate))
     };
     let on = on.map(|on| format!(", {on}")).unwrap_or_default();
     (!speeds.is_empty()).then(|| Figure {
         title: format!("speeds of {a} and {b}{on}"),
-        text: speeds.iter().map(said).collect::<Vec<_>>().join("; ") + ".",
+        text: speeds.iter().map(sentences).collect::<Vec<_>>().join("; ") + ".",
         n: format!("n = {}, 95 % intervals", count(2 * speeds.len() as u64, "speed")),
         x: Axis::named("", [a, b].map(str::to_owned)),
         y: Axis::speed(),
@@ -54,8 +54,8 @@ pub(super) fn sentence(a: &Metric, b: &Metric, r: &Ratio, names: (&str, &str)) -
     let what = a.label();
     if !e.is_bounded() {
         return format!(
-            "{what}: {first} is {:.2} times {second}, but one of them has no interval, so nothing says whether \
-             that is chance. Repeat it.",
+            "{what}: {first} is {:.2} times {second}, but one of them has no interval, so this may be \
+             chance. Repeat it.",
             e.value
         );
     }
@@ -67,15 +67,18 @@ pub(super) fn sentence(a: &Metric, b: &Metric, r: &Ratio, names: (&str, &str)) -
         (Some(More::Bytes(times)), Some((x, y))) => {
             let bytes = |n: u64| decimal_bytes(((times - 1.0).max(0.0) * n as f64) as u64);
             format!(
-                " Were it as it looks, it would take about {} more of {first} and {} of {second} to be sure.",
+                " If the difference is real, about {} more of {first} and {} of {second} would show it.",
                 bytes(x),
                 bytes(y)
             )
         }
         (Some(More::Bytes(times)), None) => {
-            format!(" Were it as it looks, it would take about {times:.1} times as many runs of each to be sure.")
+            format!(" If the difference is real, about {times:.1} times as many runs of each would show it.")
         }
-        _ => " So small a difference no number of bytes decides: runs of one drive differ as much. Repeat both.".to_owned(),
+        _ => {
+            " More bytes would not show so small a difference: runs of one drive differ as much. Repeat both."
+                .to_owned()
+        }
     };
-    format!("{what}: no real difference ({first} is {:.3} times {second}, {interval}).{more}", e.value)
+    format!("{what}: no difference found ({first} is {:.3} times {second}, {interval}).{more}", e.value)
 }

@@ -1,37 +1,21 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
-mod baseline;
-mod bays;
-mod cliff;
 mod common;
 mod load_name;
 mod options;
-mod pagecache;
 mod request;
 mod shared_options;
-mod sizes;
-mod smallfiles;
-mod spinup;
 mod target_checks;
-mod together;
 
-pub use baseline::Baseline;
-pub use bays::Bays;
-pub use cliff::Cliff;
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
-pub use pagecache::PageCache;
 pub use request::{Effort, PlanError, Request};
-pub use sizes::Sizes;
-pub use smallfiles::SmallFiles;
-pub use spinup::Spinup;
-pub use together::Together;
 
 use std::fmt;
 
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// A question that can be put to drives.
+/// An experiment: a question about drives, its plan and its findings.
 pub trait Experiment: Sync + fmt::Debug {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
@@ -45,7 +29,7 @@ pub trait Experiment: Sync + fmt::Debug {
     /// What people type after `drivebench run`.
     fn examples(&self) -> &'static [&'static str];
 
-    /// What it would do. Touches no drive.
+    /// The plan. Touches no drive.
     ///
     /// # Errors
     /// Where a target can't be measured as asked, and what to do about it.
@@ -56,15 +40,38 @@ pub trait Experiment: Sync + fmt::Debug {
         false
     }
 
-    /// What a record shows; the same record gives the same findings at any time.
+    /// The findings of a record; the same record always gives the same findings.
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings;
 }
 
-/// All experiments.
-pub const REGISTER: [&dyn Experiment; 8] =
-    [&Baseline, &Together, &Bays, &Sizes, &PageCache, &Cliff, &Spinup, &SmallFiles];
+/// Registers experiments: each line is a folder and the type in it.
+macro_rules! experiments {
+    ($($(#[$when:meta])* $folder:ident::$name:ident,)*) => {
+        $(
+            $(#[$when])*
+            mod $folder;
+            $(#[$when])*
+            pub use $folder::$name;
+        )*
+
+        /// All experiments, in the order of the help.
+        pub const REGISTER: &[&dyn Experiment] = &[$($(#[$when])* &$name,)*];
+    };
+}
+
+experiments! {
+    baseline::Baseline,
+    together::Together,
+    bays::Bays,
+    sizes::Sizes,
+    pagecache::PageCache,
+    cliff::Cliff,
+    spinup::Spinup,
+    smallfiles::SmallFiles,
+    #[cfg(test)] revisit::Revisit,
+}
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {
-    REGISTER.into_iter().find(|e| e.name() == name)
+    REGISTER.iter().copied().find(|e| e.name() == name)
 }

@@ -1,4 +1,4 @@
-//! What an experiment plans from: the targets, and what was asked about them.
+//! The request that an experiment plans: targets and options.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::{
     units::{Caching, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
 
-/// What is asked.
+/// A request.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// What to measure.
@@ -38,16 +38,16 @@ pub struct Request {
     pub seed: u64,
     /// The engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
-    /// When a number is good enough.
+    /// Precision and limits.
     pub effort: Effort,
-    /// A published procedure to follow to the letter.
+    /// A published procedure to follow exactly.
     pub protocol: Option<Protocol>,
     /// What was typed; an experiment reads its own options here.
     pub values: Values,
 }
 
 impl Request {
-    /// What was asked of this experiment; what wasn't typed is the experiment's default.
+    /// The request to this experiment; options that weren't typed have its defaults.
     ///
     /// # Errors
     /// Where the protocol that was named can't be read.
@@ -86,7 +86,7 @@ impl Request {
     }
 }
 
-/// When a number is good enough, and what it may cost.
+/// The precision to reach, and limits of bytes and time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effort {
     /// The stopping rule.
@@ -156,12 +156,12 @@ pub enum PlanError {
         /// How many it needs.
         least: usize,
     },
-    /// Things are compared by changing their places, and there is nothing to change.
-    #[error("it takes two drives or more, each in a bay of its own: name another")]
+    /// Moving drives between bays needs two drives.
+    #[error("it needs two drives or more, each in its own bay: name another")]
     TooFewDrives,
-    /// The drive can't be known again in another bay.
+    /// The drive can't be identified in another bay.
     #[error(
-        "{drive} can't be told apart once it is moved: {why}; measure it in its bay with `drivebench run baseline`"
+        "{drive} can't be identified after a move: {why}; measure it in its bay with `drivebench run baseline`"
     )]
     Nameless {
         /// The drive.
@@ -182,8 +182,8 @@ pub enum PlanError {
     Load(#[from] LoadError),
     /// Writing would change data that is not drivebench's own.
     #[error(
-        "{path} was asked for writing: that would erase {what}, and nothing is erased without explicit consent; \
-         name a directory on it to write to a file made for the purpose, or read it with --rw read",
+        "writing to {path} would erase {what}, and nothing is erased without explicit consent; \
+         name a directory on it to write to a scratch file, or read it with --rw read",
         path = path.display()
     )]
     WouldErase {
@@ -192,8 +192,8 @@ pub enum PlanError {
         /// What stands on it.
         what: String,
     },
-    /// Files are to be made in it, and it is no directory.
-    #[error("{path} is no directory: name one on the drive, and files of drivebench's own are made there", path = path.display())]
+    /// It is not a directory, and files must be made in it.
+    #[error("{path} is not a directory: name one on the drive; drivebench creates its own files there", path = path.display())]
     NoDirectory {
         /// The file or device.
         path: PathBuf,
@@ -209,7 +209,7 @@ pub enum PlanError {
     /// It doesn't fit.
     #[error(
         "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
-         or ask for less with --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
+         or lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
     )]
     NoSpace {
         /// The directory.
@@ -242,7 +242,7 @@ pub enum PlanError {
         /// The block size.
         block: u64,
     },
-    /// It is not what this experiment is about.
+    /// The experiment can't use this target.
     #[error("{path}: {why}", path = path.display())]
     Unsuitable {
         /// The target.

@@ -1,4 +1,4 @@
-//! What a target has room for, and what may be done to it.
+//! Whether a target has room for a load, and allows it.
 
 use super::request::{PlanError, Request};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 
 /// The label of steps that only fill a file, so that there is something to read and nothing new to allocate.
 pub const FILL: &str = "fill";
-/// Left free for others: a full filesystem stops more than a measurement.
+/// Left free for other programs.
 const RESERVE: u64 = 64 * MIB;
 
 /// How far into the target the loads may reach.
@@ -39,7 +39,7 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
     if let Some(why) = &target.read_only {
         return Err(PlanError::NotWritable { path: target.path.clone(), why: why.clone() });
     }
-    // A filesystem that doesn't tell its free space is tried; running out ends the load cleanly.
+    // A filesystem may not report its free space; running out ends the load cleanly.
     let Some(free) = target.free else { return Ok(u64::MAX) };
     let room = free.saturating_sub(RESERVE);
     if room < needed {
@@ -57,7 +57,7 @@ pub fn aligned(target: &Target, load: &Load) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The refusal to write where it would change what isn't ours.
+/// The refusal to overwrite data that is not drivebench's own.
 pub fn would_erase(target: &Target) -> PlanError {
     let what = if target.kind == Kind::File { "what is in it".to_owned() } else { target.label() };
     PlanError::WouldErase { path: target.path.clone(), what }

@@ -1,4 +1,4 @@
-//! Figures: what a report draws, in numbers. Values are in base units; whoever draws chooses MB/s or ms.
+//! Figures as numbers. Values are in base units; the report chooses MB/s or ms.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ use super::Unit;
 pub struct Figure {
     /// What it shows, such as `write speed over time, /mnt/a`.
     pub title: String,
-    /// What is to be seen in it, in a sentence or two, for those who can't see it.
+    /// A description in a sentence or two, for people who can't see it.
     pub text: String,
-    /// How much it rests on, such as `n = 1024 windows`.
+    /// The sample size, such as `n = 1024 windows`.
     pub n: String,
     /// Across.
     pub x: Axis,
@@ -21,7 +21,7 @@ pub struct Figure {
     pub curves: Vec<Curve>,
     /// Lines across all curves, such as a ceiling.
     pub marks: Vec<Mark>,
-    /// Ranges of x that are shaded, such as the part that an estimate rests on.
+    /// Ranges of x that are shaded, such as the part used for an estimate.
     pub bands: Vec<Band>,
 }
 

@@ -1,4 +1,4 @@
-//! A number that a run found: what it is, of which load, where it holds, and its interval.
+//! A number that a run found: its quantity, load, scope and interval.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -7,7 +7,7 @@ use crate::{
     units::{Caching, Content, Direction, Load, Pattern, Percentile},
 };
 
-/// A number that a run found. Rooms that work with numbers match its fields; what people read is [`Metric::label`].
+/// A number that a run found. Code matches its fields; people read [`Metric::label`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     /// What it is a number of, as people call it: a target as they wrote it, `all` of them, a bay, a bus.
@@ -36,15 +36,15 @@ pub struct Metric {
 pub enum Quantity {
     /// Bytes a second.
     Throughput,
-    /// How long an operation takes at most, but for the share beyond the percentile.
+    /// A percentile of the latency of operations.
     Latency(Percentile),
-    /// How long the slowest operation took.
+    /// The time of the slowest operation.
     LongestOperation,
     /// The most that several targets move at once, and what limits them.
     Ceiling(Limiter),
     /// Bytes written before the speed falls.
     CacheSize,
-    /// How long a disk takes to wake from standby.
+    /// The time of a disk to spin up from standby.
     WakeTime,
     /// How long one read takes.
     ReadTime,
@@ -57,17 +57,17 @@ pub enum Quantity {
         /// How large each is, bytes.
         size: u64,
     },
-    /// What a file costs whatever its size.
+    /// The fixed cost of a file.
     CostPerFile(Direction),
-    /// How fast the bytes of files pass beside that cost.
+    /// The speed of the bytes of files without that cost.
     FilesByteRate(Direction),
-    /// What the sync after writing files costs.
+    /// The cost of the sync after writing files.
     SyncCost,
-    /// What a transfer costs whatever its size.
+    /// The fixed cost of a transfer.
     CostPerTransfer,
-    /// How fast bytes pass beside that cost.
+    /// The speed of bytes without that cost.
     ByteRate,
-    /// The transfer size whose bytes take as long as the transfer itself.
+    /// The transfer size whose bytes take as long as the fixed cost.
     Knee,
     /// The share of the differences that a factor explains.
     VarianceShare(Factor),
@@ -122,13 +122,13 @@ pub enum Scope {
     /// Of the load as a whole.
     #[default]
     Whole,
-    /// Of what drivebench's own method takes for sustained, where a protocol wants all of it.
+    /// Sustained by drivebench's own method, where a protocol reports the whole load.
     Sustained,
     /// Of operations or transfers of this size, bytes, where a load has several.
     Block(u64),
-    /// Of a target while no other was at work.
+    /// Of a target while no other ran.
     Alone,
-    /// Of a target while others were at work.
+    /// Of a target while others ran.
     Together,
     /// Of all targets, added up from each alone.
     SumAlone,
@@ -138,7 +138,7 @@ pub enum Scope {
     BeforeCliff(Option<u32>),
     /// After the speed fell: for good, or at an earlier step, from 1.
     AfterCliff(Option<u32>),
-    /// After the drive was left alone for a while.
+    /// After a pause.
     AfterPause,
     /// At the beginning of the disk.
     DiskStart,
@@ -154,11 +154,11 @@ pub enum Scope {
     Predicted,
 }
 
-/// A load as far as it must be alike for numbers to be compared; what isn't known of an imported one is `None`.
+/// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadKey {
-    /// What the plan calls it.
+    /// Its name in the plan.
     pub name: String,
     /// Which way bytes moved.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,7 +188,7 @@ pub struct LoadKey {
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.
     pub engine: String,
-    /// The protocol that was followed to the letter.
+    /// The protocol that was followed exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
 }
@@ -245,7 +245,7 @@ impl Quantity {
 }
 
 impl Metric {
-    /// A number of a target that more bytes of one run wouldn't narrow.
+    /// A number of a target whose interval more bytes would not narrow.
     pub fn new(target: &str, quantity: Quantity, estimate: Estimate) -> Self {
         let target = target.to_owned();
         Self { target, quantity, scope: Scope::Whole, load: None, repetition: None, estimate, bytes: None }
@@ -257,7 +257,7 @@ impl Metric {
         Self { load: Some(load.clone()), ..self }
     }
 
-    /// The same, where it holds only there.
+    /// The same, with this scope.
     #[must_use]
     pub fn at(self, scope: Scope) -> Self {
         Self { scope, ..self }
@@ -289,7 +289,7 @@ impl LoadKey {
         }
     }
 
-    /// Whether something that is known of both isn't the same.
+    /// Whether a property that is known of both differs.
     pub fn differs(&self, other: &Self) -> bool {
         fn unlike<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
             a.zip(b).is_some_and(|(a, b)| a != b)
@@ -304,7 +304,7 @@ impl LoadKey {
     }
 }
 
-/// A metric with what people call it, for programs that show it.
+/// A metric with its name for people, for programs that show it.
 #[derive(Serialize)]
 struct Labelled<'a> {
     name: String,
@@ -313,7 +313,7 @@ struct Labelled<'a> {
     metric: &'a Metric,
 }
 
-/// Metrics as they stand in JSON.
+/// Metrics as JSON.
 pub(super) fn labelled<S: Serializer>(all: &[Metric], to: S) -> Result<S::Ok, S::Error> {
     let one = |metric| Labelled { name: Metric::label(metric), unit: metric.quantity.unit(), metric };
     to.collect_seq(all.iter().map(one))

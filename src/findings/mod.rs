@@ -1,4 +1,4 @@
-//! Findings: the one door between experiments and reports.
+//! Findings: the values that experiments give to reports.
 
 mod figure;
 mod metric;
@@ -25,23 +25,23 @@ pub struct Findings {
     /// Some figures come from a model, not from a drive.
     #[serde(rename = "virtual")]
     pub modelled: bool,
-    /// What was measured, on what, how: lines of context in the order a reader wants them.
+    /// What was measured, on what and how: lines of context.
     pub context: Vec<String>,
     /// Tables.
     pub tables: Vec<Table>,
     /// Figures.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// What it means, most important first; whole sentences.
+    /// Verdicts, most important first; whole sentences.
     pub verdicts: Vec<String>,
-    /// What was flagged: conditions that may have changed the result, things not done; whole sentences.
+    /// Flags: conditions that may have changed the result, and steps not done; whole sentences.
     pub flags: Vec<String>,
     /// Commands that reproduce it.
     pub reproduce: Vec<String>,
-    /// The numbers behind it all.
+    /// The numbers.
     #[serde(serialize_with = "metric::labelled")]
     pub estimates: Vec<Metric>,
-    /// Numbers that advice needs beside them.
+    /// Further numbers that advice needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Metric>,
     /// Where they come from; empty for findings from several runs.
@@ -52,7 +52,7 @@ pub struct Findings {
 /// A table: every cell is text with its unit, ready to print.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it shows; empty where the heading before it says so.
+    /// Its title; empty where it needs none.
     pub title: String,
     /// Heads of the columns.
     pub columns: Vec<Column>,
@@ -65,7 +65,7 @@ pub struct Table {
 pub struct Column {
     /// Its head.
     pub name: String,
-    /// Numbers stand to the right.
+    /// Aligned to the right, for numbers.
     pub right: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Column {
 const NAME: usize = 14;
 
 impl Column {
-    /// A column of words, or of numbers, which stand to the `right`.
+    /// A column of words, or of numbers aligned to the `right`.
     pub fn new(name: &str, right: bool) -> Self {
         Self { name: name.to_owned(), right }
     }

@@ -9,7 +9,7 @@ use crate::units::RunStatus;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Origin {
-    /// When it was measured, as RFC 3339; empty where nothing says.
+    /// When it was measured, as RFC 3339; empty where unknown.
     pub at: String,
     /// drivebench's version then.
     pub version: String,
@@ -19,7 +19,7 @@ pub struct Origin {
     pub board: Option<String>,
     /// The lab's scenario, where it ran in the lab.
     pub lab: Option<String>,
-    /// The protocol that was followed to the letter.
+    /// The protocol that was followed exactly.
     pub protocol: Option<String>,
     /// What carries each target, in the order of the plan.
     pub carriers: Vec<Carrier>,

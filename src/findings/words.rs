@@ -1,4 +1,4 @@
-//! What people call numbers and loads. Nothing matches these texts; programs match the values behind them.
+//! Names of numbers and loads for people. Code matches the values, never these texts.
 
 use super::{LoadKey, Metric, Quantity, Reference, Scope, Unit};
 use crate::units::{Direction, Pattern, count, decimal_bytes, duration, rate, size};
@@ -26,11 +26,11 @@ impl Unit {
 }
 
 impl Metric {
-    /// What people call it, such as `write throughput`.
+    /// Its name for people, such as `write throughput`.
     pub fn label(&self) -> String {
         let what = words(&self.quantity, self.scope);
         let load = self.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
-        // What begins with a comma or a colon follows the name of the load at once.
+        // No space before a comma or a colon.
         let gap = if load.is_empty() || what.is_empty() || what.starts_with([',', ':']) { "" } else { " " };
         let run = self.repetition.map(|n| format!(", run {n}")).unwrap_or_default();
         format!("{load}{gap}{what}{run}")

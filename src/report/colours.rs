@@ -1,4 +1,4 @@
-//! The colours of pages and figures, on light and on dark paper. They are nowhere else.
+//! The colours of pages and figures, on light and on dark paper. No other file has colours.
 
 /// A name, and its colour on light and on dark paper.
 type Colour = (&'static str, &'static str, &'static str);

@@ -1,4 +1,4 @@
-//! Findings as one HTML page that needs nothing else: no network, no script.
+//! Findings as one HTML page without network or scripts.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -51,7 +51,7 @@ pub fn html(all: &[Findings]) -> String {
                             article { h2 { (capital(&one.question)) } (body(one, i, false)) }
                         }
                     }
-                    footer { p { "Worked out by drivebench from what it recorded. A speed in MB/s is 10⁶ bytes a second." } }
+                    footer { p { "Written by drivebench from its records. MB/s means 10⁶ bytes per second." } }
                 }
             }
         }
@@ -60,7 +60,7 @@ pub fn html(all: &[Findings]) -> String {
 }
 
 fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
-    // No level is left out below the page's own heading, or below that of one of several.
+    // Heading levels must not skip one.
     let heading = |text: &str| {
         if alone {
             html! { h2 { (text) } }
@@ -81,19 +81,19 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
         }
         @for one in &findings.tables { (table(one)) }
         @if !findings.flags.is_empty() {
-            (heading("What was flagged"))
+            (heading("Flags"))
             ul { @for flag in &findings.flags { li { (glued(flag)) } } }
         }
         (heading("How it was measured"))
         ul { @for line in &findings.context { li { (glued(line)) } } }
         @if !findings.reproduce.is_empty() {
-            p { "To do it again:" }
+            p { "To repeat:" }
             pre tabindex="0" { code { (findings.reproduce.join("\n")) } }
         }
     }
 }
 
-/// The text stands in the drawing for those who listen, and under it for those who look closely.
+/// The text is in the drawing for screen readers, and below it for everyone.
 fn figure(figure: &Figure, id: &str) -> Markup {
     html! {
         figure {

@@ -20,7 +20,7 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
         out += "\n";
         out += &table(t);
     }
-    out += &list("## Flagged\n\n", &findings.flags, "- ");
+    out += &list("## Flags\n\n", &findings.flags, "- ");
     out += &list("## How it was measured\n\n", &findings.context, "- ");
     if !findings.reproduce.is_empty() {
         out += &format!("\n```sh\n{}\n```\n", findings.reproduce.join("\n"));
@@ -41,7 +41,7 @@ fn table(table: &Table) -> String {
     format!("{title}{}| {} |\n{rows}", row(&head), rule.join(" | "))
 }
 
-/// What a drive calls itself must not become markup.
+/// Names of drives must not become markup.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

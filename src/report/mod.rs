@@ -1,4 +1,4 @@
-//! Findings as text, Markdown, HTML, SVG, CSV and JSON, estimates as rows. Knows no experiment.
+//! Findings as text, Markdown, HTML, SVG, CSV and JSON, estimates as rows. Independent of experiments.
 
 mod colours;
 mod export;

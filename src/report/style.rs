@@ -12,7 +12,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// What any reader can show.
+    /// Plain text of 80 columns.
     pub const PLAIN: Self = Self { unicode: true, color: false, width: 80 };
 
     /// The text with this style's characters.
@@ -20,8 +20,7 @@ impl Style {
         if self.unicode { text.to_owned() } else { ascii(text) }
     }
 
-    /// What drives call themselves may hold anything: one line without control characters, with characters this
-    /// style can show, each one column wide as far as that is known.
+    /// Names of drives as one line without control characters, with characters this style can show.
     pub fn clean(self, text: &str) -> String {
         let plain = text.chars().map(|c| if c.is_control() { '?' } else { c });
         self.text(&plain.collect::<String>())
@@ -38,7 +37,7 @@ impl Style {
     }
 }
 
-/// The text in plain ASCII: what drivebench itself writes has a spelling of its own, anything else becomes `?`.
+/// The text in ASCII: characters that drivebench writes have a spelling, others become `?`.
 pub fn ascii(text: &str) -> String {
     let spell = |c: char| match c {
         '±' => "+/-",

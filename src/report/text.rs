@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 use super::Style;
 use crate::findings::{Findings, Table};
 
-/// Findings for a terminal: what was measured, tables, what it means, what was flagged, how to do it again.
+/// Findings for a terminal: context, tables, verdicts, flags, and commands to repeat them.
 pub fn text(findings: &Findings, style: Style) -> String {
     let mut out = String::new();
     let mut lines = |block: Vec<String>| {
@@ -26,14 +26,14 @@ pub fn text(findings: &Findings, style: Style) -> String {
     lines(if findings.reproduce.is_empty() {
         vec![]
     } else {
-        [style.text("Again:\n")].into_iter().chain(again).collect()
+        [style.text("To repeat:\n")].into_iter().chain(again).collect()
     });
     out
 }
 
 /// A text in lines of the terminal's width, behind a mark; later lines are indented as far.
 pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
-    // Paths and names of drives may hold anything; a terminal should not obey it.
+    // Paths and names of drives may hold control characters.
     let text: String = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
     let text = glued(&style.text(&text));
     let indent = " ".repeat(mark.len());

@@ -1,4 +1,4 @@
-//! Evidence from the store: of each drive that is here the newest runs and the oldest, worked out from their records.
+//! Evidence from the store: the newest and the oldest runs of each drive that is here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::{
     record::{Store, Summary},
 };
 
-/// Of each drive and experiment so many of the newest runs, for how it is, and of the oldest, for how it was.
+/// How many of the newest and of the oldest runs of each drive and experiment are read.
 const NEWEST: usize = 3;
 const OLDEST: usize = 2;
 /// Most records that are read, and most bytes of them as they are kept: about a second's work on a PC.
@@ -29,15 +29,15 @@ pub(super) struct Gathered {
     pub unreadable: Vec<String>,
 }
 
-/// Reads what bears on drives that are here.
+/// Reads the runs of drives that are here.
 pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gathered> {
     let (summaries, bad) = store.list()?;
     let mut gathered = Gathered { kept: summaries.len(), ..Gathered::default() };
     gathered.unreadable.extend(bad.iter().map(ToString::to_string));
     let here: BTreeSet<String> = inventory.drives.iter().map(Drive::identity).collect();
     let mut bytes = 0u64;
-    for run in chosen(&summaries, &here) {
-        // The first is read however large it is.
+    for run in chosen(&briefs, &here) {
+        // The first one is always read.
         bytes = bytes.saturating_add(store.size(run));
         if bytes > MOST_BYTES && gathered.read > 0 {
             break;
@@ -51,13 +51,13 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
     Ok(gathered)
 }
 
-/// The runs to read; in turn the newest of each drive and experiment, the oldest, the newest but one, up to the most.
-pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
+/// The runs to read: in turn the newest of each drive and experiment, the oldest, the second newest, up to the limit.
+pub(super) fn chosen<'a>(briefs: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Summary>> = BTreeMap::new();
     let is_evidence = |b: &&Summary| experiments::find(&b.experiment).is_some_and(|e| e.is_evidence());
-    for summary in summaries.iter().filter(is_evidence) {
-        for drive in summary.written.keys().filter(|drive| here.contains(*drive)) {
-            groups.entry((drive, &summary.experiment)).or_default().push(summary);
+    for brief in briefs.iter().filter(is_evidence) {
+        for drive in brief.written.keys().filter(|drive| here.contains(*drive)) {
+            groups.entry((drive, &brief.experiment)).or_default().push(brief);
         }
     }
     let newest = |i: usize| move |runs: &Vec<&'a Summary>| runs.iter().rev().nth(i).copied();

@@ -12,7 +12,7 @@ use crate::{
 /// More runs than this are counted, not named.
 const NAMED: usize = 4;
 
-/// The topic first, the answer, why, and how sure; then what to type to be surer.
+/// The topic, the answer, the reasons and the confidence; then commands that would settle more.
 pub(super) fn text(inventory: &Inventory, gathered: &Gathered, answers: &[Answer], style: Style) -> String {
     let mut out = wrapped(&head(inventory, gathered), "", style);
     let mut last = None;
@@ -29,7 +29,7 @@ pub(super) fn text(inventory: &Inventory, gathered: &Gathered, answers: &[Answer
     }
     let commands = commands(answers);
     if !commands.is_empty() {
-        out += "\nWhat would decide more:\n";
+        out += "\nTo learn more, run:\n";
     }
     let clean: Vec<(String, String)> = commands
         .into_iter()
@@ -47,7 +47,7 @@ pub(super) fn text(inventory: &Inventory, gathered: &Gathered, answers: &[Answer
     out
 }
 
-/// A command over several lines, as a shell takes it; nothing within quotes is broken.
+/// A command over several lines, as a shell accepts it; quoted words are not broken.
 fn broken(command: &str, width: usize) -> String {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in command.chars() {
@@ -72,12 +72,12 @@ fn broken(command: &str, width: usize) -> String {
     out + &line + "\n"
 }
 
-/// The same as a page.
+/// The same as Markdown.
 pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
     let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a));
     let findings = Findings {
         experiment: "advise".to_owned(),
-        question: "what follows from what is here and what was measured?".to_owned(),
+        question: "what do the inventory and the measurements suggest?".to_owned(),
         modelled: answers.iter().any(|a| a.modelled),
         verdicts: answers.iter().map(verdict).collect(),
         reproduce: commands(answers).into_iter().map(|(c, topics)| format!("{c}  # {topics}")).collect(),
@@ -92,8 +92,8 @@ fn head(inventory: &Inventory, gathered: &Gathered) -> String {
     let drives = inventory.drives.iter().filter(|d| d.sectors > 0).count();
     let drives = if drives == 0 { "no drives".to_owned() } else { count(drives as u64, "drive") };
     let runs = match gathered.kept {
-        0 => "no runs kept".to_owned(),
-        kept => format!("{} of {} looked at", gathered.read, count(kept as u64, "kept run")),
+        0 => "no saved runs".to_owned(),
+        kept => format!("{} of {} read", gathered.read, count(kept as u64, "saved run")),
     };
     let lab = machine.lab.iter().map(|scenario| format!(" · lab {scenario}, virtual"));
     format!("{board} · {drives} · {runs}{}", lab.collect::<String>())
@@ -111,7 +111,7 @@ fn name(topic: Topic) -> &'static str {
     }
 }
 
-/// Why, and how sure, in one paragraph.
+/// The reasons and the confidence, in one paragraph.
 fn why(answer: &Answer) -> String {
     let sure = match answer.sure {
         Sure::Measured => "measured",
@@ -132,7 +132,7 @@ fn why(answer: &Answer) -> String {
     format!("{text}({sure}{modelled}{runs})")
 }
 
-/// Each command once, with the topics that it would decide.
+/// Each command once, with the topics that it would settle.
 fn commands(answers: &[Answer]) -> Vec<(String, String)> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for answer in answers {

@@ -1,4 +1,4 @@
-//! `drivebench advise`: what is here and what was measured, as answers.
+//! `drivebench advise`: answers from the inventory and earlier results.
 
 mod gather;
 mod layout;
@@ -21,7 +21,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
     let inventory = list::inventory(&args.machine, store, output)?;
     let gathered = match stored::store(store) {
         Ok(store) => gather::gather(&store, &inventory)?,
-        // Without a home there are no results, and what is here still tells something.
+        // Without a home there are no results, but the inventory still gives answers.
         Err(e) if matches!(e.downcast_ref(), Some(StoreError::NoHome)) => Gathered::default(),
         Err(e) => return Err(e),
     };
@@ -37,7 +37,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-/// The form of the JSON. It grows when a reader of the form before would misread it. docs/advise.md describes it.
+/// The version of the JSON, which rises with incompatible changes. docs/advise.md describes it.
 const SCHEMA: u32 = 1;
 
 /// The JSON for other programs.

@@ -1,4 +1,4 @@
-//! What a person sees, at 80 columns; and what holds of all answers, whatever is here and whatever was measured.
+//! The output at 80 columns, and properties of all answers for any machine and evidence.
 
 use std::sync::OnceLock;
 
@@ -66,7 +66,7 @@ fn no_drives() {
 }
 
 #[test]
-fn machines_that_nobody_measured() {
+fn machines_without_runs() {
     let all = ["pi_5", "pc", "server"].map(|name| {
         let (_, tree) = fixtures::ALL.iter().find(|(known, _)| *known == name).expect("a tree");
         format!("{name}\n{}", shown(&tree().inventory(), &[]))
@@ -115,7 +115,7 @@ fn machines() -> &'static [Inventory] {
     })
 }
 
-/// Something that was measured on a machine: which drives, what, and how it came out.
+/// A measurement on a machine: drives, load and result.
 #[derive(Debug, Clone)]
 struct Measured {
     drives: (usize, usize),
@@ -186,7 +186,7 @@ const UNITS: [&str; 22] = [
 /// A number without a unit beside it, where there is one.
 fn naked(inventory: &Inventory, text: &str) -> Option<String> {
     let mut text = text.to_owned();
-    // What drives, ports and boards are called isn't a figure.
+    // Names of drives, ports and boards are not figures.
     let mut names: Vec<String> =
         inventory.drives.iter().flat_map(|d| [d.label()].into_iter().chain(d.model.clone())).collect();
     names.extend(inventory.machine.board.clone());
@@ -260,7 +260,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_here_and_was_measured(which in any::<usize>(), all in prop::collection::vec(measured(), 0..14), lab in any::<bool>()) {
+    fn answers_hold_for_any_machine_and_evidence(which in any::<usize>(), all in prop::collection::vec(measured(), 0..14), lab in any::<bool>()) {
         let mut inventory = machines()[which % machines().len()].clone();
         inventory.machine.lab = lab.then(|| "pi-zero".to_owned());
         let evidence: Vec<Evidence> = all.iter().enumerate().filter_map(|(n, m)| evidence(&inventory, n, m)).collect();
@@ -331,7 +331,7 @@ fn keep(
             let speed = 1e6 * if m.load.writes() { write } else { read };
             let (mut seconds, mut bytes) = (0.0, 0);
             for n in 0..128u64 {
-                // What repeats itself to the byte is no measurement.
+                // Real repetitions are never equal.
                 let took = ((1 << 20) as f64 / speed * if n % 2 == 0 { 0.99 } else { 1.01 } * 1e9) as u64;
                 let stops = if n == 100 && m.load.writes() { 300_000_000 } else { 0 };
                 let from = (seconds * 1e9) as u64;
@@ -372,7 +372,7 @@ fn store() -> (tempfile::TempDir, Store) {
 }
 
 #[test]
-fn records_become_evidence_like_with_like() {
+fn records_become_evidence() {
     let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
     let alone = keep(&store, &inventory, &Baseline, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
@@ -403,7 +403,7 @@ fn records_become_evidence_like_with_like() {
 }
 
 #[test]
-fn a_drive_that_slowed_down_is_seen_between_the_oldest_and_the_newest() {
+fn a_slow_down_from_the_oldest_to_the_newest_run_is_found() {
     let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
     let runs: Vec<String> =
@@ -422,7 +422,7 @@ fn a_drive_that_slowed_down_is_seen_between_the_oldest_and_the_newest() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_the_rest_counts() {
+fn unreadable_records_are_named_and_left_out() {
     let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
     let good = keep(&store, &inventory, &Baseline, &[("sda", [4.0, 8.0])], 2026);
@@ -438,8 +438,8 @@ fn what_cannot_be_read_is_named_and_the_rest_counts() {
 }
 
 #[test]
-fn of_thousands_of_runs_a_few_are_read() {
-    let summary = |n: usize| Summary {
+fn few_of_thousands_of_runs_are_read() {
+    let brief = |n: usize| Summary {
         run: format!("r{n}"),
         at: format!("2026-01-01T{n:08}"),
         experiment: ["baseline", "together", "sizes"][n % 3].to_owned(),

@@ -1,4 +1,4 @@
-//! What baseline shows in figures.
+//! Figures of baseline.
 
 use super::super::common::{Group, Summary, labels};
 use crate::{
@@ -24,7 +24,7 @@ pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
     all
 }
 
-/// What is measured, with its target where there are several.
+/// The title, with the target where there are several.
 fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
     let load = &group.measure.label;
     if plan.targets.len() > 1 {
@@ -40,12 +40,12 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
         let of = groups.iter().filter(|g| g.measure.label == label);
         Curve::new(label, Style::Dots, of.map(|g| Point::of(g.at as f64, &g.estimate)))
     });
-    let said =
+    let sentences =
         groups.iter().map(|g| format!("{} {}: {}", g.target.given, g.measure.label, g.estimate.text(rate)));
     let loads = groups.iter().map(|g| g.runs.len() as u64).sum();
     Figure {
         title: "speed of each drive with its 95 % interval".to_owned(),
-        text: said.collect::<Vec<_>>().join("; ") + ".",
+        text: sentences.collect::<Vec<_>>().join("; ") + ".",
         n: format!("n = {}", count(loads, "load")),
         x: Axis::named("", plan.targets.iter().map(|t| short(&t.given))),
         y: Axis::speed(),
@@ -80,7 +80,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     if !stalls.is_empty() {
         curves.push(Curve::new("stalls", Style::Dots, stalls));
     }
-    let band = |from| Band { label: "what the number rests on".to_owned(), from, to: last.to };
+    let band = |from| Band { label: "used for the estimate".to_owned(), from, to: last.to };
     Some(Figure {
         title: title(plan, group, "speed over time"),
         text,
@@ -135,10 +135,10 @@ fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
     }
 }
 
-/// As many lines as can be told from each other.
+/// As many lines as stay distinct.
 const LINES: usize = 6;
 
-/// Of one target all loads together; of several, each load by itself.
+/// One figure of all loads for one target; with several targets, one figure per load.
 fn tails(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
     let all: Vec<&Group<'_>> = groups.iter().collect();
     if plan.targets.len() < 2 {
@@ -152,8 +152,8 @@ fn tails(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
 }
 
 fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) -> Option<Figure> {
-    // Beyond what can be told there is a longest operation, and no percentile.
-    let told = |run: &Summary| {
+    // Percentiles that are not resolvable are left out; the longest operation is a dot.
+    let resolvable = |run: &Summary| {
         let point = |(i, of): (usize, &Percentile)| {
             let p = run.tail.percentile(of.share()).filter(|p| p.estimate.high.is_finite())?;
             Some(Point::of(i as f64, &p.estimate))
@@ -171,17 +171,17 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
     let of_all = if all > LINES { format!(", the {LINES} worst of {all}") } else { String::new() };
     let curves = shown.iter().flat_map(|(name, run, longest)| {
         let far = [Point::new(Percentile::ALL.len() as f64, *longest)];
-        [Curve::new(name, Style::Line, told(run)), Curve::new(name, Style::Dots, far)]
+        [Curve::new(name, Style::Line, resolvable(run)), Curve::new(name, Style::Dots, far)]
     });
-    let said = shown.iter().filter_map(|(name, run, longest)| {
+    let sentences = shown.iter().filter_map(|(name, run, longest)| {
         let median = run.tail.histogram().quantile(0.5)? as f64 / 1e9;
-        Some(format!("{name}: {} typically, {} at the longest.", duration(median), duration(*longest)))
+        Some(format!("{name}: median {}, longest {}.", duration(median), duration(*longest)))
     });
     let operations = shown.iter().map(|(_, run, _)| run.tail.histogram().count()).sum();
     let names = Percentile::ALL.iter().map(|p| p.number().to_owned()).chain(["longest".to_owned()]);
     (!shown.is_empty()).then(|| Figure {
-        title: format!("latency of one {load}operation, as far as it can be told{of_all}"),
-        text: said.collect::<Vec<_>>().join(" "),
+        title: format!("latency of one {load}operation, percentiles that are resolvable{of_all}"),
+        text: sentences.collect::<Vec<_>>().join(" "),
         n: format!("n = {}", count(operations, "operation")),
         x: Axis::named("percentile of operations", names),
         y: Axis::of("latency", Unit::Seconds).log(),

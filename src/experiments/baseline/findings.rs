@@ -1,4 +1,4 @@
-//! How baseline reads its record.
+//! Findings of baseline.
 
 use super::{
     super::{
@@ -30,7 +30,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     findings
 }
 
-/// The first cells of a row: the target where there are several, and the load with its run where there are several.
+/// The first cells of a row: the target, if there are several, and the load, with its run if there are several.
 fn heads(plan: &Plan, group: &Group<'_>, run: Option<&Summary>) -> Vec<String> {
     let load = match run {
         Some(run) if group.runs.len() > 1 => format!("{} {}", group.measure.label, run.repetition),
@@ -96,12 +96,12 @@ fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
     Table { title: "latency of one operation".to_owned(), columns, rows }
 }
 
-/// A percentile as fio prints it, which protocols are to the letter.
+/// A percentile as fio prints it, because protocols are followed exactly.
 fn plain_latency(run: &Summary, of: Percentile) -> String {
     run.tail.histogram().quantile(of.share()).map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
 }
 
-/// A percentile; with its interval in the far tail, and as a bound where that is all that can be said.
+/// A percentile; with its interval in the far tail, and as a lower bound where it is not resolvable.
 fn latency(run: &Summary, of: Percentile) -> String {
     let Some(p) = run.tail.percentile(of.share()) else { return "-".to_owned() };
     let e = &p.estimate;
@@ -117,7 +117,7 @@ fn latency(run: &Summary, of: Percentile) -> String {
 fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
     let metric = |quantity, estimate| Metric::new(&group.target.given, quantity, estimate).of(&group.load);
     let several = group.runs.len() > 1;
-    // Of several runs' interval more bytes narrow nothing, more runs do.
+    // With several runs, more runs narrow the interval, more bytes do not.
     let bytes = (!several).then(|| group.runs[0].bytes);
     let mut all = vec![Metric { bytes, ..metric(Quantity::Throughput, group.estimate.clone()) }];
     for run in &group.runs {

@@ -1,8 +1,8 @@
-//! What can be asked of baseline.
+//! Options of baseline.
 
 use super::super::{Declared, shared_options as shared};
 
-/// What can be asked of it.
+/// All options.
 pub const OPTIONS: &[&dyn Declared] = &[
     &shared::RW,
     &shared::BS,

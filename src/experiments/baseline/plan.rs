@@ -1,4 +1,4 @@
-//! How baseline plans itself.
+//! The plan of baseline.
 
 use super::super::{
     load_name::LoadName,
@@ -12,9 +12,9 @@ use crate::{
     units::{Caching, Direction, Load, MIB, Pattern},
 };
 
-/// As much as a number rests on; what isn't filled isn't read.
+/// The most that a load reads; only filled blocks are read.
 const FILL_BYTES: u64 = 1024 * MIB;
-/// An interval needs repetitions where windows tell nothing.
+/// Through the page cache an interval needs repetitions.
 const CACHED_RUNS: u32 = 3;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
@@ -28,7 +28,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     Ok(ask.planned("baseline", steps))
 }
 
-/// What the person asked, until the answer is good enough; one target after the other.
+/// The loads, each until its interval is narrow enough, one target after the other.
 fn adaptive_steps(ask: &Request) -> Result<Steps, PlanError> {
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
@@ -44,19 +44,19 @@ fn adaptive_steps(ask: &Request) -> Result<Steps, PlanError> {
         }
         let writes = loads.iter().any(|(_, l)| l.writes());
         let reach = reach(target, ask, writes)?;
-        // The time on one drive is shared by all that is done there.
+        // All steps on one drive share its time limit.
         let filled = target.kind == Kind::Directory && !matches!(loads.first(), Some((LoadName::Write, _)));
         let runs = if ask.caching == Caching::Direct { 1 } else { CACHED_RUNS as usize };
         let seconds = ask.effort.max_seconds / (loads.len() * runs + usize::from(filled)) as f64;
         if target.kind == Kind::Directory {
             steps.add(&[at], ScratchFile { bytes: reach });
-            // Only a sequential write leaves something behind that every other load can work on.
+            // Only a sequential write fills the file for the other loads.
             if filled {
                 steps.add(&[at], fill(ask, reach, seconds));
             }
         }
         for (name, load) in loads {
-            // Giving up early spares flash; reading doesn't wear it.
+            // Giving up early saves flash wear; reading causes none.
             let give_up = ask.effort.rules.give_up.filter(|_| load.writes());
             let rules = Rules { give_up, ..ask.effort.rules.clone() };
             let bytes = ask.effort.max_bytes / ask.block * ask.block;
@@ -80,15 +80,15 @@ fn adaptive_steps(ask: &Request) -> Result<Steps, PlanError> {
     Ok(steps)
 }
 
-/// As it was asked for through the page cache, be it without the fsync that would make it honest.
+/// The same through the page cache, as asked for, even without the final fsync.
 fn cached(measure: &Measure, caching: Caching) -> Measure {
     let cached = measure.through_cache();
     Measure { load: Load { caching, ..cached.load.clone() }, ..cached }
 }
 
-/// Fills the file in large blocks; its speed is recorded but is nobody's question.
+/// Fills the file in large blocks; its speed is recorded but not reported.
 fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
-    // Stamps are checked block by block, so they are written block by block too.
+    // Stamps are checked per block, so they are written per block.
     let block = if ask.verify { ask.block } else { MIB.min(reach) / ask.block.min(MIB) * ask.block.min(MIB) };
     let bytes = reach.min(FILL_BYTES) / block * block;
     let load = Load::new(Direction::Write, Pattern::Sequential, block, ask.caching, ask.seed);
@@ -96,7 +96,7 @@ fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
     Measure::new(FILL, Load { verify: ask.verify, ..load }, rule, bytes)
 }
 
-/// A protocol to the letter: its bytes, however long they take.
+/// A protocol, followed exactly: its bytes, however long they take.
 fn protocol_steps(ask: &Request, protocol: &Protocol) -> Result<Steps, PlanError> {
     let bytes = protocol.loads.iter().map(|l| l.bytes).max().unwrap_or(0);
     let mut steps = Steps::default();

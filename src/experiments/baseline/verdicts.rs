@@ -1,4 +1,4 @@
-//! What baseline's numbers mean, in sentences.
+//! Verdicts of baseline, in sentences.
 
 use super::super::common::{Group, Summary, labels};
 use crate::{
@@ -22,51 +22,51 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
     all
 }
 
-/// What is said of one load on one target.
+/// The sentences about one load on one target.
 fn one(group: &Group<'_>) -> Vec<String> {
     let verb = match group.measure.load.direction {
         Direction::Read => "Reads",
         Direction::Write => "Writes",
         Direction::Mixed { .. } => "Mixed reads and writes",
     };
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     if group.runs.len() > 1 {
         let n = group.runs.len() as u64;
-        said.push(format!("{verb}: {} over {}.", group.estimate.text(rate), count(n, "run")));
-        said.push(spread(group));
+        sentences.push(format!("{verb}: {} over {}.", group.estimate.text(rate), count(n, "run")));
+        sentences.push(spread(group));
     }
     if let [run] = &group.runs[..] {
-        said.push(speed(verb, group, run));
-        said.extend(zones(run));
-        said.extend(cliffs(verb, &run.throughput));
-        said.extend(stalls(verb, &run.throughput.stalls));
-        said.extend(unsettled(group, run));
-        said.extend(unseen(run));
-        said.extend(tail(run));
+        sentences.push(speed(verb, group, run));
+        sentences.extend(zones(run));
+        sentences.extend(cliffs(verb, &run.throughput));
+        sentences.extend(stalls(verb, &run.throughput.stalls));
+        sentences.extend(unsettled(group, run));
+        sentences.extend(unseen(run));
+        sentences.extend(tail(run));
     }
     if let Some(Summary { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last()
     {
-        said.push(format!(
-            "A {what} at offset {} failed: {message}. What came before it stands.",
+        sentences.push(format!(
+            "A {what} at offset {} failed: {message}. Results before it are valid.",
             size(*offset)
         ));
     }
-    said
+    sentences
 }
 
 fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
     let e = &group.estimate;
     let through = match group.measure.load.caching {
         Caching::Direct => "",
-        Caching::Buffered => " through the page cache, which is partly memory's speed",
-        Caching::BufferedFsync => " through the page cache, the final fsync included",
+        Caching::Buffered => " through the page cache, partly the speed of memory",
+        Caching::BufferedFsync => " through the page cache, including the final fsync",
     };
     if e.high.is_finite() {
         format!("{verb}: {}{through} ({}).", rate(e.value), e.ends(rate))
     } else if matches!(group.measure.rule, Rule::Fixed { .. }) && run.ended != Some(Ended::Finished) {
         let bytes = decimal_bytes(run.bytes);
         format!(
-            "{verb}: ended early, after {bytes} at {}; what it would have come to is not known.",
+            "{verb}: ended early, after {bytes} at {}; the result of a full load is not known.",
             rate(e.value)
         )
     } else if matches!(group.measure.rule, Rule::Fixed { .. }) {
@@ -80,7 +80,7 @@ fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
     }
 }
 
-/// How far repetitions lie apart.
+/// The range of the repetitions.
 fn spread(group: &Group<'_>) -> String {
     let speeds = group.runs.iter().map(|r| r.estimate.value);
     let (low, high) = speeds.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
@@ -91,7 +91,7 @@ fn zones(run: &Summary) -> Option<String> {
     let positions = &run.zoned.as_ref()?.positions;
     let (first, last) = (positions.first()?, positions.last()?);
     Some(format!(
-        "From {} at the beginning of the disk to {} at its end; the speed given is that of reading all of it.",
+        "From {} at the beginning of the disk to {} at its end; the speed given is for reading the whole disk.",
         rate(first.speed.value),
         rate(last.speed.value)
     ))
@@ -100,7 +100,7 @@ fn zones(run: &Summary) -> Option<String> {
 fn cliffs(verb: &str, t: &Throughput) -> Vec<String> {
     let slows = |c: &crate::analyse::Cliff| {
         format!(
-            "{verb} slow down from {} to {} after {}: the speed given is the one after.",
+            "{verb} slow down from {} to {} after {}; the speed given is the one after.",
             rate(c.before),
             rate(c.after),
             decimal_bytes(c.at_bytes)
@@ -118,7 +118,7 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
             Some(format!("{verb} stalled once, after {at}, for {}.", duration(stalls.each[0].seconds)))
         }
         (n, spacing) => {
-            let every = spacing.map(|s| format!(", every {} or so", size(s as u64))).unwrap_or_default();
+            let every = spacing.map(|s| format!(", about every {}", size(s as u64))).unwrap_or_default();
             let share = percent(stalls.time_share);
             let (mean, longest) = (duration(stalls.mean_seconds), duration(longest));
             Some(format!(
@@ -139,23 +139,23 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
     };
     Some(match t.reason? {
         Reason::TooShort => return None,
-        Reason::Interrupted => format!("Stopped before the answer was within ±{aim}.{needed}"),
-        Reason::Failed => format!("A failure ended it before the answer was within ±{aim}."),
+        Reason::Interrupted => format!("Stopped before the interval was within ±{aim}.{needed}"),
+        Reason::Failed => format!("A failure ended it before the interval was within ±{aim}."),
         Reason::Drifting => {
-            "Not settled: the speed drifts, parts of the load differ by more than noise.".to_owned()
+            "Not settled: the speed drifts. Parts of the load differ by more than noise.".to_owned()
         }
         Reason::IrregularStalls => {
-            format!("Not settled: stalls are too rare or too unlike each other to be sure of ±{aim}.{needed}")
+            format!("Not settled: stalls are too rare or too irregular for ±{aim}.{needed}")
         }
         Reason::Noisy => format!("Not settled: too noisy for ±{aim}.{needed}"),
         Reason::Budget => format!(
-            "Not settled: the bytes or the time granted ended before the {} through which a speed must hold to be sure.",
+            "Not settled: the byte or time limit ended the load before the {} over which a speed must hold.",
             size(rules.w_min.unwrap_or(rules.budget) * MIB)
         ),
     })
 }
 
-/// What so short a run can't have seen.
+/// What a run this short can't exclude.
 fn unseen(run: &Summary) -> Option<String> {
     let u = run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none())?;
     let no_cliff = if run.throughput.cliffs.is_empty() {
@@ -171,16 +171,16 @@ fn unseen(run: &Summary) -> Option<String> {
     ))
 }
 
-/// Where the 99.99th percentile can't be told.
+/// Where the 99.99th percentile is not resolvable.
 fn tail(run: &Summary) -> Option<String> {
     let LatencyPercentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
-    let clustered = if effective < operations { ", as slow ones come in clusters" } else { "" };
+    let clustered = if effective < operations { ", because slow ones come in clusters" } else { "" };
     (!estimate.high.is_finite()).then(|| {
-        format!("The 99.99th percentile is not resolvable with {operations} operations: it takes {needed}{clustered}.")
+        format!("The 99.99th percentile is not resolvable with {operations} operations: it needs {needed}{clustered}.")
     })
 }
 
-/// Targets in order of speed for each load, tied where the difference may be chance.
+/// Targets in order of speed for each load; equal where the difference may be chance.
 fn ranking(groups: &[Group<'_>]) -> Vec<String> {
     labels(groups).into_iter().filter_map(|label| rank(label, groups)).collect()
 }
@@ -196,7 +196,7 @@ fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
     let tied = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" = ");
     let listed = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" and ");
     if let [all] = &places[..] {
-        return Some(format!("{label}: no real difference between {}.", listed(all)));
+        return Some(format!("{label}: no difference found between {}.", listed(all)));
     }
     let order = places.iter().map(tied).collect::<Vec<_>>().join(" > ");
     let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
@@ -204,14 +204,14 @@ fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
     let interval =
         if ratio.is_bounded() { format!(" ({})", ratio.ends(|x| format!("{x:.2}"))) } else { String::new() };
     let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
-    let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no real difference" } else { "" };
+    let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no difference found" } else { "" };
     Some(format!(
         "{label}: {order}; the first is {:.2} times the last{interval}{ties}.{repeated}",
         ratio.value
     ))
 }
 
-/// Whether runs as far apart as these could be chance, by the exact test; it needs four runs each to tell at 5 %.
+/// The exact permutation test of the runs; it needs four runs each for the 5 % level.
 fn by_chance(a: &Group<'_>, b: &Group<'_>) -> Option<String> {
     let speeds = |g: &Group<'_>| g.runs.iter().map(|r| r.estimate.value).collect::<Vec<_>>();
     let (a, b) = (speeds(a), speeds(b));
@@ -222,9 +222,9 @@ fn by_chance(a: &Group<'_>, b: &Group<'_>) -> Option<String> {
     if least > 0.05 {
         let (n, m) = (a.len(), b.len());
         return Some(format!(
-            " Judged by the intervals: {n} runs against {m} can't show a difference by themselves (p is {least:.2} at best)."
+            " Judged by the intervals: {n} runs against {m} are too few for the exact test (p is {least:.2} at best)."
         ));
     }
     let p = compare::permutation_p(&a, &b)?;
-    Some(format!(" Runs that far apart come by chance with p = {p:.3} (exact test)."))
+    Some(format!(" Exact test of the runs: p = {p:.3}."))
 }

@@ -1,4 +1,4 @@
-//! The speeds of each drive in each bay, and what they add up to.
+//! The speeds of each drive in each bay, and their analysis.
 
 use super::super::common::Group;
 use crate::{
@@ -19,11 +19,11 @@ pub(super) struct Crossing {
     pub design: Vec<Arrangement>,
     /// Speeds, bytes per second, by arrangement and target.
     pub speeds: Vec<Vec<Option<f64>>>,
-    /// What it adds up to, where it is whole.
+    /// The analysis, once all arrangements are measured.
     pub crossed: Option<Crossed>,
 }
 
-/// The bays as people call them, in the order in which the targets were in them at first.
+/// The names of the bays, in the order of the targets in the first arrangement.
 pub(super) fn bays(plan: &Plan) -> Vec<String> {
     let first = plan.arrangements().next();
     first.map(|(_, a)| a.bays.iter().map(|b| plan.bay_name(b)).collect()).unwrap_or_default()
@@ -50,7 +50,7 @@ pub(super) fn crossing(plan: &Plan, groups: &[Group<'_>], label: &str) -> Crossi
 }
 
 impl Crossing {
-    /// The speeds of a target in a bay, or in all.
+    /// The speeds of a target in one bay, or in all bays.
     pub fn of(&self, at: usize, bay: Option<usize>) -> Vec<f64> {
         let rows = self.design.iter().zip(&self.speeds);
         let rows = rows.filter(|(a, _)| bay.is_none_or(|bay| a.get(at) == Some(&bay)));

@@ -1,4 +1,4 @@
-//! How bays reads its record.
+//! Findings of bays.
 
 use super::{
     super::{Experiment, common, target_checks::FILL},
@@ -58,8 +58,7 @@ fn speeds(plan: &Plan, c: &Crossing) -> Table {
 fn shares(c: &Crossing, crossed: &Crossed) -> Table {
     let row = |what: &str, factor: &crate::analyse::latin_square::Factor| {
         let e = &factor.share;
-        let interval = format!("{} to {}", percent(e.low), percent(e.high));
-        vec![what.to_owned(), percent(e.value), interval, format!("{:.4}", factor.p)]
+        vec![what.to_owned(), percent(e.value), e.range(percent), format!("{:.4}", factor.p)]
     };
     let rest = vec!["rest".to_owned(), percent(crossed.rest), String::new(), String::new()];
     Table {
@@ -80,9 +79,7 @@ fn figure(plan: &Plan, c: &Crossing) -> Figure {
     let n: usize = curves.iter().map(|c| c.points.len()).sum();
     Figure {
         title: format!("{} speed of each drive in each bay", c.label),
-        text:
-            "Drives that differ stand one above the other in every bay; a slow bay lowers all that is in it."
-                .to_owned(),
+        text: "A slow drive is low in every bay; a slow bay lowers every drive in it.".to_owned(),
         n: format!("n = {n} measurements"),
         x: Axis::named("bay", bays),
         y: Axis::speed(),

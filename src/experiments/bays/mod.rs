@@ -9,7 +9,7 @@ mod verdicts;
 use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// Drives change places by hand until each was in each bay; what stays with the drive is the drive's.
+/// Drives are moved by hand until each was in each bay, which separates drives from bays.
 #[derive(Debug)]
 pub struct Bays;
 

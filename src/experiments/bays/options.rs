@@ -1,10 +1,10 @@
-//! What can be asked of bays.
+//! Options of bays.
 
 use super::super::{Declared, Opt, shared_options as shared};
 
 pub const RUNS: Opt<u32> = shared::RUNS.help("Repetitions in each bay [default: by drives]");
 
-/// What can be asked of it.
+/// All options.
 pub const OPTIONS: &[&dyn Declared] = &[
     &shared::RW,
     &shared::BS,

@@ -1,4 +1,4 @@
-//! How bays plans itself.
+//! The plan of bays.
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -38,7 +38,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     for (number, arrangement) in (1..).zip(&design) {
         let bays = arrangement.iter().map(|&b| bays[b].clone()).collect();
         steps.add(&all, MoveDrives { number, bays });
-        // Whatever changes while one arrangement is measured should not favour the same drive every time.
+        // A drift within an arrangement should not favour the same drive every time.
         let mut order = all.clone();
         order.shuffle(&mut random);
         for target in order {
@@ -53,19 +53,18 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     Ok(Plan { targets, ..ask.planned("bays", steps) })
 }
 
-/// What is measured of a target in every bay: files where a directory was named, else the whole drive, which can be read
-/// wherever it appears.
+/// What is measured in every bay: a file where a directory was named, else the whole drive.
 fn movable(target: &Target) -> Result<Target, PlanError> {
     let no = |why: &str| PlanError::Unmovable { path: target.path.clone(), why: why.to_owned() };
     if !target.layers.is_empty() || target.drives.len() > 1 {
-        return Err(no("it lies on several drives or on a layer between; name one drive"));
+        return Err(no("it is on several drives or on a layer above a drive; name one drive"));
     }
     let by_path = target.given.contains('/');
     let target = match target.kind {
         Kind::File => return Err(no("it is a file; name its directory, or the drive")),
         Kind::Directory if by_path && target.mount.is_some() => target.clone(),
         Kind::Directory | Kind::BlockDevice => {
-            target.whole_drive().ok_or_else(|| no("no drive is known to be below it"))?
+            target.whole_drive().ok_or_else(|| no("no drive was found below it"))?
         }
     };
     match target.drives.first() {
@@ -73,28 +72,28 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
         Some(drive) => {
             let why = match &drive.serial {
                 Some(_) if drive.shared_serial => "another drive here has the same serial",
-                Some(_) => "its serial is made up, as sticks of its make all have it",
+                Some(_) => "its serial is not unique: sticks of its make all have it",
                 None => "it has no serial",
             };
             Err(PlanError::Nameless { drive: drive.label(), why: why.to_owned() })
         }
-        None => Err(no("no drive is known to be below it")),
+        None => Err(no("no drive was found below it")),
     }
 }
 
-/// Whether both fit into each other's bays, and see them under the same names.
+/// Whether both drives fit into each other's bays, and their bays have the same names.
 fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError> {
     let no = |why: String| Err(PlanError::Unmovable { path: target.path.clone(), why });
     let bus = |d: &Drive| d.bus.clone().unwrap_or_else(|| "an unknown bus".to_owned());
     if bus(first) != bus(drive) {
-        return no(format!("it is on {}, {} on {}", bus(drive), first.label(), bus(first)));
+        return no(format!("it is on {}, but {} is on {}", bus(drive), first.label(), bus(first)));
     }
-    // The two generations of USB number a port each for itself.
+    // The two generations of USB number the same port differently.
     let generation =
         |d: &Drive| d.controller.as_deref().and_then(|c| c.rsplit_once("-usbv")).map(|(_, v)| v.to_owned());
     if generation(first) != generation(drive) {
         return no(format!(
-            "it is on a USB {} bus, {} on another generation's, and the same port has another name on each; \
+            "it is on a USB {} bus, but {} is on one of another generation, where the same port has another name; \
              compare drives of one generation",
             generation(drive).unwrap_or_default(),
             first.label()
@@ -103,8 +102,8 @@ fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError>
     Ok(())
 }
 
-/// What is done to a target in each of `times` arrangements: the same bytes at the same place. No rule stops them early,
-/// for the interval comes from crossing, not from one measurement.
+/// The acts on a target in each of `times` arrangements: the same bytes at the same offsets. No rule stops them early,
+/// because the interval comes from all arrangements, not from one measurement.
 fn loads(target: &Target, ask: &Request, times: usize) -> Result<Vec<Act>, PlanError> {
     let files = target.kind == Kind::Directory;
     let usual: &[LoadName] = if files { &[LoadName::Write, LoadName::Read] } else { &[LoadName::Read] };

@@ -1,4 +1,4 @@
-//! What bays' numbers mean, in sentences.
+//! Verdicts of bays, in sentences.
 
 use super::crossing::{Crossing, bays, name};
 use crate::{
@@ -12,26 +12,26 @@ use crate::{
 };
 
 pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run: &str) -> Vec<String> {
-    let mut said: Vec<String> = crossings
+    let mut sentences: Vec<String> = crossings
         .iter()
         .map(|c| match &c.crossed {
             Some(crossed) => format!("{}: {}", c.label, answer(plan, crossed)),
             None => format!("{}: {}", c.label, open(c, run)),
         })
         .collect();
-    said.extend(links(plan, there));
+    sentences.extend(links(plan, there));
     let any = |of: fn(&Crossed) -> &Factor| {
         crossings.iter().filter_map(|c| c.crossed.as_ref()).any(|c| of(c).differ)
     };
     if any(|c| &c.places) {
-        said.push(
-            "Leave a slow bay empty, or put the drive there that matters least; try another cable or hub there."
+        sentences.push(
+            "Try another cable or hub for a slow bay. Otherwise leave it empty, or use it for the least important drive."
                 .to_owned(),
         );
     } else if any(|c| &c.things) {
-        said.push("Another port makes no drive faster: choose by the drive.".to_owned());
+        sentences.push("Another port makes no drive faster: choose by drive.".to_owned());
     }
-    said
+    sentences
 }
 
 /// Why there is no answer yet.
@@ -39,66 +39,64 @@ fn open(c: &Crossing, run: &str) -> String {
     let done = c.speeds.iter().filter(|row| row.iter().all(Option::is_some)).count();
     let all = c.design.len() as u64;
     if done as u64 == all && balanced(&c.design) {
-        return "all measurements are the same, or too few to leave anything to chance; --runs asks for more."
+        return "no answer: all measurements are equal, or there are too few to judge chance. Raise --runs."
             .to_owned();
     }
     format!(
-        "{done} of {} measured: until all are, what is the drive's can't be told from what is the bay's. \
-         `drivebench run bays --resume {run}` goes on.",
+        "{done} of {} measured. All are needed to separate drives from bays. \
+         Continue with `drivebench run bays --resume {run}`.",
         count(all, "arrangement")
     )
 }
 
 fn answer(plan: &Plan, c: &Crossed) -> String {
     let (drives, bays_) = (&c.things, &c.places);
-    let share = |f: &Factor| {
-        let e = &f.share;
-        format!("{} (95 %: {} to {}; {})", percent(e.value), percent(e.low), percent(e.high), chance(f.p))
-    };
-    let mut said = Vec::new();
-    said.push(match (drives.differ, bays_.differ) {
+    let share =
+        |f: &Factor| format!("{} ({}; {})", percent(f.share.value), f.share.ends(percent), chance(f.p));
+    let mut sentences = Vec::new();
+    sentences.push(match (drives.differ, bays_.differ) {
         (true, false) => format!(
-            "the drive, not the bay. Drives explain {} of what differs, bays nothing measurable ({}).",
+            "the drive, not the bay. Drives explain {} of the differences, bays no measurable part ({}).",
             share(drives),
             chance(bays_.p)
         ),
         (false, true) => format!(
-            "the bay, not the drive. Bays explain {} of what differs, drives nothing measurable ({}).",
+            "the bay, not the drive. Bays explain {} of the differences, drives no measurable part ({}).",
             share(bays_),
             chance(drives.p)
         ),
         (true, true) => {
             format!(
-                "both drive and bay. Drives explain {} of what differs, bays {}.",
+                "both drive and bay. Drives explain {} of the differences, bays {}.",
                 share(drives),
                 share(bays_)
             )
         }
         (false, false) => {
             let p = chance(drives.p.min(bays_.p));
-            format!("no real difference between these drives, nor between these bays ({p} at the least).")
+            format!("no difference found between these drives or between these bays (at least {p}).")
         }
     });
     let names: Vec<String> = (0..plan.targets.len()).map(|at| name(plan, at)).collect();
     let ports: Vec<String> = bays(plan).iter().map(|b| format!("Bay {b}")).collect();
-    said.extend(levels(bays_, &ports, "bay"));
-    said.extend(levels(drives, &names, "drive"));
+    sentences.extend(levels(bays_, &ports, "bay"));
+    sentences.extend(levels(drives, &names, "drive"));
     let coarse = [drives, bays_].into_iter().any(|f| f.least > 0.05);
     if coarse {
-        said.push(format!(
-            "So few arrangements can't show a difference at 5 % ({} at best): more with --runs.",
+        sentences.push(format!(
+            "Too few arrangements to show a difference at 5 % ({} at best): raise --runs.",
             chance(drives.least)
         ));
     }
-    said.push(format!("Single measurements scatter by {}.", percent(c.noise)));
-    said.join(" ")
+    sentences.push(format!("Single measurements vary by {}.", percent(c.noise)));
+    sentences.join(" ")
 }
 
 fn chance(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
-/// Which differ from the others, and by how much; where none does, how much could have gone unseen.
+/// Which ones differ from the others, and by how much; otherwise the largest difference that is not excluded.
 fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
     let than = if names.len() == 2 { "the other".to_owned() } else { format!("the median {what}") };
     let of = |e: &Estimate| {
@@ -109,21 +107,21 @@ fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
     };
     if !factor.differ {
         let far = factor.levels.iter().map(|e| (1.0 - e.low).max(e.high - 1.0)).fold(0.0, f64::max);
-        return vec![format!("No {what} is more than {} off {than}.", percent(far))];
+        return vec![format!("No {what} differs by more than {} from {than}.", percent(far))];
     }
     let apart = |e: &&Estimate| e.high < 1.0 || e.low > 1.0;
-    // Of two the one is as much slower as the other is faster.
+    // With two, the difference is stated once.
     let all = factor.levels.iter().zip(names);
     let mut shown: Vec<(&Estimate, &String)> = all.filter(|(e, _)| apart(e)).collect();
     shown.sort_by(|a, b| a.0.value.total_cmp(&b.0.value));
     if names.len() == 2 {
         shown.truncate(1);
     }
-    let said = shown.into_iter().map(|(e, name)| format!("{name} is {}.", of(e)));
-    said.collect()
+    let sentences = shown.into_iter().map(|(e, name)| format!("{name} is {}.", of(e)));
+    sentences.collect()
 }
 
-/// What drives say of their link: a port that links slower than others needs no statistics.
+/// Drives with a slower link than in other bays, which needs no statistics.
 fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
     let best = |d: &Drive| {
         let same = there.iter().filter(|o| o.identity() == d.identity());
@@ -140,7 +138,7 @@ fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
     slow.dedup();
     (!slow.is_empty()).then(|| {
         format!(
-            "Linked slower than in other bays: {}. That is the port, its cable or its hub.",
+            "Slower link than in other bays: {}. The cause is the port, its cable or its hub.",
             slow.join(", ")
         )
     })

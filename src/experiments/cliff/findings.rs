@@ -1,4 +1,4 @@
-//! How cliff reads its record.
+//! Findings of cliff.
 
 use super::{
     super::{
@@ -21,7 +21,7 @@ use crate::{
     units::{count, decimal_bytes, duration, rate},
 };
 
-/// Points of a curve: more than a screen shows.
+/// Points of a curve: enough for a screen.
 const POINTS: usize = 256;
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
@@ -34,24 +34,28 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let several = plan.targets.len() > 1;
     let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
-        let mut said = String::new();
+        let mut sentences = String::new();
         if let Some(sweep) = take(&mut groups, at, SWEEP) {
             let run = sweep.run;
             let positions = run.zoned.as_ref().map_or(&[][..], |zoned| &zoned.positions);
-            said = verdicts::sweep(positions, run.zoned.as_ref());
+            sentences = verdicts::sweep(positions, run.zoned.as_ref());
             findings.figures.extend(over_position(target, positions));
             findings.estimates.extend(places(positions).into_iter().map(|(scope, p)| {
                 Metric::new(&target.given, Quantity::Throughput, p.speed.clone()).of(&sweep.load).at(scope)
             }));
         }
         if let Some(written) = written(&run, &plan, &mut groups, at, target) {
-            said = verdicts::written(&written);
+            sentences = verdicts::written(&written);
             rows.extend(written.rows(several));
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
         }
-        if !said.is_empty() {
-            findings.verdicts.push(if several { format!("{}: {said}", target.given) } else { said });
+        if !sentences.is_empty() {
+            findings.verdicts.push(if several {
+                format!("{}: {sentences}", target.given)
+            } else {
+                sentences
+            });
         }
     }
     if !rows.is_empty() {
@@ -117,7 +121,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     };
     let pause = duration(written.pause.unwrap_or_default());
     let mut curves = vec![curve("first", &written.first)];
-    curves.extend(written.again.as_ref().map(|again| curve(&format!("after {pause} of rest"), again)));
+    curves.extend(written.again.as_ref().map(|again| curve(&format!("after a pause of {pause}"), again)));
     let first = &written.first.run.throughput;
     let used = (first.discarded as f64, (first.discarded + first.used) as f64);
     let fell = |fall: &CliffEstimate| Mark {
@@ -129,19 +133,19 @@ fn over_bytes(written: &Written<'_>) -> Figure {
         title: format!("write speed over bytes written, {}", written.target.given),
         text: match written.first.last() {
             Some(fall) => format!(
-                "The speed falls from {} to {} once {} are written.",
+                "The speed falls from {} to {} after {} written.",
                 rate(fall.before.value),
                 rate(fall.after.value),
                 decimal_bytes(fall.at.value as u64)
             ),
-            None => format!("No lasting fall within {}.", decimal_bytes(first.bytes)),
+            None => format!("No lasting slow-down within {}.", decimal_bytes(first.bytes)),
         },
-        n: format!("{} of {} and more", count(windows, "piece"), decimal_bytes(first.chunk)),
+        n: format!("{} of at least {}", count(windows, "piece"), decimal_bytes(first.chunk)),
         x: Axis::of("written", Unit::Bytes),
         y: Axis::speed(),
         curves,
         marks: written.first.falls.iter().map(fell).collect(),
-        bands: vec![Band { label: "what the sustained speed rests on".to_owned(), from: used.0, to: used.1 }],
+        bands: vec![Band { label: "used for the sustained speed".to_owned(), from: used.0, to: used.1 }],
     }
 }
 

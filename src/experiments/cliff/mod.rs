@@ -9,8 +9,8 @@ mod written;
 use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// Writes until the speed falls for good or the budget ends, and again after a pause; of a disk that rotates, read as
-/// a whole device, the speed over position instead.
+/// Writes until the speed falls for good or the budget ends, then again after a pause. For a rotating disk, named as
+/// a device, it reads the speed over position instead.
 #[derive(Debug)]
 pub struct Cliff;
 

@@ -1,4 +1,4 @@
-//! How cliff plans itself.
+//! The plan of cliff.
 
 use super::super::{
     load_name::LoadName,
@@ -20,7 +20,7 @@ pub(super) const AGAIN: &str = "write again";
 /// The sweep over a disk.
 pub(super) const SWEEP: &str = "read";
 
-/// The first look, MiB: fewer show no cliff.
+/// The first check, MiB: a cliff can't be found in fewer.
 const FIRST: u64 = 128;
 /// FAT counts a file's bytes in 32 bits.
 const FAT_FILE: u64 = (4 << 30) - 1;
@@ -46,8 +46,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     Ok(ask.planned("cliff", steps))
 }
 
-/// A write until the speed falls for good, a pause, and as much again into the rest of the file: what was written
-/// before is not written over, which may be of another speed.
+/// A write until the speed falls for good, a pause, and as much again into the rest of the file. Written blocks are not
+/// overwritten, because that may have another speed.
 fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<(), PlanError> {
     let target = &ask.targets[at];
     let fat =
@@ -74,7 +74,7 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<()
     Ok(())
 }
 
-/// Reads at places all over a disk.
+/// Reads at positions all over a disk.
 fn sweep(ask: &Request, load: Load, reach: u64) -> Measure {
     let rule = Rule::Zones { precision: ask.effort.rules.precision, seconds: ask.effort.max_seconds };
     Measure::new(SWEEP, load, rule, reach)
@@ -82,9 +82,9 @@ fn sweep(ask: &Request, load: Load, reach: u64) -> Measure {
 
 fn unsuitable(target: &Target, kind: Kind) -> PlanError {
     let why = match kind {
-        Kind::File => "an existing file is not written to; name its directory",
+        Kind::File => "existing files are not overwritten; name its directory",
         _ => {
-            "writing to a device would erase it, and reading one tells of position only where it rotates; name a \
+            "writing to a device would erase it, and only rotating disks are read for speed over position; name a \
               directory on it"
         }
     };

@@ -1,4 +1,4 @@
-//! What cliff's numbers mean, in sentences.
+//! Verdicts of cliff, in sentences.
 
 use super::written::{Writing, Written, places};
 use crate::{
@@ -6,37 +6,37 @@ use crate::{
     units::{Ended, decimal_bytes, duration, percent, rate, size},
 };
 
-/// A fast part smaller than this many chunks can't be told from the beginning's noise.
+/// A fast part smaller than this many chunks is lost in the noise at the beginning.
 const LEAST: u64 = 32;
 
-/// What is said of one directory.
+/// The verdict on one directory.
 pub(super) fn written(written: &Written<'_>) -> String {
     let first = &written.first;
     if written.cached {
-        return "Direct writing was refused, and through the page cache nothing can be said of the drive's own. Try a \
+        return "Direct writing was refused, and writes through the page cache do not show the drive's own cache. Try a \
                 directory on another filesystem of that drive."
             .to_owned();
     }
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for fall in &first.falls {
-        said.push(fell(fall));
+        sentences.push(fell(fall));
     }
     match first.last() {
         Some(fall) => {
             let most = decimal_bytes(fall.at.value as u64);
             if !fall.gradual {
-                said.push(format!(
-                    "What is copied at once and is smaller than {most} runs at the first speed, all beyond it at the last."
+                sentences.push(format!(
+                    "Up to {most} written at once run at the first speed, all beyond at the last."
                 ));
             }
-            said.extend(restored(written, fall));
+            sentences.extend(restored(written, fall));
         }
-        None => said.extend(none(first)),
+        None => sentences.extend(none(first)),
     }
     if let Some(Ended::Failed { what, offset, message, .. }) = &first.run.ended {
-        said.push(format!("A {what} at offset {} failed: {message}.", size(*offset)));
+        sentences.push(format!("A {what} at offset {} failed: {message}.", size(*offset)));
     }
-    said.join(" ")
+    sentences.join(" ")
 }
 
 fn fell(fall: &CliffEstimate) -> String {
@@ -44,25 +44,25 @@ fn fell(fall: &CliffEstimate) -> String {
     let (before, after) = (speed(&fall.before), speed(&fall.after));
     if fall.gradual {
         format!(
-            "Writes slow down bit by bit, from {before} to {after}, as what warms up does; nothing was used up at a \
-             certain place."
+            "Writes slow down gradually, from {before} to {after}, as from heat; no cache was used up at a certain \
+             point."
         )
     } else {
         format!("Writes slow down after {at}: from {before} to {after}.")
     }
 }
 
-/// A speed with its interval, or with why there is none.
+/// A speed with its interval, or with the reason for none.
 fn speed(e: &Estimate) -> String {
     e.sentence(rate, " (too short for an interval)")
 }
 
-/// Nothing fell, and what that can't exclude.
+/// No slow-down, and what that does not exclude.
 fn none(first: &Writing) -> Vec<String> {
     let run = &first.run;
     let bytes = decimal_bytes(run.bytes);
     if run.throughput.unseen.is_none() {
-        return vec![format!("{bytes} are too little to see anything: at least 128 MiB are needed.")];
+        return vec![format!("{bytes} are too few for an answer: at least 128 MiB are needed.")];
     }
     let why = match run.ended {
         Some(Ended::Finished) => "--max-bytes or the free space ended it",
@@ -72,56 +72,57 @@ fn none(first: &Writing) -> Vec<String> {
     vec![
         format!("No lasting slow-down within {bytes}; {why}. Writes: {}.", speed(&run.estimate)),
         format!(
-            "A fast part larger than that can't be excluded, nor one smaller than {}: SSDs have some of tens of GB. Raise \
+            "A fast part larger than that or smaller than {} can't be excluded: SSDs have some of tens of GB. Raise \
              --max-bytes and --max-time to look further.",
             size(LEAST * run.throughput.chunk)
         ),
     ]
 }
 
-/// What the pause did.
+/// The recovery after the pause.
 fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let (Some(pause), Some(again)) = (written.pause, &written.again) else {
-        return Some("Whether a pause restores the fast part was not tried.".to_owned());
+        return Some("Recovery after a pause was not measured.".to_owned());
     };
     let rest = duration(pause);
     let bytes = decimal_bytes(again.run.bytes);
     let Some(second) = again.last() else {
         if again.run.throughput.unseen.is_none() {
             return Some(format!(
-                "After {rest} of rest {bytes} were written: too little to say what was restored."
+                "After a pause of {rest}, {bytes} were written: too few to measure recovery."
             ));
         }
         let middle = (fall.before.value * fall.after.value).sqrt();
         return Some(if again.run.estimate.value < middle {
             let least = size(LEAST * again.run.throughput.chunk);
             format!(
-                "After {rest} of rest it was slow from the start: less than {least} were restored. A longer --pause tells more."
+                "After a pause of {rest}, writes were slow from the start: less than {least} recovered. Try a longer --pause."
             )
         } else {
-            format!("After {rest} of rest {bytes} were fast again: so much at least was restored.")
+            format!("After a pause of {rest}, {bytes} were fast again: at least that much recovered.")
         });
     };
-    let [at, low, high] = [second.at.value, second.at.low, second.at.high].map(|b| decimal_bytes(b as u64));
-    let fast = format!("After {rest} of rest {at} were fast again ({low} to {high})");
+    let bytes = |bytes: f64| decimal_bytes(bytes as u64);
+    let (at, ends) = (bytes(second.at.value), second.at.ends(bytes));
+    let fast = format!("After a pause of {rest}, {at} were fast again ({ends})");
     Some(if second.at.high >= fall.at.low {
-        format!("{fast}: the pause restored all of it.")
+        format!("{fast}: all of it recovered.")
     } else {
         let share = second.at.value / fall.at.value;
         format!(
-            "{fast}, {} of the first time: {} for each second of rest.",
+            "{fast}, {} of the first time: {} for each second of the pause.",
             percent(share),
             rate(second.at.value / pause).trim_end_matches("/s")
         )
     })
 }
 
-/// What is said of a disk's gradient.
+/// The verdict on speed over position.
 pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
     let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
-        return "Too few places were read to say how the speed changes over the disk.".to_owned();
+        return "Too few positions were read to show how the speed changes over the disk.".to_owned();
     };
-    let mut said = vec![format!(
+    let mut sentences = vec![format!(
         "Reads: {} at the beginning of the disk, {} in its middle, {} at its end.",
         speed(&first.speed),
         speed(&middle.speed),
@@ -129,13 +130,13 @@ pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
     )];
     let ratio = last.speed.value / first.speed.value;
     if last.speed.high < first.speed.low {
-        said.push(format!(
-            "The end is at {} of the beginning: put what must be fast into the first partition.",
+        sentences.push(format!(
+            "The end has {} of the speed at the beginning: put data that must be fast into the first partition.",
             percent(ratio)
         ));
     } else {
-        said.push("No real difference between beginning and end.".to_owned());
+        sentences.push("No difference found between beginning and end.".to_owned());
     }
-    said.extend(zoned.map(|zoned| format!("Reading all of it: {}.", speed(&zoned.estimate))));
-    said.join(" ")
+    sentences.extend(zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate))));
+    sentences.join(" ")
 }

@@ -1,4 +1,4 @@
-//! What writing a directory full of data showed, and what a sweep over a disk did.
+//! What writing to a directory showed, and what a sweep over a disk showed.
 
 use super::{
     super::common::{Group, Series, Summary},
@@ -13,14 +13,14 @@ use crate::{
     units::Caching,
 };
 
-/// What was seen of one directory.
+/// The measurements in one directory.
 pub(super) struct Written<'a> {
     pub target: &'a Target,
     pub first: Writing,
-    /// Rest before the second write, s.
+    /// Pause before the second write, s.
     pub pause: Option<f64>,
     pub again: Option<Writing>,
-    /// The page cache stood between; then nothing is known of the drive.
+    /// Writes went through the page cache, so they don't show the drive.
     pub cached: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<W
     Some(Writing { falls: run.adaptive.cliff_estimates(), run, load: group.load.clone() })
 }
 
-/// What writing showed on this target.
+/// What the writes on this target showed.
 pub(super) fn written<'a>(
     run: &Run<Series>,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! What the record of one load adds up to.
+//! The summary of one load.
 
 use crate::{
     analyse::{Adaptive, End, Estimate, Rules, Tail, Throughput, Timeline, Zoned, Zones, repeat},
@@ -22,7 +22,7 @@ pub(in super::super) struct Summary {
     pub repetition: u32,
     pub estimate: Estimate,
     pub throughput: Throughput,
-    /// What it rests on.
+    /// The windows behind it.
     pub adaptive: Adaptive,
     pub zoned: Option<Zoned>,
     pub tail: Tail,
@@ -37,7 +37,7 @@ impl Series {
     pub fn new(m: &Measure) -> Self {
         let rules = match &m.rule {
             Rule::Adaptive { rules, .. } | Rule::Again { rules, .. } => rules.clone(),
-            // A fixed load is looked at for stalls and cliffs only: the rule must take all of its windows.
+            // A fixed load is searched for stalls and cliffs only, so the rule must accept all of its windows.
             _ => Rules { precision: 1e-9, give_up: None, budget: 1 << 40, ..Rules::standard() },
         };
         let zones = match m.rule {
@@ -54,12 +54,12 @@ impl Series {
         }
     }
 
-    /// What it adds up to, where the load did so much in all.
+    /// The summary, with the totals of `outcome`.
     pub fn finish(self, m: &Measure, outcome: Option<&Outcome>) -> Summary {
         let ended = outcome.map(|o| o.ended.clone());
         let throughput = self.adaptive.finish(End::of(ended.as_ref()));
         let zoned = self.zones.as_ref().and_then(Zones::finish);
-        // What was moved in all counts, not only what was in windows that somebody watched.
+        // All bytes count, not only those in recorded windows.
         let (bytes, seconds) = match outcome {
             Some(o) => (o.bytes_read + o.bytes_written, o.seconds),
             None => (self.bytes, self.seconds),

@@ -1,4 +1,4 @@
-//! What the findings of all experiments begin with: what was measured, on what and how, and what was flagged.
+//! The first part of all findings: what was measured, on what and how, and the flags.
 
 use super::{super::Experiment, Series};
 use crate::{
@@ -10,14 +10,14 @@ use crate::{
     units::{EngineInfo, RunStatus},
 };
 
-const STOPPED: &str = "Stopped by hand: what the plan holds beyond this was not measured.";
+const STOPPED: &str = "Interrupted: the rest of the plan was not measured.";
 
 /// Reads a record to its end.
 pub(in super::super) fn read(record: &mut dyn Iterator<Item = Event>) -> Run<Series> {
     Run::read(record, |_, _, measure| Series::new(measure))
 }
 
-/// Findings that say what was measured, on what and how, and what was flagged; the experiment adds what it means.
+/// Findings with what was measured, on what and how, and the flags; the experiment adds its results.
 pub(in super::super) fn findings<T>(run: &Run<T>, experiment: &dyn Experiment) -> Findings {
     let mut flags: Vec<String> = run.flags.iter().map(|flag| flag.text.clone()).collect();
     flags.dedup();
@@ -39,7 +39,7 @@ pub(in super::super) fn findings<T>(run: &Run<T>, experiment: &dyn Experiment) -
     }
 }
 
-/// How each load is repeated with fio: of its repetitions the first.
+/// The fio command of each load, from its first repetition.
 fn again<T>(run: &Run<T>) -> Vec<String> {
     let mut known: Vec<(&str, usize)> = Vec::new();
     let mut lines = Vec::new();
@@ -73,7 +73,7 @@ fn origin<T>(run: &Run<T>) -> Origin {
 fn context<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
     let mut lines: Vec<String> = plan.targets.iter().map(Target::describe).collect();
     if let Some(protocol) = &plan.protocol {
-        lines.push(format!("protocol {protocol}, to the letter"));
+        lines.push(format!("protocol {protocol}, followed exactly"));
     }
     let engine = |e: &EngineInfo| match &e.detail {
         Some(detail) => format!("engine {} ({detail})", e.name),

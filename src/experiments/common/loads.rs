@@ -1,4 +1,4 @@
-//! The loads of a record: all runs of one load on one target belong together.
+//! The loads of a record, grouped: all runs of one load on one target.
 
 use super::{Series, Summary, loaded_run::on};
 use crate::{
@@ -15,9 +15,9 @@ pub(in super::super) struct Group<'a> {
     /// Position of the target in the plan.
     pub at: usize,
     pub target: &'a Target,
-    /// What was really measured.
+    /// What was measured, which may differ from the plan.
     pub measure: Measure,
-    /// What was planned is what was measured.
+    /// The measured load is the planned one.
     pub as_planned: bool,
     pub load: LoadKey,
     /// Over all runs.
@@ -62,7 +62,7 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan, without
     groups
 }
 
-/// What must be alike for numbers of a step's load to be compared.
+/// The key by which loads are compared.
 pub(in super::super) fn load_key<T: Windows>(
     plan: &Plan,
     target: &Target,
@@ -77,7 +77,7 @@ pub(in super::super) fn load_key<T: Windows>(
     }
 }
 
-/// The longest operation of a load, which another run may exceed.
+/// The longest operation of a load; another run may have a longer one.
 pub(in super::super) fn longest<'a>(
     target: &str,
     load: &LoadKey,
@@ -95,7 +95,7 @@ impl Group<'_> {
         longest(&self.target.given, &self.load, self.runs.iter().map(|run| run.tail.histogram()))
     }
 
-    /// How fast the runs were that nothing ended early, bytes per second.
+    /// The speeds of complete runs, bytes per second.
     pub fn speeds(&self) -> Vec<f64> {
         let whole = |r: &&Summary| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
         self.runs.iter().filter(whole).map(|r| r.estimate.value).collect()

@@ -1,4 +1,4 @@
-//! What all experiments do with a record: add up its loads, and say what was measured on what.
+//! What all experiments do with a record: summarise its loads, and describe what was measured.
 
 mod load_summary;
 mod loaded_run;
@@ -8,5 +8,5 @@ pub(super) use load_summary::{Series, Summary};
 pub(super) use loaded_run::{findings, on, read};
 pub(super) use loads::{Group, group, labels, load_key, longest};
 
-/// ImportOptions of a value of one run.
+/// Follows a value of a single run.
 pub(super) const ONE_RUN: &str = " (one run, so no interval)";

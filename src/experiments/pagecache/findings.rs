@@ -1,4 +1,4 @@
-//! How pagecache reads its record.
+//! Findings of pagecache.
 
 use super::{
     super::{
@@ -20,7 +20,7 @@ use crate::{
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
     let mut run = common::read(record);
     if let Some(plan) = run.plan.as_ref().filter(|plan| plan.targets.iter().any(|t| !is_memory(t))) {
-        // The ceiling is meant to be memory.
+        // The ceiling is memory on purpose, so its flags are left out.
         let memory = |at| plan.targets.get(at).is_some_and(is_memory);
         run.flags.retain(|flag| !flag.conditions_of.is_some_and(memory));
     }
@@ -28,7 +28,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let Some(plan) = run.plan.take() else { return findings };
     let mut groups = common::group(&mut run, &plan, "");
     for group in &mut groups {
-        // Memory and drive differ by factors, and few runs through the page cache do, too.
+        // Runs through the page cache may differ by factors, so the mean is taken on a log scale.
         group.estimate = repeat::typical(&group.speeds()).unwrap_or_else(|| group.estimate.clone());
     }
     let ceiling: Vec<&Group<'_>> = groups.iter().filter(|g| is_memory(g.target)).collect();
@@ -41,9 +41,9 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         let title = if drives > 1 { target.given.clone() } else { String::new() };
         findings.tables.push(table(&title, &own, &ceiling));
         findings.figures.push(figure(&target.given, &own, &ceiling));
-        let said = said(&own);
+        let sentences = sentences(&own);
         let named = |text: String| if drives > 1 { format!("{title}: {text}") } else { text };
-        findings.verdicts.extend(said.into_iter().map(named));
+        findings.verdicts.extend(sentences.into_iter().map(named));
     }
     findings.verdicts.extend(memory(&ceiling, drives));
     findings.verdicts.extend(advice(&groups));
@@ -52,7 +52,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
 }
 
 fn way(group: &Group<'_>) -> Option<&'static Way> {
-    // What the page cache had to stand in for is no direct way.
+    // A direct load that fell back to the page cache is left out.
     let same = |w: &&Way| w.label == group.measure.label && w.caching == group.measure.load.caching;
     WAYS.iter().find(same)
 }
@@ -61,13 +61,13 @@ fn of<'a>(groups: &[&'a Group<'a>], label: &str) -> Option<&'a Group<'a>> {
     groups.iter().copied().find(|g| g.measure.label == label && way(g).is_some())
 }
 
-/// What tells the truth about this direction.
+/// The label of the load that shows the drive's own speed in this direction.
 fn truth(direction: Direction) -> &'static str {
     if direction == Direction::Write { TRUE_WRITE } else { TRUE_READ }
 }
 
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
-    let columns = Column::all([("", false), ("speed", false), ("of the drive's", true), ("runs", true)]);
+    let columns = Column::all([("", false), ("speed", false), ("vs drive", true), ("runs", true)]);
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
@@ -93,13 +93,13 @@ fn times_of(ratio: f64) -> String {
     if ratio < 9.95 { format!("{ratio:.1} times") } else { format!("{ratio:.0} times") }
 }
 
-/// What is said of one target.
-fn said(own: &[&Group<'_>]) -> Vec<String> {
+/// The sentences about one target.
+fn sentences(own: &[&Group<'_>]) -> Vec<String> {
     let pairs = [
-        ("Writes", "dd would have said", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
-        ("Reads", "a second dd would have said", NAIVE_READ, TRUE_READ, "cold", "read direct"),
+        ("Writes", "a plain dd would report", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
+        ("Reads", "a second dd would report", NAIVE_READ, TRUE_READ, "cold", "read direct"),
     ];
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for (verb, naively, naive, real, how, direct) in pairs {
         let Some(real) = of(own, real) else { continue };
         let true_speed = real.estimate.sentence(rate, ONE_RUN);
@@ -115,52 +115,52 @@ fn said(own: &[&Group<'_>]) -> Vec<String> {
             Some(direct) => text += &format!(" Direct: {}.", direct.estimate.sentence(rate, ONE_RUN)),
             None => text += " Direct was not measured.",
         }
-        said.push(text);
+        sentences.push(text);
     }
-    said
+    sentences
 }
 
-/// By how much a claim is wrong.
+/// By how much the figure of a plain dd is wrong.
 fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
     match (e.is_bounded(), ratio.different) {
         (true, true) if e.value > 1.0 => {
-            format!("{} too much ({})", times_of(e.value), e.ends(|x| format!("{x:.1}")))
+            format!("{} too high ({})", times_of(e.value), e.ends(|x| format!("{x:.1}")))
         }
         (true, true) => format!("{:.2} of it ({})", e.value, e.ends(|x| format!("{x:.2}"))),
-        (true, false) => format!("no real difference in so few runs, {} at a guess", times_of(e.value)),
-        (false, _) => format!("{}, by runs too few or too unlike for an interval", times_of(e.value)),
+        (true, false) => format!("no difference found in so few runs, roughly {}", times_of(e.value)),
+        (false, _) => format!("{}, with too few or too irregular runs for an interval", times_of(e.value)),
     }
 }
 
-/// What memory itself can do.
+/// The speed of memory itself.
 fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
     let speed = |label| of(ceiling, label).map(|g| rate(g.estimate.value));
     match (speed(NAIVE_WRITE), speed(NAIVE_READ)) {
         (Some(write), Some(read)) => {
             let path = ceiling.first().map(|g| g.target.path.display().to_string()).unwrap_or_default();
             Some(format!(
-                "Memory itself takes {write} and gives {read} (tmpfs on {path}): a figure near these is not a drive's."
+                "Memory itself writes {write} and reads {read} (tmpfs on {path}): a figure near these is not a drive's."
             ))
         }
         _ if drives > 0 => Some(
-            "How fast memory itself is was not measured: no tmpfs with room was found, or it failed."
+            "The speed of memory itself was not measured: no tmpfs with room was found, or it failed."
                 .to_owned(),
         ),
         _ => None,
     }
 }
 
-/// How to measure so that the drive answers.
+/// How to measure the drive with dd.
 fn advice(groups: &[Group<'_>]) -> Option<String> {
     let wrote = groups.iter().any(|g| g.measure.load.caching == Caching::BufferedFsync);
-    let read = "reads with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";
+    let read = "read with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";
     (!groups.is_empty()).then(|| {
         if wrote {
-            format!("To ask the drive with dd: writes with conv=fsync or oflag=direct, {read}.")
+            format!("To measure the drive with dd: write with conv=fsync or oflag=direct, {read}.")
         } else {
-            format!("To ask the drive with dd: {read}.")
+            format!("To measure the drive with dd: {read}.")
         }
     })
 }
@@ -176,10 +176,10 @@ fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
         ),
         at: At::Y(g.estimate.value),
     };
-    let told = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
+    let modes = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
     Figure {
-        title: format!("speed by way of moving bytes, {given}"),
-        text: format!("{}.", told.collect::<Vec<_>>().join("; ")),
+        title: format!("speed by I/O mode, {given}"),
+        text: format!("{}.", modes.collect::<Vec<_>>().join("; ")),
         n: format!("n = {} runs each", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
         x: Axis::named("", ways.iter().map(|(w, _)| w.name.to_owned())),
         y: Axis::speed().log(),

@@ -7,8 +7,8 @@ mod plan;
 use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// The same bytes written and read in every way there is, from what the page cache makes of them to what the drive
-/// does; a filesystem in memory as the ceiling.
+/// The same bytes written and read in every mode, from the page cache to the drive itself, with a filesystem in memory
+/// as the ceiling.
 #[derive(Debug)]
 pub struct PageCache;
 

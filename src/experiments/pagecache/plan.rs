@@ -1,4 +1,4 @@
-//! How pagecache plans itself.
+//! The plan of pagecache.
 
 use super::super::{
     request::{PlanError, Request},
@@ -11,13 +11,13 @@ use crate::{
     units::{Caching, Direction, Load, MIB, Pattern},
 };
 
-/// What each load moves at most: more than most drives' own caches, and so little that the page cache of a board with
-/// 512 MB takes all of it before it holds writers back, which is what deceives people.
+/// Most bytes of each load: more than most drives' own caches, and little enough that the page cache of a board with
+/// 512 MB takes all of it before it throttles writers, as happens with short copies.
 const AMOUNT: u64 = 64 * MIB;
-/// As people copy with dd.
+/// The usual block size of dd.
 const BLOCK: u64 = MIB;
 
-/// A way of moving the bytes.
+/// An I/O mode.
 #[derive(Debug)]
 pub(super) struct Way {
     pub label: &'static str,
@@ -38,11 +38,11 @@ const fn way(
     Way { label, name, direction, caching, cold }
 }
 
-/// What dd says of a write when nobody asks for more.
+/// A write as plain dd does it.
 pub(super) const NAIVE_WRITE: &str = "write cached";
-/// What dd says of a file that was just written or read.
+/// A read of a file that was just written or read.
 pub(super) const NAIVE_READ: &str = "read warm";
-/// What the drive does.
+/// Loads that show the drive's own speed.
 pub(super) const TRUE_WRITE: &str = "write fsync";
 pub(super) const TRUE_READ: &str = "read cold";
 
@@ -56,7 +56,7 @@ pub(super) const WAYS: [Way; 6] = [
     way(("read direct", "read, direct"), Direction::Read, Caching::Direct, true),
 ];
 
-/// Whether a target is memory, which stands in the plan as the ceiling.
+/// Whether a target is memory, the ceiling of the comparison.
 pub(super) fn is_memory(target: &Target) -> bool {
     target.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs")
 }
@@ -70,7 +70,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: BLOCK });
     }
     let mut targets = ask.targets.clone();
-    // Somebody who asks about memory needs no other; where there is too little of it there is no ceiling.
+    // No second memory target where one was named, and none without enough room.
     let ceiling = ask.memory.iter().filter(|m| fits(m, bytes).is_ok() && !ask.targets.iter().any(is_memory));
     targets.extend(ceiling.cloned());
     let mut steps = Steps::default();
@@ -85,14 +85,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             return Err(PlanError::TooSmall { path, bytes: held, block: BLOCK });
         }
         let reads = |w: &&Way| made || w.direction == Direction::Read;
-        // Memory has no drive behind it that could be waited for.
+        // Memory has no drive behind it, so only the cached modes make sense.
         let naive = |w: &&Way| !memory || [NAIVE_WRITE, NAIVE_READ].contains(&w.label);
         let ways: Vec<&Way> = WAYS.iter().filter(reads).filter(naive).collect();
         let runs = ask.values.get(&options::RUNS);
         let seconds = ask.effort.max_seconds / (ways.len() as f64 * f64::from(runs));
         for repetition in 1..=runs {
             if made {
-                // A file of its own each time, as dd makes one: overwriting is another thing.
+                // A new file each time, as dd creates one: overwriting may have another speed.
                 steps.add(&[at], ScratchFile { bytes });
             }
             for w in &ways {

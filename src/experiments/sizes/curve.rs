@@ -1,4 +1,4 @@
-//! Speed over size, and what it is made of: so much a transfer, so much a byte.
+//! Speed over size, and its model: a fixed cost per transfer and a cost per byte.
 
 use super::super::common::Group;
 use crate::{
@@ -7,14 +7,14 @@ use crate::{
     units::{Caching, Direction},
 };
 
-/// Sizes within this share of the best speed are as good.
+/// A size that reaches this share of the best speed is good enough.
 const AS_GOOD: f64 = 0.9;
-/// A repetition that differs by less than this share differs by chance.
+/// The least error of a speed, as a share.
 const CHANCE: f64 = 0.01;
-/// What is taken to be the error of a speed that has no interval, as a share.
+/// The assumed error of a speed without an interval, as a share.
 const UNKNOWN: f64 = 0.03;
 
-/// One way of moving bytes, at all sizes.
+/// One direction and caching, at all sizes.
 pub(super) struct Curve {
     /// Position of the target in the plan.
     pub at: usize,
@@ -42,15 +42,15 @@ impl Point {
         self.block as f64 / self.speed.value
     }
 
-    /// How far that may be off, as a share.
+    /// Its error, as a share.
     fn error(&self) -> f64 {
         let (down, up) = (1.0 - self.speed.low / self.speed.value, self.speed.high / self.speed.value - 1.0);
-        // One stall widens one side without moving the median, so the narrower one tells more of it.
+        // One stall widens one side without moving the median, so the narrower side is the better estimate.
         if up.is_finite() { (down.min(up) / 2.0).max(CHANCE) } else { UNKNOWN }
     }
 }
 
-/// The curves of a record, in the order of targets; what the page cache had to stand in for is left out.
+/// The curves of a record, in the order of targets. Loads that fell back to the page cache are left out.
 pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for group in groups {
@@ -79,11 +79,11 @@ pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
             let cost = p.seconds();
             CostSample { parts: vec![1.0, p.block as f64], cost, error: cost * p.error() }
         };
-        // Three sizes or fewer would fit any line.
+        // A line needs more than three sizes.
         let rows: Vec<CostSample> = curve.points.iter().map(row).collect();
         curve.fit = CostFit::new(&rows).filter(|_| rows.len() > 3);
     }
-    // Order of first measurement is chance; this one is the reader's.
+    // The order of measurement is random; this is the order of the report.
     curves.sort_by_key(|c| (c.at, c.direction == Direction::Read, c.caching == Caching::Direct));
     curves
 }
@@ -105,33 +105,33 @@ impl Curve {
         self.best().map_or(f64::NAN, |best| point.speed.value / best.speed.value)
     }
 
-    /// What a transfer costs whatever its size, s.
+    /// The fixed cost of a transfer, s.
     pub fn cost(&self) -> Option<Estimate> {
         Some(self.fit.as_ref()?.cost(0))
     }
 
-    /// The speed at which the bytes themselves pass, bytes per second.
+    /// The speed of the bytes without the fixed cost, bytes per second.
     pub fn rate(&self) -> Option<Estimate> {
         Some(self.fit.as_ref()?.rate(1)).filter(|rate| rate.value.is_finite())
     }
 
-    /// The size whose bytes take as long as the transfer itself; `None` where nothing of it shows.
+    /// The size whose bytes take as long as the fixed cost; `None` where that is not resolved.
     pub fn knee(&self) -> Option<Estimate> {
         let knee = self.fit.as_ref()?.ratio(0, 1);
         let (first, last) = (self.points.first()?, self.points.last()?);
-        // Beyond the sizes measured it would be a guess; where a transfer may cost nothing there is none.
+        // There is none outside the measured sizes, or where the fixed cost may be zero.
         let within = (first.block as f64 / 4.0..=last.block as f64).contains(&knee.value);
         (within && self.cost()?.low > 0.0).then_some(knee)
     }
 
-    /// Where the sum of both is furthest off, and by what share.
+    /// The size where the model is furthest off, and by what share.
     pub fn furthest(&self) -> Option<(&Point, f64)> {
         let fit = self.fit.as_ref()?;
         let off = |p: &Point| (fit.at(&[1.0, p.block as f64]) / p.seconds() - 1.0).abs();
         self.points.iter().map(|p| (p, off(p))).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The unit in which the drive writes, where it shows.
+    /// The unit in which the drive writes, where it is visible.
     pub fn unit(&self) -> Option<WriteUnit> {
         let transfer = |p: &Point| (p.block as f64, p.seconds(), p.seconds() * p.error());
         write_unit(&self.points.iter().map(transfer).collect::<Vec<_>>())

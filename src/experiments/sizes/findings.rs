@@ -21,7 +21,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let mut run = common::read(record);
     let mut findings = common::findings(&run, experiment);
     let Some(plan) = run.plan.take() else { return findings };
-    // One command of fio for each size would bury everything else.
+    // One fio command is enough as an example; there would be one per size.
     findings.reproduce.truncate(1);
     let groups = common::group(&mut run, &plan, FILL);
     let curves = curves(&groups);
@@ -36,10 +36,10 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
             }
         }
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
-        let said = said(&plan, at, &own);
+        let sentences = sentences(&plan, at, &own);
         let given = &plan.targets[at].given;
         let name = |text: String| if plan.targets.len() > 1 { format!("{given}: {text}") } else { text };
-        findings.verdicts.extend(said.into_iter().map(name));
+        findings.verdicts.extend(sentences.into_iter().map(name));
     }
     findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
     findings
@@ -77,22 +77,22 @@ fn table(title: &str, curves: &[&Curve]) -> Table {
     Table { title: title.to_owned(), columns, rows: sizes.into_iter().map(row).collect() }
 }
 
-fn said(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
-    let mut said: Vec<String> = curves.iter().filter_map(|c| one(c)).collect();
+fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
+    let mut sentences: Vec<String> = curves.iter().filter_map(|c| one(c)).collect();
     if let Some(direct) =
         curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct))
     {
-        said.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
+        sentences.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
     }
     let enough = curves.iter().filter_map(|c| c.enough()).map(|p| p.block).max();
     let advice = |block| {
-        format!("Move {} or more at a time, and no way of moving bytes loses more than a tenth.", size(block))
+        format!("Move {} or more at a time: every mode is then within a tenth of its best.", size(block))
     };
-    said.extend(enough.filter(|_| curves.len() > 1).map(advice));
-    said
+    sentences.extend(enough.filter(|_| curves.len() > 1).map(advice));
+    sentences
 }
 
-/// What is said of one curve.
+/// The sentences about one curve.
 fn one(curve: &Curve) -> Option<String> {
     let (best, enough) = (curve.best()?, curve.enough()?);
     let name = match (curve.direction, curve.caching) {
@@ -102,9 +102,9 @@ fn one(curve: &Curve) -> Option<String> {
         _ => "Writes with fsync",
     };
     let speed = best.speed.sentence(rate, "");
-    let mut said = if best.block == enough.block {
+    let mut sentences = if best.block == enough.block {
         let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
-        let more = if last { ", and --largest shows whether a larger one does better" } else { "" };
+        let more = if last { "; try larger ones with --largest" } else { "" };
         format!(
             "{name}: {} is the fastest, {speed}; no smaller size comes within a tenth of it{more}.",
             size(best.block)
@@ -112,53 +112,51 @@ fn one(curve: &Curve) -> Option<String> {
     } else {
         let share = percent(curve.share(enough));
         format!(
-            "{name}: {} already gives {share} of the best, which is {speed} at {}.",
+            "{name}: {} reaches {share} of the best speed, {speed} at {}.",
             size(enough.block),
             size(best.block)
         )
     };
-    said += &match (curve.cost(), curve.rate(), curve.knee()) {
+    sentences += &match (curve.cost(), curve.rate(), curve.knee()) {
         (Some(cost), Some(bytes), Some(knee)) => format!(
-            " A transfer costs {} whatever its size, and bytes pass at {}: up to {} most of the time is the transfer's own.",
+            " Each transfer has a fixed cost of {}, its bytes move at {}: up to {} most of the time is the fixed cost.",
             cost.sentence(duration, ""),
             bytes.sentence(rate, ""),
             knee.sentence(|bytes| size(bytes.round() as u64), ""),
         ),
-        (Some(_), _, _) => " What a transfer costs whatever its size doesn't show.".to_owned(),
-        (None, ..) => " Too few sizes were measured to tell what a transfer costs.".to_owned(),
+        (Some(_), _, _) => " The fixed cost of a transfer could not be determined.".to_owned(),
+        (None, ..) => " Too few sizes were measured to determine the fixed cost of a transfer.".to_owned(),
     };
     if let Some((point, off)) = curve.furthest().filter(|(_, off)| *off > OFF) {
-        said += &format!(
-            " That sum is off by {} at {}: something else counts there.",
+        sentences += &format!(
+            " The sum of both is off by {} at {}: another cost applies there.",
             percent(off),
             size(point.block)
         );
     }
     if best.speed.high.is_infinite() {
-        said += " Fewer than 6 repetitions: no interval.";
+        sentences += " Fewer than 6 repetitions: no interval.";
     }
-    Some(said)
+    Some(sentences)
 }
 
-/// What direct writes tell of the unit in which a flash drive writes.
+/// The unit in which a flash drive writes, from direct writes.
 fn allocation(curve: &Curve) -> String {
     match curve.unit() {
         Some(unit) => {
             let (bytes, half) = (size(unit.bytes as u64), size(unit.bytes as u64 / 2));
             let like = if unit.bytes <= 4096.0 {
-                "; a filesystem's block or a disk's sector look the same"
+                "; a filesystem block or a disk sector looks the same"
             } else {
                 ""
             };
             format!(
-                "The drive writes in units of {bytes} ({} sure{like}): a direct write of {half} takes {} longer than it would without.",
+                "The drive writes in units of {bytes} ({} confidence{like}): a direct write of {half} takes {} longer than it would without them.",
                 percent(unit.confidence),
                 percent(unit.excess),
             )
         }
-        None => {
-            "No step shows in direct writes: the unit in which the drive allocates is not visible.".to_owned()
-        }
+        None => "Direct writes show no step: the drive's allocation unit is not visible.".to_owned(),
     }
 }
 
@@ -171,7 +169,7 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     };
     let enough = curves.iter().filter_map(|c| {
         Some(format!(
-            "{}: level from {} on, at best {}.",
+            "{}: flat from {} on, best {}.",
             way(c),
             size(c.enough()?.block),
             rate(c.best()?.speed.value)
@@ -181,7 +179,7 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     Figure {
         title: format!("speed over transfer size, {title}"),
         text: enough.collect::<Vec<_>>().join(" "),
-        n: format!("n = {} repetitions a point", runs.min().unwrap_or(0)),
+        n: format!("n = {} repetitions per point", runs.min().unwrap_or(0)),
         x: Axis::of("transfer size", Unit::Bytes).log(),
         y: Axis::speed(),
         curves: curves.iter().map(drawn).collect(),

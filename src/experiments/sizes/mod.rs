@@ -8,8 +8,8 @@ mod plan;
 use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// Transfers of 64 B to 1 MiB in doublings, short repetitions in an order left to chance, so that nothing that changes
-/// with time looks like an effect of size.
+/// Transfers of 64 B to 1 MiB in doublings, in short repetitions and random order, so that a drift over time does not
+/// look like an effect of size.
 #[derive(Debug)]
 pub struct Sizes;
 

@@ -1,4 +1,4 @@
-//! How sizes plans itself.
+//! The plan of sizes.
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,18 +16,18 @@ use crate::{
 
 /// The smallest transfer; each next one is twice as large.
 const SMALLEST: u64 = 64;
-/// What a repetition moves at most. Through the page cache it is the same for all sizes, so that the fsync at the end
-/// weighs the same in all of them; it is little, because all of it is written however slow the drive is.
+/// Most bytes of a repetition. Through the page cache it is the same for all sizes, so that the final fsync has the same
+/// weight; it is small, because all of it is written however slow the drive is.
 const WRITTEN: u64 = 4 * MIB;
 const MOVED: u64 = 8 * MIB;
-/// What a repetition takes at most, s; an fsync comes on top.
+/// Time limit of a repetition, s, without the fsync.
 const SECONDS: f64 = 0.5;
 const WRITE_SECONDS: f64 = 4.0;
 const FILL_SECONDS: f64 = 30.0;
-/// Operations of a direct repetition at most: a disk may do no more than a hundred small writes a second.
+/// Most operations of a direct repetition: a disk may do only a hundred small writes a second.
 const OPERATIONS: u64 = 4096;
 
-/// The four ways in which each size is moved: label, direction, caching.
+/// The four modes of each size: label, direction, caching.
 const WAYS: [(&str, Direction, Caching); 4] = [
     ("write", Direction::Write, Caching::BufferedFsync),
     ("write direct", Direction::Write, Caching::Direct),
@@ -94,7 +94,7 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
     Ok(())
 }
 
-/// Whether this size can be moved so: direct transfers are whole blocks of the drive.
+/// Whether this mode allows this size: direct transfers are whole blocks of the drive.
 fn possible(target: &Target, caching: Caching, size: u64) -> bool {
     caching != Caching::Direct || size % u64::from(target.direct_alignment.max(1)) == 0
 }
@@ -113,7 +113,7 @@ fn load(direction: Direction, caching: Caching, block: u64, seed: u64) -> Load {
     Load::new(direction, Pattern::Sequential, block, caching, seed)
 }
 
-/// Writes the whole file once; its speed is recorded but is nobody's question.
+/// Writes the whole file once; its speed is recorded but not reported.
 fn fill(bytes: u64, ask: &Request) -> Measure {
     let block = MIB.min(bytes);
     let seconds = FILL_SECONDS.min(ask.effort.max_seconds);

@@ -1,4 +1,4 @@
-//! What a file costs and what a byte costs, on one target and one way.
+//! The cost per file and per byte, on one target and in one direction.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::{
     record::ActResult,
 };
 
-/// One way, writing or reading, on one target.
+/// Writing or reading on one target.
 pub(super) struct Costs {
     pub at: usize,
     pub write: bool,
@@ -24,7 +24,7 @@ pub(super) struct Set {
     pub runs: Vec<ActResult>,
 }
 
-/// A prediction asked for, and how far it goes beyond what was measured.
+/// A prediction, and how far it is beyond what was measured.
 pub(super) struct Prediction {
     pub seconds: Estimate,
     /// Whole phrases, such as `39 times as many files as were measured`.
@@ -44,8 +44,8 @@ impl Set {
 }
 
 impl Costs {
-    /// What a record shows of files on one target; sets that were cut short count for nothing, as it isn't known what
-    /// the rest would have taken.
+    /// The sets of a record on one target. Sets that were cut short are left out, because the time of the rest is not
+    /// known.
     pub fn of(plan: &Plan, acts: &BTreeMap<(StepId, usize), ActResult>, at: usize, write: bool) -> Self {
         let mut sets: Vec<Set> = Vec::new();
         for (step, files) in plan.files().filter(|(_, f)| write != (f.work == FileWork::Read)) {
@@ -64,41 +64,41 @@ impl Costs {
             error: t.seconds,
         };
         let rows: Vec<CostSample> = sets.iter().flat_map(|s| &s.runs).map(row).collect();
-        // Two sets would fit any two costs.
+        // Two costs need more than two sets.
         let fit = CostFit::of_shares(&rows).filter(|_| sets.len() > 2);
         Self { at, write, sets, fit }
     }
 
-    /// What a file costs whatever its size, s.
+    /// The fixed cost of a file, s.
     pub fn file(&self) -> Option<Estimate> {
         Some(self.fit.as_ref()?.cost(usize::from(self.write)))
     }
 
-    /// How fast bytes pass, bytes per second.
+    /// The speed of the bytes, bytes per second.
     pub fn rate(&self) -> Option<Estimate> {
         let rate = self.fit.as_ref()?.rate(1 + usize::from(self.write));
         rate.value.is_finite().then_some(rate)
     }
 
-    /// What the sync at the end costs beyond that, s.
+    /// The cost of the final sync, s.
     pub fn sync(&self) -> Option<Estimate> {
         self.fit.as_ref().filter(|_| self.write).map(|fit| fit.cost(0))
     }
 
-    /// The size of a file whose bytes take as long as the file itself; `None` where it doesn't show.
+    /// The file size whose bytes take as long as the fixed cost; `None` where that is not resolved.
     pub fn even(&self) -> Option<Estimate> {
         let first = usize::from(self.write);
         let even = self.fit.as_ref()?.ratio(first, first + 1);
         (self.file()?.low > 0.0 && even.value > 0.0).then_some(even)
     }
 
-    /// What the fit makes of a set, s.
+    /// The time of a set by the model, s.
     pub fn fitted(&self, set: FileSet) -> Option<f64> {
         let parts = parts(self.write, set.files as f64, set.bytes() as f64);
         self.fit.as_ref().map(|fit| fit.at(&parts))
     }
 
-    /// What copying this set once would take.
+    /// The predicted time to copy this set once.
     pub fn predict(&self, set: FileSet) -> Option<Prediction> {
         let parts = parts(self.write, set.files as f64, set.bytes() as f64);
         let seconds = self.fit.as_ref()?.predict(&parts, 1.0);

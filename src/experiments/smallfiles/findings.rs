@@ -1,4 +1,4 @@
-//! How smallfiles reads its record.
+//! Findings of smallfiles.
 
 use super::{
     super::{Experiment, common},
@@ -12,9 +12,9 @@ use crate::{
     units::{Direction, count, decimal_bytes, duration, percent, rate, size},
 };
 
-/// What is predicted where nobody asks for something: the example of those who wonder.
+/// The set that is predicted by default.
 const EXAMPLE: FileSet = FileSet { files: 20_000, size: 1_000_000 };
-/// A set that the two costs miss by more than this share is told of.
+/// A set that the model misses by more than this share is reported.
 const OFF: f64 = 0.25;
 
 pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
@@ -34,18 +34,18 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         let several = plan.targets.len() > 1;
         findings.tables.push(table(if several { &target.given } else { "" }, &both));
         findings.figures.push(figure(&target.given, &both));
-        let mut said: Vec<String> = both.iter().filter_map(|c| predicted(c, set)).collect();
-        said.extend(both.iter().filter_map(beyond(set)));
-        said.extend(both.iter().map(one));
-        said.extend(advice(&both));
+        let mut sentences: Vec<String> = both.iter().filter_map(|c| predicted(c, set)).collect();
+        sentences.extend(both.iter().filter_map(beyond(set)));
+        sentences.extend(both.iter().map(one));
+        sentences.extend(advice(&both));
         let named = |text: String| if several { format!("{}: {text}", target.given) } else { text };
-        findings.verdicts.extend(said.into_iter().map(named));
+        findings.verdicts.extend(sentences.into_iter().map(named));
         findings.estimates.extend(both.iter().flat_map(|c| metrics(plan, c, set)));
     }
     if !findings.tables.is_empty() {
         findings.verdicts.push(
-            "Cold means here that the page cache held nothing of the files; names and inodes it still held, so \
-             that after a start reading takes longer by looking those up."
+            "Cold means that the page cache held no data of the files. It still held names and inodes: after a \
+             reboot reading takes longer by their lookup."
                 .to_owned(),
         );
     }
@@ -56,8 +56,7 @@ fn verb(costs: &Costs) -> &'static str {
     if costs.write { "write" } else { "read" }
 }
 
-/// A value with its interval, in a cell. Where the interval is wide a value in it says little, and the line is long
-/// enough.
+/// A value with its interval, in a cell. A wide interval is shown without its value, to keep the line short.
 fn cell(e: Option<Estimate>) -> String {
     match e {
         None => "-".to_owned(),
@@ -89,7 +88,7 @@ fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
     let verb = if costs.write { "Writing" } else { "Reading" };
     let more = percent(many.value / one.value - 1.0);
     Some(format!(
-        "{verb} {} of {}: {}. As one file of {}: {}, so being many costs {more}.",
+        "{verb} {} of {}: {}. As one file of {}: {}, so separate files take {more} longer.",
         count(set.files, "file"),
         decimal_bytes(set.size),
         many.sentence(duration, ""),
@@ -98,43 +97,43 @@ fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
     ))
 }
 
-/// What makes a prediction a guess; said once, of whichever way has one.
+/// How far the prediction is beyond what was measured; stated once.
 fn beyond(set: FileSet) -> impl FnMut(&Costs) -> Option<String> {
-    let mut said = false;
+    let mut sentences = false;
     move |costs| {
         let Prediction { beyond, .. } = costs.predict(set)?;
-        if beyond.is_empty() || std::mem::replace(&mut said, true) {
+        if beyond.is_empty() || std::mem::replace(&mut sentences, true) {
             return None;
         }
         Some(format!(
-            "This is outside of what was measured: {}. A drive that slows down after a while isn't in it; `drivebench run cliff` tells.",
+            "This is beyond what was measured: {}. It leaves out any slow-down after a while; measure that with `drivebench run cliff`.",
             beyond.join(", ")
         ))
     }
 }
 
-/// What is said of one way.
+/// The sentences about one direction.
 fn one(costs: &Costs) -> String {
     let verb = if costs.write { "Writing" } else { "Reading" };
     let (Some(file), Some(rate_of)) = (costs.file(), costs.rate()) else {
         return format!(
-            "{verb}: too little was measured to tell files from bytes; it takes more than two sets."
+            "{verb}: too little was measured to separate the costs of files and bytes; more than two sets are needed."
         );
     };
     let sync = match costs.sync().filter(|sync| sync.value > 0.0) {
-        Some(e) if e.low > 0.0 => format!("; the sync at the end takes {}", e.sentence(duration, "")),
-        Some(e) => format!("; the sync at the end takes at most {}", duration(e.high)),
+        Some(e) if e.low > 0.0 => format!("; the final sync takes {}", e.sentence(duration, "")),
+        Some(e) => format!("; the final sync takes at most {}", duration(e.high)),
         None => String::new(),
     };
-    let mut said = if file.low > 0.0 {
+    let mut sentences = if file.low > 0.0 {
         format!(
-            "{verb}: a file costs {}, bytes pass at {}{sync}.",
+            "{verb}: each file costs {}, bytes move at {}{sync}.",
             file.sentence(duration, ""),
             rate_of.sentence(rate, "")
         )
     } else {
         format!(
-            "{verb}: what a file costs doesn't show, at most {}; bytes pass at {}{sync}.",
+            "{verb}: the cost of a file could not be determined, it is at most {}; bytes move at {}{sync}.",
             duration(file.high),
             rate_of.sentence(rate, "")
         )
@@ -144,19 +143,22 @@ fn one(costs: &Costs) -> String {
         Some((s.set, share.abs()))
     });
     if let Some((set, share)) = off.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > OFF) {
-        said +=
-            &format!(" That misses {} by {}: something else counts there.", set.describe(), percent(share));
+        sentences += &format!(
+            " This model is off for {} by {}: another cost applies there.",
+            set.describe(),
+            percent(share)
+        );
     }
-    said
+    sentences
 }
 
-/// From which size on it doesn't matter.
+/// The file size from which on the fixed cost hardly matters.
 fn advice(both: &[Costs; 2]) -> Option<String> {
     let even = both.iter().filter_map(Costs::even).max_by(|a, b| a.value.total_cmp(&b.value))?;
     let (bytes, ten) = (size(even.value.round() as u64), size((even.value * 9.0).round() as u64));
     Some(format!(
-        "A file of {bytes} takes twice as long as its bytes alone; from {ten} on being many costs less than a tenth. \
-         What is smaller goes faster as one archive (tar)."
+        "A file of {bytes} takes twice as long as its bytes alone; from {ten} on separate files cost less than a tenth. \
+         Copy smaller files as one archive (tar)."
     ))
 }
 
@@ -167,7 +169,7 @@ fn figure(given: &str, both: &[Costs; 2]) -> Figure {
     };
     let fitted = |c: &Costs| {
         let fit = |s: &Set| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?));
-        let name = format!("{}, from the cost of files and bytes", verb(c));
+        let name = format!("{}, fitted from the costs of files and bytes", verb(c));
         Curve::new(name, Style::Line, c.sets.iter().filter_map(fit))
     };
     let text = both.iter().map(one).collect::<Vec<_>>().join(" ");
@@ -175,7 +177,7 @@ fn figure(given: &str, both: &[Costs; 2]) -> Figure {
     Figure {
         title: format!("speed over the size of files, {given}"),
         text,
-        n: format!("n = {runs} runs a set"),
+        n: format!("n = {runs} runs per set"),
         x: Axis::of("size of a file", Unit::Bytes).log(),
         y: Axis::speed().log(),
         curves: both.iter().flat_map(|c| [measured(c), fitted(c)]).filter(|c| !c.points.is_empty()).collect(),

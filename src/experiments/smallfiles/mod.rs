@@ -8,8 +8,8 @@ mod plan;
 use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// Sets of files, from many small ones to a single large one, written and read; what a file costs, what a byte costs,
-/// and so what any other set would.
+/// Sets of files, from many small ones to a single large one, written and read. The cost per file and per byte predict
+/// any other set.
 #[derive(Debug)]
 pub struct SmallFiles;
 

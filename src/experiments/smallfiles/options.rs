@@ -1,8 +1,8 @@
-//! What can be asked of smallfiles.
+//! Options of smallfiles.
 
 use super::super::{Declared, Opt, options::parsed, shared_options as shared};
 
-/// The fewest that an interval is worth something with.
+/// The fewest for a useful interval.
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");
 
 /// How many files the mix has whose copying is predicted.
@@ -13,7 +13,7 @@ pub const FILES: Opt<u64> =
 pub const SIZE: Opt<u64> =
     Opt::new("size", "SIZE", shared::bytes, "Size of each file of that mix").requires("files");
 
-/// What can be asked of it.
+/// All options.
 pub const OPTIONS: &[&dyn Declared] =
     &[&shared::SEED, &shared::ENGINE, &shared::MAX_TIME, &shared::MAX_BYTES, &RUNS, &FILES, &SIZE];
 

@@ -1,4 +1,4 @@
-//! How smallfiles plans itself.
+//! The plan of smallfiles.
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -14,8 +14,8 @@ use crate::{
     units::{KIB, MIB},
 };
 
-/// What is written: many small files, some middling ones, and a single large one. The first tell what a file costs, the
-/// last what a byte costs.
+/// The sets: many small files, some medium ones, and a single large one. The small ones determine the cost per file, the
+/// large one the cost per byte.
 const SETS: [FileSet; 5] = [
     FileSet { files: 512, size: 4 * KIB },
     FileSet { files: 256, size: 16 * KIB },
@@ -23,7 +23,7 @@ const SETS: [FileSet; 5] = [
     FileSet { files: 16, size: MIB },
     FileSet { files: 1, size: 64 * MIB },
 ];
-/// Most files of a set and most bytes of one that is measured because its size was asked about.
+/// Most files and most bytes of the extra set that has the size asked for.
 const FILES: u64 = 512;
 const BYTES: u64 = 16 * MIB;
 
@@ -51,7 +51,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         fits(target, most)?;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed.wrapping_add(at as u64));
         for repetition in 1..=runs {
-            // In an order left to chance, so that what changes with time doesn't look like an effect of size.
+            // In random order, so that a drift over time does not look like an effect of size.
             let mut order = sets.clone();
             order.shuffle(&mut random);
             for set in order {
@@ -65,10 +65,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     Ok(Plan { engine: None, ..ask.planned("smallfiles", steps) })
 }
 
-/// The sets, none of more than `max_bytes`; one more of files as large as those asked about.
+/// The sets, each at most `max_bytes`, and one more with files of the size asked for.
 fn sets(asked: Option<u64>, max_bytes: u64) -> Vec<FileSet> {
     let within = |set: FileSet| {
-        // The single large file gets smaller; of the others there are fewer.
+        // The single large file gets smaller; sets of small files get fewer files.
         let size = if set.files == 1 { set.size.min(max_bytes) } else { set.size };
         FileSet { files: set.files.min(max_bytes / size.max(1)), size }
     };

@@ -1,4 +1,4 @@
-//! How spinup reads its record.
+//! Findings of spinup.
 
 use super::{
     super::{Experiment, common},
@@ -27,15 +27,15 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         if woken.reads.is_empty() {
             continue;
         }
-        let said = verdicts::woken(&woken);
-        findings.verdicts.push(if several { format!("{}: {said}", target.given) } else { said });
+        let sentences = verdicts::woken(&woken);
+        findings.verdicts.push(if several { format!("{}: {sentences}", target.given) } else { sentences });
         rows.extend(woken.rows(several));
         findings.estimates.extend(woken.estimates());
         findings.figures.extend(woken.figure());
     }
     if !rows.is_empty() {
         let mut columns = Column::heads(several);
-        columns.extend(Column::all([("median", true), ("least", true), ("most", true), ("runs", true)]));
+        columns.extend(Column::all([("median", true), ("min", true), ("max", true), ("runs", true)]));
         findings.tables = vec![Table { title: String::new(), columns, rows }];
     }
     findings
@@ -85,11 +85,11 @@ impl Woken<'_> {
         Some(Figure {
             title: format!("spin-up time, {}", self.target.given),
             text: verdicts::both(self),
-            n: count(wakings.len() as u64, "waking"),
+            n: count(wakings.len() as u64, "spin-up"),
             x: Axis::named("method", names),
             y: Axis::of("spin-up time", Unit::Seconds),
             curves: vec![
-                Curve::new("each waking", Style::Dots, single),
+                Curve::new("each spin-up", Style::Dots, single),
                 Curve::new("estimate", Style::Dots, both),
             ],
             ..Figure::default()

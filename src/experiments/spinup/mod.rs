@@ -9,7 +9,7 @@ mod woken;
 use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// The first read after standby against the same read while spinning, and two timed copies beside it.
+/// The first read after standby compared with a read while spinning, and two timed copies as a second method.
 #[derive(Debug)]
 pub struct Spinup;
 

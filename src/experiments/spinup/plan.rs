@@ -1,4 +1,4 @@
-//! How spinup plans itself.
+//! The plan of spinup.
 
 use super::super::{
     request::{PlanError, Request},
@@ -13,24 +13,24 @@ use crate::{
 
 /// Reads while the disk spins.
 pub(super) const SPINNING: &str = "read while spinning";
-/// The read that wakes it.
+/// The read that spins it up.
 pub(super) const FIRST: &str = "first read";
 /// A copy while the disk spins.
 pub(super) const COPY: &str = "copy while spinning";
-/// A copy that wakes it first.
+/// A copy that includes the spin-up.
 pub(super) const COLD_COPY: &str = "copy from standby";
 
 /// One read.
 const READ: u64 = 4096;
-/// Reads while spinning: their median is what one costs.
+/// Reads while spinning, of which the median counts.
 const READS: u64 = 16;
-/// A copy: as much as makes a few seconds, little enough to be repeated.
+/// Bytes of a copy: it takes a few seconds and can be repeated.
 const COPY_BYTES: u64 = 256 * MIB;
-/// Slower than any disk that works, s.
+/// Time limit of the reads, longer than any working disk needs, s.
 const READ_SECONDS: f64 = 15.0;
 /// The same for a copy, s.
 const COPY_SECONDS: f64 = 30.0;
-/// The least a drive's own timer is waited for where it must be, s.
+/// The shortest wait for a drive's own timer, s.
 const LEAST_PATIENCE: f64 = 60.0;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
@@ -73,7 +73,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// Reads at random places; each repetition has its own, so that the drive's cache holds none.
+    /// Reads at random offsets; each repetition has its own, so that the drive's cache holds none.
     fn random(&self, label: &str, run: u32, reads: u64) -> Measure {
         let seed =
             self.ask.seed.wrapping_mul(1000).wrapping_add(u64::from(2 * run)) + u64::from(label == FIRST);
@@ -105,11 +105,11 @@ impl One<'_> {
     }
 }
 
-/// The node of the one disk that can be let sleep, or why there is none.
+/// The node of the disk that can go to standby, or why none can.
 fn device(target: &Target) -> Result<String, PlanError> {
     let refuse = |why: String| Err(PlanError::Unsuitable { path: target.path.clone(), why });
     let [drive] = &target.drives[..] else {
-        return refuse("it is not on one drive of its own; name a disk, such as /dev/sda".to_owned());
+        return refuse("it is not on exactly one drive; name a disk, such as /dev/sda".to_owned());
     };
     let node = drive.node();
     if !target.rotates() {
@@ -122,7 +122,7 @@ fn device(target: &Target) -> Result<String, PlanError> {
     };
     if let Some(used) = target.uses.iter().find(system) {
         return refuse(format!(
-            "{} carries {used}: the system keeps waking it, and would hang while it sleeps; measure it from a system \
+            "{} carries {used}: the system keeps waking it and would hang while it is in standby; measure it from a system \
              that runs from another drive",
             drive.label()
         ));

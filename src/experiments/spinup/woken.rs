@@ -1,4 +1,4 @@
-//! What was seen of a disk that was to sleep and wake.
+//! Standbys and spin-ups of a disk, from the record.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::{
     units::{Ended, Percentile},
 };
 
-/// A read that takes so many times as long as while spinning woke the disk...
+/// A first read that takes this many times as long as while spinning included a spin-up...
 const TIMES: f64 = 10.0;
-/// ...if it took so long at all, s: heads that were parked take less.
+/// ...if it took at least this long, s: unparking heads takes less.
 const LEAST_SECONDS: f64 = 0.3;
 
-/// What was seen of one disk.
+/// The measurements of one disk.
 pub(super) struct Woken<'a> {
     pub target: &'a Target,
     /// Each first read with the typical one while spinning, s.
@@ -28,12 +28,12 @@ pub(super) struct Woken<'a> {
     pub copies: Vec<f64>,
     /// Copies from standby, s.
     pub cold: Vec<f64>,
-    /// How it was brought to sleep, each time, and how long that took, s.
+    /// How each standby was reached, and how long that took, s.
     pub naps: Vec<(StandbyResult, f64)>,
 }
 
 impl Woken<'_> {
-    /// What each waking cost, s, where there was one.
+    /// The time of each spin-up, s.
     pub fn wakings(&self) -> Vec<f64> {
         let woke = |(first, spinning): &&(f64, f64)| *first > (TIMES * spinning).max(LEAST_SECONDS);
         self.reads.iter().filter(woke).map(|(first, spinning)| first - spinning).collect()
@@ -44,7 +44,7 @@ impl Woken<'_> {
         repeat::middle(&self.wakings())
     }
 
-    /// By the copies; nothing where no read showed that the disk slept.
+    /// By the copies; none where no read showed a standby.
     pub fn by_copies(&self) -> Option<Estimate> {
         repeat::difference(&self.cold, &self.copies).filter(|_| !self.wakings().is_empty())
     }

@@ -26,7 +26,7 @@ pub(super) struct Answer<'a> {
     /// The sum at once as a share of the sum alone.
     pub share: Estimate,
     pub limits: Vec<Limit>,
-    /// What the processors did at once; `None` where that wasn't recorded.
+    /// Processor load while all ran at once; `None` where it wasn't recorded.
     pub strain: Option<Strain>,
 }
 
@@ -35,16 +35,16 @@ pub(super) struct Limit {
     pub what: Limiter,
     /// What it is called: `hub 1`, `drives`, `processor`, `something shared`.
     pub name: String,
-    /// The targets that it holds back, as positions in the plan.
+    /// The targets that it limits, as positions in the plan.
     pub members: Vec<usize>,
-    /// How much passes, bytes per second.
+    /// The most that they move, bytes per second.
     pub ceiling: Estimate,
     pub confidence: Confidence,
-    /// Why this and nothing else; whole sentences.
+    /// Why this limit and no other; whole sentences.
     pub because: Vec<String>,
 }
 
-/// How sure a limit is.
+/// Confidence in a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Confidence {
     Low,
@@ -62,13 +62,13 @@ impl Confidence {
     }
 }
 
-/// A ceiling that improves chi-square by so much is no chance.
+/// A ceiling that improves chi-square by this much is not chance.
 const CLEAR: f64 = 10.0;
-/// All at once reach this share of their sum: nothing that they share limits.
+/// From this share of the sum alone on, nothing shared limits.
 const REACHED: f64 = 0.95;
-/// A ceiling above this share of what its drives add up to alone is near to that.
+/// A ceiling above this share of the sum alone may not be a ceiling.
 const NEAR: f64 = 0.92;
-/// Half an interval as wide as this share decides nothing.
+/// With a half width beyond this share the confidence is at most moderate.
 const WIDE: f64 = 0.1;
 
 /// What limits the load; `None` where it wasn't measured at once and each alone.
@@ -125,20 +125,20 @@ fn added(all: &[Estimate]) -> Estimate {
 }
 
 impl Answer<'_> {
-    /// What the processors have to do with it, and a whole sentence that says so.
+    /// Whether the processors limit, and a whole sentence about it.
     fn processors(&self) -> (Option<Level>, String) {
         let Some((level, sign)) = self.strain.as_ref().map(Strain::level) else {
-            return (None, "What the processors did is not in the record.".to_owned());
+            return (None, "The record holds no processor load.".to_owned());
         };
-        let said = match level {
+        let sentences = match level {
             Level::Idle => format!("The processor had time to spare: {sign}."),
-            Level::Busy => format!("The processor may have had a part in it: {sign}."),
+            Level::Busy => format!("The processor may contribute: {sign}."),
             Level::Limit => format!("{}.", capital(&sign)),
         };
-        (Some(level), said)
+        (Some(level), sentences)
     }
 
-    /// Which ceiling it is that was found.
+    /// The limit behind a fitted ceiling.
     fn ceiling(&self, found: &ceiling_fit::FittedCeiling, shared: &Shared, misfit: f64) -> Limit {
         let all = shared.members == self.group.members;
         let (level, sign) = self.processors();
@@ -151,13 +151,13 @@ impl Answer<'_> {
                 confidence = confidence.min(limit);
             }
         };
-        // What no model explains, or what was not repeated, is sure of nothing.
+        // A poor fit, or a single run, gives low confidence.
         at_most(Confidence::Low, misfit > 6.0 || !found.ceiling.high.is_finite());
         at_most(Confidence::Moderate, misfit > 3.0 || found.ceiling.half_width() > WIDE);
-        // A ceiling so near to what the drives can do may be no ceiling, but how they get in each other's way.
+        // A ceiling this near to the sum alone may be interference between the drives.
         at_most(Confidence::Moderate, self.own_sum(&shared.members) * NEAR < found.ceiling.value);
         if all && level == Some(Level::Limit) {
-            // What slows all of them is explained by a processor that has nothing left.
+            // A fully used processor explains a limit on all of them.
             return self.processor(found.ceiling.clone(), confidence, &sign);
         }
         at_most(Confidence::Low, level == Some(Level::Limit));
@@ -181,24 +181,20 @@ impl Answer<'_> {
             };
         }
         let near = shared.usable().is_some_and(|usable| (0.75..=1.05).contains(&(passes / usable)));
-        // One arrangement alone shows that something is shared, but not what.
+        // One set of targets shows that something is shared, but not what.
         at_most(Confidence::Moderate, found.reached < 2 && !found.others_free && !near && !shared.drive);
         let far = shared.usable().filter(|usable| passes < 0.5 * usable);
         at_most(Confidence::Moderate, far.is_some() && all);
         because.extend(self.waiting(&shared.members));
         because.push(sign);
         if found.others_free {
-            because.push("Others that ran at the same time lost nothing.".to_owned());
+            because.push("Other targets that ran at the same time were not slowed.".to_owned());
         }
         if let Some(ceiling) = shared.ceiling.as_ref().filter(|_| near || far.is_some()) {
             let usable = rate(shared.usable().unwrap_or_default());
-            let fits = if near { "That agrees with the" } else { "That is far below the" };
-            let passes = if ceiling.practical.is_some() {
-                "that commonly pass it"
-            } else {
-                "that its signal could carry"
-            };
-            because.push(format!("{fits} {usable} {passes} ({}).", ceiling.source));
+            let fits = if near { "This agrees with its" } else { "This is far below its" };
+            let kind = if ceiling.practical.is_some() { "typical speed" } else { "signalling rate" };
+            because.push(format!("{fits} {kind}, {usable} ({}).", ceiling.source));
         }
         Limit {
             what: if shared.drive { Limiter::Drive } else { Limiter::Bus },
@@ -210,7 +206,7 @@ impl Answer<'_> {
         }
     }
 
-    /// What these targets add up to alone, bytes per second.
+    /// The sum of these targets alone, bytes per second.
     pub fn own_sum(&self, members: &[usize]) -> f64 {
         let each = self.group.members.iter().zip(&self.alone);
         each.filter(|(m, _)| members.contains(m)).map(|(_, e)| e.value).sum()
@@ -227,7 +223,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Nothing that is shared holds them back.
+    /// No shared limit was found: the drives limit.
     fn own(&self) -> Limit {
         let (level, sign) = self.processors();
         if level == Some(Level::Limit) {
@@ -243,7 +239,7 @@ impl Answer<'_> {
         };
         let note = if lost {
             let share = percent(1.0 - self.share.value);
-            format!("Something that they share takes {share}; too little, or too irregular, to be named.")
+            format!("A shared limit costs {share}; it is too small or too irregular to identify.")
         } else {
             sign
         };
@@ -257,7 +253,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Those that no ceiling holds back while it does others.
+    /// Targets without a ceiling where others have one.
     fn free(&self, members: Vec<usize>, all: &Set) -> Limit {
         let sum = repeat::mean(&all.sums(&members));
         let confidence = self.limits.iter().map(|l| l.confidence).min().unwrap_or(Confidence::Low);
@@ -271,7 +267,7 @@ impl Answer<'_> {
         }
     }
 
-    /// How much longer operations took at once: drives that wait for a bus are idle in between.
+    /// How much longer operations took at once; drives that wait for a bus are idle in between.
     fn waiting(&self, members: &[usize]) -> Option<String> {
         let all = self.group.at_once()?;
         let median = |set: &Set, member: usize| {
@@ -282,20 +278,20 @@ impl Answer<'_> {
         let (alone, at_once) = each.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
         let (alone, at_once) = (duration(alone), duration(at_once));
         Some(format!(
-            "An operation took {alone} alone and {at_once} at once (medians): the drives waited in between."
+            "The median operation took {alone} alone and {at_once} at once: the drives waited in between."
         ))
     }
 
-    /// What was excluded where the limit can't be seen.
+    /// What was excluded where the limit is unknown.
     fn excluded(&self, shared: &Shared) -> String {
-        let mut not = vec!["not the drives, which reach more alone".to_owned()];
+        let mut not = vec!["the drives, which are faster alone".to_owned()];
         if shared.name.is_empty() {
-            not.push("not one bus, as the inventory knows none that all of them are on".to_owned());
+            not.push("a single bus, because the inventory shows none that carries all of them".to_owned());
         } else {
-            not.push(format!("not {}, which by its signal carries less than what passed", shared.name));
+            not.push(format!("{}, because its signalling rate is below the measured speed", shared.name));
         }
         if let Some((Level::Idle, sign)) = self.strain.as_ref().map(Strain::level) {
-            not.push(format!("not the processor ({sign})"));
+            not.push(format!("the processor ({sign})"));
         }
         format!("Excluded: {}.", not.join("; "))
     }

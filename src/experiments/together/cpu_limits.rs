@@ -2,7 +2,7 @@
 
 use crate::{conditions::Processors, units::percent};
 
-/// What the processors did over several repetitions, as means.
+/// Processor load over several repetitions, as means.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Strain {
     /// The busiest core's busy share.
@@ -11,28 +11,28 @@ pub(super) struct Strain {
     pub interrupts: f64,
     /// The least busy core's busy share.
     least: f64,
-    /// Time that a load waited for a processor, as a share: the one that waited longest.
+    /// The share of time that the longest waiting load waited for a processor.
     waited: Option<f64>,
-    /// Time in which a limit held drivebench back, as a share.
+    /// The share of time that a quota throttled drivebench.
     throttled: Option<f64>,
-    /// Processor time that each load used, as a share of the time.
+    /// The share of time that each load used a processor.
     worked: Option<f64>,
 }
 
-/// How sure it is that the processors limited.
+/// Whether the processors were the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// They had time to spare.
     Idle,
-    /// They may have had a part in it.
+    /// They may contribute.
     Busy,
-    /// They held the loads back.
+    /// They limited the loads.
     Limit,
 }
 
-/// A core this busy has nothing left.
+/// A core this busy is fully used.
 const FULL: f64 = 0.95;
-/// A core whose interrupts take this share has little left for anything else.
+/// A core with this share of interrupts has little time for anything else.
 const INTERRUPTS: f64 = 0.5;
 
 impl Strain {
@@ -44,7 +44,7 @@ impl Strain {
         }
         let n = did.len() as f64;
         let mean = |of: &dyn Fn(&Processors) -> f64| did.iter().map(|p| of(p)).sum::<f64>() / n;
-        let told = |of: &dyn Fn(&Processors) -> Option<f64>| {
+        let mean_share = |of: &dyn Fn(&Processors) -> Option<f64>| {
             let shares: Option<Vec<f64>> = did.iter().map(|p| Some(of(p)? / p.seconds)).collect();
             Some(shares?.iter().sum::<f64>() / n)
         };
@@ -53,18 +53,18 @@ impl Strain {
             busiest: mean(&|p| p.cores.iter().map(|c| c.busy).fold(0.0, f64::max)),
             interrupts: mean(&|p| p.cores.iter().map(|c| c.interrupts).fold(0.0, f64::max)),
             least: mean(&|p| p.cores.iter().map(|c| c.busy).fold(1.0, f64::min)),
-            waited: told(&|p| p.waited),
-            throttled: told(&|p| p.throttled),
-            worked: told(&|p| p.worked).map(|share| share / loads),
+            waited: mean_share(&|p| p.waited),
+            throttled: mean_share(&|p| p.throttled),
+            worked: mean_share(&|p| p.worked).map(|share| share / loads),
         })
     }
 
-    /// Whether it is a limit, and by what sign.
+    /// Whether it is a limit, and the figure that shows it.
     pub fn level(&self) -> (Level, String) {
         let share = |x: Option<f64>| x.unwrap_or(0.0);
         let throttled = || {
             format!(
-                "a limit on its processor time held drivebench back for {} of the time",
+                "a processor quota throttled drivebench for {} of the time",
                 percent(share(self.throttled))
             )
         };
@@ -76,11 +76,11 @@ impl Strain {
             _ if share(self.waited) >= 0.2 => (Level::Limit, format!("{}, and {}", waited(), busy())),
             _ if share(self.worked) >= 0.85 => {
                 let worked = percent(share(self.worked));
-                (Level::Limit, format!("each load kept a processor at work for {worked} of the time"))
+                (Level::Limit, format!("each load used a processor for {worked} of the time"))
             }
             _ if self.busiest >= FULL && self.interrupts >= INTERRUPTS => {
                 let interrupts = percent(self.interrupts);
-                (Level::Limit, format!("{}, {interrupts} of its time with interrupts", busy()))
+                (Level::Limit, format!("{}, {interrupts} of its time in interrupts", busy()))
             }
             _ if self.least >= FULL => (Level::Busy, "no core had time to spare".to_owned()),
             _ if share(self.throttled) >= 0.02 => (Level::Busy, throttled()),
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_limits_where_loads_wait_for_it() {
+    fn a_processor_limits_if_loads_wait_for_it() {
         assert_eq!(level(&[(0.3, 0.1), (0.2, 0.0)], 3.0, 0.1, 0.0), Level::Idle);
         assert_eq!(
             level(&[(1.0, 0.0), (0.2, 0.0)], 3.0, 0.1, 0.0),
             Level::Idle,
             "another program, another core"
         );
-        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Busy, "busy, but nobody waited");
+        assert_eq!(level(&[(1.0, 0.0)], 3.0, 0.5, 0.0), Level::Busy, "busy, but no load waited");
         assert_eq!(level(&[(0.5, 0.0)], 3.0, 1.0, 0.0), Level::Busy);
         assert_eq!(level(&[(1.0, 0.0)], 3.0, 8.0, 0.0), Level::Limit);
         assert_eq!(level(&[(0.4, 0.0)], 3.0, 0.0, 4.0), Level::Limit);

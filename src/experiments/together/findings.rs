@@ -1,4 +1,4 @@
-//! How together reads its record.
+//! Findings of together.
 
 use super::{
     super::{Experiment, common},
@@ -41,7 +41,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     findings.verdicts = answers.iter().flat_map(|a| sentences::verdict(a, &plan.targets)).collect();
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         findings.verdicts.push(format!(
-            "{}: not all of what an answer needs was measured: each target alone, and all at once.",
+            "{}: no answer; it needs each target measured alone and all of them at once.",
             capital(&group.load.name)
         ));
     }
@@ -52,14 +52,14 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         let lost = count(lost as u64, "run");
         findings
             .flags
-            .push(format!("{lost} could not be used: a load failed, was stopped, or hardly met the others."));
+            .push(format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others."));
     }
     findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
     findings.evidence = groups.iter().flat_map(|group| longest(group, &plan.targets)).collect();
     findings
 }
 
-/// Alone, at once, and what is left of it.
+/// Speed alone, at once, and the share.
 fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
     let name = &a.group.load.name;
     let columns = Column::all([(name, false), ("alone", false), ("at once", false), ("share", false)]);
@@ -78,13 +78,13 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 fn share(e: &Estimate) -> String {
     match (e.high.is_finite(), e.half_width() > 0.2) {
         (false, _) => percent(e.value),
-        // Where the interval is wide a value in it says little, and the line is long enough.
+        // A wide interval is shown without its value, to keep the line short.
         (true, true) => e.range(percent),
         (true, false) => format!("{} ({})", percent(e.value), e.range(percent)),
     }
 }
 
-/// Those that ran together without the others.
+/// Subsets of the targets at once.
 fn between(group: &Group, plan: &Plan) -> Option<Table> {
     let rows: Vec<Vec<String>> = group
         .between()
@@ -104,12 +104,12 @@ fn between(group: &Group, plan: &Plan) -> Option<Table> {
             Some(vec![name, rate(alone), sum.text(rate), share])
         })
         .collect();
-    let some = format!("{} of some", group.load.name);
-    let columns = Column::all([(&some, false), ("alone", false), ("together", false), ("share", true)]);
+    let subsets = format!("{} in subsets", group.load.name);
+    let columns = Column::all([(&subsets, false), ("alone", false), ("together", false), ("share", true)]);
     (!rows.is_empty()).then_some(Table { title: String::new(), columns, rows })
 }
 
-/// Bars of each alone and at once, and the ceilings across.
+/// Bars for each target alone and at once, with the ceilings as lines.
 fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     let name = &a.group.load.name;
     let names = a.group.members.iter().map(|&m| short(&plan.targets[m].given)).chain(["sum".to_owned()]);
@@ -130,10 +130,10 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     Figure {
         title: format!("{name} speed alone and at once"),
         text: format!(
-            "At once the targets {name} {sum}, {} of the {alone} they add up to alone.",
+            "The {name} sum at once is {sum}, {} of the sum alone, {alone}.",
             percent(a.share.value)
         ),
-        n: format!("{} at once, of 95 % intervals", count(runs, "run")),
+        n: format!("{} at once, 95 % intervals", count(runs, "run")),
         x: Axis::named("target", names),
         y: Axis::speed(),
         curves: vec![bars("alone", &a.alone, &a.sum_alone), bars("at once", &a.at_once, &a.sum)],

@@ -1,4 +1,4 @@
-//! What buses and network ports leave unused.
+//! Unused bandwidth of buses and network ports.
 
 use super::{bottleneck::Answer, shared_links::Shared};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     units::{Direction, capital, percent, rate},
 };
 
-/// What is unused of each bus that several targets share and that limits nothing.
+/// Unused bandwidth of each shared bus that is not a limit.
 pub(super) fn buses(answers: &[Answer<'_>], shared: &[Shared]) -> Vec<String> {
     let limits = |bus: &Shared| {
         let named = answers.iter().flat_map(|a| &a.limits);
@@ -30,16 +30,16 @@ fn unused(bus: &Shared, answers: &[Answer<'_>]) -> Option<String> {
     }
     if most > usable {
         return Some(format!(
-            "{name} passed {}, more than the {} that commonly do ({source}).",
+            "{name} carried {}, more than its typical {} ({source}).",
             rate(most),
             rate(usable)
         ));
     }
     let (free, share) = (rate(usable - most), percent(1.0 - most / usable));
-    Some(format!("{name} passes about {} ({source}): {free} of it, {share}, is unused.", rate(usable)))
+    Some(format!("{name} carries about {} ({source}): {free}, {share}, is unused.", rate(usable)))
 }
 
-/// What each connected port means for those who use the drives over the network.
+/// What each connected port means for clients on the network.
 pub(super) fn ports(inventory: &Inventory, targets: &[Target], answers: &[Answer<'_>]) -> Vec<String> {
     let connected = inventory.ports.iter().filter(|port| port.connected != Some(false));
     connected.filter_map(|p| port(inventory, targets, answers, p)).collect()
@@ -71,13 +71,13 @@ fn port(
         (limited, []) => format!("it limits {}", names(limited)),
         ([], free) => {
             let most = free.iter().map(|a| a.sum.value).fold(0.0, f64::max);
-            format!("more than the drives do; {} of it is unused", rate(passes - most))
+            format!("more than the drives; {} is unused", rate(passes - most))
         }
         (limited, free) => format!("it limits {}, not {}", names(limited), names(free)),
     };
     let speed = port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
     let mut text =
-        format!("{kind} ({}{speed}) passes {} ({}): {verdict}.", port.name, rate(passes), ceiling.source);
+        format!("{kind} ({}{speed}) carries {} ({}): {verdict}.", port.name, rate(passes), ceiling.source);
     let mine = inventory.buses_above(port.upstream.as_deref());
     let common = mine.iter().find(|bus| {
         let above = |upstream| inventory.buses_above(upstream).iter().any(|b| b.id == bus.id);
@@ -87,7 +87,7 @@ fn port(
     if let Some(bus) = common {
         let bus = bus.what();
         text += &format!(
-            " It hangs on the {bus} bus with the drives: what a client reads crosses that bus twice."
+            " It is on the {bus} bus with the drives: data that clients read crosses that bus twice."
         );
     }
     Some(text)

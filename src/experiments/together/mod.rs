@@ -13,7 +13,7 @@ mod shared_links;
 use super::{Declared, Experiment, PlanError, Request};
 use crate::{findings::Findings, plan::Plan, record::Event};
 
-/// Each drive alone, all at once from one start, and those in between that tell one limit from another.
+/// Each drive alone, all at once from one start, and the subsets that separate one limit from another.
 #[derive(Debug)]
 pub struct Together;
 

@@ -1,13 +1,13 @@
-//! What can be asked of together.
+//! Options of together.
 
 use super::super::{Declared, Opt, shared_options as shared};
 
-/// Large enough that what an operation costs the processor is no part of the answer.
+/// Large enough that the processor cost of an operation hardly counts.
 pub const BS: Opt<u64> = shared::BS.default("1M");
 
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");
 
-/// What can be asked of it.
+/// All options.
 pub const OPTIONS: &[&dyn Declared] = &[
     &shared::RW,
     &BS,

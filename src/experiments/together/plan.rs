@@ -1,4 +1,4 @@
-//! How together plans itself.
+//! The plan of together.
 
 use super::super::{
     load_name::LoadName,
@@ -16,7 +16,7 @@ use crate::{
 const SECONDS: f64 = 10.0;
 /// Filling may take as long as so many loads.
 const FILL_LOADS: f64 = 3.0;
-/// Most bytes of a load that writes, and of filling: wear buys nothing beyond.
+/// Most bytes of a load that writes, and of filling: more would only wear the drive.
 const WRITTEN: u64 = 1024 * MIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
@@ -38,7 +38,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         (0..ask.targets.len()).filter(|&t| ask.targets[t].kind == Kind::Directory).collect();
     let filled = !files.is_empty() && !each.is_empty();
 
-    // The time on one drive is shared by all that is done there.
+    // All steps on one drive share its time limit.
     let on = |t: usize| each.iter().flat_map(|(.., sets)| sets).filter(|set| set.contains(&t)).count();
     let most = (0..ask.targets.len()).map(on).max().unwrap_or(0) as f64 * f64::from(runs);
     let shares = most + if filled { FILL_LOADS } else { 0.0 };
@@ -53,7 +53,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     }
     for repetition in 1..=runs {
         for (name, load, sets) in &each {
-            // Another order each time, so that a drift is nobody's own.
+            // Another order each time, so that a drift affects no set more than others.
             let order = (0..sets.len()).map(|i| &sets[(i + repetition as usize - 1) % sets.len()]);
             for set in order {
                 let most = if load.writes() { WRITTEN } else { u64::MAX };
@@ -75,7 +75,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     Ok(ask.planned("together", steps))
 }
 
-/// The loads, and the targets that take them: what was not asked for by name leaves out those that can't be written.
+/// The loads with their targets. Default loads leave out targets that can't be written.
 fn loads(ask: &Request) -> Result<Vec<(LoadName, Load, Vec<usize>)>, PlanError> {
     let usual = [LoadName::Write, LoadName::Read];
     let mut loads = Vec::new();
@@ -93,8 +93,8 @@ fn loads(ask: &Request) -> Result<Vec<(LoadName, Load, Vec<usize>)>, PlanError> 
     Ok(loads)
 }
 
-/// What is measured: each alone, all at once, and between them what tells a bus from another: the drives of each bus,
-/// and one of each bus. Where all are on one bus, or nothing tells, two and four of them.
+/// Sets to measure: each target alone, all at once, and subsets that separate the buses: the drives of each bus, and
+/// one drive of each bus. With one bus, or unknown buses, two and four targets.
 fn sets(on: &[usize], targets: &[Target]) -> Vec<Vec<usize>> {
     let mut sets: Vec<Vec<usize>> = on.iter().map(|&t| vec![t]).collect();
     sets.push(on.to_vec());
@@ -125,7 +125,7 @@ fn sets(on: &[usize], targets: &[Target]) -> Vec<Vec<usize>> {
     sets
 }
 
-/// What a step is called; its targets by their position, from 1, as people count.
+/// The label of a step, with its targets by their position from 1.
 fn label(name: LoadName, set: &[usize], sets: &[Vec<usize>]) -> String {
     let name = name.name();
     match set {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_tells_one_limit_from_another_goes_together() {
+    fn subsets_separate_one_bus_from_another() {
         let (a, b, c) = (Some("hub 1"), Some("hub 2"), Some("hub 3"));
         assert_eq!(on(&[a, a]), [vec![0, 1]]);
         assert_eq!(on(&[a, b]), [vec![0, 1]]);

@@ -1,4 +1,4 @@
-//! What the record holds of loads that ran at the same time.
+//! Speeds of loads that ran at the same time, from the record.
 
 use super::super::{
     common::{load_key, on},
@@ -14,7 +14,7 @@ use crate::{
     units::{Caching, Direction, Ended, Histogram, Outcome, Pattern, Window, ZonePoint},
 };
 
-/// A load of fewer windows than this while all were at work tells nothing.
+/// A load with fewer windows than this while all ran is not used.
 const LEAST: usize = 2;
 
 /// When the windows of a load were, and how long its operations took.
@@ -32,14 +32,14 @@ impl Windows for Times {
     }
 }
 
-/// All that was measured of one load, such as reading.
+/// All measurements of one load, such as reading.
 pub(super) struct Group {
     /// Named `read`, `write` and so on.
     pub load: LoadKey,
     pub direction: Direction,
-    /// The targets that took it, as positions in the plan.
+    /// Its targets, as positions in the plan.
     pub members: Vec<usize>,
-    /// Each set of targets that ran at the same time; one alone is such a set, too. Members are positions in the plan.
+    /// Each set of targets that ran at the same time, single targets included. Members are positions in the plan.
     pub sets: Vec<Set>,
 }
 
@@ -100,8 +100,8 @@ pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
     groups
 }
 
-/// The speed of each target of a step, over the time in which all of them were at work; `None` where one failed, was
-/// stopped, or they hardly met.
+/// The speed of each target of a step, over the time in which all of them ran; `None` where one failed, was stopped,
+/// or they hardly overlapped.
 fn speeds(step: &Step<Times>, targets: &[usize]) -> Option<Vec<f64>> {
     let loads: Vec<&Load<Times>> = targets.iter().map(|t| step.loads.get(t)).collect::<Option<Vec<_>>>()?;
     if !loads.iter().all(|load| matches!(load.ended(), Some(Ended::Finished | Ended::Stopped))) {
@@ -117,7 +117,7 @@ fn speeds(step: &Step<Times>, targets: &[usize]) -> Option<Vec<f64>> {
         }
         times.iter().map(|t| t.speed(from, to)).collect()
     } else {
-        // Windows through the page cache tell of memory; what counts is all of it with the fsync at the end.
+        // Windows through the page cache show memory, so the whole load counts, with the fsync at its end.
         let whole = |o: &Outcome| (o.bytes_read + o.bytes_written) as f64 / o.seconds;
         loads.iter().filter_map(|l| l.outcome.as_ref()).map(whole).collect()
     };
@@ -149,7 +149,7 @@ fn name(m: &Measure) -> String {
 }
 
 impl Group {
-    /// The load as this target took it.
+    /// The load on this target.
     pub fn load_on(&self, target: &Target) -> LoadKey {
         LoadKey { on: Some(on(target)), ..self.load.clone() }
     }
@@ -164,7 +164,7 @@ impl Group {
         self.sets.iter().find(|s| s.trial.members == self.members && !s.trial.runs.is_empty())
     }
 
-    /// Sets between one and all.
+    /// Sets of more than one target and fewer than all.
     pub fn between(&self) -> impl Iterator<Item = &Set> {
         let some = |s: &&Set| s.trial.members.len() > 1 && s.trial.members.len() < self.members.len();
         self.sets.iter().filter(some).filter(|s| !s.trial.runs.is_empty())
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_that_reaches_beyond_counts_in_part() {
+    fn a_partly_covered_window_counts_in_part() {
         let load = Times {
             windows: vec![
                 (0, 1_000_000_000, 100),

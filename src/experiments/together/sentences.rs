@@ -1,4 +1,4 @@
-//! What the numbers mean, in sentences.
+//! Verdicts of together, in sentences.
 
 use super::{
     super::common::ONE_RUN,
@@ -10,7 +10,7 @@ use crate::{
     units::{Direction, Pattern, capital, listed, percent, rate},
 };
 
-/// What limits one load, the answer first.
+/// What limits one load.
 pub(super) fn verdict(answer: &Answer<'_>, targets: &[Target]) -> Vec<String> {
     answer.limits.iter().map(|limit| one(answer, limit, targets)).collect()
 }
@@ -22,33 +22,33 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
         Direction::Mixed { .. } => ("Mixed reads and writes", "move"),
     };
     let random = answer.group.load.pattern == Some(Pattern::Random);
-    let what = if random { format!("{what} at random") } else { what.to_owned() };
+    let what = if random { format!("Random {}", what.to_lowercase()) } else { what.to_owned() };
     let who = names(&limit.members, targets);
     let passes = limit.ceiling.sentence(rate, ONE_RUN);
     let own = rate(answer.own_sum(&limit.members));
     let share = percent(answer.share.value);
     let several = answer.limits.len() > 1;
-    let said = match limit.what {
+    let sentences = match limit.what {
         Limiter::Drives if several => {
-            format!("{who} are their own limit: at once they {verb} {passes}, alone {own}.")
+            format!("the drives limit {who}: they {verb} {passes} at once and {own} alone.")
         }
         Limiter::Drives => format!(
-            "the drives are the limit: at once they {verb} {passes}, {share} of what they {verb} alone. A faster drive would be felt."
+            "the drives are the limit: at once they {verb} {passes}, {share} of their sum alone. A faster drive would help."
         ),
         Limiter::Bus | Limiter::Drive => format!(
-            "{} is the limit of {who}: {passes} pass, where alone they add up to {own}. {}",
+            "{} limits {who} to {passes}; their sum alone is {own}. {}",
             limit.name,
             if limit.what == Limiter::Drive {
-                "They are on the same drive, which does one thing at a time."
+                "They are on the same drive and share its speed."
             } else {
-                "Faster drives there gain nothing; the same drives on different buses would."
+                "Faster drives would not help there; spreading the drives over several buses would."
             }
         ),
-        Limiter::Processor => format!(
-            "the processor is the limit: at once they {verb} {passes}, {share} of what they {verb} alone."
-        ),
+        Limiter::Processor => {
+            format!("the processor is the limit: at once they {verb} {passes}, {share} of their sum alone.")
+        }
         Limiter::Unknown => format!(
-            "something shared that can't be seen limits {who}: {passes} pass, where alone they add up to {own}."
+            "a shared limit that the inventory does not show holds {who} to {passes}; their sum alone is {own}."
         ),
     };
     let because = limit.because.join(" ");
@@ -57,12 +57,12 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
         Confidence::High => "",
         _ if limit.what == Limiter::Processor => "",
         Confidence::Moderate => "",
-        Confidence::Low => "; more --runs may tell",
+        Confidence::Low => "; more --runs may raise it",
     };
-    format!("{}: {said}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
+    format!("{}: {sentences}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
 }
 
-/// The targets by their names, or how many they are.
+/// The targets by their names.
 fn names(members: &[usize], targets: &[Target]) -> String {
     let names: Vec<&str> = members.iter().map(|&m| targets[m].given.as_str()).collect();
     listed(&names)

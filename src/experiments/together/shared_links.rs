@@ -1,4 +1,4 @@
-//! What drives have in common, by the inventory: buses, or the same drive below several targets.
+//! What targets share, by the inventory: buses, or one drive below several targets.
 
 use crate::{
     inventory::{Bus, BusKind, Ceiling, Inventory},
@@ -12,21 +12,21 @@ pub(super) struct Shared {
     pub members: Vec<usize>,
     /// What it is: `the USB2 bus`.
     pub name: String,
-    /// Others of which the same targets hang, so that a measurement can't tell which it is.
+    /// Other links that the same targets share, which a measurement can't separate.
     pub or: Vec<String>,
-    /// What it carries, where that is known.
+    /// What it carries, where known.
     pub ceiling: Option<Ceiling>,
     /// It is a drive that several targets are on.
     pub drive: bool,
 }
 
 impl Shared {
-    /// What can pass in practice, bytes per second, where that is known.
+    /// What it carries in practice, bytes per second, where known.
     pub fn usable(&self) -> Option<f64> {
         self.ceiling.as_ref().map(|c| c.practical.unwrap_or(c.theory) * 1e6)
     }
 
-    /// What can pass by its signal, bytes per second, where that is known.
+    /// What it carries by its signalling rate, bytes per second, where known.
     pub fn theory(&self) -> Option<f64> {
         self.ceiling.as_ref().map(|c| c.theory * 1e6)
     }
@@ -40,9 +40,9 @@ pub(super) fn shared(inventory: &Inventory, targets: &[Target], members: &[usize
             return;
         }
         match all.iter_mut().find(|other| other.members == one.members) {
-            // Nothing is shared more closely than a drive.
+            // A shared drive comes before any bus.
             Some(other) if other.drive => other.or.push(one.name),
-            // The tighter of two in a row is the one that limits.
+            // Of two links in a row the slower one limits.
             Some(other)
                 if one.usable().unwrap_or(f64::INFINITY) < other.usable().unwrap_or(f64::INFINITY) =>
             {

@@ -36,7 +36,7 @@ impl<W: Write> Export for Csv<W> {
     }
 }
 
-/// What the system said stays what it said: a closed pipe is no failure of ours.
+/// I/O errors are passed on unchanged, so that a closed pipe is recognised.
 fn failed(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

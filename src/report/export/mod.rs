@@ -1,6 +1,6 @@
 //! Estimates as flat rows, for programs: one row an estimate, with all that is known of where it comes from.
 //!
-//! [`COLUMNS`] says once what a row holds; every format is written from it. docs/export.md tells people.
+//! [`COLUMNS`] defines a row; every format is written from it. docs/export.md describes it.
 
 mod csv;
 mod json;
@@ -28,12 +28,12 @@ pub struct Row<'a> {
     metric: &'a Metric,
 }
 
-/// What rows are written as, one after the other. Dropped before its end, what was written is of no use.
+/// A writer of rows. The output is complete only after `finish`.
 pub trait Export {
     /// Writes a row.
     fn row(&mut self, row: &Row<'_>) -> io::Result<()>;
 
-    /// Writes what stands after the last row, and all that was held back.
+    /// Writes the end, and all rows that were held back.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
@@ -66,7 +66,7 @@ pub fn rows(findings: &Findings) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-/// How a column's value is got from a row; its type is that of all its values, and each may be missing.
+/// How a column's value is read from a row; a column has one type, and values may be missing.
 enum Get {
     Text(for<'a> fn(&Row<'a>) -> Option<Cow<'a, str>>),
     /// RFC 3339.

@@ -1,8 +1,8 @@
 //! Rows as metrics, in the text that OpenMetrics and Prometheus' older format have in common: for files that
 //! node_exporter's textfile collector reads.
 //!
-//! That collector refuses timestamps, and takes `# UNIT` and `# EOF`, which OpenMetrics wants, for comments. Both want
-//! each series once and those of one name together, so all of them are held until the end.
+//! That collector refuses timestamps, and reads `# UNIT` and `# EOF`, which OpenMetrics requires, as comments. Both
+//! require each series once and those of one name together, so all of them are held until the end.
 //! <https://prometheus.io/docs/specs/om/open_metrics_spec/>, <https://github.com/prometheus/node_exporter#textfile-collector>
 
 use std::{
@@ -24,7 +24,7 @@ pub struct OpenMetrics<W> {
 type Subject = (Option<String>, Option<String>, String);
 
 struct Latest {
-    /// When and which run, to tell the later one; names decide where they began at the same time.
+    /// Start and name of the run; names decide if two began at the same time.
     at: (String, String),
     series: BTreeMap<Unit, BTreeMap<String, [f64; 3]>>,
     labels: String,
@@ -64,7 +64,7 @@ impl<W: Write> Export for OpenMetrics<W> {
         let experiment = row.findings.experiment.as_str();
         let is_virtual = if row.is_virtual() { "true" } else { "false" };
         let common = [("drive", drive.unwrap_or_default()), ("model", model), ("experiment", experiment)];
-        // Where there is no drive, the target stands for it.
+        // Without a known drive the target is used.
         let instead = drive.is_none().then_some(metric.target.as_str());
         let at = (origin.at.clone(), row.findings.run.clone());
         let fresh = |at| Latest {
@@ -92,7 +92,7 @@ impl<W: Write> Export for OpenMetrics<W> {
         let own = [("target", metric.target.as_str()), ("name", &name), ("virtual", is_virtual)];
         let e = &metric.estimate;
         let series = latest.series.entry(metric.quantity.unit()).or_default();
-        // Of two estimates with one name the first stands.
+        // Of two estimates with one name the first is kept.
         series.entry(labels(common.into_iter().chain(own))).or_insert([e.value, e.low, e.high]);
         Ok(())
     }
@@ -115,7 +115,7 @@ impl<W: Write> Export for OpenMetrics<W> {
         let started = |l: &Latest| Some((l.labels.clone(), seconds(&l.at.0)?));
         let mut all = self.latest.values().filter_map(started).peekable();
         if all.peek().is_some() {
-            head(&mut out, name, "seconds", "When the run began that the drive's other metrics come from.")?;
+            head(&mut out, name, "seconds", "Start of the run that the drive's other metrics come from.")?;
         }
         for (labels, at) in all {
             writeln!(out, "{name}{{{labels}}} {}", number(at))?;

@@ -1,4 +1,4 @@
-//! What holds of rows in every format.
+//! Properties of rows in every format.
 
 use std::collections::BTreeSet;
 
@@ -224,13 +224,13 @@ fn metrics_are_those_of_the_latest_finished_run() {
 }
 
 #[test]
-fn nothing_is_a_whole_file_too() {
+fn no_rows_are_a_complete_file() {
     assert_eq!(written(RowFormat::Json, &[]), b"[]\n");
     assert_eq!(written(RowFormat::Csv, &[]).iter().filter(|b| **b == b'\n').count(), 1);
 }
 
 #[test]
-fn an_error_of_the_system_stays_one() {
+fn io_errors_are_passed_on() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

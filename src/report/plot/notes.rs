@@ -1,4 +1,4 @@
-//! Marks and shaded ranges, and their labels where they cover least.
+//! Marks and shaded ranges, with labels placed where they cover least.
 
 use maud::{Markup, html};
 
@@ -39,7 +39,7 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
     for (mark, line) in figure.marks.iter().zip(&lines) {
         let beside = [(line.left + 8.0, Anchor::Start), (line.left - 8.0, Anchor::End), last, first];
         let along = [last, first, ((left + right) / 2.0, Anchor::Middle)];
-        // Beside a level line even where bars are below the label: farther off it would seem to be another line's.
+        // Close to its line, even over bars: farther off it would seem to belong to another line.
         let rows = match mark.at {
             At::X(_) => rows(top + 3.0, LINE, 60.0, &beside),
             At::Y(_) => [(line.top - HIGH - 4.0, -LINE), (line.top + 4.0, LINE)]
@@ -62,10 +62,10 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
     }
 }
 
-/// Where a text may stand: x and what of the text stands there, its upper edge, and how bad that is.
+/// A possible position of a text: x, its anchor, its upper edge, and its cost.
 type Place = (f64, Anchor, f64, f64);
 
-/// All `columns` in one row after the other; earlier columns are better, and each row is worse by `worse`.
+/// All `columns`, row by row; earlier columns cost less, and each row costs `worse` more.
 fn rows(first: f64, step: f64, worse: f64, columns: &[(f64, Anchor)]) -> Vec<Place> {
     let place = |row: i32| {
         let (top, cost) = (first + f64::from(row) * step, f64::from(row) * worse);
@@ -74,7 +74,7 @@ fn rows(first: f64, step: f64, worse: f64, columns: &[(f64, Anchor)]) -> Vec<Pla
     (0..12).flat_map(place).collect()
 }
 
-/// Where texts may stand, and what stands there.
+/// The free and covered areas of a figure, and the texts placed so far.
 struct Places {
     frame: Area,
     covered: Vec<Area>,
@@ -82,8 +82,7 @@ struct Places {
 }
 
 impl Places {
-    /// Puts a text on the best of `places`, where it covers little. It never covers another text: one that finds no
-    /// place is left out.
+    /// Puts a text on the cheapest of `places`. It never covers another text: without a free place it is left out.
     fn put(&mut self, text: &str, places: Vec<Place>) {
         let Area { left, top, right, bottom } = self.frame;
         let text = cut(text, SIZE, right - left - 12.0);

@@ -1,4 +1,4 @@
-//! What holds of every figure: it is whole, nothing lies outside it, and no text covers another.
+//! Properties of every figure: it is complete, nothing is outside it, and no text covers another.
 
 use proptest::prelude::*;
 
@@ -160,7 +160,7 @@ fn figures() -> impl Strategy<Value = Figure> {
 
 proptest! {
     #[test]
-    fn whatever_it_holds_it_is_drawn_inside_and_no_text_covers_another(figure in figures()) {
+    fn any_figure_is_drawn_inside_without_overlapping_text(figure in figures()) {
         let drawn = file(&figure);
         prop_assert!(drawn.starts_with("<svg ") && drawn.ends_with("</svg>\n"), "{drawn}");
         prop_assert!(!drawn.contains("NaN") && !drawn.contains("inf\""), "{drawn}");
@@ -230,7 +230,7 @@ fn crowded_figures_stay_legible() {
 }
 
 #[test]
-fn names_from_outside_are_text_and_nothing_else() {
+fn names_are_escaped() {
     let hostile = "</text><script>alert(1)</script><!-- & \" ' ]]> \u{1b}[31m\u{0}\u{ffff}";
     let [mut bars, _] = <[Figure; 2]>::try_from(crowded()).expect("two");
     let texts = [&mut bars.title, &mut bars.text, &mut bars.n, &mut bars.x.label, &mut bars.y.label];

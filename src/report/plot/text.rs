@@ -1,4 +1,4 @@
-//! Text in a figure, and how much room it takes. There is no font to ask, so widths are estimates on the safe side.
+//! Text in a figure, and its size. Fonts are unknown, so widths are conservative estimates.
 
 use std::iter;
 
