@@ -36,7 +36,7 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
     gathered.unreadable.extend(bad.iter().map(ToString::to_string));
     let here: BTreeSet<String> = inventory.drives.iter().map(Drive::identity).collect();
     let mut bytes = 0u64;
-    for run in chosen(&briefs, &here) {
+    for run in chosen(&summaries, &here) {
         // The first one is always read.
         bytes = bytes.saturating_add(store.size(run));
         if bytes > MOST_BYTES && gathered.read > 0 {
@@ -52,12 +52,12 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
 }
 
 /// The runs to read: in turn the newest of each drive and experiment, the oldest, the second newest, up to the limit.
-pub(super) fn chosen<'a>(briefs: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
+pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Summary>> = BTreeMap::new();
     let is_evidence = |b: &&Summary| experiments::find(&b.experiment).is_some_and(|e| e.is_evidence());
-    for brief in briefs.iter().filter(is_evidence) {
-        for drive in brief.written.keys().filter(|drive| here.contains(*drive)) {
-            groups.entry((drive, &brief.experiment)).or_default().push(brief);
+    for summary in summaries.iter().filter(is_evidence) {
+        for drive in summary.written.keys().filter(|drive| here.contains(*drive)) {
+            groups.entry((drive, &summary.experiment)).or_default().push(summary);
         }
     }
     let newest = |i: usize| move |runs: &Vec<&'a Summary>| runs.iter().rev().nth(i).copied();

@@ -439,7 +439,7 @@ fn unreadable_records_are_named_and_left_out() {
 
 #[test]
 fn few_of_thousands_of_runs_are_read() {
-    let brief = |n: usize| Summary {
+    let summary = |n: usize| Summary {
         run: format!("r{n}"),
         at: format!("2026-01-01T{n:08}"),
         experiment: ["baseline", "together", "sizes"][n % 3].to_owned(),
