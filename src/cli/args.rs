@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use super::{
-    formats::{AdviceFormat, FormatName, ListFormat, RowFormatName},
+    formats::{AdviceFormat, ListFormat},
     options::Run,
 };
+use crate::report::{Format, RowFormat};
 
 /// Measure the drives of a small server: how fast, how slow at worst, and why.
 #[derive(Debug, Parser)]
@@ -255,7 +256,7 @@ pub struct Export {
 
     /// Output format [default: by the extension of --out, or csv]
     #[arg(long, value_name = "FORMAT")]
-    pub format: Option<RowFormatName>,
+    pub format: Option<RowFormat>,
 
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
@@ -292,7 +293,7 @@ pub enum ResultsAction {
         runs: Vec<String>,
         /// Output format
         #[arg(long, value_name = "FORMAT", default_value = "text")]
-        format: FormatName,
+        format: Format,
         /// Add the modelled latency of clients at 50 % and 80 % load
         #[arg(long)]
         waiting: bool,
@@ -308,7 +309,7 @@ pub enum ResultsAction {
         second: Option<String>,
         /// Output format
         #[arg(long, value_name = "FORMAT", default_value = "text")]
-        format: FormatName,
+        format: Format,
     },
     /// Export estimates as CSV, JSON or OpenMetrics
     Export(Export),

@@ -19,7 +19,7 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     if let Some((_, twice)) = args.runs.iter().enumerate().find(|(i, run)| args.runs[..*i].contains(run)) {
         return Err(Usage(format!("{twice} is named twice")).into());
     }
-    let format = args.format.map_or_else(|| of_name(args.out.as_deref()), RowFormat::from);
+    let format = args.format.unwrap_or_else(|| of_name(args.out.as_deref()));
     if let Some(path) = &args.out {
         may_write(path, format, args.force)?;
     }

@@ -73,9 +73,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         output.result(&render(&findings, Format::Text, output.style))?;
         output.note(&format!("Saved as {run} · `drivebench results show {run}` shows it again."));
     } else {
-        let column = Column::new;
-        let columns =
-            vec![column("run", false), column("file", false), column("loads", true), column("tool", false)];
+        let columns = Column::all([("run", false), ("file", false), ("loads", true), ("tool", false)]);
         let (taken, left) = (kept.len() as u64, refused.len() as u64);
         let rows = kept.iter().map(|row| row.iter().map(|cell| output.style.clean(cell)).collect()).collect();
         output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;

@@ -5,8 +5,10 @@ use clap::{
     error::ErrorKind, parser::ValueSource,
 };
 
-use super::formats::FormatName;
-use crate::experiments::{self, Declared, Experiment, REGISTER, Values};
+use crate::{
+    experiments::{self, Declared, Experiment, REGISTER, Values},
+    report::Format,
+};
 
 /// An experiment and what was asked of it.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ pub struct Options {
 
     /// text, markdown, csv or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
-    pub format: FormatName,
+    pub format: Format,
 
     /// Write events as JSON lines, the findings last
     #[arg(long, conflicts_with_all = ["format", "plan"])]
@@ -151,6 +153,20 @@ mod tests {
     #[test]
     fn every_experiment_takes_resume() {
         assert!(REGISTER.iter().all(|experiment| help(Some(experiment.name())).contains("--resume <RUN>")));
+    }
+
+    #[test]
+    fn help_shows_every_option_of_an_experiment() {
+        for experiment in REGISTER {
+            let help = help(Some(experiment.name()));
+            for spec in experiment.options().iter().map(|option| option.spec()) {
+                let shown = |line: &str| {
+                    line.split_whitespace().next() == Some(&format!("--{}", spec.name))
+                        && line.contains(spec.help)
+                };
+                assert!(help.lines().any(shown), "{}: --{}: {help}", experiment.name(), spec.name);
+            }
+        }
     }
 
     #[test]

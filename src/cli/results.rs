@@ -13,7 +13,7 @@ use crate::{
     findings::{Column, Table},
     open_loop,
     record::{Brief, End, Store},
-    report::{Format, render, table},
+    report::{render, table},
 };
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -26,7 +26,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
                 if *waiting {
                     findings.tables.push(open_loop::waiting(|| store.open(run))?);
                 }
-                output.result(&render(&findings, Format::from(*format), output.style))?;
+                output.result(&render(&findings, *format, output.style))?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -35,7 +35,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
                 (stored::side(&store, first)?, second.as_ref().map(|s| stored::side(&store, s)).transpose()?);
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
             let findings = compare((&first.0, first.1), second)?;
-            output.result(&render(&findings, Format::from(*format), output.style))?;
+            output.result(&render(&findings, *format, output.style))?;
             Ok(ExitCode::SUCCESS)
         }
         ResultsAction::Export(args) => export::export(args, &store, output),
@@ -53,9 +53,8 @@ fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCod
     let (runs, unreadable) = stored::matching(store, which, output)?;
     let rows = runs.iter().map(row).collect::<Vec<_>>();
     if !rows.is_empty() {
-        let columns = ["run", "started (UTC)", "experiment", "ended", "on"]
-            .map(|name| Column::new(name, false))
-            .to_vec();
+        let columns = ["run", "started (UTC)", "experiment", "ended", "on"];
+        let columns = columns.map(|name| Column::new(name, false)).to_vec();
         output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let plan = experiment.plan(&Ask { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
-        let text = match Format::from(args.format) {
+        let text = match args.format {
             Format::Json => serde_json::to_string_pretty(&plan.to_json())? + "\n",
             _ => plan.describe().lines().map(|line| line_of(line, output.style)).collect(),
         };
@@ -169,7 +169,7 @@ fn carry_out(
         Ok(())
     } else {
         output.note("");
-        output.result(&render(&findings, Format::from(args.format), output.style))
+        output.result(&render(&findings, args.format, output.style))
     };
     // A reader that has seen enough, as `| head` has, doesn't change how the run went.
     shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;

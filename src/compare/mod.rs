@@ -220,7 +220,7 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
         return Err(CompareError::NothingInCommon { a, b });
     }
     let columns = [("", false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
-    let columns = columns.map(|(name, right)| Column::new(name, right)).to_vec();
+    let columns = Column::all(columns);
     findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
     findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
     findings.verdicts.extend(sentences);

@@ -77,11 +77,6 @@ impl Preflight {
         checks.extend([arrays(inventory, target, end), warming(start, end), throttled_since(start, end)]);
         Self { checks }
     }
-
-    /// The flags, in order.
-    pub fn flags(&self) -> impl Iterator<Item = &str> {
-        self.checks.iter().filter_map(|check| check.flag.as_deref())
-    }
 }
 
 /// Bytes that a run read and wrote.

@@ -85,6 +85,9 @@ pub enum Flow {
     Stop,
 }
 
+/// What came of each job, in the order of the jobs.
+pub type Outcomes = Result<Vec<Outcome>, EngineError>;
+
 /// Sees each window while the loads run: the job's position in the list that was given, and the window.
 pub type Watch<'a> = dyn FnMut(usize, &Window) -> Flow + 'a;
 
@@ -126,10 +129,5 @@ pub trait Engine {
     /// Runs all jobs from one start and returns when the last has ended, with the outcomes in the order of `jobs`.
     /// `watch` is called on the caller's thread. Windows that end after a job was stopped are not shown, but what
     /// they moved is in the outcome. Cancelling returns within 200 ms even where the drive hangs.
-    fn run(
-        &mut self,
-        jobs: &[Job],
-        cancel: &Cancel,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Outcome>, EngineError>;
+    fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes;
 }

@@ -10,7 +10,7 @@ use std::{
 use crate::units::Load;
 
 use super::{
-    Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcome, Watch,
+    Cancel, Engine, EngineInfo, FileTarget, Job, Outcomes, Watch,
     buffers::{Aligned, Pool},
     op_sequence::Op,
     verify,
@@ -35,12 +35,7 @@ impl Engine for Psync {
         EngineInfo { name: "psync".to_owned(), detail: None, modelled: false }
     }
 
-    fn run(
-        &mut self,
-        jobs: &[Job],
-        cancel: &Cancel,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Outcome>, EngineError> {
+    fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         workers::run(jobs, &self.targets, cancel, watch, |job| {
             let pool = Pool::new(&job.load).map(Arc::new);
             (0..job.load.depth)

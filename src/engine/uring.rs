@@ -13,7 +13,7 @@ use io_uring::{IoUring, Probe, opcode, squeue, types};
 use crate::units::Load;
 
 use super::{
-    Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcome, Watch,
+    Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcomes, Watch,
     buffers::{ALIGN, Aligned, Pool},
     op_sequence::Op,
     psync::nothing_moved,
@@ -61,12 +61,7 @@ impl Engine for Uring {
         EngineInfo { name: "uring".to_owned(), detail: None, modelled: false }
     }
 
-    fn run(
-        &mut self,
-        jobs: &[Job],
-        cancel: &Cancel,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Outcome>, EngineError> {
+    fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         workers::run(jobs, &self.targets, cancel, watch, |job| {
             let memory = RingBuffers::new(&job.load);
             vec![Box::new(move |lane: &Lane| work(lane, memory)) as Worker]

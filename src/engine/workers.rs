@@ -17,7 +17,7 @@ use std::{
 use crate::units::{Caching, Load};
 
 use super::{
-    Cancel, Ended, EngineError, FileTarget, Flow, Job, Outcome, Watch,
+    Cancel, Ended, EngineError, FileTarget, Flow, Job, Outcome, Outcomes, Watch,
     op_sequence::{Op, OpSequence},
     windows::{Batch, Collector, Recorder},
 };
@@ -227,7 +227,7 @@ pub(super) fn run(
     cancel: &Cancel,
     watch: &mut Watch<'_>,
     mut staff: impl FnMut(&Job) -> Vec<Worker>,
-) -> Result<Vec<Outcome>, EngineError> {
+) -> Outcomes {
     let (events, inbox) = sync_channel(IN_FLIGHT);
     let gate = Arc::new(Gate::default());
     let mut lanes = Vec::new();

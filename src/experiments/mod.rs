@@ -1,31 +1,15 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
-mod baseline;
-mod bays;
-mod cliff;
 mod common;
 mod load_name;
 mod options;
-mod pagecache;
 mod request;
 mod shared_options;
-mod sizes;
-mod smallfiles;
-mod spinup;
 mod target_checks;
-mod together;
 
-pub use baseline::Baseline;
-pub use bays::Bays;
-pub use cliff::Cliff;
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
-pub use pagecache::PageCache;
 pub use request::{Ask, Effort, PlanError};
-pub use sizes::Sizes;
-pub use smallfiles::SmallFiles;
-pub use spinup::Spinup;
-pub use together::Together;
 
 use std::fmt;
 
@@ -60,11 +44,34 @@ pub trait Experiment: Sync + fmt::Debug {
     fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings;
 }
 
-/// All experiments.
-pub const REGISTER: [&dyn Experiment; 8] =
-    [&Baseline, &Together, &Bays, &Sizes, &PageCache, &Cliff, &Spinup, &SmallFiles];
+/// Registers experiments: each line is a folder and the type in it.
+macro_rules! experiments {
+    ($($(#[$when:meta])* $folder:ident::$name:ident,)*) => {
+        $(
+            $(#[$when])*
+            mod $folder;
+            $(#[$when])*
+            pub use $folder::$name;
+        )*
+
+        /// All experiments, in the order of the help.
+        pub const REGISTER: &[&dyn Experiment] = &[$($(#[$when])* &$name,)*];
+    };
+}
+
+experiments! {
+    baseline::Baseline,
+    together::Together,
+    bays::Bays,
+    sizes::Sizes,
+    pagecache::PageCache,
+    cliff::Cliff,
+    spinup::Spinup,
+    smallfiles::SmallFiles,
+    #[cfg(test)] revisit::Revisit,
+}
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {
-    REGISTER.into_iter().find(|e| e.name() == name)
+    REGISTER.iter().copied().find(|e| e.name() == name)
 }

@@ -12,7 +12,7 @@ use crate::{
     analyse::Rules,
     plan::{Plan, Protocol, ProtocolError, Steps},
     target::Target,
-    units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
+    units::{Caching, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
 
 /// A request.
@@ -137,16 +137,8 @@ impl LoadName {
             Self::Rw => (mixed, Pattern::Sequential),
             Self::RandRw => (mixed, Pattern::Random),
         };
-        Load {
-            direction,
-            pattern,
-            block: ask.block,
-            depth: ask.depth,
-            caching: ask.caching,
-            content: Content::Random,
-            seed: ask.seed,
-            verify: ask.verify,
-        }
+        let load = Load::new(direction, pattern, ask.block, ask.caching, ask.seed);
+        Load { depth: ask.depth, verify: ask.verify, ..load }
     }
 }
 

@@ -77,6 +77,16 @@ impl Column {
     pub fn new(name: &str, right: bool) -> Self {
         Self { name: name.to_owned(), right }
     }
+
+    /// Columns of these names, each of words or of numbers.
+    pub fn all<const N: usize>(columns: [(&str, bool); N]) -> Vec<Self> {
+        columns.map(|(name, right)| Self::new(name, right)).to_vec()
+    }
+
+    /// The first columns of a row of a target's results: the target where there are several, and what follows.
+    pub fn heads(several: bool) -> Vec<Self> {
+        if several { Self::all([("target", false), ("", false)]) } else { Self::all([("", false)]) }
+    }
 }
 
 /// A target's name in a cell, which leaves room for the numbers.

@@ -128,14 +128,9 @@ fn heads(group: &Group<'_>, several: bool, run: Option<usize>) -> Vec<String> {
 }
 
 fn table(title: &str, several: bool, columns: &[(&str, bool)], rows: Vec<Vec<String>>) -> Table {
-    let target = several.then_some(("target", false));
-    let columns = target
-        .iter()
-        .chain(&[("", false)])
-        .chain(columns)
-        .map(|(name, right)| Column::new(name, *right))
-        .collect();
-    Table { title: title.to_owned(), columns, rows }
+    let mut heads = Column::heads(several);
+    heads.extend(columns.iter().map(|(name, right)| Column::new(name, *right)));
+    Table { title: title.to_owned(), columns: heads, rows }
 }
 
 fn speeds(groups: &[Group<'_>], several: bool) -> Table {

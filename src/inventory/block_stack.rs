@@ -37,11 +37,6 @@ impl Inventory {
         self.blocks().find(|block| device != (0, 0) && block.device() == device)
     }
 
-    /// The drives below the block device with this number, through all layers.
-    pub fn drives_under(&self, device: (u32, u32)) -> Vec<&Drive> {
-        self.stack_of(self.block(device)).drives
-    }
-
     /// The drives below a mounted filesystem; none for tmpfs and network filesystems.
     pub fn drives_of(&self, mount: &Mount) -> Vec<&Drive> {
         self.stack_of_mount(mount).drives

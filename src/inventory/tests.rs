@@ -27,7 +27,7 @@ fn a_virtual_machine_with_a_filesystem_on_the_whole_drive() {
     assert_eq!(vda.identity(), "unnamed+536870912@0000:00:02.0");
     assert_eq!(vda.content.filesystem.as_deref(), Some("ext4"));
     assert_eq!((vda.driver.as_deref(), vda.vendor.as_deref()), (Some("virtio_blk"), None));
-    assert_eq!(names(&inventory.drives_under((254, 0))), ["vda"]);
+    assert_eq!(names(&inventory.stack_of(inventory.block((254, 0))).drives), ["vda"]);
     assert_eq!(under(&inventory, "/home/me").0, ["vda"]);
     assert_eq!(under(&inventory, "/var/lib/docker/overlay2/m/merged/etc").0, ["vda"], "through the overlay");
     assert!(under(&inventory, "/dev/shm").0.is_empty());
@@ -132,7 +132,8 @@ fn a_btrfs_on_two_drives_has_both() {
 fn a_cycle_of_layers_ends() {
     let mut tree = fixtures::pc();
     tree.file("sys/block/dm-0/slaves/dm-1/size", "1\n");
-    assert_eq!(names(&tree.inventory().drives_under((253, 1))), ["nvme0n1"]);
+    let inventory = tree.inventory();
+    assert_eq!(names(&inventory.stack_of(inventory.block((253, 1))).drives), ["nvme0n1"]);
 }
 
 #[test]

@@ -91,7 +91,7 @@ struct LoadForm {
     depth: u32,
     caching: CachingForm,
     #[serde(default)]
-    content: ContentForm,
+    content: Content,
     #[serde(default)]
     cold: bool,
 }
@@ -113,14 +113,6 @@ enum CachingForm {
     Buffered,
     #[serde(rename = "buffered+fsync")]
     BufferedFsync,
-}
-
-#[derive(Deserialize, Clone, Copy, Default)]
-#[serde(rename_all = "lowercase")]
-enum ContentForm {
-    #[default]
-    Random,
-    Zeros,
 }
 
 impl Protocol {
@@ -181,23 +173,13 @@ fn load(origin: &str, form: LoadForm) -> Result<ProtocolLoad, ProtocolError> {
         Rw::RandRead => (Direction::Read, Pattern::Random),
         Rw::RandWrite => (Direction::Write, Pattern::Random),
     };
-    let load = Load {
-        direction,
-        pattern,
-        block: bytes(&form.block)?,
-        depth: form.depth,
-        caching: match form.caching {
-            CachingForm::Direct => Caching::Direct,
-            CachingForm::Buffered => Caching::Buffered,
-            CachingForm::BufferedFsync => Caching::BufferedFsync,
-        },
-        content: match form.content {
-            ContentForm::Random => Content::Random,
-            ContentForm::Zeros => Content::Zeros,
-        },
-        seed: 1,
-        verify: false,
+    let caching = match form.caching {
+        CachingForm::Direct => Caching::Direct,
+        CachingForm::Buffered => Caching::Buffered,
+        CachingForm::BufferedFsync => Caching::BufferedFsync,
     };
+    let load = Load::new(direction, pattern, bytes(&form.block)?, caching, 1);
+    let load = Load { depth: form.depth, content: form.content, ..load };
     load.check().map_err(|e| ProtocolError::Load(origin.clone(), label.clone(), e))?;
     let bytes = bytes(&form.size)?;
     if bytes < load.block || bytes % load.block != 0 {

@@ -14,10 +14,12 @@ pub use markdown::markdown;
 pub use style::{Style, ascii};
 pub use text::{table, text, wrapped};
 
+use clap::ValueEnum;
+
 use crate::findings::Findings;
 
 /// What findings are written as.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For a terminal.
     #[default]

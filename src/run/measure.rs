@@ -3,7 +3,7 @@
 use super::zones;
 use crate::{
     analyse::{Adaptive, End, Estimate},
-    engine::{Cancel, Engine, EngineError, Flow, Job, Outcome},
+    engine::{Cancel, Engine, Flow, Job, Outcome, Outcomes},
     plan::{Measure, Rule},
     units::{Ended, Extent, Window, ZonePoint},
 };
@@ -76,7 +76,7 @@ pub fn measure(
     sites: &[Site],
     cancel: &Cancel,
     show: &mut Show<'_>,
-) -> Result<Vec<Outcome>, EngineError> {
+) -> Outcomes {
     match &m.rule {
         Rule::Zones { precision, seconds } => {
             zones::measure(engine, m, (*precision, *seconds), sites, cancel, show)
@@ -132,7 +132,7 @@ fn run(
     cancel: &Cancel,
     show: &mut Show<'_>,
     mut limit: Limit,
-) -> Result<Vec<Outcome>, EngineError> {
+) -> Outcomes {
     let job = |(at, site): (usize, &Site)| Job {
         target: at,
         load: m.load.clone(),

@@ -13,7 +13,7 @@ use std::{
 use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal};
 use crate::{
     engine::{
-        Cancel, Engine, EngineError, EngineInfo, Flow, Job, Outcome, Watch,
+        Cancel, Engine, EngineError, EngineInfo, Flow, Job, Outcomes, Watch,
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
@@ -21,8 +21,8 @@ use crate::{
     record::{ActResult, Done, Event, How, Log},
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
-    tools::{Output, Query, Runner, ToolError},
-    units::{Caching, Content, Direction, Extent, Load, MIB, Pattern},
+    tools::{Output, Query, Runner, ToolError, ToolResult},
+    units::{Caching, Direction, Extent, Load, MIB, Pattern},
 };
 
 /// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
@@ -220,16 +220,8 @@ impl World for Modelled {
         cancel: &Cancel,
     ) -> Result<(ActResult, Option<String>), RunError> {
         let direction = if files.work == FileWork::Read { Direction::Read } else { Direction::Write };
-        let load = Load {
-            direction,
-            pattern: Pattern::Sequential,
-            block: files.set.size.min(MIB),
-            depth: 1,
-            caching: Caching::BufferedFsync,
-            content: Content::Random,
-            seed: 1,
-            verify: false,
-        };
+        let block = files.set.size.min(MIB);
+        let load = Load::new(direction, Pattern::Sequential, block, Caching::BufferedFsync, 1);
         let bytes = files.set.bytes();
         let job = Job { target: 0, load, extent: Extent { offset: 0, length: bytes }, bytes, window: bytes };
         let mut engine = Placed { bench: self.bench.clone(), on: vec![at] };
@@ -255,12 +247,7 @@ impl Engine for Placed {
         self.bench.state().sim.info()
     }
 
-    fn run(
-        &mut self,
-        jobs: &[Job],
-        cancel: &Cancel,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Outcome>, EngineError> {
+    fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         let mut jobs = jobs.to_vec();
         jobs.iter_mut().for_each(|job| job.target = self.on[job.target]);
         let mut state = self.bench.state();
@@ -274,7 +261,7 @@ impl Engine for Placed {
 
 /// hdparm behind a bridge that passes no command on but tells whether the disk sleeps.
 impl Runner for Bench {
-    fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+    fn ask(&self, query: &Query) -> ToolResult {
         let state = self.state();
         let named = |drive: &&Subject| query.args().iter().any(|arg| drive.node == Path::new(arg));
         let Some(drive) = state.drives.iter().find(named) else {
@@ -290,12 +277,7 @@ impl Runner for Bench {
         Ok(Output { code: Some(0), stdout: format!(" drive state is:  {power}\n"), ..Output::default() })
     }
 
-    fn stream(
-        &self,
-        query: &Query,
-        _: &dyn Fn() -> bool,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<Output, ToolError> {
+    fn stream(&self, query: &Query, _: &dyn Fn() -> bool, _: &mut dyn FnMut(&str)) -> ToolResult {
         self.ask(query)
     }
 }

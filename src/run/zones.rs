@@ -3,7 +3,7 @@
 use super::measure::{Progress, Seen, Show, Site};
 use crate::{
     analyse::Zones,
-    engine::{Cancel, Ended, Engine, EngineError, Flow, Job, Outcome},
+    engine::{Cancel, Ended, Engine, EngineError, Flow, Job, Outcome, Outcomes},
     plan::Measure,
     units::Extent,
 };
@@ -16,7 +16,7 @@ pub(super) fn measure(
     sites: &[Site],
     cancel: &Cancel,
     show: &mut Show<'_>,
-) -> Result<Vec<Outcome>, EngineError> {
+) -> Outcomes {
     sites
         .iter()
         .enumerate()

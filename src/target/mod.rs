@@ -272,12 +272,10 @@ fn block_device(
         path,
         drives: stack.drives.into_iter().cloned().collect(),
         layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
-        mount: None,
-        free: None,
-        capacity: None,
         size,
         read_only: Some("writing to a block device would erase what is on it".to_owned()),
         direct_alignment: logical,
+        ..Target::default()
     })
 }
 

@@ -91,7 +91,7 @@ impl<Altered> Change<Altered> {
     }
 
     /// Runs it to its end. A program that ends with an error is an answer too.
-    pub fn run(&self, _: &impl Right<Altered>, runner: &dyn Runner) -> Result<Output, ToolError> {
+    pub fn run(&self, _: &impl Right<Altered>, runner: &dyn Runner) -> ToolResult {
         runner.ask(&self.query)
     }
 }
@@ -160,19 +160,17 @@ pub enum ToolError {
     Unrecorded(String),
 }
 
+/// What came of running a program.
+pub type ToolResult = Result<Output, ToolError>;
+
 /// Asks other programs.
 pub trait Runner: Send {
     /// Runs a program to its end. A program that ends with an error is an answer too.
-    fn ask(&self, query: &Query) -> Result<Output, ToolError>;
+    fn ask(&self, query: &Query) -> ToolResult;
 
     /// Runs a program and hands over its lines, without their ends, while it runs. Once `stop` is true it is ended:
     /// it is asked to end by itself, then made to, and left behind after 150 ms if the drive holds it.
-    fn stream(
-        &self,
-        query: &Query,
-        stop: &dyn Fn() -> bool,
-        line: &mut dyn FnMut(&str),
-    ) -> Result<Output, ToolError>;
+    fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult;
 }
 
 #[cfg(test)]

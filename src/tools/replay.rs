@@ -1,6 +1,6 @@
 //! A stand-in that answers from what was captured.
 
-use super::{Output, Query, Runner, ToolError};
+use super::{Output, Query, Runner, ToolError, ToolResult};
 
 /// Answers command lines, exactly as [`Query`] writes them, with recorded output.
 #[derive(Debug, Clone, Default)]
@@ -17,18 +17,13 @@ impl Replay {
 }
 
 impl Runner for Replay {
-    fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+    fn ask(&self, query: &Query) -> ToolResult {
         let command = query.to_string();
         let known = self.answers.iter().find(|(start, _)| command.starts_with(start));
         known.map(|(_, output)| output.clone()).ok_or(ToolError::Unrecorded(command))
     }
 
-    fn stream(
-        &self,
-        query: &Query,
-        stop: &dyn Fn() -> bool,
-        line: &mut dyn FnMut(&str),
-    ) -> Result<Output, ToolError> {
+    fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult {
         let output = self.ask(query)?;
         output.stdout.lines().take_while(|_| !stop()).for_each(line);
         Ok(Output { stdout: String::new(), ..output })

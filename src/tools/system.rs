@@ -17,7 +17,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Output, Query, Runner, Tool, ToolError};
+use super::{Output, Query, Runner, Tool, ToolError, ToolResult};
 
 /// How often a running program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -73,7 +73,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 impl Runner for System {
-    fn ask(&self, query: &Query) -> Result<Output, ToolError> {
+    fn ask(&self, query: &Query) -> ToolResult {
         let mut stdout = String::new();
         let output = self.stream(query, &|| false, &mut |line| {
             stdout.push_str(line);
@@ -82,12 +82,7 @@ impl Runner for System {
         Ok(Output { stdout, ..output })
     }
 
-    fn stream(
-        &self,
-        query: &Query,
-        stop: &dyn Fn() -> bool,
-        line: &mut dyn FnMut(&str),
-    ) -> Result<Output, ToolError> {
+    fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult {
         let mut child = self.spawn(query)?;
         let (said, lines) = mpsc::sync_channel(1024);
         let stdout = child.stdout.take();

@@ -127,6 +127,11 @@ impl Load {
     /// The most that all buffers of one target may take, so that a board with 512 MB is safe.
     pub const MAX_BUFFERS: u64 = 64 * MIB;
 
+    /// A load of one operation in flight, whose content is random and not compared.
+    pub fn new(direction: Direction, pattern: Pattern, block: u64, caching: Caching, seed: u64) -> Self {
+        Self { direction, pattern, block, depth: 1, caching, content: Content::Random, seed, verify: false }
+    }
+
     /// Refuses what no engine should try.
     pub fn check(&self) -> Result<(), LoadError> {
         if !(64..=16 * MIB).contains(&self.block) {

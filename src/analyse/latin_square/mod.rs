@@ -11,7 +11,7 @@ use rand::{Rng, RngCore, SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use statrs::function::{beta::beta_reg, gamma::ln_gamma};
 
-pub use design::{Arrangement, balanced, draw, moves, rounds};
+pub use design::{Arrangement, balanced, draw, rounds};
 
 use super::{Estimate, interval::student_of};
 

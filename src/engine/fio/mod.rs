@@ -19,8 +19,8 @@ use crate::{
 };
 
 use super::{
-    Cancel, Ended, Engine, EngineError, EngineInfo, FileTarget, Flow, Job, Outcome, Watch, op_sequence,
-    workers,
+    Cancel, Ended, Engine, EngineError, EngineInfo, FileTarget, Flow, Job, Outcome, Outcomes, Watch,
+    op_sequence, workers,
 };
 
 mod args;
@@ -89,12 +89,7 @@ impl Engine for Fio {
         EngineInfo { name: "fio".to_owned(), detail: Some(self.version.clone()), modelled: false }
     }
 
-    fn run(
-        &mut self,
-        jobs: &[Job],
-        cancel: &Cancel,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Outcome>, EngineError> {
+    fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         match workers::within_reason(cancel, workers::prepare(jobs, &self.targets)?) {
             None => return Ok(jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect()),
             Some(checked) => checked?,

@@ -17,7 +17,7 @@ pub use board::{Board, Drives, SharedBus};
 pub use drive::{Cause, DriveOp, Fault, Link, OpTiming, SimDrive};
 pub use model::{Burst, Cache, Drift, Faults, Model, Noise, Regimes, Stalls, Standby, Zone};
 
-use super::{Cancel, Engine, EngineError, EngineInfo, Job, Outcome, Watch};
+use super::{Cancel, Engine, EngineError, EngineInfo, Job, Outcomes, Watch};
 use queue::{EventQueue, QueueEvent};
 use running::Running;
 
@@ -50,12 +50,7 @@ impl Engine for Sim {
         EngineInfo { name: "sim".to_owned(), detail: None, modelled: true }
     }
 
-    fn run(
-        &mut self,
-        jobs: &[Job],
-        cancel: &Cancel,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Outcome>, EngineError> {
+    fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         let start = self.now_ns;
         let mut running = jobs
             .iter()

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    engine::{Ended, Flow},
+    engine::{Ended, Flow, Outcome},
     units::{Caching, Content, Direction, Extent, Load, MIB, Pattern, Window},
 };
 

@@ -43,23 +43,10 @@ fn heads(plan: &Plan, group: &Group<'_>, run: Option<&Summary>) -> Vec<String> {
     cells
 }
 
-fn head_columns(plan: &Plan) -> Vec<Column> {
-    let mut columns = vec![Column::new("", false)];
-    if plan.targets.len() > 1 {
-        columns.insert(0, Column::new("target", false));
-    }
-    columns
-}
-
 fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
-    let mut columns = head_columns(plan);
-    columns.extend([
-        Column::new("speed", false),
-        Column::new("settled", false),
-        Column::new("stalls", true),
-        Column::new("moved", true),
-        Column::new("time", true),
-    ]);
+    let mut columns = Column::heads(plan.targets.len() > 1);
+    columns.extend(Column::all([("speed", false), ("settled", false), ("stalls", true)]));
+    columns.extend(Column::all([("moved", true), ("time", true)]));
     let mut rows = Vec::new();
     for group in groups {
         for run in &group.runs {
@@ -89,9 +76,9 @@ fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
 }
 
 fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
-    let mut columns = head_columns(plan);
+    let mut columns = Column::heads(plan.targets.len() > 1);
     columns.extend(Percentile::SHOWN.map(|p| Column::new(&p.name(), false)));
-    columns.extend([Column::new("longest", true), Column::new("operations", true)]);
+    columns.extend(Column::all([("longest", true), ("operations", true)]));
     let mut rows = Vec::new();
     for group in groups {
         for run in &group.runs {

@@ -9,7 +9,7 @@ use crate::{
     analyse::Rules,
     plan::{Measure, Plan, Protocol, Rule, ScratchFile, Steps},
     target::Kind,
-    units::{Caching, Content, Direction, Load, MIB, Pattern},
+    units::{Caching, Direction, Load, MIB, Pattern},
 };
 
 /// The most that a load reads; only filled blocks are read.
@@ -65,13 +65,8 @@ fn adaptive_steps(ask: &Ask) -> Result<Steps, PlanError> {
             let rule =
                 if zoned { Rule::Zones { precision: ask.effort.rules.precision, seconds } } else { adaptive };
             let measure = Measure {
-                label: name.name().to_owned(),
-                repetition: 1,
                 only_written: target.kind == Kind::Directory && name != LoadName::Write,
-                load,
-                rule,
-                reach,
-                cold: false,
+                ..Measure::new(name.name(), load, rule, reach)
             };
             if ask.caching == Caching::Direct {
                 steps.add(&[at], measure);
@@ -96,25 +91,9 @@ fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
     // Stamps are checked per block, so they are written per block.
     let block = if ask.verify { ask.block } else { MIB.min(reach) / ask.block.min(MIB) * ask.block.min(MIB) };
     let bytes = reach.min(FILL_BYTES) / block * block;
-    let load = Load {
-        direction: Direction::Write,
-        pattern: Pattern::Sequential,
-        block,
-        depth: 1,
-        caching: ask.caching,
-        content: Content::Random,
-        seed: ask.seed,
-        verify: ask.verify,
-    };
-    Measure {
-        label: FILL.to_owned(),
-        repetition: 1,
-        rule: Rule::Fixed { bytes, seconds: Some(seconds) },
-        load,
-        reach: bytes,
-        only_written: false,
-        cold: false,
-    }
+    let load = Load::new(Direction::Write, Pattern::Sequential, block, ask.caching, ask.seed);
+    let rule = Rule::Fixed { bytes, seconds: Some(seconds) };
+    Measure::new(FILL, Load { verify: ask.verify, ..load }, rule, bytes)
 }
 
 /// A protocol, followed exactly: its bytes, however long they take.

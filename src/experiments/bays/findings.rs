@@ -61,10 +61,9 @@ fn shares(c: &Crossing, crossed: &Crossed) -> Table {
         vec![what.to_owned(), percent(e.value), e.range(percent), format!("{:.4}", factor.p)]
     };
     let rest = vec!["rest".to_owned(), percent(crossed.rest), String::new(), String::new()];
-    let columns = [("", false), ("share", true), ("95 %", false), ("p", true)];
     Table {
         title: format!("{}: what explains the differences", c.label),
-        columns: columns.map(|(name, right)| Column::new(name, right)).to_vec(),
+        columns: Column::all([("", false), ("share", true), ("95 %", false), ("p", true)]),
         rows: vec![row("drives", &crossed.things), row("bays", &crossed.places), rest],
     }
 }

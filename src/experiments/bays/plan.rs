@@ -124,13 +124,9 @@ fn loads(target: &Target, ask: &Ask, times: usize) -> Result<Vec<Act>, PlanError
     let fills = files && names.first() != Some(&LoadName::Write);
     let seconds = ask.effort.max_seconds / (times * (names.len() + usize::from(fills))) as f64;
     let measure = |label: &str, load: Load, name: LoadName| Measure {
-        label: label.to_owned(),
-        repetition: 1,
         only_written: files && name != LoadName::Write,
-        rule: Rule::Fixed { bytes, seconds: Some(seconds) },
         cold: !load.writes() && load.caching != crate::units::Caching::Direct,
-        load,
-        reach: bytes,
+        ..Measure::new(label, load, Rule::Fixed { bytes, seconds: Some(seconds) }, bytes)
     };
     let mut acts: Vec<Act> = Vec::new();
     if files {

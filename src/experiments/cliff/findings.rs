@@ -65,16 +65,9 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
 }
 
 fn columns(plan: &Plan) -> Vec<Column> {
-    let mut columns = vec![Column::new("", false)];
-    if plan.targets.len() > 1 {
-        columns.insert(0, Column::new("target", false));
-    }
-    columns.extend([
-        Column::new("fast part", false),
-        Column::new("before", false),
-        Column::new("after", false),
-    ]);
-    columns.extend([Column::new("written", true), Column::new("time", true)]);
+    let mut columns = Column::heads(plan.targets.len() > 1);
+    columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
+    columns.extend(Column::all([("written", true), ("time", true)]));
     columns
 }
 

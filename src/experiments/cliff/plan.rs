@@ -64,15 +64,7 @@ fn writes(steps: &mut Steps, at: usize, ask: &Ask, load: &Load) -> Result<(), Pl
         give_up: None,
         ..ask.effort.rules.clone()
     };
-    let measure = |label: &str, rule| Measure {
-        label: label.to_owned(),
-        repetition: 1,
-        load: load.clone(),
-        rule,
-        reach,
-        only_written: false,
-        cold: false,
-    };
+    let measure = |label: &str, rule| Measure::new(label, load.clone(), rule, reach);
     let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: seconds * 0.6 };
     steps.add(&[at], ScratchFile { bytes: reach });
     let of = steps.add(&[at], measure(WRITE, first));
@@ -84,15 +76,8 @@ fn writes(steps: &mut Steps, at: usize, ask: &Ask, load: &Load) -> Result<(), Pl
 
 /// Reads at positions all over a disk.
 fn sweep(ask: &Ask, load: Load, reach: u64) -> Measure {
-    Measure {
-        label: SWEEP.to_owned(),
-        repetition: 1,
-        load,
-        rule: Rule::Zones { precision: ask.effort.rules.precision, seconds: ask.effort.max_seconds },
-        reach,
-        only_written: false,
-        cold: false,
-    }
+    let rule = Rule::Zones { precision: ask.effort.rules.precision, seconds: ask.effort.max_seconds };
+    Measure::new(SWEEP, load, rule, reach)
 }
 
 fn unsuitable(target: &Target, kind: Kind) -> PlanError {

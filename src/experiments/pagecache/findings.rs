@@ -67,12 +67,7 @@ fn truth(direction: Direction) -> &'static str {
 }
 
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
-    let columns = vec![
-        Column::new("", false),
-        Column::new("speed", false),
-        Column::new("vs drive", true),
-        Column::new("runs", true),
-    ];
+    let columns = Column::all([("", false), ("speed", false), ("vs drive", true), ("runs", true)]);
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));

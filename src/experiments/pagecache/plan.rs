@@ -8,7 +8,7 @@ use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
-    units::{Caching, Content, Direction, Load, MIB, Pattern},
+    units::{Caching, Direction, Load, MIB, Pattern},
 };
 
 /// Most bytes of each load: more than most drives' own caches, and little enough that the page cache of a board with
@@ -96,14 +96,12 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
                 steps.add(&[at], ScratchFile { bytes });
             }
             for w in &ways {
+                let rule = Rule::Fixed { bytes, seconds: Some(seconds) };
                 let measure = Measure {
-                    label: w.label.to_owned(),
                     repetition,
-                    load: load(w, ask.seed),
-                    rule: Rule::Fixed { bytes, seconds: Some(seconds) },
-                    reach: bytes,
                     only_written: made && w.direction == Direction::Read,
                     cold: w.cold && !memory,
+                    ..Measure::new(w.label, load(w, ask.seed), rule, bytes)
                 };
                 steps.add(&[at], measure);
             }
@@ -113,14 +111,5 @@ pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
 }
 
 fn load(way: &Way, seed: u64) -> Load {
-    Load {
-        direction: way.direction,
-        pattern: Pattern::Sequential,
-        block: BLOCK,
-        depth: 1,
-        caching: way.caching,
-        content: Content::Random,
-        seed,
-        verify: false,
-    }
+    Load::new(way.direction, Pattern::Sequential, BLOCK, way.caching, seed)
 }

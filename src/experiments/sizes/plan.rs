@@ -11,7 +11,7 @@ use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
-    units::{Caching, Content, Direction, Load, LoadError, MIB, Pattern},
+    units::{Caching, Direction, Load, LoadError, MIB, Pattern},
 };
 
 /// The smallest transfer; each next one is twice as large.
@@ -81,14 +81,12 @@ fn target_steps(steps: &mut Steps, ask: &Ask, at: usize) -> Result<(), PlanError
         let mut order = points.clone();
         order.shuffle(&mut random);
         for ((label, direction, caching), block) in order {
+            let load = load(*direction, *caching, block, ask.seed);
             let measure = Measure {
-                label: (*label).to_owned(),
                 repetition,
-                load: load(*direction, *caching, block, ask.seed),
-                rule: rule(*caching, block, room, share),
-                reach,
                 only_written: made && *direction == Direction::Read,
                 cold: *caching == Caching::Buffered,
+                ..Measure::new(label, load, rule(*caching, block, room, share), reach)
             };
             steps.add(&[at], measure);
         }
@@ -112,31 +110,13 @@ fn rule(caching: Caching, block: u64, room: u64, share: f64) -> Rule {
 }
 
 fn load(direction: Direction, caching: Caching, block: u64, seed: u64) -> Load {
-    Load {
-        direction,
-        pattern: Pattern::Sequential,
-        block,
-        depth: 1,
-        caching,
-        content: Content::Random,
-        seed,
-        verify: false,
-    }
+    Load::new(direction, Pattern::Sequential, block, caching, seed)
 }
 
 /// Writes the whole file once; its speed is recorded but not reported.
 fn fill(bytes: u64, ask: &Ask) -> Measure {
     let block = MIB.min(bytes);
-    Measure {
-        label: FILL.to_owned(),
-        repetition: 1,
-        load: load(Direction::Write, Caching::BufferedFsync, block, ask.seed),
-        rule: Rule::Fixed {
-            bytes: bytes / block * block,
-            seconds: Some(FILL_SECONDS.min(ask.effort.max_seconds)),
-        },
-        reach: bytes,
-        only_written: false,
-        cold: false,
-    }
+    let seconds = FILL_SECONDS.min(ask.effort.max_seconds);
+    let rule = Rule::Fixed { bytes: bytes / block * block, seconds: Some(seconds) };
+    Measure::new(FILL, load(Direction::Write, Caching::BufferedFsync, block, ask.seed), rule, bytes)
 }

@@ -66,14 +66,8 @@ fn cell(e: Option<Estimate>) -> String {
 }
 
 fn table(title: &str, both: &[Costs; 2]) -> Table {
-    let columns = vec![
-        Column::new("files", true),
-        Column::new("of", true),
-        Column::new("write", false),
-        Column::new("speed", true),
-        Column::new("read, cold", false),
-        Column::new("speed", true),
-    ];
+    let mut columns = Column::all([("files", true), ("of", true), ("write", false), ("speed", true)]);
+    columns.extend(Column::all([("read, cold", false), ("speed", true)]));
     let mut sets: Vec<FileSet> = both.iter().flat_map(|c| c.sets.iter().map(|s| s.set)).collect();
     sets.sort_by_key(|s| (s.size, s.files));
     sets.dedup();

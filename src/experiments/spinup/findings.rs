@@ -34,11 +34,8 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         findings.figures.extend(woken.figure());
     }
     if !rows.is_empty() {
-        let mut columns = vec![Column::new("", false), Column::new("median", true), Column::new("min", true)];
-        columns.extend([Column::new("max", true), Column::new("runs", true)]);
-        if several {
-            columns.insert(0, Column::new("target", false));
-        }
+        let mut columns = Column::heads(several);
+        columns.extend(Column::all([("median", true), ("min", true), ("max", true), ("runs", true)]));
         findings.tables = vec![Table { title: String::new(), columns, rows }];
     }
     findings

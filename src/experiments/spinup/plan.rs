@@ -8,7 +8,7 @@ use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, Standby, Steps},
     target::{Kind, Target},
-    units::{Caching, Content, Direction, Load, MIB, Pattern},
+    units::{Caching, Direction, Load, MIB, Pattern},
 };
 
 /// Reads while the disk spins.
@@ -97,20 +97,11 @@ impl One<'_> {
     }
 
     fn load(&self, pattern: Pattern, block: u64, seed: u64) -> Load {
-        Load {
-            direction: Direction::Read,
-            pattern,
-            block,
-            depth: 1,
-            caching: Caching::Direct,
-            content: Content::Random,
-            seed,
-            verify: false,
-        }
+        Load::new(Direction::Read, pattern, block, Caching::Direct, seed)
     }
 
     fn measure(&self, label: &str, repetition: u32, load: Load, rule: Rule, reach: u64) -> Measure {
-        Measure { label: label.to_owned(), repetition, load, rule, reach, only_written: false, cold: false }
+        Measure { repetition, ..Measure::new(label, load, rule, reach) }
     }
 }
 

@@ -62,12 +62,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
 /// Speed alone, at once, and the share.
 fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
     let name = &a.group.load.name;
-    let columns = vec![
-        Column::new(name, false),
-        Column::new("alone", false),
-        Column::new("at once", false),
-        Column::new("share", false),
-    ];
+    let columns = Column::all([(name, false), ("alone", false), ("at once", false), ("share", false)]);
     let row = |name: String, alone: &Estimate, at_once: &Estimate| {
         let share = compare::ratio(at_once, alone).map_or("-".to_owned(), |r| share(&r.estimate));
         vec![name, alone.text(rate), at_once.text(rate), share]
@@ -109,12 +104,8 @@ fn between(group: &Group, plan: &Plan) -> Option<Table> {
             Some(vec![name, rate(alone), sum.text(rate), share])
         })
         .collect();
-    let columns = vec![
-        Column::new(&format!("{} in subsets", group.load.name), false),
-        Column::new("alone", false),
-        Column::new("together", false),
-        Column::new("share", true),
-    ];
+    let subsets = format!("{} in subsets", group.load.name);
+    let columns = Column::all([(&subsets, false), ("alone", false), ("together", false), ("share", true)]);
     (!rows.is_empty()).then_some(Table { title: String::new(), columns, rows })
 }
 

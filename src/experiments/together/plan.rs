@@ -142,15 +142,8 @@ fn label(name: LoadName, set: &[usize], sets: &[Vec<usize>]) -> String {
 fn fill(ask: &Ask, reach: u64, seconds: f64) -> Measure {
     let block = ask.block.max(MIB / ask.block * ask.block).min(reach);
     let bytes = reach.min(WRITTEN) / block * block;
-    Measure {
-        label: FILL.to_owned(),
-        repetition: 1,
-        load: Load { block, depth: 1, ..LoadName::Write.load(ask) },
-        rule: Rule::Fixed { bytes, seconds: Some(seconds * FILL_LOADS) },
-        reach: bytes,
-        only_written: false,
-        cold: false,
-    }
+    let rule = Rule::Fixed { bytes, seconds: Some(seconds * FILL_LOADS) };
+    Measure::new(FILL, Load { block, depth: 1, ..LoadName::Write.load(ask) }, rule, bytes)
 }
 
 #[cfg(test)]

@@ -96,18 +96,11 @@ fn block<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Option<u64> {
         return None;
     }
     let Some(text) = option("bs").or_else(|| option("blocksize")) else { return Some(4096) };
-    let (digits, factor) = match text.to_ascii_lowercase().strip_suffix(['k', 'm', 'g']) {
-        Some(digits) => {
-            let power = text.to_ascii_lowercase().chars().last().map_or(0, |c| match c {
-                'k' => 10,
-                'm' => 20,
-                _ => 30,
-            });
-            (digits.to_owned(), 1u64 << power)
-        }
-        None => (text.to_owned(), 1),
-    };
-    whole(&digits)?.checked_mul(factor).filter(|b| *b > 0)
+    let suffixes = [('k', 1 << 10), ('m', 1 << 20), ('g', 1 << 30)];
+    let text = text.to_ascii_lowercase();
+    let scaled = |(suffix, factor)| Some((text.strip_suffix(suffix)?, factor));
+    let (digits, factor): (&str, u64) = suffixes.into_iter().find_map(scaled).unwrap_or((&text, 1));
+    whole(digits)?.checked_mul(factor).filter(|b| *b > 0)
 }
 
 /// Direct or buffered; buffered is fio's default.

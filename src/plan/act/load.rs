@@ -110,6 +110,11 @@ impl Kind for Measure {
 }
 
 impl Measure {
+    /// The first repetition of a load. It may read what no step wrote, and the page cache is left as it is.
+    pub fn new(label: &str, load: Load, rule: Rule, reach: u64) -> Self {
+        Self { label: label.to_owned(), repetition: 1, load, rule, reach, only_written: false, cold: false }
+    }
+
     /// What it may touch of a target of which `readable` bytes from the start can be read back.
     pub fn extent(&self, readable: u64) -> Extent {
         match self.rule {

@@ -38,13 +38,14 @@ pub trait Export {
 }
 
 /// A format of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum RowFormat {
-    /// For a spreadsheet or an SQL engine.
+    /// For a spreadsheet.
     Csv,
     /// An array of objects, a line each.
     Json,
-    /// The latest of each drive, for Prometheus.
+    /// The latest finished run of each drive and experiment, for Prometheus.
+    #[value(name = "openmetrics")]
     OpenMetrics,
 }
 

@@ -11,7 +11,7 @@ use crate::{
     plan::{Measure, Rule, Step},
     record::Event,
     target::{Kind, Target},
-    units::{Caching, Content, Direction, Ended, Load, MIB, Outcome, Pattern},
+    units::{Caching, Direction, Ended, Load, MIB, Outcome, Pattern},
 };
 
 /// How often threads are asked while loads run what they have waited, s: seldom, as looking takes time, too.
@@ -69,27 +69,11 @@ pub(in crate::run) fn wake(run: &mut Execution<'_, '_>) {
     for target in 0..run.plan.targets.len() {
         let on = &run.plan.targets[target];
         let Some(reach) = on.size.filter(|_| on.kind == Kind::BlockDevice && on.rotates()) else { continue };
-        let load = Load {
-            direction: Direction::Read,
-            pattern: Pattern::Random,
-            block: MIB,
-            depth: 1,
-            caching: Caching::Direct,
-            content: Content::Random,
-            // Another place each time, which the disk's cache doesn't hold.
-            seed: run.done.steps.len() as u64,
-            verify: false,
-        };
-        let measure = Measure {
-            label: "wake".to_owned(),
-            repetition: 1,
-            load,
-            rule: Rule::Fixed { bytes: MIB, seconds: None },
-            reach,
-            only_written: false,
-            cold: false,
-        };
-        let _ = unrecorded(run, target, &measure);
+        // Another place each time, which the disk's cache doesn't hold.
+        let seed = run.done.steps.len() as u64;
+        let load = Load::new(Direction::Read, Pattern::Random, MIB, Caching::Direct, seed);
+        let rule = Rule::Fixed { bytes: MIB, seconds: None };
+        let _ = unrecorded(run, target, &Measure::new("wake", load, rule, reach));
     }
 }
 

@@ -1,0 +1,41 @@
+//! How revisit plans itself.
+
+use super::{
+    super::{
+        load_name::LoadName,
+        request::{Ask, PlanError},
+        target_checks::{FILL, aligned, reach},
+    },
+    options,
+};
+use crate::plan::{Measure, Pause, Plan, Rule, ScratchFile, Steps};
+
+/// The read before the pause.
+pub(super) const BEFORE: &str = "read";
+/// The read after it.
+pub(super) const AFTER: &str = "read again";
+
+pub(super) fn plan(ask: &Ask) -> Result<Plan, PlanError> {
+    if ask.targets.is_empty() {
+        return Err(PlanError::NoTarget);
+    }
+    let pause = Pause { seconds: ask.values.get(&options::GAP) };
+    let seconds = ask.effort.max_seconds / 3.0;
+    let mut steps = Steps::default();
+    for (at, target) in ask.targets.iter().enumerate() {
+        let bytes = reach(target, ask, true)?;
+        let write = Rule::Fixed { bytes, seconds: Some(seconds) };
+        let fill = Measure::new(FILL, LoadName::Write.load(ask), write, bytes);
+        aligned(target, &fill.load)?;
+        let read = |label| {
+            let rule = Rule::Adaptive { rules: ask.effort.rules.clone(), bytes, seconds };
+            Measure { only_written: true, ..Measure::new(label, LoadName::Read.load(ask), rule, bytes) }
+        };
+        steps.add(&[at], ScratchFile { bytes });
+        steps.add(&[at], fill);
+        steps.add(&[at], read(BEFORE));
+        steps.add(&[at], pause.clone());
+        steps.add(&[at], read(AFTER));
+    }
+    Ok(ask.planned("revisit", steps))
+}
