@@ -10,7 +10,7 @@ use serde_json::json;
 use super::output::Output;
 use crate::{
     analyse::Estimate,
-    plan::{Act, Measure, Plan, Rule, Step},
+    plan::{Act, Measure, Plan, Repetitions, Rule, Step},
     record::Event,
     report::wrapped,
     run::{Move, Progress, Wanted, Watcher},
@@ -26,6 +26,7 @@ const BAR: usize = 12;
 pub struct Show<'a> {
     output: &'a Output,
     plan: &'a Plan,
+    repetitions: Repetitions,
     how: Way,
     shown: Instant,
     /// The latest estimate of each running load, by target. The last one equals the report's.
@@ -59,7 +60,16 @@ impl<'a> Show<'a> {
             (false, true) => Way::Live,
             (false, false) => Way::Plain,
         };
-        Self { output, plan, how, shown: Instant::now(), estimates: BTreeMap::new(), unread: false }
+        let repetitions = plan.repetitions();
+        Self {
+            output,
+            plan,
+            repetitions,
+            how,
+            shown: Instant::now(),
+            estimates: BTreeMap::new(),
+            unread: false,
+        }
     }
 
     /// Writes a JSON line.
@@ -149,7 +159,7 @@ impl Watcher for Show<'_> {
                     "event": "begin",
                     "target": target,
                     "label": label,
-                    "repetition": self.plan.repetition(step).0,
+                    "repetition": self.repetitions.get(&step.id).map_or(1, |(nth, _)| *nth),
                 })),
             }
         }

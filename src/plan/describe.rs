@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Act, Changes, MoveDrives, Plan, Step};
+use super::{Act, Changes, MoveDrives, Plan, Repetitions, Step};
 use crate::{
     target::Kind,
     units::{count, decimal_bytes, duration},
@@ -13,11 +13,14 @@ impl Plan {
     /// The acts on each drive, their maximum cost and their changes. Lines that belong to the one
     /// above are indented.
     pub fn describe(&self) -> String {
+        let repetitions = self.repetitions();
         let mut lines = Vec::new();
         for (at, target) in self.targets.iter().enumerate() {
             lines.push(target.describe());
             let mut steps: Vec<String> = Vec::new();
-            for line in self.steps.iter().filter(|s| s.is_on(at)).filter_map(|s| self.line(s, at)) {
+            for line in
+                self.steps.iter().filter(|s| s.is_on(at)).filter_map(|s| self.line(s, at, &repetitions))
+            {
                 if !steps.contains(&line) {
                     steps.push(line);
                 }
@@ -55,7 +58,7 @@ impl Plan {
     }
 
     /// The line of a step on one target. Its repetitions share the line.
-    fn line(&self, step: &Step, at: usize) -> Option<String> {
+    fn line(&self, step: &Step, at: usize, repetitions: &Repetitions) -> Option<String> {
         let label = step.act.label();
         let how = match &step.act {
             Act::Load(m) if m.repetition > 1 => return None,
@@ -63,7 +66,7 @@ impl Plan {
                 let same = self.measures().filter(|(s, o)| o.label == label && s.is_on(at));
                 m.describe_repeated(&same.map(|(_, o)| o).collect::<Vec<_>>())
             }
-            act => match (self.repetition(step), act.describe()?) {
+            act => match (repetitions.get(&step.id)?, act.describe()?) {
                 ((1, 1), how) => how,
                 ((1, times), how) => format!("{how}, {times} times"),
                 _ => return None,

@@ -4,6 +4,8 @@ mod act;
 mod describe;
 mod protocol;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use act::{
@@ -28,6 +30,9 @@ pub struct Plan {
     /// The steps, in order.
     pub steps: Vec<Step>,
 }
+
+/// Which repetition each step is, from 1, and how many there are.
+pub type Repetitions = BTreeMap<StepId, (u32, u32)>;
 
 /// Identifies a step within its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -159,11 +164,17 @@ impl Plan {
         self.steps.iter().filter_map(move |step| Some((step, of(&step.act)?)))
     }
 
-    /// Which repetition a step is, from 1, among those with the same label and targets, and how many there are.
-    pub fn repetition(&self, step: &Step) -> (u32, u32) {
-        let label = step.act.label();
-        let same = self.steps.iter().filter(|s| s.on == step.on && s.act.label() == label);
-        same.fold((0, 0), |(nth, all), s| (nth + u32::from(s.id <= step.id), all + 1))
+    /// Which repetition each step is, from 1, among those with the same label and targets, and how many there are.
+    pub fn repetitions(&self) -> Repetitions {
+        let mut same: BTreeMap<(&[u32], String), Vec<StepId>> = BTreeMap::new();
+        for step in &self.steps {
+            same.entry((&step.on, step.act.label())).or_default().push(step.id);
+        }
+        let numbered = |ids: Vec<StepId>| {
+            let all = ids.len() as u32;
+            ids.into_iter().zip(1..).map(move |(id, nth)| (id, (nth, all)))
+        };
+        same.into_values().flat_map(numbered).collect()
     }
 
     /// The name of a bay for people, if one of the targets was in it when this was planned.
