@@ -73,7 +73,7 @@ impl Estimate {
 }
 
 /// From this half-width on, both ends of an interval are written.
-const WIDE: f64 = 0.1;
+pub const WIDE: f64 = 0.1;
 
 /// JSON has no infinity: an upper end without bound is `null`.
 mod unbounded {

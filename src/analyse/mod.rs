@@ -34,7 +34,7 @@ mod tests;
 pub use adaptive::{Adaptive, Decision};
 pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};
-pub use estimate::Estimate;
+pub use estimate::{Estimate, WIDE};
 pub use rules::Rules;
 pub use tail::{LatencyPercentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};

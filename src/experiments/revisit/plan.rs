@@ -3,7 +3,7 @@
 use super::{
     super::{
         load_name::LoadName,
-        request::{Request, PlanError},
+        request::{PlanError, Request},
         target_checks::{FILL, aligned, reach},
     },
     options,

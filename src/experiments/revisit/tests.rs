@@ -8,7 +8,7 @@ use crate::{
         Cancel,
         sim::{Board, Model, Noise, Zone},
     },
-    experiments::{self, Request, Experiment, Values},
+    experiments::{self, Experiment, Request, Values},
     findings::{Findings, Quantity},
     inventory::{Drive, Inventory},
     plan::{Act, Plan},

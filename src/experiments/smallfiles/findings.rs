@@ -5,7 +5,7 @@ use super::{
     cost_model::{Costs, Prediction, Set},
 };
 use crate::{
-    analyse::Estimate,
+    analyse::{Estimate, WIDE},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit},
     plan::{FileSet, FileWork, Plan},
     record::{Event, Run},
@@ -60,7 +60,7 @@ fn verb(costs: &Costs) -> &'static str {
 fn cell(e: Option<Estimate>) -> String {
     match e {
         None => "-".to_owned(),
-        Some(e) if e.high.is_finite() && e.half_width() > 0.2 => e.range(duration),
+        Some(e) if e.high.is_finite() && e.half_width() >= WIDE => e.range(duration),
         Some(e) => e.text(duration),
     }
 }
