@@ -12,6 +12,7 @@ rust_packages() {
         version=$(candidate "rustc$suffix")
         library=$(candidate "libstd-rust$suffix-dev:$1")
         if new_enough "$version" && [ "${version%+b[0-9]*}" = "${library%+b[0-9]*}" ]; then
+            # shellcheck disable=SC2034  # The scripts that source this file read it.
             rust=$suffix
             return
         fi
