@@ -114,12 +114,16 @@ impl Limit {
         decided || window.to_ns as f64 / 1e9 >= self.seconds
     }
 
-    /// The adaptive rule's estimate of a running load; of an ended load, the estimate as analysis of the record gives it.
-    fn estimate(&self, at: usize, ended: Option<&Ended>) -> Option<Estimate> {
-        let rule = self.adaptive.get(at)?;
-        match ended {
-            None => rule.progress(),
-            Some(ended) => Some(rule.finish(End::of(Some(ended))).estimate),
+    /// The estimate, stalls and cliffs of a running load as of the last look; of an ended load, as analysis of the record
+    /// gives them.
+    fn seen(&self, at: usize, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
+        match (self.adaptive.get(at), ended) {
+            (None, _) => (None, 0, 0),
+            (Some(rule), None) => (rule.progress(), rule.stalls_seen(), rule.cliffs_seen()),
+            (Some(rule), Some(ended)) => {
+                let done = rule.finish(End::of(Some(ended)));
+                (Some(done.estimate), done.stalls.each.len(), done.cliffs.len())
+            }
         }
     }
 }
@@ -141,18 +145,10 @@ fn run(
         window: m.window(),
     };
     let jobs: Vec<Job> = sites.iter().enumerate().map(job).collect();
-    let progress = |limit: &Limit,
-                    at: usize,
-                    (bytes, seconds, speed): (u64, f64, f64),
-                    ended: Option<&Ended>| Progress {
-        target: sites[at].target,
-        measure: m,
-        bytes,
-        seconds,
-        speed,
-        estimate: limit.estimate(at, ended),
-        stalls: limit.adaptive.get(at).map_or(0, Adaptive::stalls_seen),
-        cliffs: limit.adaptive.get(at).map_or(0, Adaptive::cliffs_seen),
+    let progress = |limit: &Limit, at: usize, moved: (u64, f64, f64), ended: Option<&Ended>| {
+        let (bytes, seconds, speed) = moved;
+        let (estimate, stalls, cliffs) = limit.seen(at, ended);
+        Progress { target: sites[at].target, measure: m, bytes, seconds, speed, estimate, stalls, cliffs }
     };
     let mut moved = vec![0; sites.len()];
     let outcomes = engine.run(&jobs, cancel, &mut |at, window| {
