@@ -17,7 +17,7 @@ mod damage;
 
 use std::{io, path::PathBuf};
 
-pub use files::{Found, files};
+pub use files::files;
 pub use findings::{EXPERIMENT, findings};
 
 use crate::{

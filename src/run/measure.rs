@@ -24,7 +24,6 @@ pub struct Progress<'a> {
     pub target: usize,
     /// What is measured.
     pub measure: &'a Measure,
-    /// Bytes moved.
     pub bytes: u64,
     /// Seconds since the start.
     pub seconds: f64,
