@@ -10,7 +10,6 @@ use crate::{
 
 /// Shares of the sustained rate at which requests come.
 const LOADS: [f64; 2] = [0.5, 0.8];
-/// Percentiles shown.
 const SHOWN: [Percentile; 4] = [Percentile::P50, Percentile::P99, Percentile::P999, Percentile::P9999];
 
 impl Windows for Tail {
@@ -19,7 +18,6 @@ impl Windows for Tail {
     }
 }
 
-/// A load at each of [`LOADS`].
 struct Replays(Vec<OpenLoop>);
 
 impl Windows for Replays {
@@ -28,11 +26,8 @@ impl Windows for Replays {
     }
 }
 
-/// Replays the loads of a record that ran at depth 1. The record is read twice, as the sustained rate is only known at
-/// its end.
-///
-/// # Errors
-/// What `read` says.
+/// Replays the loads of a record that ran at depth 1. The record is read twice, as the sustained rate is only known
+/// at its end.
 pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) -> Result<Table, E> {
     let first = Run::read(read()?, |_, _, _| Tail::default());
     let replays = |step: StepId, target: usize| {

@@ -22,9 +22,7 @@ fn clear(cliff: &Cut, seen: usize, retain: usize) -> bool {
 /// The rule's decision after a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Go on.
     Continue,
-    /// The precision is reached.
     Converged,
     /// The precision would need far more than the budget.
     GaveUp,
@@ -33,7 +31,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Whether to stop.
     pub fn stops(self) -> bool {
         self != Self::Continue
     }
@@ -55,7 +52,6 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Starts without data.
     pub fn new(rules: &Rules) -> Self {
         let mut looks = rules.looks();
         looks.reverse();
@@ -135,12 +131,10 @@ impl Adaptive {
         }
     }
 
-    /// Stalls found in the latest look.
     pub fn stalls_seen(&self) -> usize {
         self.latest.as_ref().map_or(0, |judged| judged.earlier.len() + judged.events.len())
     }
 
-    /// Cliffs found in the latest look.
     pub fn cliffs_seen(&self) -> usize {
         self.latest.as_ref().map_or(0, |judged| judged.cliffs.len())
     }

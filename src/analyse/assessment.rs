@@ -19,40 +19,31 @@ pub(crate) const LEAST: usize = 32;
 /// The result of one look. Times are in s per MiB, positions in chunks.
 #[derive(Debug, Clone)]
 pub(crate) struct Assessment {
-    /// Chunks in the look.
     pub seen: usize,
     /// Chunks left out at the beginning, cliffs included.
     pub cut: usize,
-    /// Mean time.
     pub mean: f64,
-    /// The 95 % interval of `mean`.
+    /// The 95 % interval of `mean`, from `low` to `high`.
     pub low: f64,
-    /// Its upper end.
     pub high: f64,
-    /// Half-width without stalls.
     pub base_half: f64,
-    /// The contribution of stalls.
     pub share: StallShare,
     /// Stalls after `cut`; positions count from the first chunk of all.
     pub events: Vec<StallSpan>,
-    /// Stalls before `cut`.
     pub earlier: Vec<StallSpan>,
     pub cliffs: Vec<Cut>,
     pub steady: Steady,
 }
 
 impl Assessment {
-    /// Half the interval's width as a share.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.mean
     }
 
-    /// Chunks that the mean includes.
     pub fn used(&self) -> usize {
         self.seen - self.cut
     }
 
-    /// Where the last cliff ends.
     pub fn after_cliff(&self) -> usize {
         self.cliffs.last().map_or(0, |c| c.resume)
     }

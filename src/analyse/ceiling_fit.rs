@@ -11,11 +11,10 @@ use super::{Estimate, interval::student};
 pub struct Trial {
     /// The drives; one if it ran alone.
     pub members: Vec<usize>,
-    /// The speeds of the members, bytes per second, for each repetition.
+    /// Bytes per second of each member, for each repetition.
     pub runs: Vec<Vec<f64>>,
 }
 
-/// The result of the trials.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SharedCeilings {
     /// The ceilings that explain the losses; none if the drives are the limit.
@@ -24,12 +23,10 @@ pub struct SharedCeilings {
     pub misfit: f64,
 }
 
-/// A ceiling of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedCeiling {
     /// Position in the given groups.
     pub group: usize,
-    /// Its throughput, bytes per second.
     pub ceiling: Estimate,
     /// How much worse the best fit without this ceiling is, as chi-square.
     pub margin: f64,
@@ -104,11 +101,8 @@ fn lossy(data: &Data<'_>, groups: &[Vec<usize>]) -> Vec<(usize, Vec<usize>)> {
     lost.into_iter().map(|(_, at, group)| (at, group)).collect()
 }
 
-/// The trials and the statistics for their model.
 struct Data<'a> {
-    /// Trials of several drives.
     trials: Vec<&'a Trial>,
-    /// Speed of each drive alone.
     alone: Vec<f64>,
     /// How often each was measured alone.
     repeated: Vec<f64>,
@@ -118,7 +112,6 @@ struct Data<'a> {
     degrees: usize,
 }
 
-/// A drive in a trial, in the model.
 #[derive(Clone, Copy)]
 struct Expected {
     speed: f64,
@@ -158,7 +151,6 @@ impl<'a> Data<'a> {
         Some(Self { trials: several, alone, repeated, spread, degrees: degrees as usize })
     }
 
-    /// The number of values measured with several drives at once.
     fn count(&self) -> usize {
         self.trials.iter().map(|t| t.members.len()).sum()
     }
@@ -304,7 +296,6 @@ const PRIOR: f64 = 4.0;
 const ROUNDS: usize = 3;
 
 impl Trial {
-    /// The mean speed of the member at this position.
     fn mean(&self, at: usize) -> f64 {
         self.runs.iter().map(|run| run[at]).sum::<f64>() / self.runs.len() as f64
     }

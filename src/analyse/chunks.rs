@@ -15,13 +15,10 @@ pub(crate) struct Chunks {
     longest_ns: Vec<u64>,
     chunk: u64,
     open: OpenChunk,
-    /// Bytes of all windows.
     pub total_bytes: u64,
-    /// Seconds of all windows.
     pub total_seconds: f64,
 }
 
-/// The incomplete chunk.
 #[derive(Debug, Clone, Copy, Default)]
 struct OpenChunk {
     bytes: u64,
@@ -75,17 +72,14 @@ impl Chunks {
         self.chunk
     }
 
-    /// MiB in a chunk.
     pub fn chunk_mib(&self) -> f64 {
         mib(self.chunk)
     }
 
-    /// Bytes in the first `n` chunks.
     pub fn bytes_before(&self, n: usize) -> u64 {
         self.bytes.iter().take(n).fold(0, |sum, &b| sum.saturating_add(b))
     }
 
-    /// Seconds in the first `n` chunks.
     pub fn seconds_before(&self, n: usize) -> f64 {
         self.x.iter().zip(&self.bytes).take(n).map(|(x, &b)| x * mib(b)).sum()
     }

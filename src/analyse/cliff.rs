@@ -11,16 +11,14 @@ const SIDE: usize = 4;
 /// Time per byte grows at least by this factor.
 const STEP: f64 = 1.15;
 
-/// A clean step down.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cut {
     /// The chunk at which the speed dropped.
     pub at: usize,
     /// The first chunk that is used again.
     pub resume: usize,
-    /// Typical s per MiB before.
+    /// Typical s per MiB before and after.
     pub before: f64,
-    /// Typical s per MiB after.
     pub after: f64,
 }
 

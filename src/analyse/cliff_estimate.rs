@@ -15,9 +15,8 @@ const RATIO: f64 = 7.35;
 pub struct CliffEstimate {
     /// Bytes moved before it, since the load's start.
     pub at: Estimate,
-    /// Sustained throughput before, stalls included, bytes per second.
+    /// Sustained throughput before and after, stalls included, bytes per second.
     pub before: Estimate,
-    /// Sustained throughput after, stalls included, bytes per second.
     pub after: Estimate,
     /// A linear decline fits better than a step, so there is no definite position.
     pub gradual: bool,
@@ -55,7 +54,6 @@ pub(crate) fn cliff_estimates(
     falls
 }
 
-/// The position of a drop, chunks.
 struct ChangePoint {
     low: usize,
     best: usize,
@@ -109,7 +107,6 @@ fn line(y: &[f64], mean: f64, squares: f64) -> f64 {
     squares - slope * slope * 12.0 / (n * (n * n - 1.0))
 }
 
-/// Sustained throughput of a part of a load, bytes per second.
 fn speed(x: &[f64], chunk_mib: f64) -> Estimate {
     match assess(x, chunk_mib) {
         Some(judged) => judged.speed(WIDEN, "batch means", true),

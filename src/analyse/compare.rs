@@ -8,10 +8,8 @@ use super::{
 /// The minimum half-width between runs, which more bytes don't reduce.
 const LEAST_HALF_WIDTH: f64 = FLOOR * WIDEN;
 
-/// One result as a multiple of another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
-    /// The first result divided by the second, with its interval.
     pub estimate: Estimate,
     /// Whether the interval excludes 1. If not, there is no significant difference.
     pub different: bool,
@@ -37,14 +35,12 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-/// The estimate with an interval for another run: the interval from one run may be narrower than the
-/// difference between runs.
+/// The estimate with an interval for another run: that of one run may be narrower than the difference between runs.
 pub fn across_runs(e: &Estimate) -> Estimate {
     let low = e.low.min(e.value * (1.0 - LEAST_HALF_WIDTH));
     Estimate { low, high: e.high.max(e.value * (1.0 + LEAST_HALF_WIDTH)), ..e.clone() }
 }
 
-/// What is needed to distinguish two results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum More {
     /// This many times the bytes of each.
@@ -84,7 +80,6 @@ pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The maximum number of permutations.
 const MOST_SPLITS: u64 = 200_000;
 
 /// The exact two-sided permutation p of a difference in means; `None` without data, or with too many permutations.

@@ -5,18 +5,15 @@
 
 use super::{Estimate, interval::student};
 
-/// One observation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostSample {
     /// The amount of each part, such as 1 transfer and 4096 bytes.
     pub parts: Vec<f64>,
-    /// The cost, above 0.
     pub cost: f64,
     /// The error of the cost, in the same unit, above 0. Only ratios between rows matter.
     pub error: f64,
 }
 
-/// The cost of each part.
 #[derive(Debug, Clone)]
 pub struct CostFit {
     costs: Vec<f64>,
@@ -104,7 +101,6 @@ impl CostFit {
         student(self.degrees) * self.covariance[part][part].max(0.0).sqrt()
     }
 
-    /// The cost of one unit of this part.
     pub fn cost(&self, part: usize) -> Estimate {
         let value = self.costs[part];
         let half = self.half(part);
@@ -148,7 +144,6 @@ impl CostFit {
         self.estimate(value, value / factor, value * factor)
     }
 
-    /// The fitted cost of these amounts.
     pub fn at(&self, parts: &[f64]) -> f64 {
         parts.iter().zip(&self.costs).map(|(a, b)| a * b).sum()
     }

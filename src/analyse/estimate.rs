@@ -4,14 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::percent;
 
-/// A number with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The value; throughput in bytes per second, latency and time in seconds.
+    /// Throughput in bytes per second, latency and time in seconds.
     pub value: f64,
-    /// Lower end of the 95 % interval.
+    /// The ends of the 95 % interval; `high` is infinite if unbounded.
     pub low: f64,
-    /// Upper end of the 95 % interval; infinite if unbounded.
     #[serde(with = "unbounded")]
     pub high: f64,
     /// The method of the interval, such as `batch means` or `t, 3 runs`.
@@ -21,7 +19,6 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Half the interval's width as a share of the value.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.value
     }

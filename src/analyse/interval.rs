@@ -42,11 +42,9 @@ pub(crate) fn base_half_width(x: &[f64]) -> f64 {
 /// The contribution of stalls to the mean, and its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StallShare {
-    /// Mean over all chunks.
     pub mean: f64,
-    /// The true mean may be this much lower.
+    /// The true mean may be this much lower, or higher.
     pub below: f64,
-    /// The true mean may be this much higher.
     pub above: f64,
 }
 

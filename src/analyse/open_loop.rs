@@ -18,7 +18,6 @@ const MOST: u64 = 1 << 24;
 pub struct OpenLoopLatency {
     /// Arrivals as a share of what the drive can sustain.
     pub load: f64,
-    /// Response times.
     pub response: Histogram,
     /// Share of requests that took longer than 0.1 s.
     pub over_100ms: f64,
@@ -32,7 +31,6 @@ pub struct OpenLoop {
     /// From one arrival to the next, ns.
     between: f64,
     rng: Xoshiro256PlusPlus,
-    /// Operations replayed.
     count: u64,
     /// How long the next request waits before it is served, ns.
     wait: f64,

@@ -2,21 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// When to look and when to stop. Stored in the plan.
+/// Sizes are in MiB. Stored in the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// The half-width aimed at, as a share of the value.
     pub precision: f64,
-    /// The first look, MiB.
     pub first: u64,
-    /// The least that is measured before stopping, MiB; a clean cliff waives it. `None`: only a clean cliff or the
-    /// budget ends the load.
+    /// The least that is measured before stopping; a clean cliff waives it. `None`: only a clean cliff or the budget
+    /// ends the load.
     pub w_min: Option<u64>,
-    /// The most that is measured, MiB.
+    /// The most that is measured.
     pub budget: u64,
-    /// The least that must be left after what was discarded, MiB.
+    /// The least that must be left after what was discarded.
     pub retain: u64,
-    /// From one look to the next.
     pub growth: f64,
     /// Stop past `w_min` when the precision would need more than this many budgets; `None` never gives up.
     pub give_up: Option<f64>,

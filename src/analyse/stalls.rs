@@ -10,19 +10,15 @@ const LEAST_SECONDS: f64 = 0.1;
 /// One or more stalled chunks close together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StallSpan {
-    /// The first stalled chunk.
     pub first: usize,
-    /// The last stalled chunk.
     pub last: usize,
     /// Time beyond the neighbourhood's median, in the series' unit (s per MiB, summed over chunks).
     pub excess: f64,
 }
 
-/// A series with its stalls removed.
 pub(crate) struct Split {
-    /// The series with stalled chunks replaced by their neighbourhood's median.
+    /// `x` with stalled chunks replaced by their neighbourhood's median.
     pub base: Vec<f64>,
-    /// The removed stalls.
     pub events: Vec<StallSpan>,
 }
 

@@ -11,10 +11,8 @@ const ERRORS: f64 = 2.5;
 /// Cuts are tried at every so many chunks.
 const STRIDE: usize = 4;
 
-/// The result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Steady {
-    /// Chunks to leave out at the beginning.
     pub cut: usize,
     /// Whether the halves agree, and the first quarter with the last half.
     pub agreed: bool,

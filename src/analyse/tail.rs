@@ -13,7 +13,6 @@ const TOPS: [f64; 4] = [1e-3, 5e-4, 2e-4, 1e-4];
 /// The minimum number of slow operations for detecting clusters.
 const FEW: u64 = 8;
 
-/// Gathers the latencies of a load.
 #[derive(Debug, Clone, Default)]
 pub struct Tail {
     all: Histogram,
@@ -24,14 +23,12 @@ pub struct Tail {
     exact: bool,
 }
 
-/// A percentile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyPercentile {
     /// The share of operations that are not slower, 0 to 1.
     pub share: f64,
     /// The latency, s. Without an upper end it is only known to be at least `low`.
     pub estimate: Estimate,
-    /// Operations measured.
     pub operations: u64,
     /// The effective number of operations, given clusters of slow ones.
     pub effective: u64,
@@ -40,7 +37,6 @@ pub struct LatencyPercentile {
 }
 
 impl Tail {
-    /// Takes the next window.
     pub fn push(&mut self, window: &Window) {
         if !window.slow.is_empty() {
             if !self.exact {
@@ -58,7 +54,6 @@ impl Tail {
         self.all.merge(&window.latency);
     }
 
-    /// Latencies of all operations.
     pub fn histogram(&self) -> &Histogram {
         &self.all
     }

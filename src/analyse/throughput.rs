@@ -11,9 +11,7 @@ use crate::units::Ended;
 pub enum End {
     /// By the rules, or because the byte or time limit was reached.
     Complete,
-    /// It was cancelled.
     Interrupted,
-    /// An operation failed.
     Failed,
 }
 
@@ -32,44 +30,33 @@ impl End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Too few windows for any interval.
     TooShort,
-    /// It was cancelled.
     Interrupted,
-    /// An operation failed.
     Failed,
     /// Parts of the load differ from each other by more than noise.
     Drifting,
     /// Stalls are too rare or too different for an estimate; more are needed.
     IrregularStalls,
-    /// The noise between stalls is too large.
     Noisy,
     /// The byte or time limit was reached before the required minimum.
     Budget,
 }
 
-/// Sustained throughput, with stalls and cliffs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// Sustained throughput, bytes per second.
+    /// Bytes per second.
     pub estimate: Estimate,
     /// Why it did not converge; `None` where it did.
     pub reason: Option<Reason>,
-    /// Stopped early because the precision would have cost far more than the budget.
     pub gave_up: bool,
-    /// Bytes of all windows.
     pub bytes: u64,
-    /// Seconds of all windows.
     pub seconds: f64,
     /// Bytes at the beginning that the estimate leaves out: fast cache, warming up.
     pub discarded: u64,
-    /// Bytes that the estimate includes.
     pub used: u64,
-    /// Bytes in a chunk.
     pub chunk: u64,
     /// Total bytes needed for the requested precision, if that can be computed.
     pub bytes_needed: Option<u64>,
-    /// Stalls.
     pub stalls: StallSummary,
     /// Steps down, in order.
     pub cliffs: Vec<Cliff>,
@@ -77,22 +64,17 @@ pub struct Throughput {
     pub unseen: Option<Unseen>,
 }
 
-/// All stalls of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StallSummary {
-    /// Each of them, in order of time.
     pub each: Vec<Stall>,
-    /// Mean length, s.
     pub mean_seconds: f64,
     /// Mean distance between their beginnings, bytes; `None` of fewer than two.
     pub spacing: Option<f64>,
     /// Standard deviation of that distance as a share of its mean; `None` of fewer than three.
     pub variation: Option<f64>,
-    /// Their share of the measured time.
     pub time_share: f64,
 }
 
-/// A stall.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
     /// When its window began, s since the load's start.
@@ -110,11 +92,9 @@ pub struct Stall {
 /// The speed dropped once and stayed low.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cliff {
-    /// Bytes moved before it.
     pub at_bytes: u64,
-    /// Typical throughput before, bytes per second.
+    /// Typical throughput before and after, bytes per second.
     pub before: f64,
-    /// Typical throughput after, bytes per second.
     pub after: f64,
 }
 

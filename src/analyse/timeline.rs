@@ -5,16 +5,13 @@ use crate::units::Window;
 /// At most twice this many points are kept.
 const POINTS: usize = 256;
 
-/// A part of a load.
+/// A part of a load; times in s since the load's start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// When it began, s since the load's start.
     pub from: f64,
-    /// When it ended, s since the load's start.
     pub to: f64,
     /// Bytes moved before it.
     pub before: u64,
-    /// Bytes moved in it.
     pub bytes: u64,
 }
 
@@ -22,9 +19,8 @@ pub struct Stretch {
 #[derive(Debug, Clone)]
 pub struct Timeline {
     stretches: Vec<Stretch>,
-    /// Windows in each stretch but the last.
+    /// Windows in each stretch but the last, and in the last.
     each: usize,
-    /// Windows in the last.
     last: usize,
 }
 
@@ -35,7 +31,6 @@ impl Default for Timeline {
 }
 
 impl Stretch {
-    /// Bytes per second.
     pub fn rate(&self) -> f64 {
         self.bytes as f64 / (self.to - self.from)
     }
@@ -46,7 +41,6 @@ impl Stretch {
 }
 
 impl Timeline {
-    /// Adds the load's next window.
     pub fn push(&mut self, window: &Window) {
         let before = self.stretches.last().map_or(0, |s| s.before + s.bytes);
         let (from, to) = (window.from_ns as f64 / 1e9, window.to_ns as f64 / 1e9);

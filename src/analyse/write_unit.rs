@@ -2,12 +2,10 @@
 
 use super::cost_fit::{CostFit, CostSample};
 
-/// A write unit, derived from the times of transfers of several sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WriteUnit {
     /// Its size, bytes; one of the sizes that were measured.
     pub bytes: f64,
-    /// The probability of this unit, 0 to 1.
     pub confidence: f64,
     /// The extra time of a transfer of half a unit, as a share.
     pub excess: f64,
@@ -15,7 +13,6 @@ pub struct WriteUnit {
 
 /// The model error between sizes, which repetitions don't show, as a share.
 const OTHER: f64 = 0.02;
-/// The minimum probability for a result.
 const SURE: f64 = 0.9;
 /// A smaller step, as a share, is not reported.
 const VISIBLE: f64 = 0.1;

@@ -12,7 +12,6 @@ use crate::units::{MIB, Window, ZonePoint};
 
 /// Numbers of positions, each level holding the one before it.
 const LEVELS: [u32; 3] = [17, 33, 65];
-/// The finest grid has this many steps.
 const STEPS: u32 = 64;
 /// Two runs on one drive differ by about this share, which a single run does not show.
 const FLOOR: f64 = 0.01;
@@ -36,25 +35,20 @@ struct PointSamples {
     total: (u64, f64),
 }
 
-/// The speed of a disk at one position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Position {
-    /// The position, bytes.
     pub offset: u64,
-    /// The speed, bytes per second.
+    /// Bytes per second.
     pub speed: Estimate,
 }
 
-/// The whole disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Zoned {
     /// Throughput over the whole disk: all its bytes divided by the time they would take, bytes per second.
     pub estimate: Estimate,
     /// From the beginning to the end.
     pub positions: Vec<Position>,
-    /// Bytes of all windows.
     pub bytes: u64,
-    /// Seconds of all windows.
     pub seconds: f64,
 }
 
@@ -62,7 +56,6 @@ impl Zones {
     /// Bytes to measure at each place, at least two windows.
     pub const SEGMENT: u64 = 32 * MIB;
 
-    /// Starts without data.
     pub fn new(precision: f64) -> Self {
         Self { precision, seen: BTreeMap::new() }
     }
@@ -90,7 +83,6 @@ impl Zones {
         Vec::new()
     }
 
-    /// Takes a window of a load at `place`.
     pub fn push(&mut self, place: ZonePoint, window: &Window) {
         let seen = self.seen.entry(place.step).or_default();
         seen.offset = place.offset;
@@ -105,8 +97,7 @@ impl Zones {
         seen.total = (seen.total.0.saturating_add(window.bytes), seen.total.1 + window.seconds());
     }
 
-    /// The estimate from the finest complete level; with no level complete the mean of what there is, unbounded; `None` of
-    /// nothing.
+    /// The estimate from the finest complete level; with none complete the mean of what there is, unbounded.
     pub fn finish(&self) -> Option<Zoned> {
         let good = |s: &&PointSamples| s.bytes > 0 && s.seconds > 0.0;
         let positions =

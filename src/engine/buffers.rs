@@ -118,7 +118,6 @@ impl Pool {
         &self.memory[start..start + self.block]
     }
 
-    /// All of it.
     pub(super) fn memory(&self) -> &[u8] {
         &self.memory
     }

@@ -40,17 +40,14 @@ use crate::units::{Extent, Load, Window};
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Wraps an existing flag, such as the one of a signal handler.
     pub fn from_flag(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
     }
 
-    /// Cancels.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was cancelled.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -61,7 +58,6 @@ impl Cancel {
 pub struct Job {
     /// The position of the target in the engine's list, from 0.
     pub target: usize,
-    /// The load.
     pub load: Load,
     /// The range. For direct loads, offset and length are multiples of the block size; a partial last block is not used.
     pub extent: Extent,
@@ -79,7 +75,6 @@ pub const WINDOW_PILOT: u64 = 64;
 /// A watcher's reply to a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Continue.
     Continue,
     /// Stop this job; others continue.
     Stop,
@@ -94,36 +89,28 @@ pub type Watch<'a> = dyn FnMut(usize, &Window) -> Flow + 'a;
 /// Why an engine can't run a load; no bytes were moved.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The load itself is out of range.
     #[error(transparent)]
     Load(#[from] crate::units::LoadError),
-    /// The job doesn't fit the target.
     #[error("{0}")]
     Job(String),
     /// The target or its filesystem refuses `O_DIRECT`.
     #[error("{0} refuses direct I/O (O_DIRECT)")]
     NoDirect(String),
-    /// The engine is not available here.
     #[error("the {engine} engine can't be used here: {why}")]
     Unavailable {
-        /// Its name.
         engine: &'static str,
         /// What is missing, and how to get it.
         why: String,
     },
-    /// A system error before the load began.
     #[error("{what}: {source}")]
     System {
-        /// The operation and its object.
         what: String,
-        /// What the system said.
         source: io::Error,
     },
 }
 
 /// Runs loads and times their operations.
 pub trait Engine {
-    /// Its name and version.
     fn info(&self) -> EngineInfo;
 
     /// Starts all jobs at the same time and returns when the last has ended, with the outcomes in the order of `jobs`.

@@ -26,18 +26,15 @@ impl Rng {
     }
 }
 
-/// One operation of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Op {
-    /// Its number, from 0, in the order of submission.
+    /// From 0, in the order of submission.
     pub(super) number: u64,
-    /// Its offset, bytes from the target's start.
+    /// Bytes from the target's start.
     pub(super) offset: u64,
-    /// A read, otherwise a write.
     pub(super) read: bool,
 }
 
-/// The operations of a job, as an iterator.
 #[derive(Debug, Clone)]
 pub(super) struct OpSequence {
     offset: u64,
@@ -72,7 +69,6 @@ impl OpSequence {
     }
 }
 
-/// How many operations a job has.
 pub(super) fn ops(job: &Job) -> u64 {
     job.bytes.div_ceil(job.load.block)
 }

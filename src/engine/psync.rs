@@ -17,14 +17,13 @@ use super::{
     workers::{self, Clock, Lane, Worker},
 };
 
-/// Uses pread and pwrite; a depth above 1 uses as many threads.
+/// A depth above 1 uses as many threads.
 #[derive(Debug)]
 pub struct Psync {
     targets: Vec<FileTarget>,
 }
 
 impl Psync {
-    /// An engine over these targets.
     pub fn new(targets: Vec<FileTarget>) -> Self {
         Self { targets }
     }
@@ -54,7 +53,6 @@ fn own_bytes(load: &Load) -> usize {
     if load.reads() || load.verify { load.block as usize } else { 0 }
 }
 
-/// A thread's buffers.
 struct ThreadBuffers {
     own: Aligned,
     pool: Option<Arc<Pool>>,
@@ -124,7 +122,6 @@ impl ThreadBuffers {
     }
 }
 
-/// The error of a transfer of 0 bytes.
 pub(super) fn nothing_moved(op: Op) -> io::Error {
     match op.read {
         true => io::Error::new(ErrorKind::UnexpectedEof, "the target ended early"),

@@ -34,7 +34,6 @@ fn uring(targets: Vec<FileTarget>) -> Result<Box<dyn Engine>, EngineError> {
     Ok(Box::new(super::Uring::new(targets)?))
 }
 
-/// Whether the `uring` engine is available here; if not, why.
 #[cfg(target_arch = "arm")]
 pub fn uring_available() -> Result<(), String> {
     Err("this build for 32-bit Arm has no io_uring".to_owned())

@@ -28,7 +28,6 @@ use super::{
 pub struct FileTarget {
     /// Open for reading, or for reading and writing. Engines set or clear its `O_DIRECT` for each load.
     pub file: Arc<File>,
-    /// Its name in messages.
     pub name: String,
     /// A path by which other programs can open it while this process has it open.
     pub path_for_programs: PathBuf,

@@ -48,7 +48,6 @@ pub(super) fn available() -> Result<(), String> {
 }
 
 impl Uring {
-    /// An engine over these targets, if the kernel allows io_uring.
     pub fn new(targets: Vec<FileTarget>) -> Result<Self, EngineError> {
         available().map_err(|why| EngineError::Unavailable { engine: "uring", why })?;
         Ok(Self { targets })
@@ -81,7 +80,6 @@ fn work(lane: &Lane, memory: RingBuffers) -> Option<Clock> {
     Some(clock)
 }
 
-/// The memory of a job's operations.
 struct RingBuffers {
     /// One piece per operation in flight, for reads or stamped blocks; empty if the pool is sufficient.
     own: Option<Aligned>,
@@ -106,16 +104,13 @@ impl RingBuffers {
     }
 }
 
-/// An operation in flight.
 #[derive(Clone, Copy)]
 struct Slot {
     op: Op,
     started: u64,
     /// Bytes already moved by short transfers.
     moved: u32,
-    /// Where its memory begins.
     memory: *mut u8,
-    /// Which registered buffer holds that.
     buffer: u16,
 }
 
@@ -244,7 +239,6 @@ impl Ring {
         }
     }
 
-    /// Queues all pending operations, started `now`.
     fn submit(&mut self, now: u64) {
         for at in 0..self.pending.len() {
             let index = self.pending[at];
@@ -284,7 +278,6 @@ impl Ring {
         entry.user_data(u64::from(index))
     }
 
-    /// Records completions up to `now`.
     fn reap(&mut self, turn: &mut Turn<'_>, lane: &Lane, now: u64) {
         let mut reaped = std::mem::take(&mut self.reaped);
         let completions = self.ring.completion().take(self.batch);

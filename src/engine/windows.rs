@@ -32,13 +32,12 @@ struct Bounds {
     errors: u64,
 }
 
-/// The totals of a job so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) bytes_read: u64,
     pub(super) bytes_written: u64,
     pub(super) ops: u64,
-    /// Time from the first submission to the last completion, ns.
+    /// From the first submission to the last completion.
     pub(super) ns: u64,
 }
 
@@ -100,25 +99,21 @@ impl Recorder {
         (self.latencies.len() >= self.capacity).then(|| self.hand_over(None))
     }
 
-    /// An operation failed.
     pub(super) fn failed(&mut self, now: u64) {
         self.open.to_ns = self.open.to_ns.max(now);
         self.open.errors += 1;
     }
 
-    /// There are no more operations. `now` is the end of the last window, if later than its
-    /// last completion.
+    /// `now` is the end of the last window, if later than its last completion.
     pub(super) fn finish(&mut self, now: Option<u64>) -> Option<Batch> {
         self.open.to_ns = self.open.to_ns.max(now.unwrap_or(0));
         (self.open.ops > 0).then(|| self.close())
     }
 
-    /// The totals so far.
     pub(super) fn totals(&self) -> Totals {
         Totals { ns: self.open.to_ns - self.first_ns.unwrap_or(self.open.to_ns), ..self.totals }
     }
 
-    /// The total number of operations of the job.
     pub(super) fn expected(&self) -> u64 {
         self.expected
     }

@@ -24,7 +24,6 @@ use super::{
 
 /// How long cancelled jobs may take to end.
 const GRACE: Duration = Duration::from_millis(100);
-/// How often the caller's thread checks for cancellation.
 const LOOK: Duration = Duration::from_millis(20);
 /// The maximum number of queued batches; beyond it the load waits for the watcher.
 const IN_FLIGHT: usize = 64;
@@ -38,7 +37,6 @@ enum WorkerEvent {
     Ended,
 }
 
-/// The gate that holds all workers until the start.
 #[derive(Default)]
 struct Gate {
     /// Announces the common start of all jobs, or that there will be none.
@@ -63,7 +61,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A clock that counts from the common start of all jobs.
+/// Counts from the common start of all jobs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock(Instant);
 
@@ -85,7 +83,6 @@ pub(super) struct Lane {
     events: SyncSender<WorkerEvent>,
 }
 
-/// The progress of a job: finished and remaining operations.
 pub(super) struct JobState {
     cursor: OpSequence,
     recorder: Recorder,
@@ -102,17 +99,14 @@ impl Lane {
         self.gate.wait().map(Clock)
     }
 
-    /// Reports that this worker can't work.
     pub(super) fn refuse(&self, error: EngineError) {
         let _ = self.events.send(WorkerEvent::Refused(error));
     }
 
-    /// Whether no more operations will be submitted.
     pub(super) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// To record and to be given the next operations.
     pub(super) fn progress(&self) -> Turn<'_> {
         Turn { lane: self, progress: lock(&self.progress) }
     }
@@ -179,7 +173,6 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The first operations are being submitted now.
     pub(super) fn begin(&mut self, now: u64) {
         self.progress.recorder.begin(now);
     }

@@ -2,31 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The health that a drive reports. What it doesn't report is `None`.
+/// What a drive doesn't report is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Health {
     /// The source: `smartctl -d sat` or `sysfs`; none if there is no source.
     pub source: Option<String>,
-    /// Why nothing is known, if so.
     pub unknown: Option<String>,
-    /// The overall self-assessment.
     pub passed: Option<bool>,
     /// Used share of its rated life, such as 0.02; can exceed 1.
     pub wear: Option<f64>,
     /// Remaining share of its spare blocks.
     pub spare: Option<f64>,
-    /// Bytes written to it over its life.
     pub written: Option<u64>,
-    /// Power-on hours.
     pub hours: Option<u64>,
     /// Degrees Celsius.
     pub temperature: Option<f64>,
-    /// Reallocated sectors.
     pub reallocated: Option<u64>,
     /// Unreadable sectors that wait for reallocation.
     pub pending: Option<u64>,
-    /// Uncorrectable media errors.
     pub uncorrectable: Option<u64>,
     /// Interface CRC errors, usually from the cable.
     pub cable_errors: Option<u64>,

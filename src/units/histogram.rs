@@ -66,7 +66,6 @@ impl Histogram {
         }
     }
 
-    /// Adds all operations of `other`.
     pub fn merge(&mut self, other: &Self) {
         // A long list absorbs many short ones.
         if other.buckets.len() * 16 < self.buckets.len() {
@@ -90,7 +89,6 @@ impl Histogram {
         self.buckets = merged;
     }
 
-    /// How many operations were counted.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|&(_, n)| n).sum()
     }
@@ -110,7 +108,6 @@ impl Histogram {
         self.at_rank(((q * n as f64).ceil() as u64).clamp(1, n.max(1)))
     }
 
-    /// The longest latency, ns.
     pub fn max(&self) -> Option<u64> {
         self.buckets.last().map(|&(b, _)| middle(b))
     }

@@ -4,22 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{MIB, size};
 
-/// The direction of I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
-    /// Both; this percentage of operations reads (0 to 100).
     Mixed {
-        /// Percentage of operations that read.
+        /// Percentage of operations that read, 0 to 100.
         read_percent: u8,
     },
 }
 
-/// The order of offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
@@ -29,20 +24,17 @@ pub enum Pattern {
     Random,
 }
 
-/// Caching between the load and the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caching {
     /// `O_DIRECT`: bypasses the page cache.
     Direct,
-    /// Through the page cache.
     Buffered,
     /// Through the page cache, with one `fsync` at the end that counts as part of the load.
     BufferedFsync,
 }
 
 impl Caching {
-    /// In words, such as `buffered + fsync`.
     pub fn words(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -52,7 +44,6 @@ impl Caching {
     }
 }
 
-/// The data that is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
@@ -66,26 +57,18 @@ pub enum Content {
 /// A part of a target, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// Where it begins.
     pub offset: u64,
-    /// How long it is.
     pub length: u64,
 }
 
-/// The I/O that is run on a drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// The direction of I/O.
     pub direction: Direction,
-    /// The order of offsets.
     pub pattern: Pattern,
     /// Bytes per operation.
     pub block: u64,
-    /// Operations in flight.
     pub depth: u32,
-    /// Caching between the load and the drive.
     pub caching: Caching,
-    /// The data that is written.
     #[serde(default)]
     pub content: Content,
     /// Seeds the content and the order of offsets. Writing and verifying must use the same seed.
@@ -95,30 +78,22 @@ pub struct Load {
     pub verify: bool,
 }
 
-/// Why a load can't be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// The block size is out of range.
     #[error("block size {} is out of range: 64 B to 16 MiB", size(*.0))]
     Block(u64),
-    /// The depth is out of range.
     #[error("depth {0} is out of range: 1 to 256")]
     Depth(u32),
-    /// The share of reads is not a percentage.
     #[error("{0} % of reads is out of range: 0 to 100")]
     ReadPercent(u8),
-    /// The blocks in flight need too much memory.
     #[error("{depth} blocks of {} in flight need {} of buffers; the limit is {}", size(*.block), size(.block * u64::from(*.depth)), size(Load::MAX_BUFFERS))]
     Buffers {
-        /// Bytes per operation.
         block: u64,
-        /// Operations in flight.
         depth: u32,
     },
     /// Two writes may overlap in one block, which leaves no valid stamp.
     #[error("verify can't check random writes at depth {0}, where two may overlap in one block; use depth 1")]
     Overlap(u32),
-    /// A stamp does not fit into the block.
     #[error("verify needs blocks of 64 B or more in multiples of 8 B, not {0} B")]
     Stamp(u64),
 }
@@ -158,12 +133,10 @@ impl Load {
         Ok(())
     }
 
-    /// Whether any operation writes.
     pub fn writes(&self) -> bool {
         !matches!(self.direction, Direction::Read | Direction::Mixed { read_percent: 100 })
     }
 
-    /// Whether any operation reads.
     pub fn reads(&self) -> bool {
         !matches!(self.direction, Direction::Write | Direction::Mixed { read_percent: 0 })
     }

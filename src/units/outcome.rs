@@ -2,37 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a load ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum Ended {
-    /// All bytes were moved.
     Finished,
     /// The watcher stopped it.
     Stopped,
-    /// It was cancelled.
     Cancelled,
-    /// An operation failed, which ended the load.
     Failed {
-        /// The operation, such as `write` or `fsync`.
+        /// Such as `write` or `fsync`.
         what: String,
-        /// Offset of the operation in the target, bytes.
+        /// Bytes from the target's start.
         offset: u64,
-        /// The system's error number, where there is one.
         errno: Option<i32>,
-        /// The error of the system or of the check.
         message: String,
     },
 }
 
-/// The totals of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How it ended.
     pub ended: Ended,
-    /// Bytes read by completed operations.
     pub bytes_read: u64,
-    /// Bytes written by completed operations.
     pub bytes_written: u64,
     /// Operations completed without error.
     pub ops: u64,

@@ -6,22 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Percentile {
-    /// The median.
     P50,
-    /// 90 %.
     P90,
-    /// 99 %.
     P99,
-    /// 99.9 %.
     P999,
-    /// 99.99 %.
     P9999,
-    /// 99.999 %.
     P99999,
 }
 
 impl Percentile {
-    /// All percentiles, for curves.
     pub const ALL: [Self; 6] = [Self::P50, Self::P90, Self::P99, Self::P999, Self::P9999, Self::P99999];
     /// The percentiles in the tables of every load.
     pub const SHOWN: [Self; 3] = [Self::P50, Self::P99, Self::P9999];

@@ -10,7 +10,7 @@ pub enum Power {
     Standby,
     /// Active or idle: its disks rotate.
     Awake,
-    /// The drive does not report it, or its report is not reliable.
+    /// Not reported, or the report is not reliable.
     #[default]
     Unknown,
 }

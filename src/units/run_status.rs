@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The status of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// All steps were done.
     Finished,
     /// It was stopped by a signal.
     Interrupted,
@@ -18,7 +16,6 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Finished => "finished",

@@ -1,11 +1,8 @@
 //! Formats of sizes, rates and durations for people, and a parser of sizes.
 
-/// Bytes in a KiB.
 pub const KIB: u64 = 1024;
-/// Bytes in a MiB.
 pub const MIB: u64 = 1024 * KIB;
 
-/// Why a size can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a size; write for example 4k, 128KiB, 1G or 500MB (k, M, G, T are powers of 1024; kB, MB, GB, TB of 1000)"

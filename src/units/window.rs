@@ -18,27 +18,21 @@ pub struct SlowOp(
 pub struct ZonePoint {
     /// Its number on the finest grid, 0 to 64.
     pub step: u32,
-    /// Where it begins, bytes.
     pub offset: u64,
 }
 
-/// A period of a running load, from the end of the window before it to the completion of its last operation.
+/// A period of a running load, from the end of the window before it to the completion of its last operation. Times
+/// are ns since the load's start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
-    /// When it began, ns since the load's start.
     pub from_ns: u64,
-    /// When it ended, ns since the load's start.
     pub to_ns: u64,
-    /// Bytes moved.
     pub bytes: u64,
-    /// Operations completed.
     pub ops: u64,
-    /// Operations that failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errors: u64,
-    /// Latencies of all operations.
     pub latency: Histogram,
-    /// Latencies of reads only, in a mixed load.
+    /// In a mixed load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Histogram>,
     /// Operations slower than 99.5 % of those before them, in order. Tail analysis finds clusters in them.
@@ -51,7 +45,6 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Window {
-    /// How long it lasted, s.
     pub fn seconds(&self) -> f64 {
         self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
     }

@@ -15,12 +15,9 @@ pub use design::{Arrangement, balanced, draw, rounds};
 
 use super::{Estimate, interval::student_of};
 
-/// The result of a crossed experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossed {
-    /// The things.
     pub things: Factor,
-    /// The places.
     pub places: Factor,
     /// The share of the variance due to rounds and chance.
     pub rest: f64,
@@ -30,10 +27,8 @@ pub struct Crossed {
     pub p: f64,
 }
 
-/// The effect of things, or of places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// Its share of the variance.
     pub share: Estimate,
     /// Each as a multiple of the median of all, of two as a multiple of the other; the intervals hold all at once with
     /// 95 %.
@@ -47,7 +42,6 @@ pub struct Factor {
     pub differ: bool,
 }
 
-/// The significance level.
 const ALPHA: f64 = 0.05;
 /// Random permutations, if there are too many to try all.
 const TRIES: u32 = 9_999;
@@ -62,7 +56,6 @@ impl Crossed {
         Self::with(design, values, TRIES)
     }
 
-    /// The same with so many shuffles.
     fn with(design: &[Arrangement], values: &[Vec<f64>], tries: u32) -> Option<Self> {
         let (t, n) = (design.len(), design.first()?.len());
         let whole = values.len() == t && values.iter().all(|row| row.len() == n) && balanced(design);
@@ -202,7 +195,6 @@ struct Variance {
     t: usize,
     /// Sums of squares between things, between places.
     sums: [f64; 2],
-    /// Degrees of freedom of what is left.
     free: usize,
     /// The variance of what is left.
     error: f64,

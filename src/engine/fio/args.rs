@@ -7,7 +7,6 @@ use crate::units::{Caching, Content, Direction, Extent, Load, Pattern};
 /// How often fio prints its status, ms.
 const STATUS_MS: u32 = 250;
 
-/// Arguments before all jobs.
 pub(super) fn global(read_only: bool) -> Vec<String> {
     let mut args = vec![
         "--output-format=json+".to_owned(),

@@ -32,7 +32,6 @@ use status::{DirectionStatus, JobStatus, Splitter, Status, failure};
 /// The time limit of a run of fio. No load takes longer.
 const LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Runs loads with fio.
 pub struct Fio {
     runner: Box<dyn Runner>,
     targets: Vec<FileTarget>,
@@ -40,7 +39,7 @@ pub struct Fio {
 }
 
 impl Fio {
-    /// An engine over these targets; needs fio 3 or newer.
+    /// Needs fio 3 or newer.
     pub fn new(runner: Box<dyn Runner>, targets: Vec<FileTarget>) -> Result<Self, EngineError> {
         let unavailable = |why: String| EngineError::Unavailable { engine: "fio", why };
         let said = runner.ask(&fio(["--version"])).map_err(|e| unavailable(e.to_string()))?;
@@ -143,7 +142,6 @@ impl Engine for Fio {
     }
 }
 
-/// Passes on the windows of a status.
 fn show(tracks: &mut [Track], status: &Status, last: bool, watch: &mut Watch<'_>) {
     for (index, (track, now)) in tracks.iter_mut().zip(&status.jobs).enumerate() {
         if track.deaf {

@@ -10,7 +10,6 @@ use serde::Deserialize;
 pub(super) struct Splitter {
     text: String,
     inside: bool,
-    /// Lines outside documents.
     pub(super) talk: Vec<String>,
 }
 
@@ -35,14 +34,12 @@ impl Splitter {
     }
 }
 
-/// One document.
 #[derive(Debug, Deserialize)]
 pub(super) struct Status {
-    /// In the order of the command line.
     pub(super) jobs: Vec<JobStatus>,
 }
 
-/// The totals of a job so far.
+/// The totals of a job so far, in the order of the command line.
 #[derive(Debug, Default, Clone, Deserialize)]
 pub(super) struct JobStatus {
     /// An error number, or 0.
@@ -54,7 +51,6 @@ pub(super) struct JobStatus {
     pub(super) write: DirectionStatus,
 }
 
-/// One direction of a job.
 #[derive(Debug, Default, Clone, Deserialize)]
 pub(super) struct DirectionStatus {
     #[serde(default)]

@@ -8,15 +8,12 @@ use super::{
     model::Model,
 };
 
-/// A board with modelled drives.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Board {
-    /// Its drives: the engine's targets.
+    /// The engine's targets.
     pub drives: Vec<Model>,
-    /// Its shared buses.
     pub buses: Vec<SharedBus>,
-    /// The random seed.
     pub seed: u64,
 }
 
@@ -24,18 +21,16 @@ pub struct Board {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedBus {
-    /// Its ceiling, bytes per second.
+    /// Bytes per second.
     pub rate: f64,
     /// The drives on it, as positions in [`Board::drives`]; a drive is on one bus at most.
     pub drives: Vec<usize>,
 }
 
-/// The running drives of a board, with their links.
 #[derive(Debug, Clone)]
 pub struct Drives {
     drives: Vec<SimDrive>,
     links: Vec<Link>,
-    /// Each drive's link.
     link_of: Vec<Option<usize>>,
 }
 
@@ -76,12 +71,10 @@ impl Drives {
         })
     }
 
-    /// The number of drives.
     pub fn count(&self) -> usize {
         self.drives.len()
     }
 
-    /// A drive and the link it is on.
     pub fn at(&mut self, drive: usize) -> (&mut SimDrive, Option<&mut Link>) {
         (&mut self.drives[drive], self.link_of[drive].map(|link| &mut self.links[link]))
     }

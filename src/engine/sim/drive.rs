@@ -10,14 +10,10 @@ use super::{
 };
 use crate::units::{Extent, MIB};
 
-/// An operation that reaches the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DriveOp {
-    /// To the drive; otherwise from it.
     pub write: bool,
-    /// Where, bytes.
     pub offset: u64,
-    /// How much, bytes.
     pub length: u64,
 }
 
@@ -27,19 +23,15 @@ pub struct DriveOp {
 pub enum Cause {
     /// The medium, at its sustained speed.
     Medium,
-    /// The write cache.
     Cache,
-    /// A stall.
     Stall,
     /// A spin-up from standby.
     Wake,
     /// Other transfers on the same bus.
     Bus,
-    /// A flush.
     Flush,
 }
 
-/// Why an operation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The medium failed (EIO).
@@ -48,29 +40,23 @@ pub enum Fault {
     Capacity,
 }
 
-/// The result of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpTiming {
-    /// When the drive began it, ns.
     pub start_ns: u64,
-    /// When the drive finished it and was ready for the next, ns.
+    /// When the drive was ready for the next.
     pub end_ns: u64,
-    /// The main part of its time.
     pub cause: Cause,
-    /// Why it failed.
     pub fault: Option<Fault>,
 }
 
 /// A link shared by several drives; one transfer at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// Its ceiling, bytes per second.
     pub rate: f64,
     free_ns: u64,
 }
 
 impl Link {
-    /// A free link.
     pub fn new(rate: f64) -> Self {
         Self { rate, free_ns: 0 }
     }
@@ -83,28 +69,23 @@ pub struct SimDrive {
     random: Random,
     factors: Factors,
     schedules: Vec<Schedule>,
-    /// Speed of this run.
     efficiency: f64,
     /// Time per byte relative to the nominal one, for this MiB.
     slowness: f64,
-    /// Bytes moved in all.
     moved: u64,
     written: u64,
     cache_free: f64,
     slow_regime: bool,
     /// MiB left in this regime.
     turn: f64,
-    /// When the last operation ended, ns.
     free_ns: u64,
-    /// Where the last operation ended, bytes.
+    /// Where the last operation ended.
     head: u64,
-    /// Something was written since the last flush.
     unflushed: bool,
     dead: bool,
 }
 
 impl SimDrive {
-    /// A drive in its initial state.
     pub fn new(model: &Model, seed: u64) -> Self {
         let mut random = seeded(seed, 0);
         let factors = Factors::new(&model.noise, &mut random);
@@ -132,7 +113,6 @@ impl SimDrive {
         drive
     }
 
-    /// Its name and version.
     pub fn model(&self) -> &Model {
         &self.model
     }

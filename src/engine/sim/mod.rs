@@ -21,7 +21,6 @@ use super::{Cancel, Engine, EngineError, EngineInfo, Job, Outcomes, Watch};
 use queue::{EventQueue, QueueEvent};
 use running::Running;
 
-/// Runs loads on modelled drives.
 #[derive(Debug, Clone)]
 pub struct Sim {
     drives: Drives,
@@ -29,17 +28,15 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// Opens the drives of `board`; refuses an invalid board.
+    /// Refuses an invalid board.
     pub fn new(board: &Board) -> Result<Self, EngineError> {
         Ok(Self { drives: Drives::new(board)?, now_ns: 0 })
     }
 
-    /// The time since opening, ns.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Advances the time without a load.
     pub fn rest(&mut self, seconds: f64) {
         self.now_ns += (seconds.max(0.0) * 1e9) as u64;
     }

@@ -4,49 +4,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Extent;
 
-/// A modelled drive. All properties but speed and capacity are off by default.
+/// A modelled drive. All properties but speed and capacity are off by default. In all parts, sizes and distances are
+/// in bytes, times in s, rates in bytes per second, variations are standard deviations as a share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// Claimed capacity, bytes; operations beyond it fail.
+    /// Claimed capacity; operations beyond it fail.
     pub capacity: u64,
-    /// Real capacity, bytes, if smaller: writes beyond it are lost without an error.
+    /// If smaller than claimed: writes beyond it are lost without an error.
     pub real_capacity: Option<u64>,
-    /// Sustained speed of reads.
     pub read: Vec<Zone>,
-    /// Sustained speed of writes.
     pub write: Vec<Zone>,
-    /// Time per operation inside the drive, s.
+    /// Time per operation inside the drive.
     pub operation_seconds: f64,
-    /// Time per operation outside the drive, s; hidden if other operations are in flight.
+    /// Time per operation outside the drive; hidden if other operations are in flight.
     pub round_trip_seconds: f64,
-    /// Additional time of an operation that does not continue at the end of the last one, s.
+    /// Additional time of an operation that does not continue at the end of the last one.
     pub seek_seconds: f64,
-    /// Time of a flush, s.
     pub flush_seconds: f64,
-    /// Noise.
     pub noise: Noise,
-    /// Stalls, of one or more kinds.
     pub stalls: Vec<Stalls>,
-    /// A fast write cache.
     pub cache: Option<Cache>,
-    /// Switching between full and lower speed.
     pub regimes: Option<Regimes>,
-    /// Slowing down with heat.
     pub drift: Option<Drift>,
-    /// Standby when idle.
     pub standby: Option<Standby>,
-    /// Faults.
     pub faults: Faults,
 }
 
-/// The speed from an offset on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
-    /// Where it begins, bytes. The first zone also covers everything before it.
+    /// The first zone also covers everything before it.
     pub from: u64,
-    /// Bytes per second.
     pub rate: f64,
 }
 
@@ -54,11 +43,11 @@ pub struct Zone {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Noise {
-    /// Standard deviation of the time of one MiB, as a share.
+    /// Of the time of one MiB.
     pub variation: f64,
     /// Correlation from one MiB to the next, 0 to below 1.
     pub memory: f64,
-    /// Standard deviation of a whole run's speed, as a share.
+    /// Of a whole run's speed.
     pub run: f64,
 }
 
@@ -66,15 +55,12 @@ pub struct Noise {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stalls {
-    /// Mean distance, bytes.
+    /// Mean distance.
     pub every: f64,
-    /// Variation of the distance, as a share.
     pub every_variation: f64,
-    /// Mean length, s.
+    /// Mean length.
     pub seconds: f64,
-    /// Variation of the length, as a share.
     pub seconds_variation: f64,
-    /// Each stall begins a burst.
     pub burst: Option<Burst>,
     /// Reads count and stall, too.
     pub reads: bool,
@@ -82,27 +68,23 @@ pub struct Stalls {
     pub spared_by_cache: bool,
 }
 
-/// A burst of stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Mean number of stalls, 1 or more; geometrically distributed.
     pub size: f64,
-    /// Distance within the burst, bytes.
     pub gap: f64,
 }
 
-/// A fast write cache.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
-    /// Its size, bytes.
     pub bytes: f64,
     /// Its initially free share, 0 to 1.
     pub free: f64,
-    /// Speed while it takes writes, bytes per second.
+    /// While it takes writes.
     pub rate: f64,
-    /// How fast it drains while the drive is idle, bytes per second.
+    /// While the drive is idle.
     pub drain: f64,
 }
 
@@ -112,7 +94,7 @@ pub struct Cache {
 pub struct Regimes {
     /// The lower speed as a share of the full one.
     pub slow: f64,
-    /// Mean length of a regime, bytes; exponentially distributed.
+    /// Mean length of a regime; exponentially distributed.
     pub dwell: f64,
 }
 
@@ -120,23 +102,19 @@ pub struct Regimes {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drift {
-    /// The final share.
     pub to: f64,
     /// Bytes after which the remaining difference is 1/e.
     pub over: f64,
 }
 
-/// Standby when idle, as disks that stop rotating.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Standby {
-    /// Idle seconds before standby.
     pub after_seconds: f64,
-    /// Spin-up time, which delays the next operation, s.
+    /// Delays the next operation.
     pub wake_seconds: f64,
 }
 
-/// Faults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Faults {
@@ -149,7 +127,6 @@ pub struct Faults {
 }
 
 impl Model {
-    /// A drive with a constant speed, bytes per second.
     pub fn flat(capacity: u64, rate: f64) -> Self {
         let zones = vec![Zone { from: 0, rate }];
         Self { capacity, read: zones.clone(), write: zones, ..Self::default() }
@@ -180,7 +157,6 @@ impl Model {
         model
     }
 
-    /// Checks the values.
     pub fn check(&self) -> Result<(), String> {
         let positive = |name: &str, x: f64| match x {
             x if x.is_finite() && x > 0.0 => Ok(()),

@@ -7,7 +7,6 @@ use std::{
 
 use super::drive::{DriveOp, Link, OpTiming, SimDrive};
 
-/// An operation that a job has submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SubmittedOp {
     pub job: usize,
@@ -23,21 +22,17 @@ impl SubmittedOp {
     }
 }
 
-/// An event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum QueueEvent {
     /// A drive can take the next operation.
     Free(usize),
-    /// An operation is completed.
     Complete(SubmittedOp, OpTiming),
 }
 
-/// The queue of a drive.
 #[derive(Debug, Clone, Default)]
 struct DriveLine {
     waiting: VecDeque<SubmittedOp>,
     free_ns: u64,
-    /// A [`QueueEvent::Free`] is scheduled.
     announced: bool,
 }
 

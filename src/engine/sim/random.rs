@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::model::{Burst, Noise, Stalls};
 
-/// The random generator; gives the same numbers on every board.
+/// Gives the same numbers on every board.
 pub(super) type Random = Xoshiro256PlusPlus;
 
 pub(super) fn seeded(seed: u64, stream: u64) -> Random {
@@ -68,7 +68,6 @@ pub(super) struct Schedule {
     distance: Varying,
     length: Varying,
     burst: Option<Burst>,
-    /// Where the next one begins, bytes.
     next: f64,
     /// Stalls of bursts that have begun.
     rest: Vec<f64>,

@@ -13,14 +13,11 @@ use crate::units::{Caching, Direction, Histogram, Pattern, SlowOp, Window};
 /// How many operations are needed before the next can count as slow.
 const ENOUGH: usize = 200;
 
-/// A running job.
 #[derive(Debug)]
 pub(super) struct Running<'a> {
     job: &'a Job,
     random: Random,
-    /// Blocks in the extent.
     blocks: u64,
-    /// Blocks submitted so far.
     submitted: u64,
     in_flight: u32,
     start_ns: u64,
@@ -31,7 +28,6 @@ pub(super) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// Refuses an invalid job.
     pub fn new(job: &'a Job, targets: usize, start_ns: u64) -> Result<Self, EngineError> {
         let load = &job.load;
         load.check()?;
@@ -64,7 +60,6 @@ impl<'a> Running<'a> {
         self.job.target
     }
 
-    /// Submits operations up to the depth.
     pub fn submit(&mut self, queue: &mut EventQueue, number: usize) {
         let load = &self.job.load;
         while self.ended.is_none()
@@ -91,7 +86,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Takes a completed operation at `now_ns`; `faithful` says whether it reads back correct data.
+    /// `faithful` says whether it reads back correct data.
     pub fn complete(
         &mut self,
         asked: &SubmittedOp,
@@ -126,7 +121,6 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Its outcome; `flush_seconds` is the time of a flush on its drive.
     pub fn finish(mut self, flush_seconds: f64) -> Outcome {
         let flush = self.job.load.caching == Caching::BufferedFsync && self.outcome.bytes_written > 0;
         self.outcome.fsync_seconds = if flush { flush_seconds } else { 0.0 };
@@ -152,13 +146,11 @@ fn failure(op: DriveOp, fault: Option<Fault>, sound: bool) -> Option<Ended> {
     }
 }
 
-/// Builds windows.
 #[derive(Debug)]
 struct Windows {
     current: Window,
     latencies: Vec<u64>,
     reads: Option<Vec<u64>>,
-    /// Bytes of a full window.
     size: u64,
     closed: u64,
     operations: u64,
