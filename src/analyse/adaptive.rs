@@ -161,16 +161,9 @@ impl Adaptive {
     /// The sustained throughput so far, bytes per second; may be called before or after the rule has decided.
     pub fn finish(&self, end: End) -> Throughput {
         let series = &self.series;
-        let fresh;
-        let judged = match &self.latest {
-            Some(judged) if judged.seen == series.len() => Some(judged),
-            _ => {
-                fresh = assess(&series.x, series.chunk_mib());
-                fresh.as_ref()
-            }
-        };
-        let chunk = series.chunk_bytes();
-        let mut throughput = Throughput {
+        let latest = self.latest.clone().filter(|judged| judged.seen == series.len());
+        let judged = latest.or_else(|| assess(&series.x, series.chunk_mib()));
+        let throughput = Throughput {
             estimate: Estimate::unbounded(self.plain_rate().unwrap_or(0.0), "too short for an interval"),
             reason: Some(Reason::TooShort),
             gave_up: self.decision == Decision::GaveUp,
@@ -178,31 +171,30 @@ impl Adaptive {
             seconds: series.total_seconds,
             discarded: 0,
             used: series.bytes_before(series.len()),
-            chunk,
+            chunk: series.chunk_bytes(),
             bytes_needed: None,
             stalls: StallSummary::default(),
             cliffs: Vec::new(),
             unseen: None,
         };
-        if let Some(judged) = judged {
-            throughput.estimate = self.estimate(judged);
-            throughput.reason = self.reason(judged, end);
-            throughput.discarded = series.bytes_before(judged.cut);
-            throughput.used -= throughput.discarded;
-            throughput.bytes_needed = self.bytes_needed(judged);
-            throughput.stalls = self.stalls(judged);
-            throughput.cliffs = judged
-                .cliffs
-                .iter()
-                .map(|c| Cliff {
-                    at_bytes: series.bytes_before(c.at),
-                    before: MIB as f64 / c.before,
-                    after: MIB as f64 / c.after,
-                })
-                .collect();
-            throughput.unseen = Some(self.unseen(judged));
+        let Some(judged) = &judged else { return throughput };
+        let discarded = series.bytes_before(judged.cut);
+        let cliff = |c: &Cut| Cliff {
+            at_bytes: series.bytes_before(c.at),
+            before: MIB as f64 / c.before,
+            after: MIB as f64 / c.after,
+        };
+        Throughput {
+            estimate: self.estimate(judged),
+            reason: self.reason(judged, end),
+            discarded,
+            used: throughput.used - discarded,
+            bytes_needed: self.bytes_needed(judged),
+            stalls: self.stalls(judged),
+            cliffs: judged.cliffs.iter().map(cliff).collect(),
+            unseen: Some(self.unseen(judged)),
+            ..throughput
         }
-        throughput
     }
 
     fn plain_rate(&self) -> Option<f64> {

@@ -52,13 +52,8 @@ impl Assessment {
     pub fn speed(&self, widen: f64, how: &str, converged: bool) -> Estimate {
         let low = self.mean - widen * (self.mean - self.low);
         let high = self.mean + widen * (self.high - self.mean);
-        Estimate {
-            value: MIB as f64 / self.mean,
-            low: MIB as f64 / high,
-            high: if low > 0.0 { MIB as f64 / low } else { f64::INFINITY },
-            how: how.to_owned(),
-            converged,
-        }
+        let fastest = if low > 0.0 { MIB as f64 / low } else { f64::INFINITY };
+        Estimate::new(MIB as f64 / self.mean, [MIB as f64 / high, fastest], how, converged)
     }
 }
 
@@ -89,17 +84,6 @@ pub(crate) fn assess(x: &[f64], chunk_mib: f64) -> Option<Assessment> {
         (e.first, e.last) = (e.first + cut, e.last + cut);
     }
     let earlier = whole.events.into_iter().take_while(|e| e.last < cut).collect();
-    Some(Assessment {
-        seen: x.len(),
-        cut,
-        mean,
-        low,
-        high,
-        base_half,
-        share,
-        events: split.events,
-        earlier,
-        cliffs,
-        steady,
-    })
+    let (seen, events) = (x.len(), split.events);
+    Some(Assessment { seen, cut, mean, low, high, base_half, share, events, earlier, cliffs, steady })
 }

@@ -71,20 +71,20 @@ pub fn fit_ceilings(trials: &[Trial], groups: &[Vec<usize>]) -> Option<SharedCei
         let value = values[at];
         FittedCeiling {
             group: groups[*g].0,
-            ceiling: Estimate {
+            ceiling: Estimate::new(
                 value,
-                low: (value - error).max(0.0),
-                high: value + error,
-                how: "ceiling fitted to loads alone and at once".to_owned(),
-                converged: false,
-            },
+                [(value - error).max(0.0), value + error],
+                "ceiling fitted to loads alone and at once",
+                false,
+            ),
             margin: without.fold(f64::INFINITY, f64::min) - score,
             reached,
             others_free,
         }
     });
     let chi2 = score - WORTH * chosen.len() as f64;
-    Some(SharedCeilings { ceilings: ceilings.collect(), misfit: chi2 / data.count() as f64 })
+    let count: usize = data.trials.iter().map(|t| t.members.len()).sum();
+    Some(SharedCeilings { ceilings: ceilings.collect(), misfit: chi2 / count as f64 })
 }
 
 /// Groups that lost speed in a trial, with their positions; if there are many, those with the largest losses.
@@ -146,13 +146,9 @@ impl<'a> Data<'a> {
         let (squares, degrees) = own.iter().fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         let common = if degrees > 0.0 { squares / degrees } else { UNKNOWN * UNKNOWN };
         // A drive's own spread comes from few runs, so it is pooled with the common spread, weighted as `PRIOR` runs.
-        let spread = own.iter().map(|(squares, n)| ((squares + PRIOR * common) / (n + PRIOR)).sqrt());
-        let spread = spread.collect();
+        let spread =
+            own.iter().map(|(squares, n)| ((squares + PRIOR * common) / (n + PRIOR)).sqrt()).collect();
         Some(Self { trials: several, alone, repeated, spread, degrees: degrees as usize })
-    }
-
-    fn count(&self) -> usize {
-        self.trials.iter().map(|t| t.members.len()).sum()
     }
 
     /// The largest loss in a trial, as a share of the group's sum.
@@ -245,8 +241,7 @@ impl<'a> Data<'a> {
         let total = |ceilings: &[f64]| -> f64 {
             self.trials.iter().map(|trial| self.chi2(trial, groups, ceilings)).sum()
         };
-        let sums = groups.iter().map(|group| group.iter().map(|&m| self.alone[m]).sum::<f64>());
-        let own: Vec<f64> = sums.collect();
+        let own: Vec<f64> = groups.iter().map(|group| group.iter().map(|&m| self.alone[m]).sum()).collect();
         let mut ceilings: Vec<f64> =
             groups.iter().zip(&own).map(|(group, own)| own * (1.0 - self.loss(group))).collect();
         for _ in 0..if groups.len() > 1 { ROUNDS } else { 1 } {
@@ -260,17 +255,13 @@ impl<'a> Data<'a> {
         }
         let binds = |c: usize| {
             self.trials.iter().any(|trial| {
+                let members = trial.members.iter().filter(|m| groups[c].contains(m));
+                let own: f64 = members.map(|&m| self.alone[m]).sum();
                 let expected = self.expect(trial, groups, &ceilings);
-                let own: f64 = self.own(trial, groups[c]);
                 expected.iter().any(|e| e.held_by == Some(c)) && ceilings[c] < (1.0 - SMALL) * own
             })
         };
         (0..groups.len()).all(binds).then(|| (ceilings.clone(), total(&ceilings)))
-    }
-
-    /// The sum of the own speeds of a trial's members in the group.
-    fn own(&self, trial: &Trial, group: &[usize]) -> f64 {
-        trial.members.iter().filter(|m| group.contains(m)).map(|&m| self.alone[m]).sum()
     }
 
     /// In how many trials a ceiling was reached, whether other drives ran unlimited at the same time, and its error.

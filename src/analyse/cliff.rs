@@ -1,6 +1,6 @@
 //! Cliffs: the speed drops once and stays low, for example when a fast write cache is full.
 
-use super::stalls::median;
+use super::{interval::average, stalls::median};
 
 /// Chunks per point, which is their median.
 const POINT: usize = 8;
@@ -26,13 +26,10 @@ pub(crate) struct Cut {
 /// A step is clean if 90 % of the points before it are fast and 95 % of those after it are slow.
 pub(crate) fn find(base: &[f64]) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
-    let mut scratch = Vec::new();
     let mut start = 0;
     while cuts.len() < MOST {
-        let y: Vec<f64> = base[start..]
-            .chunks_exact(POINT)
-            .map(|c| median(c, &mut scratch).max(f64::MIN_POSITIVE).ln())
-            .collect();
+        let y: Vec<f64> =
+            base[start..].chunks_exact(POINT).map(|c| median(c).max(f64::MIN_POSITIVE).ln()).collect();
         let Some((j, before, after)) = step(&y) else { break };
         let at = start + j * POINT;
         start = at + POINT;
@@ -58,8 +55,7 @@ fn step(y: &[f64]) -> Option<(usize, f64, f64)> {
         }
     }
     let (head, tail) = y.split_at(j);
-    let mean = |y: &[f64]| y.iter().sum::<f64>() / y.len() as f64;
-    let (l, r) = (mean(head), mean(tail));
+    let (l, r) = (average(head), average(tail));
     let middle = (l + r) / 2.0;
     let fast = head.iter().filter(|&&v| v < middle).count() as f64 / head.len() as f64;
     let slow = tail[1..].iter().filter(|&&v| v > middle).count() as f64 / (tail.len() - 1) as f64;

@@ -4,6 +4,7 @@ use super::{
     Estimate,
     assessment::{WIDEN, assess},
     cliff::Cut,
+    interval::average,
 };
 use crate::units::MIB;
 
@@ -37,14 +38,13 @@ pub(crate) fn cliff_estimates(
         let at = |chunk: usize| bytes(start + chunk) as f64;
         let [low, best, high] = [place.low, place.best, place.high].map(|chunk| chunk + start);
         falls.push(CliffEstimate {
-            at: Estimate {
-                value: at(place.best),
-                // A drop within a chunk can be anywhere in it.
-                low: at(place.low.saturating_sub(1)),
-                high: at(place.high + 1),
-                how: "change-point, likelihood ratio".to_owned(),
-                converged: true,
-            },
+            // A drop within a chunk can be anywhere in it.
+            at: Estimate::new(
+                at(place.best),
+                [at(place.low.saturating_sub(1)), at(place.high + 1)],
+                "change-point, likelihood ratio",
+                true,
+            ),
             before: speed(&x[start..low.max(start + 1)], chunk_mib),
             after: speed(&x[high.min(end - 1)..end], chunk_mib),
             gradual: place.gradual,
@@ -71,7 +71,7 @@ fn change_point(x: &[f64], cut: &Cut) -> Option<ChangePoint> {
     if n < 4 || !margin.is_finite() {
         return None;
     }
-    let mean = y.iter().sum::<f64>() / n as f64;
+    let mean = average(&y);
     let squares: f64 = y.iter().map(|y| (y - mean).powi(2)).sum();
     let mut left = 0.0;
     // Sums of centred values give the residual of a split at k.
@@ -85,8 +85,7 @@ fn change_point(x: &[f64], cut: &Cut) -> Option<ChangePoint> {
         })
         .collect();
     let (least, best) = rest.iter().zip(1..).map(|(r, k)| (*r, k)).min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let level = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let (l, r) = (level(&y[..best]), level(&y[best..]));
+    let (l, r) = (average(&y[..best]), average(&y[best..]));
     let errors: Vec<f64> = y.iter().enumerate().map(|(i, y)| y - if i < best { l } else { r }).collect();
     let variance = errors.iter().map(|e| e * e).sum::<f64>() / n as f64;
     // Correlated neighbours carry less information than independent values.
@@ -110,10 +109,7 @@ fn line(y: &[f64], mean: f64, squares: f64) -> f64 {
 fn speed(x: &[f64], chunk_mib: f64) -> Estimate {
     match assess(x, chunk_mib) {
         Some(judged) => judged.speed(WIDEN, "batch means", true),
-        None => {
-            let mean = x.iter().sum::<f64>() / x.len() as f64;
-            Estimate::unbounded(MIB as f64 / mean, "too short for an interval")
-        }
+        None => Estimate::unbounded(MIB as f64 / average(x), "too short for an interval"),
     }
 }
 

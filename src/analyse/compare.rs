@@ -24,13 +24,8 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let up = |e: &Estimate| (e.high / e.value).ln();
     let down = |e: &Estimate| (e.value / e.low).ln();
     let value = a.value / b.value;
-    let estimate = Estimate {
-        value,
-        low: value * (-down(a).hypot(up(b))).exp(),
-        high: value * up(a).hypot(down(b)).exp(),
-        how: "intervals in quadrature".to_owned(),
-        converged: a.converged && b.converged,
-    };
+    let ends = [value * (-down(a).hypot(up(b))).exp(), value * up(a).hypot(down(b)).exp()];
+    let estimate = Estimate::new(value, ends, "intervals in quadrature", a.converged && b.converged);
     let different = estimate.low > 1.0 || estimate.high < 1.0;
     Some(Ratio { estimate, different })
 }

@@ -20,8 +20,8 @@ pub struct CostFit {
     /// The covariance of the costs, scaled by the scatter of the rows.
     covariance: Vec<Vec<f64>>,
     degrees: usize,
-    /// The weighted residual sum of squares.
-    squares: f64,
+    /// The weighted residual sum of squares, with errors as standard deviations.
+    pub(super) squares: f64,
 }
 
 impl CostFit {
@@ -97,13 +97,9 @@ impl CostFit {
         Some(Self { costs, covariance, degrees, squares })
     }
 
-    fn half(&self, part: usize) -> f64 {
-        student(self.degrees) * self.covariance[part][part].max(0.0).sqrt()
-    }
-
     pub fn cost(&self, part: usize) -> Estimate {
         let value = self.costs[part];
-        let half = self.half(part);
+        let half = student(self.degrees) * self.covariance[part][part].max(0.0).sqrt();
         self.estimate(value, (value - half).max(0.0), value + half)
     }
 
@@ -148,14 +144,9 @@ impl CostFit {
         parts.iter().zip(&self.costs).map(|(a, b)| a * b).sum()
     }
 
-    /// The weighted residual sum of squares, with errors as standard deviations.
-    pub fn squares(&self) -> f64 {
-        self.squares
-    }
-
     fn estimate(&self, value: f64, low: f64, high: f64) -> Estimate {
         let how = format!("least squares, {} degrees of freedom", self.degrees);
-        Estimate { value, low, high, how, converged: false }
+        Estimate::new(value, [low, high], how, false)
     }
 }
 

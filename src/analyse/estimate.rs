@@ -51,11 +51,8 @@ impl Estimate {
     /// The value with its interval, as in sentences: `1.93 MB/s (95 %: 1.60 MB/s to 2.40 MB/s)`; `alone` follows a
     /// value without one.
     pub fn sentence(&self, write: impl Fn(f64) -> String, alone: &str) -> String {
-        if self.high.is_finite() {
-            format!("{} ({})", write(self.value), self.ends(write))
-        } else {
-            write(self.value) + alone
-        }
+        let value = write(self.value);
+        if self.high.is_finite() { format!("{value} ({})", self.ends(write)) } else { value + alone }
     }
 
     /// The interval in a sentence: `95 %: 1.60 MB/s to 2.40 MB/s`.
@@ -63,9 +60,13 @@ impl Estimate {
         format!("95 %: {} to {}", write(self.low), write(self.high))
     }
 
+    pub(super) fn new(value: f64, [low, high]: [f64; 2], how: impl Into<String>, converged: bool) -> Self {
+        Self { value, low, high, how: how.into(), converged }
+    }
+
     /// An unbounded value: the interval is from 0 to infinity, and `how` says why.
     pub(crate) fn unbounded(value: f64, how: &str) -> Self {
-        Self { value, low: 0.0, high: f64::INFINITY, how: how.to_owned(), converged: false }
+        Self::new(value, [0.0, f64::INFINITY], how, false)
     }
 }
 

@@ -27,10 +27,7 @@ fn batch_half_width(x: &[f64], batches: usize) -> Option<f64> {
     if length < 2 {
         return None;
     }
-    let means: Vec<f64> = x[x.len() - batches * length..]
-        .chunks_exact(length)
-        .map(|batch| batch.iter().sum::<f64>() / length as f64)
-        .collect();
+    let means: Vec<f64> = x[x.len() - batches * length..].chunks_exact(length).map(average).collect();
     Some(student(batches - 1) * deviation(&means) / (batches as f64).sqrt())
 }
 
@@ -40,7 +37,7 @@ pub(crate) fn base_half_width(x: &[f64]) -> f64 {
 }
 
 /// The contribution of stalls to the mean, and its error.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct StallShare {
     pub mean: f64,
     /// The true mean may be this much lower, or higher.
@@ -57,7 +54,7 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
     let total: f64 = events.iter().map(|e| e.excess).sum();
     let mean = total / n;
     match events.len() {
-        0 => StallShare { mean: 0.0, below: 0.0, above: 0.0 },
+        0 => StallShare::default(),
         k if k < CYCLES => {
             // Unequal stalls count as fewer: the effective count of a compound Poisson sum.
             let squares: f64 = events.iter().map(|e| e.excess * e.excess).sum();
@@ -73,8 +70,8 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
             let cycles = lengths.len() as f64;
             let sum: f64 = lengths.iter().sum();
             let ratio = events[1..].iter().map(|e| e.excess).sum::<f64>() / sum;
-            let errors: Vec<f64> =
-                events[1..].iter().zip(&lengths).map(|(e, length)| e.excess - ratio * length).collect();
+            let error = |(e, length): (&StallSpan, &f64)| e.excess - ratio * length;
+            let errors: Vec<f64> = events[1..].iter().zip(&lengths).map(error).collect();
             // Few cycles may look regular by chance, so one more random cycle is added.
             let random = events.iter().map(|e| e.excess * e.excess).sum::<f64>() / k as f64;
             let spread = ((cycles - 1.0) * deviation(&errors).powi(2) + random) / cycles;
@@ -96,11 +93,16 @@ pub(crate) fn spacings(events: &[StallSpan]) -> Vec<f64> {
     events.windows(2).map(|w| (w[1].first - w[0].first) as f64).collect()
 }
 
+/// NaN of nothing.
+pub(crate) fn average(x: &[f64]) -> f64 {
+    x.iter().sum::<f64>() / x.len() as f64
+}
+
 /// The standard deviation of a sample; 0 of fewer than two.
 pub(crate) fn deviation(x: &[f64]) -> f64 {
-    let n = x.len() as f64;
-    let mean = x.iter().sum::<f64>() / n;
-    if x.len() < 2 { 0.0 } else { (x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt() }
+    let mean = average(x);
+    let squares: f64 = x.iter().map(|v| (v - mean).powi(2)).sum();
+    if x.len() < 2 { 0.0 } else { (squares / (x.len() as f64 - 1.0)).sqrt() }
 }
 
 #[cfg(test)]

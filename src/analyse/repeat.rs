@@ -4,53 +4,47 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
     Estimate,
-    interval::{deviation, student},
+    interval::{average, deviation, student},
     stalls,
 };
 
-/// The mean of whole runs with Student's interval over runs. Values are positive; others are left out. `None` of none.
+/// The runs that count. Values are positive; others are left out.
+fn positive(runs: &[f64]) -> Vec<f64> {
+    runs.iter().copied().filter(|r| r.is_finite() && *r > 0.0).collect()
+}
+
+/// The mean of whole runs with Student's interval over runs; `None` of none.
 pub fn mean(runs: &[f64]) -> Option<Estimate> {
-    let runs: Vec<f64> = runs.iter().copied().filter(|r| r.is_finite() && *r > 0.0).collect();
-    let n = runs.len();
-    let value = runs.iter().sum::<f64>() / n as f64;
-    match n {
-        0 => None,
-        1 => Some(Estimate::unbounded(value, "one run, no interval")),
-        _ => {
-            let half = student(n - 1) * deviation(&runs) / (n as f64).sqrt();
-            Some(Estimate {
-                value,
-                low: (value - half).max(0.0),
-                high: value + half,
-                how: format!("t, {n} runs"),
-                // Nobody asked for a precision; the runs are as many as they are.
-                converged: false,
-            })
-        }
-    }
+    let runs = positive(runs);
+    let ends = |value: f64, half: f64| [(value - half).max(0.0), value + half];
+    over_runs(&runs, average(&runs), "t", ends)
 }
 
 /// The geometric mean of whole runs with Student's interval over their logarithms, for results that differ by factors:
-/// the interval never reaches zero. Values are positive; others are left out. `None` of none.
+/// the interval never reaches zero. `None` of none.
 pub fn typical(runs: &[f64]) -> Option<Estimate> {
-    let logs: Vec<f64> = runs.iter().filter(|r| r.is_finite() && **r > 0.0).map(|r| r.ln()).collect();
-    let n = logs.len();
-    let value = (logs.iter().sum::<f64>() / n as f64).exp();
-    match n {
+    let logs: Vec<f64> = positive(runs).iter().map(|r| r.ln()).collect();
+    let ends = |value: f64, half: f64| [value / half.exp(), value * half.exp()];
+    over_runs(&logs, average(&logs).exp(), "t over logarithms", ends)
+}
+
+/// `value` with the `ends` that follow from half of Student's interval over `x`. Nobody asked for a precision; the runs
+/// are as many as they are, so it has not converged.
+fn over_runs(x: &[f64], value: f64, how: &str, ends: impl Fn(f64, f64) -> [f64; 2]) -> Option<Estimate> {
+    match x.len() {
         0 => None,
         1 => Some(Estimate::unbounded(value, "one run, no interval")),
-        _ => {
-            let factor = (student(n - 1) * deviation(&logs) / (n as f64).sqrt()).exp();
-            let how = format!("t over logarithms, {n} runs");
-            Some(Estimate { value, low: value / factor, high: value * factor, how, converged: false })
+        n => {
+            let half = student(n - 1) * deviation(x) / (n as f64).sqrt();
+            Some(Estimate::new(value, ends(value, half), format!("{how}, {n} runs"), false))
         }
     }
 }
 
 /// The median of whole runs with the exact interval between two of them, which no stall can widen by itself; six runs
-/// are the fewest that have one. Values are positive; others are left out. `None` of none.
+/// are the fewest that have one. `None` of none.
 pub fn median(runs: &[f64]) -> Option<Estimate> {
-    let mut runs: Vec<f64> = runs.iter().copied().filter(|r| r.is_finite() && *r > 0.0).collect();
+    let mut runs = positive(runs);
     runs.sort_by(f64::total_cmp);
     let n = runs.len();
     let value = (runs.get(n.checked_sub(1)? / 2)? + runs[n / 2]) / 2.0;
@@ -59,16 +53,15 @@ pub fn median(runs: &[f64]) -> Option<Estimate> {
     let Some(out) = (0..n as u64 / 2).take_while(|&out| halves.cdf(out) <= 0.025).last() else {
         return Some(Estimate::unbounded(value, "fewer than 6 runs, no interval"));
     };
-    let out = out as usize;
-    let (low, high) = (runs[out], runs[n - 1 - out]);
-    Some(Estimate { value, low, high, how: format!("order statistics, {n} runs"), converged: false })
+    let ends = [runs[out as usize], runs[n - 1 - out as usize]];
+    Some(Estimate::new(value, ends, format!("order statistics, {n} runs"), false))
 }
 
 /// The median of a few runs; its interval is Student's over them, which a run far out makes wider, and holds the
 /// median in any case. `None` of none.
 pub fn middle(runs: &[f64]) -> Option<Estimate> {
     let mean = mean(runs)?;
-    let value = stalls::median(runs, &mut Vec::new());
+    let value = stalls::median(runs);
     let how = format!("median, {}", mean.how);
     Some(Estimate { value, low: mean.low.min(value), high: mean.high.max(value), how, ..mean })
 }
@@ -77,7 +70,7 @@ pub fn middle(runs: &[f64]) -> Option<Estimate> {
 pub fn difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     let part = |runs: &[f64]| {
         let n = runs.len() as f64;
-        (runs.len() > 1).then(|| (runs.iter().sum::<f64>() / n, deviation(runs).powi(2) / n, n - 1.0))
+        (runs.len() > 1).then(|| (average(runs), deviation(runs).powi(2) / n, n - 1.0))
     };
     let ((a, of_a, m), (b, of_b, n)) = (part(a)?, part(b)?);
     let variance = of_a + of_b;
@@ -85,7 +78,7 @@ pub fn difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     let degrees = if degrees.is_finite() { degrees.floor() } else { m + n };
     let (value, half) = (a - b, student(degrees as usize) * variance.sqrt());
     let how = format!("Welch, {} against {} runs", m + 1.0, n + 1.0);
-    Some(Estimate { value, low: value - half, high: value + half, how, converged: false })
+    Some(Estimate::new(value, [value - half, value + half], how, false))
 }
 
 #[cfg(test)]

@@ -25,18 +25,17 @@ pub(crate) struct Split {
 /// Removes stalls from `x` (s per MiB), whose chunks have `chunk_mib` MiB.
 pub(crate) fn split(x: &[f64], chunk_mib: f64) -> Split {
     let n = x.len();
-    let mut scratch = Vec::with_capacity(n);
     let mut local = Vec::with_capacity(n);
     let blocks = (n / NEIGHBOURS).max(1);
     let (size, larger) = (n / blocks, n % blocks);
     let mut rest = x;
     for block in 0..blocks {
         let (head, tail) = rest.split_at(size + usize::from(block < larger));
-        local.extend(std::iter::repeat_n(median(head, &mut scratch), head.len()));
+        local.extend(std::iter::repeat_n(median(head), head.len()));
         rest = tail;
     }
     let away: Vec<f64> = x.iter().zip(&local).map(|(x, m)| (x - m).abs()).collect();
-    let least = (LEAST_SECONDS / chunk_mib).max(8.0 * 1.4826 * median(&away, &mut scratch));
+    let least = (LEAST_SECONDS / chunk_mib).max(8.0 * 1.4826 * median(&away));
 
     let mut base = x.to_vec();
     let mut events: Vec<StallSpan> = Vec::new();
@@ -57,14 +56,12 @@ pub(crate) fn split(x: &[f64], chunk_mib: f64) -> Split {
 }
 
 /// The median; 0 of nothing.
-pub(crate) fn median(x: &[f64], scratch: &mut Vec<f64>) -> f64 {
-    scratch.clear();
-    scratch.extend_from_slice(x);
-    let half = scratch.len() / 2;
-    if scratch.is_empty() {
+pub(crate) fn median(x: &[f64]) -> f64 {
+    if x.is_empty() {
         return 0.0;
     }
-    let (below, &mut middle, _) = scratch.select_nth_unstable_by(half, f64::total_cmp);
+    let mut sorted = x.to_vec();
+    let (below, &mut middle, _) = sorted.select_nth_unstable_by(x.len() / 2, f64::total_cmp);
     if x.len() % 2 == 1 { middle } else { (below.iter().copied().fold(f64::MIN, f64::max) + middle) / 2.0 }
 }
 
@@ -74,10 +71,9 @@ mod tests {
 
     #[test]
     fn medians() {
-        let mut scratch = Vec::new();
-        assert_eq!(median(&[3.0, 1.0, 2.0], &mut scratch), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0], &mut scratch), 2.5);
-        assert_eq!(median(&[], &mut scratch), 0.0);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
+        assert_eq!(median(&[]), 0.0);
     }
 
     #[test]

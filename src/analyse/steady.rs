@@ -58,7 +58,7 @@ fn local_noise(base: &[f64]) -> f64 {
     let means: Vec<f64> = base.chunks_exact(8).map(|c| c.iter().sum::<f64>() / 8.0).collect();
     let steps: Vec<f64> = means.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
     let mean = means.iter().sum::<f64>() / means.len().max(1) as f64;
-    if mean > 0.0 { 1.4826 * median(&steps, &mut Vec::new()) / 2f64.sqrt() / mean } else { 0.0 }
+    if mean > 0.0 { 1.4826 * median(&steps) / 2f64.sqrt() / mean } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl Tail {
         let how = if high.is_finite() { "order statistics" } else { "too few operations for an upper end" };
         Some(LatencyPercentile {
             share,
-            estimate: Estimate { value, low, high, how: how.to_owned(), converged: high.is_finite() },
+            estimate: Estimate::new(value, [low, high], how, high.is_finite()),
             operations: self.count,
             effective,
             needed: ((0.025f64.ln() / share.ln()).ceil() * cluster).ceil() as u64,
@@ -105,11 +105,7 @@ fn quantile(binomial: &Binomial, n: u64, p: f64) -> u64 {
     let (mut low, mut high) = (0, n);
     while low < high {
         let middle = low + (high - low) / 2;
-        if binomial.cdf(middle) >= p {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
+        if binomial.cdf(middle) >= p { high = middle } else { low = middle + 1 }
     }
     low
 }

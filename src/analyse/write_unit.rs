@@ -22,12 +22,12 @@ const VISIBLE: f64 = 0.1;
 /// Compares curves with a unit of each size to the curve without a unit, by the Bayesian information criterion.
 pub fn write_unit(transfers: &[(f64, f64, f64)]) -> Option<WriteUnit> {
     let rows = |parts: &dyn Fn(f64) -> Vec<f64>| -> Vec<CostSample> {
-        let row = |&(bytes, cost, error): &(f64, f64, f64)| CostSample {
+        let row = |bytes, cost: f64, error: f64| CostSample {
             parts: parts(bytes),
             cost,
             error: error.max(cost * OTHER),
         };
-        transfers.iter().map(row).collect()
+        transfers.iter().map(|&(bytes, cost, error)| row(bytes, cost, error)).collect()
     };
     let n = transfers.len() as f64;
     let plain = CostFit::new(&rows(&|s| vec![1.0, s]))?;
@@ -36,13 +36,12 @@ pub fn write_unit(transfers: &[(f64, f64, f64)]) -> Option<WriteUnit> {
         let below = transfers.iter().filter(|t| t.0 < *unit).count();
         below >= 2 && transfers.len() - below >= 3
     };
-    let units = transfers.iter().map(|t| t.0).filter(enough);
-    let fits: Vec<(f64, CostFit)> =
-        units.filter_map(|unit| Some((unit, CostFit::new(&with(unit))?))).collect();
-    let (_, closest) = fits.iter().min_by(|a, b| a.1.squares().total_cmp(&b.1.squares()))?;
+    let fit = |unit: f64| Some((unit, CostFit::new(&with(unit))?));
+    let fits: Vec<_> = transfers.iter().map(|t| t.0).filter(enough).filter_map(fit).collect();
+    let (_, closest) = fits.iter().min_by(|a, b| a.1.squares.total_cmp(&b.1.squares))?;
     // If even the best curve deviates by more than the errors, the errors are scaled up.
-    let scale = (closest.squares() / (n - 3.0)).max(1.0);
-    let weight = |fit: &CostFit, parts: f64| -(fit.squares() / scale + parts * n.ln()) / 2.0;
+    let scale = (closest.squares / (n - 3.0)).max(1.0);
+    let weight = |fit: &CostFit, parts: f64| -(fit.squares / scale + parts * n.ln()) / 2.0;
     let best = weight(&plain, 2.0).max(fits.iter().map(|f| weight(&f.1, 3.0)).fold(f64::MIN, f64::max));
     let share = |weight: f64| (weight - best).exp();
     // Equal prior probabilities for a unit and for none.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Estimate,
+    assessment::FLOOR,
     interval::{base_half_width, deviation, student},
 };
 use crate::units::{MIB, Window, ZonePoint};
@@ -13,8 +14,6 @@ use crate::units::{MIB, Window, ZonePoint};
 /// Numbers of positions, each level holding the one before it.
 const LEVELS: [u32; 3] = [17, 33, 65];
 const STEPS: u32 = 64;
-/// Two runs on one drive differ by about this share, which a single run does not show.
-const FLOOR: f64 = 0.01;
 
 /// Measures a disk at 17 equally spaced positions with both ends; at 33 and 65 where that isn't precise enough.
 #[derive(Debug, Clone)]
@@ -112,15 +111,12 @@ impl Zones {
             bytes: self.seen.values().fold(0, |sum, s| sum.saturating_add(s.total.0)),
             seconds: self.seen.values().map(|s| s.total.1).sum(),
         };
-        match level {
-            Some(times) => Some(zoned(self.estimate(&times))),
-            None => {
-                let times: Vec<f64> = positions.clone().map(|p| 1.0 / p.speed.value).collect();
-                let value = times.len() as f64 / times.iter().sum::<f64>();
-                (!times.is_empty())
-                    .then(|| zoned(Estimate::unbounded(value, "too few positions for an interval")))
-            }
+        if let Some(times) = level {
+            return Some(zoned(self.estimate(&times)));
         }
+        let times: Vec<f64> = positions.clone().map(|p| 1.0 / p.speed.value).collect();
+        let value = times.len() as f64 / times.iter().sum::<f64>();
+        (!times.is_empty()).then(|| zoned(Estimate::unbounded(value, "too few positions for an interval")))
     }
 
     /// The trapezoid mean. Its error comes from second differences, so that the slope from outside to inside is not noise.
@@ -132,13 +128,9 @@ impl Zones {
         let sigma = (bends / (6.0 * (n - 2.0))).sqrt();
         let weights = (n - 1.5).sqrt() / (n - 1.0);
         let half = (student(times.len() - 2) * sigma * weights).hypot(FLOOR * mean);
-        Estimate {
-            value: 1.0 / mean,
-            low: 1.0 / (mean + half),
-            high: if half < mean { 1.0 / (mean - half) } else { f64::INFINITY },
-            how: format!("{} positions", times.len()),
-            converged: half <= self.precision * mean,
-        }
+        let high = if half < mean { 1.0 / (mean - half) } else { f64::INFINITY };
+        let (ends, how) = ([1.0 / (mean + half), high], format!("{} positions", times.len()));
+        Estimate::new(1.0 / mean, ends, how, half <= self.precision * mean)
     }
 }
 
@@ -153,7 +145,7 @@ impl PointSamples {
         };
         let half = (half * value).hypot(FLOOR);
         let high = if half < 1.0 { value / (1.0 - half) } else { f64::INFINITY };
-        Estimate { value, low: value / (1.0 + half), high, how: "batch means".to_owned(), converged: true }
+        Estimate::new(value, [value / (1.0 + half), high], "batch means", true)
     }
 }
 

@@ -87,14 +87,10 @@ impl Pool {
             return None;
         }
         let block = load.block as usize;
-        let period = match load.content {
-            Content::Random => PERIOD,
-            Content::Zeros => 0,
-        };
+        let period = if load.content == Content::Random { PERIOD } else { 0 };
         let mut memory = Aligned::touched(period + block);
-        if load.content == Content::Zeros {
-            memory.fill(0);
-        } else {
+        memory.fill(0);
+        if load.content == Content::Random {
             // A different random stream from the one for offsets.
             let mut rng = Rng::new(load.seed ^ 0x6472_6976_6562_656e);
             for word in memory.chunks_mut(8) {
@@ -106,10 +102,7 @@ impl Pool {
 
     /// The offset in the pool of the bytes of operation `number`.
     pub(super) fn start(&self, number: u64) -> usize {
-        if self.period == 0 {
-            return 0;
-        }
-        (u128::from(number) * self.block as u128 % self.period as u128) as usize
+        (u128::from(number) * self.block as u128 % self.period.max(1) as u128) as usize
     }
 
     /// The bytes that operation `number` writes.

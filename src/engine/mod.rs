@@ -103,10 +103,7 @@ pub enum EngineError {
         why: String,
     },
     #[error("{what}: {source}")]
-    System {
-        what: String,
-        source: io::Error,
-    },
+    System { what: String, source: io::Error },
 }
 
 /// Runs loads and times their operations.

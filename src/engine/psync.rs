@@ -36,24 +36,20 @@ impl Engine for Psync {
 
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         workers::run(jobs, &self.targets, cancel, watch, |job| {
-            let pool = Pool::new(&job.load).map(Arc::new);
-            (0..job.load.depth)
-                .map(|_| {
-                    let pool = pool.clone();
-                    let memory = ThreadBuffers { own: Aligned::touched(own_bytes(&job.load)), pool };
-                    Box::new(move |lane: &Lane| work(lane, memory)) as Worker
-                })
-                .collect()
+            let load = &job.load;
+            let pool = Pool::new(load).map(Arc::new);
+            let own = if load.reads() || load.verify { load.block as usize } else { 0 };
+            let worker = |_| {
+                let memory = ThreadBuffers { own: Aligned::touched(own), pool: pool.clone() };
+                Box::new(move |lane: &Lane| work(lane, memory)) as Worker
+            };
+            (0..load.depth).map(worker).collect()
         })
     }
 }
 
-/// The size of a thread's own buffer, for reads or for stamped blocks.
-fn own_bytes(load: &Load) -> usize {
-    if load.reads() || load.verify { load.block as usize } else { 0 }
-}
-
 struct ThreadBuffers {
+    /// For reads or stamped blocks.
     own: Aligned,
     pool: Option<Arc<Pool>>,
 }

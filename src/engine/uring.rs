@@ -40,11 +40,7 @@ pub(super) fn available() -> Result<(), String> {
     let mut probe = Probe::new();
     let known = ring.submitter().register_probe(&mut probe).is_ok()
         && [opcode::Read::CODE, opcode::Write::CODE].into_iter().all(|code| probe.is_supported(code));
-    if known {
-        Ok(())
-    } else {
-        Err("this kernel's io_uring is too old (Linux 5.6 or newer is needed)".to_owned())
-    }
+    known.then_some(()).ok_or("this kernel's io_uring is too old (Linux 5.6 or newer is needed)".to_owned())
 }
 
 impl Uring {
@@ -68,13 +64,8 @@ impl Engine for Uring {
 }
 
 fn work(lane: &Lane, memory: RingBuffers) -> Option<Clock> {
-    let mut ring = match Ring::new(lane, memory) {
-        Ok(ring) => ring,
-        Err(source) => {
-            lane.refuse(EngineError::System { what: "setting up io_uring".to_owned(), source });
-            return None;
-        }
-    };
+    let refuse = |source| lane.refuse(EngineError::System { what: "setting up io_uring".to_owned(), source });
+    let mut ring = Ring::new(lane, memory).map_err(refuse).ok()?;
     let clock = lane.ready()?;
     ring.work(lane, clock);
     Some(clock)
@@ -95,12 +86,12 @@ impl RingBuffers {
     }
 
     fn iovecs(&self) -> Vec<libc::iovec> {
-        let own = self.own.as_deref();
+        let iovec = |memory: &[u8]| libc::iovec {
+            iov_base: memory.as_ptr().cast_mut().cast(),
+            iov_len: memory.len(),
+        };
         let pool = self.pool.as_ref().map(|pool| pool.memory());
-        own.into_iter()
-            .chain(pool)
-            .map(|memory| libc::iovec { iov_base: memory.as_ptr().cast_mut().cast(), iov_len: memory.len() })
-            .collect()
+        self.own.as_deref().into_iter().chain(pool).map(iovec).collect()
     }
 }
 
@@ -199,12 +190,10 @@ impl Ring {
             let waited = self.ring.submit_and_wait(1);
             let now = clock.now();
             turn = lane.progress();
-            if let Err(e) = waited {
-                // EBUSY and EAGAIN: completions must be taken first.
-                if !matches!(e.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) {
-                    turn.failed("io_uring", 0, &e, now);
-                    return;
-                }
+            // EBUSY and EAGAIN: completions must be taken first.
+            let passing = [libc::EINTR, libc::EBUSY, libc::EAGAIN].map(Some);
+            if let Some(e) = waited.err().filter(|e| !passing.contains(&e.raw_os_error())) {
+                return turn.failed("io_uring", 0, &e, now);
             }
             self.reap(&mut turn, lane, now);
         }
@@ -248,9 +237,8 @@ impl Ring {
             }
             let entry = self.entry(index);
             // SAFETY: the memory stays valid until the completion, see Drop; the queue has room for every slot.
-            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
-                self.in_flight += 1;
-            }
+            let queued = unsafe { self.ring.submission().push(&entry) };
+            self.in_flight += usize::from(queued.is_ok());
         }
         self.pending.clear();
     }
@@ -260,22 +248,17 @@ impl Ring {
         let memory = slot.memory.wrapping_add(slot.moved as usize);
         let len = self.block - slot.moved;
         let offset = slot.op.offset + u64::from(slot.moved);
-        macro_rules! build {
-            ($file:expr) => {
-                match (slot.op.read, self.fixed_buffers) {
-                    (true, true) => {
-                        opcode::ReadFixed::new($file, memory, len, slot.buffer).offset(offset).build()
-                    }
-                    (false, true) => {
-                        opcode::WriteFixed::new($file, memory, len, slot.buffer).offset(offset).build()
-                    }
-                    (true, false) => opcode::Read::new($file, memory, len).offset(offset).build(),
-                    (false, false) => opcode::Write::new($file, memory, len).offset(offset).build(),
-                }
-            };
-        }
-        let entry = if self.fixed_file { build!(types::Fixed(0)) } else { build!(types::Fd(self.file)) };
-        entry.user_data(u64::from(index))
+        let (file, flags) = match self.fixed_file {
+            true => (types::Fd(0), squeue::Flags::FIXED_FILE),
+            false => (types::Fd(self.file), squeue::Flags::empty()),
+        };
+        let entry = match (slot.op.read, self.fixed_buffers) {
+            (true, true) => opcode::ReadFixed::new(file, memory, len, slot.buffer).offset(offset).build(),
+            (false, true) => opcode::WriteFixed::new(file, memory, len, slot.buffer).offset(offset).build(),
+            (true, false) => opcode::Read::new(file, memory, len).offset(offset).build(),
+            (false, false) => opcode::Write::new(file, memory, len).offset(offset).build(),
+        };
+        entry.flags(flags).user_data(u64::from(index))
     }
 
     fn reap(&mut self, turn: &mut Turn<'_>, lane: &Lane, now: u64) {

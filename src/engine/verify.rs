@@ -15,18 +15,14 @@ pub(super) fn stamp(block: &mut [u8], offset: u64, seed: u64) {
 
 /// Checks a block read at `offset`.
 pub(super) fn check(block: &[u8], offset: u64, seed: u64) -> Result<(), String> {
-    let number = |at: usize| {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&block[at..at + 8]);
-        u64::from_le_bytes(bytes)
-    };
+    let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| block[at + i]));
+    if block.iter().all(|&byte| byte == 0) {
+        return Err("the block is all zeros; it was never written, or was lost".to_owned());
+    }
     if block[..4] != MARK {
-        return Err(match block.iter().all(|&byte| byte == 0) {
-            true => "the block is all zeros; it was never written, or was lost".to_owned(),
-            false => {
-                "the block has no stamp; it was never written by this load, or was overwritten".to_owned()
-            }
-        });
+        return Err(
+            "the block has no stamp; it was never written by this load, or was overwritten".to_owned()
+        );
     }
     if block[4..8] != crc32fast::hash(&block[8..]).to_le_bytes() {
         return Err("the block's checksum is wrong; its bytes changed".to_owned());

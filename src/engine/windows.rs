@@ -5,7 +5,7 @@
 
 use crate::units::{Direction, Histogram, SlowOp, Window};
 
-use super::{Job, WINDOW_PILOT, WINDOW_SECONDS, op_sequence};
+use super::{Ended, Job, Outcome, WINDOW_PILOT, WINDOW_SECONDS, op_sequence};
 
 /// The maximum number of latencies in a batch.
 const BATCH: usize = 2048;
@@ -16,29 +16,11 @@ const GROWTH: u64 = 64;
 /// Marks the latency of a read in a mixed load.
 const READ: u64 = 1 << 63;
 
-/// Latencies of operations in the order of completion, and the window that they close, if any.
+/// Latencies of operations in the order of completion, and the window that they close, if any, without latencies.
 #[derive(Debug)]
 pub(super) struct Batch {
     latencies: Vec<u64>,
-    closes: Option<Bounds>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Bounds {
-    from_ns: u64,
-    to_ns: u64,
-    bytes: u64,
-    ops: u64,
-    errors: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Totals {
-    pub(super) bytes_read: u64,
-    pub(super) bytes_written: u64,
-    pub(super) ops: u64,
-    /// From the first submission to the last completion.
-    pub(super) ns: u64,
+    closes: Option<Window>,
 }
 
 /// Records completed operations. All times are ns since the common start of all jobs.
@@ -46,8 +28,8 @@ pub(super) struct Totals {
 pub(super) struct Recorder {
     latencies: Vec<u64>,
     capacity: usize,
-    open: Bounds,
-    totals: Totals,
+    open: Window,
+    moved: Outcome,
     first_ns: Option<u64>,
     expected: u64,
     window: u64,
@@ -61,8 +43,8 @@ impl Recorder {
         Self {
             latencies: Vec::with_capacity(capacity),
             capacity,
-            open: Bounds::default(),
-            totals: Totals::default(),
+            open: Window::default(),
+            moved: Outcome::nothing(Ended::Finished),
             first_ns: None,
             expected: op_sequence::ops(job),
             window: job.window.max(1),
@@ -75,8 +57,7 @@ impl Recorder {
     pub(super) fn begin(&mut self, now: u64) {
         if self.first_ns.is_none() {
             self.first_ns = Some(now);
-            self.open.from_ns = now;
-            self.open.to_ns = now;
+            (self.open.from_ns, self.open.to_ns) = (now, now);
         }
     }
 
@@ -86,14 +67,11 @@ impl Recorder {
         self.open.to_ns = self.open.to_ns.max(now);
         self.open.bytes += bytes;
         self.open.ops += 1;
-        self.totals.ops += 1;
-        if read {
-            self.totals.bytes_read += bytes;
-        } else {
-            self.totals.bytes_written += bytes;
-        }
+        self.moved.ops += 1;
+        let moved = if read { &mut self.moved.bytes_read } else { &mut self.moved.bytes_written };
+        *moved += bytes;
         // The last window stays open, because an fsync may belong to it.
-        if self.open.bytes >= self.window && self.totals.ops < self.expected {
+        if self.open.bytes >= self.window && self.moved.ops < self.expected {
             return Some(self.close());
         }
         (self.latencies.len() >= self.capacity).then(|| self.hand_over(None))
@@ -110,17 +88,17 @@ impl Recorder {
         (self.open.ops > 0).then(|| self.close())
     }
 
-    pub(super) fn totals(&self) -> Totals {
-        Totals { ns: self.open.to_ns - self.first_ns.unwrap_or(self.open.to_ns), ..self.totals }
-    }
-
-    pub(super) fn expected(&self) -> u64 {
-        self.expected
+    /// What was moved from the first submission to the last completion; finished if no operations remain.
+    pub(super) fn moved(&self) -> Outcome {
+        let ns = self.open.to_ns - self.first_ns.unwrap_or(self.open.to_ns);
+        let ended = if self.moved.ops == self.expected { Ended::Finished } else { Ended::Stopped };
+        Outcome { ended, seconds: ns as f64 / 1e9, ..self.moved.clone() }
     }
 
     fn close(&mut self) -> Batch {
-        let closed = self.open;
-        self.open = Bounds { from_ns: closed.to_ns, to_ns: closed.to_ns, ..Bounds::default() };
+        let now = self.open.to_ns;
+        let next = Window { from_ns: now, to_ns: now, ..Window::default() };
+        let closed = std::mem::replace(&mut self.open, next);
         self.windows += 1;
         if self.windows <= WINDOW_PILOT {
             self.pilot.push(closed.to_ns - closed.from_ns);
@@ -144,7 +122,7 @@ impl Recorder {
         self.pilot = Vec::new();
     }
 
-    fn hand_over(&mut self, closes: Option<Bounds>) -> Batch {
+    fn hand_over(&mut self, closes: Option<Window>) -> Batch {
         let latencies = std::mem::replace(&mut self.latencies, Vec::with_capacity(self.capacity));
         Batch { latencies, closes }
     }
@@ -185,27 +163,22 @@ impl Collector {
         self.seen += batch.latencies.len() as u64;
         keep_slowest(&mut self.slow, SLOW);
         if self.mixed {
-            let mut reads: Vec<u64> =
-                batch.latencies.iter().filter(|&ns| ns & READ != 0).map(|ns| ns & !READ).collect();
-            self.reads.merge(&Histogram::of(&mut reads));
+            let reads = batch.latencies.iter().filter(|&ns| ns & READ != 0);
+            self.reads.merge(&Histogram::of(&mut reads.map(|ns| ns & !READ).collect::<Vec<_>>()));
         }
         batch.latencies.iter_mut().for_each(|ns| *ns &= !READ);
         self.latency.merge(&Histogram::of(&mut batch.latencies));
 
-        let bounds = batch.closes?;
+        let closed = batch.closes?;
         if self.tail.threshold == 0 {
-            keep_slowest(&mut self.slow, (bounds.ops.div_ceil(100) as usize).min(SLOW));
+            keep_slowest(&mut self.slow, (closed.ops.div_ceil(100) as usize).min(SLOW));
         }
         self.tail.settle();
         Some(Window {
-            from_ns: bounds.from_ns,
-            to_ns: bounds.to_ns,
-            bytes: bounds.bytes,
-            ops: bounds.ops,
-            errors: bounds.errors,
             latency: std::mem::take(&mut self.latency),
             reads: self.mixed.then(|| std::mem::take(&mut self.reads)),
             slow: std::mem::take(&mut self.slow),
+            ..closed
         })
     }
 }

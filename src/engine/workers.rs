@@ -148,21 +148,14 @@ impl Lane {
 
     fn outcome(&self) -> Outcome {
         let progress = lock(&self.progress);
-        let totals = progress.recorder.totals();
+        let moved = progress.recorder.moved();
         let ended = match &progress.failure {
             Some(failure) => failure.clone(),
-            None if totals.ops == progress.recorder.expected() && progress.ended => Ended::Finished,
+            None if moved.ended == Ended::Finished && progress.ended => Ended::Finished,
             None if self.cancelled.load(Ordering::Relaxed) => Ended::Cancelled,
             None => Ended::Stopped,
         };
-        Outcome {
-            ended,
-            bytes_read: totals.bytes_read,
-            bytes_written: totals.bytes_written,
-            ops: totals.ops,
-            seconds: totals.ns as f64 / 1e9,
-            fsync_seconds: progress.fsync_ns as f64 / 1e9,
-        }
+        Outcome { ended, fsync_seconds: progress.fsync_ns as f64 / 1e9, ..moved }
     }
 }
 
@@ -225,10 +218,8 @@ pub(super) fn run(
     let gate = Arc::new(Gate::default());
     let mut lanes = Vec::new();
     let mut workers = Vec::new();
-    let Some(files) = within_reason(cancel, prepare(jobs, targets)?) else {
-        return Ok(jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect());
-    };
-    for ((index, job), file) in jobs.iter().enumerate().zip(files?) {
+    let Some(files) = prepare(jobs, targets, cancel)? else { return Ok(all_cancelled(jobs)) };
+    for ((index, job), file) in jobs.iter().enumerate().zip(files) {
         let staff = staff(job);
         let progress = JobState {
             cursor: OpSequence::new(job),
@@ -262,7 +253,12 @@ pub(super) fn run(
             }
         }
     }
-    wait_until_ready(&inbox, waiting).inspect_err(|_| gate.open(None))?;
+    for _ in 0..waiting {
+        if let Ok(WorkerEvent::Refused(error)) = inbox.recv() {
+            gate.open(None);
+            return Err(error);
+        }
+    }
     gate.open(Some(Instant::now()));
 
     let collectors = jobs.iter().map(Collector::new).collect();
@@ -277,11 +273,13 @@ pub(super) fn run(
     Ok(session.lanes.iter().map(|lane| lane.outcome()).collect())
 }
 
-/// Checks the jobs against their targets. Returns work that probes the targets with I/O and returns the jobs' files.
+/// Checks the jobs against their targets, probes these with I/O, and returns the jobs' files; `None` if cancelled. A
+/// probe may hang, so it runs on a thread that is then abandoned.
 pub(super) fn prepare(
     jobs: &[Job],
     targets: &[FileTarget],
-) -> Result<impl FnOnce() -> Result<Vec<Arc<File>>, EngineError> + Send + 'static, EngineError> {
+    cancel: &Cancel,
+) -> Result<Option<Vec<Arc<File>>>, EngineError> {
     let direct = |job: &Job| job.load.caching == Caching::Direct;
     let mut pairs = Vec::new();
     for job in jobs {
@@ -293,23 +291,21 @@ pub(super) fn prepare(
         }
         pairs.push((target.clone(), job.clone()));
     }
-    Ok(move || pairs.into_iter().map(|(target, job)| target.prepare(&job).map(|()| target.file)).collect())
-}
-
-/// Does `work` on a thread that is abandoned on cancellation: then returns `None`.
-pub(super) fn within_reason<T: Send + 'static>(
-    cancel: &Cancel,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Option<T> {
     let (done, wait) = sync_channel(1);
-    thread::spawn(move || done.send(work()));
+    let probe = |(target, job): (FileTarget, Job)| target.prepare(&job).map(|()| target.file);
+    thread::spawn(move || done.send(pairs.into_iter().map(probe).collect()));
     loop {
         match wait.recv_timeout(LOOK) {
-            Ok(result) => return Some(result),
-            Err(_) if cancel.is_set() => return None,
+            Ok(files) => return Result::map(files, Some),
+            Err(_) if cancel.is_set() => return Ok(None),
             Err(_) => {}
         }
     }
+}
+
+/// The outcomes of jobs that were cancelled before they began.
+pub(super) fn all_cancelled(jobs: &[Job]) -> Vec<Outcome> {
+    jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect()
 }
 
 fn work(lane: &Lane, worker: Worker) {
@@ -324,15 +320,6 @@ fn work(lane: &Lane, worker: Worker) {
     if let Some(clock) = clock {
         lane.leave(clock);
     }
-}
-
-fn wait_until_ready(inbox: &Receiver<WorkerEvent>, workers: usize) -> Result<(), EngineError> {
-    for _ in 0..workers {
-        if let Ok(WorkerEvent::Refused(error)) = inbox.recv() {
-            return Err(error);
-        }
-    }
-    Ok(())
 }
 
 /// The running jobs, as seen by the caller's thread.
@@ -365,8 +352,8 @@ impl Session {
     }
 
     fn cancel(&mut self) {
-        for (lane, stopped) in self.lanes.iter().zip(&mut self.stopped) {
-            *stopped = true;
+        self.stopped.fill(true);
+        for lane in &self.lanes {
             // Not under the progress lock: a worker may hold it while it waits for this thread to take its batch.
             lane.cancelled.store(!lane.stop.swap(true, Ordering::Relaxed), Ordering::Relaxed);
         }

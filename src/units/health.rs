@@ -1,4 +1,4 @@
-//! The health and wear that a drive reports.
+//! What a drive reports: its health and wear, and its power state.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,4 +26,17 @@ pub struct Health {
     pub cable_errors: Option<u64>,
     /// Attributes below their threshold, as smartctl names them.
     pub failing: Vec<String>,
+}
+
+/// Power state that a drive reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Power {
+    /// Standby: its disks do not rotate.
+    Standby,
+    /// Active or idle: its disks rotate.
+    Awake,
+    /// Not reported, or the report is not reliable.
+    #[default]
+    Unknown,
 }

@@ -54,13 +54,12 @@ impl Histogram {
 
     /// Adds `n` operations of `ns` each.
     pub fn add(&mut self, ns: u64, n: u64) {
-        if n > 0 {
-            self.add_to(bucket(ns), n);
-        }
+        self.add_to(bucket(ns), n);
     }
 
     fn add_to(&mut self, bucket: u16, n: u64) {
         match self.buckets.binary_search_by_key(&bucket, |&(b, _)| b) {
+            _ if n == 0 => {}
             Ok(i) => self.buckets[i].1 += n,
             Err(i) => self.buckets.insert(i, (bucket, n)),
         }

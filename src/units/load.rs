@@ -87,10 +87,7 @@ pub enum LoadError {
     #[error("{0} % of reads is out of range: 0 to 100")]
     ReadPercent(u8),
     #[error("{depth} blocks of {} in flight need {} of buffers; the limit is {}", size(*.block), size(.block * u64::from(*.depth)), size(Load::MAX_BUFFERS))]
-    Buffers {
-        block: u64,
-        depth: u32,
-    },
+    Buffers { block: u64, depth: u32 },
     /// Two writes may overlap in one block, which leaves no valid stamp.
     #[error("verify can't check random writes at depth {0}, where two may overlap in one block; use depth 1")]
     Overlap(u32),
@@ -118,11 +115,8 @@ impl Load {
         if self.block * u64::from(self.depth) > Self::MAX_BUFFERS {
             return Err(LoadError::Buffers { block: self.block, depth: self.depth });
         }
-        match self.direction {
-            Direction::Mixed { read_percent } if read_percent > 100 => {
-                return Err(LoadError::ReadPercent(read_percent));
-            }
-            _ => {}
+        if let Direction::Mixed { read_percent: percent @ 101.. } = self.direction {
+            return Err(LoadError::ReadPercent(percent));
         }
         if self.verify && self.writes() && self.pattern == Pattern::Random && self.depth > 1 {
             return Err(LoadError::Overlap(self.depth));

@@ -19,28 +19,25 @@ impl Percentile {
     /// The percentiles in the tables of every load.
     pub const SHOWN: [Self; 3] = [Self::P50, Self::P99, Self::P9999];
 
+    const fn share_and_number(self) -> (f64, &'static str) {
+        match self {
+            Self::P50 => (0.5, "50"),
+            Self::P90 => (0.9, "90"),
+            Self::P99 => (0.99, "99"),
+            Self::P999 => (0.999, "99.9"),
+            Self::P9999 => (0.9999, "99.99"),
+            Self::P99999 => (0.99999, "99.999"),
+        }
+    }
+
     /// The share of operations at or below it, 0 to 1.
     pub fn share(self) -> f64 {
-        match self {
-            Self::P50 => 0.5,
-            Self::P90 => 0.9,
-            Self::P99 => 0.99,
-            Self::P999 => 0.999,
-            Self::P9999 => 0.9999,
-            Self::P99999 => 0.99999,
-        }
+        self.share_and_number().0
     }
 
     /// As on an axis: `99.99`.
     pub fn number(self) -> &'static str {
-        match self {
-            Self::P50 => "50",
-            Self::P90 => "90",
-            Self::P99 => "99",
-            Self::P999 => "99.9",
-            Self::P9999 => "99.99",
-            Self::P99999 => "99.999",
-        }
+        self.share_and_number().1
     }
 
     /// As the head of a column: `99.99th`.

@@ -10,6 +10,16 @@ pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
+/// An argument for a shell: quoted if it has special characters.
+pub fn shell_word(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    }
+}
+
 /// The text with its first letter in upper case.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
@@ -36,5 +46,14 @@ mod tests {
         assert_eq!([listed(&["a", "b"]), listed(&["a", "b", "c"])], ["a and b", "a, b and c"]);
         assert_eq!([shortened("/mnt/a", 6), shortened("/mnt/ab", 6)], ["/mnt/a", "…nt/ab"]);
         assert_eq!(["", "the bus", "éa", "ß"].map(capital), ["", "The bus", "Éa", "SS"]);
+    }
+
+    #[test]
+    fn quotes_arguments_with_special_characters() {
+        let words = ["/mnt/a", "/mnt/my files", "it's", "", "$HOME", "--rw=write,read"];
+        assert_eq!(
+            words.map(shell_word),
+            ["/mnt/a", "'/mnt/my files'", "'it'\\''s'", "''", "'$HOME'", "--rw=write,read"]
+        );
     }
 }

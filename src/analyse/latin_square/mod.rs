@@ -240,13 +240,8 @@ impl Variance {
             of(noncentrality(f, degrees, self.free as f64, p) * self.error / (self.n * self.t) as f64)
         });
         let value = of(self.brings(which));
-        Estimate {
-            value,
-            low: low.min(value),
-            high: high.max(value),
-            how: format!("noncentral F, {} and {} degrees of freedom", self.n - 1, self.free),
-            converged: true,
-        }
+        let how = format!("noncentral F, {} and {} degrees of freedom", self.n - 1, self.free);
+        Estimate::new(value, [low.min(value), high.max(value)], how, true)
     }
 
     /// Each as a multiple of the median: the one that differs shifts the mean of all others, but not their median. The
@@ -260,13 +255,8 @@ impl Variance {
         let half = student_of(several, self.free) * (2.0 * self.error / self.t as f64).sqrt();
         let level = |sum: &f64| {
             let off = times * (sum - median) / self.t as f64;
-            Estimate {
-                value: off.exp(),
-                low: (off - half).exp(),
-                high: (off + half).exp(),
-                how: format!("t, {} degrees of freedom, {several} at once", self.free),
-                converged: true,
-            }
+            let how = format!("t, {} degrees of freedom, {several} at once", self.free);
+            Estimate::new(off.exp(), [(off - half).exp(), (off + half).exp()], how, true)
         };
         sums.iter().map(level).collect()
     }

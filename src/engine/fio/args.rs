@@ -8,30 +8,29 @@ use crate::units::{Caching, Content, Direction, Extent, Load, Pattern};
 const STATUS_MS: u32 = 250;
 
 pub(super) fn global(read_only: bool) -> Vec<String> {
-    let mut args = vec![
-        "--output-format=json+".to_owned(),
-        format!("--status-interval={STATUS_MS}ms"),
-        "--eta=never".to_owned(),
-        "--thread".to_owned(),
-        "--lat_percentiles=1".to_owned(),
-        "--clat_percentiles=0".to_owned(),
-    ];
-    if read_only {
-        args.push("--readonly".to_owned());
-    }
+    let always = ["--eta=never", "--thread", "--lat_percentiles=1", "--clat_percentiles=0"];
+    let mut args = vec!["--output-format=json+".to_owned(), format!("--status-interval={STATUS_MS}ms")];
+    args.extend(always.into_iter().chain(read_only.then_some("--readonly")).map(str::to_owned));
     args
 }
 
 /// One job's section.
 pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, bytes: u64) -> Vec<String> {
+    let order = if load.pattern == Pattern::Random { "rand" } else { "" };
+    let direction = match load.direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+        Direction::Mixed { .. } => "rw",
+    };
+    let parallel = || if crate::engine::uring_available().is_ok() { "io_uring" } else { "libaio" };
     let mut args = vec![
         format!("--name={name}"),
         format!("--filename={}", escape(path)),
-        format!("--rw={}", rw(load)),
+        format!("--rw={order}{direction}"),
         format!("--bs={}", load.block),
         format!("--size={}", extent.length / load.block * load.block),
         format!("--io_size={}", bytes.next_multiple_of(load.block)),
-        format!("--ioengine={}", if load.depth == 1 { "psync" } else { parallel_engine() }),
+        format!("--ioengine={}", if load.depth == 1 { "psync" } else { parallel() }),
         format!("--iodepth={}", load.depth),
         format!("--direct={}", u8::from(load.caching == Caching::Direct)),
         format!("--randseed={}", load.seed),
@@ -44,22 +43,17 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
     if let Direction::Mixed { read_percent } = load.direction {
         args.push(format!("--rwmixread={read_percent}"));
     }
-    if load.pattern == Pattern::Random {
-        args.push("--norandommap=1".to_owned());
-    }
-    if load.caching == Caching::BufferedFsync && load.writes() {
-        args.push("--end_fsync=1".to_owned());
-    }
-    if load.content == Content::Zeros && load.writes() {
-        args.push("--zero_buffers=1".to_owned());
-    }
-    if load.verify {
-        let verify = ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0"];
-        args.extend(verify.map(str::to_owned));
-        if load.writes() {
-            args.push("--do_verify=0".to_owned());
-        }
-    }
+    let writes = load.writes();
+    let switches = [
+        (load.pattern == Pattern::Random, "--norandommap=1"),
+        (load.caching == Caching::BufferedFsync && writes, "--end_fsync=1"),
+        (load.content == Content::Zeros && writes, "--zero_buffers=1"),
+        (load.verify, "--verify=crc32c"),
+        (load.verify, "--verify_fatal=1"),
+        (load.verify, "--verify_state_save=0"),
+        (load.verify && writes, "--do_verify=0"),
+    ];
+    args.extend(switches.iter().filter(|(on, _)| *on).map(|(_, switch)| (*switch).to_owned()));
     args
 }
 
@@ -70,23 +64,7 @@ pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64) -> String 
     if !load.writes() {
         args.push("--readonly".to_owned());
     }
-    let query = crate::tools::fio(args);
-    query.to_string()
-}
-
-fn rw(load: &Load) -> &'static str {
-    match (load.pattern, load.direction) {
-        (Pattern::Sequential, Direction::Read) => "read",
-        (Pattern::Sequential, Direction::Write) => "write",
-        (Pattern::Sequential, Direction::Mixed { .. }) => "rw",
-        (Pattern::Random, Direction::Read) => "randread",
-        (Pattern::Random, Direction::Write) => "randwrite",
-        (Pattern::Random, Direction::Mixed { .. }) => "randrw",
-    }
-}
-
-fn parallel_engine() -> &'static str {
-    if crate::engine::uring_available().is_ok() { "io_uring" } else { "libaio" }
+    crate::tools::fio(args).to_string()
 }
 
 /// fio takes `:` as the end of a file name.

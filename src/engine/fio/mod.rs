@@ -14,7 +14,7 @@ use std::{
 use rustix::fs::ftruncate;
 
 use crate::{
-    tools::{Output, Query, Runner, ToolError, fio},
+    tools::{Output, Query, Runner, fio},
     units::{Direction, Histogram, Window},
 };
 
@@ -41,8 +41,7 @@ pub struct Fio {
 impl Fio {
     /// Needs fio 3 or newer.
     pub fn new(runner: Box<dyn Runner>, targets: Vec<FileTarget>) -> Result<Self, EngineError> {
-        let unavailable = |why: String| EngineError::Unavailable { engine: "fio", why };
-        let said = runner.ask(&fio(["--version"])).map_err(|e| unavailable(e.to_string()))?;
+        let said = runner.ask(&fio(["--version"])).map_err(unavailable)?;
         let version = said.stdout.trim().to_owned();
         let major = version.strip_prefix("fio-").and_then(|v| v.split('.').next()?.parse::<u32>().ok());
         if major.is_none_or(|major| major < 3) {
@@ -65,10 +64,8 @@ impl Fio {
             return Ok(());
         }
         if job.load.reads() {
-            let name = &target.name;
-            return Err(EngineError::Job(format!(
-                "{name} ends early: at {length} B, before the load's {end} B"
-            )));
+            let why = format!("{} ends early: at {length} B, before the load's {end} B", target.name);
+            return Err(EngineError::Job(why));
         }
         ftruncate(&target.file, end).map_err(|e| system(e.into()))
     }
@@ -89,38 +86,32 @@ impl Engine for Fio {
     }
 
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
-        match workers::within_reason(cancel, workers::prepare(jobs, &self.targets)?) {
-            None => return Ok(jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect()),
-            Some(checked) => checked?,
-        };
+        if workers::prepare(jobs, &self.targets, cancel)?.is_none() {
+            return Ok(workers::all_cancelled(jobs));
+        }
         jobs.iter().try_for_each(|job| self.check(job))?;
 
         let mut splitter = Splitter::default();
-        let mut tracks: Vec<Track> = jobs.iter().map(Track::new).collect();
+        let mut tracks: Vec<Track<'_>> = jobs.iter().map(Track::new).collect();
         let stopped = Cell::new(false);
         let mut garbled = None;
-        let output =
-            self.runner.stream(&self.query(jobs), &|| stopped.get() || cancel.is_set(), &mut |line| {
-                match splitter.line(line) {
-                    Some(Ok(status)) => {
-                        if !cancel.is_set() {
-                            show(&mut tracks, &status, false, watch);
-                        }
-                        tracks.iter_mut().zip(status.jobs).for_each(|(track, job)| track.last = job);
-                        stopped.set(tracks.iter().all(|track| track.deaf));
-                    }
-                    Some(Err(e)) => garbled = Some(e),
-                    None => {}
+        let mut hear = |line: &str| match splitter.line(line) {
+            Some(Ok(status)) => {
+                if !cancel.is_set() {
+                    show(&mut tracks, &status, false, watch);
                 }
-            });
-        let output =
-            output.map_err(|e: ToolError| EngineError::Unavailable { engine: "fio", why: e.to_string() })?;
+                tracks.iter_mut().zip(status.jobs).for_each(|(track, job)| track.last = job);
+                stopped.set(tracks.iter().all(|track| track.deaf));
+            }
+            Some(Err(e)) => garbled = Some(e),
+            None => {}
+        };
+        let stop = || stopped.get() || cancel.is_set();
+        let output = self.runner.stream(&self.query(jobs), &stop, &mut hear).map_err(unavailable)?;
         if let Some(e) = garbled {
             let source = io::Error::new(io::ErrorKind::InvalidData, e);
-            return Err(EngineError::System {
-                what: format!("reading what {} prints", self.version),
-                source,
-            });
+            let what = format!("reading what {} prints", self.version);
+            return Err(EngineError::System { what, source });
         }
         if tracks.iter().all(|track| track.last.ns() == 0 && track.last.error == 0)
             && output.code != Some(0)
@@ -133,31 +124,22 @@ impl Engine for Fio {
             let last = Status { jobs: tracks.iter().map(|track| track.last.clone()).collect() };
             show(&mut tracks, &last, true, watch);
         }
-        let paths = jobs.iter().map(|job| self.targets[job.target].path_for_programs.to_string_lossy());
-        Ok(tracks
-            .iter()
-            .zip(paths)
-            .map(|(track, path)| track.outcome(&path, &output, &splitter, cancel))
-            .collect())
+        let path = |track: &Track<'_>| self.targets[track.job.target].path_for_programs.to_string_lossy();
+        Ok(tracks.iter().map(|track| track.outcome(&path(track), &output, &splitter, cancel)).collect())
     }
 }
 
-fn show(tracks: &mut [Track], status: &Status, last: bool, watch: &mut Watch<'_>) {
+fn show(tracks: &mut [Track<'_>], status: &Status, last: bool, watch: &mut Watch<'_>) {
     for (index, (track, now)) in tracks.iter_mut().zip(&status.jobs).enumerate() {
-        if track.deaf {
-            continue;
-        }
-        if let Some(window) = track.window(now, last) {
+        if let Some(window) = (!track.deaf).then(|| track.window(now, last)).flatten() {
             track.deaf = watch(index, &window) == Flow::Stop;
         }
     }
 }
 
 /// The state of a job, from its statuses.
-struct Track {
-    block: u64,
-    ops: u64,
-    mixed: bool,
+struct Track<'a> {
+    job: &'a Job,
     deaf: bool,
     last: JobStatus,
     shown: Window,
@@ -165,12 +147,10 @@ struct Track {
     writes: BTreeMap<u64, u64>,
 }
 
-impl Track {
-    fn new(job: &Job) -> Self {
+impl<'a> Track<'a> {
+    fn new(job: &'a Job) -> Self {
         Self {
-            block: job.load.block,
-            ops: op_sequence::ops(job),
-            mixed: matches!(job.load.direction, Direction::Mixed { .. }),
+            job,
             deaf: false,
             last: JobStatus::default(),
             shown: Window::default(),
@@ -183,11 +163,11 @@ impl Track {
     /// belongs to a window.
     fn window(&mut self, now: &JobStatus, last: bool) -> Option<Window> {
         let ops = now.read.completed() + now.write.completed();
-        if ops <= self.shown.ops || (ops >= self.ops && !last) {
+        if ops <= self.shown.ops || (ops >= op_sequence::ops(self.job) && !last) {
             return None;
         }
         // fio counts bytes slightly before or after latencies. Blocks are always complete.
-        let bytes = ops * self.block;
+        let bytes = ops * self.job.load.block;
         let reads = newer(now.read.bins(), &mut self.reads);
         let mut latency = newer(now.write.bins(), &mut self.writes);
         latency.merge(&reads);
@@ -197,7 +177,7 @@ impl Track {
             bytes: bytes - self.shown.bytes,
             ops: ops - self.shown.ops,
             latency,
-            reads: self.mixed.then_some(reads),
+            reads: matches!(self.job.load.direction, Direction::Mixed { .. }).then_some(reads),
             ..Window::default()
         };
         self.shown = Window { to_ns: window.to_ns, bytes, ops, ..Window::default() };
@@ -207,7 +187,7 @@ impl Track {
     fn outcome(&self, path: &str, output: &Output, splitter: &Splitter, cancel: &Cancel) -> Outcome {
         let JobStatus { error, read, write } = &self.last;
         // fio counts a failed operation, which moved nothing.
-        let ops = (read.io_bytes + write.io_bytes) / self.block;
+        let ops = (read.io_bytes + write.io_bytes) / self.job.load.block;
         let talk = || output.stderr.lines().chain(splitter.talk.iter().map(String::as_str));
         let ended = if *error != 0 {
             let what = |way: &DirectionStatus| if way.total_ios > 0 { "read" } else { "write" };
@@ -215,7 +195,7 @@ impl Track {
                 (what(read).to_owned(), 0, io::Error::from_raw_os_error(*error).to_string())
             });
             Ended::Failed { errno: (what != "verify").then_some(*error), what, offset, message }
-        } else if read.io_bytes + write.io_bytes >= self.ops * self.block {
+        } else if ops >= op_sequence::ops(self.job) {
             Ended::Finished
         } else if cancel.is_set() {
             Ended::Cancelled
@@ -233,6 +213,10 @@ impl Track {
             fsync_seconds: 0.0,
         }
     }
+}
+
+fn unavailable(why: impl ToString) -> EngineError {
+    EngineError::Unavailable { engine: "fio", why: why.to_string() }
 }
 
 /// The latencies in `now` that weren't in `before`. Sets `before` to `now`.

@@ -41,35 +41,29 @@ pub(super) struct Status {
 
 /// The totals of a job so far, in the order of the command line.
 #[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
 pub(super) struct JobStatus {
     /// An error number, or 0.
-    #[serde(default)]
     pub(super) error: i32,
-    #[serde(default)]
     pub(super) read: DirectionStatus,
-    #[serde(default)]
     pub(super) write: DirectionStatus,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
 pub(super) struct DirectionStatus {
-    #[serde(default)]
     pub(super) io_bytes: u64,
-    #[serde(default)]
     pub(super) total_ios: u64,
     /// ms.
-    #[serde(default)]
     pub(super) runtime: u64,
-    #[serde(default)]
     lat_ns: LatencyBins,
-    #[serde(default)]
     clat_ns: LatencyBins,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
 struct LatencyBins {
-    /// LatencyBins in ns to the number of operations.
-    #[serde(default)]
+    /// From ns to the number of operations.
     bins: BTreeMap<u64, u64>,
 }
 

@@ -37,32 +37,23 @@ pub struct Drives {
 impl Drives {
     /// The drives of `board` in their initial state; refuses an invalid board.
     pub fn new(board: &Board) -> Result<Self, EngineError> {
+        let refuse = |why: String| Err(EngineError::Job(why));
         let mut link_of = vec![None; board.drives.len()];
         for (i, bus) in board.buses.iter().enumerate() {
             if !(bus.rate.is_finite() && bus.rate > 0.0) {
-                return Err(EngineError::Job(format!(
-                    "the rate of bus {i} must be above 0, not {}",
-                    bus.rate
-                )));
+                return refuse(format!("the rate of bus {i} must be above 0, not {}", bus.rate));
             }
             for &drive in &bus.drives {
                 match link_of.get_mut(drive) {
                     Some(link @ None) => *link = Some(i),
-                    Some(_) => return Err(EngineError::Job(format!("drive {drive} is on two buses"))),
-                    None => {
-                        return Err(EngineError::Job(format!(
-                            "bus {i} has a drive {drive} that isn't there"
-                        )));
-                    }
+                    Some(_) => return refuse(format!("drive {drive} is on two buses")),
+                    None => return refuse(format!("bus {i} has a drive {drive} that isn't there")),
                 }
             }
         }
-        for model in &board.drives {
-            model.check().map_err(EngineError::Job)?;
-        }
-        let drives = board.drives.iter().zip(0..).map(|(model, i)| {
-            let stream: u64 = i;
-            SimDrive::new(model, board.seed.wrapping_add(stream.wrapping_mul(0xd134_2543_de82_ef95)))
+        board.drives.iter().try_for_each(Model::check).map_err(EngineError::Job)?;
+        let drives = board.drives.iter().zip(0u64..).map(|(model, i)| {
+            SimDrive::new(model, board.seed.wrapping_add(i.wrapping_mul(0xd134_2543_de82_ef95)))
         });
         Ok(Self {
             drives: drives.collect(),

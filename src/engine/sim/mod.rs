@@ -69,7 +69,7 @@ impl Engine for Sim {
                 QueueEvent::Free(target) => target,
                 QueueEvent::Complete(asked, done) => {
                     let job = &mut running[asked.job];
-                    let faithful = self.drives.at(job.target()).0.faithful(asked.op());
+                    let faithful = self.drives.at(job.target()).0.faithful(asked.op);
                     job.complete(&asked, &done, queue.now_ns, faithful, &mut |w| watch(asked.job, w));
                     job.submit(&mut queue, asked.job);
                     job.target()
@@ -78,12 +78,9 @@ impl Engine for Sim {
             self.kick(&mut queue, target);
         }
         self.now_ns = queue.now_ns;
-        let mut flush = |job: &Running<'_>| self.drives.at(job.target()).0.model().flush_seconds;
-        Ok(running
-            .into_iter()
-            .map(|job| (flush(&job), job))
-            .map(|(seconds, job)| job.finish(seconds))
-            .collect())
+        let flush = |target: usize| self.drives.at(target).0.model().flush_seconds;
+        let seconds: Vec<f64> = running.iter().map(Running::target).map(flush).collect();
+        Ok(running.into_iter().zip(seconds).map(|(job, seconds)| job.finish(seconds)).collect())
     }
 }
 

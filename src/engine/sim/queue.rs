@@ -7,19 +7,11 @@ use std::{
 
 use super::drive::{DriveOp, Link, OpTiming, SimDrive};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct SubmittedOp {
     pub job: usize,
     pub submit_ns: u64,
-    pub write: bool,
-    pub offset: u64,
-    pub length: u64,
-}
-
-impl SubmittedOp {
-    pub fn op(&self) -> DriveOp {
-        DriveOp { write: self.write, offset: self.offset, length: self.length }
-    }
+    pub op: DriveOp,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +29,7 @@ struct DriveLine {
 }
 
 /// Events at the same time occur in the order in which they were scheduled.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct EventQueue {
     pub now_ns: u64,
     lines: Vec<DriveLine>,
@@ -50,14 +42,7 @@ pub(super) struct EventQueue {
 
 impl EventQueue {
     pub fn new(drives: usize, now_ns: u64) -> Self {
-        Self {
-            now_ns,
-            lines: vec![DriveLine::default(); drives],
-            times: BinaryHeap::new(),
-            events: Vec::new(),
-            unused: Vec::new(),
-            made: 0,
-        }
+        Self { now_ns, lines: vec![DriveLine::default(); drives], ..Self::default() }
     }
 
     pub fn ask(&mut self, target: usize, asked: SubmittedOp) {
@@ -70,7 +55,7 @@ impl EventQueue {
         let line = &mut self.lines[target];
         if line.free_ns <= now {
             if let Some(asked) = line.waiting.pop_front() {
-                let done = drive.service(now, asked.op(), link);
+                let done = drive.service(now, asked.op, link);
                 line.free_ns = done.end_ns;
                 let away = (drive.model().round_trip_seconds * 1e9) as u64;
                 self.push(done.end_ns.saturating_add(away), QueueEvent::Complete(asked, done));
@@ -85,16 +70,12 @@ impl EventQueue {
     }
 
     fn push(&mut self, at: u64, event: QueueEvent) {
-        let place = match self.unused.pop() {
-            Some(place) => {
-                self.events[place] = event;
-                place
-            }
-            None => {
-                self.events.push(event);
-                self.events.len() - 1
-            }
-        };
+        let place = self.unused.pop().unwrap_or(self.events.len());
+        if place == self.events.len() {
+            self.events.push(event);
+        } else {
+            self.events[place] = event;
+        }
         self.made += 1;
         self.times.push(Reverse((at, self.made, place)));
     }

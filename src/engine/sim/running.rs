@@ -76,11 +76,8 @@ impl<'a> Running<'a> {
                 Direction::Mixed { read_percent } => self.random.random_range(0..100) >= read_percent,
             };
             let offset = self.job.extent.offset.saturating_add(block * load.block);
-            let submit_ns = queue.now_ns;
-            queue.ask(
-                self.job.target,
-                SubmittedOp { job: number, submit_ns, write, offset, length: load.block },
-            );
+            let op = DriveOp { write, offset, length: load.block };
+            queue.ask(self.job.target, SubmittedOp { job: number, submit_ns: queue.now_ns, op });
             self.submitted += 1;
             self.in_flight += 1;
         }
@@ -97,25 +94,23 @@ impl<'a> Running<'a> {
     ) {
         self.in_flight -= 1;
         self.last_ns = now_ns;
-        let failure = failure(asked.op(), done.fault, faithful || !self.job.load.verify);
-        match &failure {
-            Some(_) => self.windows.current.errors += 1,
-            None => {
-                self.outcome.ops += 1;
-                let moved =
-                    if asked.write { &mut self.outcome.bytes_written } else { &mut self.outcome.bytes_read };
-                *moved += asked.length;
-                let mixed = matches!(self.job.load.direction, Direction::Mixed { .. });
-                self.windows.add(asked, now_ns - asked.submit_ns, mixed);
-            }
+        let failure = failure(asked.op, done.fault, faithful || !self.job.load.verify);
+        let totals = &mut self.outcome;
+        if failure.is_some() {
+            self.windows.current.errors += 1;
+        } else {
+            totals.ops += 1;
+            let moved = if asked.op.write { &mut totals.bytes_written } else { &mut totals.bytes_read };
+            *moved += asked.op.length;
+            let mixed = matches!(self.job.load.direction, Direction::Mixed { .. });
+            self.windows.add(asked.op, now_ns - asked.submit_ns, mixed);
         }
         if self.ended.is_some() {
             return;
         }
-        let moved = self.outcome.bytes_read + self.outcome.bytes_written;
-        let all = moved >= self.job.bytes;
+        let all = totals.bytes_read + totals.bytes_written >= self.job.bytes;
         let ended = failure.or(all.then_some(Ended::Finished));
-        if self.windows.full() || ended.is_some() {
+        if self.windows.current.bytes >= self.windows.size || ended.is_some() {
             let flow = watch(&self.windows.close(now_ns - self.start_ns));
             self.ended = ended.or((flow == Flow::Stop).then_some(Ended::Stopped));
         }
@@ -126,8 +121,8 @@ impl<'a> Running<'a> {
         self.outcome.fsync_seconds = if flush { flush_seconds } else { 0.0 };
         self.outcome.seconds = (self.last_ns - self.start_ns) as f64 / 1e9 + self.outcome.fsync_seconds;
         // A job without bytes has nothing to complete. Any other job without an end was cancelled.
-        self.outcome.ended =
-            self.ended.unwrap_or(if self.job.bytes == 0 { Ended::Finished } else { Ended::Cancelled });
+        let without_end = if self.job.bytes == 0 { Ended::Finished } else { Ended::Cancelled };
+        self.outcome.ended = self.ended.unwrap_or(without_end);
         self.outcome
     }
 }
@@ -146,7 +141,7 @@ fn failure(op: DriveOp, fault: Option<Fault>, sound: bool) -> Option<Ended> {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Windows {
     current: Window,
     latencies: Vec<u64>,
@@ -159,35 +154,22 @@ struct Windows {
 
 impl Windows {
     fn new(size: u64) -> Self {
-        Self {
-            current: Window::default(),
-            latencies: Vec::new(),
-            reads: None,
-            size: size.max(1),
-            closed: 0,
-            operations: 0,
-            slow: Slow { limit: u64::MAX, ..Slow::default() },
-        }
+        let slow = Slow { limit: u64::MAX, ..Slow::default() };
+        Self { size: size.max(1), slow, ..Self::default() }
     }
 
-    fn add(&mut self, asked: &SubmittedOp, ns: u64, mixed: bool) {
-        self.current.bytes += asked.length;
+    fn add(&mut self, op: DriveOp, ns: u64, mixed: bool) {
+        self.current.bytes += op.length;
         self.current.ops += 1;
         self.latencies.push(ns);
         if mixed {
             let reads = self.reads.get_or_insert_default();
-            if !asked.write {
-                reads.push(ns);
-            }
+            reads.extend((!op.write).then_some(ns));
         }
         if self.slow.is(ns) {
             self.current.slow.push(SlowOp(self.operations, ns));
         }
         self.operations += 1;
-    }
-
-    fn full(&self) -> bool {
-        self.current.bytes >= self.size
     }
 
     /// Ends the window at `to_ns` since the job's start and begins the next.

@@ -2,7 +2,7 @@ use super::*;
 use crate::engine::testing::job;
 
 /// Passes operations with these latencies to a recorder and its collector, one after the other.
-fn feed(job: &Job, latencies: impl IntoIterator<Item = u64>) -> (Vec<Window>, Totals) {
+fn feed(job: &Job, latencies: impl IntoIterator<Item = u64>) -> (Vec<Window>, Outcome) {
     let (mut recorder, mut collector) = (Recorder::new(job), Collector::new(job));
     let mut windows = Vec::new();
     let mut now = 1000;
@@ -13,7 +13,7 @@ fn feed(job: &Job, latencies: impl IntoIterator<Item = u64>) -> (Vec<Window>, To
         windows.extend(recorder.done(now, latency, job.load.block, read).and_then(|b| collector.take(b)));
     }
     windows.extend(recorder.finish(None).and_then(|b| collector.take(b)));
-    (windows, recorder.totals())
+    (windows, recorder.moved())
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn windows_follow_each_other_and_sum_to_the_totals() {
     assert_eq!(windows.iter().map(|w| w.ops).sum::<u64>(), totals.ops);
     assert_eq!(windows.iter().map(|w| w.bytes).sum::<u64>(), totals.bytes_written);
     assert_eq!(windows.iter().map(|w| w.latency.count()).sum::<u64>(), totals.ops);
-    assert_eq!(windows.iter().map(|w| w.to_ns - w.from_ns).sum::<u64>(), totals.ns);
+    assert_eq!(windows.iter().map(|w| w.to_ns - w.from_ns).sum::<u64>() as f64 / 1e9, totals.seconds);
     assert!(windows.windows(2).all(|pair| pair[0].to_ns == pair[1].from_ns));
     assert_eq!(windows[0].from_ns, 1000);
     assert!(windows.iter().all(|w| w.reads.is_none() && w.slow.len() <= 64));
@@ -108,5 +108,5 @@ fn an_fsync_belongs_to_the_last_window() {
     assert!(recorder.done(200, 100, 4096, false).and_then(|b| collector.take(b)).is_none());
     let last = recorder.finish(Some(1_000_000)).and_then(|b| collector.take(b)).expect("a window");
     assert_eq!((first.to_ns, last.from_ns, last.to_ns), (100, 100, 1_000_000));
-    assert_eq!(recorder.totals().ns, 1_000_000);
+    assert_eq!(recorder.moved().seconds, 1e-3);
 }
