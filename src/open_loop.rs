@@ -43,23 +43,17 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
         for (target, load) in of.loads {
             for waiting in load.kept.0.into_iter().filter_map(OpenLoop::finish) {
                 let (label, given) = plan.map_or_else(Default::default, |plan| names(plan, step, target));
+                let at = |p: Percentile| waiting.response.quantile(p.share());
+                let times = SHOWN.map(|p| at(p).map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9)));
                 let mut row = vec![given, label, percent(waiting.load)];
-                row.extend(SHOWN.map(|p| {
-                    waiting
-                        .response
-                        .quantile(p.share())
-                        .map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
-                }));
-                row.push(percent(waiting.over_100ms));
+                row.extend(times.into_iter().chain([percent(waiting.over_100ms)]));
                 rows.push(row);
             }
         }
     }
     let percentiles = SHOWN.map(Percentile::name);
-    let heads = ["target", "load", "at"]
-        .into_iter()
-        .chain(percentiles.iter().map(String::as_str))
-        .chain(["over 100 ms"]);
+    let shown = percentiles.iter().map(String::as_str);
+    let heads = ["target", "load", "at"].into_iter().chain(shown).chain(["over 100 ms"]);
     Ok(Table {
         title: "modelled: response times if requests came evenly at a share of the sustained rate".to_owned(),
         columns: heads.map(|name| Column::new(name, false)).collect(),

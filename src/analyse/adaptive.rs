@@ -5,8 +5,8 @@ use super::{
     assessment::{Assessment, WIDEN, assess},
     chunks::Chunks,
     cliff::Cut,
-    cliff_estimate,
-    interval::{deviation, spacings},
+    cliff_estimate::cliff_estimates,
+    interval::{average, deviation, spacings},
 };
 use crate::units::{MIB, Window};
 
@@ -53,11 +53,9 @@ pub struct Adaptive {
 
 impl Adaptive {
     pub fn new(rules: &Rules) -> Self {
-        let mut looks = rules.looks();
-        looks.reverse();
         Self {
             rules: rules.clone(),
-            looks,
+            looks: rules.looks().into_iter().rev().collect(),
             series: Chunks::default(),
             failed: 0,
             latest: None,
@@ -123,39 +121,28 @@ impl Adaptive {
         }
     }
 
-    /// The estimate so far: of the latest look; before the first look, the mean rate, unbounded.
-    pub fn progress(&self) -> Option<Estimate> {
-        match &self.latest {
-            Some(judged) => Some(self.estimate(judged)),
-            None => self.plain_rate().map(|rate| Estimate::unbounded(rate, "plain rate so far")),
-        }
-    }
-
-    pub fn stalls_seen(&self) -> usize {
-        self.latest.as_ref().map_or(0, |judged| judged.earlier.len() + judged.events.len())
-    }
-
-    pub fn cliffs_seen(&self) -> usize {
-        self.latest.as_ref().map_or(0, |judged| judged.cliffs.len())
+    /// The estimate, stalls and cliffs of the latest look; before the first look, the mean rate, unbounded.
+    pub fn progress(&self) -> (Option<Estimate>, usize, usize) {
+        let Some(judged) = &self.latest else {
+            let estimate = self.plain_rate().map(|rate| Estimate::unbounded(rate, "plain rate so far"));
+            return (estimate, 0, 0);
+        };
+        let stalls = judged.earlier.len() + judged.events.len();
+        (Some(self.estimate(judged)), stalls, judged.cliffs.len())
     }
 
     /// Every cliff, with intervals of its position and of both speeds.
     pub fn cliff_estimates(&self) -> Vec<CliffEstimate> {
-        let series = &self.series;
-        let cliffs = assess(&series.x, series.chunk_mib()).map(|judged| judged.cliffs).unwrap_or_default();
-        cliff_estimate::cliff_estimates(&series.x, series.chunk_mib(), &cliffs, |n| series.bytes_before(n))
+        let judged = assess(&self.series.x, self.series.chunk_mib());
+        judged.map_or_else(Vec::new, |judged| cliff_estimates(&self.series, &judged.cliffs))
     }
 
     /// Speed over bytes moved, in at most `most` pieces: the end of each, bytes, and its speed, bytes per second.
     pub fn curve(&self, most: usize) -> Vec<(u64, f64)> {
         let series = &self.series;
         let each = series.len().div_ceil(most.max(1)).max(1);
-        let pieces = series.x.chunks(each).scan(0, |end, piece| {
-            *end += piece.len();
-            let seconds_per_mib = piece.iter().sum::<f64>() / piece.len() as f64;
-            Some((series.bytes_before(*end), MIB as f64 / seconds_per_mib))
-        });
-        pieces.collect()
+        let ends = (1..).map(|n| series.bytes_before((n * each).min(series.len())));
+        ends.zip(series.x.chunks(each).map(|piece| MIB as f64 / average(piece))).collect()
     }
 
     /// The sustained throughput so far, bytes per second; may be called before or after the rule has decided.
@@ -171,7 +158,7 @@ impl Adaptive {
             seconds: series.total_seconds,
             discarded: 0,
             used: series.bytes_before(series.len()),
-            chunk: series.chunk_bytes(),
+            chunk: series.chunk,
             bytes_needed: None,
             stalls: StallSummary::default(),
             cliffs: Vec::new(),
@@ -228,7 +215,7 @@ impl Adaptive {
     /// Half-widths shrink with the square root of the bytes, down to the part that more bytes in one run don't reduce.
     fn bytes_needed(&self, judged: &Assessment) -> Option<u64> {
         let times = (WIDEN * judged.half_width() / self.rules.precision).powi(2);
-        let bytes = self.series.chunk_bytes() as f64 * (judged.cut as f64 + judged.used() as f64 * times);
+        let bytes = self.series.chunk as f64 * (judged.cut as f64 + judged.used() as f64 * times);
         (judged.steady.agreed && bytes < u64::MAX as f64).then_some(bytes as u64)
     }
 
@@ -250,7 +237,7 @@ impl Adaptive {
         let mean = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
         StallSummary {
             mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
-            spacing: (!lengths.is_empty()).then(|| mean * series.chunk_bytes() as f64),
+            spacing: (!lengths.is_empty()).then(|| mean * series.chunk as f64),
             variation: (lengths.len() >= 2).then(|| deviation(&lengths) / mean),
             time_share: judged.share.mean / judged.mean,
             each,

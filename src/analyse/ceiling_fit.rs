@@ -49,22 +49,22 @@ const MOST_GROUPS: usize = 5;
 /// The spread assumed without repetitions, as a share.
 const UNKNOWN: f64 = 0.05;
 
-/// Finds the ceilings among `groups` of drives, each a list of drives. `None` if a drive was not measured
-/// alone, or if no loads ran at the same time.
+/// `groups` are lists of drives. `None` if a drive was not measured alone, or if no loads ran at the same time.
 pub fn fit_ceilings(trials: &[Trial], groups: &[Vec<usize>]) -> Option<SharedCeilings> {
     let data = Data::new(trials)?;
     let groups = lossy(&data, groups);
+    let members_of =
+        |chosen: &[usize]| -> Vec<&[usize]> { chosen.iter().map(|&g| &groups[g].1[..]).collect() };
     let scored: Vec<(Vec<usize>, Vec<f64>, f64)> = (0..1usize << groups.len())
         .filter_map(|set| {
             let chosen: Vec<usize> = (0..groups.len()).filter(|g| set >> g & 1 == 1).collect();
-            let members: Vec<&[usize]> = chosen.iter().map(|&g| &groups[g].1[..]).collect();
-            let (values, chi2) = data.fit(&members)?;
+            let (values, chi2) = data.fit(&members_of(&chosen))?;
             let score = chi2 + WORTH * chosen.len() as f64;
             Some((chosen, values, score))
         })
         .collect();
     let (chosen, values, score) = scored.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
-    let members: Vec<&[usize]> = chosen.iter().map(|&g| &groups[g].1[..]).collect();
+    let members = members_of(chosen);
     let ceilings = chosen.iter().enumerate().map(|(at, g)| {
         let without = scored.iter().filter(|(others, ..)| !others.contains(g)).map(|(.., score)| *score);
         let (reached, others_free, error) = data.evidence(&members, values, at);
@@ -165,8 +165,7 @@ impl<'a> Data<'a> {
         self.trials.iter().map(loss).fold(0.0, f64::max)
     }
 
-    /// The expected speeds of the members of a trial below these ceilings: all rise evenly until their own speed or a ceiling
-    /// limits them.
+    /// The expected speeds of a trial's members: all rise evenly until their own speed or a ceiling limits them.
     fn expect(&self, trial: &Trial, groups: &[&[usize]], ceilings: &[f64]) -> Vec<Expected> {
         let mut expected: Vec<Option<Expected>> = vec![None; trial.members.len()];
         while expected.iter().any(Option::is_none) {

@@ -11,9 +11,10 @@ const LEAST: f64 = 1e-12;
 pub(crate) struct Chunks {
     /// Seconds per MiB.
     pub x: Vec<f64>,
-    bytes: Vec<u64>,
+    pub bytes: Vec<u64>,
     longest_ns: Vec<u64>,
-    chunk: u64,
+    /// Bytes in a chunk; 0 before the first window.
+    pub chunk: u64,
     open: OpenChunk,
     pub total_bytes: u64,
     pub total_seconds: f64,
@@ -33,11 +34,8 @@ impl Chunks {
         if w.bytes >= self.chunk.saturating_mul(2).max(1) {
             self.grow(w.bytes);
         }
-        self.add(OpenChunk {
-            bytes: w.bytes,
-            seconds: w.seconds(),
-            longest_ns: w.latency.max().unwrap_or(0),
-        });
+        let longest_ns = w.latency.max().unwrap_or(0);
+        self.add(OpenChunk { bytes: w.bytes, seconds: w.seconds(), longest_ns });
     }
 
     fn add(&mut self, part: OpenChunk) {
@@ -68,10 +66,6 @@ impl Chunks {
     }
 
     /// Bytes in a chunk; 0 before the first window.
-    pub fn chunk_bytes(&self) -> u64 {
-        self.chunk
-    }
-
     pub fn chunk_mib(&self) -> f64 {
         mib(self.chunk)
     }
@@ -111,7 +105,7 @@ mod tests {
             s.push(&window(at, bytes, ns));
             at += ns;
         }
-        assert_eq!((s.len(), s.chunk_bytes()), (4 + 16, 16 * MIB));
+        assert_eq!((s.len(), s.chunk), (4 + 16, 16 * MIB));
         assert!((s.x[0] - 0.001).abs() < 1e-12 && (s.x[19] - 0.017 / 16.0).abs() < 1e-12, "{:?}", s.x);
         assert!((s.seconds_before(20) - s.total_seconds).abs() < 1e-9);
         assert_eq!(s.bytes_before(20), s.total_bytes);

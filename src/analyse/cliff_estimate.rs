@@ -3,6 +3,7 @@
 use super::{
     Estimate,
     assessment::{WIDEN, assess},
+    chunks::Chunks,
     cliff::Cut,
     interval::average,
 };
@@ -23,19 +24,14 @@ pub struct CliffEstimate {
     pub gradual: bool,
 }
 
-/// Estimates `cuts` of `x`, s per MiB in chunks of `chunk_mib`; `bytes(n)` is the number of bytes in the first n chunks.
-pub(crate) fn cliff_estimates(
-    x: &[f64],
-    chunk_mib: f64,
-    cuts: &[Cut],
-    bytes: impl Fn(usize) -> u64,
-) -> Vec<CliffEstimate> {
+pub(crate) fn cliff_estimates(series: &Chunks, cuts: &[Cut]) -> Vec<CliffEstimate> {
+    let (x, chunk_mib) = (&series.x[..], series.chunk_mib());
     let ends = cuts.iter().skip(1).map(|next| next.at).chain([x.len()]);
     let mut start = 0;
     let mut falls = Vec::new();
     for (cut, end) in cuts.iter().zip(ends) {
         let Some(place) = x.get(start..end).and_then(|x| change_point(x, cut)) else { continue };
-        let at = |chunk: usize| bytes(start + chunk) as f64;
+        let at = |chunk: usize| series.bytes_before(start + chunk) as f64;
         let [low, best, high] = [place.low, place.best, place.high].map(|chunk| chunk + start);
         falls.push(CliffEstimate {
             // A drop within a chunk can be anywhere in it.
@@ -123,7 +119,8 @@ mod tests {
     use crate::analyse::{cliff, stalls};
 
     fn found(x: &[f64]) -> Vec<CliffEstimate> {
-        cliff_estimates(x, 1.0, &cliff::find(&stalls::split(x, 1.0).base), |n| n as u64 * MIB)
+        let series = Chunks { x: x.to_vec(), bytes: vec![MIB; x.len()], chunk: MIB, ..Chunks::default() };
+        cliff_estimates(&series, &cliff::find(&stalls::split(x, 1.0).base))
     }
 
     /// Chunks of two levels, s per MiB, with correlated noise.

@@ -124,8 +124,7 @@ impl CostFit {
         self.estimate(value, value / factor, value * factor)
     }
 
-    /// The predicted cost of one operation with these amounts; `error` is its own scatter, as a
-    /// share of the cost.
+    /// The predicted cost of one operation with these amounts; `error` is its own scatter, as a share of the cost.
     pub fn predict(&self, parts: &[f64], error: f64) -> Estimate {
         let value = self.at(parts);
         if value <= 0.0 {

@@ -28,8 +28,7 @@ impl Estimate {
         self.low > 0.0 && self.high.is_finite()
     }
 
-    /// The value with its interval, as in tables: `1.93 MB/s ±1.8 %`, or `1.93 MB/s (1.60–2.40 MB/s)` where the
-    /// interval is wide. `write` writes a number with its unit.
+    /// As in tables: `1.93 MB/s ±1.8 %`, or `1.93 MB/s (1.60–2.40 MB/s)` where the interval is wide; `write` adds units.
     pub fn text(&self, write: impl Fn(f64) -> String) -> String {
         let half = self.half_width();
         match () {
@@ -48,8 +47,7 @@ impl Estimate {
         }
     }
 
-    /// The value with its interval, as in sentences: `1.93 MB/s (95 %: 1.60 MB/s to 2.40 MB/s)`; `alone` follows a
-    /// value without one.
+    /// As in sentences: `1.93 MB/s (95 %: 1.60 MB/s to 2.40 MB/s)`; `alone` follows a value without an interval.
     pub fn sentence(&self, write: impl Fn(f64) -> String, alone: &str) -> String {
         let value = write(self.value);
         if self.high.is_finite() { format!("{value} ({})", self.ends(write)) } else { value + alone }

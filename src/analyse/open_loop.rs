@@ -6,7 +6,6 @@
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
 use crate::units::{Histogram, Window};
 
@@ -14,7 +13,7 @@ use crate::units::{Histogram, Window};
 const MOST: u64 = 1 << 24;
 
 /// Modelled responses: waiting and service together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OpenLoopLatency {
     /// Arrivals as a share of what the drive can sustain.
     pub load: f64,
@@ -39,8 +38,7 @@ pub struct OpenLoop {
 }
 
 impl OpenLoop {
-    /// Begins with an idle drive. `latencies` are those of the whole load, `load` is above 0 and below 1; `None` for
-    /// another, or where nothing was measured.
+    /// `latencies` are those of the whole load. `None` unless `load` is above 0 and below 1 and something was measured.
     pub fn new(latencies: &Histogram, load: f64, seed: u64) -> Option<Self> {
         let total: f64 = latencies.iter().map(|(ns, n)| ns as f64 * n as f64).sum();
         let between = total / latencies.count() as f64 / load;

@@ -28,11 +28,10 @@ pub(crate) fn split(x: &[f64], chunk_mib: f64) -> Split {
     let mut local = Vec::with_capacity(n);
     let blocks = (n / NEIGHBOURS).max(1);
     let (size, larger) = (n / blocks, n % blocks);
-    let mut rest = x;
+    let start = |block: usize| block * size + block.min(larger);
     for block in 0..blocks {
-        let (head, tail) = rest.split_at(size + usize::from(block < larger));
-        local.extend(std::iter::repeat_n(median(head), head.len()));
-        rest = tail;
+        let near = &x[start(block)..start(block + 1)];
+        local.extend(std::iter::repeat_n(median(near), near.len()));
     }
     let away: Vec<f64> = x.iter().zip(&local).map(|(x, m)| (x - m).abs()).collect();
     let least = (LEAST_SECONDS / chunk_mib).max(8.0 * 1.4826 * median(&away));

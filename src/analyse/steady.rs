@@ -23,13 +23,8 @@ pub(crate) struct Steady {
 /// The smallest cut after which `base` (32 chunks or more) is steady, otherwise the best cut.
 pub(crate) fn find(base: &[f64]) -> Steady {
     let n = base.len();
-    let mut sums = Vec::with_capacity(n + 1);
-    sums.push(0.0);
-    let mut sum = 0.0;
-    sums.extend(base.iter().map(|x| {
-        sum += x;
-        sum
-    }));
+    let mut sums = vec![0.0; n + 1];
+    (0..n).for_each(|i| sums[i + 1] = sums[i] + base[i]);
     let mean = |from: usize, to: usize| (sums[to] - sums[from]) / (to - from).max(1) as f64;
     let noise = local_noise(base);
     let mut best = Steady { cut: 0, agreed: false, drift: 0.0 };

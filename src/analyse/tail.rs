@@ -1,6 +1,5 @@
 //! Percentiles of latency with their order-statistic intervals.
 
-use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::Estimate;
@@ -23,7 +22,7 @@ pub struct Tail {
     exact: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LatencyPercentile {
     /// The share of operations that are not slower, 0 to 1.
     pub share: f64,

@@ -166,7 +166,7 @@ fn a_drift_does_not_converge() {
 fn an_interrupted_load_is_marked_so() {
     let all = windows(&study(700, |_| 0.05));
     let mut adaptive = Adaptive::new(&Rules::standard());
-    assert_eq!((adaptive.progress(), adaptive.finish(End::Complete).estimate.value), (None, 0.0));
+    assert_eq!((adaptive.progress().0, adaptive.finish(End::Complete).estimate.value), (None, 0.0));
     for (i, w) in all.iter().enumerate() {
         assert_eq!(adaptive.push(w), Decision::Continue);
         let t = adaptive.finish(End::Interrupted);
@@ -180,7 +180,7 @@ fn an_interrupted_load_is_marked_so() {
     }
     assert_eq!(adaptive.finish(End::Failed).reason, Some(Reason::Failed));
     assert_eq!(adaptive.finish(End::Complete).reason, Some(Reason::Budget), "good, but too little");
-    assert_eq!(adaptive.progress().map(|e| e.how), Some("batch means".to_owned()));
+    assert_eq!(adaptive.progress().0.map(|e| e.how), Some("batch means".to_owned()));
 }
 
 prop_compose! {

@@ -1,13 +1,10 @@
 //! The result of a load: sustained throughput, stalls, cliffs, and what the load was too short to show.
 
-use serde::{Deserialize, Serialize};
-
 use super::Estimate;
 use crate::units::Ended;
 
 /// How measuring ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// By the rules, or because the byte or time limit was reached.
     Complete,
@@ -27,8 +24,7 @@ impl End {
 }
 
 /// Why the requested precision was not reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     TooShort,
     Interrupted,
@@ -42,7 +38,7 @@ pub enum Reason {
     Budget,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Throughput {
     /// Bytes per second.
     pub estimate: Estimate,
@@ -64,7 +60,7 @@ pub struct Throughput {
     pub unseen: Option<Unseen>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct StallSummary {
     pub each: Vec<Stall>,
     pub mean_seconds: f64,
@@ -75,7 +71,7 @@ pub struct StallSummary {
     pub time_share: f64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Stall {
     /// When its window began, s since the load's start.
     pub at_seconds: f64,
@@ -90,7 +86,7 @@ pub struct Stall {
 }
 
 /// The speed dropped once and stayed low.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cliff {
     pub at_bytes: u64,
     /// Typical throughput before and after, bytes per second.
@@ -99,7 +95,7 @@ pub struct Cliff {
 }
 
 /// What a load of this length can't exclude, by the rule of three.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Unseen {
     /// Bytes since the last cliff, or since the beginning: no cliff in them.
     pub clean_bytes: u64,

@@ -16,18 +16,13 @@ pub struct Stretch {
 }
 
 /// Speed over time and over bytes, in constant memory.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Timeline {
     stretches: Vec<Stretch>,
-    /// Windows in each stretch but the last, and in the last.
-    each: usize,
+    /// How often pairs of stretches were joined: each but the last has 2 to the power of this many windows.
+    joined: u32,
+    /// Windows in the last stretch.
     last: usize,
-}
-
-impl Default for Timeline {
-    fn default() -> Self {
-        Self { stretches: Vec::new(), each: 1, last: 1 }
-    }
 }
 
 impl Stretch {
@@ -46,7 +41,7 @@ impl Timeline {
         let (from, to) = (window.from_ns as f64 / 1e9, window.to_ns as f64 / 1e9);
         let next = Stretch { from, to, before, bytes: window.bytes };
         match self.stretches.last_mut() {
-            Some(last) if self.last < self.each => {
+            Some(last) if self.last < 1 << self.joined => {
                 *last = last.and(next);
                 self.last += 1;
             }
@@ -55,14 +50,13 @@ impl Timeline {
                 self.last = 1;
             }
         }
-        if self.stretches.len() == 2 * POINTS && self.last == self.each {
+        if self.stretches.len() == 2 * POINTS && self.last == 1 << self.joined {
             self.stretches = self.stretches.chunks(2).map(|pair| pair[0].and(pair[pair.len() - 1])).collect();
-            self.each *= 2;
-            self.last = self.each;
+            self.joined += 1;
+            self.last = 1 << self.joined;
         }
     }
 
-    /// The parts in order of time.
     pub fn stretches(&self) -> impl Iterator<Item = &Stretch> {
         self.stretches.iter().filter(|s| s.to > s.from)
     }

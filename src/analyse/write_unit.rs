@@ -17,9 +17,8 @@ const SURE: f64 = 0.9;
 /// A smaller step, as a share, is not reported.
 const VISIBLE: f64 = 0.1;
 
-/// Finds the unit in (bytes, seconds, error of seconds) of transfers; `None` where none is visible.
-///
-/// Compares curves with a unit of each size to the curve without a unit, by the Bayesian information criterion.
+/// Finds the unit in (bytes, seconds, error of seconds) of transfers; `None` where none is visible. Compares curves with
+/// a unit of each size to the curve without a unit, by the Bayesian information criterion.
 pub fn write_unit(transfers: &[(f64, f64, f64)]) -> Option<WriteUnit> {
     let rows = |parts: &dyn Fn(f64) -> Vec<f64>| -> Vec<CostSample> {
         let row = |bytes, cost: f64, error: f64| CostSample {

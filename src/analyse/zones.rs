@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     Estimate,
     assessment::FLOOR,
@@ -34,18 +32,17 @@ struct PointSamples {
     total: (u64, f64),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Position {
     pub offset: u64,
     /// Bytes per second.
     pub speed: Estimate,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Zoned {
     /// Throughput over the whole disk: all its bytes divided by the time they would take, bytes per second.
     pub estimate: Estimate,
-    /// From the beginning to the end.
     pub positions: Vec<Position>,
     pub bytes: u64,
     pub seconds: f64,

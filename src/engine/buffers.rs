@@ -75,7 +75,7 @@ impl Drop for Aligned {
 
 /// The data that a load writes: one pool for all operations, each using the next piece.
 pub(super) struct Pool {
-    memory: Aligned,
+    pub(super) memory: Aligned,
     block: usize,
     period: usize,
 }
@@ -109,10 +109,6 @@ impl Pool {
     pub(super) fn block(&self, number: u64) -> &[u8] {
         let start = self.start(number);
         &self.memory[start..start + self.block]
-    }
-
-    pub(super) fn memory(&self) -> &[u8] {
-        &self.memory
     }
 }
 

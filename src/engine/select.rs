@@ -12,14 +12,14 @@ pub fn open(
     targets: Vec<FileTarget>,
 ) -> Result<Box<dyn Engine>, EngineError> {
     match choice {
-        Some("psync") => Ok(Box::new(Psync::new(targets))),
         Some("uring") => uring(targets),
         Some("fio") => Ok(Box::new(Fio::new(Box::new(System::default()), targets)?)),
-        Some(other) => Err(EngineError::Job(format!(
-            "no engine is named '{other}'; the engines are psync, uring and fio"
-        ))),
         None if load.depth > 1 && uring_available().is_ok() => uring(targets),
-        None => Ok(Box::new(Psync::new(targets))),
+        None | Some("psync") => Ok(Box::new(Psync::new(targets))),
+        Some(other) => {
+            let why = format!("no engine is named '{other}'; the engines are psync, uring and fio");
+            Err(EngineError::Job(why))
+        }
     }
 }
 

@@ -87,8 +87,7 @@ impl FileTarget {
         Ok(())
     }
 
-    /// The smallest unit of direct I/O, bytes. It is found by trying, because some filesystems accept
-    /// the flag and refuse the transfer.
+    /// The smallest unit of direct I/O, bytes; by trying, as some filesystems accept the flag and refuse the transfer.
     fn direct_unit(&self, job: &Job) -> Result<u64, EngineError> {
         // A block device reports its block size. Trying would wake a disk in standby.
         let is_device = self.file.metadata().is_ok_and(|about| about.file_type().is_block_device());

@@ -5,7 +5,6 @@ use std::{
     io,
     mem::ManuallyDrop,
     os::fd::{AsRawFd, RawFd},
-    sync::Arc,
 };
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
@@ -75,14 +74,14 @@ struct RingBuffers {
     /// One piece per operation in flight, for reads or stamped blocks; empty if the pool is sufficient.
     own: Option<Aligned>,
     stride: usize,
-    pool: Option<Arc<Pool>>,
+    pool: Option<Pool>,
 }
 
 impl RingBuffers {
     fn new(load: &Load) -> Self {
         let stride = (load.block as usize).next_multiple_of(ALIGN);
         let own = (load.reads() || load.verify).then(|| Aligned::touched(stride * load.depth as usize));
-        Self { own, stride, pool: Pool::new(load).map(Arc::new) }
+        Self { own, stride, pool: Pool::new(load) }
     }
 
     fn iovecs(&self) -> Vec<libc::iovec> {
@@ -90,7 +89,7 @@ impl RingBuffers {
             iov_base: memory.as_ptr().cast_mut().cast(),
             iov_len: memory.len(),
         };
-        let pool = self.pool.as_ref().map(|pool| pool.memory());
+        let pool = self.pool.as_ref().map(|pool| &pool.memory[..]);
         self.own.as_deref().into_iter().chain(pool).map(iovec).collect()
     }
 }

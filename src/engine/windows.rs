@@ -128,8 +128,7 @@ impl Recorder {
     }
 }
 
-/// Turns a recorder's batches into windows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Collector {
     mixed: bool,
     latency: Histogram,
@@ -141,14 +140,7 @@ pub(super) struct Collector {
 
 impl Collector {
     pub(super) fn new(job: &Job) -> Self {
-        Self {
-            mixed: matches!(job.load.direction, Direction::Mixed { .. }),
-            latency: Histogram::default(),
-            reads: Histogram::default(),
-            slow: Vec::new(),
-            seen: 0,
-            tail: SlowThreshold::default(),
-        }
+        Self { mixed: matches!(job.load.direction, Direction::Mixed { .. }), ..Self::default() }
     }
 
     /// Takes a batch and returns the window that it closes, if any.

@@ -177,13 +177,8 @@ impl Turn<'_> {
 
     /// `op` completed at `now` after `latency` ns. Returns whether the clock should be read again.
     pub(super) fn done(&mut self, op: Op, latency: u64, now: u64) -> bool {
-        match self.progress.recorder.done(now, latency, self.lane.load.block, op.read) {
-            Some(batch) => {
-                let _ = self.lane.events.send(WorkerEvent::Batch(self.lane.index, batch));
-                true
-            }
-            None => false,
-        }
+        let full = self.progress.recorder.done(now, latency, self.lane.load.block, op.read);
+        full.map(|batch| self.lane.events.send(WorkerEvent::Batch(self.lane.index, batch))).is_some()
     }
 
     /// An operation failed: the job submits nothing more. Only the first failure is kept.
@@ -218,7 +213,9 @@ pub(super) fn run(
     let gate = Arc::new(Gate::default());
     let mut lanes = Vec::new();
     let mut workers = Vec::new();
-    let Some(files) = prepare(jobs, targets, cancel)? else { return Ok(all_cancelled(jobs)) };
+    let Some(files) = prepare(jobs, targets, cancel)? else {
+        return Ok(vec![Outcome::nothing(Ended::Cancelled); jobs.len()]);
+    };
     for ((index, job), file) in jobs.iter().enumerate().zip(files) {
         let staff = staff(job);
         let progress = JobState {
@@ -243,16 +240,13 @@ pub(super) fn run(
         lanes.push(lane);
     }
     let waiting = workers.len();
-    let mut threads = Vec::new();
-    for (lane, worker) in workers {
-        match thread::Builder::new().stack_size(STACK).spawn(move || work(&lane, worker)) {
-            Ok(thread) => threads.push(thread),
-            Err(source) => {
-                gate.open(None);
-                return Err(EngineError::System { what: "starting an I/O thread".to_owned(), source });
-            }
-        }
-    }
+    let start = |(lane, worker): (Arc<Lane>, Worker)| {
+        thread::Builder::new().stack_size(STACK).spawn(move || work(&lane, worker))
+    };
+    let threads: Vec<_> = workers.into_iter().map(start).collect::<Result<_, _>>().map_err(|source| {
+        gate.open(None);
+        EngineError::System { what: "starting an I/O thread".to_owned(), source }
+    })?;
     for _ in 0..waiting {
         if let Ok(WorkerEvent::Refused(error)) = inbox.recv() {
             gate.open(None);
@@ -303,11 +297,6 @@ pub(super) fn prepare(
     }
 }
 
-/// The outcomes of jobs that were cancelled before they began.
-pub(super) fn all_cancelled(jobs: &[Job]) -> Vec<Outcome> {
-    jobs.iter().map(|_| Outcome::nothing(Ended::Cancelled)).collect()
-}
-
 fn work(lane: &Lane, worker: Worker) {
     let mut clock = None;
     let done = catch_unwind(AssertUnwindSafe(|| clock = worker(lane)));
@@ -338,7 +327,11 @@ impl Session {
         while self.ended < self.lanes.len() {
             if cancel.is_set() && deadline.is_none() {
                 deadline = Some(Instant::now() + GRACE);
-                self.cancel();
+                self.stopped.fill(true);
+                // Not under the progress lock: a worker may hold it while it waits for this thread to take its batch.
+                for lane in &self.lanes {
+                    lane.cancelled.store(!lane.stop.swap(true, Ordering::Relaxed), Ordering::Relaxed);
+                }
             }
             let patience = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
             match inbox.recv_timeout(patience) {
@@ -348,14 +341,6 @@ impl Session {
                 Err(RecvTimeoutError::Timeout) if deadline.is_none_or(|at| Instant::now() < at) => {}
                 Err(_) => break,
             }
-        }
-    }
-
-    fn cancel(&mut self) {
-        self.stopped.fill(true);
-        for lane in &self.lanes {
-            // Not under the progress lock: a worker may hold it while it waits for this thread to take its batch.
-            lane.cancelled.store(!lane.stop.swap(true, Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 

@@ -118,7 +118,7 @@ impl Limit {
     fn seen(&self, at: usize, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
         match (self.adaptive.get(at), ended) {
             (None, _) => (None, 0, 0),
-            (Some(rule), None) => (rule.progress(), rule.stalls_seen(), rule.cliffs_seen()),
+            (Some(rule), None) => rule.progress(),
             (Some(rule), Some(ended)) => {
                 let done = rule.finish(End::of(Some(ended)));
                 (Some(done.estimate), done.stalls.each.len(), done.cliffs.len())

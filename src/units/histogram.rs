@@ -9,7 +9,6 @@ const BITS: u32 = 10;
 const STEPS: u64 = 1 << BITS;
 
 /// Nanosecond latencies, counted per bucket, in ascending order of bucket.
-///
 /// In JSON it is one flat array `[bucket, count, bucket step, count, ...]`: the first bucket's number, then the
 /// distance to each next one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,22 +69,14 @@ impl Histogram {
         if other.buckets.len() * 16 < self.buckets.len() {
             return other.buckets.iter().for_each(|&(b, n)| self.add_to(b, n));
         }
-        let mut merged = Vec::with_capacity(self.buckets.len() + other.buckets.len());
-        let (mut a, mut b) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
-        while let (Some(&&x), Some(&&y)) = (a.peek(), b.peek()) {
-            merged.push(match x.0.cmp(&y.0) {
-                std::cmp::Ordering::Less => *a.next().unwrap_or(&x),
-                std::cmp::Ordering::Greater => *b.next().unwrap_or(&y),
-                std::cmp::Ordering::Equal => {
-                    a.next();
-                    b.next();
-                    (x.0, x.1 + y.1)
-                }
-            });
-        }
-        merged.extend(a);
-        merged.extend(b);
-        self.buckets = merged;
+        self.buckets.extend(&other.buckets);
+        // Two ascending runs: a stable sort merges them in one pass.
+        self.buckets.sort_by_key(|&(b, _)| b);
+        self.buckets.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            kept.1 += if same { later.1 } else { 0 };
+            same
+        });
     }
 
     pub fn count(&self) -> u64 {

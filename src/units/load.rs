@@ -142,10 +142,7 @@ impl Load {
             Direction::Write => "write".to_owned(),
             Direction::Mixed { read_percent } => format!("mixed {read_percent} % read"),
         };
-        let pattern = match self.pattern {
-            Pattern::Sequential => "sequential",
-            Pattern::Random => "random",
-        };
+        let pattern = if self.pattern == Pattern::Sequential { "sequential" } else { "random" };
         let caching = self.caching.words();
         format!("{pattern} {direction}, {}, {caching}, depth {}", size(self.block), self.depth)
     }

@@ -33,7 +33,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of a job that has moved nothing.
     pub fn nothing(ended: Ended) -> Self {
         Self { ended, bytes_read: 0, bytes_written: 0, ops: 0, seconds: 0.0, fsync_seconds: 0.0 }
     }

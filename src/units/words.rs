@@ -20,7 +20,6 @@ pub fn shell_word(argument: &str) -> String {
     }
 }
 
-/// The text with its first letter in upper case.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

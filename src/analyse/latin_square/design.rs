@@ -26,17 +26,14 @@ pub fn draw(n: usize, rounds: usize, random: &mut dyn RngCore) -> Vec<Arrangemen
             order.shuffle(random);
             order
         });
-        let plain = n != 4 || random.random_range(0..4) > 0;
-        all.extend((0..n).map(|by| from.iter().map(|&f| to[step(n, plain, f, by)]).collect::<Arrangement>()));
+        // Cyclic squares are enough but for four things: of their four squares one is not cyclic.
+        let cyclic = n != 4 || random.random_range(0..4) > 0;
+        let step = |from: usize, by: usize| if cyclic { (from + by) % n } else { from ^ by };
+        all.extend((0..n).map(|by| from.iter().map(|&f| to[step(f, by)]).collect::<Arrangement>()));
     }
     all.shuffle(random);
     let first = all.first().cloned().unwrap_or_default();
     all.iter().map(|a| (0..n).map(|i| first.iter().position(|&p| p == a[i]).unwrap_or(i)).collect()).collect()
-}
-
-/// Row `by` of a Latin square. Cyclic ones are enough but for four things: of their four squares one is not cyclic.
-fn step(n: usize, cyclic: bool, from: usize, by: usize) -> usize {
-    if cyclic { (from + by) % n } else { from ^ by }
 }
 
 /// Whether each thing stood in each place equally often.

@@ -30,8 +30,7 @@ pub struct Crossed {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
     pub share: Estimate,
-    /// Each as a multiple of the median of all, of two as a multiple of the other; the intervals hold all at once with
-    /// 95 %.
+    /// Each as a multiple of the median of all (of two, of the other); the intervals hold all at once with 95 %.
     pub levels: Vec<Estimate>,
     /// The p-value of the differences among them.
     pub p: f64,
@@ -49,9 +48,8 @@ const TRIES: u32 = 9_999;
 const SEED: u64 = 0x5eed;
 
 impl Crossed {
-    /// From the design, and the value of each thing in each arrangement. Values are positive, and compared as ratios.
-    /// `None` unless every thing stood in every place equally often and there are three arrangements or more; and where
-    /// all values are the same.
+    /// `values` are of each thing in each arrangement, positive, and compared as ratios. `None` where all are the same, or
+    /// unless every thing stood in every place equally often and there are three arrangements or more.
     pub fn of(design: &[Arrangement], values: &[Vec<f64>]) -> Option<Self> {
         Self::with(design, values, TRIES)
     }

@@ -57,8 +57,8 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
     args
 }
 
-/// The command that repeats a load that moved `bytes` within the first `reach` bytes of the file at `path`
-/// with fio. A command that only reads must not make fio create the file again.
+/// The fio command that repeats a load of `bytes` within the first `reach` bytes of the file at `path`. One that only
+/// reads must not make fio create the file again.
 pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64) -> String {
     let mut args = section("drivebench", load, path, Extent { offset: 0, length: reach }, bytes);
     if !load.writes() {

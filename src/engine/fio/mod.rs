@@ -87,7 +87,7 @@ impl Engine for Fio {
 
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         if workers::prepare(jobs, &self.targets, cancel)?.is_none() {
-            return Ok(workers::all_cancelled(jobs));
+            return Ok(vec![Outcome::nothing(Ended::Cancelled); jobs.len()]);
         }
         jobs.iter().try_for_each(|job| self.check(job))?;
 
@@ -137,7 +137,6 @@ fn show(tracks: &mut [Track<'_>], status: &Status, last: bool, watch: &mut Watch
     }
 }
 
-/// The state of a job, from its statuses.
 struct Track<'a> {
     job: &'a Job,
     deaf: bool,

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Splits fio's output into documents. Each begins with a line `{` and ends with a line `}`; lines between
-/// documents are messages.
+/// Splits fio's output into documents, each from a line `{` to a line `}`; lines between documents are messages.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     text: String,

@@ -158,8 +158,7 @@ impl SimDrive {
         OpTiming { start_ns, end_ns, cause, fault }
     }
 
-    /// Flushes written data, in turn with other operations. Without data to flush it takes no
-    /// time and does not wake the drive.
+    /// Flushes written data, in turn with other operations. Without data it takes no time and does not wake the drive.
     pub fn flush(&mut self, now_ns: u64) -> OpTiming {
         let start_ns = now_ns.max(self.free_ns);
         let mut end_ns = start_ns;

@@ -104,15 +104,10 @@ impl Schedule {
             }
             self.next += self.distance.draw(random).max(1.0);
         }
-        if !self.rest.is_empty() {
-            let length = &self.length;
-            self.rest.retain(|&at| {
-                let due = at < position;
-                if due {
-                    seconds += length.draw(random);
-                }
-                !due
-            });
+        let begun = self.rest.len();
+        self.rest.retain(|&at| at >= position);
+        for _ in self.rest.len()..begun {
+            seconds += self.length.draw(random);
         }
         seconds
     }
