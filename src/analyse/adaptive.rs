@@ -237,7 +237,7 @@ impl Adaptive {
         let mean = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
         StallSummary {
             mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
-            spacing: (!lengths.is_empty()).then(|| mean * series.chunk as f64),
+            spacing: (!lengths.is_empty()).then_some(mean * series.chunk as f64),
             variation: (lengths.len() >= 2).then(|| deviation(&lengths) / mean),
             time_share: judged.share.mean / judged.mean,
             each,

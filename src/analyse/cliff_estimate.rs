@@ -119,7 +119,8 @@ mod tests {
     use crate::analyse::{cliff, stalls};
 
     fn found(x: &[f64]) -> Vec<CliffEstimate> {
-        let series = Chunks { x: x.to_vec(), bytes: vec![MIB; x.len()], chunk: MIB, ..Chunks::default() };
+        let mut series = Chunks::default();
+        (series.x, series.bytes, series.chunk) = (x.to_vec(), vec![MIB; x.len()], MIB);
         cliff_estimates(&series, &cliff::find(&stalls::split(x, 1.0).base))
     }
 

@@ -251,8 +251,8 @@ proptest! {
         let stored: Vec<Window> = serde_json::from_str(&text).expect("reads");
         let (measured, redone) = (measure(&rules, &all), measure(&rules, &stored));
         prop_assert_eq!(&measured, &redone);
-        let text = serde_json::to_string(&measured.1).expect("writes");
-        let back: Throughput = serde_json::from_str(&text).expect("reads");
+        let text = serde_json::to_string(&measured.1.estimate).expect("writes");
+        let back: Estimate = serde_json::from_str(&text).expect("reads");
         let again = serde_json::to_string(&back).expect("writes");
         prop_assert_eq!(again, text);
     }

@@ -178,7 +178,7 @@ impl Turn<'_> {
     /// `op` completed at `now` after `latency` ns. Returns whether the clock should be read again.
     pub(super) fn done(&mut self, op: Op, latency: u64, now: u64) -> bool {
         let full = self.progress.recorder.done(now, latency, self.lane.load.block, op.read);
-        full.map(|batch| self.lane.events.send(WorkerEvent::Batch(self.lane.index, batch))).is_some()
+        full.map(|batch| drop(self.lane.events.send(WorkerEvent::Batch(self.lane.index, batch)))).is_some()
     }
 
     /// An operation failed: the job submits nothing more. Only the first failure is kept.

@@ -23,9 +23,11 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
         Direction::Mixed { .. } => "rw",
     };
     let parallel = || if crate::engine::uring_available().is_ok() { "io_uring" } else { "libaio" };
+    // fio takes `:` as the end of a file name.
+    let file = path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:");
     let mut args = vec![
         format!("--name={name}"),
-        format!("--filename={}", escape(path)),
+        format!("--filename={file}"),
         format!("--rw={order}{direction}"),
         format!("--bs={}", load.block),
         format!("--size={}", extent.length / load.block * load.block),
@@ -65,11 +67,6 @@ pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64) -> String 
         args.push("--readonly".to_owned());
     }
     crate::tools::fio(args).to_string()
-}
-
-/// fio takes `:` as the end of a file name.
-fn escape(path: &Path) -> String {
-    path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use rand_distr::{Exp1, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    model::{Cache, Model, Zone},
+    model::{Cache, Model},
     random::{Factors, Random, Schedule, seeded},
 };
 use crate::units::{Extent, MIB};
@@ -163,8 +163,7 @@ impl SimDrive {
         let start_ns = now_ns.max(self.free_ns);
         let mut end_ns = start_ns;
         if std::mem::take(&mut self.unflushed) {
-            let wake_seconds = self.begin(start_ns);
-            let seconds = wake_seconds + self.model.flush_seconds;
+            let seconds = self.begin(start_ns) + self.model.flush_seconds;
             end_ns = start_ns.saturating_add((seconds * 1e9).round() as u64);
             self.free_ns = end_ns;
         }
@@ -201,7 +200,8 @@ impl SimDrive {
     /// Seconds that moving the bytes takes, MiB by MiB.
     fn transfer(&mut self, op: DriveOp) -> f64 {
         let zones = if op.write { &self.model.write } else { &self.model.read };
-        let sustained = rate(zones, op.offset);
+        let zone = zones.partition_point(|z| z.from <= op.offset).saturating_sub(1);
+        let sustained = zones.get(zone).map_or(f64::INFINITY, |z| z.rate);
         let mut seconds = 0.0;
         let mut left = op.length;
         while left > 0 {
@@ -271,9 +271,4 @@ impl SimDrive {
 fn touches(extents: &[Extent], op: DriveOp) -> bool {
     let end = op.offset.saturating_add(op.length);
     extents.iter().any(|e| e.offset < end && op.offset < e.offset.saturating_add(e.length))
-}
-
-fn rate(zones: &[Zone], offset: u64) -> f64 {
-    let i = zones.partition_point(|z| z.from <= offset);
-    zones.get(i.saturating_sub(1)).map_or(f64::INFINITY, |z| z.rate)
 }

@@ -52,7 +52,7 @@ impl<'a> Running<'a> {
             last_ns: start_ns,
             outcome: Outcome::nothing(Ended::Finished),
             ended: None,
-            windows: Windows::new(job.window),
+            windows: Windows { size: job.window.max(1), ..Windows::default() },
         })
     }
 
@@ -153,11 +153,6 @@ struct Windows {
 }
 
 impl Windows {
-    fn new(size: u64) -> Self {
-        let slow = Slow { limit: u64::MAX, ..Slow::default() };
-        Self { size: size.max(1), slow, ..Self::default() }
-    }
-
     fn add(&mut self, op: DriveOp, ns: u64, mixed: bool) {
         self.current.bytes += op.length;
         self.current.ops += 1;
@@ -197,18 +192,18 @@ impl Windows {
 struct Slow {
     all: Histogram,
     fresh: Vec<u64>,
-    limit: u64,
+    limit: Option<u64>,
 }
 
 impl Slow {
     fn is(&mut self, ns: u64) -> bool {
-        let slow = ns > self.limit;
+        let slow = self.limit.is_some_and(|limit| ns > limit);
         self.fresh.push(ns);
         // Recomputed after increasing numbers of operations, to keep the cost low.
         if self.fresh.len() >= ENOUGH.max((self.all.count() / 16).min(1 << 16) as usize) {
             self.all.merge(&Histogram::of(&mut self.fresh));
             self.fresh.clear();
-            self.limit = self.all.quantile(0.995).unwrap_or(u64::MAX);
+            self.limit = self.all.quantile(0.995);
         }
         slow
     }
