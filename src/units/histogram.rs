@@ -69,14 +69,17 @@ impl Histogram {
         if other.buckets.len() * 16 < self.buckets.len() {
             return other.buckets.iter().for_each(|&(b, n)| self.add_to(b, n));
         }
-        self.buckets.extend(&other.buckets);
-        // Two ascending runs: a stable sort merges them in one pass.
-        self.buckets.sort_by_key(|&(b, _)| b);
-        self.buckets.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            kept.1 += if same { later.1 } else { 0 };
-            same
-        });
+        let mut merged = Vec::with_capacity(self.buckets.len() + other.buckets.len());
+        let mut own = self.buckets.iter().copied().peekable();
+        for &(bucket, n) in &other.buckets {
+            while let Some(smaller) = own.next_if(|&(b, _)| b < bucket) {
+                merged.push(smaller);
+            }
+            let same = own.next_if(|&(b, _)| b == bucket);
+            merged.push((bucket, n + same.map_or(0, |(_, n)| n)));
+        }
+        merged.extend(own);
+        self.buckets = merged;
     }
 
     pub fn count(&self) -> u64 {
