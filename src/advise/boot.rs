@@ -7,7 +7,6 @@ use crate::{
     units::{duration, rate},
 };
 
-/// The note about boot times.
 const NOT_HERE: &str = "This version can't measure boot times.";
 
 /// Whether a board can boot from a drive, as far as known; `None` for machines other than a Raspberry Pi.

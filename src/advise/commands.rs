@@ -34,7 +34,6 @@ fn line(experiment: &str, options: &[&str], targets: &[String]) -> Option<String
         .then(|| format!("drivebench run {experiment} {}", words.collect::<Vec<_>>().join(" ")))
 }
 
-/// How fast each of these is alone.
 pub(super) fn baseline(inventory: &Inventory, drives: &[&Drive], options: &[&str]) -> Option<String> {
     line("baseline", options, &targets(inventory, drives))
 }

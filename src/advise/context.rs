@@ -16,7 +16,6 @@ pub(super) struct Context<'a> {
     evidence: Vec<&'a Evidence>,
 }
 
-/// A number and where it comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Number<'a> {
     pub estimate: &'a Estimate,
@@ -100,7 +99,6 @@ impl<'a> Context<'a> {
         self.all().rev().filter(same).find_map(|from| Some(Number { estimate: from.speed()?, from }))
     }
 
-    /// The drive of this identity.
     pub fn drive(&self, identity: &str) -> Option<&'a Drive> {
         self.inventory.drives.iter().find(|d| d.identity() == identity)
     }
@@ -154,7 +152,6 @@ impl<'a> Context<'a> {
         self.of(drive).rev().find_map(number)
     }
 
-    /// The drive reports that it is failing, or that it could not read some of its sectors.
     pub fn failing(&self, drive: &Drive) -> bool {
         drive.health.as_ref().is_some_and(|h| {
             h.passed == Some(false)
@@ -168,17 +165,14 @@ impl<'a> Context<'a> {
         drive.medium == Medium::Rotating
     }
 
-    /// The name of a drive in answers.
     pub fn name(&self, drive: &Drive) -> String {
         sentences::name(self.inventory, drive)
     }
 
-    /// Several names: `a, b and c`.
     pub fn names(&self, drives: &[&Drive]) -> String {
         listed(&drives.iter().map(|d| self.name(d)).collect::<Vec<_>>())
     }
 
-    /// Whether a run was made on another board than this.
     pub fn other_board(&self, e: &Evidence) -> bool {
         e.board != self.inventory.machine.board
     }

@@ -18,7 +18,6 @@ pub(super) const LONG: f64 = 1.0;
 /// Drives of one model differ by some sectors; from this ratio on one is larger.
 const LARGER: f64 = 1.05;
 
-/// A drive with what is known of it.
 struct Candidate<'a> {
     drive: &'a Drive,
     speed: Number<'a>,
@@ -44,7 +43,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     vec![answer]
 }
 
-/// An existing array.
 fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let survives = super::layout::survives(&layer.kind, drives.len());
     let size = decimal_bytes(layer.sectors.saturating_mul(512));

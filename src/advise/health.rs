@@ -36,7 +36,6 @@ fn shown(trend: &Trend<'_>, value: f64) -> String {
     if trend.speed { rate(value) } else { duration(value) }
 }
 
-/// One figure of one drive that got worse.
 fn worse(context: &Context<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
     let e = &t.ratio.estimate;
     let says = format!(

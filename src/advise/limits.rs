@@ -19,7 +19,6 @@ pub(super) struct Flow<'a> {
     pub reads: bool,
     /// `both drives together`, `Cruzer Blade`, `md0`.
     pub who: String,
-    /// The drives it is of.
     pub drives: Vec<&'a Drive>,
 }
 
@@ -28,7 +27,6 @@ const APART: f64 = 1.1;
 /// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
 const REACHED: f64 = 0.95;
 
-/// A speed compared with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
     /// The drives are faster than the limit.
@@ -117,7 +115,6 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Both directions, as far as they are known.
 pub(super) fn flows<'a>(context: &Context<'a>) -> Vec<Flow<'a>> {
     [true, false].into_iter().filter_map(|reads| Flow::of(context, reads)).collect()
 }

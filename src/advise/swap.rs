@@ -113,7 +113,6 @@ fn small_writes(context: &Context<'_>, drives: &[&Drive]) -> bool {
     drives.iter().any(|d| context.of(d).any(|e| e.is(Wanted::RANDOM_WRITE)))
 }
 
-/// Drives with long stalls.
 fn stops(context: &Context<'_>, all: &[Worst<'_>]) -> Option<String> {
     let long = all.iter().filter(|w| w.seconds >= LONG);
     let stalls: Vec<String> =

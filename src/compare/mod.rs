@@ -12,43 +12,18 @@ use crate::{
     findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit},
 };
 
-/// Why two results can't be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// No target was named, and the runs have no drive in common.
     #[error("{a} and {b} have no drive in common and more than one target: name one, as in {a}:{example}")]
-    Which {
-        /// The first run.
-        a: String,
-        /// The second run.
-        b: String,
-        /// A target of the first.
-        example: String,
-    },
-    /// No such target.
+    Which { a: String, b: String, example: String },
     #[error("{run} has no target '{name}', but {}", known.join(", "))]
-    NoTarget {
-        /// The run.
-        run: String,
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: Vec<String>,
-    },
+    NoTarget { run: String, name: String, known: Vec<String> },
     /// One run with one target.
     #[error("{run} has one target only: name another run to compare it with")]
-    Alone {
-        /// The run.
-        run: String,
-    },
-    /// Neither has a number that the other has too.
+    Alone { run: String },
     #[error("{a} and {b} have no number of the same name to compare")]
-    NothingInCommon {
-        /// The first result.
-        a: String,
-        /// The second result.
-        b: String,
-    },
+    NothingInCommon { a: String, b: String },
 }
 
 /// The targets of a run that a name stands for, by their positions; all of them without one.
@@ -66,9 +41,6 @@ fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError>
 
 /// Compares two results. A name chooses a target of a run; without one, targets on the same drive belong together,
 /// else the only targets of both. Without a second run the first one's targets are compared with each other.
-///
-/// # Errors
-/// Where it isn't clear which targets to compare.
 pub fn compare(
     a: (&Findings, Option<&str>),
     b: Option<(&Findings, Option<&str>)>,
@@ -129,7 +101,6 @@ fn same_drives(a: &Carrier, b: &Carrier) -> bool {
     known && a.identities().eq(b.identities()) || named(a, b) || named(b, a)
 }
 
-/// A target of a run.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     run: &'a Findings,
@@ -142,14 +113,12 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Two targets, each with its run.
 struct Pair<'a> {
     a: Side<'a>,
     b: Side<'a>,
 }
 
 impl<'a> Pair<'a> {
-    /// Both are of one run.
     fn of_one_run(&self) -> bool {
         std::ptr::eq(self.a.run, self.b.run)
     }

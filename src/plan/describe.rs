@@ -75,7 +75,6 @@ impl Plan {
         Some(format!("  {label}: {how}"))
     }
 
-    /// A description of the changes on a target.
     fn changes(&self, at: usize) -> String {
         let mut all: Vec<Changes> = Vec::new();
         for changes in self.steps.iter().filter(|s| s.is_on(at)).map(|s| s.act.changes()) {
@@ -89,7 +88,6 @@ impl Plan {
         all.iter().map(Changes::describe).collect::<Vec<_>>().join(" · ")
     }
 
-    /// The lines about manual moves.
     fn moves(&self) -> Vec<String> {
         let arrangements: Vec<&MoveDrives> = self.arrangements().map(|(_, a)| a).collect();
         let Some(first) = arrangements.first() else { return Vec::new() };

@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use crate::units::{Caching, Content, Direction, Load, LoadError, Pattern, SizeError, parse_size};
 
-/// The protocols that come with drivebench, by name.
 const SHIPPED: [(&str, &str); 4] = [
     ("pi-zero", include_str!("../../protocols/pi-zero.toml")),
     ("fio-qd64", include_str!("../../protocols/fio-qd64.toml")),
@@ -19,14 +18,10 @@ const MAX_FILE: u64 = 64 * 1024;
 /// The maximum number of runs. It catches typing errors, which could take years to run.
 const MAX_RUNS: u32 = 1000;
 
-/// A published procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protocol {
-    /// Its name.
     pub name: String,
-    /// What it reproduces, in one line.
     pub about: String,
-    /// Its source.
     pub source: String,
     /// Repetitions of each load.
     pub runs: u32,
@@ -36,12 +31,9 @@ pub struct Protocol {
     pub loads: Vec<ProtocolLoad>,
 }
 
-/// One load of a protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolLoad {
-    /// The label of the result.
     pub label: String,
-    /// The load on the drive.
     pub load: Load,
     /// Bytes per run.
     pub bytes: u64,
@@ -49,22 +41,16 @@ pub struct ProtocolLoad {
     pub cold: bool,
 }
 
-/// Why a protocol can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtocolError {
-    /// Neither a known name nor a file.
     #[error("no protocol or file is named '{0}'; the protocols are {known}", known = SHIPPED.map(|(n, _)| n).join(", "))]
     Unknown(String),
-    /// The file can't be read.
     #[error("protocol file {0} can't be read: {1}")]
     Unreadable(String, std::io::Error),
-    /// The file is not a valid protocol.
     #[error("protocol {0}: {1}")]
     Format(String, String),
-    /// A size can't be parsed.
     #[error("protocol {0}, load '{1}': {2}")]
     Size(String, String, SizeError),
-    /// A load is out of range.
     #[error("protocol {0}, load '{1}': {2}")]
     Load(String, String, LoadError),
 }

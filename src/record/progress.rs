@@ -24,7 +24,6 @@ pub struct Progress {
 /// What a resumed run skips.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Done {
-    /// These steps.
     pub steps: BTreeSet<StepId>,
     /// Scratch files that later steps need as earlier ones left them, by the step that makes the file and its target.
     pub refills: BTreeMap<(StepId, u32), Refill>,
@@ -33,14 +32,12 @@ pub struct Done {
 /// How to fill a scratch file again after the process ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refill {
-    /// By this load.
     pub by: Measure,
     /// From its start up to so many bytes.
     pub bytes: u64,
 }
 
 impl Progress {
-    /// Processes the next line of the record.
     pub fn take(&mut self, event: &Event) {
         match event {
             Event::Step { step, instead, .. } => {

@@ -12,11 +12,9 @@ use crate::{
 
 /// What a reader keeps of the windows of one load. Keeping all windows would take too much memory.
 pub trait Windows {
-    /// Processes the next window.
     fn window(&mut self, zone: Option<ZonePoint>, window: &Window);
 }
 
-/// Nothing.
 impl Windows for () {
     fn window(&mut self, _: Option<ZonePoint>, _: &Window) {}
 }
@@ -24,19 +22,15 @@ impl Windows for () {
 /// A whole record. Of the windows of each load it has what `T` keeps.
 #[derive(Debug)]
 pub struct Run<T> {
-    /// The first event.
     pub start: Option<Start>,
-    /// The plan.
     pub plan: Option<Plan>,
     /// Steps whose loads began.
     pub steps: BTreeMap<StepId, Step<T>>,
     /// Results of other acts, by step and target.
     pub acts: BTreeMap<(StepId, usize), ActResult>,
-    /// The engines that were used.
     pub engines: Vec<EngineInfo>,
     /// The inventory of the drives in each arrangement.
     pub arranged: Vec<Drive>,
-    /// Notes.
     pub flags: Vec<Flag>,
     /// Bytes written to each target, repeated steps included.
     pub written: BTreeMap<usize, u64>,
@@ -46,25 +40,19 @@ pub struct Run<T> {
     pub end: Option<End>,
 }
 
-/// A step with loads.
 #[derive(Debug)]
 pub struct Step<T> {
     /// The load actually run.
     pub measure: Measure,
-    /// The engine that was used.
     pub engine: Option<EngineInfo>,
     /// The load on each target, by the target's position in the plan.
     pub loads: BTreeMap<usize, Load<T>>,
-    /// CPU use meanwhile.
     pub processors: Option<Processors>,
 }
 
-/// A load on one target.
 #[derive(Debug)]
 pub struct Load<T> {
-    /// How many windows it had.
     pub windows: u64,
-    /// What `T` kept of them.
     pub kept: T,
     /// Its outcome; the positions of a zone measurement are summed. `None` if the record ends earlier.
     pub outcome: Option<Outcome>,
@@ -72,7 +60,6 @@ pub struct Load<T> {
     pub again: Option<String>,
 }
 
-/// A note for readers of the result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flag {
     /// A full sentence.
@@ -82,19 +69,16 @@ pub struct Flag {
 }
 
 impl<T> Load<T> {
-    /// How it ended.
     pub fn ended(&self) -> Option<&Ended> {
         self.outcome.as_ref().map(|outcome| &outcome.ended)
     }
 }
 
 impl<T> Run<T> {
-    /// Its status.
     pub fn status(&self) -> RunStatus {
         End::status(self.end.as_ref())
     }
 
-    /// The planned load of this step, if it has one.
     pub fn planned(&self, step: StepId) -> Option<&Measure> {
         self.plan.as_ref()?.measure(step)
     }

@@ -12,20 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{AtomicFile, End, ReadError, Reader, Run};
 
-/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The run's short name.
     pub run: String,
     /// When it began, as RFC 3339.
     pub at: String,
-    /// The experiment.
     pub experiment: String,
-    /// The targets' labels.
     pub targets: Vec<String>,
     /// The board, or another name of the machine.
     pub board: Option<String>,
-    /// It ran in the lab.
     pub lab: bool,
     /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
@@ -34,7 +29,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Reads a record to its end.
     pub(super) fn read(path: &Path) -> Result<Self, ReadError> {
         let run = Run::of(Reader::open(path)?);
         let Some(start) = run.start else {
@@ -96,7 +90,6 @@ impl Index {
         Self { path, known, kept: Vec::new() }
     }
 
-    /// The summary of a record, from the index if possible.
     pub fn summary(&mut self, path: &Path) -> Result<Summary, ReadError> {
         let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

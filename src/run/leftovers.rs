@@ -23,7 +23,6 @@ const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
 /// Something that a killed run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// What it is.
     pub path: PathBuf,
     /// How the run ended, as a part of a sentence.
     pub ended: &'static str,
@@ -31,12 +30,9 @@ pub struct Leftover {
     pub kept: Option<Kept>,
 }
 
-/// Why something could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// The reason.
     pub why: String,
-    /// The command that removes it.
     pub command: String,
 }
 
@@ -190,7 +186,6 @@ fn leftover(path: PathBuf, ended: &'static str, removed: io::Result<()>, undo: &
     Some(Leftover { path, ended, kept })
 }
 
-/// The command that removes it.
 fn command(path: &Path, undo: &Undo) -> String {
     let path = shell_word(&path.to_string_lossy());
     if matches!(undo, Undo::Directory { .. }) { format!("rm -r {path}") } else { format!("rm {path}") }

@@ -29,7 +29,6 @@ use crate::{
     units::Load,
 };
 
-/// The open file of a target.
 #[derive(Debug)]
 struct Open {
     file: Arc<File>,
@@ -42,7 +41,6 @@ struct Open {
 /// How often a wait checks for cancellation.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The real machine.
 #[derive(Debug)]
 pub struct Local<'a> {
     sysroot: &'a Sysroot,

@@ -13,16 +13,12 @@ use crate::{
 pub struct Site {
     /// Position of the target in the plan.
     pub target: usize,
-    /// The extent that the load may use.
     pub extent: Extent,
 }
 
-/// The progress of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress<'a> {
-    /// Position of the target in the plan.
     pub target: usize,
-    /// What is measured.
     pub measure: &'a Measure,
     pub bytes: u64,
     /// Seconds since the start.
@@ -31,33 +27,23 @@ pub struct Progress<'a> {
     pub speed: f64,
     /// The adaptive rule's estimate so far; after the load's end, the final estimate.
     pub estimate: Option<Estimate>,
-    /// Stalls seen so far.
     pub stalls: usize,
-    /// Cliffs seen so far.
     pub cliffs: usize,
 }
 
-/// Events of a running measurement.
 #[derive(Debug)]
 pub enum Seen<'a> {
-    /// A window closed.
     Window {
-        /// Position of the target in the plan.
         target: usize,
         /// The position on the disk, in a zone measurement.
         zone: Option<ZonePoint>,
-        /// The window.
         window: &'a Window,
     },
     /// The progress after that window, and once more at the end of the load.
     Progress(Progress<'a>),
-    /// A load ended.
     Outcome {
-        /// Position of the target in the plan.
         target: usize,
-        /// The position on the disk, in a zone measurement.
         zone: Option<ZonePoint>,
-        /// Its outcome.
         outcome: &'a Outcome,
     },
 }
@@ -65,10 +51,7 @@ pub enum Seen<'a> {
 /// Receives every event; returns whether to continue.
 pub type Show<'a> = dyn FnMut(Seen<'_>) -> Flow + 'a;
 
-/// Runs a measurement and returns the outcomes in the order of `sites`.
-///
-/// # Errors
-/// If the engine refuses. A failed operation is an outcome, not an error.
+/// Runs a measurement and returns the outcomes in the order of `sites`. A failed operation is an outcome, not an error.
 pub fn measure(
     engine: &mut dyn Engine,
     m: &Measure,
@@ -100,7 +83,6 @@ pub fn measure(
 
 /// When the loads of a measurement stop.
 struct Limit {
-    /// The time limit.
     seconds: f64,
     /// The adaptive rule of each load; none if the amount is fixed.
     adaptive: Vec<Adaptive>,

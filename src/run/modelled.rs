@@ -37,7 +37,6 @@ pub struct Modelled {
 /// Returns the board for an arrangement, from its number and the moves.
 type Boards = dyn Fn(u32, &[Move]) -> Board;
 
-/// How moves change the board.
 struct OnMove(Box<Boards>);
 
 impl fmt::Debug for OnMove {
@@ -61,7 +60,6 @@ struct State {
     inventory: Inventory,
 }
 
-/// A modelled drive as tools see it.
 #[derive(Debug)]
 struct Subject {
     node: PathBuf,
@@ -72,9 +70,6 @@ struct Subject {
 
 impl Modelled {
     /// The drives of `board` below the targets of `plan`.
-    ///
-    /// # Errors
-    /// If the board is invalid.
     pub fn new(plan: &Plan, board: &Board) -> Result<Self, EngineError> {
         let subject = |(target, model): (&Target, &Model)| Subject {
             node: target.path.clone(),
@@ -103,9 +98,6 @@ impl Modelled {
     }
 
     /// Executes the whole plan and returns the events that a record holds after its start.
-    ///
-    /// # Errors
-    /// If the board is invalid.
     pub fn events(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> {
         let mut events = vec![Event::Plan { plan: plan.clone() }];
         Self::new(plan, board)?
@@ -115,9 +107,6 @@ impl Modelled {
     }
 
     /// Executes a plan except the steps in `done`, as on a real machine, and records into `log`.
-    ///
-    /// # Errors
-    /// If the record can't be written.
     pub fn run(&mut self, plan: &Plan, done: &Done, log: &mut dyn Log, cancel: &Cancel) -> io::Result<How> {
         let mut people = People { bench: self.bench.clone(), on_move: self.on_move.take() };
         let inventory = self.inventory();

@@ -19,12 +19,10 @@ use super::{
 /// A scratch file. It has no name if the filesystem supports that; otherwise it is removed on drop.
 #[derive(Debug)]
 pub struct Scratch {
-    /// The file, open for reading and writing.
     pub file: File,
     named: Option<Named>,
 }
 
-/// A file with a name, and its entry in the journal.
 #[derive(Debug)]
 struct Named {
     path: PathBuf,
@@ -71,7 +69,6 @@ impl Scratch {
         }
     }
 
-    /// Its path, if it has a name.
     pub fn path(&self) -> Option<&Path> {
         self.named.as_ref().map(|n| n.path.as_path())
     }

@@ -39,7 +39,6 @@ pub(super) struct Folder {
     entry: Option<Entry>,
 }
 
-/// The work in a scratch directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
     /// Remove earlier files, write these files, and sync them.
@@ -62,7 +61,6 @@ impl Folder {
         Ok(Self { path, dir: Arc::new(dir), entry: Some(entry) })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -8,15 +8,12 @@ use crate::units::{count, size};
 /// Files that are written or read, timed as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Files {
-    /// Their number and size.
     pub set: FileSet,
-    /// What is done with them.
     pub work: FileWork,
     /// Maximum seconds, without the sync at the end.
     pub seconds: f64,
 }
 
-/// What is done with files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileWork {
@@ -32,10 +29,8 @@ pub enum FileWork {
     Read,
 }
 
-/// Files of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileSet {
-    /// How many.
     pub files: u64,
     /// How large each is, bytes.
     pub size: u64,

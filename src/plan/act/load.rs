@@ -26,9 +26,7 @@ pub struct Measure {
     pub label: String,
     /// Which repetition of it, from 1.
     pub repetition: u32,
-    /// The load on each target.
     pub load: Load,
-    /// The rule that ends it.
     pub rule: Rule,
     /// The end of the range that it may use, bytes from the target's start.
     pub reach: u64,
@@ -38,36 +36,16 @@ pub struct Measure {
     pub cold: bool,
 }
 
-/// The rule that ends a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "rule")]
 pub enum Rule {
     /// A fixed number of bytes; in a protocol without a time limit.
-    Fixed {
-        /// Bytes to move.
-        bytes: u64,
-        /// Maximum seconds, if there is a limit.
-        seconds: Option<f64>,
-    },
+    Fixed { bytes: u64, seconds: Option<f64> },
     /// Until the interval is narrow enough or a limit is reached.
-    Adaptive {
-        /// The rules of the interval and its precision.
-        rules: Rules,
-        /// Maximum bytes to move.
-        bytes: u64,
-        /// Maximum seconds.
-        seconds: f64,
-    },
+    Adaptive { rules: Rules, bytes: u64, seconds: f64 },
     /// Repeats the load of an earlier step: continues at its end, moves at most as many bytes, within the same
     /// bytes.
-    Again {
-        /// The step it continues.
-        of: StepId,
-        /// The rules of that step.
-        rules: Rules,
-        /// Maximum seconds.
-        seconds: f64,
-    },
+    Again { of: StepId, rules: Rules, seconds: f64 },
     /// Equally spaced positions over the whole target, for rotating disks.
     Zones {
         /// The half-width aimed at, as a share of the value.

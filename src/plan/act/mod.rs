@@ -47,11 +47,9 @@ pub trait Kind {
     }
 }
 
-/// What an act changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Changes {
-    /// Nothing.
     Nothing,
     /// Scratch files, removed afterwards.
     OwnFiles,
@@ -76,7 +74,6 @@ impl Changes {
 /// Registers the kinds: each is a variant of [`Act`] that holds the type from its file.
 macro_rules! acts {
     ($($(#[$doc:meta])* $name:ident($type:ident),)*) => {
-        /// The act of a step.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Act {
@@ -102,16 +99,10 @@ macro_rules! acts {
 }
 
 acts! {
-    /// Make a file for the loads that follow.
     ScratchFile(ScratchFile),
-    /// Run loads and time them.
     Load(Measure),
-    /// Write or read files.
     Files(Files),
-    /// Pause.
     Pause(Pause),
-    /// Send the drive to standby.
     Standby(Standby),
-    /// Have people move drives to bays.
     MoveDrives(MoveDrives),
 }

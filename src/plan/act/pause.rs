@@ -5,10 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{Changes, Cost, Kind};
 use crate::units::duration;
 
-/// A pause between two loads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Its length.
     pub seconds: f64,
 }
 

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Changes, Cost, Kind};
 
-/// A file for loads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScratchFile {
     /// Its size; loads never write beyond it.

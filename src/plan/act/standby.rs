@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::{Changes, Cost, Kind};
 use crate::units::duration;
 
-/// A disk that is sent to standby.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standby {
     /// The drive's node.

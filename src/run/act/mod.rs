@@ -17,7 +17,6 @@ use super::{
 };
 use crate::plan::{Act, Step};
 
-/// Performs a step.
 pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
     match &step.act {
         Act::ScratchFile(act) => scratch_file::perform(run, step, act),
