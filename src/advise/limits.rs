@@ -10,7 +10,7 @@ use super::{
 use crate::{
     findings::{Limiter, Metric, Quantity},
     inventory::{Drive, Inventory},
-    units::{capital, percent, rate},
+    units::{capital, distinct, percent, rate},
 };
 
 /// The most that the drives move in one direction.
@@ -54,10 +54,7 @@ impl<'a> Flow<'a> {
             each.max_by(|a, b| a.speed().total_cmp(&b.speed()))
         };
         let alone = || {
-            let mut drives = context.for_data();
-            if drives.is_empty() {
-                drives = context.drives();
-            }
+            let drives = context.for_data_or_all();
             let speeds = context.speeds(&drives, wanted).into_iter().zip(drives);
             let each = speeds.filter_map(|(number, drive)| {
                 Some(Self { number: number?, reads, who: context.name(drive), drives: vec![drive] })
@@ -65,12 +62,7 @@ impl<'a> Flow<'a> {
             each.max_by(|a, b| a.speed().total_cmp(&b.speed()))
         };
         let at_once = context.at_once(wanted).map(|number| {
-            let mut drives: Vec<&Drive> = Vec::new();
-            for drive in number.from.drives.iter().filter_map(|id| context.drive(id)) {
-                if !drives.iter().any(|known| known.name == drive.name) {
-                    drives.push(drive);
-                }
-            }
+            let drives = distinct(number.from.drives.iter().filter_map(|id| context.drive(id)));
             Self { number, reads, who: format!("{} together", the_drives(drives.len())), drives }
         });
         at_once.or_else(array).or_else(alone)
@@ -263,10 +255,7 @@ fn missing(context: &Context<'_>, flows: &[Flow<'_>]) -> Option<String> {
 
 /// Not measured: the speed of the links.
 fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer {
-    let mut drives = context.for_data();
-    if drives.is_empty() {
-        drives = context.drives();
-    }
+    let drives = context.for_data_or_all();
     let who = the_drives(drives.len());
     let bus = narrowest(context, &drives);
     let shares =

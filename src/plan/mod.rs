@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, Changes, FileSet, FileWork, Files, Kind, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
+    Act, Changes, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
     zone_bytes,
 };
 pub use protocol::{Protocol, ProtocolError};
@@ -162,11 +162,5 @@ impl Plan {
     pub fn cost(&self, target: usize) -> Cost {
         let steps = self.steps.iter().filter(|step| step.is_on(target));
         steps.fold(Cost::of_seconds(0.0), |cost, step| cost.and(step.act.cost()))
-    }
-
-    /// The space its file takes on the target at this position, bytes.
-    pub fn space(&self, target: usize) -> u64 {
-        let files = self.each(|act| if let Act::ScratchFile(f) = act { Some(f) } else { None });
-        files.filter(|(step, _)| step.is_on(target)).map(|(_, file)| file.bytes).max().unwrap_or(0)
     }
 }

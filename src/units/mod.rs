@@ -22,4 +22,4 @@ pub use run_status::RunStatus;
 pub use shell::shell_word;
 pub use size::{KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size};
 pub use window::{SlowOp, Window, ZonePoint};
-pub use words::{capital, listed, shortened};
+pub use words::{capital, distinct, listed, shortened};

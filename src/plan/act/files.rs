@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Changes, Cost, Kind};
+use super::Cost;
 use crate::units::{count, size};
 
 /// Files that are written or read, timed as a whole.
@@ -48,13 +48,13 @@ impl FileSet {
     }
 }
 
-impl Kind for Files {
-    fn label(&self) -> String {
+impl Files {
+    pub(super) fn label(&self) -> String {
         let verb = if self.work == FileWork::Read { "read" } else { "write" };
         format!("{verb} {}", self.set.describe())
     }
 
-    fn cost(&self) -> Cost {
+    pub(super) fn cost(&self) -> Cost {
         let time = Cost::of_seconds(self.seconds);
         match self.work {
             FileWork::Write { .. } => Cost { written: self.set.bytes(), ..time },
@@ -62,18 +62,10 @@ impl Kind for Files {
         }
     }
 
-    fn changes(&self) -> Changes {
-        Changes::OwnFiles
-    }
-
-    fn describe(&self) -> Option<String> {
-        Some(match self.work {
-            FileWork::Write { .. } => "including a sync at the end".to_owned(),
-            FileWork::Read => "dropped from the page cache first".to_owned(),
-        })
-    }
-
-    fn continues(&self) -> bool {
-        self.work == FileWork::Read
+    pub(super) fn describe(&self) -> &'static str {
+        match self.work {
+            FileWork::Write { .. } => "including a sync at the end",
+            FileWork::Read => "dropped from the page cache first",
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Changes, Cost, Kind, StepId};
+use super::{Cost, StepId};
 use crate::{
     analyse::{Rules, Zones},
     units::{Caching, Direction, Extent, Load, MIB, Pattern, aim, duration, size},
@@ -55,12 +55,8 @@ pub enum Rule {
     },
 }
 
-impl Kind for Measure {
-    fn label(&self) -> String {
-        self.label.clone()
-    }
-
-    fn cost(&self) -> Cost {
+impl Measure {
+    pub(super) fn cost(&self) -> Cost {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
             Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
@@ -72,22 +68,12 @@ impl Kind for Measure {
         Cost { written, read, seconds }
     }
 
-    fn changes(&self) -> Changes {
-        if self.load.writes() { Changes::OwnFiles } else { Changes::Nothing }
-    }
-
-    fn describe(&self) -> Option<String> {
-        Some(self.describe_repeated(&[self]))
-    }
-
-    // A buffered read depends on what the load before it left in the page cache.
-    fn continues(&self) -> bool {
+    /// A buffered read depends on what the load before it left in the page cache.
+    pub(super) fn continues(&self) -> bool {
         let warm = self.load.caching == Caching::Buffered && !self.cold && !self.load.writes();
         warm || matches!(self.rule, Rule::Again { .. })
     }
-}
 
-impl Measure {
     /// The first repetition of a load. It may read unwritten areas, and the page cache is not dropped.
     pub fn new(label: &str, load: Load, rule: Rule, reach: u64) -> Self {
         Self { label: label.to_owned(), repetition: 1, load, rule, reach, only_written: false, cold: false }
