@@ -1,6 +1,6 @@
 //! A record as one value. All readers of records use it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ActResult, End, Event, Imported, Start};
 use crate::{
@@ -26,6 +26,10 @@ pub struct Run<T> {
     pub plan: Option<Plan>,
     /// Steps whose loads began.
     pub steps: BTreeMap<StepId, Step<T>>,
+    /// The last step whose loads began.
+    pub last: Option<StepId>,
+    /// Other steps that were done or skipped.
+    pub acted: BTreeSet<StepId>,
     /// Results of other acts, by step and target.
     pub acts: BTreeMap<(StepId, usize), ActResult>,
     pub engines: Vec<EngineInfo>,
@@ -109,6 +113,8 @@ impl<T> Default for Run<T> {
             start: None,
             plan: None,
             steps: BTreeMap::new(),
+            last: None,
+            acted: BTreeSet::new(),
             acts: BTreeMap::new(),
             engines: Vec::new(),
             arranged: Vec::new(),
@@ -143,6 +149,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 }
             }
             Event::Step { step, engine, instead, .. } => {
+                run.last = Some(step);
                 if !run.engines.contains(&engine) {
                     run.engines.push(engine.clone());
                 }
@@ -164,10 +171,8 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 wrote(&mut run.written, target as usize, outcome.bytes_written);
                 if let Some(load) = self.load(step, target as usize) {
                     load.again = load.again.take().or(again);
-                    load.outcome = Some(match load.outcome.take() {
-                        None => outcome,
-                        Some(sum) => sum.and_then(&outcome),
-                    });
+                    let sum = load.outcome.take().map(|sum| sum.and_then(&outcome));
+                    load.outcome = sum.or(Some(outcome));
                 }
             }
             Event::Processors { step, did } => {
@@ -176,6 +181,11 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 }
             }
             Event::Act { step, target, result, .. } => {
+                if result.cut_short {
+                    run.acted.remove(&step);
+                } else {
+                    run.acted.insert(step);
+                }
                 run.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
                 let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
@@ -186,9 +196,11 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 run.acts.insert((step, target), *result);
             }
             Event::Imported(imported) => run.imported = Some(*imported),
+            Event::Skipped { step } => {
+                run.acted.insert(step);
+            }
             Event::Resume(_) => run.end = None,
             Event::End(end) => run.end = Some(end),
-            Event::Skipped { .. } => {}
         }
     }
 

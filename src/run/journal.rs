@@ -148,6 +148,14 @@ impl Entry {
         open.left.remove(&self.id);
         Ok(())
     }
+
+    /// Strikes the entry out if the change was undone by this removal or earlier.
+    pub fn removed(self, removed: io::Result<()>) -> io::Result<()> {
+        match removed {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => self.done(),
+        }
+    }
 }
 
 impl Open {
@@ -260,9 +268,5 @@ impl Abandoned {
         }
         let left = left.into_iter().rev().map(|(_, undo, made)| (undo, made)).collect();
         Some(Self { path, run, host, left, unreadable, _locked: file })
-    }
-
-    pub fn remove(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
     }
 }
