@@ -172,7 +172,8 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
             described(&above)
         ),
     };
-    let source = format!("Source for {kind} ({}): {}.", port(link), link.source);
+    let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
+    let source = format!("Source for {kind} ({}{speed}): {}.", link.port.name, link.source);
     let shared = link.shared_with(context, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
     let twice = shared.and_then(|bus| {
         let half = rate(usable(bus)? / 2.0);
@@ -185,11 +186,6 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
         .because(locally(flows).into_iter().chain(twice).chain([source]))
         .rests_on(runs(flows))
         .decide(missing(context, flows))
-}
-
-fn port(link: &NetworkLink<'_>) -> String {
-    let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
-    format!("{}{speed}", link.port.name)
 }
 
 /// Measured, without a known network.
@@ -221,27 +217,20 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
     for f in flows.iter().filter(|f| f.number.from.at_once) {
         let Some(alone) = f.number.from.sum_alone() else { continue };
         let share = f.speed() / alone.value;
-        let what = match f.bound() {
-            _ if share >= REACHED => continue,
-            None => {
-                format!(
-                    "At once they {} {} of their sum alone: no bus limits them much.",
-                    f.verb(),
-                    percent(share)
-                )
-            }
+        if share >= REACHED {
+            continue;
+        }
+        let (verb, part) = (f.verb(), percent(share));
+        sentences.push(match f.bound() {
+            None => format!("At once they {verb} {part} of their sum alone: no bus limits them much."),
             Some((Limiter::Processor, _)) => {
-                format!("The processor limits them at once: {} of their sum alone.", percent(share))
+                format!("The processor limits them at once: {part} of their sum alone.")
             }
-            Some((_, name)) => format!(
-                "{} limits them at once: {} of the {} that they {} alone.",
-                capital(name),
-                percent(share),
-                rate(alone.value),
-                f.verb()
-            ),
-        };
-        sentences.push(what);
+            Some((_, name)) => {
+                let (bus, sum) = (capital(name), rate(alone.value));
+                format!("{bus} limits them at once: {part} of the {sum} that they {verb} alone.")
+            }
+        });
     }
     sentences
 }
@@ -261,17 +250,13 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
     let shares =
         if drives.len() > 1 { format!("that {who} share") } else { format!("of {}", context.names(&drives)) };
     let says = match (link, bus) {
-        (Some(link), Some((bus, passes))) if passes < link.passes => {
+        (link, Some((bus, passes))) if link.is_none_or(|link| passes < link.passes) => {
             format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
         (Some(link), _) => {
-            let kind = link.kind();
-            format!("Clients get at most {}, the limit of {kind}.", rate(link.passes))
+            format!("Clients get at most {}, the limit of {}.", rate(link.passes), link.kind())
         }
-        (None, Some((bus, passes))) => {
-            format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
-        }
-        (None, None) => {
+        (None, _) => {
             let says =
                 format!("Not known: no limit of the links to {who} is known, and nothing is measured.");
             return Answer::new(Topic::Limits, Sure::Unknown, says)

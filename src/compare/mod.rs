@@ -41,17 +41,13 @@ fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError>
 
 /// Compares two results. A name chooses a target of a run; without one, targets on the same drive belong together,
 /// else the only targets of both. Without a second run the first one's targets are compared with each other.
-pub fn compare(
-    a: (&Findings, Option<&str>),
-    b: Option<(&Findings, Option<&str>)>,
+pub fn compare<'a>(
+    a: (&'a Findings, Option<&str>),
+    b: Option<(&'a Findings, Option<&str>)>,
 ) -> Result<Findings, CompareError> {
     let (first, second) = (a.0, b.map_or(a.0, |b| b.0));
     let mut findings = Findings {
-        run: [first, second][..1 + usize::from(b.is_some())]
-            .iter()
-            .map(|s| s.run.as_str())
-            .collect::<Vec<_>>()
-            .join(" and "),
+        run: if b.is_some() { format!("{} and {}", first.run, second.run) } else { first.run.clone() },
         experiment: "compare".to_owned(),
         question: "do they differ?".to_owned(),
         modelled: first.modelled || second.modelled,
@@ -61,7 +57,8 @@ pub fn compare(
     let several = pairs.len() > 1 && b.is_some();
     for pair in pairs {
         let on = several.then(|| first.origin.carriers[pair.0].target.clone());
-        one(&Pair { a: Side::of(first, pair.0), b: Side::of(second, pair.1) }, on, &mut findings)?;
+        let side = |run: &'a Findings, at: usize| Side { run, target: &run.origin.carriers[at] };
+        one(&Pair { a: side(first, pair.0), b: side(second, pair.1) }, on, &mut findings)?;
     }
     findings.flags.dedup();
     Ok(findings)
@@ -105,12 +102,6 @@ fn same_drives(a: &Carrier, b: &Carrier) -> bool {
 struct Side<'a> {
     run: &'a Findings,
     target: &'a Carrier,
-}
-
-impl<'a> Side<'a> {
-    fn of(run: &'a Findings, at: usize) -> Self {
-        Self { run, target: &run.origin.carriers[at] }
-    }
 }
 
 struct Pair<'a> {

@@ -68,16 +68,17 @@ pub struct Steps(Vec<Step>);
 
 impl Steps {
     pub fn add(&mut self, on: &[usize], act: impl Into<Act>) -> StepId {
-        self.push(on, None, act.into())
+        self.add_if(None, on, act)
     }
 
-    pub fn add_if(&mut self, needs: Condition, on: &[usize], act: impl Into<Act>) -> StepId {
-        self.push(on, Some(needs), act.into())
-    }
-
-    fn push(&mut self, on: &[usize], needs: Option<Condition>, act: Act) -> StepId {
-        let id = StepId(self.0.len() as u32);
-        self.0.push(Step { id, on: on.iter().map(|&t| t as u32).collect(), needs, act });
+    pub fn add_if(
+        &mut self,
+        needs: impl Into<Option<Condition>>,
+        on: &[usize],
+        act: impl Into<Act>,
+    ) -> StepId {
+        let (id, on) = (StepId(self.0.len() as u32), on.iter().map(|&t| t as u32).collect());
+        self.0.push(Step { id, on, needs: needs.into(), act: act.into() });
         id
     }
 }

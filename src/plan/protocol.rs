@@ -75,7 +75,8 @@ struct LoadForm {
     size: String,
     block: String,
     depth: u32,
-    caching: CachingForm,
+    #[serde(with = "CachingForm")]
+    caching: Caching,
     #[serde(default)]
     content: Content,
     #[serde(default)]
@@ -92,8 +93,8 @@ enum Rw {
     RandWrite,
 }
 
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
+#[derive(Deserialize)]
+#[serde(remote = "Caching", rename_all = "lowercase")]
 enum CachingForm {
     Direct,
     Buffered,
@@ -159,12 +160,7 @@ fn load(origin: &str, form: LoadForm) -> Result<ProtocolLoad, ProtocolError> {
         Rw::RandRead => (Direction::Read, Pattern::Random),
         Rw::RandWrite => (Direction::Write, Pattern::Random),
     };
-    let caching = match form.caching {
-        CachingForm::Direct => Caching::Direct,
-        CachingForm::Buffered => Caching::Buffered,
-        CachingForm::BufferedFsync => Caching::BufferedFsync,
-    };
-    let load = Load::new(direction, pattern, bytes(&form.block)?, caching, 1);
+    let load = Load::new(direction, pattern, bytes(&form.block)?, form.caching, 1);
     let load = Load { depth: form.depth, content: form.content, ..load };
     load.check().map_err(|e| ProtocolError::Load(origin.clone(), label.clone(), e))?;
     let bytes = bytes(&form.size)?;

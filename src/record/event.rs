@@ -94,12 +94,12 @@ pub enum Event {
 pub struct ActResult {
     pub seconds: f64,
     /// It was cancelled before it was done.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_default")]
     pub cut_short: bool,
     /// Bytes moved.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub bytes: u64,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub files: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slept: Option<StandbyResult>,
@@ -111,12 +111,8 @@ pub struct ActResult {
     pub drives: Vec<Drive>,
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-fn is_zero(value: &u64) -> bool {
-    *value == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! Reads a record one event at a time, because records can be larger than the memory of a small board.
 
 use std::{
-    fmt,
     fs::File,
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
@@ -25,10 +24,9 @@ pub enum ReadError {
 }
 
 /// The events of a record, as far as they can be read.
-#[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
-    lines: BufReader<Box<dyn Bytes>>,
+    lines: BufReader<Box<dyn Read>>,
     /// The first line, which `open` has already read.
     first: Option<Vec<u8>>,
     /// Set if the record has schema 1.
@@ -38,11 +36,7 @@ pub struct Reader {
     broken: Option<String>,
 }
 
-trait Bytes: Read + fmt::Debug {}
-
-impl<T: Read + fmt::Debug> Bytes for T {}
-
-fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Bytes>>> {
+fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Read>>> {
     let mut file = BufReader::new(File::open(path)?);
     let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
     Ok(BufReader::new(if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) }))

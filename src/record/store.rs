@@ -110,9 +110,9 @@ impl Store {
     }
 
     pub fn remove(&self, run: &str) -> Result<(), StoreError> {
-        self.open(run)
-            .map(drop)
-            .or_else(|e| if matches!(e, StoreError::NoSuchRun { .. }) { Err(e) } else { Ok(()) })?;
+        if let Err(none @ StoreError::NoSuchRun { .. }) = self.open(run) {
+            return Err(none);
+        }
         // Both files exist if compression was interrupted.
         let both = [PACKED, PLAIN].map(|end| self.dir.join(format!("{run}{end}")));
         both.into_iter().filter(|path| path.exists()).try_for_each(|path| {
@@ -129,7 +129,6 @@ impl Store {
             Err(e) => return Err(unreadable(e)),
         };
         let mut index = Index::open(&self.dir);
-        let before = index.len();
         let (mut runs, mut bad) = (Vec::new(), Vec::new());
         for entry in entries {
             let path = entry.map_err(unreadable)?.path();
@@ -144,7 +143,7 @@ impl Store {
         }
         runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
         // Without the index, the next list only takes longer.
-        let _ = index.save(before < runs.len());
+        let _ = index.save();
         Ok((runs, bad))
     }
 

@@ -77,6 +77,8 @@ pub(super) struct Index {
     path: PathBuf,
     known: HashMap<State, Summary>,
     kept: Vec<Line>,
+    /// Whether a record was read.
+    learned: bool,
 }
 
 impl Index {
@@ -87,7 +89,7 @@ impl Index {
         let lines = lines.into_iter().flatten().map_while(Result::ok);
         let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
         let known = known.map(|line| (line.state, line.summary)).collect();
-        Self { path, known, kept: Vec::new() }
+        Self { path, known, kept: Vec::new(), learned: false }
     }
 
     pub fn summary(&mut self, path: &Path) -> Result<Summary, ReadError> {
@@ -97,15 +99,15 @@ impl Index {
         let state = State { file, bytes, seconds, nanoseconds };
         let summary = match self.known.remove(&state) {
             Some(summary) => summary,
-            None => Summary::read(path)?,
+            None => Summary::read(path).inspect(|_| self.learned = true)?,
         };
         self.kept.push(Line { state, summary: summary.clone() });
         Ok(summary)
     }
 
     /// Writes the index if it changed, without removed records.
-    pub fn save(&self, learned: bool) -> io::Result<()> {
-        if !learned && self.known.is_empty() {
+    pub fn save(&self) -> io::Result<()> {
+        if !self.learned && self.known.is_empty() {
             return Ok(());
         }
         let index = AtomicFile::create(&self.path)?;
@@ -117,11 +119,6 @@ impl Index {
         out.flush()?;
         drop(out);
         index.rename()
-    }
-
-    /// How many records in the index have not been requested yet.
-    pub fn len(&self) -> usize {
-        self.known.len()
     }
 }
 
