@@ -276,7 +276,7 @@ mod tests {
         fs::write(&path, &whole[..first]).expect("cuts");
         assert!(store.open(&run).is_ok(), "a first line without its line end is valid");
         fs::write(&path, &whole[..first / 2]).expect("cuts");
-        assert!(store.open(&run).expect_err("half a start").to_string().contains("not a record"));
+        assert!(store.open(&run).err().expect("half a start").to_string().contains("not a record"));
     }
 
     #[test]
@@ -323,7 +323,7 @@ mod tests {
     fn a_later_schema_is_refused_with_what_to_do() {
         let (_home, store) = store();
         let (run, _) = store.create(|run| Start { schema: SCHEMA + 1, ..start(run) }).expect("creates");
-        let said = store.open(&run).expect_err("newer").to_string();
+        let said = store.open(&run).err().expect("newer").to_string();
         assert!(said.ends_with("use a newer drivebench"), "{said}");
     }
 
