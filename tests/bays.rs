@@ -13,7 +13,7 @@ use drivebench::{
     findings::Findings,
     inventory::{Drive, Mount, Partition, Signature},
     plan::{Act, Plan, Step, StepId},
-    record::{Done, End, Event, How, Progress},
+    record::{Done, End, Event, How, Run},
     report::{Format, Style, render},
     run::Modelled,
     target::Target,
@@ -186,9 +186,7 @@ fn a_stopped_run_resumes_where_it_ended() {
     let text = said(&found(&record));
     assert!(text.contains("2 of 4 arrangements measured") && text.contains("Interrupted"), "{text}");
 
-    let mut progress = Progress::default();
-    record.iter().for_each(|e| progress.take(e));
-    let done = progress.done(&plan);
+    let done = Done::of(&Run::of(record.iter().cloned()), &plan);
     let is_done = |step: &Step| done.steps.contains(&step.id);
     assert!(plan.steps.iter().filter(|s| s.id < third).all(is_done), "{done:?}");
     assert!(done.steps.contains(&third) && done.steps.len() < plan.steps.len());

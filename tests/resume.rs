@@ -18,7 +18,7 @@ use drivebench::{
     },
     inventory::Drive,
     plan::{Act, Plan, StepId},
-    record::{Done, End, Event, How, Log, Progress, Resume},
+    record::{Done, End, Event, How, Log, Resume, Run},
     run::{Modelled, World},
     target::Target,
     units::MIB,
@@ -72,9 +72,7 @@ impl Case {
         let how = world.run(&plan, &Done::default(), &mut log, &cancel).expect("runs");
         let mut events = log.events;
         events.push(Event::End(End { how, at: String::new() }));
-        let mut progress = Progress::default();
-        events.iter().for_each(|event| progress.take(event));
-        let done = progress.done(&plan);
+        let done = Done::of(&Run::of(events.iter().cloned()), &plan);
         let (version, inventory) = (String::new(), Default::default());
         events.push(Event::Resume(Box::new(Resume {
             at: String::new(),
@@ -293,9 +291,8 @@ fn a_finished_run_has_no_steps_left() {
     let asked = ask(directories(1), rules(), MIB);
     let case = Case { experiment: &Baseline, ask: asked, board: board(vec![drive(20e6, 30e6)]) };
     let (plan, events) = (case.plan(), case.whole());
-    let mut progress = Progress::default();
-    events.iter().for_each(|event| progress.take(event));
-    assert_eq!(progress.done(&plan).steps.len(), plan.steps.len());
+    let done = Done::of(&Run::of(events.into_iter()), &plan);
+    assert_eq!(done.steps.len(), plan.steps.len());
     let made = plan.steps.iter().filter(|step| matches!(step.act, Act::ScratchFile(_))).count();
     assert_eq!(made, 1);
 }

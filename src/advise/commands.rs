@@ -19,37 +19,32 @@ pub(super) fn directory<'a>(inventory: &'a Inventory, drive: &Drive) -> Option<&
     best.filter(|mount| !firmware(mount)).map(|mount| mount.path.as_str())
 }
 
-/// Where to measure each of these drives: a directory of each, or, where one has none, the devices, which are only read.
-fn targets(inventory: &Inventory, drives: &[&Drive]) -> Vec<String> {
+fn line<T: AsRef<str>>(experiment: &str, options: &[&str], targets: &[T]) -> Option<String> {
+    let targets: Vec<String> = targets.iter().map(|t| shell_word(t.as_ref())).collect();
+    let words = [&["drivebench", "run", experiment][..], options].concat().join(" ");
+    (!targets.is_empty()).then(|| format!("{words} {}", targets.join(" ")))
+}
+
+/// Measures a directory of each drive, or, where one has none, the devices, which are only read.
+fn on(experiment: &str, inventory: &Inventory, drives: &[&Drive], options: &[&str]) -> Option<String> {
     let directories: Option<Vec<&str>> = drives.iter().map(|d| directory(inventory, d)).collect();
     match directories {
-        Some(paths) => paths.into_iter().map(str::to_owned).collect(),
-        None => drives.iter().map(|d| d.node()).collect(),
+        Some(paths) => line(experiment, options, &paths),
+        None => line(experiment, options, &drives.iter().map(|d| d.node()).collect::<Vec<_>>()),
     }
 }
 
-fn line(experiment: &str, options: &[&str], targets: &[String]) -> Option<String> {
-    let words = options.iter().map(|o| (*o).to_owned()).chain(targets.iter().map(|t| shell_word(t)));
-    (!targets.is_empty())
-        .then(|| format!("drivebench run {experiment} {}", words.collect::<Vec<_>>().join(" ")))
-}
-
-/// How fast each of these is alone.
 pub(super) fn baseline(inventory: &Inventory, drives: &[&Drive], options: &[&str]) -> Option<String> {
-    line("baseline", options, &targets(inventory, drives))
+    on("baseline", inventory, drives, options)
 }
 
 /// How fast they are at once; of one drive, how fast it is.
 pub(super) fn together(inventory: &Inventory, drives: &[&Drive]) -> Option<String> {
-    if drives.len() < 2 {
-        return baseline(inventory, drives, &[]);
-    }
-    line("together", &[], &targets(inventory, drives))
+    on(if drives.len() < 2 { "baseline" } else { "together" }, inventory, drives, &[])
 }
 
 /// How bad the worst write of each is: only where a filesystem can be written.
 pub(super) fn writes(inventory: &Inventory, drives: &[&Drive], options: &[&str]) -> Option<String> {
-    let paths: Vec<String> =
-        drives.iter().filter_map(|d| directory(inventory, d)).map(str::to_owned).collect();
+    let paths: Vec<&str> = drives.iter().filter_map(|d| directory(inventory, d)).collect();
     line("baseline", options, &paths)
 }

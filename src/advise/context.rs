@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    inventory::{Drive, Inventory, Layer, Medium},
-    units::listed,
+    inventory::{Block, Drive, Inventory, Layer, Medium},
+    units::{distinct, listed},
 };
 
 /// The inventory and the evidence that counts, oldest first.
@@ -16,11 +16,17 @@ pub(super) struct Context<'a> {
     evidence: Vec<&'a Evidence>,
 }
 
-/// A number and where it comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Number<'a> {
     pub estimate: &'a Estimate,
     pub from: &'a Evidence,
+}
+
+impl<'a> Number<'a> {
+    /// The speed that this run found.
+    fn of(from: &'a Evidence) -> Option<Self> {
+        Some(Self { estimate: from.speed()?, from })
+    }
 }
 
 impl<'a> Context<'a> {
@@ -67,10 +73,8 @@ impl<'a> Context<'a> {
             }
         }
         let chosen = keys.iter().max_by_key(|(_, n, last)| (*n, *last)).map(|(key, ..)| *key);
-        let newest = |drive: &&Drive| {
-            let from = fitting(drive).rev().find(|e| Some(e.key()) == chosen)?;
-            Some(Number { estimate: from.speed()?, from })
-        };
+        let newest =
+            |drive: &&Drive| fitting(drive).rev().find(|e| Some(e.key()) == chosen).and_then(Number::of);
         drives.iter().map(newest).collect()
     }
 
@@ -84,12 +88,12 @@ impl<'a> Context<'a> {
     /// The newest run of several targets at once under such a load, whose drives are all here.
     pub fn at_once(&self, wanted: Wanted) -> Option<Number<'a>> {
         let all = self.all().rev().filter(|e| e.at_once && e.drives.len() > 1 && e.is(wanted));
-        all.filter_map(|from| Some(Number { estimate: from.speed()?, from })).next()
+        all.filter_map(Number::of).next()
     }
 
     /// The newest speed of a layer, such as an array.
     pub fn of_layer(&self, layer: &Layer, wanted: Wanted) -> Option<Number<'a>> {
-        let under = self.inventory.stack_of([crate::inventory::Block::Layer(layer)]);
+        let under = self.inventory.stack_of([Block::Layer(layer)]);
         let mut drives: Vec<String> = under.drives.iter().map(|d| d.identity()).collect();
         drives.sort();
         let same = |e: &&Evidence| {
@@ -97,10 +101,9 @@ impl<'a> Context<'a> {
             own.sort();
             !e.at_once && e.layers.contains(&layer.name) && own == drives && e.is(wanted)
         };
-        self.all().rev().filter(same).find_map(|from| Some(Number { estimate: from.speed()?, from }))
+        self.all().rev().filter(same).find_map(Number::of)
     }
 
-    /// The drive of this identity.
     pub fn drive(&self, identity: &str) -> Option<&'a Drive> {
         self.inventory.drives.iter().find(|d| d.identity() == identity)
     }
@@ -113,15 +116,8 @@ impl<'a> Context<'a> {
     /// The drive or drives that the system runs from.
     pub fn system(&self) -> Vec<&'a Drive> {
         let own = |path: &str| path == "/" || path == "/boot" || path.starts_with("/boot/") || path == "/usr";
-        let mut drives: Vec<&Drive> = Vec::new();
-        for mount in self.inventory.mounts.iter().filter(|mount| own(&mount.path)) {
-            for drive in self.inventory.drives_of(mount) {
-                if !drives.iter().any(|known| known.name == drive.name) {
-                    drives.push(drive);
-                }
-            }
-        }
-        drives
+        let mounts = self.inventory.mounts.iter().filter(|mount| own(&mount.path));
+        distinct(mounts.flat_map(|mount| self.inventory.drives_of(mount)))
     }
 
     /// Arrays and filesystems over several drives.
@@ -129,23 +125,21 @@ impl<'a> Context<'a> {
         let built = |layer: &&Layer| {
             ["raid", "linear", "btrfs", "bcachefs", "zfs"].iter().any(|kind| layer.kind.starts_with(kind))
         };
-        let with = |layer: &'a Layer| {
-            (layer, self.inventory.stack_of([crate::inventory::Block::Layer(layer)]).drives)
-        };
+        let with = |layer: &'a Layer| (layer, self.inventory.stack_of([Block::Layer(layer)]).drives);
         self.inventory.layers.iter().filter(built).map(with).filter(|(_, on)| on.len() > 1).collect()
     }
 
     /// Drives that can hold data: not the system's, not a member of an array, not failing, and writable.
     pub fn for_data(&self) -> Vec<&'a Drive> {
-        let taken: Vec<&str> = self.arrays().iter().flat_map(|(_, on)| on).map(|d| d.name.as_str()).collect();
-        let system = self.system();
-        let free = |drive: &&Drive| {
-            !drive.read_only
-                && !taken.contains(&drive.name.as_str())
-                && !system.iter().any(|own| own.name == drive.name)
-                && !self.failing(drive)
-        };
+        let mut taken = self.system();
+        taken.extend(self.arrays().into_iter().flat_map(|(_, on)| on));
+        let free = |drive: &&Drive| !drive.read_only && !taken.contains(drive) && !self.failing(drive);
         self.drives().into_iter().filter(free).collect()
+    }
+
+    /// The same; where there are none, all drives.
+    pub fn for_data_or_all(&self) -> Vec<&'a Drive> {
+        Some(self.for_data()).filter(|drives| !drives.is_empty()).unwrap_or_else(|| self.drives())
     }
 
     /// How long the drive takes to wake, s, where that was measured.
@@ -154,7 +148,6 @@ impl<'a> Context<'a> {
         self.of(drive).rev().find_map(number)
     }
 
-    /// The drive reports that it is failing, or that it could not read some of its sectors.
     pub fn failing(&self, drive: &Drive) -> bool {
         drive.health.as_ref().is_some_and(|h| {
             h.passed == Some(false)
@@ -168,17 +161,14 @@ impl<'a> Context<'a> {
         drive.medium == Medium::Rotating
     }
 
-    /// The name of a drive in answers.
     pub fn name(&self, drive: &Drive) -> String {
         sentences::name(self.inventory, drive)
     }
 
-    /// Several names: `a, b and c`.
     pub fn names(&self, drives: &[&Drive]) -> String {
         listed(&drives.iter().map(|d| self.name(d)).collect::<Vec<_>>())
     }
 
-    /// Whether a run was made on another board than this.
     pub fn other_board(&self, e: &Evidence) -> bool {
         e.board != self.inventory.machine.board
     }

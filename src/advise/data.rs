@@ -18,7 +18,6 @@ pub(super) const LONG: f64 = 1.0;
 /// Drives of one model differ by some sectors; from this ratio on one is larger.
 const LARGER: f64 = 1.05;
 
-/// A drive with what is known of it.
 struct Candidate<'a> {
     drive: &'a Drive,
     speed: Number<'a>,
@@ -37,14 +36,9 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         return arrays.into_iter().map(|(layer, drives)| array(context, layer, &drives)).collect();
     }
     let drives = context.for_data();
-    let answer = match &drives[..] {
-        [] => none(context),
-        drives => among(context, drives),
-    };
-    vec![answer]
+    vec![if drives.is_empty() { none(context) } else { among(context, &drives) }]
 }
 
-/// An existing array.
 fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let survives = super::layout::survives(&layer.kind, drives.len());
     let size = decimal_bytes(layer.sectors.saturating_mul(512));
@@ -53,11 +47,9 @@ fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let says = format!("{name} is available for data: {} of {}{size}.", layer.kind, context.names(drives));
     let numbers: Vec<Number<'_>> =
         [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| context.of_layer(layer, *w)).collect();
-    let speeds = numbers.iter().map(|n| {
-        let reads = n.from.is(Wanted::READ);
-        format!("{} {}", if reads { "reads" } else { "writes" }, rate(n.estimate.value))
-    });
-    let speeds: Vec<String> = speeds.collect();
+    let verb = |n: &Number<'_>| if n.from.is(Wanted::READ) { "reads" } else { "writes" };
+    let speed = |n: &Number<'_>| format!("{} {}", verb(n), rate(n.estimate.value));
+    let speeds: Vec<String> = numbers.iter().map(speed).collect();
     let sure = if numbers.is_empty() { Sure::Inferred } else { Sure::Measured };
     let speeds = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
     let lives = survives.map(|n| match n {
@@ -76,41 +68,36 @@ fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
 fn none(context: &Context<'_>) -> Answer {
     let failing: Vec<&Drive> = context.drives().into_iter().filter(|d| context.failing(d)).collect();
     if !failing.is_empty() {
-        let says = format!(
-            "No drive is fit for data: copy what is on {} while it can be read.",
-            context.names(&failing)
-        );
+        let on = context.names(&failing);
+        let says = format!("No drive is fit for data: copy what is on {on} while it can be read.");
         return Answer::new(Topic::Data, Sure::Inferred, says);
     }
-    match &context.system()[..] {
-        [] if context.drives().is_empty() => Answer::new(Topic::Data, Sure::Unknown, "No drives found."),
-        [] => Answer::new(Topic::Data, Sure::Unknown, "No writable drive was found for data."),
+    let (sure, says) = match &context.system()[..] {
+        [] if context.drives().is_empty() => (Sure::Unknown, "No drives found.".to_owned()),
+        [] => (Sure::Unknown, "No writable drive was found for data.".to_owned()),
         system => {
-            let says = format!(
-                "Data is on {}, with the system: first add a second drive, or a backup elsewhere.",
-                context.names(system)
-            );
-            Answer::new(Topic::Data, Sure::Inferred, says)
+            let on = context.names(system);
+            let says =
+                format!("Data is on {on}, with the system: first add a second drive, or a backup elsewhere.");
+            (Sure::Inferred, says)
         }
-    }
+    };
+    Answer::new(Topic::Data, sure, says)
 }
 
-fn among(context: &Context<'_>, drives: &[&Drive]) -> Answer {
-    let (sunk, drives): (Vec<&Drive>, Vec<&Drive>) =
+fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
+    let (sunk, drives): (Vec<&'a Drive>, Vec<&'a Drive>) =
         drives.iter().partition(|d| regression::of(context, d).iter().any(regression::Trend::far_worse));
     let writes = context.speeds(&drives, Wanted::WRITE);
     let written = writes.iter().flatten().count() > 0;
     let speeds = if written { writes } else { context.speeds(&drives, Wanted::READ) };
-    let known: Vec<Candidate<'_>> = drives
-        .iter()
-        .zip(speeds)
-        .filter_map(|(&drive, speed)| {
-            let speed = speed?;
-            Some(Candidate { drive, speed, worst: context.worst(drive, speed.from).filter(|_| written) })
-        })
-        .collect();
+    let with = |(&drive, speed): (&&'a Drive, Option<Number<'a>>)| {
+        let speed = speed?;
+        Some(Candidate { drive, speed, worst: context.worst(drive, speed.from).filter(|_| written) })
+    };
+    let known: Vec<Candidate<'_>> = drives.iter().zip(speeds).filter_map(with).collect();
     let unknown: Vec<&Drive> =
-        drives.iter().copied().filter(|d| !known.iter().any(|c| c.drive.name == d.name)).collect();
+        drives.iter().copied().filter(|d| known.iter().all(|c| c.drive != *d)).collect();
     let mut why = Vec::new();
     if !sunk.is_empty() {
         why.push(format!("Not on {}, which became much slower than before.", context.names(&sunk)));
@@ -173,11 +160,9 @@ fn others(
 /// Where to keep a copy.
 fn second(context: &Context<'_>, best: &Drive, drives: &[&Drive]) -> String {
     let others = drives.iter().filter(|d| d.name != best.name && d.sectors >= best.sectors / 2);
-    let other = others.max_by_key(|d| d.sectors);
-    match other {
-        Some(other) => format!("Keep a copy: {} has room for one.", context.name(other)),
-        None => "Keep a copy elsewhere.".to_owned(),
-    }
+    others.max_by_key(|d| d.sectors).map_or("Keep a copy elsewhere.".to_owned(), |other| {
+        format!("Keep a copy: {} has room for one.", context.name(other))
+    })
 }
 
 fn unmeasured(context: &Context<'_>, drives: &[&Drive], mut why: Vec<String>) -> Answer {

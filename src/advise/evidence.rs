@@ -9,15 +9,11 @@ use crate::{
 /// What a run found of one load on one target, or of one load on all its targets at once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
-    /// The run's short name.
     pub run: String,
     /// When it began, as RFC 3339.
     pub at: String,
-    /// The experiment.
     pub experiment: String,
-    /// Its figures come from modelled drives.
     pub modelled: bool,
-    /// The board it ran on, where that has a name.
     pub board: Option<String>,
     /// What was measured, as the person named it.
     pub target: String,
@@ -31,11 +27,9 @@ pub struct Evidence {
     pub at_once: bool,
     /// The load; none where the experiment has none, as spinup.
     pub load: Option<LoadKey>,
-    /// What was found.
     pub numbers: Vec<Metric>,
 }
 
-/// A kind of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub reads: bool,
@@ -139,18 +133,15 @@ impl Evidence {
         self.load.as_ref().is_some_and(fits)
     }
 
-    /// Evidence with the same key can be compared, drive with drive and then with now.
     pub(super) fn key(&self) -> Key<'_> {
         (self.load.as_ref(), &self.layers)
     }
 
-    /// The day it began.
     pub(super) fn day(&self) -> &str {
         self.at.get(..10).unwrap_or(&self.at)
     }
 }
 
-/// Numbers by their load, in order.
 fn by_load<'a>(numbers: impl Iterator<Item = &'a Metric>) -> Vec<(Option<LoadKey>, Vec<Metric>)> {
     let mut all: Vec<(Option<LoadKey>, Vec<Metric>)> = Vec::new();
     for metric in numbers {

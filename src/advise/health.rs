@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     inventory::{Code, Drive},
-    units::{capital, duration, listed, rate},
+    units::{capital, distinct, duration, listed, rate},
 };
 
 /// Findings of the inventory about failing drives, and about conditions that change their numbers.
@@ -20,10 +20,9 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     if drives.is_empty() {
         return vec![Answer::new(Topic::Health, Sure::Unknown, "No drives found.")];
     }
-    let mut all = Vec::new();
-    for finding in context.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code)) {
-        all.push(Answer::new(Topic::Health, Sure::Inferred, finding.what).because([finding.advice]));
-    }
+    let bearing = context.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code));
+    let mut all: Vec<Answer> =
+        bearing.map(|f| Answer::new(Topic::Health, Sure::Inferred, f.what).because([f.advice])).collect();
     let trends: Vec<(&Drive, Trend<'_>)> =
         drives.iter().flat_map(|d| regression::of(context, d).into_iter().map(move |t| (*d, t))).collect();
     all.extend(trends.iter().filter(|(_, t)| t.worse()).map(|(drive, t)| worse(context, drive, t)));
@@ -36,7 +35,6 @@ fn shown(trend: &Trend<'_>, value: f64) -> String {
     if trend.speed { rate(value) } else { duration(value) }
 }
 
-/// One figure of one drive that got worse.
 fn worse(context: &Context<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
     let e = &t.ratio.estimate;
     let says = format!(
@@ -62,39 +60,29 @@ fn worse(context: &Context<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
 
 /// The answer about all other drives.
 fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)], quiet: bool) -> Answer {
-    let words = words(context, drives, quiet);
     let steady: Vec<&(&Drive, Trend<'_>)> =
         trends.iter().filter(|(_, t)| !t.worse() && !t.unbounded()).collect();
     let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
     let again: Vec<&Drive> =
-        drives.iter().copied().filter(|d| !trends.iter().any(|(other, _)| other.name == d.name)).collect();
+        drives.iter().copied().filter(|d| trends.iter().all(|(other, _)| other != d)).collect();
     // Drives with one run come first, because a second run allows a comparison.
     let once: Vec<&Drive> = again.iter().copied().filter(|d| context.of(d).next().is_some()).collect();
-    let free: Vec<&Drive> =
-        context.for_data().into_iter().filter(|d| again.iter().any(|a| a.name == d.name)).collect();
+    let free: Vec<&Drive> = context.for_data().into_iter().filter(|d| again.contains(d)).collect();
     let which = [once, free, again].into_iter().find(|which| !which.is_empty()).unwrap_or_default();
     let command = commands::baseline(context.inventory, &which, &[]);
     let mut answer = if steady.is_empty() {
-        let says = if trends.iter().any(|(_, t)| t.worse()) {
-            "Slow-down of other drives is not known: nothing to compare yet. Measure again in some months."
-        } else {
-            "Slow-down is not known: nothing to compare yet. Measure again in some months."
-        };
+        let of = if trends.iter().any(|(_, t)| t.worse()) { " of other drives" } else { "" };
+        let says =
+            format!("Slow-down{of} is not known: nothing to compare yet. Measure again in some months.");
         Answer::new(Topic::Health, Sure::Unknown, says).decide(command)
     } else {
-        let mut names: Vec<&Drive> = Vec::new();
-        for (drive, _) in &steady {
-            let worse = trends.iter().any(|(d, t)| d.name == drive.name && t.worse());
-            if !worse && !names.iter().any(|known| known.name == drive.name) {
-                names.push(drive);
-            }
-        }
+        let worse = |drive: &Drive| trends.iter().any(|(d, t)| *d == drive && t.worse());
+        let alike = distinct(steady.iter().map(|(drive, _)| *drive).filter(|drive| !worse(drive)));
         let since = steady.iter().map(|(_, t)| t.old.from.day()).min().unwrap_or_default();
-        let steady_names: Vec<String> = names.iter().map(|d| context.name(d)).collect();
-        let says = if steady_names.is_empty() {
+        let says = if alike.is_empty() {
             format!("Nothing else became slower since {since}.")
         } else {
-            format!("No slow-down found since {since}: {}.", listed(&steady_names))
+            format!("No slow-down found since {since}: {}.", context.names(&alike))
         };
         Answer::new(Topic::Health, Sure::Measured, says)
             .rests_on(steady.iter().flat_map(|(_, t)| [t.old.from, t.new.from]))
@@ -103,7 +91,7 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
     if open > 0 && steady.is_empty() {
         answer.because.push("Earlier runs have no interval, so a change can't be judged.".to_owned());
     }
-    answer.because.push(words);
+    answer.because.push(words(context, drives, quiet));
     answer
 }
 

@@ -33,30 +33,19 @@ pub(super) fn survives(kind: &str, drives: usize) -> Option<u64> {
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let arrays = context.arrays();
     let drives = context.for_data();
-    let answer = match &drives[..] {
+    let says = match &drives[..] {
         _ if !arrays.is_empty() => {
-            let names: Vec<String> = arrays
-                .iter()
-                .map(|(layer, on)| {
-                    format!("{} ({}, {})", layer.name, layer.kind, count(on.len() as u64, "drive"))
-                })
-                .collect();
-            let says =
-                format!("Built already: {}. To change it, copy the data elsewhere first.", listed(&names));
-            Answer::new(Topic::Layout, Sure::Inferred, says)
+            let names = arrays.iter().map(|(layer, on)| {
+                format!("{} ({}, {})", layer.name, layer.kind, count(on.len() as u64, "drive"))
+            });
+            let names = listed(&names.collect::<Vec<_>>());
+            format!("Built already: {names}. To change it, copy the data elsewhere first.")
         }
-        [] => Answer::new(
-            Topic::Layout,
-            Sure::Inferred,
-            "No drives to build from: none besides the system's own is fit for it.",
-        ),
-        [one] => {
-            let says = format!("{} alone: a layout needs two drives or more.", context.name(one));
-            Answer::new(Topic::Layout, Sure::Inferred, capital(&says))
-        }
-        several => choose(context, several),
+        [] => "No drives to build from: none besides the system's own is fit for it.".to_owned(),
+        [one] => capital(&format!("{} alone: a layout needs two drives or more.", context.name(one))),
+        several => return vec![choose(context, several)],
     };
-    vec![answer]
+    vec![Answer::new(Topic::Layout, Sure::Inferred, says)]
 }
 
 fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
@@ -120,8 +109,7 @@ fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
 
 /// Drives that are left out, or the space that the smallest leaves unused; `holds` in sectors.
 fn left_out(context: &Context<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
-    let out: Vec<&Drive> =
-        all.iter().copied().filter(|d| !members.iter().any(|m| m.name == d.name)).collect();
+    let out: Vec<&Drive> = all.iter().copied().filter(|d| !members.contains(d)).collect();
     if let Some(copy) = out.iter().find(|d| d.sectors >= holds) {
         let size = decimal_bytes(copy.bytes());
         return Some(format!("{} ({size}) has room for a copy of all that.", context.name(copy)));
@@ -145,7 +133,7 @@ fn striping<'a>(context: &Context<'a>) -> (Vec<String>, Vec<Number<'a>>) {
         let Some(flow) = Flow::of(context, reads) else { continue };
         // The system drive is not a member.
         let free = context.for_data();
-        if !flow.drives.iter().all(|d| free.iter().any(|f| f.name == d.name)) {
+        if !flow.drives.iter().all(|d| free.contains(d)) {
             continue;
         }
         let n = flow.drives.len() as f64;

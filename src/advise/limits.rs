@@ -10,7 +10,7 @@ use super::{
 use crate::{
     findings::{Limiter, Metric, Quantity},
     inventory::{Drive, Inventory},
-    units::{capital, percent, rate},
+    units::{capital, distinct, percent, rate},
 };
 
 /// The most that the drives move in one direction.
@@ -19,7 +19,6 @@ pub(super) struct Flow<'a> {
     pub reads: bool,
     /// `both drives together`, `Cruzer Blade`, `md0`.
     pub who: String,
-    /// The drives it is of.
     pub drives: Vec<&'a Drive>,
 }
 
@@ -28,7 +27,6 @@ const APART: f64 = 1.1;
 /// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
 const REACHED: f64 = 0.95;
 
-/// A speed compared with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
     /// The drives are faster than the limit.
@@ -56,10 +54,7 @@ impl<'a> Flow<'a> {
             each.max_by(|a, b| a.speed().total_cmp(&b.speed()))
         };
         let alone = || {
-            let mut drives = context.for_data();
-            if drives.is_empty() {
-                drives = context.drives();
-            }
+            let drives = context.for_data_or_all();
             let speeds = context.speeds(&drives, wanted).into_iter().zip(drives);
             let each = speeds.filter_map(|(number, drive)| {
                 Some(Self { number: number?, reads, who: context.name(drive), drives: vec![drive] })
@@ -67,12 +62,7 @@ impl<'a> Flow<'a> {
             each.max_by(|a, b| a.speed().total_cmp(&b.speed()))
         };
         let at_once = context.at_once(wanted).map(|number| {
-            let mut drives: Vec<&Drive> = Vec::new();
-            for drive in number.from.drives.iter().filter_map(|id| context.drive(id)) {
-                if !drives.iter().any(|known| known.name == drive.name) {
-                    drives.push(drive);
-                }
-            }
+            let drives = distinct(number.from.drives.iter().filter_map(|id| context.drive(id)));
             Self { number, reads, who: format!("{} together", the_drives(drives.len())), drives }
         });
         at_once.or_else(array).or_else(alone)
@@ -117,7 +107,6 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Both directions, as far as they are known.
 pub(super) fn flows<'a>(context: &Context<'a>) -> Vec<Flow<'a>> {
     [true, false].into_iter().filter_map(|reads| Flow::of(context, reads)).collect()
 }
@@ -183,7 +172,8 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
             described(&above)
         ),
     };
-    let source = format!("Source for {kind} ({}): {}.", port(link), link.source);
+    let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
+    let source = format!("Source for {kind} ({}{speed}): {}.", link.port.name, link.source);
     let shared = link.shared_with(context, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
     let twice = shared.and_then(|bus| {
         let half = rate(usable(bus)? / 2.0);
@@ -196,11 +186,6 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
         .because(locally(flows).into_iter().chain(twice).chain([source]))
         .rests_on(runs(flows))
         .decide(missing(context, flows))
-}
-
-fn port(link: &NetworkLink<'_>) -> String {
-    let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
-    format!("{}{speed}", link.port.name)
 }
 
 /// Measured, without a known network.
@@ -232,27 +217,20 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
     for f in flows.iter().filter(|f| f.number.from.at_once) {
         let Some(alone) = f.number.from.sum_alone() else { continue };
         let share = f.speed() / alone.value;
-        let what = match f.bound() {
-            _ if share >= REACHED => continue,
-            None => {
-                format!(
-                    "At once they {} {} of their sum alone: no bus limits them much.",
-                    f.verb(),
-                    percent(share)
-                )
-            }
+        if share >= REACHED {
+            continue;
+        }
+        let (verb, part) = (f.verb(), percent(share));
+        sentences.push(match f.bound() {
+            None => format!("At once they {verb} {part} of their sum alone: no bus limits them much."),
             Some((Limiter::Processor, _)) => {
-                format!("The processor limits them at once: {} of their sum alone.", percent(share))
+                format!("The processor limits them at once: {part} of their sum alone.")
             }
-            Some((_, name)) => format!(
-                "{} limits them at once: {} of the {} that they {} alone.",
-                capital(name),
-                percent(share),
-                rate(alone.value),
-                f.verb()
-            ),
-        };
-        sentences.push(what);
+            Some((_, name)) => {
+                let (bus, sum) = (capital(name), rate(alone.value));
+                format!("{bus} limits them at once: {part} of the {sum} that they {verb} alone.")
+            }
+        });
     }
     sentences
 }
@@ -266,26 +244,19 @@ fn missing(context: &Context<'_>, flows: &[Flow<'_>]) -> Option<String> {
 
 /// Not measured: the speed of the links.
 fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer {
-    let mut drives = context.for_data();
-    if drives.is_empty() {
-        drives = context.drives();
-    }
+    let drives = context.for_data_or_all();
     let who = the_drives(drives.len());
     let bus = narrowest(context, &drives);
     let shares =
         if drives.len() > 1 { format!("that {who} share") } else { format!("of {}", context.names(&drives)) };
     let says = match (link, bus) {
-        (Some(link), Some((bus, passes))) if passes < link.passes => {
+        (link, Some((bus, passes))) if link.is_none_or(|link| passes < link.passes) => {
             format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
         (Some(link), _) => {
-            let kind = link.kind();
-            format!("Clients get at most {}, the limit of {kind}.", rate(link.passes))
+            format!("Clients get at most {}, the limit of {}.", rate(link.passes), link.kind())
         }
-        (None, Some((bus, passes))) => {
-            format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
-        }
-        (None, None) => {
+        (None, _) => {
             let says =
                 format!("Not known: no limit of the links to {who} is known, and nothing is measured.");
             return Answer::new(Topic::Limits, Sure::Unknown, says)

@@ -27,27 +27,19 @@ use context::Context;
 
 pub use evidence::Evidence;
 
-/// What an answer is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
-    /// Where to boot from.
     Boot,
-    /// Where to swap.
     Swap,
-    /// Where to keep data.
     Data,
-    /// What to build from the drives.
     Layout,
-    /// The bottleneck.
     Limits,
-    /// Health of drives, and slow-downs.
     Health,
     /// Which upgrades would help.
     Money,
 }
 
-/// How sure an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sure {
@@ -57,22 +49,17 @@ pub enum Sure {
     Inferred,
     /// Published measurements on other machines, or documentation of makers or the kernel.
     Published,
-    /// It is not known.
     Unknown,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// What it is about.
     pub topic: Topic,
-    /// The answer: a sentence or two.
     pub says: String,
     /// Reasons and caveats: whole sentences, with a unit for every figure.
     pub because: Vec<String>,
     /// The runs behind it, by their names.
     pub rests_on: Vec<String>,
-    /// How sure it is.
     pub sure: Sure,
     /// Some of those runs are of modelled drives.
     #[serde(rename = "virtual")]

@@ -8,7 +8,6 @@ pub(super) struct NetworkLink<'a> {
     pub port: &'a NetworkPort,
     /// What it carries in practice, bytes per second.
     pub passes: f64,
-    /// Where that figure comes from.
     pub source: &'a str,
 }
 
@@ -24,7 +23,6 @@ impl<'a> NetworkLink<'a> {
         known.max_by(|a, b| a.passes.total_cmp(&b.passes))
     }
 
-    /// `Ethernet`, `Wi-Fi`.
     pub fn kind(&self) -> &'static str {
         if self.port.wireless { "Wi-Fi" } else { "Ethernet" }
     }

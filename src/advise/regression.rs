@@ -17,7 +17,6 @@ use crate::{
 /// Below this share of the earlier speed, data should be moved off the drive.
 pub(super) const FAR_SLOWER: f64 = 0.8;
 
-/// How a figure changed.
 pub(super) struct Trend<'a> {
     /// `writes`, `reads at random`, `wakes`.
     pub verb: &'static str,
@@ -30,17 +29,14 @@ pub(super) struct Trend<'a> {
 }
 
 impl Trend<'_> {
-    /// It got worse, and more than by chance.
     pub fn worse(&self) -> bool {
         self.ratio.different && (self.ratio.estimate.value < 1.0) == self.speed
     }
 
-    /// So much worse that data should be moved.
     pub fn far_worse(&self) -> bool {
         self.worse() && self.speed && self.same_place() && self.ratio.estimate.value < FAR_SLOWER
     }
 
-    /// The same board and the same bay, then and now.
     pub fn same_place(&self) -> bool {
         let place = |n: &Number<'_>| (n.from.board.clone(), n.from.bays.clone());
         place(&self.old) == place(&self.new)

@@ -28,38 +28,33 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let first = match (small, zram) {
         (_, true) => "zram is in use: keep it. ".to_owned(),
         (true, false) => {
-            format!(
-                "zram first, with {} of memory: it swaps to compressed memory and causes no wear. ",
-                size(memory)
-            )
+            let memory = size(memory);
+            format!("zram first, with {memory} of memory: it swaps to compressed memory and causes no wear. ")
         }
         (false, false) => String::new(),
     };
     let rest = if first.is_empty() { "" } else { "Then " };
     let join = |text: String| if rest.is_empty() { capital(&text) } else { format!("{first}{rest}{text}") };
     let unmeasured: Vec<&Drive> =
-        drives.iter().copied().filter(|d| !worst.iter().any(|w| w.drive.name == d.name)).collect();
+        drives.iter().copied().filter(|d| worst.iter().all(|w| w.drive != *d)).collect();
     let runs: Vec<&Evidence> = worst.iter().map(|w| w.from).collect();
     let answer = match &worst[..] {
         [] if drives.is_empty() => {
             Answer::new(Topic::Swap, Sure::Unknown, format!("{first}No drive is fit for swap."))
         }
         [] => {
-            let place = if used.is_empty() {
-                String::new()
-            } else {
-                format!("; swap is now on {}", context.names(&used))
-            };
+            let place = (!used.is_empty()).then(|| format!("; swap is now on {}", context.names(&used)));
+            let place = place.unwrap_or_default();
             let says = join(format!("the drive with the shortest stalls is not known{place}."));
+            // The drives besides the system's, where there are any.
+            let free = context.for_data();
+            let which = if free.is_empty() { &drives } else { &free };
             Answer::new(Topic::Swap, if first.is_empty() { Sure::Unknown } else { Sure::Published }, says)
-                .decide(commands::writes(context.inventory, &free(context, &drives), &[]))
+                .decide(commands::writes(context.inventory, which, &[]))
         }
         [best, others @ ..] if best.seconds < LONG => {
-            let says = format!(
-                "{}, where no write took longer than {}.",
-                context.name(best.drive),
-                duration(best.seconds)
-            );
+            let (name, longest) = (context.name(best.drive), duration(best.seconds));
+            let says = format!("{name}, where no write took longer than {longest}.");
             let says = if rest.is_empty() { format!("On {says}") } else { format!("{first}Then {says}") };
             let wakes = context.wakes(best.drive);
             let asleep =
@@ -74,7 +69,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         }
     };
     let measured = !worst.is_empty();
-    let bad = |d: &&Drive| worst.iter().any(|w| w.drive.name == d.name && w.seconds >= LONG);
+    let bad = |d: &&Drive| worst.iter().any(|w| w.drive == *d && w.seconds >= LONG);
     let stay: Vec<&Drive> = used.iter().copied().filter(bad).collect();
     let move_it = (!stay.is_empty()).then(|| format!("Swap is now on {}: move it.", context.names(&stay)));
     let wear = drives.iter().any(|d| !Context::rotates(d));
@@ -87,12 +82,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         if wanted { commands::writes(context.inventory, which, &["--rw", "randwrite"]) } else { None }
     });
     vec![answer.because(move_it.into_iter().chain(random).chain(wear)).decide(decide)]
-}
-
-/// Drives besides the system's, where there are any.
-fn free<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Vec<&'a Drive> {
-    let free = context.for_data();
-    if free.is_empty() { drives.to_vec() } else { free }
 }
 
 /// The longest write of each drive under the same load: random writes where measured, else sequential ones.
@@ -113,7 +102,6 @@ fn small_writes(context: &Context<'_>, drives: &[&Drive]) -> bool {
     drives.iter().any(|d| context.of(d).any(|e| e.is(Wanted::RANDOM_WRITE)))
 }
 
-/// Drives with long stalls.
 fn stops(context: &Context<'_>, all: &[Worst<'_>]) -> Option<String> {
     let long = all.iter().filter(|w| w.seconds >= LONG);
     let stalls: Vec<String> =

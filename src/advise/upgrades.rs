@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium},
-    units::{capital, listed, rate},
+    units::{capital, rate},
 };
 
 /// From this share of its slot's speed on, the slot is the limit.
@@ -40,34 +40,21 @@ fn cap<'a>(
     drives: &[&Drive],
     link: Option<&NetworkLink<'a>>,
 ) -> Option<(f64, String)> {
-    let bus = narrowest(context, drives);
-    match (link, bus) {
-        (Some(link), Some((_, passes))) if link.passes <= passes => {
-            Some((link.passes, link.kind().to_owned()))
-        }
-        (_, Some((bus, passes))) => Some((passes, called(bus))),
-        (Some(link), None) => Some((link.passes, link.kind().to_owned())),
-        (None, None) => None,
-    }
+    let link = link.map(|link| (link.passes, link.kind().to_owned()));
+    let bus = narrowest(context, drives).map(|(bus, passes)| (passes, called(bus)));
+    link.into_iter().chain(bus).reduce(|first, other| if other.0 < first.0 { other } else { first })
 }
 
 /// Whether a faster drive would help.
 fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'_>>) -> Answer {
-    let mut drives = context.for_data();
-    if drives.is_empty() {
-        drives = context.drives();
-    }
+    let drives = context.for_data_or_all();
     if flows.is_empty() {
-        let most = cap(context, &drives, link);
-        let more = most
+        let more = cap(context, &drives, link)
             .map(|(most, what)| format!("More than {} would not help: {what} carries no more.", rate(most)));
-        return Answer::new(
-            Topic::Money,
-            Sure::Unknown,
-            "Not known whether a faster drive would help: none of these is measured.",
-        )
-        .because(more)
-        .decide(commands::together(context.inventory, &drives));
+        let says = "Not known whether a faster drive would help: none of these is measured.";
+        return Answer::new(Topic::Money, Sure::Unknown, says)
+            .because(more)
+            .decide(commands::together(context.inventory, &drives));
     }
     let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(context, f, link)).collect();
     let runs = flows.iter().map(|f| f.number.from);
@@ -155,9 +142,7 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     if link.port.mbps != Some(100.0) {
         return None;
     }
-    let gigabit =
-        matches!(link.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb"));
-    if gigabit {
+    if matches!(link.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb")) {
         let says = format!(
             "Check the cable first: {} runs at 100 Mb/s and supports 1000 Mb/s; with four good pairs and a gigabit switch clients get up to {}.",
             link.port.name,
@@ -185,16 +170,13 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
 /// Drives that another port would make faster.
 fn ports(context: &Context<'_>) -> Option<Answer> {
     let slow = context.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
-    let names: Vec<String> = slow
-        .flat_map(|f| f.drives)
-        .filter_map(|name| context.inventory.drives.iter().find(|d| d.name == name))
-        .map(|d| context.name(d))
-        .collect();
+    let find = |name: String| context.inventory.drives.iter().find(|d| d.name == name);
+    let slow: Vec<&Drive> = slow.flat_map(|f| f.drives).filter_map(find).collect();
     let says = format!(
         "No cost: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
-        listed(&names)
+        context.names(&slow)
     );
-    (!names.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
+    (!slow.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
 }
 
 /// Whether the SD card or its slot is the limit.
@@ -203,7 +185,7 @@ fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     let slot: &Bus = context.inventory.bus(card.upstream.as_deref()?)?;
     let most = usable(slot)?;
     let mut with = vec![*card];
-    with.extend(context.for_data().into_iter().filter(|d| d.name != card.name));
+    with.extend(context.for_data().into_iter().filter(|d| d != card));
     // The same load on both, so that card and drive can be compared.
     let speeds = context.speeds(&with, Wanted::READ);
     let own = speeds.first().copied().flatten().or_else(|| context.speeds(&[*card], Wanted::READ)[0])?;
@@ -222,11 +204,8 @@ fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     if let Some((best, drive)) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value)) {
         if best.estimate.low > own.estimate.high {
             let ratio = times(best.estimate.value / own.estimate.value);
-            why.push(format!(
-                "{} reads {ratio} as fast, {}.",
-                context.name(drive),
-                rate(best.estimate.value)
-            ));
+            let (name, speed) = (context.name(drive), rate(best.estimate.value));
+            why.push(format!("{name} reads {ratio} as fast, {speed}."));
             runs.push(best.from);
         }
     }

@@ -61,23 +61,15 @@ struct Task {
 
 /// The remaining steps of a run.
 fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
-    let (mut plan, mut progress, mut name) = (None, record::Progress::default(), None);
-    let mut reader = store.open(run)?;
-    for event in reader.by_ref() {
-        progress.take(&event);
-        match event {
-            Event::Start(start) => name = Some(start.experiment),
-            Event::Plan { plan: p } => plan = Some(p),
-            _ => {}
-        }
-    }
-    if let Some(name) = name.filter(|name| name != experiment.name()) {
+    let record = record::Run::of(store.open(run)?);
+    if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name())
+    {
         return Err(Usage(format!("{run} is a run of {name}: drivebench run {name} --resume {run}")).into());
     }
-    let Some(plan) = plan else {
+    let Some(plan) = record.plan.clone() else {
         return Err(Usage(format!("{run} ended before its plan was saved: start a new run")).into());
     };
-    let done = progress.done(&plan);
+    let done = Done::of(&record, &plan);
     if done.steps.len() >= plan.steps.len() {
         return Err(Usage(format!("{run} is complete: `drivebench results show {run}` shows it")).into());
     }

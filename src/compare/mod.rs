@@ -12,43 +12,18 @@ use crate::{
     findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit},
 };
 
-/// Why two results can't be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// No target was named, and the runs have no drive in common.
     #[error("{a} and {b} have no drive in common and more than one target: name one, as in {a}:{example}")]
-    Which {
-        /// The first run.
-        a: String,
-        /// The second run.
-        b: String,
-        /// A target of the first.
-        example: String,
-    },
-    /// No such target.
+    Which { a: String, b: String, example: String },
     #[error("{run} has no target '{name}', but {}", known.join(", "))]
-    NoTarget {
-        /// The run.
-        run: String,
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: Vec<String>,
-    },
+    NoTarget { run: String, name: String, known: Vec<String> },
     /// One run with one target.
     #[error("{run} has one target only: name another run to compare it with")]
-    Alone {
-        /// The run.
-        run: String,
-    },
-    /// Neither has a number that the other has too.
+    Alone { run: String },
     #[error("{a} and {b} have no number of the same name to compare")]
-    NothingInCommon {
-        /// The first result.
-        a: String,
-        /// The second result.
-        b: String,
-    },
+    NothingInCommon { a: String, b: String },
 }
 
 /// The targets of a run that a name stands for, by their positions; all of them without one.
@@ -66,20 +41,13 @@ fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError>
 
 /// Compares two results. A name chooses a target of a run; without one, targets on the same drive belong together,
 /// else the only targets of both. Without a second run the first one's targets are compared with each other.
-///
-/// # Errors
-/// Where it isn't clear which targets to compare.
-pub fn compare(
-    a: (&Findings, Option<&str>),
-    b: Option<(&Findings, Option<&str>)>,
+pub fn compare<'a>(
+    a: (&'a Findings, Option<&str>),
+    b: Option<(&'a Findings, Option<&str>)>,
 ) -> Result<Findings, CompareError> {
     let (first, second) = (a.0, b.map_or(a.0, |b| b.0));
     let mut findings = Findings {
-        run: [first, second][..1 + usize::from(b.is_some())]
-            .iter()
-            .map(|s| s.run.as_str())
-            .collect::<Vec<_>>()
-            .join(" and "),
+        run: if b.is_some() { format!("{} and {}", first.run, second.run) } else { first.run.clone() },
         experiment: "compare".to_owned(),
         question: "do they differ?".to_owned(),
         modelled: first.modelled || second.modelled,
@@ -89,7 +57,8 @@ pub fn compare(
     let several = pairs.len() > 1 && b.is_some();
     for pair in pairs {
         let on = several.then(|| first.origin.carriers[pair.0].target.clone());
-        one(&Pair { a: Side::of(first, pair.0), b: Side::of(second, pair.1) }, on, &mut findings)?;
+        let side = |run: &'a Findings, at: usize| Side { run, target: &run.origin.carriers[at] };
+        one(&Pair { a: side(first, pair.0), b: side(second, pair.1) }, on, &mut findings)?;
     }
     findings.flags.dedup();
     Ok(findings)
@@ -129,27 +98,18 @@ fn same_drives(a: &Carrier, b: &Carrier) -> bool {
     known && a.identities().eq(b.identities()) || named(a, b) || named(b, a)
 }
 
-/// A target of a run.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     run: &'a Findings,
     target: &'a Carrier,
 }
 
-impl<'a> Side<'a> {
-    fn of(run: &'a Findings, at: usize) -> Self {
-        Self { run, target: &run.origin.carriers[at] }
-    }
-}
-
-/// Two targets, each with its run.
 struct Pair<'a> {
     a: Side<'a>,
     b: Side<'a>,
 }
 
 impl<'a> Pair<'a> {
-    /// Both are of one run.
     fn of_one_run(&self) -> bool {
         std::ptr::eq(self.a.run, self.b.run)
     }

@@ -6,7 +6,6 @@ use crate::{
     units::{count, decimal_bytes, rate, shortened},
 };
 
-/// Both speeds of every load, side by side.
 pub(super) fn figure(
     speeds: &[(&Metric, &Metric)],
     on: Option<&str>,
@@ -37,7 +36,6 @@ pub(super) fn short(name: &str) -> String {
     shortened(name, HEAD)
 }
 
-/// A ratio with its interval, as far as it has one.
 pub(super) fn times(r: &Ratio) -> String {
     let e = &r.estimate;
     match (e.low > 0.0, e.high.is_finite()) {

@@ -1,12 +1,11 @@
 //! The description of a plan: for people, and as JSON with the changes of each step.
 
-use serde::Serialize;
 use serde_json::json;
 
 use super::{Act, Changes, MoveDrives, Plan, Repetitions, Step};
 use crate::{
     target::Kind,
-    units::{count, decimal_bytes, duration},
+    units::{count, decimal_bytes, distinct, duration},
 };
 
 impl Plan {
@@ -17,15 +16,8 @@ impl Plan {
         let mut lines = Vec::new();
         for (at, target) in self.targets.iter().enumerate() {
             lines.push(target.describe());
-            let mut steps: Vec<String> = Vec::new();
-            for line in
-                self.steps.iter().filter(|s| s.is_on(at)).filter_map(|s| self.line(s, at, &repetitions))
-            {
-                if !steps.contains(&line) {
-                    steps.push(line);
-                }
-            }
-            lines.extend(steps);
+            let steps = self.steps.iter().filter(|s| s.is_on(at));
+            lines.extend(distinct(steps.filter_map(|s| self.line(s, at, &repetitions))));
             let cost = self.cost(at);
             let written = match cost.written {
                 0 => "nothing written".to_owned(),
@@ -44,16 +36,10 @@ impl Plan {
 
     /// The plan as JSON, with the changes of each step.
     pub fn to_json(&self) -> serde_json::Value {
-        #[derive(Serialize)]
-        struct Shown<'a> {
-            #[serde(flatten)]
-            step: &'a Step,
-            changes: Changes,
-        }
-        let steps: Vec<_> =
-            self.steps.iter().map(|step| Shown { step, changes: step.act.changes() }).collect();
         let mut value = json!(self);
-        value["steps"] = json!(steps);
+        for (at, step) in self.steps.iter().enumerate() {
+            value["steps"][at]["changes"] = json!(step.act.changes());
+        }
         value
     }
 
@@ -75,21 +61,14 @@ impl Plan {
         Some(format!("  {label}: {how}"))
     }
 
-    /// A description of the changes on a target.
     fn changes(&self, at: usize) -> String {
-        let mut all: Vec<Changes> = Vec::new();
-        for changes in self.steps.iter().filter(|s| s.is_on(at)).map(|s| s.act.changes()) {
-            if changes != Changes::Nothing && !all.contains(&changes) {
-                all.push(changes);
-            }
+        let all = self.steps.iter().filter(|s| s.is_on(at)).map(|s| s.act.changes());
+        match &distinct(all.filter(|changes| *changes != Changes::Nothing))[..] {
+            [] => Changes::Nothing.describe(),
+            all => all.iter().map(Changes::describe).collect::<Vec<_>>().join(" · "),
         }
-        if all.is_empty() {
-            all.push(Changes::Nothing);
-        }
-        all.iter().map(Changes::describe).collect::<Vec<_>>().join(" · ")
     }
 
-    /// The lines about manual moves.
     fn moves(&self) -> Vec<String> {
         let arrangements: Vec<&MoveDrives> = self.arrangements().map(|(_, a)| a).collect();
         let Some(first) = arrangements.first() else { return Vec::new() };

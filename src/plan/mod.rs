@@ -9,68 +9,54 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, Changes, FileSet, FileWork, Files, Kind, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
+    Act, Changes, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
     zone_bytes,
 };
 pub use protocol::{Protocol, ProtocolError};
 
 use crate::target::Target;
 
-/// A plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The experiment's name.
     pub experiment: String,
-    /// The name of the protocol, if one is followed.
     pub protocol: Option<String>,
     /// The requested engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
     /// The targets; steps refer to them by position.
     pub targets: Vec<Target>,
-    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
 /// Which repetition each step is, from 1, and how many there are.
 pub type Repetitions = BTreeMap<StepId, (u32, u32)>;
 
-/// Identifies a step within its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StepId(pub u32);
 
-/// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Identifies it within the plan.
     pub id: StepId,
     /// Positions of its targets in the plan.
     pub on: Vec<u32>,
     /// The step is skipped if this doesn't hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Condition>,
-    /// What is done.
     pub act: Act,
 }
 
-/// A condition of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// The load of an earlier step had a cliff on all targets of this step.
-    Cliff {
-        /// That step.
-        of: StepId,
-    },
+    Cliff { of: StepId },
 }
 
 impl Step {
-    /// Whether the target at this position is one of its targets.
     pub fn is_on(&self, target: usize) -> bool {
         self.targets().any(|t| t == target)
     }
 
-    /// Positions of its targets, as indexes.
     pub fn targets(&self) -> impl Iterator<Item = usize> + '_ {
         self.on.iter().map(|&t| t as usize)
     }
@@ -81,19 +67,18 @@ impl Step {
 pub struct Steps(Vec<Step>);
 
 impl Steps {
-    /// Adds a step on the targets at these positions.
     pub fn add(&mut self, on: &[usize], act: impl Into<Act>) -> StepId {
-        self.push(on, None, act.into())
+        self.add_if(None, on, act)
     }
 
-    /// Adds a step that is skipped if `needs` doesn't hold.
-    pub fn add_if(&mut self, needs: Condition, on: &[usize], act: impl Into<Act>) -> StepId {
-        self.push(on, Some(needs), act.into())
-    }
-
-    fn push(&mut self, on: &[usize], needs: Option<Condition>, act: Act) -> StepId {
-        let id = StepId(self.0.len() as u32);
-        self.0.push(Step { id, on: on.iter().map(|&t| t as u32).collect(), needs, act });
+    pub fn add_if(
+        &mut self,
+        needs: impl Into<Option<Condition>>,
+        on: &[usize],
+        act: impl Into<Act>,
+    ) -> StepId {
+        let (id, on) = (StepId(self.0.len() as u32), on.iter().map(|&t| t as u32).collect());
+        self.0.push(Step { id, on, needs: needs.into(), act: act.into() });
         id
     }
 }
@@ -107,21 +92,17 @@ impl From<Steps> for Vec<Step> {
 /// The maximum cost of a plan for one target.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
-    /// Bytes written at most.
     pub written: u64,
-    /// Bytes read at most.
     pub read: u64,
     /// Seconds at most; `None` without a limit.
     pub seconds: Option<f64>,
 }
 
 impl Cost {
-    /// Only time.
     fn of_seconds(seconds: f64) -> Self {
         Self { seconds: Some(seconds), ..Self::default() }
     }
 
-    /// The sum.
     fn and(self, other: Self) -> Self {
         Self {
             written: self.written.saturating_add(other.written),
@@ -132,27 +113,22 @@ impl Cost {
 }
 
 impl Plan {
-    /// The step with this identity.
     pub fn step(&self, id: StepId) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == id)
     }
 
-    /// Steps that run loads.
     pub fn measures(&self) -> impl Iterator<Item = (&Step, &Measure)> {
         self.each(|act| if let Act::Load(m) = act { Some(m) } else { None })
     }
 
-    /// The load of the step with this identity.
     pub fn measure(&self, id: StepId) -> Option<&Measure> {
         self.step(id).and_then(|step| if let Act::Load(m) = &step.act { Some(m) } else { None })
     }
 
-    /// Steps that write or read files.
     pub fn files(&self) -> impl Iterator<Item = (&Step, &Files)> {
         self.each(|act| if let Act::Files(f) = act { Some(f) } else { None })
     }
 
-    /// Steps that move drives.
     pub fn arrangements(&self) -> impl Iterator<Item = (&Step, &MoveDrives)> {
         self.each(|act| if let Act::MoveDrives(a) = act { Some(a) } else { None })
     }
@@ -184,15 +160,8 @@ impl Plan {
         named.unwrap_or_else(|| full.to_owned())
     }
 
-    /// The maximum cost for the target at this position.
     pub fn cost(&self, target: usize) -> Cost {
         let steps = self.steps.iter().filter(|step| step.is_on(target));
         steps.fold(Cost::of_seconds(0.0), |cost, step| cost.and(step.act.cost()))
-    }
-
-    /// The space its file takes on the target at this position, bytes.
-    pub fn space(&self, target: usize) -> u64 {
-        let files = self.each(|act| if let Act::ScratchFile(f) = act { Some(f) } else { None });
-        files.filter(|(step, _)| step.is_on(target)).map(|(_, file)| file.bytes).max().unwrap_or(0)
     }
 }

@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use crate::units::{Caching, Content, Direction, Load, LoadError, Pattern, SizeError, parse_size};
 
-/// The protocols that come with drivebench, by name.
 const SHIPPED: [(&str, &str); 4] = [
     ("pi-zero", include_str!("../../protocols/pi-zero.toml")),
     ("fio-qd64", include_str!("../../protocols/fio-qd64.toml")),
@@ -19,14 +18,10 @@ const MAX_FILE: u64 = 64 * 1024;
 /// The maximum number of runs. It catches typing errors, which could take years to run.
 const MAX_RUNS: u32 = 1000;
 
-/// A published procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protocol {
-    /// Its name.
     pub name: String,
-    /// What it reproduces, in one line.
     pub about: String,
-    /// Its source.
     pub source: String,
     /// Repetitions of each load.
     pub runs: u32,
@@ -36,12 +31,9 @@ pub struct Protocol {
     pub loads: Vec<ProtocolLoad>,
 }
 
-/// One load of a protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolLoad {
-    /// The label of the result.
     pub label: String,
-    /// The load on the drive.
     pub load: Load,
     /// Bytes per run.
     pub bytes: u64,
@@ -49,22 +41,16 @@ pub struct ProtocolLoad {
     pub cold: bool,
 }
 
-/// Why a protocol can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtocolError {
-    /// Neither a known name nor a file.
     #[error("no protocol or file is named '{0}'; the protocols are {known}", known = SHIPPED.map(|(n, _)| n).join(", "))]
     Unknown(String),
-    /// The file can't be read.
     #[error("protocol file {0} can't be read: {1}")]
     Unreadable(String, std::io::Error),
-    /// The file is not a valid protocol.
     #[error("protocol {0}: {1}")]
     Format(String, String),
-    /// A size can't be parsed.
     #[error("protocol {0}, load '{1}': {2}")]
     Size(String, String, SizeError),
-    /// A load is out of range.
     #[error("protocol {0}, load '{1}': {2}")]
     Load(String, String, LoadError),
 }
@@ -89,7 +75,8 @@ struct LoadForm {
     size: String,
     block: String,
     depth: u32,
-    caching: CachingForm,
+    #[serde(with = "CachingForm")]
+    caching: Caching,
     #[serde(default)]
     content: Content,
     #[serde(default)]
@@ -106,8 +93,8 @@ enum Rw {
     RandWrite,
 }
 
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
+#[derive(Deserialize)]
+#[serde(remote = "Caching", rename_all = "lowercase")]
 enum CachingForm {
     Direct,
     Buffered,
@@ -173,12 +160,7 @@ fn load(origin: &str, form: LoadForm) -> Result<ProtocolLoad, ProtocolError> {
         Rw::RandRead => (Direction::Read, Pattern::Random),
         Rw::RandWrite => (Direction::Write, Pattern::Random),
     };
-    let caching = match form.caching {
-        CachingForm::Direct => Caching::Direct,
-        CachingForm::Buffered => Caching::Buffered,
-        CachingForm::BufferedFsync => Caching::BufferedFsync,
-    };
-    let load = Load::new(direction, pattern, bytes(&form.block)?, caching, 1);
+    let load = Load::new(direction, pattern, bytes(&form.block)?, form.caching, 1);
     let load = Load { depth: form.depth, content: form.content, ..load };
     load.check().map_err(|e| ProtocolError::Load(origin.clone(), label.clone(), e))?;
     let bytes = bytes(&form.size)?;

@@ -16,7 +16,6 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins a file that will be at `path`.
     pub fn create(path: &Path) -> io::Result<Self> {
         // For a symbolic link, its destination is replaced, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -28,7 +27,6 @@ impl AtomicFile {
         Ok(Self { file, temporary: Some(temporary), path })
     }
 
-    /// The file to write to.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -20,11 +20,8 @@ pub struct Imported {
     pub measured: Option<String>,
     /// The board or host, if the file says so.
     pub board: Option<String>,
-    /// The drive, if the file says so.
     pub drive: Option<String>,
-    /// The options of the import.
     pub said: ImportOptions,
-    /// The loads, in the order of the file.
     pub loads: Vec<ImportedLoad>,
     /// Number of lines that are no results and were skipped.
     pub left: u64,
@@ -36,10 +33,8 @@ pub struct Imported {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportOptions {
-    /// The drive that it was measured on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    /// The board that it was measured on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board: Option<String>,
     /// The direction of loads that don't state it.
@@ -51,17 +46,14 @@ pub struct ImportOptions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportedLoad {
-    /// The tool, such as `fio 3.33`.
     pub tool: String,
     /// The job's or test's name.
     pub name: Option<String>,
     /// The file or device.
     pub on: Option<String>,
-    /// The direction.
     pub direction: Option<Direction>,
     /// The half of a mixed load that the figures are for; `None` if they are for the whole load.
     pub half: Option<Half>,
-    /// The order of offsets.
     pub pattern: Option<Pattern>,
     /// Bytes per operation.
     pub block: Option<u64>,
@@ -69,11 +61,8 @@ pub struct ImportedLoad {
     pub depth: Option<u32>,
     /// Jobs at the same time.
     pub jobs: Option<u32>,
-    /// Caching between load and drive.
     pub caching: Option<Caching>,
-    /// Bytes moved.
     pub bytes: Option<u64>,
-    /// How long it took, s.
     pub seconds: Option<f64>,
     /// Bytes a second.
     pub speed: f64,
@@ -87,13 +76,10 @@ pub struct ImportedLoad {
     pub line: u64,
 }
 
-/// One of the two halves of a mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Half {
-    /// What was read.
     Reads,
-    /// What was written.
     Writes,
 }
 

@@ -14,7 +14,7 @@ mod writer;
 pub use atomic_file::AtomicFile;
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
-pub use progress::{Done, Progress, Refill};
+pub use progress::{Done, Refill};
 pub use reader::{ReadError, Reader};
 pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError};

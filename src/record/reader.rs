@@ -1,7 +1,6 @@
 //! Reads a record one event at a time, because records can be larger than the memory of a small board.
 
 use std::{
-    fmt,
     fs::File,
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
@@ -14,40 +13,20 @@ use super::{Event, SCHEMA, schema1::Translator};
 /// The maximum length of a line. The longest lines hold an inventory or a plan.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
 
-/// Why a record can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file can't be opened or read.
     #[error("record {path} can't be read: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The first line isn't the start of a record.
+    Io { path: PathBuf, source: std::io::Error },
     #[error("{path} is not a record of drivebench: {why}")]
-    NotARecord {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        why: String,
-    },
-    /// It was written by a later version.
+    NotARecord { path: PathBuf, why: String },
     #[error("record {path} has schema {found}, this drivebench reads up to {SCHEMA}: use a newer drivebench")]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its schema.
-        found: u32,
-    },
+    Newer { path: PathBuf, found: u32 },
 }
 
 /// The events of a record, as far as they can be read.
-#[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
-    lines: BufReader<Box<dyn Bytes>>,
+    lines: BufReader<Box<dyn Read>>,
     /// The first line, which `open` has already read.
     first: Option<Vec<u8>>,
     /// Set if the record has schema 1.
@@ -57,20 +36,13 @@ pub struct Reader {
     broken: Option<String>,
 }
 
-/// The source of bytes, compressed or not.
-trait Bytes: Read + fmt::Debug {}
-
-impl<T: Read + fmt::Debug> Bytes for T {}
-
-/// The text of a record, compressed or not.
-fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Bytes>>> {
+fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Read>>> {
     let mut file = BufReader::new(File::open(path)?);
     let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
     Ok(BufReader::new(if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) }))
 }
 
 impl Reader {
-    /// Opens a record and checks its first line.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let mut reader = Self {
             path: path.to_owned(),

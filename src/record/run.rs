@@ -1,6 +1,6 @@
 //! A record as one value. All readers of records use it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ActResult, End, Event, Imported, Start};
 use crate::{
@@ -12,11 +12,9 @@ use crate::{
 
 /// What a reader keeps of the windows of one load. Keeping all windows would take too much memory.
 pub trait Windows {
-    /// Processes the next window.
     fn window(&mut self, zone: Option<ZonePoint>, window: &Window);
 }
 
-/// Nothing.
 impl Windows for () {
     fn window(&mut self, _: Option<ZonePoint>, _: &Window) {}
 }
@@ -24,19 +22,19 @@ impl Windows for () {
 /// A whole record. Of the windows of each load it has what `T` keeps.
 #[derive(Debug)]
 pub struct Run<T> {
-    /// The first event.
     pub start: Option<Start>,
-    /// The plan.
     pub plan: Option<Plan>,
     /// Steps whose loads began.
     pub steps: BTreeMap<StepId, Step<T>>,
+    /// The last step whose loads began.
+    pub last: Option<StepId>,
+    /// Other steps that were done or skipped.
+    pub acted: BTreeSet<StepId>,
     /// Results of other acts, by step and target.
     pub acts: BTreeMap<(StepId, usize), ActResult>,
-    /// The engines that were used.
     pub engines: Vec<EngineInfo>,
     /// The inventory of the drives in each arrangement.
     pub arranged: Vec<Drive>,
-    /// Notes.
     pub flags: Vec<Flag>,
     /// Bytes written to each target, repeated steps included.
     pub written: BTreeMap<usize, u64>,
@@ -46,25 +44,19 @@ pub struct Run<T> {
     pub end: Option<End>,
 }
 
-/// A step with loads.
 #[derive(Debug)]
 pub struct Step<T> {
     /// The load actually run.
     pub measure: Measure,
-    /// The engine that was used.
     pub engine: Option<EngineInfo>,
     /// The load on each target, by the target's position in the plan.
     pub loads: BTreeMap<usize, Load<T>>,
-    /// CPU use meanwhile.
     pub processors: Option<Processors>,
 }
 
-/// A load on one target.
 #[derive(Debug)]
 pub struct Load<T> {
-    /// How many windows it had.
     pub windows: u64,
-    /// What `T` kept of them.
     pub kept: T,
     /// Its outcome; the positions of a zone measurement are summed. `None` if the record ends earlier.
     pub outcome: Option<Outcome>,
@@ -72,7 +64,6 @@ pub struct Load<T> {
     pub again: Option<String>,
 }
 
-/// A note for readers of the result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flag {
     /// A full sentence.
@@ -82,19 +73,16 @@ pub struct Flag {
 }
 
 impl<T> Load<T> {
-    /// How it ended.
     pub fn ended(&self) -> Option<&Ended> {
         self.outcome.as_ref().map(|outcome| &outcome.ended)
     }
 }
 
 impl<T> Run<T> {
-    /// Its status.
     pub fn status(&self) -> RunStatus {
         End::status(self.end.as_ref())
     }
 
-    /// The planned load of this step, if it has one.
     pub fn planned(&self, step: StepId) -> Option<&Measure> {
         self.plan.as_ref()?.measure(step)
     }
@@ -125,6 +113,8 @@ impl<T> Default for Run<T> {
             start: None,
             plan: None,
             steps: BTreeMap::new(),
+            last: None,
+            acted: BTreeSet::new(),
             acts: BTreeMap::new(),
             engines: Vec::new(),
             arranged: Vec::new(),
@@ -159,6 +149,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 }
             }
             Event::Step { step, engine, instead, .. } => {
+                run.last = Some(step);
                 if !run.engines.contains(&engine) {
                     run.engines.push(engine.clone());
                 }
@@ -180,10 +171,8 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 wrote(&mut run.written, target as usize, outcome.bytes_written);
                 if let Some(load) = self.load(step, target as usize) {
                     load.again = load.again.take().or(again);
-                    load.outcome = Some(match load.outcome.take() {
-                        None => outcome,
-                        Some(sum) => sum.and_then(&outcome),
-                    });
+                    let sum = load.outcome.take().map(|sum| sum.and_then(&outcome));
+                    load.outcome = sum.or(Some(outcome));
                 }
             }
             Event::Processors { step, did } => {
@@ -192,6 +181,11 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 }
             }
             Event::Act { step, target, result, .. } => {
+                if result.cut_short {
+                    run.acted.remove(&step);
+                } else {
+                    run.acted.insert(step);
+                }
                 run.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
                 let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
@@ -202,9 +196,11 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 run.acts.insert((step, target), *result);
             }
             Event::Imported(imported) => run.imported = Some(*imported),
+            Event::Skipped { step } => {
+                run.acted.insert(step);
+            }
             Event::Resume(_) => run.end = None,
             Event::End(end) => run.end = Some(end),
-            Event::Skipped { .. } => {}
         }
     }
 

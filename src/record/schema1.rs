@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::Event;
 
-/// Converts lines of schema 1 to current events.
 #[derive(Debug, Default)]
 pub(super) struct Translator {
     /// The steps of the plan, in the current schema.
@@ -14,10 +13,6 @@ pub(super) struct Translator {
 }
 
 impl Translator {
-    /// The event on this line.
-    ///
-    /// # Errors
-    /// If it is not a line of schema 1.
     pub fn read(&mut self, line: &[u8]) -> Result<Event, serde_json::Error> {
         // Most lines are windows, which have not changed.
         if line.starts_with(br#"{"event":"window""#) {
@@ -83,7 +78,6 @@ impl Translator {
     }
 }
 
-/// The line of an act.
 fn act(step: &Value, target: &Value, at: &Value, result: Value) -> Value {
     let at = at.as_str().unwrap_or_default();
     json!({ "event": "act", "step": step, "target": target, "at": at, "result": result })

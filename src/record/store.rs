@@ -11,37 +11,16 @@ use flate2::{Compression, write::GzEncoder};
 
 use super::{AtomicFile, Event, Log, ReadError, Reader, Start, Summary, Writer, summary::Index};
 
-/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no home directory.
     #[error("no directory for results: neither XDG_DATA_HOME nor HOME is set")]
     NoHome,
-    /// It can't be written.
     #[error("results can't be stored in {path}: {source}")]
-    Unwritable {
-        /// The directory or file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It can't be read.
+    Unwritable { path: PathBuf, source: io::Error },
     #[error("the results in {path} can't be read: {source}")]
-    Unreadable {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// No such run.
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("there is no run '{run}' in {path}")]
-    NoSuchRun {
-        /// The name given.
-        run: String,
-        /// The store.
-        path: PathBuf,
-    },
-    /// The run's record can't be read.
+    NoSuchRun { run: String, path: PathBuf },
     #[error(transparent)]
     Read(#[from] ReadError),
 }
@@ -50,7 +29,6 @@ pub enum StoreError {
 const PLAIN: &str = ".jsonl";
 const PACKED: &str = ".jsonl.gz";
 
-/// A directory of records.
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
@@ -60,7 +38,6 @@ pub struct Store {
 const LETTERS: &[u8] = b"23456789bcdfghjkmnpqrstvwxz";
 
 impl Store {
-    /// The store in this directory.
     pub fn at(dir: PathBuf) -> Self {
         Self { dir }
     }
@@ -73,7 +50,6 @@ impl Store {
         Ok(Self::at(data.join("drivebench")))
     }
 
-    /// Its directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -119,7 +95,6 @@ impl Store {
         reopen().map_err(|source| StoreError::Unwritable { path: path.clone(), source })
     }
 
-    /// The record of a run, by its name.
     pub fn open(&self, run: &str) -> Result<Reader, StoreError> {
         let none = || StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() };
         if !is_name(run) {
@@ -134,11 +109,10 @@ impl Store {
         if is_name(run) { fs::metadata(self.path(run)).map_or(0, |meta| meta.len()) } else { 0 }
     }
 
-    /// Removes the record of a run.
     pub fn remove(&self, run: &str) -> Result<(), StoreError> {
-        self.open(run)
-            .map(drop)
-            .or_else(|e| if matches!(e, StoreError::NoSuchRun { .. }) { Err(e) } else { Ok(()) })?;
+        if let Err(none @ StoreError::NoSuchRun { .. }) = self.open(run) {
+            return Err(none);
+        }
         // Both files exist if compression was interrupted.
         let both = [PACKED, PLAIN].map(|end| self.dir.join(format!("{run}{end}")));
         both.into_iter().filter(|path| path.exists()).try_for_each(|path| {
@@ -155,7 +129,6 @@ impl Store {
             Err(e) => return Err(unreadable(e)),
         };
         let mut index = Index::open(&self.dir);
-        let before = index.len();
         let (mut runs, mut bad) = (Vec::new(), Vec::new());
         for entry in entries {
             let path = entry.map_err(unreadable)?.path();
@@ -170,7 +143,7 @@ impl Store {
         }
         runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
         // Without the index, the next list only takes longer.
-        let _ = index.save(before < runs.len());
+        let _ = index.save();
         Ok((runs, bad))
     }
 
@@ -200,7 +173,6 @@ impl Store {
         pack().map_err(|source| StoreError::Unwritable { path: packed.clone(), source })
     }
 
-    /// The path of a run's record, compressed or not.
     fn path(&self, run: &str) -> PathBuf {
         let packed = self.dir.join(format!("{run}{PACKED}"));
         if packed.exists() { packed } else { self.dir.join(format!("{run}{PLAIN}")) }
@@ -304,7 +276,7 @@ mod tests {
         fs::write(&path, &whole[..first]).expect("cuts");
         assert!(store.open(&run).is_ok(), "a first line without its line end is valid");
         fs::write(&path, &whole[..first / 2]).expect("cuts");
-        assert!(store.open(&run).expect_err("half a start").to_string().contains("not a record"));
+        assert!(store.open(&run).err().expect("half a start").to_string().contains("not a record"));
     }
 
     #[test]
@@ -351,7 +323,7 @@ mod tests {
     fn a_later_schema_is_refused_with_what_to_do() {
         let (_home, store) = store();
         let (run, _) = store.create(|run| Start { schema: SCHEMA + 1, ..start(run) }).expect("creates");
-        let said = store.open(&run).expect_err("newer").to_string();
+        let said = store.open(&run).err().expect("newer").to_string();
         assert!(said.ends_with("use a newer drivebench"), "{said}");
     }
 

@@ -12,20 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{AtomicFile, End, ReadError, Reader, Run};
 
-/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The run's short name.
     pub run: String,
     /// When it began, as RFC 3339.
     pub at: String,
-    /// The experiment.
     pub experiment: String,
-    /// The targets' labels.
     pub targets: Vec<String>,
     /// The board, or another name of the machine.
     pub board: Option<String>,
-    /// It ran in the lab.
     pub lab: bool,
     /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
@@ -34,7 +29,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Reads a record to its end.
     pub(super) fn read(path: &Path) -> Result<Self, ReadError> {
         let run = Run::of(Reader::open(path)?);
         let Some(start) = run.start else {
@@ -83,6 +77,8 @@ pub(super) struct Index {
     path: PathBuf,
     known: HashMap<State, Summary>,
     kept: Vec<Line>,
+    /// Whether a record was read.
+    learned: bool,
 }
 
 impl Index {
@@ -93,10 +89,9 @@ impl Index {
         let lines = lines.into_iter().flatten().map_while(Result::ok);
         let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
         let known = known.map(|line| (line.state, line.summary)).collect();
-        Self { path, known, kept: Vec::new() }
+        Self { path, known, kept: Vec::new(), learned: false }
     }
 
-    /// The summary of a record, from the index if possible.
     pub fn summary(&mut self, path: &Path) -> Result<Summary, ReadError> {
         let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -104,15 +99,15 @@ impl Index {
         let state = State { file, bytes, seconds, nanoseconds };
         let summary = match self.known.remove(&state) {
             Some(summary) => summary,
-            None => Summary::read(path)?,
+            None => Summary::read(path).inspect(|_| self.learned = true)?,
         };
         self.kept.push(Line { state, summary: summary.clone() });
         Ok(summary)
     }
 
     /// Writes the index if it changed, without removed records.
-    pub fn save(&self, learned: bool) -> io::Result<()> {
-        if !learned && self.known.is_empty() {
+    pub fn save(&self) -> io::Result<()> {
+        if !self.learned && self.known.is_empty() {
             return Ok(());
         }
         let index = AtomicFile::create(&self.path)?;
@@ -124,11 +119,6 @@ impl Index {
         out.flush()?;
         drop(out);
         index.rename()
-    }
-
-    /// How many records in the index have not been requested yet.
-    pub fn len(&self) -> usize {
-        self.known.len()
     }
 }
 

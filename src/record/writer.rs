@@ -24,15 +24,9 @@ pub struct Writer {
 /// A destination of events.
 pub trait Log {
     /// Appends one event.
-    ///
-    /// # Errors
-    /// If it can't be written.
     fn append(&mut self, event: &Event) -> io::Result<()>;
 
     /// Syncs all appended events.
-    ///
-    /// # Errors
-    /// If it can't be written.
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -41,7 +35,6 @@ pub trait Log {
     fn quiet(&mut self, _quiet: bool) {}
 }
 
-/// A record in memory.
 impl Log for Vec<Event> {
     fn append(&mut self, event: &Event) -> io::Result<()> {
         self.push(event.clone());
@@ -50,7 +43,6 @@ impl Log for Vec<Event> {
 }
 
 impl Writer {
-    /// Appends to this file.
     pub(super) fn new(file: File) -> Self {
         Self { file, line: Vec::new(), synced: Instant::now(), quiet: false }
     }

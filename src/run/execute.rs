@@ -20,10 +20,7 @@ use crate::{
 
 /// Executes a plan except the steps in `done`. Records everything but the end event, which the caller adds.
 ///
-/// After a failure a target is skipped; the others are still measured.
-///
-/// # Errors
-/// Only if the record can't be written: then nothing more is measured.
+/// After a failure a target is skipped; the others are still measured. If the record can't be written, it ends.
 pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Result<How> {
     let mut plan = planned.clone();
     let moves = plan.arrangements().next().is_some();
@@ -72,7 +69,6 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
 }
 
 impl Execution<'_, '_> {
-    /// Performs the remaining steps on targets that have not failed.
     fn steps(&mut self, failed: &mut Troubles) -> io::Result<()> {
         let mut arrangement: Option<&MoveDrives> = None;
         for step in &self.planned.steps {
@@ -109,7 +105,6 @@ impl Execution<'_, '_> {
         Ok(())
     }
 
-    /// Whether the condition of the step holds.
     fn holds(&self, step: &Step) -> bool {
         match step.needs {
             None => true,
@@ -117,7 +112,6 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// Records the conditions before the first load.
     fn look_before(&mut self) -> io::Result<Snapshot> {
         /// How long the machine is watched for other activity, s.
         const WATCH: f64 = 1.0;
@@ -136,7 +130,6 @@ impl Execution<'_, '_> {
         Ok(self.snapshot())
     }
 
-    /// Records what changed while the loads ran.
     fn look_after(&mut self, before: &Snapshot) -> io::Result<()> {
         let now = self.snapshot();
         for (target, on) in self.plan.targets.iter().enumerate() {

@@ -15,7 +15,6 @@ use crate::{
 /// Failures by target, in steps that could be started.
 pub(super) type Troubles = Vec<(usize, String)>;
 
-/// The state of a plan during execution.
 pub(super) struct Execution<'a, 'c> {
     pub planned: &'a Plan,
     /// The plan with its targets as they are now: moves and reboots change device names.
@@ -26,25 +25,21 @@ pub(super) struct Execution<'a, 'c> {
     pub readable: BTreeMap<usize, u64>,
     /// Loads that had a cliff, by step and target.
     pub fell: BTreeSet<(StepId, usize)>,
-    /// Bytes moved on each target.
     pub moved: Vec<BytesMoved>,
     /// Notes already made, to avoid repeating them.
     pub noted: BTreeSet<String>,
 }
 
 impl Execution<'_, '_> {
-    /// Records the result of an act.
     pub fn emit_act(&mut self, step: StepId, target: Option<usize>, result: ActResult) -> io::Result<()> {
         let (target, at) = (target.map(|t| t as u32), self.ctx.world.date());
         self.ctx.emit(Event::Act { step, target, at, result: Box::new(result) })
     }
 
-    /// Records a note for readers of the result.
     pub fn note(&mut self, target: Option<usize>, text: String) -> io::Result<()> {
         self.ctx.emit(Event::Note { target: target.map(|t| t as u32), text })
     }
 
-    /// Adds to the bytes moved on a target.
     pub fn account(&mut self, target: usize, read: u64, written: u64) {
         self.moved[target].read += read;
         self.moved[target].written += written;

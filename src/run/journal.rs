@@ -26,39 +26,50 @@ const LONGEST: u64 = 4 << 20;
 /// FAT, exFAT and many FUSE filesystems assign new inode numbers on each lookup.
 const RENUMBERED: [i64; 3] = [0x4d44, 0x2011_bab0, 0x6573_5546];
 
-/// How to undo a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub(super) enum Undo {
-    /// Remove a scratch file.
-    File { path: PathBuf },
+    File {
+        path: PathBuf,
+    },
     /// Remove a directory with the numbered files in it.
-    Directory { path: PathBuf },
+    Directory {
+        path: PathBuf,
+    },
     /// A drive was sent to standby. The next access wakes it, so there is nothing to do.
-    Standby { device: String },
+    Standby {
+        device: String,
+    },
 }
 
 /// Identifies a file. The device number is not part of it, because it changes when the drive is plugged in again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileId {
-    /// Its owner.
     pub uid: u32,
     /// Its inode number, if the filesystem keeps it.
     pub inode: Option<u64>,
 }
 
-/// A line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "line")]
 enum Line {
-    /// The first line.
-    Begun { host: Host },
+    Begun {
+        host: Host,
+    },
     /// A change is about to be made; this undoes it.
-    Will { id: u64, undo: Undo },
+    Will {
+        id: u64,
+        undo: Undo,
+    },
     /// The file or directory was created.
-    Made { id: u64, file: FileId },
+    Made {
+        id: u64,
+        file: FileId,
+    },
     /// The change was undone.
-    Done { id: u64 },
+    Done {
+        id: u64,
+    },
 }
 
 /// The journal of the current run. Its file exists only while there is something to undo.
@@ -89,7 +100,6 @@ pub(super) struct Entry {
 impl Right<State> for Entry {}
 
 impl Journal {
-    /// The journal of `run`, in the store.
     pub(super) fn open(store: &Path, run: &str) -> Self {
         Self::new(Some(store.join(JOURNALS)), run)
     }
@@ -137,6 +147,14 @@ impl Entry {
         open.append(&Line::Done { id: self.id })?;
         open.left.remove(&self.id);
         Ok(())
+    }
+
+    /// Strikes the entry out if the change was undone by this removal or earlier.
+    pub fn removed(self, removed: io::Result<()>) -> io::Result<()> {
+        match removed {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => self.done(),
+        }
     }
 }
 
@@ -197,7 +215,6 @@ impl FileId {
     }
 }
 
-/// The machine id and boot id of this machine.
 pub fn host(root: &Sysroot) -> Host {
     Host { boot_id: root.word("/proc/sys/kernel/random/boot_id"), machine_id: root.word("/etc/machine-id") }
 }
@@ -205,9 +222,7 @@ pub fn host(root: &Sysroot) -> Host {
 /// The journal of a run that has ended, read back.
 #[derive(Debug)]
 pub(super) struct Abandoned {
-    /// Its file.
     pub path: PathBuf,
-    /// The run that wrote it.
     pub run: String,
     /// Where it was written.
     pub host: Host,
@@ -220,7 +235,6 @@ pub(super) struct Abandoned {
 }
 
 impl Abandoned {
-    /// Paths of all journals in a store.
     pub fn paths(store: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(store.join(JOURNALS)).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -254,10 +268,5 @@ impl Abandoned {
         }
         let left = left.into_iter().rev().map(|(_, undo, made)| (undo, made)).collect();
         Some(Self { path, run, host, left, unreadable, _locked: file })
-    }
-
-    /// Removes the journal.
-    pub fn remove(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
     }
 }

@@ -23,7 +23,6 @@ const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
 /// Something that a killed run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// What it is.
     pub path: PathBuf,
     /// How the run ended, as a part of a sentence.
     pub ended: &'static str,
@@ -31,12 +30,9 @@ pub struct Leftover {
     pub kept: Option<Kept>,
 }
 
-/// Why something could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// The reason.
     pub why: String,
-    /// The command that removes it.
     pub command: String,
 }
 
@@ -98,13 +94,12 @@ fn undo(journal: Abandoned, here: &Host) -> Vec<Leftover> {
         });
         left.extend(leftover(path.clone(), ended, removed, undo));
     }
-    let unreadable = journal.unreadable.clone();
     if left.iter().all(|one| one.kept.is_none()) {
         let path = journal.path.clone();
         let command = format!("rm {}", shell_word(&path.to_string_lossy()));
-        let why = match unreadable {
+        let why = match &journal.unreadable {
             Some(why) => Some(format!("it can't be read: {why}")),
-            None => journal.remove().err().map(|e| e.to_string()),
+            None => fs::remove_file(&journal.path).err().map(|e| e.to_string()),
         };
         left.extend(why.map(|why| Leftover { path, ended, kept: Some(Kept { why, command }) }));
     }
@@ -133,11 +128,8 @@ impl Known {
             Self::Empty => file.metadata()?.len() == 0,
             Self::ByName => true,
         };
-        if ours {
-            Ok(())
-        } else {
-            Err(io::Error::other("it is not the file that the run created: check it first"))
-        }
+        let other = || io::Error::other("it is not the file that the run created: check it first");
+        ours.then_some(()).ok_or_else(other)
     }
 }
 
@@ -186,14 +178,10 @@ fn leftover(path: PathBuf, ended: &'static str, removed: io::Result<()>, undo: &
         Err(e) => Some(e.to_string()),
         Ok(()) => None,
     };
-    let kept = why.map(|why| Kept { why, command: command(&path, undo) });
+    let remove = if matches!(undo, Undo::Directory { .. }) { "rm -r" } else { "rm" };
+    let command = format!("{remove} {}", shell_word(&path.to_string_lossy()));
+    let kept = why.map(|why| Kept { why, command });
     Some(Leftover { path, ended, kept })
-}
-
-/// The command that removes it.
-fn command(path: &Path, undo: &Undo) -> String {
-    let path = shell_word(&path.to_string_lossy());
-    if matches!(undo, Undo::Directory { .. }) { format!("rm -r {path}") } else { format!("rm {path}") }
 }
 
 /// Removes with a time limit: a removal hangs in the kernel while the drive does not respond,

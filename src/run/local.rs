@@ -11,17 +11,11 @@ use std::{
 
 use rustix::fs::{Advice, OFlags, fadvise};
 
-use super::{
-    RunError, World,
-    journal::Journal,
-    leftovers::patiently,
-    scratch::Scratch,
-    scratch_dir::{Folder, Work},
-};
+use super::{RunError, World, journal::Journal, leftovers::patiently, scratch::Scratch, scratch_dir::Folder};
 use crate::{
     engine::{self, Cancel, Engine, EngineError, FileTarget},
     inventory::{Drive, Inventory},
-    plan::{FileWork, Files},
+    plan::Files,
     record::ActResult,
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
@@ -29,7 +23,6 @@ use crate::{
     units::Load,
 };
 
-/// The open file of a target.
 #[derive(Debug)]
 struct Open {
     file: Arc<File>,
@@ -42,7 +35,6 @@ struct Open {
 /// How often a wait checks for cancellation.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The real machine.
 #[derive(Debug)]
 pub struct Local<'a> {
     sysroot: &'a Sysroot,
@@ -182,11 +174,7 @@ impl World for Local<'_> {
             None => Folder::create(&target.path, &self.journal, at)
                 .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
         };
-        let work = match files.work {
-            FileWork::Write { seed, .. } => Work::Write { set: files.set, seed },
-            FileWork::Read => Work::Read { set: files.set },
-        };
-        Ok(self.folders[at].insert(folder).work(work, files.seconds, cancel))
+        Ok(self.folders[at].insert(folder).work(files, cancel))
     }
 
     fn close(&mut self, at: usize) -> Result<(), RunError> {
@@ -197,11 +185,8 @@ impl World for Local<'_> {
         }
         let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
         let path = scratch.path().map(Path::to_owned).unwrap_or_default();
-        patiently(move || scratch.remove()).map_err(|source| RunError::Leftover {
-            path,
-            command: "rm",
-            source,
-        })
+        let left = |source| RunError::Leftover { path, command: "rm", source };
+        patiently(move || scratch.remove()).map_err(left)
     }
 }
 

@@ -14,25 +14,12 @@ pub struct Lock {
     _listener: UnixListener,
 }
 
-/// Why a drive can't be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another run is measuring it.
     #[error("{drive} is being measured by another drivebench{}", pid.map(|p| format!(", process {p}")).unwrap_or_default())]
-    Busy {
-        /// The drive, for messages.
-        drive: String,
-        /// The process id of the other run, if known.
-        pid: Option<i32>,
-    },
-    /// The system refused.
+    Busy { drive: String, pid: Option<i32> },
     #[error("can't check whether another run measures {drive}: {source}")]
-    System {
-        /// The drive, for messages.
-        drive: String,
-        /// What it said.
-        source: io::Error,
-    },
+    System { drive: String, source: io::Error },
 }
 
 /// How often a waiting run checks whether the drive is free.

@@ -13,16 +13,12 @@ use crate::{
 pub struct Site {
     /// Position of the target in the plan.
     pub target: usize,
-    /// The extent that the load may use.
     pub extent: Extent,
 }
 
-/// The progress of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress<'a> {
-    /// Position of the target in the plan.
     pub target: usize,
-    /// What is measured.
     pub measure: &'a Measure,
     pub bytes: u64,
     /// Seconds since the start.
@@ -31,33 +27,23 @@ pub struct Progress<'a> {
     pub speed: f64,
     /// The adaptive rule's estimate so far; after the load's end, the final estimate.
     pub estimate: Option<Estimate>,
-    /// Stalls seen so far.
     pub stalls: usize,
-    /// Cliffs seen so far.
     pub cliffs: usize,
 }
 
-/// Events of a running measurement.
 #[derive(Debug)]
 pub enum Seen<'a> {
-    /// A window closed.
     Window {
-        /// Position of the target in the plan.
         target: usize,
         /// The position on the disk, in a zone measurement.
         zone: Option<ZonePoint>,
-        /// The window.
         window: &'a Window,
     },
     /// The progress after that window, and once more at the end of the load.
     Progress(Progress<'a>),
-    /// A load ended.
     Outcome {
-        /// Position of the target in the plan.
         target: usize,
-        /// The position on the disk, in a zone measurement.
         zone: Option<ZonePoint>,
-        /// Its outcome.
         outcome: &'a Outcome,
     },
 }
@@ -65,10 +51,7 @@ pub enum Seen<'a> {
 /// Receives every event; returns whether to continue.
 pub type Show<'a> = dyn FnMut(Seen<'_>) -> Flow + 'a;
 
-/// Runs a measurement and returns the outcomes in the order of `sites`.
-///
-/// # Errors
-/// If the engine refuses. A failed operation is an outcome, not an error.
+/// Runs a measurement and returns the outcomes in the order of `sites`. A failed operation is an outcome, not an error.
 pub fn measure(
     engine: &mut dyn Engine,
     m: &Measure,
@@ -76,93 +59,63 @@ pub fn measure(
     cancel: &Cancel,
     show: &mut Show<'_>,
 ) -> Outcomes {
-    match &m.rule {
+    let (bytes, seconds, rules) = match &m.rule {
         Rule::Zones { precision, seconds } => {
-            zones::measure(engine, m, (*precision, *seconds), sites, cancel, show)
+            let zones =
+                |(at, site)| zones::measure(engine, m, (*precision, *seconds), at, site, cancel, show);
+            return sites.iter().enumerate().map(zones).collect();
         }
-        Rule::Fixed { bytes, seconds } => {
-            let limit = Limit { seconds: seconds.unwrap_or(f64::INFINITY), adaptive: Vec::new() };
-            run(engine, m, sites, *bytes, cancel, show, limit)
+        Rule::Fixed { bytes, seconds } => (*bytes, seconds.unwrap_or(f64::INFINITY), None),
+        Rule::Adaptive { rules, bytes, seconds } => (*bytes, *seconds, Some(rules)),
+        Rule::Again { rules, seconds, .. } => {
+            let shortest = sites.iter().map(|site| site.extent.length).min().unwrap_or(0);
+            (shortest / m.load.block * m.load.block, *seconds, Some(rules))
         }
-        Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds, .. } => {
-            let bytes = match m.rule {
-                Rule::Adaptive { bytes, .. } => bytes,
-                _ => {
-                    sites.iter().map(|site| site.extent.length).min().unwrap_or(0) / m.load.block
-                        * m.load.block
-                }
-            };
-            let adaptive = sites.iter().map(|_| Adaptive::new(rules)).collect();
-            run(engine, m, sites, bytes, cancel, show, Limit { seconds: *seconds, adaptive })
-        }
-    }
-}
-
-/// When the loads of a measurement stop.
-struct Limit {
-    /// The time limit.
-    seconds: f64,
-    /// The adaptive rule of each load; none if the amount is fixed.
-    adaptive: Vec<Adaptive>,
-}
-
-impl Limit {
-    /// Whether the load at this position stops after this window.
-    fn reached(&mut self, at: usize, window: &Window) -> bool {
-        let decided = self.adaptive.get_mut(at).is_some_and(|rule| rule.push(window).stops());
-        decided || window.to_ns as f64 / 1e9 >= self.seconds
-    }
-
-    /// The estimate, stalls and cliffs of a running load as of the last look; of an ended load, as analysis of the record
-    /// gives them.
-    fn seen(&self, at: usize, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
-        match (self.adaptive.get(at), ended) {
-            (None, _) => (None, 0, 0),
-            (Some(rule), None) => rule.progress(),
-            (Some(rule), Some(ended)) => {
-                let done = rule.finish(End::of(Some(ended)));
-                (Some(done.estimate), done.stalls.each.len(), done.cliffs.len())
-            }
-        }
-    }
-}
-
-fn run(
-    engine: &mut dyn Engine,
-    m: &Measure,
-    sites: &[Site],
-    bytes: u64,
-    cancel: &Cancel,
-    show: &mut Show<'_>,
-    mut limit: Limit,
-) -> Outcomes {
-    let job = |(at, site): (usize, &Site)| Job {
-        target: at,
+    };
+    // The rule of each load; none if the amount is fixed.
+    let mut adaptive: Vec<Adaptive> = sites.iter().filter_map(|_| rules.map(Adaptive::new)).collect();
+    let job = |(target, site): (usize, &Site)| Job {
+        target,
         load: m.load.clone(),
         extent: site.extent,
         bytes,
         window: m.window(),
     };
     let jobs: Vec<Job> = sites.iter().enumerate().map(job).collect();
-    let progress = |limit: &Limit, at: usize, moved: (u64, f64, f64), ended: Option<&Ended>| {
-        let (bytes, seconds, speed) = moved;
-        let (estimate, stalls, cliffs) = limit.seen(at, ended);
-        Progress { target: sites[at].target, measure: m, bytes, seconds, speed, estimate, stalls, cliffs }
+    let progress = |at: usize, moved: (u64, f64, f64), seen: (Option<Estimate>, usize, usize)| {
+        let ((bytes, seconds, speed), (estimate, stalls, cliffs)) = (moved, seen);
+        let target = sites[at].target;
+        Seen::Progress(Progress { target, measure: m, bytes, seconds, speed, estimate, stalls, cliffs })
     };
     let mut moved = vec![0; sites.len()];
     let outcomes = engine.run(&jobs, cancel, &mut |at, window| {
         let shown = show(Seen::Window { target: sites[at].target, zone: None, window });
         moved[at] += window.bytes;
-        let stop = limit.reached(at, window);
-        let now = (moved[at], window.to_ns as f64 / 1e9, window.bytes as f64 / window.seconds());
-        let watched = show(Seen::Progress(progress(&limit, at, now, None)));
-        if stop || [shown, watched].contains(&Flow::Stop) { Flow::Stop } else { Flow::Continue }
+        let elapsed = window.to_ns as f64 / 1e9;
+        let decided = adaptive.get_mut(at).is_some_and(|rule| rule.push(window).stops());
+        let now = (moved[at], elapsed, window.bytes as f64 / window.seconds());
+        let watched = show(progress(at, now, seen(adaptive.get(at), None)));
+        let stop = decided || elapsed >= seconds || [shown, watched].contains(&Flow::Stop);
+        if stop { Flow::Stop } else { Flow::Continue }
     })?;
     for (at, (site, outcome)) in sites.iter().zip(&outcomes).enumerate() {
         let bytes = outcome.bytes_read + outcome.bytes_written;
         let end = (bytes, outcome.seconds, bytes as f64 / outcome.seconds);
-        show(Seen::Progress(progress(&limit, at, end, Some(&outcome.ended))));
+        show(progress(at, end, seen(adaptive.get(at), Some(&outcome.ended))));
         show(Seen::Outcome { target: site.target, zone: None, outcome });
     }
     Ok(outcomes)
+}
+
+/// The estimate, stalls and cliffs of a running load as of the last look; of an ended load, as analysis of the record
+/// gives them.
+fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
+    match (rule, ended) {
+        (None, _) => (None, 0, 0),
+        (Some(rule), None) => rule.progress(),
+        (Some(rule), Some(ended)) => {
+            let done = rule.finish(End::of(Some(ended)));
+            (Some(done.estimate), done.stalls.each.len(), done.cliffs.len())
+        }
+    }
 }

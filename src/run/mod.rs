@@ -42,77 +42,32 @@ use crate::{
 /// Why a step can't be done. Earlier results stay valid.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The scratch file can't be created.
     #[error("can't create a file of {} in {dir}: {source}", size(*.bytes), dir = dir.display())]
-    Scratch {
-        /// The directory.
-        dir: PathBuf,
-        /// The size to reserve.
-        bytes: u64,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The scratch directory can't be created.
+    Scratch { dir: PathBuf, bytes: u64, source: io::Error },
     #[error("can't create a directory in {dir}: {source}", dir = dir.display())]
-    Folder {
-        /// The parent directory.
-        dir: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The target can't be opened.
+    Folder { dir: PathBuf, source: io::Error },
     #[error("{path} can't be opened: {source}", path = path.display())]
-    Open {
-        /// The file or device.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The file can't be synced.
+    Open { path: PathBuf, source: io::Error },
     #[error("{path} can't be synced before it is read: {source}", path = path.display())]
-    Cool {
-        /// The file or directory.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A scratch file or directory could not be removed.
+    Cool { path: PathBuf, source: io::Error },
     #[error(
         "{path} was not removed ({source}); the next run or `drivebench cleanup` removes it, or: {command} {path}",
         path = shell_word(&path.to_string_lossy())
     )]
-    Leftover {
-        /// The file or directory.
-        path: PathBuf,
-        /// The command that removes it.
-        command: &'static str,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The engine refused.
+    Leftover { path: PathBuf, command: &'static str, source: io::Error },
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The drive can't be moved while the machine runs.
     #[error("{drive} can't be moved: {why}")]
-    Stays {
-        /// The drive.
-        drive: String,
-        /// The reason.
-        why: String,
-    },
-    /// There is nothing to read: the load before it wrote nothing.
+    Stays { drive: String, why: String },
     #[error("nothing to read: the load before it wrote nothing")]
     NothingWritten,
-    /// Another program can't be run.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// ATA commands to a drive need root.
     #[error(
         "sending {0} to standby and reading its power state needs root, even if you may read it: \
          run it with sudo"
     )]
     NotRoot(String),
-    /// Writing the record would wake the drive.
     #[error(
         "the results are stored on {0}, and writing them would wake it: store them on another drive \
          with --store DIR"
@@ -138,19 +93,14 @@ pub trait Watcher {
     fn progress(&mut self, _progress: &Progress<'_>) {}
 }
 
-/// What the execution of a plan needs.
 pub struct RunContext<'a> {
-    /// The machine with its drives.
     pub world: &'a mut dyn World,
     /// The inventory at the start.
     pub inventory: &'a Inventory,
     /// The store's directory, which must not be on a drive that is sent to standby.
     pub store: &'a Path,
-    /// The record.
     pub log: &'a mut dyn Log,
-    /// Receives the events.
     pub watcher: &'a mut dyn Watcher,
-    /// The cancel flag.
     pub cancel: &'a Cancel,
 }
 

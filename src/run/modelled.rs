@@ -1,8 +1,9 @@
 //! Executes plans on modelled drives in virtual time.
 
 use std::{
-    fmt, io,
+    io,
     path::{Path, PathBuf},
+    rc::Rc,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -26,25 +27,15 @@ use crate::{
 };
 
 /// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
-#[derive(Debug)]
 pub struct Modelled {
     sysroot: Sysroot,
     journal: Journal,
     bench: Bench,
-    on_move: Option<OnMove>,
+    boards: Option<Rc<Boards>>,
 }
 
 /// Returns the board for an arrangement, from its number and the moves.
 type Boards = dyn Fn(u32, &[Move]) -> Board;
-
-/// How moves change the board.
-struct OnMove(Box<Boards>);
-
-impl fmt::Debug for OnMove {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnMove")
-    }
-}
 
 /// The running drives, shared by engines and tools.
 #[derive(Debug, Clone)]
@@ -61,7 +52,6 @@ struct State {
     inventory: Inventory,
 }
 
-/// A modelled drive as tools see it.
 #[derive(Debug)]
 struct Subject {
     node: PathBuf,
@@ -72,9 +62,6 @@ struct Subject {
 
 impl Modelled {
     /// The drives of `board` below the targets of `plan`.
-    ///
-    /// # Errors
-    /// If the board is invalid.
     pub fn new(plan: &Plan, board: &Board) -> Result<Self, EngineError> {
         let subject = |(target, model): (&Target, &Model)| Subject {
             node: target.path.clone(),
@@ -89,23 +76,16 @@ impl Modelled {
             inventory: Inventory { drives, mounts, ..Inventory::default() },
         };
         let bench = Bench { state: Arc::new(Mutex::new(state)), now_ns: Arc::default() };
-        Ok(Self {
-            sysroot: Sysroot::archive(Archive::default()),
-            journal: Journal::modelled(),
-            bench,
-            on_move: None,
-        })
+        let sysroot = Sysroot::archive(Archive::default());
+        Ok(Self { sysroot, journal: Journal::modelled(), bench, boards: None })
     }
 
     /// Simulates people who move drives as requested; `boards` returns the board for each arrangement.
     pub fn with_people(self, boards: impl Fn(u32, &[Move]) -> Board + 'static) -> Self {
-        Self { on_move: Some(OnMove(Box::new(boards))), ..self }
+        Self { boards: Some(Rc::new(boards)), ..self }
     }
 
     /// Executes the whole plan and returns the events that a record holds after its start.
-    ///
-    /// # Errors
-    /// If the board is invalid.
     pub fn events(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> {
         let mut events = vec![Event::Plan { plan: plan.clone() }];
         Self::new(plan, board)?
@@ -115,23 +95,10 @@ impl Modelled {
     }
 
     /// Executes a plan except the steps in `done`, as on a real machine, and records into `log`.
-    ///
-    /// # Errors
-    /// If the record can't be written.
     pub fn run(&mut self, plan: &Plan, done: &Done, log: &mut dyn Log, cancel: &Cancel) -> io::Result<How> {
-        let mut people = People { bench: self.bench.clone(), on_move: self.on_move.take() };
-        let inventory = self.inventory();
-        let mut ctx = RunContext {
-            inventory: &inventory,
-            store: Path::new(""),
-            log,
-            watcher: &mut people,
-            cancel,
-            world: self,
-        };
-        let how = execute(plan, done, &mut ctx);
-        self.on_move = people.on_move;
-        how
+        let watcher = &mut People { bench: self.bench.clone(), boards: self.boards.clone() };
+        let (store, inventory) = (Path::new(""), &self.inventory());
+        execute(plan, done, &mut RunContext { world: self, inventory, store, log, watcher, cancel })
     }
 }
 
@@ -143,11 +110,6 @@ impl Bench {
     fn now(&self) -> Duration {
         Duration::from_nanos(self.now_ns.load(Ordering::Relaxed))
     }
-
-    fn rest(&self, seconds: f64) {
-        self.state().sim.rest(seconds);
-        self.now_ns.fetch_add((seconds.max(0.0) * 1e9) as u64, Ordering::Relaxed);
-    }
 }
 
 impl World for Modelled {
@@ -156,12 +118,8 @@ impl World for Modelled {
     }
 
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        let now = |drive: &Drive| {
-            inventory
-                .drive(&drive.identity())
-                .cloned()
-                .ok_or_else(|| NotFound::Drive(drive.model_and_serial()))
-        };
+        let gone = |drive: &Drive| NotFound::Drive(drive.model_and_serial());
+        let now = |drive: &Drive| inventory.drive(&drive.identity()).cloned().ok_or_else(|| gone(drive));
         Ok(Target { drives: was.drives.iter().map(now).collect::<Result<_, _>>()?, ..was.clone() })
     }
 
@@ -187,7 +145,8 @@ impl World for Modelled {
 
     fn wait(&self, seconds: f64, cancel: &Cancel) {
         if !cancel.is_set() {
-            self.bench.rest(seconds);
+            self.bench.state().sim.rest(seconds);
+            self.bench.now_ns.fetch_add((seconds.max(0.0) * 1e9) as u64, Ordering::Relaxed);
         }
     }
 
@@ -285,7 +244,7 @@ impl Runner for Bench {
 /// Simulates people who move drives as requested.
 struct People {
     bench: Bench,
-    on_move: Option<OnMove>,
+    boards: Option<Rc<Boards>>,
 }
 
 impl Watcher for People {
@@ -299,7 +258,7 @@ impl Watcher for People {
                 drive.bay = Some(bay.to_owned());
             }
         }
-        let board = self.on_move.as_ref().map(|OnMove(boards)| boards(wanted.number, &wanted.moves));
+        let board = self.boards.as_ref().map(|boards| boards(wanted.number, &wanted.moves));
         if let Some(Ok(mut sim)) = board.map(|board| Sim::new(&board)) {
             sim.rest(self.bench.now().as_secs_f64());
             state.sim = sim;

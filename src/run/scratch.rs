@@ -19,16 +19,9 @@ use super::{
 /// A scratch file. It has no name if the filesystem supports that; otherwise it is removed on drop.
 #[derive(Debug)]
 pub struct Scratch {
-    /// The file, open for reading and writing.
     pub file: File,
-    named: Option<Named>,
-}
-
-/// A file with a name, and its entry in the journal.
-#[derive(Debug)]
-struct Named {
-    path: PathBuf,
-    entry: Entry,
+    /// Its path and its entry in the journal, if it has a name.
+    named: Option<(PathBuf, Entry)>,
 }
 
 impl Scratch {
@@ -62,7 +55,7 @@ impl Scratch {
                 // The lock protects the file from a cleanup that does not see the journal. Without locks, only the journal protects it.
                 let _ = lock(&file);
                 entry.made(&file)?;
-                Ok(Self { file, named: Some(Named { path, entry }) })
+                Ok(Self { file, named: Some((path, entry)) })
             }
             Err(e) => {
                 entry.done()?;
@@ -71,32 +64,24 @@ impl Scratch {
         }
     }
 
-    /// Its path, if it has a name.
     pub fn path(&self) -> Option<&Path> {
-        self.named.as_ref().map(|n| n.path.as_path())
+        self.named.as_ref().map(|(path, _)| path.as_path())
     }
 
     /// Removes it and reports errors, which `drop` can't.
     pub fn remove(mut self) -> io::Result<()> {
-        self.named.take().map_or(Ok(()), Named::remove)
+        self.clear_away()
     }
-}
 
-impl Named {
-    fn remove(self) -> io::Result<()> {
-        match fs::remove_file(&self.path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-            _ => self.entry.done(),
-        }
+    fn clear_away(&mut self) -> io::Result<()> {
+        self.named.take().map_or(Ok(()), |(path, entry)| entry.removed(fs::remove_file(path)))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         // Errors can't be reported from drop. The journal entry stays, and the next run removes both.
-        if let Some(named) = self.named.take() {
-            let _ = named.remove();
-        }
+        let _ = self.clear_away();
     }
 }
 

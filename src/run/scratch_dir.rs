@@ -18,7 +18,11 @@ use super::{
     journal::{Entry, Journal, Undo},
     scratch_name::{self, lock},
 };
-use crate::{engine::Cancel, plan::FileSet, record::ActResult};
+use crate::{
+    engine::Cancel,
+    plan::{FileSet, FileWork, Files},
+    record::ActResult,
+};
 
 /// How often a wait checks for cancellation.
 const POLL: Duration = Duration::from_millis(20);
@@ -39,15 +43,6 @@ pub(super) struct Folder {
     entry: Option<Entry>,
 }
 
-/// The work in a scratch directory.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Work {
-    /// Remove earlier files, write these files, and sync them.
-    Write { set: FileSet, seed: u64 },
-    /// Drop these files from the page cache, and read them.
-    Read { set: FileSet },
-}
-
 impl Folder {
     /// Creates one in `parent` for the `at`th target. The journal entry is written first.
     pub fn create(parent: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
@@ -62,20 +57,23 @@ impl Folder {
         Ok(Self { path, dir: Arc::new(dir), entry: Some(entry) })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Does `work` within a time limit; returns the result, and an error if any. Cancellation does not wait for
-    /// a drive that hangs.
-    pub fn work(&self, work: Work, seconds: f64, cancel: &Cancel) -> (ActResult, Option<String>) {
+    /// Writes files and syncs them, or drops them from the page cache and reads them; returns the result, and an error
+    /// if any. Cancellation does not wait for a drive that hangs.
+    pub fn work(&self, files: &Files, cancel: &Cancel) -> (ActResult, Option<String>) {
         let (done, result) = mpsc::channel();
+        let &Files { set, work, seconds } = files;
         let mut task =
             Task { dir: Arc::clone(&self.dir), cancel: cancel.clone(), seconds, took: ActResult::default() };
         std::thread::spawn(move || {
-            let failed = task.run(work).err();
-            done.send((task.took, failed)).is_ok()
+            let failed = match work {
+                FileWork::Write { seed, .. } => task.write(set, seed),
+                FileWork::Read => task.read(set),
+            };
+            done.send((task.took, failed.err())).is_ok()
         });
         loop {
             let timeout = if cancel.is_set() { GRACE } else { POLL };
@@ -98,11 +96,7 @@ impl Folder {
     }
 
     fn clear_away(&mut self) -> io::Result<()> {
-        let Some(entry) = self.entry.take() else { return Ok(()) };
-        match remove(&self.dir, &self.path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-            _ => entry.done(),
-        }
+        self.entry.take().map_or(Ok(()), |entry| entry.removed(remove(&self.dir, &self.path)))
     }
 }
 
@@ -122,13 +116,6 @@ struct Task {
 }
 
 impl Task {
-    fn run(&mut self, work: Work) -> Result<(), String> {
-        match work {
-            Work::Write { set, seed } => self.write(set, seed),
-            Work::Read { set } => self.read(set),
-        }
-    }
-
     fn write(&mut self, set: FileSet, seed: u64) -> Result<(), String> {
         let failed = |what: &str, e: io::Error| format!("{what}: {e}");
         empty(&self.dir).map_err(|e| failed("the files before can't be removed", e))?;
@@ -284,9 +271,8 @@ mod tests {
 
     const SET: FileSet = FileSet { files: 5, size: 700_000 };
 
-    fn write(folder: &Folder) -> (ActResult, Option<String>) {
-        folder.work(Work::Write { set: SET, seed: 1 }, 60.0, &Cancel::default())
-    }
+    const WRITE: Files = Files { set: SET, work: FileWork::Write { seed: 1, predict: None }, seconds: 60.0 };
+    const READ: Files = Files { work: FileWork::Read, ..WRITE };
 
     #[test]
     fn files_are_written_read_and_removed_on_drop() {
@@ -294,12 +280,12 @@ mod tests {
         let journal = Journal::open(&store, "rabc");
         let folder = Folder::create(&dir, &journal, 0).expect("creates");
         for _ in 0..2 {
-            let (took, failed) = write(&folder);
+            let (took, failed) = folder.work(&WRITE, &Cancel::default());
             assert_eq!((took.files, took.bytes, took.cut_short, failed), (5, 3_500_000, false, None));
         }
         let content = |number: u32| fs::read(folder.path().join(number.to_string())).expect("reads");
         assert!(content(0).len() == 700_000 && content(0) != content(1));
-        let (took, failed) = folder.work(Work::Read { set: SET }, 60.0, &Cancel::default());
+        let (took, failed) = folder.work(&READ, &Cancel::default());
         assert_eq!((took.files, took.bytes, failed), (5, 3_500_000, None));
         assert!(took.seconds > 0.0);
         // While it is locked, a cleanup does not touch it.
@@ -315,14 +301,14 @@ mod tests {
         let folder = Folder::create(&dir, &Journal::open(&store, "rabc"), 0).expect("creates");
         let stopped = Cancel::default();
         stopped.set();
-        let (took, failed) = folder.work(Work::Write { set: SET, seed: 1 }, 60.0, &stopped);
+        let (took, failed) = folder.work(&WRITE, &stopped);
         assert!(took.cut_short && failed.is_none());
-        let (took, _) = folder.work(Work::Write { set: SET, seed: 1 }, 0.0, &Cancel::default());
+        let (took, _) = folder.work(&Files { seconds: 0.0, ..WRITE }, &Cancel::default());
         assert_eq!((took.files, took.cut_short), (0, false));
-        let (took, failed) = folder.work(Work::Read { set: SET }, 60.0, &Cancel::default());
+        let (took, failed) = folder.work(&READ, &Cancel::default());
         assert_eq!((took.files, took.bytes, failed), (0, 0, None));
-        let many = FileSet { files: u64::MAX, size: 0 };
-        let (took, failed) = folder.work(Work::Write { set: many, seed: 1 }, 1.0, &Cancel::default());
+        let many = Files { set: FileSet { files: u64::MAX, size: 0 }, ..WRITE };
+        let (took, failed) = folder.work(&many, &Cancel::default());
         assert!(took.cut_short && failed.as_ref().is_some_and(|f| f.contains("inodes free")), "{failed:?}");
     }
 }

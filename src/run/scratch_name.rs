@@ -5,9 +5,7 @@ use std::{fs::File, io, path::Path};
 use rustix::fs::{FlockOperation, flock};
 
 const PREFIX: &str = ".drivebench-";
-/// The suffix of scratch files.
 pub(super) const FILE: &str = ".scratch";
-/// The suffix of scratch directories.
 pub(super) const DIRECTORY: &str = ".files";
 
 /// The name for the `at`th target of a run.

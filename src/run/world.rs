@@ -20,9 +20,6 @@ pub trait World {
     fn inventory(&self) -> Inventory;
 
     /// Finds a target's current path.
-    ///
-    /// # Errors
-    /// If it is not present.
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound>;
 
     /// The sysroot for reading counters.
@@ -44,37 +41,22 @@ pub trait World {
     fn wait(&self, seconds: f64, cancel: &Cancel);
 
     /// Creates a scratch file on a target, replacing the last one; returns its path if it has a name.
-    ///
-    /// # Errors
-    /// If it can't be created.
     fn make_scratch(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError>;
 
     /// Opens an existing file or device; returns its length in bytes.
-    ///
-    /// # Errors
-    /// If it can't be opened.
     fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError>;
 
     /// The allocated share of an existing file. Holes read as zeros without touching the drive.
     fn filled_share(&self, target: &Target) -> Option<f64>;
 
     /// Syncs a target's file and drops it from the page cache, so that the next read is cold.
-    ///
-    /// # Errors
-    /// If it can't be synced.
     fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()>;
 
     /// An engine over the open files of these targets.
-    ///
-    /// # Errors
-    /// If there is no such engine.
     fn engine(&self, choice: Option<&str>, load: &Load, on: &[usize])
     -> Result<Box<dyn Engine>, EngineError>;
 
     /// Writes or reads files in a scratch directory on a target; returns the result, and an error if any.
-    ///
-    /// # Errors
-    /// If the directory can't be created.
     fn files(
         &mut self,
         at: usize,
@@ -84,8 +66,5 @@ pub trait World {
     ) -> Result<(ActResult, Option<String>), RunError>;
 
     /// Closes a target's file and removes what the run created.
-    ///
-    /// # Errors
-    /// If something can't be removed.
     fn close(&mut self, at: usize) -> Result<(), RunError>;
 }

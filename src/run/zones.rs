@@ -3,33 +3,19 @@
 use super::measure::{Progress, Seen, Show, Site};
 use crate::{
     analyse::Zones,
-    engine::{Cancel, Ended, Engine, EngineError, Flow, Job, Outcome, Outcomes},
+    engine::{Cancel, Ended, Engine, EngineError, Flow, Job, Outcome},
     plan::Measure,
     units::Extent,
 };
 
-/// Measures each site position by position until the rule is satisfied; the outcome sums the positions.
+/// Measures the site of the `at`th target position by position until the rule is satisfied; the outcome sums the
+/// positions.
 pub(super) fn measure(
     engine: &mut dyn Engine,
     m: &Measure,
     (precision, seconds): (f64, f64),
-    sites: &[Site],
-    cancel: &Cancel,
-    show: &mut Show<'_>,
-) -> Outcomes {
-    sites
-        .iter()
-        .enumerate()
-        .map(|(at, &site)| one(engine, m, (precision, seconds), at, site, cancel, show))
-        .collect()
-}
-
-fn one(
-    engine: &mut dyn Engine,
-    m: &Measure,
-    (precision, seconds): (f64, f64),
     at: usize,
-    site: Site,
+    site: &Site,
     cancel: &Cancel,
     show: &mut Show<'_>,
 ) -> Result<Outcome, EngineError> {

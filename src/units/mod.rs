@@ -16,4 +16,4 @@ pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};
 pub use percentile::Percentile;
 pub use size::{KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size};
 pub use window::{SlowOp, Window, ZonePoint};
-pub use words::{capital, listed, shell_word, shortened};
+pub use words::{capital, distinct, listed, shell_word, shortened};

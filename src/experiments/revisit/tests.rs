@@ -12,7 +12,7 @@ use crate::{
     findings::{Findings, Quantity},
     inventory::{Drive, Inventory},
     plan::{Act, Plan},
-    record::{Done, End, Event, How, Log, Progress, Resume, SCHEMA, Start, Store},
+    record::{Done, End, Event, How, Log, Resume, Run, SCHEMA, Start, Store},
     report::{Format, Style, render},
     run::Modelled,
     target::{Kind, Target},
@@ -79,11 +79,10 @@ fn resumed(plan: &Plan, at: usize) -> Vec<Event> {
     let how = world.run(plan, &Done::default(), &mut log, &cancel).expect("runs");
     let mut events = log.events;
     events.push(Event::End(End { how, at: String::new() }));
-    let mut progress = Progress::default();
-    events.iter().for_each(|event| progress.take(event));
+    let done = Done::of(&Run::of(events.iter().cloned()), plan);
     let (at, version, inventory) = (String::new(), String::new(), Inventory::default());
     events.push(Event::Resume(Box::new(Resume { at, version, host: Default::default(), inventory })));
-    let how = world.run(plan, &progress.done(plan), &mut events, &Cancel::default()).expect("runs");
+    let how = world.run(plan, &done, &mut events, &Cancel::default()).expect("runs");
     assert_eq!(how, How::Finished);
     events.push(Event::End(End { how, at: String::new() }));
     events

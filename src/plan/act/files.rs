@@ -2,21 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Changes, Cost, Kind};
+use super::Cost;
 use crate::units::{count, size};
 
 /// Files that are written or read, timed as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Files {
-    /// Their number and size.
     pub set: FileSet,
-    /// What is done with them.
     pub work: FileWork,
     /// Maximum seconds, without the sync at the end.
     pub seconds: f64,
 }
 
-/// What is done with files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileWork {
@@ -32,10 +29,8 @@ pub enum FileWork {
     Read,
 }
 
-/// Files of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileSet {
-    /// How many.
     pub files: u64,
     /// How large each is, bytes.
     pub size: u64,
@@ -53,13 +48,13 @@ impl FileSet {
     }
 }
 
-impl Kind for Files {
-    fn label(&self) -> String {
+impl Files {
+    pub(super) fn label(&self) -> String {
         let verb = if self.work == FileWork::Read { "read" } else { "write" };
         format!("{verb} {}", self.set.describe())
     }
 
-    fn cost(&self) -> Cost {
+    pub(super) fn cost(&self) -> Cost {
         let time = Cost::of_seconds(self.seconds);
         match self.work {
             FileWork::Write { .. } => Cost { written: self.set.bytes(), ..time },
@@ -67,18 +62,10 @@ impl Kind for Files {
         }
     }
 
-    fn changes(&self) -> Changes {
-        Changes::OwnFiles
-    }
-
-    fn describe(&self) -> Option<String> {
-        Some(match self.work {
-            FileWork::Write { .. } => "including a sync at the end".to_owned(),
-            FileWork::Read => "dropped from the page cache first".to_owned(),
-        })
-    }
-
-    fn continues(&self) -> bool {
-        self.work == FileWork::Read
+    pub(super) fn describe(&self) -> &'static str {
+        match self.work {
+            FileWork::Write { .. } => "including a sync at the end",
+            FileWork::Read => "dropped from the page cache first",
+        }
     }
 }

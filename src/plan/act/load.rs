@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Changes, Cost, Kind, StepId};
+use super::{Cost, StepId};
 use crate::{
     analyse::{Rules, Zones},
     units::{Caching, Direction, Extent, Load, MIB, Pattern, aim, duration, size},
@@ -26,9 +26,7 @@ pub struct Measure {
     pub label: String,
     /// Which repetition of it, from 1.
     pub repetition: u32,
-    /// The load on each target.
     pub load: Load,
-    /// The rule that ends it.
     pub rule: Rule,
     /// The end of the range that it may use, bytes from the target's start.
     pub reach: u64,
@@ -38,36 +36,16 @@ pub struct Measure {
     pub cold: bool,
 }
 
-/// The rule that ends a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "rule")]
 pub enum Rule {
     /// A fixed number of bytes; in a protocol without a time limit.
-    Fixed {
-        /// Bytes to move.
-        bytes: u64,
-        /// Maximum seconds, if there is a limit.
-        seconds: Option<f64>,
-    },
+    Fixed { bytes: u64, seconds: Option<f64> },
     /// Until the interval is narrow enough or a limit is reached.
-    Adaptive {
-        /// The rules of the interval and its precision.
-        rules: Rules,
-        /// Maximum bytes to move.
-        bytes: u64,
-        /// Maximum seconds.
-        seconds: f64,
-    },
+    Adaptive { rules: Rules, bytes: u64, seconds: f64 },
     /// Repeats the load of an earlier step: continues at its end, moves at most as many bytes, within the same
     /// bytes.
-    Again {
-        /// The step it continues.
-        of: StepId,
-        /// The rules of that step.
-        rules: Rules,
-        /// Maximum seconds.
-        seconds: f64,
-    },
+    Again { of: StepId, rules: Rules, seconds: f64 },
     /// Equally spaced positions over the whole target, for rotating disks.
     Zones {
         /// The half-width aimed at, as a share of the value.
@@ -77,12 +55,8 @@ pub enum Rule {
     },
 }
 
-impl Kind for Measure {
-    fn label(&self) -> String {
-        self.label.clone()
-    }
-
-    fn cost(&self) -> Cost {
+impl Measure {
+    pub(super) fn cost(&self) -> Cost {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
             Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
@@ -94,22 +68,12 @@ impl Kind for Measure {
         Cost { written, read, seconds }
     }
 
-    fn changes(&self) -> Changes {
-        if self.load.writes() { Changes::OwnFiles } else { Changes::Nothing }
-    }
-
-    fn describe(&self) -> Option<String> {
-        Some(self.describe_repeated(&[self]))
-    }
-
-    // A buffered read depends on what the load before it left in the page cache.
-    fn continues(&self) -> bool {
+    /// A buffered read depends on what the load before it left in the page cache.
+    pub(super) fn continues(&self) -> bool {
         let warm = self.load.caching == Caching::Buffered && !self.cold && !self.load.writes();
         warm || matches!(self.rule, Rule::Again { .. })
     }
-}
 
-impl Measure {
     /// The first repetition of a load. It may read unwritten areas, and the page cache is not dropped.
     pub fn new(label: &str, load: Load, rule: Rule, reach: u64) -> Self {
         Self { label: label.to_owned(), repetition: 1, load, rule, reach, only_written: false, cold: false }

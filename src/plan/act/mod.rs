@@ -1,57 +1,68 @@
-//! The acts of steps: one file per kind defines its cost, its changes and its description.
+//! The acts of steps: what each costs and changes, and how it is described.
 
 mod files;
 mod load;
-mod move_drives;
-mod pause;
-mod scratch_file;
-mod standby;
-
-use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
 pub use load::{Measure, Rule, zone_bytes};
-pub use move_drives::MoveDrives;
-pub use pause::Pause;
-pub use scratch_file::ScratchFile;
-pub use standby::Standby;
 
 use super::{Cost, StepId};
+use crate::units::duration;
 
-/// The properties of every kind of act.
-pub trait Kind {
-    /// Its label, such as `write`. Steps with the same label and target are repetitions.
-    fn label(&self) -> String;
+/// Makes a file for the loads that follow. It is removed when the plan ends or when the target's next one is created.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScratchFile {
+    /// Its size; loads never write beyond it.
+    pub bytes: u64,
+}
 
-    /// The maximum cost for each of its targets.
-    fn cost(&self) -> Cost;
+/// No load on a drive for some time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pause {
+    pub seconds: f64,
+}
 
-    /// What it changes.
-    fn changes(&self) -> Changes;
+/// Sends a disk to standby: by command or, if it refuses, by waiting for its own timer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standby {
+    /// The drive's node.
+    pub device: String,
+    /// The maximum wait for its own timer, s.
+    pub patience: f64,
+}
 
-    /// A description; `None` if the plan has no line for it.
-    fn describe(&self) -> Option<String> {
-        None
-    }
+impl Standby {
+    /// How long a disk may take to stop rotating after it accepted the command, s.
+    pub const SETTLE: f64 = 10.0;
+}
 
-    /// It depends on state that the step before it on the same target left and that is lost when the process ends.
-    fn continues(&self) -> bool {
-        false
-    }
+/// Has people move drives to bays. Later steps find their targets there, whatever device names the kernel assigns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MoveDrives {
+    /// The number of the arrangement, from 1.
+    pub number: u32,
+    /// The bay of each of the plan's targets, with its bus, see [`crate::inventory::Drive::full_bay`].
+    pub bays: Vec<String>,
+}
 
-    /// The step after it on the same target depends on state that it leaves and that is lost when the process ends.
-    fn prepares(&self) -> bool {
-        false
-    }
+/// The act of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    ScratchFile(ScratchFile),
+    Load(Measure),
+    Files(Files),
+    Pause(Pause),
+    Standby(Standby),
+    MoveDrives(MoveDrives),
 }
 
 /// What an act changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Changes {
-    /// Nothing.
     Nothing,
     /// Scratch files, removed afterwards.
     OwnFiles,
@@ -73,45 +84,85 @@ impl Changes {
     }
 }
 
-/// Registers the kinds: each is a variant of [`Act`] that holds the type from its file.
-macro_rules! acts {
-    ($($(#[$doc:meta])* $name:ident($type:ident),)*) => {
-        /// The act of a step.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum Act {
-            $($(#[$doc])* $name($type),)*
+impl Act {
+    /// Such as `write`. Steps with the same label and target are repetitions.
+    pub fn label(&self) -> String {
+        match self {
+            Self::ScratchFile(_) => "scratch file".to_owned(),
+            Self::Load(m) => m.label.clone(),
+            Self::Files(files) => files.label(),
+            Self::Pause(_) => "pause".to_owned(),
+            Self::Standby(_) => "standby".to_owned(),
+            Self::MoveDrives(moves) => format!("arrangement {}", moves.number),
         }
+    }
 
-        impl Deref for Act {
-            type Target = dyn Kind;
+    /// The maximum cost for each of its targets.
+    pub fn cost(&self) -> Cost {
+        match self {
+            Self::ScratchFile(_) | Self::MoveDrives(_) => Cost::of_seconds(0.0),
+            Self::Load(m) => m.cost(),
+            Self::Files(files) => files.cost(),
+            Self::Pause(pause) => Cost::of_seconds(pause.seconds),
+            Self::Standby(standby) => Cost::of_seconds(Standby::SETTLE + standby.patience),
+        }
+    }
 
-            fn deref(&self) -> &Self::Target {
-                match self {
-                    $(Self::$name(act) => act,)*
-                }
+    pub fn changes(&self) -> Changes {
+        match self {
+            Self::Load(m) if !m.load.writes() => Changes::Nothing,
+            Self::ScratchFile(_) | Self::Load(_) | Self::Files(_) => Changes::OwnFiles,
+            Self::Pause(_) => Changes::Nothing,
+            Self::Standby(_) => Changes::DriveState("the drive goes to standby"),
+            Self::MoveDrives(_) => Changes::DriveState("drives are moved by hand"),
+        }
+    }
+
+    /// A description; `None` if the plan has no line for it, or one for all repetitions.
+    pub fn describe(&self) -> Option<String> {
+        match self {
+            Self::ScratchFile(_) | Self::Load(_) | Self::MoveDrives(_) => None,
+            Self::Files(files) => Some(files.describe().to_owned()),
+            Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),
+            Self::Standby(standby) => {
+                let patience = duration(standby.patience);
+                Some(format!("hdparm -y; if refused, up to {patience} for its own timer"))
             }
         }
+    }
 
+    /// It depends on state that the step before it on the same target left and that is lost when the process ends.
+    pub fn continues(&self) -> bool {
+        match self {
+            Self::Load(m) => m.continues(),
+            Self::Files(files) => files.work == FileWork::Read,
+            act => matches!(act, Self::Pause(_)),
+        }
+    }
+
+    /// The step after it on the same target depends on state that it leaves and that is lost when the process ends.
+    /// After a standby it measures the spin-up.
+    pub fn prepares(&self) -> bool {
+        matches!(self, Self::Pause(_) | Self::Standby(_))
+    }
+}
+
+/// A plan adds each kind as it is.
+macro_rules! acts {
+    ($($kind:ident($type:ident)),*) => {
         $(impl From<$type> for Act {
             fn from(act: $type) -> Self {
-                Self::$name(act)
+                Self::$kind(act)
             }
         })*
     };
 }
 
-acts! {
-    /// Make a file for the loads that follow.
+acts!(
     ScratchFile(ScratchFile),
-    /// Run loads and time them.
     Load(Measure),
-    /// Write or read files.
     Files(Files),
-    /// Pause.
     Pause(Pause),
-    /// Send the drive to standby.
     Standby(Standby),
-    /// Have people move drives to bays.
-    MoveDrives(MoveDrives),
-}
+    MoveDrives(MoveDrives)
+);

@@ -77,7 +77,6 @@ pub(in crate::run) fn wake(run: &mut Execution<'_, '_>) {
     }
 }
 
-/// Opens the targets of a step, with the extent of each that the load may use.
 fn sites(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Vec<Site>, RunError> {
     step.targets().map(|target| open(run, target, m)).collect()
 }
@@ -110,7 +109,6 @@ fn loads(
     Ok(failures.collect())
 }
 
-/// Runs loads over open files and records them.
 fn record(
     run: &mut Execution<'_, '_>,
     step: &Step,
@@ -181,7 +179,6 @@ impl Execution<'_, '_> {
     }
 }
 
-/// The failure that ended a load early, if any.
 fn failure(m: &Measure, outcome: &Outcome) -> Option<String> {
     match &outcome.ended {
         Ended::Failed { what, offset, message, .. } => {
@@ -191,7 +188,6 @@ fn failure(m: &Measure, outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// The command that repeats a load with fio.
 fn again(target: &Target, load: &Load, reach: u64, outcome: &Outcome) -> String {
     let path = match target.kind {
         Kind::Directory => target.path.join("testfile"),

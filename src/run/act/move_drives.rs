@@ -26,16 +26,13 @@ pub struct Wanted {
     pub waits: Vec<String>,
 }
 
-/// A drive to move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Move {
     /// Position of the target in the plan.
     pub target: usize,
     /// The drive, for messages.
     pub drive: String,
-    /// Its identity.
     pub identity: String,
-    /// The bay it is in, if any.
     pub from: Option<String>,
     /// The bay to move it to, as shown to people.
     pub to: String,
@@ -46,7 +43,6 @@ pub struct Move {
 }
 
 impl Move {
-    /// The instruction for people.
     pub fn describe(&self) -> String {
         let Self { drive, to, .. } = self;
         let unmount = match &self.mounted[..] {
@@ -61,9 +57,6 @@ impl Move {
 }
 
 /// Checks that the drives of a plan may be moved: the drives of the system and of the store may not.
-///
-/// # Errors
-/// The drive that may not be moved, and why.
 pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), RunError> {
     if plan.arrangements().count() < 2 {
         return Ok(());
@@ -98,9 +91,6 @@ pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), R
 /// Waits until all drives are in their bays, and updates the plan's targets. `step` is given if the plan's step moves
 /// the drives: then files are closed first, and the step is recorded. Returns false if it was
 /// cancelled.
-///
-/// # Errors
-/// If the record can't be written.
 pub(in crate::run) fn settle(
     run: &mut Execution<'_, '_>,
     arrange: &MoveDrives,

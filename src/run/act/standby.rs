@@ -56,9 +56,6 @@ pub(super) fn perform(
 
 /// Sends the drive at `device` to standby; if it refuses, waits up to `patience` s for its own timer. `rest` waits and
 /// returns whether to continue. The journal entry is written first.
-///
-/// # Errors
-/// If hdparm is missing, or root is needed.
 fn send(
     device: &str,
     patience: f64,
