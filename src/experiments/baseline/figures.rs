@@ -34,7 +34,6 @@ fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
     }
 }
 
-/// Every drive's speed with its interval.
 fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
     let curves = labels(groups).into_iter().map(|label| {
         let of = groups.iter().filter(|g| g.measure.label == label);
@@ -117,7 +116,6 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     })
 }
 
-/// A dot for every run.
 fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
     let points = group.runs.iter().enumerate().map(|(i, run)| Point::new(i as f64, run.estimate.value));
     Figure {

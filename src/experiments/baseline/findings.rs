@@ -1,33 +1,25 @@
 //! Findings of baseline.
 
 use super::{
-    super::{
-        Experiment,
-        common::{self, Group, Summary},
-        target_checks::FILL,
-    },
+    super::common::{self, Group, Series, Summary},
     figures, verdicts,
 };
 use crate::{
     findings::{Column, Findings, Metric, Quantity, Scope, Table, short},
     plan::{Plan, Rule},
-    record::Event,
+    record::Run,
     units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let groups = common::group(&mut run, &plan, FILL);
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let groups = common::group(run, plan);
     if !groups.is_empty() {
-        findings.tables = vec![speeds(&plan, &groups), latencies(&plan, &groups)];
+        findings.tables = vec![speeds(plan, &groups), latencies(plan, &groups)];
     }
-    findings.figures = figures::figures(&plan, &groups);
-    findings.verdicts = verdicts::verdicts(&plan, &groups);
-    findings.estimates = groups.iter().flat_map(|g| metrics(&plan, g)).collect();
+    findings.figures = figures::figures(plan, &groups);
+    findings.verdicts = verdicts::verdicts(plan, &groups);
+    findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
     findings.evidence = groups.iter().filter_map(Group::longest).collect();
-    findings
 }
 
 /// The first cells of a row: the target, if there are several, and the load, with its run if there are several.

@@ -1,6 +1,6 @@
 //! Verdicts of baseline, in sentences.
 
-use super::super::common::{Group, Summary, labels};
+use super::super::common::{Group, Summary, labels, named};
 use crate::{
     analyse::{Estimate, LatencyPercentile, Reason, StallSummary, Throughput, Unseen, compare},
     plan::{Plan, Rule},
@@ -13,16 +13,12 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
     if several {
         all.extend(ranking(groups));
     }
-    for group in groups {
-        let text = one(group).join(" ");
-        if !text.is_empty() {
-            all.push(if several { format!("{}: {text}", group.target.given) } else { text });
-        }
-    }
+    let texts = groups.iter().map(|group| (group.target, one(group).join(" ")));
+    let texts = texts.filter(|(_, text)| !text.is_empty());
+    all.extend(texts.map(|(target, text)| named(several, target, text)));
     all
 }
 
-/// The sentences about one load on one target.
 fn one(group: &Group<'_>) -> Vec<String> {
     let verb = match group.measure.load.direction {
         Direction::Read => "Reads",
@@ -80,7 +76,6 @@ fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
     }
 }
 
-/// The range of the repetitions.
 fn spread(group: &Group<'_>) -> String {
     let speeds = group.runs.iter().map(|r| r.estimate.value);
     let (low, high) = speeds.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
@@ -128,7 +123,6 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
     }
 }
 
-/// Why the precision asked for was not reached.
 fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
     let Rule::Adaptive { rules, .. } = &group.measure.rule else { return None };
     let t = &run.throughput;

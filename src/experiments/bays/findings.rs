@@ -1,7 +1,7 @@
 //! Findings of bays.
 
 use super::{
-    super::{Experiment, common, target_checks::FILL},
+    super::common::{self, Series},
     crossing::{Crossing, bays, crossing, name},
     verdicts,
 };
@@ -12,25 +12,21 @@ use crate::{
         short,
     },
     plan::Plan,
-    record::Event,
+    record::Run,
     units::{percent, rate},
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let groups = common::group(&mut run, &plan, FILL);
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let groups = common::group(run, plan);
     let labels = common::labels(&groups);
-    let crossings: Vec<Crossing> = labels.iter().map(|label| crossing(&plan, &groups, label)).collect();
+    let crossings: Vec<Crossing> = labels.iter().map(|label| crossing(plan, &groups, label)).collect();
     for c in &crossings {
-        findings.tables.push(speeds(&plan, c));
+        findings.tables.push(speeds(plan, c));
         findings.tables.extend(c.crossed.as_ref().map(|crossed| shares(c, crossed)));
-        findings.figures.push(figure(&plan, c));
-        findings.estimates.extend(metrics(&plan, c));
+        findings.figures.push(figure(plan, c));
+        findings.estimates.extend(metrics(plan, c));
     }
-    findings.verdicts = verdicts::verdicts(&plan, &crossings, &run.arranged, &findings.run);
-    findings
+    findings.verdicts = verdicts::verdicts(plan, &crossings, &run.arranged, &findings.run);
 }
 
 fn mean(speeds: &[f64]) -> Option<f64> {

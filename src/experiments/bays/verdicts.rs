@@ -34,7 +34,6 @@ pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run
     sentences
 }
 
-/// Why there is no answer yet.
 fn open(c: &Crossing, run: &str) -> String {
     let done = c.speeds.iter().filter(|row| row.iter().all(Option::is_some)).count();
     let all = c.design.len() as u64;

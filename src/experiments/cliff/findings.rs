@@ -1,10 +1,7 @@
 //! Findings of cliff.
 
 use super::{
-    super::{
-        Experiment,
-        common::{self, Group},
-    },
+    super::common::{self, Group, Series, named},
     plan::{SWEEP, WRITE},
     verdicts,
     written::{Writing, Written, places, take, written},
@@ -16,7 +13,7 @@ use crate::{
         Unit, short,
     },
     plan::Plan,
-    record::Event,
+    record::Run,
     target::Target,
     units::{count, decimal_bytes, duration, rate},
 };
@@ -24,11 +21,8 @@ use crate::{
 /// Points of a curve: enough for a screen.
 const POINTS: usize = 256;
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let mut groups = common::group(&mut run, &plan, "");
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let mut groups = common::group(run, plan);
     let first = |group: &&Group<'_>| group.measure.label == WRITE;
     findings.evidence = groups.iter().filter(first).filter_map(Group::longest).collect();
     let several = plan.targets.len() > 1;
@@ -44,24 +38,19 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
                 Metric::new(&target.given, Quantity::Throughput, p.speed.clone()).of(&sweep.load).at(scope)
             }));
         }
-        if let Some(written) = written(&run, &plan, &mut groups, at, target) {
+        if let Some(written) = written(run, plan, &mut groups, at, target) {
             sentences = verdicts::written(&written);
             rows.extend(written.rows(several));
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
         }
         if !sentences.is_empty() {
-            findings.verdicts.push(if several {
-                format!("{}: {sentences}", target.given)
-            } else {
-                sentences
-            });
+            findings.verdicts.push(named(several, target, sentences));
         }
     }
     if !rows.is_empty() {
-        findings.tables = vec![Table { title: String::new(), columns: columns(&plan), rows }];
+        findings.tables = vec![Table { title: String::new(), columns: columns(plan), rows }];
     }
-    findings
 }
 
 fn columns(plan: &Plan) -> Vec<Column> {

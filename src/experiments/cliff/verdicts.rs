@@ -9,7 +9,6 @@ use crate::{
 /// A fast part smaller than this many chunks is lost in the noise at the beginning.
 const LEAST: u64 = 32;
 
-/// The verdict on one directory.
 pub(super) fn written(written: &Written<'_>) -> String {
     let first = &written.first;
     if written.cached {
@@ -17,10 +16,7 @@ pub(super) fn written(written: &Written<'_>) -> String {
                 directory on another filesystem of that drive."
             .to_owned();
     }
-    let mut sentences = Vec::new();
-    for fall in &first.falls {
-        sentences.push(fell(fall));
-    }
+    let mut sentences: Vec<String> = first.falls.iter().map(fell).collect();
     match first.last() {
         Some(fall) => {
             let most = decimal_bytes(fall.at.value as u64);
@@ -79,7 +75,6 @@ fn none(first: &Writing) -> Vec<String> {
     ]
 }
 
-/// The recovery after the pause.
 fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let (Some(pause), Some(again)) = (written.pause, &written.again) else {
         return Some("Recovery after a pause was not measured.".to_owned());
@@ -117,7 +112,6 @@ fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     })
 }
 
-/// The verdict on speed over position.
 pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
     let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
         return "Too few positions were read to show how the speed changes over the disk.".to_owned();

@@ -13,7 +13,6 @@ use crate::{
     units::Caching,
 };
 
-/// The measurements in one directory.
 pub(super) struct Written<'a> {
     pub target: &'a Target,
     pub first: Writing,
@@ -24,7 +23,6 @@ pub(super) struct Written<'a> {
     pub cached: bool,
 }
 
-/// One write.
 pub(super) struct Writing {
     pub run: Summary,
     pub load: LoadKey,
@@ -32,7 +30,6 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    /// Where the speed fell for good.
     pub fn last(&self) -> Option<&CliffEstimate> {
         self.falls.last()
     }
@@ -45,7 +42,6 @@ pub(super) fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<W
     Some(Writing { falls: run.adaptive.cliff_estimates(), run, load: group.load.clone() })
 }
 
-/// What the writes on this target showed.
 pub(super) fn written<'a>(
     run: &Run<Series>,
     plan: &Plan,

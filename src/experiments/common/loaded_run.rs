@@ -1,6 +1,6 @@
 //! The first part of all findings: what was measured, on what and how, and the flags.
 
-use super::{super::Experiment, Series};
+use super::Series;
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, On, Origin},
     inventory::Drive,
@@ -12,31 +12,34 @@ use crate::{
 
 const STOPPED: &str = "Interrupted: the rest of the plan was not measured.";
 
-/// Reads a record to its end.
 pub(in super::super) fn read(record: &mut dyn Iterator<Item = Event>) -> Run<Series> {
     Run::read(record, |_, _, measure| Series::new(measure))
 }
 
-/// Findings with what was measured, on what and how, and the flags; the experiment adds its results.
-pub(in super::super) fn findings<T>(run: &Run<T>, experiment: &dyn Experiment) -> Findings {
+/// What was measured, on what and how, and the flags; `results` adds the rest from the plan.
+pub(in super::super) fn findings<T>(
+    mut run: Run<T>,
+    results: impl FnOnce(&mut Findings, &mut Run<T>, &Plan),
+) -> Findings {
     let mut flags: Vec<String> = run.flags.iter().map(|flag| flag.text.clone()).collect();
     flags.dedup();
     flags.extend((run.status() == RunStatus::Interrupted).then(|| STOPPED.to_owned()));
-    if run.plan.is_none() {
-        flags.push("Nothing was measured: the record ends before its plan.".to_owned());
-    }
-    let command = run.start.iter().map(|s| s.command.join(" "));
-    Findings {
+    let command = run.start.iter().filter(|_| run.plan.is_some()).map(|s| s.command.join(" "));
+    let mut findings = Findings {
         run: run.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
-        experiment: experiment.name().to_owned(),
-        question: experiment.question().to_owned(),
         modelled: run.engines.iter().any(|e| e.modelled),
-        context: run.plan.as_ref().map(|plan| context(run, plan)).unwrap_or_default(),
         flags,
-        reproduce: command.filter(|_| run.plan.is_some()).chain(again(run)).collect(),
-        origin: origin(run),
+        reproduce: command.chain(again(&run)).collect(),
+        origin: origin(&run),
         ..Findings::default()
-    }
+    };
+    let Some(plan) = run.plan.take() else {
+        findings.flags.push("Nothing was measured: the record ends before its plan.".to_owned());
+        return findings;
+    };
+    findings.context = context(&run, &plan);
+    results(&mut findings, &mut run, &plan);
+    findings
 }
 
 /// The fio command of each load, from its first repetition.
@@ -95,7 +98,6 @@ fn context<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// What carries a target.
 fn carrier(target: &Target) -> Carrier {
     let drive = |drive: &Drive| CarrierDrive {
         identity: drive.identity(),

@@ -8,5 +8,12 @@ pub(super) use load_summary::{Series, Summary};
 pub(super) use loaded_run::{findings, on, read};
 pub(super) use loads::{Group, group, labels, load_key, longest};
 
+use crate::target::Target;
+
 /// Follows a value of a single run.
 pub(super) const ONE_RUN: &str = " (one run, so no interval)";
+
+/// A verdict on one target, which it names where there are several.
+pub(super) fn named(several: bool, target: &Target, text: String) -> String {
+    if several { format!("{}: {text}", target.given) } else { text }
+}

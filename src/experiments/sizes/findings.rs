@@ -1,7 +1,7 @@
 //! How sizes reads its record.
 
 use super::{
-    super::{Experiment, common, target_checks::FILL},
+    super::common::{self, Series, named},
     curve::{Curve, Point, curves},
 };
 use crate::{
@@ -10,39 +10,35 @@ use crate::{
         Scope, Style, Table, Unit,
     },
     plan::Plan,
-    record::Event,
+    record::Run,
     units::{Caching, Direction, MIB, duration, percent, rate, size},
 };
 
 /// The sum of cost and bytes is not all there is to a size that is off by more than this share.
 const OFF: f64 = 0.25;
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     // One fio command is enough as an example; there would be one per size.
     findings.reproduce.truncate(1);
-    let groups = common::group(&mut run, &plan, FILL);
+    let groups = common::group(run, plan);
     let curves = curves(&groups);
     for at in 0..plan.targets.len() {
         for direction in [Direction::Write, Direction::Read] {
             let both: Vec<&Curve> =
                 curves.iter().filter(|c| c.at == at && c.direction == direction).collect();
             if !both.is_empty() {
-                let title = title(&plan, at, direction);
+                let title = title(plan, at, direction);
                 findings.tables.push(table(&title, &both));
                 findings.figures.push(figure(&title, &both));
             }
         }
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
-        let sentences = sentences(&plan, at, &own);
-        let given = &plan.targets[at].given;
-        let name = |text: String| if plan.targets.len() > 1 { format!("{given}: {text}") } else { text };
-        findings.verdicts.extend(sentences.into_iter().map(name));
+        let sentences = sentences(plan, at, &own).into_iter();
+        findings
+            .verdicts
+            .extend(sentences.map(|text| named(plan.targets.len() > 1, &plan.targets[at], text)));
     }
     findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
-    findings
 }
 
 fn title(plan: &Plan, at: usize, direction: Direction) -> String {
@@ -92,7 +88,6 @@ fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
     sentences
 }
 
-/// The sentences about one curve.
 fn one(curve: &Curve) -> Option<String> {
     let (best, enough) = (curve.best()?, curve.enough()?);
     let name = match (curve.direction, curve.caching) {

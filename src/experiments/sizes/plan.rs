@@ -4,8 +4,8 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    request::{PlanError, Request},
-    target_checks::{FILL, fits},
+    PlanError, Request,
+    target_checks::{FILL, fits, too_small},
 };
 use super::options;
 use crate::{
@@ -36,14 +36,11 @@ const WAYS: [(&str, Direction, Caching); 4] = [
 ];
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     let mut steps = Steps::default();
     for at in 0..ask.targets.len() {
         target_steps(&mut steps, ask, at)?;
     }
-    Ok(ask.planned("sizes", steps))
+    Ok(ask.planned(steps))
 }
 
 fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanError> {
@@ -71,8 +68,7 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
     let points: Vec<_> = ways.flat_map(|way| sizes.iter().map(move |&size| (way, size))).collect();
     let points: Vec<_> = points.into_iter().filter(|(way, size)| possible(target, way.2, *size)).collect();
     if points.is_empty() {
-        let (path, bytes) = (target.path.clone(), target.size.unwrap_or(0));
-        return Err(PlanError::TooSmall { path, bytes, block: SMALLEST });
+        return Err(too_small(target, SMALLEST));
     }
     let runs = ask.values.get(&options::RUNS);
     let share = ask.effort.max_seconds / (points.len() as f64 * f64::from(runs) + 1.0);

@@ -1,9 +1,6 @@
 //! The plan of spinup.
 
-use super::super::{
-    request::{PlanError, Request},
-    target_checks::reach,
-};
+use super::super::{PlanError, Request, target_checks::reach};
 use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, Standby, Steps},
@@ -11,16 +8,11 @@ use crate::{
     units::{Caching, Direction, Load, MIB, Pattern},
 };
 
-/// Reads while the disk spins.
 pub(super) const SPINNING: &str = "read while spinning";
-/// The read that spins it up.
 pub(super) const FIRST: &str = "first read";
-/// A copy while the disk spins.
 pub(super) const COPY: &str = "copy while spinning";
-/// A copy that includes the spin-up.
 pub(super) const COLD_COPY: &str = "copy from standby";
 
-/// One read.
 const READ: u64 = 4096;
 /// Reads while spinning, of which the median counts.
 const READS: u64 = 16;
@@ -34,9 +26,6 @@ const COPY_SECONDS: f64 = 30.0;
 const LEAST_PATIENCE: f64 = 60.0;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let device = device(target)?;
@@ -57,18 +46,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             steps.add(&[at], one.copy(COLD_COPY, run));
         }
     }
-    Ok(ask.planned("spinup", steps))
+    Ok(ask.planned(steps))
 }
 
-/// The steps of one target.
 struct One<'a> {
     ask: &'a Request,
     device: String,
-    /// Bytes of it.
     whole: u64,
-    /// Bytes of a read.
     read: u64,
-    /// Bytes of a copy.
     copied: u64,
 }
 

@@ -29,7 +29,6 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
     sentences.join(" ")
 }
 
-/// The spin-up time by both methods.
 pub(super) fn both(woken: &Woken<'_>) -> String {
     let Some(direct) = woken.direct() else { return "No standby was seen.".to_owned() };
     let direct =
@@ -49,7 +48,6 @@ fn seconds(s: f64) -> String {
     if s < 0.0 { format!("−{}", duration(-s)) } else { duration(s) }
 }
 
-/// How standby was reached.
 fn how(woken: &Woken<'_>) -> Option<String> {
     let naps = &woken.naps;
     let by_command = naps.iter().filter(|(nap, _)| nap.told).count();
@@ -80,7 +78,6 @@ fn how(woken: &Woken<'_>) -> Option<String> {
     Some(text)
 }
 
-/// I/O of other programs during standby.
 fn disturbed(woken: &Woken<'_>) -> Option<String> {
     let others: u64 = woken.naps.iter().map(|(nap, _)| nap.others).sum();
     let used = woken.target.uses.join(", ");

@@ -22,11 +22,8 @@ pub(super) struct Strain {
 /// Whether the processors were the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// They had time to spare.
     Idle,
-    /// They may contribute.
     Busy,
-    /// They limited the loads.
     Limit,
 }
 
@@ -59,7 +56,6 @@ impl Strain {
         })
     }
 
-    /// Whether it is a limit, and the figure that shows it.
     pub fn level(&self) -> (Level, String) {
         let share = |x: Option<f64>| x.unwrap_or(0.0);
         let throttled = || {

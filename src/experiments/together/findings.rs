@@ -1,7 +1,7 @@
 //! Findings of together.
 
 use super::{
-    super::{Experiment, common},
+    super::common,
     bottleneck::{Answer, answer},
     headroom,
     samples::{Group, Times, groups},
@@ -16,18 +16,15 @@ use crate::{
     },
     inventory::Inventory,
     plan::Plan,
-    record::{Event, Run},
+    record::Run,
     target::Target,
     units::{capital, count, percent, rate},
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let run = Run::read(record, |_, _, _| Times::default());
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.clone() else { return findings };
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan) {
     let none = Inventory::default();
     let inventory = run.start.as_ref().map_or(&none, |start| &start.inventory);
-    let groups = groups(&run, &plan);
+    let groups = groups(run, plan);
     let answers: Vec<Answer<'_>> = groups
         .iter()
         .filter_map(|group| answer(group, &shared(inventory, &plan.targets, &group.members)))
@@ -35,9 +32,9 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let everywhere: Vec<usize> = (0..plan.targets.len()).collect();
     let shared = shared(inventory, &plan.targets, &everywhere);
 
-    findings.tables = answers.iter().map(|a| speeds(a, &plan)).collect();
-    findings.tables.extend(groups.iter().filter_map(|group| between(group, &plan)));
-    findings.figures = answers.iter().map(|a| figure(a, &plan, &shared)).collect();
+    findings.tables = answers.iter().map(|a| speeds(a, plan)).collect();
+    findings.tables.extend(groups.iter().filter_map(|group| between(group, plan)));
+    findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
     findings.verdicts = answers.iter().flat_map(|a| sentences::verdict(a, &plan.targets)).collect();
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         findings.verdicts.push(format!(
@@ -56,7 +53,6 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     }
     findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
     findings.evidence = groups.iter().flat_map(|group| longest(group, &plan.targets)).collect();
-    findings
 }
 
 /// Speed alone, at once, and the share.

@@ -10,7 +10,6 @@ use crate::{
     units::{Direction, Pattern, capital, listed, percent, rate},
 };
 
-/// What limits one load.
 pub(super) fn verdict(answer: &Answer<'_>, targets: &[Target]) -> Vec<String> {
     answer.limits.iter().map(|limit| one(answer, limit, targets)).collect()
 }
@@ -62,7 +61,6 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     format!("{}: {sentences}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
 }
 
-/// The targets by their names.
 fn names(members: &[usize], targets: &[Target]) -> String {
     let names: Vec<&str> = members.iter().map(|&m| targets[m].given.as_str()).collect();
     listed(&names)
