@@ -121,12 +121,11 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     Figure {
         title: format!("write speed over bytes written, {}", written.target.given),
         text: match written.first.last() {
-            Some(fall) => format!(
-                "The speed falls from {} to {} after {} written.",
-                rate(fall.before.value),
-                rate(fall.after.value),
-                decimal_bytes(fall.at.value as u64)
-            ),
+            Some(fall) => {
+                let (before, after) = (rate(fall.before.value), rate(fall.after.value));
+                let at = decimal_bytes(fall.at.value as u64);
+                format!("The speed falls from {before} to {after} after {at} written.")
+            }
             None => format!("No lasting slow-down within {}.", decimal_bytes(first.bytes)),
         },
         n: format!("{} of at least {}", count(windows, "piece"), decimal_bytes(first.chunk)),
@@ -141,13 +140,10 @@ fn over_bytes(written: &Written<'_>) -> Figure {
 fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
     let [(_, first), _, (_, last)] = places(positions)[..] else { return None };
     let points = positions.iter().map(|p| Point::of(p.offset as f64, &p.speed));
+    let (fast, slow) = (rate(first.speed.value), rate(last.speed.value));
     Some(Figure {
         title: format!("read speed over position, {}", target.given),
-        text: format!(
-            "From {} at the beginning to {} at the end.",
-            rate(first.speed.value),
-            rate(last.speed.value)
-        ),
+        text: format!("From {fast} at the beginning to {slow} at the end."),
         n: count(positions.len() as u64, "position"),
         x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),

@@ -20,11 +20,9 @@ pub(super) fn written(written: &Written<'_>) -> String {
     match first.last() {
         Some(fall) => {
             let most = decimal_bytes(fall.at.value as u64);
-            if !fall.gradual {
-                sentences.push(format!(
-                    "Up to {most} written at once run at the first speed, all beyond at the last."
-                ));
-            }
+            let limit =
+                || format!("Up to {most} written at once run at the first speed, all beyond at the last.");
+            sentences.extend((!fall.gradual).then(limit));
             sentences.extend(restored(written, fall));
         }
         None => sentences.extend(none(first)),
@@ -103,12 +101,9 @@ fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     Some(if second.at.high >= fall.at.low {
         format!("{fast}: all of it recovered.")
     } else {
-        let share = second.at.value / fall.at.value;
-        format!(
-            "{fast}, {} of the first time: {} for each second of the pause.",
-            percent(share),
-            rate(second.at.value / pause).trim_end_matches("/s")
-        )
+        let (share, gain) = (percent(second.at.value / fall.at.value), rate(second.at.value / pause));
+        let gain = gain.trim_end_matches("/s");
+        format!("{fast}, {share} of the first time: {gain} for each second of the pause.")
     })
 }
 
@@ -116,21 +111,17 @@ pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
     let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
         return "Too few positions were read to show how the speed changes over the disk.".to_owned();
     };
-    let mut sentences = vec![format!(
-        "Reads: {} at the beginning of the disk, {} in its middle, {} at its end.",
-        speed(&first.speed),
-        speed(&middle.speed),
-        speed(&last.speed)
-    )];
-    let ratio = last.speed.value / first.speed.value;
-    if last.speed.high < first.speed.low {
-        sentences.push(format!(
-            "The end has {} of the speed at the beginning: put data that must be fast into the first partition.",
-            percent(ratio)
-        ));
+    let [start, half, end] = [first, middle, last].map(|place| speed(&place.speed));
+    let share = percent(last.speed.value / first.speed.value);
+    let mut sentences =
+        vec![format!("Reads: {start} at the beginning of the disk, {half} in its middle, {end} at its end.")];
+    sentences.push(if last.speed.high < first.speed.low {
+        format!(
+            "The end has {share} of the speed at the beginning: put data that must be fast into the first partition."
+        )
     } else {
-        sentences.push("No difference found between beginning and end.".to_owned());
-    }
+        "No difference found between beginning and end.".to_owned()
+    });
     sentences.extend(zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate))));
     sentences.join(" ")
 }

@@ -146,25 +146,16 @@ fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
 fn advice(groups: &[Group<'_>]) -> Option<String> {
     let wrote = groups.iter().any(|g| g.measure.load.caching == Caching::BufferedFsync);
     let read = "read with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";
-    (!groups.is_empty()).then(|| {
-        if wrote {
-            format!("To measure the drive with dd: write with conv=fsync or oflag=direct, {read}.")
-        } else {
-            format!("To measure the drive with dd: {read}.")
-        }
-    })
+    let write = if wrote { "write with conv=fsync or oflag=direct, " } else { "" };
+    (!groups.is_empty()).then(|| format!("To measure the drive with dd: {write}{read}."))
 }
 
 fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
     let ways: Vec<(&Way, &Group<'_>)> = own.iter().filter_map(|g| Some((way(g)?, *g))).collect();
     let points = ways.iter().zip(0..).map(|((_, g), x)| Point::of(f64::from(x), &g.estimate));
-    let mark = |g: &&Group<'_>| Mark {
-        label: format!(
-            "memory {}, {}",
-            if g.measure.load.writes() { "writing" } else { "reading" },
-            rate(g.estimate.value)
-        ),
-        at: At::Y(g.estimate.value),
+    let mark = |g: &&Group<'_>| {
+        let (verb, speed) = (if g.measure.load.writes() { "writing" } else { "reading" }, g.estimate.value);
+        Mark { label: format!("memory {verb}, {}", rate(speed)), at: At::Y(speed) }
     };
     let modes = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
     Figure {

@@ -97,37 +97,31 @@ fn one(curve: &Curve) -> Option<String> {
         _ => "Writes with fsync",
     };
     let speed = best.speed.sentence(rate, "");
+    let fastest = size(best.block);
     let mut sentences = if best.block == enough.block {
         let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
         let more = if last { "; try larger ones with --largest" } else { "" };
         format!(
-            "{name}: {} is the fastest, {speed}; no smaller size comes within a tenth of it{more}.",
-            size(best.block)
+            "{name}: {fastest} is the fastest, {speed}; no smaller size comes within a tenth of it{more}."
         )
     } else {
-        let share = percent(curve.share(enough));
-        format!(
-            "{name}: {} reaches {share} of the best speed, {speed} at {}.",
-            size(enough.block),
-            size(best.block)
-        )
+        let (enough, share) = (size(enough.block), percent(curve.share(enough)));
+        format!("{name}: {enough} reaches {share} of the best speed, {speed} at {fastest}.")
     };
     sentences += &match (curve.cost(), curve.rate(), curve.knee()) {
-        (Some(cost), Some(bytes), Some(knee)) => format!(
-            " Each transfer has a fixed cost of {}, its bytes move at {}: up to {} most of the time is the fixed cost.",
-            cost.sentence(duration, ""),
-            bytes.sentence(rate, ""),
-            knee.sentence(|bytes| size(bytes.round() as u64), ""),
-        ),
+        (Some(cost), Some(bytes), Some(knee)) => {
+            let (cost, speed) = (cost.sentence(duration, ""), bytes.sentence(rate, ""));
+            let knee = knee.sentence(|bytes| size(bytes.round() as u64), "");
+            format!(
+                " Each transfer has a fixed cost of {cost}, its bytes move at {speed}: up to {knee} most of the time is the fixed cost."
+            )
+        }
         (Some(_), _, _) => " The fixed cost of a transfer could not be determined.".to_owned(),
         (None, ..) => " Too few sizes were measured to determine the fixed cost of a transfer.".to_owned(),
     };
     if let Some((point, off)) = curve.furthest().filter(|(_, off)| *off > OFF) {
-        sentences += &format!(
-            " The sum of both is off by {} at {}: another cost applies there.",
-            percent(off),
-            size(point.block)
-        );
+        let (off, at) = (percent(off), size(point.block));
+        sentences += &format!(" The sum of both is off by {off} at {at}: another cost applies there.");
     }
     if best.speed.high.is_infinite() {
         sentences += " Fewer than 6 repetitions: no interval.";
@@ -140,15 +134,11 @@ fn allocation(curve: &Curve) -> String {
     match curve.unit() {
         Some(unit) => {
             let (bytes, half) = (size(unit.bytes as u64), size(unit.bytes as u64 / 2));
-            let like = if unit.bytes <= 4096.0 {
-                "; a filesystem block or a disk sector looks the same"
-            } else {
-                ""
-            };
+            let (confidence, excess) = (percent(unit.confidence), percent(unit.excess));
+            let small = unit.bytes <= 4096.0;
+            let like = if small { "; a filesystem block or a disk sector looks the same" } else { "" };
             format!(
-                "The drive writes in units of {bytes} ({} confidence{like}): a direct write of {half} takes {} longer than it would without them.",
-                percent(unit.confidence),
-                percent(unit.excess),
+                "The drive writes in units of {bytes} ({confidence} confidence{like}): a direct write of {half} takes {excess} longer than it would without them."
             )
         }
         None => "Direct writes show no step: the drive's allocation unit is not visible.".to_owned(),
@@ -163,12 +153,8 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
         Some(Mark { label: format!("knee, {}: {}", way(c), size(knee.round() as u64)), at: At::X(knee) })
     };
     let enough = curves.iter().filter_map(|c| {
-        Some(format!(
-            "{}: flat from {} on, best {}.",
-            way(c),
-            size(c.enough()?.block),
-            rate(c.best()?.speed.value)
-        ))
+        let (enough, best) = (size(c.enough()?.block), rate(c.best()?.speed.value));
+        Some(format!("{}: flat from {enough} on, best {best}.", way(c)))
     });
     let runs = curves.iter().flat_map(|c| c.points.iter().map(|p| p.runs));
     Figure {

@@ -82,13 +82,10 @@ fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
     let one = costs.predict(FileSet { files: 1, size: set.bytes() })?;
     let verb = if costs.write { "Writing" } else { "Reading" };
     let more = percent(many.value / one.value - 1.0);
+    let (files, each, all) = (count(set.files, "file"), decimal_bytes(set.size), decimal_bytes(set.bytes()));
+    let (many, one) = (many.sentence(duration, ""), duration(one.value));
     Some(format!(
-        "{verb} {} of {}: {}. As one file of {}: {}, so separate files take {more} longer.",
-        count(set.files, "file"),
-        decimal_bytes(set.size),
-        many.sentence(duration, ""),
-        decimal_bytes(set.bytes()),
-        duration(one.value),
+        "{verb} {files} of {each}: {many}. As one file of {all}: {one}, so separate files take {more} longer."
     ))
 }
 
@@ -113,17 +110,13 @@ fn one(costs: &Costs) -> String {
         Some(e) => format!("; the final sync takes at most {}", duration(e.high)),
         None => String::new(),
     };
+    let speed = rate_of.sentence(rate, "");
     let mut sentences = if file.low > 0.0 {
-        format!(
-            "{verb}: each file costs {}, bytes move at {}{sync}.",
-            file.sentence(duration, ""),
-            rate_of.sentence(rate, "")
-        )
+        format!("{verb}: each file costs {}, bytes move at {speed}{sync}.", file.sentence(duration, ""))
     } else {
+        let most = duration(file.high);
         format!(
-            "{verb}: the cost of a file could not be determined, it is at most {}; bytes move at {}{sync}.",
-            duration(file.high),
-            rate_of.sentence(rate, "")
+            "{verb}: the cost of a file could not be determined, it is at most {most}; bytes move at {speed}{sync}."
         )
     };
     let off = costs.sets.iter().filter_map(|s| {
@@ -131,11 +124,8 @@ fn one(costs: &Costs) -> String {
         Some((s.set, share.abs()))
     });
     if let Some((set, share)) = off.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > OFF) {
-        sentences += &format!(
-            " This model is off for {} by {}: another cost applies there.",
-            set.describe(),
-            percent(share)
-        );
+        let (set, share) = (set.describe(), percent(share));
+        sentences += &format!(" This model is off for {set} by {share}: another cost applies there.");
     }
     sentences
 }

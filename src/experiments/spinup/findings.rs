@@ -1,7 +1,7 @@
 //! Findings of spinup.
 
 use super::{
-    super::common::{self, Series, named},
+    super::common::{self, Series, named, range},
     plan::{COLD_COPY, COPY, FIRST, SPINNING},
     verdicts,
     woken::{Woken, woken},
@@ -48,8 +48,7 @@ impl Woken<'_> {
         ];
         let row = |(label, seconds): (&str, Vec<f64>)| {
             let median = repeat::middle(&seconds)?.value;
-            let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = seconds.iter().copied().fold(0.0, f64::max);
+            let (least, most) = range(seconds.iter().copied());
             let mut row = if several { vec![short(&self.target.given)] } else { Vec::new() };
             row.push(label.to_owned());
             row.extend([median, least, most].map(duration));

@@ -37,19 +37,17 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
     findings.verdicts = answers.iter().flat_map(|a| sentences::verdict(a, &plan.targets)).collect();
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
-        findings.verdicts.push(format!(
-            "{}: no answer; it needs each target measured alone and all of them at once.",
-            capital(&group.load.name)
-        ));
+        let name = capital(&group.load.name);
+        let open = format!("{name}: no answer; it needs each target measured alone and all of them at once.");
+        findings.verdicts.push(open);
     }
     findings.verdicts.extend(headroom::buses(&answers, &shared));
     findings.verdicts.extend(headroom::ports(inventory, &plan.targets, &answers));
     let lost: usize = groups.iter().flat_map(|g| &g.sets).map(|set| set.lost).sum();
     if lost > 0 {
         let lost = count(lost as u64, "run");
-        findings
-            .flags
-            .push(format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others."));
+        let flag = format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others.");
+        findings.flags.push(flag);
     }
     findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
     findings.evidence = groups.iter().flat_map(|group| longest(group, &plan.targets)).collect();
@@ -122,13 +120,10 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
         Some(Mark { label: format!("{}, about {}", s.name, rate(usable)), at: At::Y(usable) })
     });
     let runs = a.group.at_once().map_or(0, |set| set.trial.runs.len()) as u64;
-    let (sum, alone) = (rate(a.sum.value), rate(a.sum_alone.value));
+    let (sum, alone, share) = (rate(a.sum.value), rate(a.sum_alone.value), percent(a.share.value));
     Figure {
         title: format!("{name} speed alone and at once"),
-        text: format!(
-            "The {name} sum at once is {sum}, {} of the sum alone, {alone}.",
-            percent(a.share.value)
-        ),
+        text: format!("The {name} sum at once is {sum}, {share} of the sum alone, {alone}."),
         n: format!("{} at once, 95 % intervals", count(runs, "run")),
         x: Axis::named("target", names),
         y: Axis::speed(),

@@ -25,18 +25,17 @@ fn unused(bus: &Shared, answers: &[Answer<'_>]) -> Option<String> {
     });
     let most = passed.fold(0.0, f64::max);
     let name = capital(&bus.name);
-    if most <= 0.0 {
-        return None;
+    let carries = rate(usable);
+    match most {
+        most if most <= 0.0 => None,
+        most if most > usable => {
+            Some(format!("{name} carried {}, more than its typical {carries} ({source}).", rate(most)))
+        }
+        _ => {
+            let (free, share) = (rate(usable - most), percent(1.0 - most / usable));
+            Some(format!("{name} carries about {carries} ({source}): {free}, {share}, is unused."))
+        }
     }
-    if most > usable {
-        return Some(format!(
-            "{name} carried {}, more than its typical {} ({source}).",
-            rate(most),
-            rate(usable)
-        ));
-    }
-    let (free, share) = (rate(usable - most), percent(1.0 - most / usable));
-    Some(format!("{name} carries about {} ({source}): {free}, {share}, is unused.", rate(usable)))
 }
 
 /// What each connected port means for clients on the network.
