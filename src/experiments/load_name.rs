@@ -1,6 +1,5 @@
-//! Loads by fio's names.
+//! Loads by fio's names (`rw=`).
 
-/// Loads by fio's names (`rw=`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadName {
     Read,

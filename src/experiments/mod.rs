@@ -71,7 +71,6 @@ experiments! {
     #[cfg(test)] revisit::REVISIT,
 }
 
-/// The experiment of this name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
     REGISTER.iter().copied().find(|e| e.name == name)
 }

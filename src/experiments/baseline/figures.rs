@@ -24,7 +24,6 @@ pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
     all
 }
 
-/// The title, with the target where there are several.
 fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
     let on = if plan.targets.len() > 1 { format!(", {}", group.target.given) } else { String::new() };
     format!("{} {what}{on}", group.measure.label)

@@ -42,14 +42,15 @@ fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
     let mut rows = Vec::new();
     for group in groups {
         for run in &group.runs {
-            let stalls = run.throughput.stalls.each.len() as u64;
-            let fixed = matches!(group.measure.rule, Rule::Fixed { .. });
-            let settled = match (fixed, run.estimate.converged) {
-                (true, _) => "-",
-                (false, true) => "yes",
-                (false, false) => "no",
+            let settled = match (&group.measure.rule, run.estimate.converged) {
+                (Rule::Fixed { .. }, _) => "-",
+                (_, true) => "yes",
+                (_, false) => "no",
             };
-            let stalls = if stalls == 0 { "none".to_owned() } else { stalls.to_string() };
+            let stalls = match run.throughput.stalls.each.len() {
+                0 => "none".to_owned(),
+                n => n.to_string(),
+            };
             let mut row = heads(plan, group, Some(run));
             row.extend([run.estimate.text(rate), settled.to_owned(), stalls]);
             row.extend([decimal_bytes(run.bytes), duration(run.seconds)]);
@@ -75,22 +76,19 @@ fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
     for group in groups {
         for run in &group.runs {
             let mut row = heads(plan, group, Some(run));
+            let histogram = run.tail.histogram();
+            let cell = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9));
             row.extend(Percentile::SHOWN.map(|p| match plan.protocol {
-                Some(_) => plain_latency(run, p),
+                // As fio prints it, because protocols are followed exactly.
+                Some(_) => cell(histogram.quantile(p.share())),
                 None => latency(run, p),
             }));
-            let histogram = run.tail.histogram();
-            row.push(histogram.max().map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9)));
+            row.push(cell(histogram.max()));
             row.push(histogram.count().to_string());
             rows.push(row);
         }
     }
     Table { title: "latency of one operation".to_owned(), columns, rows }
-}
-
-/// A percentile as fio prints it, because protocols are followed exactly.
-fn plain_latency(run: &Summary, of: Percentile) -> String {
-    run.tail.histogram().quantile(of.share()).map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
 }
 
 /// A percentile; with its interval in the far tail, and as a lower bound where it is not resolvable.

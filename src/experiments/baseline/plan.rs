@@ -68,18 +68,15 @@ fn adaptive_steps(ask: &Request) -> Result<Steps, PlanError> {
                 steps.add(&[at], measure);
             } else {
                 for repetition in 1..=CACHED_RUNS {
-                    steps.add(&[at], Measure { repetition, ..cached(&measure, ask.caching) });
+                    let mut cached = measure.through_cache();
+                    // As asked for, even without the final fsync.
+                    cached.load.caching = ask.caching;
+                    steps.add(&[at], Measure { repetition, ..cached });
                 }
             }
         }
     }
     Ok(steps)
-}
-
-/// The same through the page cache, as asked for, even without the final fsync.
-fn cached(measure: &Measure, caching: Caching) -> Measure {
-    let cached = measure.through_cache();
-    Measure { load: Load { caching, ..cached.load.clone() }, ..cached }
 }
 
 /// Fills the file in large blocks; its speed is recorded but not reported.

@@ -11,7 +11,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
     let several = plan.targets.len() > 1;
     let mut all = Vec::new();
     if several {
-        all.extend(ranking(groups));
+        all.extend(labels(groups).into_iter().filter_map(|label| ranking(label, groups)));
     }
     let texts = groups.iter().map(|group| (group.target, one(group).join(" ")));
     let texts = texts.filter(|(_, text)| !text.is_empty());
@@ -144,7 +144,6 @@ fn unseen(run: &Summary) -> Option<String> {
     ))
 }
 
-/// Where the 99.99th percentile is not resolvable.
 fn tail(run: &Summary) -> Option<String> {
     let LatencyPercentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
     let clustered = if effective < operations { ", because slow ones come in clusters" } else { "" };
@@ -153,12 +152,8 @@ fn tail(run: &Summary) -> Option<String> {
     })
 }
 
-/// Targets in order of speed for each load; equal where the difference may be chance.
-fn ranking(groups: &[Group<'_>]) -> Vec<String> {
-    labels(groups).into_iter().filter_map(|label| rank(label, groups)).collect()
-}
-
-fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
+/// Targets in order of speed under one load; equal where the difference may be chance.
+fn ranking(label: &str, groups: &[Group<'_>]) -> Option<String> {
     let same: Vec<&Group<'_>> = groups.iter().filter(|g| g.measure.label == label).collect();
     if same.len() < 2 {
         return None;

@@ -6,7 +6,10 @@ use super::{
     verdicts,
 };
 use crate::{
-    analyse::{latin_square::Crossed, repeat},
+    analyse::{
+        latin_square::{self, Crossed},
+        repeat,
+    },
     findings::{
         Axis, Column, Curve, Factor, Figure, Findings, Metric, Point, Quantity, Reference, Style, Table,
         short,
@@ -29,10 +32,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.verdicts = verdicts::verdicts(plan, &crossings, &run.arranged, &findings.run);
 }
 
-fn mean(speeds: &[f64]) -> Option<f64> {
-    (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / speeds.len() as f64)
-}
-
 /// Drives down, bays across.
 fn speeds(plan: &Plan, c: &Crossing) -> Table {
     let bays = bays(plan);
@@ -40,8 +39,10 @@ fn speeds(plan: &Plan, c: &Crossing) -> Table {
     columns.extend(bays.iter().map(|bay| Column::new(&short(bay), true)));
     columns.push(Column::new("all, 95 %", false));
     let row = |at: usize| {
-        let cell =
-            |bay: usize| mean(&c.of(at, Some(bay))).map_or("-".to_owned(), |s| format!("{:.3}", s / 1e6));
+        let cell = |bay: usize| match &c.of(at, Some(bay))[..] {
+            [] => "-".to_owned(),
+            speeds => format!("{:.3}", speeds.iter().sum::<f64>() / speeds.len() as f64 / 1e6),
+        };
         let mut row = vec![name(plan, at)];
         row.extend((0..bays.len()).map(cell));
         row.push(repeat::mean(&c.of(at, None)).map_or("-".to_owned(), |e| e.text(rate)));
@@ -52,7 +53,7 @@ fn speeds(plan: &Plan, c: &Crossing) -> Table {
 }
 
 fn shares(c: &Crossing, crossed: &Crossed) -> Table {
-    let row = |what: &str, factor: &crate::analyse::latin_square::Factor| {
+    let row = |what: &str, factor: &latin_square::Factor| {
         let e = &factor.share;
         vec![what.to_owned(), percent(e.value), e.range(percent), format!("{:.4}", factor.p)]
     };
@@ -92,11 +93,8 @@ fn metrics(plan: &Plan, c: &Crossing) -> Vec<Metric> {
         all.extend(speed.map(|e| metric(&target.given, Quantity::Throughput, e)));
     }
     let Some(crossed) = &c.crossed else { return all };
-    for (what, of, factor) in
-        [("drives", Factor::Drives, &crossed.things), ("bays", Factor::Bays, &crossed.places)]
-    {
-        all.push(metric(what, Quantity::VarianceShare(of), factor.share.clone()));
-    }
+    all.push(metric("drives", Quantity::VarianceShare(Factor::Drives), crossed.things.share.clone()));
+    all.push(metric("bays", Quantity::VarianceShare(Factor::Bays), crossed.places.share.clone()));
     let others = if plan.targets.len() == 2 { Reference::Other } else { Reference::Median };
     for (target, e) in plan.targets.iter().zip(&crossed.things.levels) {
         all.push(metric(&target.given, Quantity::RelativeSpeed(others), e.clone()));

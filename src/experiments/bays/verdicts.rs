@@ -15,15 +15,13 @@ pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run
     let one = |c: &Crossing| c.crossed.as_ref().map_or_else(|| open(c, run), |crossed| answer(plan, crossed));
     let mut sentences: Vec<String> = crossings.iter().map(|c| format!("{}: {}", c.label, one(c))).collect();
     sentences.extend(links(plan, there));
-    let any = |of: fn(&Crossed) -> &Factor| {
-        crossings.iter().filter_map(|c| c.crossed.as_ref()).any(|c| of(c).differ)
-    };
-    if any(|c| &c.places) {
+    let crossed = || crossings.iter().filter_map(|c| c.crossed.as_ref());
+    if crossed().any(|c| c.places.differ) {
         sentences.push(
             "Try another cable or hub for a slow bay. Otherwise leave it empty, or use it for the least important drive."
                 .to_owned(),
         );
-    } else if any(|c| &c.things) {
+    } else if crossed().any(|c| c.things.differ) {
         sentences.push("Another port makes no drive faster: choose by drive.".to_owned());
     }
     sentences

@@ -49,15 +49,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         }
     }
     if !rows.is_empty() {
-        findings.tables = vec![Table { title: String::new(), columns: columns(plan), rows }];
+        let mut columns = Column::heads(several);
+        columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
+        columns.extend(Column::all([("written", true), ("time", true)]));
+        findings.tables = vec![Table { title: String::new(), columns, rows }];
     }
-}
-
-fn columns(plan: &Plan) -> Vec<Column> {
-    let mut columns = Column::heads(plan.targets.len() > 1);
-    columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
-    columns.extend(Column::all([("written", true), ("time", true)]));
-    columns
 }
 
 impl Written<'_> {
@@ -67,7 +63,7 @@ impl Written<'_> {
         let rows = writings.into_iter().filter_map(|(name, writing)| Some((name, writing?)));
         rows.map(|(name, writing)| {
             let mut row = if several { vec![short(&self.target.given), name] } else { vec![name] };
-            row.extend(match writing.last().filter(|_| !self.cached) {
+            row.extend(match writing.falls.last().filter(|_| !self.cached) {
                 Some(fall) => {
                     [decimal_bytes(fall.at.value as u64), fall.before.text(rate), fall.after.text(rate)]
                 }
@@ -96,7 +92,7 @@ impl Written<'_> {
             let run = &self.first.run;
             all.push(Metric { bytes: Some(run.bytes), ..speed(&run.estimate) });
         }
-        if let Some(fall) = self.again.as_ref().and_then(Writing::last) {
+        if let Some(fall) = self.again.as_ref().and_then(|again| again.falls.last()) {
             all.push(metric(Quantity::CacheSize, &fall.at).at(Scope::AfterPause));
         }
         all
@@ -120,7 +116,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     let windows = curves.iter().map(|curve| curve.points.len() as u64).sum();
     Figure {
         title: format!("write speed over bytes written, {}", written.target.given),
-        text: match written.first.last() {
+        text: match written.first.falls.last() {
             Some(fall) => {
                 let (before, after) = (rate(fall.before.value), rate(fall.after.value));
                 let at = decimal_bytes(fall.at.value as u64);

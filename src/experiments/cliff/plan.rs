@@ -31,7 +31,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         match target.kind {
             Kind::Directory => writes(&mut steps, at, ask, &load)?,
             Kind::BlockDevice if target.rotates() => {
-                steps.add(&[at], sweep(ask, load, reach(target, ask, false)?));
+                let (precision, seconds) = (ask.effort.rules.precision, ask.effort.max_seconds);
+                let rule = Rule::Zones { precision, seconds };
+                steps.add(&[at], Measure::new(SWEEP, load, rule, reach(target, ask, false)?));
             }
             kind => return Err(unsuitable(target, kind)),
         }
@@ -65,11 +67,6 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<()
     steps.add_if(needs, &[at], Pause { seconds: pause });
     steps.add_if(needs, &[at], measure(AGAIN, Rule::Again { of, rules, seconds: seconds * 0.4 }));
     Ok(())
-}
-
-fn sweep(ask: &Request, load: Load, reach: u64) -> Measure {
-    let rule = Rule::Zones { precision: ask.effort.rules.precision, seconds: ask.effort.max_seconds };
-    Measure::new(SWEEP, load, rule, reach)
 }
 
 fn unsuitable(target: &Target, kind: Kind) -> PlanError {

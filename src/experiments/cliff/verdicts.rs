@@ -17,7 +17,7 @@ pub(super) fn written(written: &Written<'_>) -> String {
             .to_owned();
     }
     let mut sentences: Vec<String> = first.falls.iter().map(fell).collect();
-    match first.last() {
+    match first.falls.last() {
         Some(fall) => {
             let most = decimal_bytes(fall.at.value as u64);
             let limit =
@@ -46,7 +46,6 @@ fn fell(fall: &CliffEstimate) -> String {
     }
 }
 
-/// A speed with its interval, or with the reason for none.
 fn speed(e: &Estimate) -> String {
     e.sentence(rate, " (too short for an interval)")
 }
@@ -79,7 +78,7 @@ fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     };
     let rest = duration(pause);
     let bytes = decimal_bytes(again.run.bytes);
-    let Some(second) = again.last() else {
+    let Some(second) = again.falls.last() else {
         if again.run.throughput.unseen.is_none() {
             return Some(format!(
                 "After a pause of {rest}, {bytes} were written: too few to measure recovery."

@@ -26,13 +26,8 @@ pub(super) struct Written<'a> {
 pub(super) struct Writing {
     pub run: Summary,
     pub load: LoadKey,
+    /// Where the speed fell, the last time for good.
     pub falls: Vec<CliffEstimate>,
-}
-
-impl Writing {
-    pub fn last(&self) -> Option<&CliffEstimate> {
-        self.falls.last()
-    }
 }
 
 /// The write or sweep of this label on this target.

@@ -1,5 +1,7 @@
 //! The first part of all findings: what was measured, on what and how, and the flags.
 
+use std::collections::BTreeSet;
+
 use super::Series;
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, On, Origin},
@@ -44,20 +46,14 @@ pub(in super::super) fn findings<T>(
 
 /// The fio command of each load, from its first repetition.
 fn again<T>(run: &Run<T>) -> Vec<String> {
-    let mut known: Vec<(&str, usize)> = Vec::new();
-    let mut lines = Vec::new();
-    for step in run.steps.values() {
-        for (target, line) in
-            step.loads.iter().filter_map(|(target, load)| Some((*target, load.again.as_ref()?)))
-        {
-            let load = (step.measure.label.as_str(), target);
-            if !known.contains(&load) {
-                known.push(load);
-                lines.push(line.clone());
-            }
-        }
-    }
-    lines
+    let mut known = BTreeSet::new();
+    let loads =
+        run.steps.values().flat_map(|s| s.loads.iter().map(|(at, load)| (&s.measure.label, at, load)));
+    let lines = loads.filter_map(|(label, at, load)| {
+        let line = load.again.clone()?;
+        known.insert((label, at)).then_some(line)
+    });
+    lines.collect()
 }
 
 fn origin<T>(run: &Run<T>) -> Origin {

@@ -61,7 +61,6 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
     groups
 }
 
-/// The key by which loads are compared.
 pub(in super::super) fn load_key<T: Windows>(
     plan: &Plan,
     target: &Target,

@@ -63,12 +63,14 @@ impl One<'_> {
         let seed =
             self.ask.seed.wrapping_mul(1000).wrapping_add(u64::from(2 * run)) + u64::from(label == FIRST);
         let rule = Rule::Fixed { bytes: reads * self.read, seconds: Some(READ_SECONDS) };
-        self.measure(label, run, self.load(Pattern::Random, self.read, seed), rule, self.whole)
+        let load = Load::new(Direction::Read, Pattern::Random, self.read, Caching::Direct, seed);
+        Measure { repetition: run, ..Measure::new(label, load, rule, self.whole) }
     }
 
     fn copy(&self, label: &str, run: u32) -> Measure {
         let rule = Rule::Fixed { bytes: self.copied, seconds: Some(COPY_SECONDS) };
-        self.measure(label, run, self.load(Pattern::Sequential, MIB, self.ask.seed), rule, self.copied)
+        let load = Load::new(Direction::Read, Pattern::Sequential, MIB, Caching::Direct, self.ask.seed);
+        Measure { repetition: run, ..Measure::new(label, load, rule, self.copied) }
     }
 
     fn standby(&self) -> Standby {
@@ -79,14 +81,6 @@ impl One<'_> {
             device: self.device.clone(),
             patience: self.ask.values.typed(&options::PAUSE).unwrap_or(patience),
         }
-    }
-
-    fn load(&self, pattern: Pattern, block: u64, seed: u64) -> Load {
-        Load::new(Direction::Read, pattern, block, Caching::Direct, seed)
-    }
-
-    fn measure(&self, label: &str, repetition: u32, load: Load, rule: Rule, reach: u64) -> Measure {
-        Measure { repetition, ..Measure::new(label, load, rule, reach) }
     }
 }
 

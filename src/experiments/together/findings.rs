@@ -35,7 +35,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     findings.tables = answers.iter().map(|a| speeds(a, plan)).collect();
     findings.tables.extend(groups.iter().filter_map(|group| between(group, plan)));
     findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
-    findings.verdicts = answers.iter().flat_map(|a| sentences::verdict(a, &plan.targets)).collect();
+    let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
+    findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         let name = capital(&group.load.name);
         let open = format!("{name}: no answer; it needs each target measured alone and all of them at once.");

@@ -11,8 +11,7 @@ use crate::{
 /// Unused bandwidth of each shared bus that is not a limit.
 pub(super) fn buses(answers: &[Answer<'_>], shared: &[Shared]) -> Vec<String> {
     let limits = |bus: &Shared| {
-        let named = answers.iter().flat_map(|a| &a.limits);
-        named.into_iter().any(|l| l.what == Limiter::Bus && l.name == bus.name)
+        answers.iter().flat_map(|a| &a.limits).any(|l| l.what == Limiter::Bus && l.name == bus.name)
     };
     shared.iter().filter(|bus| !bus.drive && !limits(bus)).filter_map(|bus| unused(bus, answers)).collect()
 }

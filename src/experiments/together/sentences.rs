@@ -10,11 +10,8 @@ use crate::{
     units::{Direction, Pattern, capital, listed, percent, rate},
 };
 
-pub(super) fn verdict(answer: &Answer<'_>, targets: &[Target]) -> Vec<String> {
-    answer.limits.iter().map(|limit| one(answer, limit, targets)).collect()
-}
-
-fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
+/// The verdict on one limit of a load.
+pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     let (what, verb) = match answer.group.direction {
         Direction::Read => ("Reads", "read"),
         Direction::Write => ("Writes", "write"),
