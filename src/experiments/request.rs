@@ -2,12 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{
-    Experiment,
-    load_name::LoadName,
-    options::{Declared, Values},
-    shared_options as shared,
-};
+use super::{Declared, Experiment, LoadName, Values, shared_options as shared};
 use crate::{
     analyse::Rules,
     plan::{Plan, Protocol, ProtocolError, Steps},

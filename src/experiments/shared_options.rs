@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    load_name::LoadName,
-    options::{Opt, parsed},
-};
+use super::{LoadName, Opt, options::parsed};
 use crate::units::{Caching, parse_size};
 
 const LOAD: &str = "Loads";

@@ -6,10 +6,7 @@ use super::{
     verdicts,
 };
 use crate::{
-    analyse::{
-        latin_square::{self, Crossed},
-        repeat,
-    },
+    analyse::{latin_square, latin_square::Crossed, repeat},
     findings::{
         Axis, Column, Curve, Factor, Figure, Findings, Metric, Point, Quantity, Reference, Style, Table,
         short,

@@ -1,9 +1,6 @@
 //! Options of bays.
 
-use super::super::{
-    Declared, Opt,
-    shared_options::{self as shared, *},
-};
+use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 
 pub const RUNS: Opt<u32> = shared::RUNS.help("Repetitions in each bay [default: by drives]");
 

@@ -1,9 +1,6 @@
 //! Options of pagecache.
 
-use super::super::{
-    Declared, Opt,
-    shared_options::{self as shared, *},
-};
+use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 
 /// The fewest for a useful interval.
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");

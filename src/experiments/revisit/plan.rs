@@ -2,8 +2,7 @@
 
 use super::{
     super::{
-        PlanError, Request,
-        load_name::LoadName,
+        LoadName, PlanError, Request,
         target_checks::{FILL, aligned, reach},
     },
     options,

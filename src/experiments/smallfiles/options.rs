@@ -1,10 +1,6 @@
 //! Options of smallfiles.
 
-use super::super::{
-    Declared, Opt,
-    options::parsed,
-    shared_options::{self as shared, *},
-};
+use super::super::{Declared, Opt, options::parsed, shared_options as shared, shared_options::*};
 
 /// The fewest for a useful interval.
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");

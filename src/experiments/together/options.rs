@@ -1,9 +1,6 @@
 //! Options of together.
 
-use super::super::{
-    Declared, Opt,
-    shared_options::{self as shared, *},
-};
+use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 
 /// Large enough that the processor cost of an operation hardly counts.
 pub const BS: Opt<u64> = shared::BS.default("1M");
