@@ -283,7 +283,7 @@ fn every_experiment_is_resumed_here() {
     let others = REGISTER.iter().filter(|experiment| !ABOVE.contains(&experiment.name));
     for experiment in others.clone() {
         let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
-        Case { experiment: *experiment, ask: ask(directories(2), rules(), MIB), board }.check(6);
+        Case { experiment, ask: ask(directories(2), rules(), MIB), board }.check(6);
     }
     assert_eq!(REGISTER.len(), ABOVE.len() + others.count(), "each of those above is in the register");
 }
