@@ -6,7 +6,7 @@ use drivebench::{
         Cancel, Engine, EngineError, Flow, Job,
         sim::{Board, Model, Sim},
     },
-    experiments::{Baseline, Experiment, LoadName},
+    experiments::{BASELINE, LoadName},
     record::Event,
     units::{Caching, Content, Direction, Extent, Load, MIB, Pattern, Window},
 };
@@ -75,7 +75,7 @@ fn measure(subject: &Subject, rules: &Rules, seed: u64) -> Result<Answer, Engine
             seconds += outcome.seconds;
         }
     }
-    let findings = Baseline.findings(&mut record.into_iter());
+    let findings = BASELINE.findings(&mut record.into_iter());
     Ok(findings.estimates.first().map_or_else(nothing, |n| answer(&n.estimate, bytes as f64, seconds)))
 }
 

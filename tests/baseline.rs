@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
-    experiments::{Baseline, Experiment},
+    experiments::BASELINE,
     findings::Findings,
     plan::Protocol,
     record::Event,
@@ -45,7 +45,7 @@ fn measured(targets: Vec<Target>, models: Vec<Model>, rules: Rules) -> (Findings
     let asked = ask(targets, rules, 4096);
     let board = Board { drives: models, buses: Vec::new(), seed: 7 };
     let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
-    (Baseline.findings(&mut events.clone().into_iter()), events)
+    (BASELINE.findings(&mut events.clone().into_iter()), events)
 }
 
 fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a drivebench::analyse::Estimate {
@@ -71,7 +71,7 @@ fn a_stick_that_stalls() {
     // The longest operation is the stall; the record written and read again gives the same findings.
     let lines: Vec<String> = events.iter().map(|e| serde_json::to_string(e).expect("JSON")).collect();
     let read = lines.iter().map(|l| serde_json::from_str::<Event>(l).expect("an event"));
-    assert_eq!(Baseline.findings(&mut read.collect::<Vec<_>>().into_iter()), findings);
+    assert_eq!(BASELINE.findings(&mut read.collect::<Vec<_>>().into_iter()), findings);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_protocol_repeats_and_averages() {
     let board =
         Board { drives: vec![stick(1.93e6, 6.6e6), stick(3.86e6, 7.26e6)], buses: Vec::new(), seed: 7 };
     let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
-    insta::assert_snapshot!(said(&Baseline.findings(&mut events.into_iter())));
+    insta::assert_snapshot!(said(&BASELINE.findings(&mut events.into_iter())));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_truncated_record_is_read() {
     let (_, events) = measured(vec![target("A", 62 * GB, false)], vec![stalling()], Rules::standard());
     let first = events.iter().position(|e| matches!(e, Event::Window { .. })).expect("a window");
     for keep in [0, 1, 2, first, first + 1, first + 40, first + 300] {
-        let findings = Baseline.findings(&mut events[..keep].iter().cloned());
+        let findings = BASELINE.findings(&mut events[..keep].iter().cloned());
         let text = render(&findings, Format::Text, Style::PLAIN);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
         assert_eq!(findings.estimates.is_empty(), keep <= first, "{keep} events");

@@ -9,7 +9,7 @@ use drivebench::{
         Cancel,
         sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
     },
-    experiments::{Bays, Experiment, LoadName, Request},
+    experiments::{BAYS, LoadName, Request},
     findings::Findings,
     inventory::{Drive, Mount, Partition, Signature},
     plan::{Act, Plan, Step, StepId},
@@ -125,7 +125,7 @@ fn moved(plan: &Plan, drives: &[Model], bays: &[Option<f64>], seed: u64) -> Vec<
 }
 
 fn found(events: &[Event]) -> Findings {
-    Bays.findings(&mut events.iter().cloned())
+    BAYS.findings(&mut events.iter().cloned())
 }
 
 fn said(findings: &Findings) -> String {
@@ -137,7 +137,7 @@ fn said(findings: &Findings) -> String {
 
 #[test]
 fn the_four_sticks_differ_and_their_bays_do_not() {
-    let plan = Bays.plan(&asked(4, true)).expect("plans");
+    let plan = BAYS.plan(&asked(4, true)).expect("plans");
     let findings = found(&moved(&plan, &sticks(), &[None; 4], 1));
     insta::assert_snapshot!(said(&findings));
     assert!(findings.verdicts[0].starts_with("write: the drive, not the bay."), "{:?}", findings.verdicts);
@@ -146,7 +146,7 @@ fn the_four_sticks_differ_and_their_bays_do_not() {
 
 #[test]
 fn one_slow_bay_is_found_and_named() {
-    let plan = Bays.plan(&asked(4, false)).expect("plans");
+    let plan = BAYS.plan(&asked(4, false)).expect("plans");
     let alike = vec![sticks()[2].clone(); 4];
     let findings = found(&moved(&plan, &alike, &[None, None, Some(5.5e6), None], 2));
     insta::assert_snapshot!(said(&findings));
@@ -158,21 +158,21 @@ fn one_slow_bay_is_found_and_named() {
 
 #[test]
 fn a_slow_bay_is_found_with_two_drives() {
-    let plan = Bays.plan(&asked(2, false)).expect("plans");
+    let plan = BAYS.plan(&asked(2, false)).expect("plans");
     let findings = found(&moved(&plan, &sticks()[..2], &[None, Some(5.5e6)], 3));
     insta::assert_snapshot!(said(&findings));
 }
 
 #[test]
 fn equal_drives_and_bays_show_no_difference() {
-    let plan = Bays.plan(&asked(3, false)).expect("plans");
+    let plan = BAYS.plan(&asked(3, false)).expect("plans");
     let findings = found(&moved(&plan, &vec![sticks()[2].clone(); 3], &[None; 3], 4));
     insta::assert_snapshot!(said(&findings));
 }
 
 #[test]
 fn a_stopped_run_resumes_where_it_ended() {
-    let plan = Bays.plan(&asked(4, true)).expect("plans");
+    let plan = BAYS.plan(&asked(4, true)).expect("plans");
     let events = moved(&plan, &sticks(), &[None; 4], 1);
     let whole = found(&events);
     // Cut in the middle of the third arrangement, amid a load.
@@ -223,7 +223,7 @@ fn a_stopped_run_resumes_where_it_ended() {
 
 #[test]
 fn a_truncated_record_gives_no_answer() {
-    let plan = Bays.plan(&asked(2, false)).expect("plans");
+    let plan = BAYS.plan(&asked(2, false)).expect("plans");
     let events = moved(&plan, &sticks()[..2], &[None, None], 5);
     for keep in (0..events.len()).step_by(events.len() / 40) {
         let text = render(&found(&events[..keep]), Format::Text, Style::PLAIN);
@@ -237,7 +237,7 @@ fn drives_that_cannot_be_moved_or_identified_are_refused() {
     let of = |change: fn(&mut Target)| {
         let mut asked = asked(2, false);
         change(&mut asked.targets[1]);
-        Bays.plan(&asked).expect_err("refused").to_string()
+        BAYS.plan(&asked).expect_err("refused").to_string()
     };
     let refused = [
         of(|t| t.drives[0].serial = None),
@@ -248,8 +248,8 @@ fn drives_that_cannot_be_moved_or_identified_are_refused() {
         of(|t| t.kind = drivebench::target::Kind::File),
         of(|t| t.layers = vec!["md0".to_owned()]),
         of(|t| *t = target(0, false)),
-        Bays.plan(&asked(1, false)).expect_err("one").to_string(),
-        Bays.plan(&modelled::only(LoadName::Write, asked(2, false))).expect_err("a device").to_string(),
+        BAYS.plan(&asked(1, false)).expect_err("one").to_string(),
+        BAYS.plan(&modelled::only(LoadName::Write, asked(2, false))).expect_err("a device").to_string(),
     ];
     insta::assert_snapshot!(refused.join("\n"));
 }

@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Cache, Drift, Model, Noise, Stalls, Zone},
-    experiments::{Cliff, Experiment, Request},
+    experiments::{CLIFF, Request},
     findings::Findings,
     plan::Act,
     record::Event,
@@ -55,11 +55,11 @@ fn asked(pause: f64) -> Request {
 
 fn events(asked: &Request, model: Model, seed: u64) -> Vec<Event> {
     let board = Board { drives: vec![model], buses: Vec::new(), seed };
-    carry_out(&plan_of(&Cliff, asked).expect("plans"), &board).expect("runs")
+    carry_out(&plan_of(&CLIFF, asked).expect("plans"), &board).expect("runs")
 }
 
 fn measured(asked: &Request, model: &Model, seed: u64) -> Findings {
-    Cliff.findings(&mut events(asked, model.clone(), seed).into_iter())
+    CLIFF.findings(&mut events(asked, model.clone(), seed).into_iter())
 }
 
 fn estimate<'a>(findings: &'a Findings, name: &str) -> Option<&'a Estimate> {
@@ -134,7 +134,7 @@ fn without_a_cliff_the_searched_size_is_given() {
         !events.iter().any(|event| matches!(event, Event::Act { result, .. } if result.seconds > 0.0)),
         "nothing to restore, no pause"
     );
-    insta::assert_snapshot!(said(&Cliff.findings(&mut events.into_iter())));
+    insta::assert_snapshot!(said(&CLIFF.findings(&mut events.into_iter())));
 }
 
 #[test]
@@ -184,10 +184,10 @@ fn speed_over_position_of_a_disk() {
 fn a_truncated_record_is_read() {
     let events = events(&asked(60.0), cached(), 1);
     for keep in [0, 1, 2, 3, 40, 200, 520, events.len() - 30, events.len()] {
-        let text = said(&Cliff.findings(&mut events[..keep].iter().cloned()));
+        let text = said(&CLIFF.findings(&mut events[..keep].iter().cloned()));
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
-    let plan = plan_of(&Cliff, &asked(60.0)).expect("plans");
+    let plan = plan_of(&CLIFF, &asked(60.0)).expect("plans");
     let cost = plan.cost(0);
     assert_eq!((cost.written, cost.read), (4 << 30, 0));
     assert!(matches!(&plan.steps[0].act, Act::ScratchFile(file) if file.bytes == 4 << 30));
@@ -196,13 +196,13 @@ fn a_truncated_record_is_read() {
 #[test]
 fn writes_through_the_page_cache_give_no_result() {
     let mut events = events(&asked(60.0), cached(), 1);
-    let plan = plan_of(&Cliff, &asked(60.0)).expect("plans");
+    let plan = plan_of(&CLIFF, &asked(60.0)).expect("plans");
     let (_, write) = plan.measures().next().expect("a write");
     let begins = |event: &&mut Event| matches!(event, Event::Step { .. });
     if let Some(Event::Step { instead, .. }) = events.iter_mut().find(begins) {
         *instead = Some(Box::new(write.through_cache()));
     }
-    let findings = Cliff.findings(&mut events.into_iter());
+    let findings = CLIFF.findings(&mut events.into_iter());
     assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct writing was refused"));
 }
 
@@ -211,7 +211,7 @@ fn unsuitable_targets_are_refused() {
     let refused = |change: &dyn Fn(&mut Request)| {
         let mut asked = asked(60.0);
         change(&mut asked);
-        Cliff.plan(&asked).expect_err("refused").to_string()
+        CLIFF.plan(&asked).expect_err("refused").to_string()
     };
     let kind = |kind| refused(&|asked| asked.targets[0].kind = kind);
     insta::assert_snapshot!(

@@ -11,7 +11,7 @@ use cli::{Cli, names};
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise},
-    experiments::{Experiment, PageCache, Request, SmallFiles},
+    experiments::{PAGECACHE, Request, SMALLFILES},
     findings::Findings,
     inventory::Mount,
     plan::{Act, FileSet, FileWork, Plan, StepId},
@@ -63,10 +63,10 @@ fn a_mix_that_was_not_measured_is_predicted() {
     let mut asked = asked();
     asked.values.set("files", &mix.files.to_string());
     asked.values.set("size", &mix.size.to_string());
-    let plan = SmallFiles.plan(&asked).expect("plans");
+    let plan = SMALLFILES.plan(&asked).expect("plans");
     let (mut near, mut held) = (0, 0);
     for seed in 0..100 {
-        let findings = SmallFiles.findings(&mut recorded(&plan, seed).into_iter());
+        let findings = SMALLFILES.findings(&mut recorded(&plan, seed).into_iter());
         for (write, verb) in [(true, "write"), (false, "read")] {
             let name = format!("{verb} 300 files of 195 KiB, predicted");
             let predicted =
@@ -85,9 +85,9 @@ fn a_mix_that_was_not_measured_is_predicted() {
 
 #[test]
 fn extrapolations_are_marked_and_incomplete_sets_are_left_out() {
-    let plan = SmallFiles.plan(&asked()).expect("plans");
+    let plan = SMALLFILES.plan(&asked()).expect("plans");
     let events = recorded(&plan, 1);
-    let text = |events: &[Event]| said(&SmallFiles.findings(&mut events.iter().cloned())).replace('\n', " ");
+    let text = |events: &[Event]| said(&SMALLFILES.findings(&mut events.iter().cloned())).replace('\n', " ");
     let whole = text(&events);
     assert!(whole.contains("39.1 times as many files as were measured"), "{whole}");
     for keep in [0, 1, 2, 5, 9, 20] {
@@ -107,14 +107,14 @@ fn extrapolations_are_marked_and_incomplete_sets_are_left_out() {
             other => other.clone(),
         })
         .collect();
-    assert!(SmallFiles.findings(&mut cut.into_iter()).tables.is_empty());
+    assert!(SMALLFILES.findings(&mut cut.into_iter()).tables.is_empty());
 }
 
 #[test]
 fn smallfiles_is_bounded_and_needs_a_directory() {
-    let plan = SmallFiles.plan(&asked()).expect("plans");
+    let plan = SMALLFILES.plan(&asked()).expect("plans");
     assert!(plan.cost(0).written < 300 * MIB, "{:?}", plan.cost(0));
-    let says = |ask: &Request| SmallFiles.plan(ask).expect_err("refused").to_string();
+    let says = |ask: &Request| SMALLFILES.plan(ask).expect_err("refused").to_string();
     let mut small = asked();
     small.effort.max_bytes = 4096;
     let mut full = asked();
@@ -152,13 +152,13 @@ fn as_plain_dd(plan: &Plan, events: Vec<Event>) -> Vec<Event> {
 fn the_figure_of_a_plain_dd() {
     let noise = Noise { variation: 0.03, memory: 0.6, run: 0.01 };
     let stick = Model { noise, flush_seconds: 0.01, ..Model::flat(62 * GB, 22e6) };
-    let plan = PageCache.plan(&Request { memory: Some(memory()), ..asked() }).expect("plans");
+    let plan = PAGECACHE.plan(&Request { memory: Some(memory()), ..asked() }).expect("plans");
     let board = Board { drives: vec![stick, Model::flat(GB, 900e6)], buses: Vec::new(), seed: 3 };
     let events = carry_out(&plan, &board).expect("runs");
-    let honest = said(&PageCache.findings(&mut events.clone().into_iter()));
+    let honest = said(&PAGECACHE.findings(&mut events.clone().into_iter()));
     assert!(honest.contains("no difference found"), "{honest}");
     let events = as_plain_dd(&plan, events);
-    let findings = PageCache.findings(&mut events.clone().into_iter());
+    let findings = PAGECACHE.findings(&mut events.clone().into_iter());
     insta::assert_snapshot!("plain_dd", said(&findings));
     let multiple =
         findings.estimates.iter().find(|n| n.label() == "write cached as a multiple of the drive's");
@@ -166,22 +166,22 @@ fn the_figure_of_a_plain_dd() {
     assert!(multiple.low < 9.0 && 9.0 < multiple.high, "{multiple:?}");
     assert_eq!(findings.figures[0].marks.len(), 2);
     for keep in [0, 1, 2, 3, 60, 200] {
-        let text = said(&PageCache.findings(&mut events[..keep].iter().cloned()));
+        let text = said(&PAGECACHE.findings(&mut events[..keep].iter().cloned()));
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
 }
 
 #[test]
 fn pagecache_fits_a_small_board() {
-    let plan = PageCache.plan(&Request { memory: Some(memory()), ..asked() }).expect("plans");
+    let plan = PAGECACHE.plan(&Request { memory: Some(memory()), ..asked() }).expect("plans");
     let fits = |act: &Act| !matches!(act, Act::ScratchFile(file) if file.bytes > 64 * MIB);
     assert!(plan.steps.iter().all(|step| fits(&step.act)) && plan.targets.len() == 2);
     let mut little = memory();
     little.free = Some(100 * MIB);
-    let alone = PageCache.plan(&Request { memory: Some(little), ..asked() }).expect("plans");
+    let alone = PAGECACHE.plan(&Request { memory: Some(little), ..asked() }).expect("plans");
     assert_eq!(alone.targets.len(), 1, "no ceiling where memory is short");
     let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
-    assert_eq!(PageCache.plan(&disk).expect("plans").cost(0).written, 0);
+    assert_eq!(PAGECACHE.plan(&disk).expect("plans").cost(0).written, 0);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        Baseline, Bays, Cliff, Experiment, LoadName, PageCache, REGISTER, Request, Sizes, SmallFiles, Spinup,
-        Together,
+        BASELINE, BAYS, CLIFF, Experiment, LoadName, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP,
+        TOGETHER,
     },
     inventory::Drive,
     plan::{Act, Plan, StepId},
@@ -46,7 +46,7 @@ impl Log for Stopping {
 
 /// An experiment and the drives it is run on.
 struct Case {
-    experiment: &'static dyn Experiment,
+    experiment: &'static Experiment,
     ask: Request,
     board: Board,
 }
@@ -111,7 +111,7 @@ impl Case {
     fn check(&self, amid: usize) {
         let whole = self.whole();
         let expected = self.estimates(&whole);
-        assert!(!expected.is_empty(), "{}", self.experiment.name());
+        assert!(!expected.is_empty(), "{}", self.experiment.name);
         let ends = |event: &Event| {
             matches!(event, Event::Act { .. } | Event::Processors { .. } | Event::Skipped { .. })
         };
@@ -120,7 +120,7 @@ impl Case {
         for at in after.into_iter().chain(within) {
             let (events, done) = self.stopped(at);
             let found = self.estimates(&events);
-            let case = format!("{} stopped after {at} events", self.experiment.name());
+            let case = format!("{} stopped after {at} events", self.experiment.name);
             let names = |all: &[(String, f64)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
             assert_eq!(names(&found), names(&expected), "{case}");
             for ((name, value), (_, expected)) in found.iter().zip(&expected) {
@@ -174,9 +174,9 @@ fn baseline() {
     let mut asked = ask(directories(2), rules(), MIB);
     asked.loads = Some(vec![LoadName::Write, LoadName::Read, LoadName::RandRead, LoadName::RandWrite]);
     let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
-    Case { experiment: &Baseline, ask: asked.clone(), board: board.clone() }.check(12);
+    Case { experiment: &BASELINE, ask: asked.clone(), board: board.clone() }.check(12);
     asked.loads = Some(vec![LoadName::RandRead, LoadName::Read]);
-    Case { experiment: &Baseline, ask: asked, board }.check(6);
+    Case { experiment: &BASELINE, ask: asked, board }.check(6);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_disk_that_rotates() {
     let disk = Model { capacity: 400 * GB, read: zones, seek_seconds: 0.01, ..drive(1e6, 1e6) };
     let asked = ask(vec![target("disk", 400 * GB, true), target("B", 62 * GB, false)], rules(), MIB);
     let board = board(vec![disk, drive(20e6, 30e6)]);
-    Case { experiment: &Baseline, ask: asked, board }.check(12);
+    Case { experiment: &BASELINE, ask: asked, board }.check(12);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn cliff() {
     asked.effort.max_bytes = 512 * MIB;
     asked.values.set("pause", "20");
     // The second never slows down, so its pause and second write are skipped.
-    Case { experiment: &Cliff, ask: asked, board: board(vec![falls, drive(20e6, 30e6)]) }.check(6);
+    Case { experiment: &CLIFF, ask: asked, board: board(vec![falls, drive(20e6, 30e6)]) }.check(6);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn together() {
     let mut asked = ask(directories(2), rules(), MIB);
     asked.effort.max_seconds = 40.0;
     let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
-    Case { experiment: &Together, ask: asked, board }.check(6);
+    Case { experiment: &TOGETHER, ask: asked, board }.check(6);
 }
 
 #[test]
@@ -212,21 +212,21 @@ fn sizes() {
     let mut asked = ask(directories(1), rules(), 4096);
     asked.values.set("runs", "2");
     asked.values.set("largest", "64k");
-    Case { experiment: &Sizes, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(4);
+    Case { experiment: &SIZES, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(4);
 }
 
 #[test]
 fn pagecache() {
     let mut asked = ask(directories(1), rules(), 4096);
     asked.values.set("runs", "2");
-    Case { experiment: &PageCache, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(6);
+    Case { experiment: &PAGECACHE, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(6);
 }
 
 #[test]
 fn smallfiles() {
     let asked = ask(directories(2), Rules::standard(), 4096);
     let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
-    Case { experiment: &SmallFiles, ask: asked, board }.check(4);
+    Case { experiment: &SMALLFILES, ask: asked, board }.check(4);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn spinup() {
     let mut asked = ask(vec![target], Rules::standard(), 4096);
     asked.values.set("runs", "3");
     asked.values.set("pause", "15");
-    Case { experiment: &Spinup, ask: asked, board: board(vec![disk]) }.check(6);
+    Case { experiment: &SPINUP, ask: asked, board: board(vec![disk]) }.check(6);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn bays() {
     let mut asked = ask((0..3).map(in_bay).collect(), Rules::quick(), 4096);
     asked.effort.max_bytes = 64 * MIB;
     let board = board(vec![drive(20e6, 30e6), drive(10e6, 20e6), drive(10e6, 25e6)]);
-    Case { experiment: &Bays, ask: asked, board }.check(6);
+    Case { experiment: &BAYS, ask: asked, board }.check(6);
 }
 
 /// Experiments that have a test of their own above, as they need drives of their own kind.
@@ -278,10 +278,10 @@ const ABOVE: [&str; 8] =
 
 #[test]
 fn every_experiment_is_resumed_here() {
-    let others = REGISTER.iter().filter(|experiment| !ABOVE.contains(&experiment.name()));
+    let others = REGISTER.iter().filter(|experiment| !ABOVE.contains(&experiment.name));
     for experiment in others.clone() {
         let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
-        Case { experiment: *experiment, ask: ask(directories(2), rules(), MIB), board }.check(6);
+        Case { experiment, ask: ask(directories(2), rules(), MIB), board }.check(6);
     }
     assert_eq!(REGISTER.len(), ABOVE.len() + others.count(), "each of those above is in the register");
 }
@@ -289,7 +289,7 @@ fn every_experiment_is_resumed_here() {
 #[test]
 fn a_finished_run_has_no_steps_left() {
     let asked = ask(directories(1), rules(), MIB);
-    let case = Case { experiment: &Baseline, ask: asked, board: board(vec![drive(20e6, 30e6)]) };
+    let case = Case { experiment: &BASELINE, ask: asked, board: board(vec![drive(20e6, 30e6)]) };
     let (plan, events) = (case.plan(), case.whole());
     let done = Done::of(&Run::of(events.into_iter()), &plan);
     assert_eq!(done.steps.len(), plan.steps.len());
@@ -301,7 +301,7 @@ fn a_finished_run_has_no_steps_left() {
 fn a_missing_drive_fails_and_the_others_continue() {
     let asked = ask(directories(2), rules(), MIB);
     let case =
-        Case { experiment: &Baseline, ask: asked, board: board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]) };
+        Case { experiment: &BASELINE, ask: asked, board: board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]) };
     let plan = case.plan();
     let last = plan.measures().last().expect("a load").0.id;
     let done = Done { steps: BTreeSet::from([last]), ..Done::default() };

@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Model, Noise, Stalls, Zone},
-    experiments::{Experiment, Request, Sizes},
+    experiments::{Request, SIZES},
     findings::{At, Findings},
     plan::{Act, Plan, ScratchFile},
     record::Event,
@@ -47,7 +47,7 @@ fn asked() -> Request {
 }
 
 fn planned(ask: &Request) -> Plan {
-    Sizes.plan(ask).expect("plans")
+    SIZES.plan(ask).expect("plans")
 }
 
 fn measured(model: Model, seed: u64) -> Vec<Event> {
@@ -55,7 +55,7 @@ fn measured(model: Model, seed: u64) -> Vec<Event> {
 }
 
 fn found(events: &[Event]) -> Findings {
-    Sizes.findings(&mut events.iter().cloned())
+    SIZES.findings(&mut events.iter().cloned())
 }
 
 fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
@@ -122,7 +122,7 @@ fn bytes_are_bounded_and_impossible_sizes_are_refused() {
     assert_eq!(planned(&large).measures().map(|(_, m)| m.load.block).max(), Some(16 * MIB));
     let mut small = asked();
     small.effort.max_bytes = 100_000;
-    let says = |ask: &Request| Sizes.plan(ask).expect_err("refused").to_string();
+    let says = |ask: &Request| SIZES.plan(ask).expect_err("refused").to_string();
     let mut huge = asked();
     huge.values.set("largest", "17M");
     insta::assert_snapshot!(

@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Model, Noise, Standby, Zone},
-    experiments::{Experiment, Request, Spinup},
+    experiments::{Request, SPINUP},
     findings::Findings,
     inventory::Medium,
     plan::{Act, Plan},
@@ -48,11 +48,11 @@ fn asked(pause: f64) -> Request {
 
 fn events(asked: &Request, model: Model, seed: u64) -> Vec<Event> {
     let board = Board { drives: vec![model], buses: Vec::new(), seed };
-    carry_out(&plan_of(&Spinup, asked).expect("plans"), &board).expect("runs")
+    carry_out(&plan_of(&SPINUP, asked).expect("plans"), &board).expect("runs")
 }
 
 fn measured(asked: &Request, model: Model, seed: u64) -> Findings {
-    Spinup.findings(&mut events(asked, model, seed).into_iter())
+    SPINUP.findings(&mut events(asked, model, seed).into_iter())
 }
 
 fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
@@ -104,7 +104,7 @@ fn one_run_has_no_interval() {
 fn a_truncated_record_is_read() {
     let events = events(&asked(15.0), disk(), 1);
     for keep in 0..events.len() {
-        let text = said(&Spinup.findings(&mut events[..keep].iter().cloned()));
+        let text = said(&SPINUP.findings(&mut events[..keep].iter().cloned()));
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
 }
@@ -114,7 +114,7 @@ fn disks_that_cannot_go_to_standby_are_refused() {
     let refused = |change: &dyn Fn(&mut Target)| {
         let mut asked = asked(15.0);
         change(&mut asked.targets[0]);
-        Spinup.plan(&asked).expect_err("refused").to_string()
+        SPINUP.plan(&asked).expect_err("refused").to_string()
     };
     let used = |by: &str| refused(&|target| target.uses = vec!["/mnt/a".to_owned(), by.to_owned()]);
     insta::assert_snapshot!(
@@ -133,7 +133,7 @@ fn disks_that_cannot_go_to_standby_are_refused() {
 
 #[test]
 fn the_cost_of_a_plan() {
-    let plan: Plan = plan_of(&Spinup, &asked(15.0)).expect("plans");
+    let plan: Plan = plan_of(&SPINUP, &asked(15.0)).expect("plans");
     let cost = plan.cost(0);
     assert_eq!(cost.written, 0);
     assert_eq!(cost.seconds, Some(10.0 * (25.0 + 15.0 + 30.0)));

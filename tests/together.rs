@@ -7,7 +7,7 @@ use drivebench::{
     analyse::Rules,
     conditions::{Core, Processors},
     engine::sim::{Board, Model, Noise, SharedBus, Zone},
-    experiments::{Experiment, LoadName, Together},
+    experiments::{LoadName, TOGETHER},
     findings::Findings,
     inventory::{Bus, BusKind, Ceiling, Inventory, NetworkPort},
     record::{Event, SCHEMA, Start},
@@ -94,7 +94,7 @@ impl Machine {
         if let Some(load) = loads {
             asked = only(load, asked);
         }
-        let plan = Together.plan(&asked).expect("plans");
+        let plan = TOGETHER.plan(&asked).expect("plans");
         let board = Board { drives: self.models.clone(), buses: self.links.clone(), seed };
         let mut events = vec![Event::Start(Box::new(Start {
             schema: SCHEMA,
@@ -117,7 +117,7 @@ impl Machine {
     }
 
     fn findings(&self, seed: u64) -> Findings {
-        Together.findings(&mut self.record(None, seed).into_iter())
+        TOGETHER.findings(&mut self.record(None, seed).into_iter())
     }
 }
 
@@ -351,7 +351,7 @@ fn a_limit_shared_by_different_buses_is_unknown() {
     let mut record = machine.record(Some(LoadName::Read), 1);
     let Event::Start(start) = &mut record[0] else { panic!("a start") };
     start.inventory.buses.retain(|bus| bus.kind == BusKind::UsbHub);
-    let findings = Together.findings(&mut record.into_iter());
+    let findings = TOGETHER.findings(&mut record.into_iter());
     insta::assert_snapshot!(said(&findings));
     let [(name, rate, confidence)] = &limits(&findings, "read")[..] else { panic!("one limit") };
     assert_eq!((name.as_str(), confidence.as_str()), ("something shared", "moderate"));
@@ -367,7 +367,7 @@ fn two_directories_on_one_drive_share_it() {
             plan.targets[1].drives[0].name = "sda".to_owned();
         }
     }
-    let findings = Together.findings(&mut record.into_iter());
+    let findings = TOGETHER.findings(&mut record.into_iter());
     let text = said(&findings).replace('\n', " ");
     assert!(text.contains("the drive sda itself limits /mnt/a and /mnt/b"), "{text}");
 }
@@ -376,14 +376,14 @@ fn two_directories_on_one_drive_share_it() {
 fn a_truncated_record_is_read() {
     let record = two_hubs().record(None, 1);
     for keep in [0, 1, 2, 3, 40, 300, 900, record.len() / 2, record.len() - 1] {
-        let findings = Together.findings(&mut record[..keep].iter().cloned());
+        let findings = TOGETHER.findings(&mut record[..keep].iter().cloned());
         let text = render(&findings, Format::Text, Style::PLAIN);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
     // The record written and read again gives the same findings.
     let lines: Vec<String> = record.iter().map(|e| serde_json::to_string(e).expect("JSON")).collect();
     let read: Vec<Event> = lines.iter().map(|l| serde_json::from_str(l).expect("an event")).collect();
-    assert_eq!(Together.findings(&mut read.into_iter()), Together.findings(&mut record.into_iter()));
+    assert_eq!(TOGETHER.findings(&mut read.into_iter()), TOGETHER.findings(&mut record.into_iter()));
 }
 
 #[test]
@@ -392,13 +392,13 @@ fn one_run_has_no_interval_and_low_confidence() {
     let mut asked = ask(machine.targets(), Rules::standard(), 1 << 20);
     asked.values.set("runs", "1");
     asked.effort.max_seconds = 60.0;
-    let plan = Together.plan(&asked).expect("plans");
+    let plan = TOGETHER.plan(&asked).expect("plans");
     for target in 0..4 {
         let cost = plan.cost(target);
         assert!(cost.seconds.is_some_and(|s| s <= 60.0 + 1e-9), "{cost:?}");
     }
     let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
-    let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
+    let findings = TOGETHER.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
     assert!(
         findings
             .estimates
@@ -419,14 +419,14 @@ fn only_the_time_in_which_all_loads_ran_counts() {
     machine.models.iter_mut().for_each(|m| m.noise.run = 0.002);
     let mut asked = only(LoadName::Read, ask(machine.targets(), Rules::standard(), 1 << 20));
     asked.effort.max_bytes = 80_000_000;
-    let plan = Together.plan(&asked).expect("plans");
+    let plan = TOGETHER.plan(&asked).expect("plans");
     assert!(
         plan.measures().all(
             |(_, m)| matches!(m.rule, drivebench::plan::Rule::Fixed { bytes, .. } if bytes <= 80_000_000)
         )
     );
     let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
-    let findings = Together.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
+    let findings = TOGETHER.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
     let sum = findings.estimates.iter().find(|n| n.label() == "read sum").expect("a sum");
     assert!((sum.estimate.value / 30e6 - 1.0).abs() < 0.03, "{sum:?}");
 }

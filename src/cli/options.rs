@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Run {
     /// The experiment.
-    pub experiment: &'static dyn Experiment,
+    pub experiment: &'static Experiment,
     /// The options it plans from.
     pub values: Values,
     /// Options of execution and output.
@@ -54,7 +54,7 @@ impl Subcommand for Run {
     fn augment_subcommands(command: clap::Command) -> clap::Command {
         let command = command.subcommand_value_name("EXPERIMENT").subcommand_help_heading("Experiments");
         let command = command.subcommand_required(true).disable_help_subcommand(true);
-        command.subcommands(REGISTER.iter().map(|experiment| subcommand(*experiment)))
+        command.subcommands(REGISTER.iter().map(|experiment| subcommand(experiment)))
     }
 
     fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
@@ -74,7 +74,7 @@ impl FromArgMatches for Run {
             return Err(clap::Error::new(ErrorKind::MissingSubcommand));
         };
         let mut values = Values::default();
-        for spec in experiment.options().iter().map(|option| option.spec()) {
+        for spec in experiment.options.iter().map(|option| option.spec()) {
             if matches.value_source(spec.name) != Some(ValueSource::CommandLine) {
                 continue;
             }
@@ -94,18 +94,18 @@ fn typed<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
     matches.get_one::<String>(name).map_or("", String::as_str)
 }
 
-fn subcommand(experiment: &'static dyn Experiment) -> clap::Command {
-    let options = experiment.options();
+fn subcommand(experiment: &'static Experiment) -> clap::Command {
+    let options = experiment.options;
     let examples: Vec<_> =
-        experiment.examples().iter().map(|line| format!("  drivebench run {line}")).collect();
+        experiment.examples.iter().map(|line| format!("  drivebench run {line}")).collect();
     let notes = format!(
         "Examples:\n{}\nSizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
         examples.join("\n")
     );
     // A resumed run already has its plan.
     let planned: Vec<&str> = options.iter().map(|option| option.spec().name).collect();
-    Options::augment_args(clap::Command::new(experiment.name()))
-        .about(experiment.question())
+    Options::augment_args(clap::Command::new(experiment.name))
+        .about(experiment.question)
         .after_help(notes)
         .mut_arg("resume", |arg| arg.conflicts_with_all(planned))
         .args(options.iter().map(|option| arg(*option)))
@@ -152,19 +152,19 @@ mod tests {
 
     #[test]
     fn every_experiment_takes_resume() {
-        assert!(REGISTER.iter().all(|experiment| help(Some(experiment.name())).contains("--resume <RUN>")));
+        assert!(REGISTER.iter().all(|experiment| help(Some(experiment.name)).contains("--resume <RUN>")));
     }
 
     #[test]
     fn help_shows_every_option_of_an_experiment() {
         for experiment in REGISTER {
-            let help = help(Some(experiment.name()));
-            for spec in experiment.options().iter().map(|option| option.spec()) {
+            let help = help(Some(experiment.name));
+            for spec in experiment.options.iter().map(|option| option.spec()) {
                 let shown = |line: &str| {
                     line.split_whitespace().next() == Some(&format!("--{}", spec.name))
                         && line.contains(spec.help)
                 };
-                assert!(help.lines().any(shown), "{}: --{}: {help}", experiment.name(), spec.name);
+                assert!(help.lines().any(shown), "{}: --{}: {help}", experiment.name, spec.name);
             }
         }
     }
@@ -172,15 +172,15 @@ mod tests {
     #[test]
     fn each_example_is_one_line() {
         for experiment in REGISTER {
-            for example in experiment.examples() {
-                assert!(help(Some(experiment.name())).contains(&format!("run {example}\n")), "{example}");
+            for example in experiment.examples {
+                assert!(help(Some(experiment.name)).contains(&format!("run {example}\n")), "{example}");
             }
         }
     }
 
     #[test]
     fn help_fits_one_screen() {
-        let names = REGISTER.iter().map(|experiment| Some(experiment.name()));
+        let names = REGISTER.iter().map(|experiment| Some(experiment.name));
         for name in names.chain([None]) {
             let help = help(name);
             let widest = help.lines().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -191,15 +191,15 @@ mod tests {
     #[test]
     fn help_of_an_experiment_names_nothing_of_others() {
         for experiment in REGISTER {
-            let help = help(Some(experiment.name()));
+            let help = help(Some(experiment.name));
             let words: Vec<&str> = help
                 .split(|c: char| !c.is_alphanumeric() && c != '-')
                 .filter(|word| !word.is_empty())
                 .collect();
-            for other in REGISTER.iter().filter(|other| other.name() != experiment.name()) {
-                assert!(!words.contains(&other.name()), "{}: {help}", other.name());
-                for name in other.options().iter().map(|option| option.spec().name) {
-                    let taken = experiment.options().iter().any(|option| option.spec().name == name);
+            for other in REGISTER.iter().filter(|other| other.name != experiment.name) {
+                assert!(!words.contains(&other.name), "{}: {help}", other.name);
+                for name in other.options.iter().map(|option| option.spec().name) {
+                    let taken = experiment.options.iter().any(|option| option.spec().name == name);
                     let flag = format!("--{name}");
                     assert!(taken || !words.contains(&flag.as_str()), "{flag}: {help}");
                 }

@@ -29,12 +29,12 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let sysroot = Sysroot::live();
     let inventory = bay::here(output);
     if let Some(run) = &args.resume {
-        let task = resumed(*experiment, &store, run)?;
+        let task = resumed(experiment, &store, run)?;
         return carry_out(args, task, (inventory, &sysroot), &store, output);
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let ask = Request::new(*experiment, targets, values.clone())?;
+    let ask = Request::new(experiment, targets, values.clone())?;
     let plan = experiment.plan(&Request { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
@@ -45,13 +45,13 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let task = Task { experiment: *experiment, before: plan.describe(), plan, resumed: None };
+    let task = Task { experiment, before: plan.describe(), plan, resumed: None };
     carry_out(args, task, (inventory, &sysroot), &store, output)
 }
 
 /// The work to do.
 struct Task {
-    experiment: &'static dyn Experiment,
+    experiment: &'static Experiment,
     plan: Plan,
     /// Printed before the run starts.
     before: String,
@@ -60,9 +60,9 @@ struct Task {
 }
 
 /// The remaining steps of a run.
-fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
+fn resumed(experiment: &'static Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
     let record = record::Run::of(store.open(run)?);
-    if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name())
+    if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name)
     {
         return Err(Usage(format!("{run} is a run of {name}: drivebench run {name} --resume {run}")).into());
     }
@@ -103,7 +103,7 @@ fn carry_out(
         at: run::now(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command(),
-        experiment: experiment.name().to_owned(),
+        experiment: experiment.name.to_owned(),
         targets: plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect(),
         host: run::host(sysroot),
         inventory: inventory.clone(),
@@ -168,7 +168,7 @@ fn carry_out(
     if !args.events {
         output.note(&format!("Saved as {name} · `drivebench results show {name}` shows it again."));
         if how != How::Finished {
-            output.note(&format!("`drivebench run {} --resume {name}` continues it.", experiment.name()));
+            output.note(&format!("`drivebench run {} --resume {name}` continues it.", experiment.name));
         }
     }
     if let How::Failed(why) = how {
@@ -221,7 +221,7 @@ fn line_of(line: &str, style: Style) -> String {
 mod tests {
     use super::*;
     use crate::{
-        experiments::{Bays, Effort, Values},
+        experiments::{BAYS, Effort, Values},
         inventory::{Drive, fixtures},
     };
 
@@ -238,10 +238,10 @@ mod tests {
                 ..Target::default()
             };
             let targets = names.iter().map(target).collect();
-            let ask = Request::new(&Bays, targets, Values::default()).expect("no protocol");
+            let ask = Request::new(&BAYS, targets, Values::default()).expect("no protocol");
             let effort = Effort { max_bytes, ..ask.effort };
             let ask = Request { effort, ..ask };
-            Bays.plan(&ask).expect("plans").describe()
+            BAYS.plan(&ask).expect("plans").describe()
         };
         insta::assert_snapshot!(
             [plan(&["sda", "sdb", "sdc", "sdd"], 3 << 30), plan(&["sda", "sdc"], 3 << 30)].join("----\n")

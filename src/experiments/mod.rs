@@ -11,40 +11,40 @@ pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
 pub use request::{Effort, PlanError, Request};
 
-use std::fmt;
-
 use crate::{findings::Findings, plan::Plan, record::Event};
 
 /// An experiment: a question about drives, its plan and its findings.
-pub trait Experiment: Sync + fmt::Debug {
-    /// Its name on the command line.
-    fn name(&self) -> &'static str;
-
-    /// The question it answers.
-    fn question(&self) -> &'static str;
-
-    /// The options it takes, in the order of its help.
-    fn options(&self) -> &'static [&'static dyn Declared];
-
+#[derive(Debug)]
+pub struct Experiment {
+    pub name: &'static str,
+    pub question: &'static str,
+    /// In the order of its help.
+    pub options: &'static [&'static dyn Declared],
     /// What people type after `drivebench run`.
-    fn examples(&self) -> &'static [&'static str];
-
-    /// The plan. Touches no drive.
-    ///
-    /// # Errors
-    /// Where a target can't be measured as asked, and what to do about it.
-    fn plan(&self, ask: &Request) -> Result<Plan, PlanError>;
-
+    pub examples: &'static [&'static str],
     /// Its numbers are evidence for advice.
-    fn is_evidence(&self) -> bool {
-        false
+    pub is_evidence: bool,
+    plan: fn(&Request) -> Result<Plan, PlanError>,
+    findings: fn(&mut dyn Iterator<Item = Event>) -> Findings,
+}
+
+impl Experiment {
+    /// The plan, or why a target can't be measured as asked and what to do about it. Touches no drive.
+    pub fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
+        if ask.targets.is_empty() {
+            return Err(PlanError::NoTarget);
+        }
+        Ok(Plan { experiment: self.name.to_owned(), ..(self.plan)(ask)? })
     }
 
     /// The findings of a record; the same record always gives the same findings.
-    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings;
+    pub fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        let (experiment, question) = (self.name.to_owned(), self.question.to_owned());
+        Findings { experiment, question, ..(self.findings)(record) }
+    }
 }
 
-/// Registers experiments: each line is a folder and the type in it.
+/// Registers experiments: each line is a folder and the static in it.
 macro_rules! experiments {
     ($($(#[$when:meta])* $folder:ident::$name:ident,)*) => {
         $(
@@ -55,23 +55,22 @@ macro_rules! experiments {
         )*
 
         /// All experiments, in the order of the help.
-        pub const REGISTER: &[&dyn Experiment] = &[$($(#[$when])* &$name,)*];
+        pub const REGISTER: &[&Experiment] = &[$($(#[$when])* &$name,)*];
     };
 }
 
 experiments! {
-    baseline::Baseline,
-    together::Together,
-    bays::Bays,
-    sizes::Sizes,
-    pagecache::PageCache,
-    cliff::Cliff,
-    spinup::Spinup,
-    smallfiles::SmallFiles,
-    #[cfg(test)] revisit::Revisit,
+    baseline::BASELINE,
+    together::TOGETHER,
+    bays::BAYS,
+    sizes::SIZES,
+    pagecache::PAGECACHE,
+    cliff::CLIFF,
+    spinup::SPINUP,
+    smallfiles::SMALLFILES,
+    #[cfg(test)] revisit::REVISIT,
 }
 
-/// The experiment of this name.
-pub fn find(name: &str) -> Option<&'static dyn Experiment> {
-    REGISTER.iter().copied().find(|e| e.name() == name)
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    REGISTER.iter().copied().find(|e| e.name == name)
 }

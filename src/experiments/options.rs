@@ -3,30 +3,25 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-/// An option as people see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
     /// `runs` for `--runs`.
     pub name: &'static str,
-    /// Another name for it.
     pub alias: Option<&'static str>,
     /// What follows it, such as `SIZE`; empty for a switch.
     pub value: &'static str,
-    /// One short line.
     pub help: &'static str,
-    /// The heading in the help that it stands under.
     pub heading: &'static str,
     /// The default as a person would type it; `None` where the plan depends on whether something was typed.
     pub default: Option<&'static str>,
     /// The only values there are; empty where the parser decides.
     pub choices: &'static [&'static str],
-    /// Names of options that can't stand beside it.
     pub conflicts: &'static [&'static str],
-    /// The name of an option that must stand beside it.
     pub requires: Option<&'static str>,
 }
 
 /// An option and how its value is read.
+#[derive(Debug)]
 pub struct Opt<T> {
     spec: Spec,
     parse: fn(&str) -> Result<T, String>,
@@ -54,43 +49,40 @@ impl<T> Opt<T> {
         Self { spec, parse }
     }
 
-    /// The same with this default, written as a person would type it.
+    fn read(&self, text: &str) -> T {
+        (self.parse)(text).unwrap_or_else(|e| panic!("--{} {text}: {e}", self.spec.name))
+    }
+
     pub const fn default(mut self, text: &'static str) -> Self {
         self.spec.default = Some(text);
         self
     }
 
-    /// The same with another line of help.
     pub const fn help(mut self, help: &'static str) -> Self {
         self.spec.help = help;
         self
     }
 
-    /// The same under this heading.
     pub const fn heading(mut self, heading: &'static str) -> Self {
         self.spec.heading = heading;
         self
     }
 
-    /// The same with a second name.
     pub const fn alias(mut self, name: &'static str) -> Self {
         self.spec.alias = Some(name);
         self
     }
 
-    /// The same with no values but these.
     pub const fn choices(mut self, choices: &'static [&'static str]) -> Self {
         self.spec.choices = choices;
         self
     }
 
-    /// The same, never beside these.
     pub const fn conflicts(mut self, names: &'static [&'static str]) -> Self {
         self.spec.conflicts = names;
         self
     }
 
-    /// The same, only beside this one.
     pub const fn requires(mut self, name: &'static str) -> Self {
         self.spec.requires = Some(name);
         self
@@ -98,31 +90,20 @@ impl<T> Opt<T> {
 }
 
 impl Opt<bool> {
-    /// A switch.
     pub const fn switch(name: &'static str, help: &'static str) -> Self {
         Self::new(name, "", parsed, help).default("false")
     }
 }
 
-impl<T> fmt::Debug for Opt<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.spec.fmt(f)
-    }
-}
-
 /// An option, whatever the type of its value.
 pub trait Declared: Sync + fmt::Debug {
-    /// As people see it.
     fn spec(&self) -> &Spec;
 
-    /// Whether a text is a value of it.
-    ///
-    /// # Errors
-    /// What is wrong with the text.
+    /// Whether a text is a value of it, or what is wrong with the text.
     fn check(&self, text: &str) -> Result<(), String>;
 }
 
-impl<T> Declared for Opt<T> {
+impl<T: fmt::Debug> Declared for Opt<T> {
     fn spec(&self) -> &Spec {
         &self.spec
     }
@@ -137,23 +118,16 @@ impl<T> Declared for Opt<T> {
 pub struct Values(BTreeMap<String, String>);
 
 impl Values {
-    /// Sets an option to what was typed.
     pub fn set(&mut self, name: &str, text: &str) {
         self.0.insert(name.to_owned(), text.to_owned());
     }
 
     /// What was typed; `None` where nothing was.
-    ///
-    /// # Panics
-    /// Where the text was not checked.
     pub fn typed<T>(&self, option: &Opt<T>) -> Option<T> {
         self.0.get(option.spec.name).map(|text| option.read(text))
     }
 
-    /// What was typed, or the default.
-    ///
-    /// # Panics
-    /// Where the option has no default, or the text was not checked.
+    /// What was typed, or the default, which the option must have.
     pub fn get<T>(&self, option: &Opt<T>) -> T {
         self.typed(option)
             .unwrap_or_else(|| option.read(option.spec.default.expect("declared with a default")))
@@ -164,12 +138,6 @@ impl Values {
         let own = options.iter().map(|o| o.spec()).find(|spec| spec.name == option.spec.name);
         let own = own.and_then(|spec| spec.default).map(|text| option.read(text));
         self.typed(option).or(own).unwrap_or_else(|| self.get(option))
-    }
-}
-
-impl<T> Opt<T> {
-    fn read(&self, text: &str) -> T {
-        (self.parse)(text).unwrap_or_else(|e| panic!("--{} {text}: {e}", self.spec.name))
     }
 }
 

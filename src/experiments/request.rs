@@ -2,12 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{
-    Experiment,
-    load_name::LoadName,
-    options::{Declared, Values},
-    shared_options as shared,
-};
+use super::{Declared, Experiment, LoadName, Values, shared_options as shared};
 use crate::{
     analyse::Rules,
     plan::{Plan, Protocol, ProtocolError, Steps},
@@ -15,30 +10,21 @@ use crate::{
     units::{Caching, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
 
-/// A request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What to measure.
     pub targets: Vec<Target>,
     /// A directory in memory (tmpfs), where the machine has one.
     pub memory: Option<Target>,
     /// Loads in order; `None` leaves the choice to the experiment.
     pub loads: Option<Vec<LoadName>>,
-    /// Bytes per operation.
     pub block: u64,
-    /// Operations in flight.
     pub depth: u32,
-    /// Use of the page cache.
     pub caching: Caching,
-    /// Percentage of reads in mixed loads.
     pub read_percent: u8,
-    /// Check what is read against what was written.
     pub verify: bool,
-    /// Seeds content and offsets.
     pub seed: u64,
     /// The engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
-    /// Precision and limits.
     pub effort: Effort,
     /// A published procedure to follow exactly.
     pub protocol: Option<Protocol>,
@@ -48,15 +34,8 @@ pub struct Request {
 
 impl Request {
     /// The request to this experiment; options that weren't typed have its defaults.
-    ///
-    /// # Errors
-    /// Where the protocol that was named can't be read.
-    pub fn new(
-        experiment: &dyn Experiment,
-        targets: Vec<Target>,
-        values: Values,
-    ) -> Result<Self, ProtocolError> {
-        let options = experiment.options();
+    pub fn new(experiment: &Experiment, targets: Vec<Target>, values: Values) -> Result<Self, ProtocolError> {
+        let options = experiment.options;
         Ok(Self {
             targets,
             memory: None,
@@ -74,10 +53,10 @@ impl Request {
         })
     }
 
-    /// These steps as a plan for what was asked.
-    pub fn planned(&self, experiment: &str, steps: Steps) -> Plan {
+    /// These steps as a plan for what was asked; [`Experiment::plan`] adds the experiment.
+    pub fn planned(&self, steps: Steps) -> Plan {
         Plan {
-            experiment: experiment.to_owned(),
+            experiment: String::new(),
             protocol: self.protocol.as_ref().map(|p| p.name.clone()),
             engine: self.engine.clone(),
             targets: self.targets.clone(),
@@ -86,10 +65,8 @@ impl Request {
     }
 }
 
-/// The precision to reach, and limits of bytes and time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effort {
-    /// The stopping rule.
     pub rules: Rules,
     /// Most bytes a load may move.
     pub max_bytes: u64,
@@ -104,19 +81,14 @@ impl Effort {
             (_, true) => Some((Rules::thorough(), shared::THOROUGH_SECONDS)),
             _ => None,
         };
-        let (rules, seconds) = (level.as_ref().map(|l| &l.0), level.as_ref().map(|l| l.1));
-        let max_bytes = values
-            .typed(&shared::MAX_BYTES)
-            .or(rules.map(|rules| rules.budget * MIB))
-            .unwrap_or_else(|| values.get_among(options, &shared::MAX_BYTES));
-        let precision = values
-            .typed(&shared::PRECISION)
-            .or(rules.map(|rules| rules.precision))
-            .unwrap_or_else(|| values.get_among(options, &shared::PRECISION));
-        let max_seconds = values
-            .typed(&shared::MAX_TIME)
-            .or(seconds)
-            .unwrap_or_else(|| values.get_among(options, &shared::MAX_TIME));
+        let mut max_bytes = values.get_among(options, &shared::MAX_BYTES);
+        let mut precision = values.get_among(options, &shared::PRECISION);
+        let mut max_seconds = values.get_among(options, &shared::MAX_TIME);
+        if let Some((rules, seconds)) = &level {
+            max_bytes = values.typed(&shared::MAX_BYTES).unwrap_or(rules.budget * MIB);
+            precision = values.typed(&shared::PRECISION).unwrap_or(rules.precision);
+            max_seconds = values.typed(&shared::MAX_TIME).unwrap_or(*seconds);
+        }
         // No drive holds more than 2^60 bytes, and sums of less don't overflow.
         let max_bytes = max_bytes.min(1 << 60);
         let rules = level.map_or_else(Rules::standard, |(rules, _)| rules);
@@ -145,119 +117,44 @@ impl LoadName {
 /// Why an experiment can't be planned as asked. Nothing was touched.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// No target was named.
     #[error("nothing to measure: name a directory, file or drive")]
     NoTarget,
-    /// Fewer targets than the question needs.
     #[error("{experiment} compares drives: name {least} targets or more")]
-    TooFew {
-        /// The experiment.
-        experiment: &'static str,
-        /// How many it needs.
-        least: usize,
-    },
-    /// Moving drives between bays needs two drives.
+    TooFew { experiment: &'static str, least: usize },
     #[error("it needs two drives or more, each in its own bay: name another")]
     TooFewDrives,
-    /// The drive can't be identified in another bay.
     #[error(
         "{drive} can't be identified after a move: {why}; measure it in its bay with `drivebench run baseline`"
     )]
-    Nameless {
-        /// The drive.
-        drive: String,
-        /// What is wrong with its serial.
-        why: String,
-    },
-    /// It can't be measured in another bay.
+    Nameless { drive: String, why: String },
     #[error("{path} can't be measured in another bay: {why}", path = path.display())]
-    Unmovable {
-        /// The target.
-        path: PathBuf,
-        /// Why not, and what to do.
-        why: String,
-    },
-    /// The load is out of range.
+    Unmovable { path: PathBuf, why: String },
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Writing would change data that is not drivebench's own.
     #[error(
         "writing to {path} would erase {what}, and nothing is erased without explicit consent; \
          name a directory on it to write to a scratch file, or read it with --rw read",
         path = path.display()
     )]
-    WouldErase {
-        /// The file or device.
-        path: PathBuf,
-        /// What stands on it.
-        what: String,
-    },
-    /// It is not a directory, and files must be made in it.
+    WouldErase { path: PathBuf, what: String },
     #[error("{path} is not a directory: name one on the drive; drivebench creates its own files there", path = path.display())]
-    NoDirectory {
-        /// The file or device.
-        path: PathBuf,
-    },
-    /// The directory can't be written.
+    NoDirectory { path: PathBuf },
     #[error("{path} can't be written: {why}", path = path.display())]
-    NotWritable {
-        /// The directory.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
-    /// It doesn't fit.
+    NotWritable { path: PathBuf, why: String },
     #[error(
         "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
          or lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
     )]
-    NoSpace {
-        /// The directory.
-        path: PathBuf,
-        /// Bytes free.
-        free: u64,
-        /// Bytes needed.
-        needed: u64,
-        /// Bytes left free.
-        reserve: u64,
-    },
-    /// The drive can't move such blocks directly.
+    NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
     #[error(
         "direct I/O on {path} moves multiples of {}, not {}: choose another --bs, or --caching buffered+fsync",
         size(*.unit), size(*.block), path = path.display()
     )]
-    Alignment {
-        /// The target.
-        path: PathBuf,
-        /// The block size asked for.
-        block: u64,
-        /// What it must be a multiple of.
-        unit: u64,
-    },
-    /// A budget smaller than one block.
+    Alignment { path: PathBuf, block: u64, unit: u64 },
     #[error("--max-bytes {} is less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
-    Budget {
-        /// The budget.
-        bytes: u64,
-        /// The block size.
-        block: u64,
-    },
-    /// The experiment can't use this target.
+    Budget { bytes: u64, block: u64 },
     #[error("{path}: {why}", path = path.display())]
-    Unsuitable {
-        /// The target.
-        path: PathBuf,
-        /// Why not, and what to do.
-        why: String,
-    },
-    /// The existing file is shorter than a block.
+    Unsuitable { path: PathBuf, why: String },
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]
-    TooSmall {
-        /// The file or device.
-        path: PathBuf,
-        /// Its length.
-        bytes: u64,
-        /// The block size.
-        block: u64,
-    },
+    TooSmall { path: PathBuf, bytes: u64, block: u64 },
 }

@@ -2,55 +2,43 @@
 
 use std::time::Duration;
 
-use super::{
-    load_name::LoadName,
-    options::{Opt, parsed},
-};
+use super::{LoadName, Opt, options::parsed};
 use crate::units::{Caching, parse_size};
 
 const LOAD: &str = "Loads";
 const EFFORT: &str = "Precision and cost";
 
-/// Loads in order.
 pub const RW: Opt<Vec<LoadName>> =
     Opt::new("rw", "LIST", loads, "Loads as in fio [default: write,read; devices: read]").heading(LOAD);
 
-/// Bytes per operation.
 pub const BS: Opt<u64> = Opt::new("bs", "SIZE", bytes, "Bytes per operation, 64 to 16M")
     .heading(LOAD)
     .alias("block")
     .default("4k");
 
-/// Operations in flight.
 pub const IODEPTH: Opt<u32> = Opt::new("iodepth", "N", parsed, "Operations in flight, 1 to 256")
     .heading(LOAD)
     .alias("depth")
     .default("1");
 
-/// The share of reads in mixed loads.
 pub const RWMIXREAD: Opt<u8> =
     Opt::new("rwmixread", "N%", percent, "Percentage of reads in rw and randrw").heading(LOAD).default("50");
 
-/// Page cache or not.
 pub const CACHING: Opt<Caching> = Opt::new("caching", "HOW", caching, "direct, buffered or buffered+fsync")
     .heading(LOAD)
     .choices(&["direct", "buffered", "buffered+fsync"])
     .default("direct");
 
-/// Reads are compared with what was written.
 pub const VERIFY: Opt<bool> = Opt::switch("verify", "Check every block that is read").heading(LOAD);
 
-/// Seed of content, offsets and orders.
 pub const SEED: Opt<u64> =
     Opt::new("seed", "N", parsed, "Seed of content and random offsets").heading(LOAD).default("1");
 
-/// What does the I/O.
 pub const ENGINE: Opt<String> =
     Opt::new("engine", "ENGINE", parsed, "psync, uring or fio [default: by depth]")
         .heading(LOAD)
         .choices(&["psync", "uring", "fio"]);
 
-/// A published procedure.
 pub const PROTOCOL: Opt<String> =
     Opt::new("protocol", "NAME", parsed, "pi-zero, fio-qd64, dd-256k, dd-parallel or a file")
         .heading(LOAD)
@@ -68,7 +56,6 @@ pub const PROTOCOL: Opt<String> =
             "verify",
         ]);
 
-/// Less precision, less time, less wear.
 pub const QUICK: Opt<bool> = Opt::switch("quick", "±10 %, at most 1.5 GiB a load, 10 min a drive")
     .heading(EFFORT)
     .conflicts(&["thorough"]);
@@ -77,26 +64,21 @@ pub const QUICK: Opt<bool> = Opt::switch("quick", "±10 %, at most 1.5 GiB a loa
 pub const QUICK_SECONDS: f64 = 600.0;
 pub const THOROUGH_SECONDS: f64 = 7200.0;
 
-/// More precision.
 pub const THOROUGH: Opt<bool> =
     Opt::switch("thorough", "±3 %, at most 12 GiB a load, 2 h a drive").heading(EFFORT);
 
-/// The half width of an interval at which a load stops.
 pub const PRECISION: Opt<f64> =
     Opt::new("precision", "N%", precision, "Stop at this 95 % interval").heading(EFFORT).default("5%");
 
-/// Seconds on a drive.
 pub const MAX_TIME: Opt<f64> =
     Opt::new("max-time", "TIME", seconds, "Most time on one drive").heading(EFFORT).default("30m");
 
-/// Bytes of a load.
 pub const MAX_BYTES: Opt<u64> =
     Opt::new("max-bytes", "SIZE", bytes, "Most bytes moved by each load").heading(EFFORT).default("3GiB");
 
 /// How often each thing is repeated; what is enough depends on the experiment.
 pub const RUNS: Opt<u32> = Opt::new("runs", "N", runs, "Repetitions").heading(EFFORT);
 
-/// Loads by fio's names, each once.
 fn loads(text: &str) -> Result<Vec<LoadName>, String> {
     let known = LoadName::ALL.map(LoadName::name).join(", ");
     let mut loads = Vec::new();
@@ -111,7 +93,6 @@ fn loads(text: &str) -> Result<Vec<LoadName>, String> {
     Ok(loads)
 }
 
-/// A size in bytes.
 pub fn bytes(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|e| e.to_string())
 }
@@ -172,10 +153,10 @@ mod tests {
     #[test]
     fn every_default_is_a_value_of_its_option() {
         for experiment in REGISTER {
-            for option in experiment.options() {
+            for option in experiment.options {
                 let spec = option.spec();
                 for text in spec.default.iter().chain(spec.choices) {
-                    assert_eq!(option.check(text), Ok(()), "{}: --{} {text}", experiment.name(), spec.name);
+                    assert_eq!(option.check(text), Ok(()), "{}: --{} {text}", experiment.name, spec.name);
                 }
             }
         }

@@ -27,9 +27,7 @@ pub fn reach(target: &Target, ask: &Request, writes: bool) -> Result<u64, PlanEr
         Kind::File | Kind::BlockDevice if writes => Err(would_erase(target)),
         Kind::File | Kind::BlockDevice => {
             let held = whole_blocks(target.size.unwrap_or(0));
-            let small =
-                || PlanError::TooSmall { path: target.path.clone(), bytes: target.size.unwrap_or(0), block };
-            if held == 0 { Err(small()) } else { Ok(held) }
+            if held == 0 { Err(too_small(target, block)) } else { Ok(held) }
         }
     }
 }
@@ -46,6 +44,10 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
         return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve: RESERVE });
     }
     Ok(room)
+}
+
+pub fn too_small(target: &Target, block: u64) -> PlanError {
+    PlanError::TooSmall { path: target.path.clone(), bytes: target.size.unwrap_or(0), block }
 }
 
 /// Direct I/O moves whole blocks of the drive.

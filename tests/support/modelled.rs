@@ -4,7 +4,7 @@
 use drivebench::{
     analyse::Rules,
     engine::{EngineError, sim::Board},
-    experiments::{Baseline, Effort, Experiment, LoadName, Request, Values},
+    experiments::{BASELINE, Effort, Experiment, LoadName, Request, Values},
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{End, Event, How, Log, SCHEMA, Start, Store},
@@ -59,11 +59,11 @@ pub fn only(load: LoadName, ask: Request) -> Request {
 
 /// The plan that baseline makes of it.
 pub fn plan(ask: &Request) -> Result<Plan, EngineError> {
-    Baseline.plan(ask).map_err(|e| EngineError::Job(e.to_string()))
+    BASELINE.plan(ask).map_err(|e| EngineError::Job(e.to_string()))
 }
 
 /// The plan that an experiment makes of it.
-pub fn plan_of(experiment: &dyn Experiment, ask: &Request) -> Result<Plan, EngineError> {
+pub fn plan_of(experiment: &Experiment, ask: &Request) -> Result<Plan, EngineError> {
     experiment.plan(ask).map_err(|e| EngineError::Job(e.to_string()))
 }
 

@@ -54,7 +54,7 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
 /// The runs to read: in turn the newest of each drive and experiment, the oldest, the second newest, up to the limit.
 pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Summary>> = BTreeMap::new();
-    let is_evidence = |b: &&Summary| experiments::find(&b.experiment).is_some_and(|e| e.is_evidence());
+    let is_evidence = |b: &&Summary| experiments::find(&b.experiment).is_some_and(|e| e.is_evidence);
     for summary in summaries.iter().filter(is_evidence) {
         for drive in summary.written.keys().filter(|drive| here.contains(*drive)) {
             groups.entry((drive, &summary.experiment)).or_default().push(summary);

@@ -16,7 +16,7 @@ use crate::{
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
-    experiments::{Baseline, Effort, Experiment, Request, Together, Values},
+    experiments::{BASELINE, Effort, Experiment, Request, TOGETHER, Values},
     findings::{Metric, Quantity, Scope},
     inventory::{Inventory, fixtures},
     record::{End, Event, How, Log, SCHEMA, Start, Store, Summary},
@@ -286,7 +286,7 @@ fn a_number_without_a_unit_would_be_found() {
 fn keep(
     store: &Store,
     inventory: &Inventory,
-    experiment: &dyn Experiment,
+    experiment: &Experiment,
     drives: &[(&str, [f64; 2])],
     year: u16,
 ) -> String {
@@ -315,7 +315,7 @@ fn keep(
         at: format!("{year}-05-01T10:00:00Z"),
         version: "0.1.0".to_owned(),
         command: vec!["drivebench".to_owned()],
-        experiment: experiment.name().to_owned(),
+        experiment: experiment.name.to_owned(),
         targets: ask.targets.iter().map(Target::label).collect(),
         host: Default::default(),
         inventory: inventory.clone(),
@@ -375,8 +375,8 @@ fn store() -> (tempfile::TempDir, Store) {
 fn records_become_evidence() {
     let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
-    let alone = keep(&store, &inventory, &Baseline, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
-    let both = keep(&store, &inventory, &Together, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
+    let alone = keep(&store, &inventory, &BASELINE, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
+    let both = keep(&store, &inventory, &TOGETHER, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
     let gathered = gather::gather(&store, &inventory).expect("gathers");
     assert_eq!((gathered.kept, gathered.read, &gathered.unreadable[..]), (2, 2, &[][..]));
     let of = |run: &str| gathered.evidence.iter().filter(|e| e.run == run).collect::<Vec<_>>();
@@ -409,7 +409,7 @@ fn a_slow_down_from_the_oldest_to_the_newest_run_is_found() {
     let runs: Vec<String> =
         [(2020, 4.0), (2021, 4.0), (2022, 3.9), (2023, 3.8), (2024, 3.5), (2025, 3.0), (2026, 2.0)]
             .into_iter()
-            .map(|(year, write)| keep(&store, &inventory, &Baseline, &[("sda", [write, 8.0])], year))
+            .map(|(year, write)| keep(&store, &inventory, &BASELINE, &[("sda", [write, 8.0])], year))
             .collect();
     let gathered = gather::gather(&store, &inventory).expect("gathers");
     assert_eq!((gathered.kept, gathered.read), (7, 5), "the newest and the oldest");
@@ -425,8 +425,8 @@ fn a_slow_down_from_the_oldest_to_the_newest_run_is_found() {
 fn unreadable_records_are_named_and_left_out() {
     let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
-    let good = keep(&store, &inventory, &Baseline, &[("sda", [4.0, 8.0])], 2026);
-    let cut = keep(&store, &inventory, &Baseline, &[("sdc", [4.0, 8.0])], 2026);
+    let good = keep(&store, &inventory, &BASELINE, &[("sda", [4.0, 8.0])], 2026);
+    let cut = keep(&store, &inventory, &BASELINE, &[("sdc", [4.0, 8.0])], 2026);
     let path = store.dir().join(format!("{cut}.jsonl"));
     let text = std::fs::read_to_string(&path).expect("reads");
     std::fs::write(&path, &text[..text.len() / 2]).expect("cuts");

@@ -1,6 +1,6 @@
 //! Figures of baseline.
 
-use super::super::common::{Group, Summary, labels};
+use super::super::common::{Group, Summary, labels, range};
 use crate::{
     analyse::Stretch,
     findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style, Unit, short},
@@ -24,17 +24,11 @@ pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
     all
 }
 
-/// The title, with the target where there are several.
 fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
-    let load = &group.measure.label;
-    if plan.targets.len() > 1 {
-        format!("{load} {what}, {}", group.target.given)
-    } else {
-        format!("{load} {what}")
-    }
+    let on = if plan.targets.len() > 1 { format!(", {}", group.target.given) } else { String::new() };
+    format!("{} {what}{on}", group.measure.label)
 }
 
-/// Every drive's speed with its interval.
 fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
     let curves = labels(groups).into_iter().map(|label| {
         let of = groups.iter().filter(|g| g.measure.label == label);
@@ -60,21 +54,14 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let points = stretches.iter().map(|s| Point::new((s.from + s.to) / 2.0, s.rate()));
     let t = &run.throughput;
     let stalls: Vec<Point> = t.stalls.each.iter().map(|s| Point::new(s.at_seconds, 0.0)).collect();
-    let (slowest, fastest) = stretches
-        .iter()
-        .fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(s.rate()), high.max(s.rate())));
+    let (slowest, fastest) = range(stretches.iter().map(|s| s.rate()));
     let stalled = match stalls.len() as u64 {
         0 => "No stalls.".to_owned(),
         n => format!("{} of {} on average.", count(n, "stall"), duration(t.stalls.mean_seconds)),
     };
-    let text = format!(
-        "{} over {}, between {} and {} in stretches of {}. {stalled}",
-        run.estimate.text(rate),
-        duration(last.to),
-        rate(slowest),
-        rate(fastest),
-        duration((last.to - first.from) / stretches.len() as f64),
-    );
+    let (speed, seconds, slowest, fastest) =
+        (run.estimate.text(rate), duration(last.to), rate(slowest), rate(fastest));
+    let each = duration((last.to - first.from) / stretches.len() as f64);
     let used = stretches.iter().find(|s| s.before >= t.discarded).map(|s| s.from);
     let mut curves = vec![Curve::new(if stalls.is_empty() { "" } else { "speed" }, Style::Line, points)];
     if !stalls.is_empty() {
@@ -83,7 +70,9 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let band = |from| Band { label: "used for the estimate".to_owned(), from, to: last.to };
     Some(Figure {
         title: title(plan, group, "speed over time"),
-        text,
+        text: format!(
+            "{speed} over {seconds}, between {slowest} and {fastest} in stretches of {each}. {stalled}"
+        ),
         n: format!("n = {}", count(run.tail.histogram().count(), "operation")),
         x: Axis::of("time", Unit::Seconds),
         y: Axis::speed(),
@@ -97,29 +86,22 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
 fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let positions = &run.zoned.as_ref()?.positions;
     let (first, last) = (positions.first()?, positions.last()?);
+    let (fast, slow, end) = (rate(first.speed.value), rate(last.speed.value), decimal_bytes(last.offset));
+    let points = positions.iter().map(|p| Point::new(p.offset as f64, p.speed.value));
     Some(Figure {
         title: title(plan, group, "speed over the disk"),
-        text: format!(
-            "From {} at the beginning to {} at {}.",
-            rate(first.speed.value),
-            rate(last.speed.value),
-            decimal_bytes(last.offset)
-        ),
+        text: format!("From {fast} at the beginning to {slow} at {end}."),
         n: format!("n = {}", count(positions.len() as u64, "position")),
         x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),
-        curves: vec![Curve::new(
-            "",
-            Style::Line,
-            positions.iter().map(|p| Point::new(p.offset as f64, p.speed.value)),
-        )],
+        curves: vec![Curve::new("", Style::Line, points)],
         ..Figure::default()
     })
 }
 
-/// A dot for every run.
 fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
     let points = group.runs.iter().enumerate().map(|(i, run)| Point::new(i as f64, run.estimate.value));
+    let mean = group.estimate.value;
     Figure {
         title: title(plan, group, "speed of every run"),
         text: format!("{} over all runs.", group.estimate.text(rate)),
@@ -127,10 +109,7 @@ fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
         x: Axis::named("", group.runs.iter().map(|run| format!("run {}", run.repetition))),
         y: Axis::speed(),
         curves: vec![Curve::new("", Style::Dots, points)],
-        marks: vec![Mark {
-            label: format!("mean {}", rate(group.estimate.value)),
-            at: At::Y(group.estimate.value),
-        }],
+        marks: vec![Mark { label: format!("mean {}", rate(mean)), at: At::Y(mean) }],
         ..Figure::default()
     }
 }

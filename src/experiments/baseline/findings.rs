@@ -1,33 +1,25 @@
 //! Findings of baseline.
 
 use super::{
-    super::{
-        Experiment,
-        common::{self, Group, Summary},
-        target_checks::FILL,
-    },
+    super::common::{self, Group, Series, Summary},
     figures, verdicts,
 };
 use crate::{
     findings::{Column, Findings, Metric, Quantity, Scope, Table, short},
     plan::{Plan, Rule},
-    record::Event,
+    record::Run,
     units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let groups = common::group(&mut run, &plan, FILL);
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let groups = common::group(run, plan);
     if !groups.is_empty() {
-        findings.tables = vec![speeds(&plan, &groups), latencies(&plan, &groups)];
+        findings.tables = vec![speeds(plan, &groups), latencies(plan, &groups)];
     }
-    findings.figures = figures::figures(&plan, &groups);
-    findings.verdicts = verdicts::verdicts(&plan, &groups);
-    findings.estimates = groups.iter().flat_map(|g| metrics(&plan, g)).collect();
+    findings.figures = figures::figures(plan, &groups);
+    findings.verdicts = verdicts::verdicts(plan, &groups);
+    findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
     findings.evidence = groups.iter().filter_map(Group::longest).collect();
-    findings
 }
 
 /// The first cells of a row: the target, if there are several, and the load, with its run if there are several.
@@ -50,14 +42,15 @@ fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
     let mut rows = Vec::new();
     for group in groups {
         for run in &group.runs {
-            let stalls = run.throughput.stalls.each.len() as u64;
-            let fixed = matches!(group.measure.rule, Rule::Fixed { .. });
-            let settled = match (fixed, run.estimate.converged) {
-                (true, _) => "-",
-                (false, true) => "yes",
-                (false, false) => "no",
+            let settled = match (&group.measure.rule, run.estimate.converged) {
+                (Rule::Fixed { .. }, _) => "-",
+                (_, true) => "yes",
+                (_, false) => "no",
             };
-            let stalls = if stalls == 0 { "none".to_owned() } else { stalls.to_string() };
+            let stalls = match run.throughput.stalls.each.len() {
+                0 => "none".to_owned(),
+                n => n.to_string(),
+            };
             let mut row = heads(plan, group, Some(run));
             row.extend([run.estimate.text(rate), settled.to_owned(), stalls]);
             row.extend([decimal_bytes(run.bytes), duration(run.seconds)]);
@@ -83,22 +76,19 @@ fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
     for group in groups {
         for run in &group.runs {
             let mut row = heads(plan, group, Some(run));
+            let histogram = run.tail.histogram();
+            let cell = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9));
             row.extend(Percentile::SHOWN.map(|p| match plan.protocol {
-                Some(_) => plain_latency(run, p),
+                // As fio prints it, because protocols are followed exactly.
+                Some(_) => cell(histogram.quantile(p.share())),
                 None => latency(run, p),
             }));
-            let histogram = run.tail.histogram();
-            row.push(histogram.max().map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9)));
+            row.push(cell(histogram.max()));
             row.push(histogram.count().to_string());
             rows.push(row);
         }
     }
     Table { title: "latency of one operation".to_owned(), columns, rows }
-}
-
-/// A percentile as fio prints it, because protocols are followed exactly.
-fn plain_latency(run: &Summary, of: Percentile) -> String {
-    run.tail.histogram().quantile(of.share()).map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9))
 }
 
 /// A percentile; with its interval in the far tail, and as a lower bound where it is not resolvable.

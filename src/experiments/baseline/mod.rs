@@ -6,43 +6,19 @@ mod options;
 mod plan;
 mod verdicts;
 
-use super::{Declared, Experiment, PlanError, Request};
-use crate::{findings::Findings, plan::Plan, record::Event};
+use super::{Experiment, common};
 
 /// Each drive alone: a sequential write, then a read of what was written, until the number is good enough.
-#[derive(Debug)]
-pub struct Baseline;
-
-impl Experiment for Baseline {
-    fn name(&self) -> &'static str {
-        "baseline"
-    }
-
-    fn question(&self) -> &'static str {
-        "how fast is each drive, and how bad is its worst case?"
-    }
-
-    fn options(&self) -> &'static [&'static dyn Declared] {
-        options::OPTIONS
-    }
-
-    fn examples(&self) -> &'static [&'static str] {
-        &[
-            "baseline /mnt/a /mnt/b     two drives, by a directory on each",
-            "baseline /dev/sda          a whole drive, reading only",
-            "baseline --quick --plan .  what a rough answer costs",
-        ]
-    }
-
-    fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
-        plan::plan(ask)
-    }
-
-    fn is_evidence(&self) -> bool {
-        true
-    }
-
-    fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
-        findings::findings(self, record)
-    }
-}
+pub static BASELINE: Experiment = Experiment {
+    name: "baseline",
+    question: "how fast is each drive, and how bad is its worst case?",
+    options: options::OPTIONS,
+    examples: &[
+        "baseline /mnt/a /mnt/b     two drives, by a directory on each",
+        "baseline /dev/sda          a whole drive, reading only",
+        "baseline --quick --plan .  what a rough answer costs",
+    ],
+    is_evidence: true,
+    plan: plan::plan,
+    findings: |record| common::findings(common::read(record), findings::results),
+};

@@ -1,21 +1,8 @@
 //! Options of baseline.
 
-use super::super::{Declared, shared_options as shared};
+use super::super::{Declared, shared_options::*};
 
-/// All options.
 pub const OPTIONS: &[&dyn Declared] = &[
-    &shared::RW,
-    &shared::BS,
-    &shared::IODEPTH,
-    &shared::RWMIXREAD,
-    &shared::CACHING,
-    &shared::VERIFY,
-    &shared::SEED,
-    &shared::ENGINE,
-    &shared::PROTOCOL,
-    &shared::QUICK,
-    &shared::THOROUGH,
-    &shared::PRECISION,
-    &shared::MAX_TIME,
-    &shared::MAX_BYTES,
+    &RW, &BS, &IODEPTH, &RWMIXREAD, &CACHING, &VERIFY, &SEED, &ENGINE, &PROTOCOL, &QUICK, &THOROUGH,
+    &PRECISION, &MAX_TIME, &MAX_BYTES,
 ];

@@ -1,9 +1,8 @@
 //! The plan of baseline.
 
 use super::super::{
-    load_name::LoadName,
-    request::{PlanError, Request},
-    target_checks::{FILL, aligned, fits, reach, would_erase},
+    LoadName, PlanError, Request,
+    target_checks::{FILL, aligned, fits, reach, too_small, would_erase},
 };
 use crate::{
     analyse::Rules,
@@ -18,14 +17,11 @@ const FILL_BYTES: u64 = 1024 * MIB;
 const CACHED_RUNS: u32 = 3;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     let steps = match &ask.protocol {
         Some(protocol) => protocol_steps(ask, protocol)?,
         None => adaptive_steps(ask)?,
     };
-    Ok(ask.planned("baseline", steps))
+    Ok(ask.planned(steps))
 }
 
 /// The loads, each until its interval is narrow enough, one target after the other.
@@ -72,18 +68,15 @@ fn adaptive_steps(ask: &Request) -> Result<Steps, PlanError> {
                 steps.add(&[at], measure);
             } else {
                 for repetition in 1..=CACHED_RUNS {
-                    steps.add(&[at], Measure { repetition, ..cached(&measure, ask.caching) });
+                    let mut cached = measure.through_cache();
+                    // As asked for, even without the final fsync.
+                    cached.load.caching = ask.caching;
+                    steps.add(&[at], Measure { repetition, ..cached });
                 }
             }
         }
     }
     Ok(steps)
-}
-
-/// The same through the page cache, as asked for, even without the final fsync.
-fn cached(measure: &Measure, caching: Caching) -> Measure {
-    let cached = measure.through_cache();
-    Measure { load: Load { caching, ..cached.load.clone() }, ..cached }
 }
 
 /// Fills the file in large blocks; its speed is recorded but not reported.
@@ -109,8 +102,7 @@ fn protocol_steps(ask: &Request, protocol: &Protocol) -> Result<Steps, PlanError
         if target.kind == Kind::Directory {
             fits(target, bytes)?;
         } else if target.size.unwrap_or(0) < bytes {
-            let (path, held) = (target.path.clone(), target.size.unwrap_or(0));
-            return Err(PlanError::TooSmall { path, bytes: held, block: bytes });
+            return Err(too_small(target, bytes));
         }
     }
     let all: Vec<usize> = (0..ask.targets.len()).collect();
@@ -121,16 +113,11 @@ fn protocol_steps(ask: &Request, protocol: &Protocol) -> Result<Steps, PlanError
         }
         for load in &protocol.loads {
             for repetition in 1..=protocol.runs {
-                let measure = Measure {
-                    label: load.label.clone(),
-                    repetition,
-                    load: Load { seed: ask.seed, ..load.load.clone() },
-                    rule: Rule::Fixed { bytes: load.bytes, seconds: None },
-                    reach: load.bytes,
-                    only_written: !load.load.writes() && ask.targets[group[0]].kind == Kind::Directory,
-                    cold: load.cold,
-                };
-                steps.add(group, measure);
+                let seeded = Load { seed: ask.seed, ..load.load.clone() };
+                let rule = Rule::Fixed { bytes: load.bytes, seconds: None };
+                let only_written = !load.load.writes() && ask.targets[group[0]].kind == Kind::Directory;
+                let measure = Measure::new(&load.label, seeded, rule, load.bytes);
+                steps.add(group, Measure { repetition, only_written, cold: load.cold, ..measure });
             }
         }
     }

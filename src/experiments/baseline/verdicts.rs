@@ -1,8 +1,8 @@
 //! Verdicts of baseline, in sentences.
 
-use super::super::common::{Group, Summary, labels};
+use super::super::common::{Group, Summary, labels, named, range};
 use crate::{
-    analyse::{Estimate, LatencyPercentile, Reason, StallSummary, Throughput, Unseen, compare},
+    analyse::{Cliff, Estimate, LatencyPercentile, Reason, StallSummary, Throughput, Unseen, compare},
     plan::{Plan, Rule},
     units::{Caching, Direction, Ended, MIB, aim, count, decimal_bytes, duration, percent, rate, size},
 };
@@ -11,18 +11,14 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
     let several = plan.targets.len() > 1;
     let mut all = Vec::new();
     if several {
-        all.extend(ranking(groups));
+        all.extend(labels(groups).into_iter().filter_map(|label| ranking(label, groups)));
     }
-    for group in groups {
-        let text = one(group).join(" ");
-        if !text.is_empty() {
-            all.push(if several { format!("{}: {text}", group.target.given) } else { text });
-        }
-    }
+    let texts = groups.iter().map(|group| (group.target, one(group).join(" ")));
+    let texts = texts.filter(|(_, text)| !text.is_empty());
+    all.extend(texts.map(|(target, text)| named(several, target, text)));
     all
 }
 
-/// The sentences about one load on one target.
 fn one(group: &Group<'_>) -> Vec<String> {
     let verb = match group.measure.load.direction {
         Direction::Read => "Reads",
@@ -32,8 +28,9 @@ fn one(group: &Group<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     if group.runs.len() > 1 {
         let n = group.runs.len() as u64;
+        let (low, high) = range(group.runs.iter().map(|r| r.estimate.value));
         sentences.push(format!("{verb}: {} over {}.", group.estimate.text(rate), count(n, "run")));
-        sentences.push(spread(group));
+        sentences.push(format!("Single runs: {} to {}.", rate(low), rate(high)));
     }
     if let [run] = &group.runs[..] {
         sentences.push(speed(verb, group, run));
@@ -46,10 +43,8 @@ fn one(group: &Group<'_>) -> Vec<String> {
     }
     if let Some(Summary { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last()
     {
-        sentences.push(format!(
-            "A {what} at offset {} failed: {message}. Results before it are valid.",
-            size(*offset)
-        ));
+        let at = size(*offset);
+        sentences.push(format!("A {what} at offset {at} failed: {message}. Results before it are valid."));
     }
     sentences
 }
@@ -61,50 +56,31 @@ fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
         Caching::Buffered => " through the page cache, partly the speed of memory",
         Caching::BufferedFsync => " through the page cache, including the final fsync",
     };
+    let (speed, bytes) = (rate(e.value), decimal_bytes(run.bytes));
+    let fixed = matches!(group.measure.rule, Rule::Fixed { .. });
     if e.high.is_finite() {
-        format!("{verb}: {}{through} ({}).", rate(e.value), e.ends(rate))
-    } else if matches!(group.measure.rule, Rule::Fixed { .. }) && run.ended != Some(Ended::Finished) {
-        let bytes = decimal_bytes(run.bytes);
-        format!(
-            "{verb}: ended early, after {bytes} at {}; the result of a full load is not known.",
-            rate(e.value)
-        )
-    } else if matches!(group.measure.rule, Rule::Fixed { .. }) {
-        format!("{verb}: {}{through}; one run, so no interval.", rate(e.value))
+        format!("{verb}: {speed}{through} ({}).", e.ends(rate))
+    } else if fixed && run.ended != Some(Ended::Finished) {
+        format!("{verb}: ended early, after {bytes} at {speed}; the result of a full load is not known.")
+    } else if fixed {
+        format!("{verb}: {speed}{through}; one run, so no interval.")
     } else {
-        format!(
-            "{verb}: {}{through}; {} is too short for an interval.",
-            rate(e.value),
-            decimal_bytes(run.bytes)
-        )
+        format!("{verb}: {speed}{through}; {bytes} is too short for an interval.")
     }
-}
-
-/// The range of the repetitions.
-fn spread(group: &Group<'_>) -> String {
-    let speeds = group.runs.iter().map(|r| r.estimate.value);
-    let (low, high) = speeds.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
-    format!("Single runs: {} to {}.", rate(low), rate(high))
 }
 
 fn zones(run: &Summary) -> Option<String> {
     let positions = &run.zoned.as_ref()?.positions;
-    let (first, last) = (positions.first()?, positions.last()?);
+    let (first, last) = (rate(positions.first()?.speed.value), rate(positions.last()?.speed.value));
     Some(format!(
-        "From {} at the beginning of the disk to {} at its end; the speed given is for reading the whole disk.",
-        rate(first.speed.value),
-        rate(last.speed.value)
+        "From {first} at the beginning of the disk to {last} at its end; the speed given is for reading the whole disk."
     ))
 }
 
 fn cliffs(verb: &str, t: &Throughput) -> Vec<String> {
-    let slows = |c: &crate::analyse::Cliff| {
-        format!(
-            "{verb} slow down from {} to {} after {}; the speed given is the one after.",
-            rate(c.before),
-            rate(c.after),
-            decimal_bytes(c.at_bytes)
-        )
+    let slows = |c: &Cliff| {
+        let (before, after, at) = (rate(c.before), rate(c.after), decimal_bytes(c.at_bytes));
+        format!("{verb} slow down from {before} to {after} after {at}; the speed given is the one after.")
     };
     t.cliffs.iter().map(slows).collect()
 }
@@ -128,7 +104,6 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
     }
 }
 
-/// Why the precision asked for was not reached.
 fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
     let Rule::Adaptive { rules, .. } = &group.measure.rule else { return None };
     let t = &run.throughput;
@@ -163,15 +138,12 @@ fn unseen(run: &Summary) -> Option<String> {
     } else {
         String::new()
     };
+    let (rare, each, cost) = (size(u.rarer_than), duration(Unseen::STALL_SECONDS), percent(u.cost_share));
     Some(format!(
-        "{no_cliff}Stalls rarer than one in {} can't be excluded; at {} each they would cost up to {}.",
-        size(u.rarer_than),
-        duration(Unseen::STALL_SECONDS),
-        percent(u.cost_share)
+        "{no_cliff}Stalls rarer than one in {rare} can't be excluded; at {each} each they would cost up to {cost}."
     ))
 }
 
-/// Where the 99.99th percentile is not resolvable.
 fn tail(run: &Summary) -> Option<String> {
     let LatencyPercentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
     let clustered = if effective < operations { ", because slow ones come in clusters" } else { "" };
@@ -180,12 +152,8 @@ fn tail(run: &Summary) -> Option<String> {
     })
 }
 
-/// Targets in order of speed for each load; equal where the difference may be chance.
-fn ranking(groups: &[Group<'_>]) -> Vec<String> {
-    labels(groups).into_iter().filter_map(|label| rank(label, groups)).collect()
-}
-
-fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
+/// Targets in order of speed under one load; equal where the difference may be chance.
+fn ranking(label: &str, groups: &[Group<'_>]) -> Option<String> {
     let same: Vec<&Group<'_>> = groups.iter().filter(|g| g.measure.label == label).collect();
     if same.len() < 2 {
         return None;
@@ -205,10 +173,8 @@ fn rank(label: &str, groups: &[Group<'_>]) -> Option<String> {
         if ratio.is_bounded() { format!(" ({})", ratio.ends(|x| format!("{x:.2}"))) } else { String::new() };
     let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
     let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no difference found" } else { "" };
-    Some(format!(
-        "{label}: {order}; the first is {:.2} times the last{interval}{ties}.{repeated}",
-        ratio.value
-    ))
+    let times = ratio.value;
+    Some(format!("{label}: {order}; the first is {times:.2} times the last{interval}{ties}.{repeated}"))
 }
 
 /// The exact permutation test of the runs; it needs four runs each for the 5 % level.
@@ -218,9 +184,9 @@ fn by_chance(a: &Group<'_>, b: &Group<'_>) -> Option<String> {
     if a.len() < 2 || b.len() < 2 {
         return None;
     }
-    let least = compare::smallest_p(a.len(), b.len());
+    let (n, m) = (a.len(), b.len());
+    let least = compare::smallest_p(n, m);
     if least > 0.05 {
-        let (n, m) = (a.len(), b.len());
         return Some(format!(
             " Judged by the intervals: {n} runs against {m} are too few for the exact test (p is {least:.2} at best)."
         ));

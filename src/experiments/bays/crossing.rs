@@ -11,15 +11,12 @@ use crate::{
 
 /// One load in all arrangements.
 pub(super) struct Crossing {
-    /// Such as `read`.
     pub label: String,
-    /// The load behind it.
     pub load: LoadKey,
     /// Which bay each target was in, by arrangement.
     pub design: Vec<Arrangement>,
     /// Speeds, bytes per second, by arrangement and target.
     pub speeds: Vec<Vec<Option<f64>>>,
-    /// The analysis, once all arrangements are measured.
     pub crossed: Option<Crossed>,
 }
 
@@ -29,7 +26,6 @@ pub(super) fn bays(plan: &Plan) -> Vec<String> {
     first.map(|(_, a)| a.bays.iter().map(|b| plan.bay_name(b)).collect()).unwrap_or_default()
 }
 
-/// One load in all arrangements of the plan.
 pub(super) fn crossing(plan: &Plan, groups: &[Group<'_>], label: &str) -> Crossing {
     let arrangements: Vec<_> = plan.arrangements().map(|(_, a)| a).collect();
     let bays: Vec<&String> = arrangements.first().map(|a| a.bays.iter().collect()).unwrap_or_default();

@@ -1,40 +1,32 @@
 //! Findings of bays.
 
 use super::{
-    super::{Experiment, common, target_checks::FILL},
+    super::common::{self, Series},
     crossing::{Crossing, bays, crossing, name},
     verdicts,
 };
 use crate::{
-    analyse::{latin_square::Crossed, repeat},
+    analyse::{latin_square, latin_square::Crossed, repeat},
     findings::{
         Axis, Column, Curve, Factor, Figure, Findings, Metric, Point, Quantity, Reference, Style, Table,
         short,
     },
     plan::Plan,
-    record::Event,
+    record::Run,
     units::{percent, rate},
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let groups = common::group(&mut run, &plan, FILL);
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let groups = common::group(run, plan);
     let labels = common::labels(&groups);
-    let crossings: Vec<Crossing> = labels.iter().map(|label| crossing(&plan, &groups, label)).collect();
+    let crossings: Vec<Crossing> = labels.iter().map(|label| crossing(plan, &groups, label)).collect();
     for c in &crossings {
-        findings.tables.push(speeds(&plan, c));
+        findings.tables.push(speeds(plan, c));
         findings.tables.extend(c.crossed.as_ref().map(|crossed| shares(c, crossed)));
-        findings.figures.push(figure(&plan, c));
-        findings.estimates.extend(metrics(&plan, c));
+        findings.figures.push(figure(plan, c));
+        findings.estimates.extend(metrics(plan, c));
     }
-    findings.verdicts = verdicts::verdicts(&plan, &crossings, &run.arranged, &findings.run);
-    findings
-}
-
-fn mean(speeds: &[f64]) -> Option<f64> {
-    (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / speeds.len() as f64)
+    findings.verdicts = verdicts::verdicts(plan, &crossings, &run.arranged, &findings.run);
 }
 
 /// Drives down, bays across.
@@ -44,8 +36,10 @@ fn speeds(plan: &Plan, c: &Crossing) -> Table {
     columns.extend(bays.iter().map(|bay| Column::new(&short(bay), true)));
     columns.push(Column::new("all, 95 %", false));
     let row = |at: usize| {
-        let cell =
-            |bay: usize| mean(&c.of(at, Some(bay))).map_or("-".to_owned(), |s| format!("{:.3}", s / 1e6));
+        let cell = |bay: usize| match &c.of(at, Some(bay))[..] {
+            [] => "-".to_owned(),
+            speeds => format!("{:.3}", speeds.iter().sum::<f64>() / speeds.len() as f64 / 1e6),
+        };
         let mut row = vec![name(plan, at)];
         row.extend((0..bays.len()).map(cell));
         row.push(repeat::mean(&c.of(at, None)).map_or("-".to_owned(), |e| e.text(rate)));
@@ -56,7 +50,7 @@ fn speeds(plan: &Plan, c: &Crossing) -> Table {
 }
 
 fn shares(c: &Crossing, crossed: &Crossed) -> Table {
-    let row = |what: &str, factor: &crate::analyse::latin_square::Factor| {
+    let row = |what: &str, factor: &latin_square::Factor| {
         let e = &factor.share;
         vec![what.to_owned(), percent(e.value), e.range(percent), format!("{:.4}", factor.p)]
     };
@@ -96,11 +90,8 @@ fn metrics(plan: &Plan, c: &Crossing) -> Vec<Metric> {
         all.extend(speed.map(|e| metric(&target.given, Quantity::Throughput, e)));
     }
     let Some(crossed) = &c.crossed else { return all };
-    for (what, of, factor) in
-        [("drives", Factor::Drives, &crossed.things), ("bays", Factor::Bays, &crossed.places)]
-    {
-        all.push(metric(what, Quantity::VarianceShare(of), factor.share.clone()));
-    }
+    all.push(metric("drives", Quantity::VarianceShare(Factor::Drives), crossed.things.share.clone()));
+    all.push(metric("bays", Quantity::VarianceShare(Factor::Bays), crossed.places.share.clone()));
     let others = if plan.targets.len() == 2 { Reference::Other } else { Reference::Median };
     for (target, e) in plan.targets.iter().zip(&crossed.things.levels) {
         all.push(metric(&target.given, Quantity::RelativeSpeed(others), e.clone()));

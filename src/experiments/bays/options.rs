@@ -1,21 +1,9 @@
 //! Options of bays.
 
-use super::super::{Declared, Opt, shared_options as shared};
+use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 
 pub const RUNS: Opt<u32> = shared::RUNS.help("Repetitions in each bay [default: by drives]");
 
-/// All options.
 pub const OPTIONS: &[&dyn Declared] = &[
-    &shared::RW,
-    &shared::BS,
-    &shared::IODEPTH,
-    &shared::RWMIXREAD,
-    &shared::CACHING,
-    &shared::SEED,
-    &shared::ENGINE,
-    &shared::QUICK,
-    &shared::THOROUGH,
-    &shared::MAX_TIME,
-    &shared::MAX_BYTES,
-    &RUNS,
+    &RW, &BS, &IODEPTH, &RWMIXREAD, &CACHING, &SEED, &ENGINE, &QUICK, &THOROUGH, &MAX_TIME, &MAX_BYTES, &RUNS,
 ];

@@ -4,9 +4,8 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    load_name::LoadName,
-    request::{PlanError, Request},
-    target_checks::{FILL, aligned, fits, would_erase},
+    LoadName, PlanError, Request,
+    target_checks::{FILL, aligned, fits, too_small, would_erase},
 };
 use super::options;
 use crate::{
@@ -50,7 +49,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             }
         }
     }
-    Ok(Plan { targets, ..ask.planned("bays", steps) })
+    Ok(Plan { targets, ..ask.planned(steps) })
 }
 
 /// What is measured in every bay: a file where a directory was named, else the whole drive.
@@ -117,7 +116,7 @@ fn loads(target: &Target, ask: &Request, times: usize) -> Result<Vec<Act>, PlanE
     } else {
         let size = target.size.unwrap_or(0);
         if size < ask.block {
-            return Err(PlanError::TooSmall { path: target.path.clone(), bytes: size, block: ask.block });
+            return Err(too_small(target, ask.block));
         }
         share.min(size / ask.block * ask.block)
     };

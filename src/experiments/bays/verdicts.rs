@@ -8,44 +8,35 @@ use crate::{
     },
     inventory::Drive,
     plan::Plan,
-    units::{count, percent},
+    units::{capital, count, percent},
 };
 
 pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run: &str) -> Vec<String> {
-    let mut sentences: Vec<String> = crossings
-        .iter()
-        .map(|c| match &c.crossed {
-            Some(crossed) => format!("{}: {}", c.label, answer(plan, crossed)),
-            None => format!("{}: {}", c.label, open(c, run)),
-        })
-        .collect();
+    let one = |c: &Crossing| c.crossed.as_ref().map_or_else(|| open(c, run), |crossed| answer(plan, crossed));
+    let mut sentences: Vec<String> = crossings.iter().map(|c| format!("{}: {}", c.label, one(c))).collect();
     sentences.extend(links(plan, there));
-    let any = |of: fn(&Crossed) -> &Factor| {
-        crossings.iter().filter_map(|c| c.crossed.as_ref()).any(|c| of(c).differ)
-    };
-    if any(|c| &c.places) {
+    let crossed = || crossings.iter().filter_map(|c| c.crossed.as_ref());
+    if crossed().any(|c| c.places.differ) {
         sentences.push(
             "Try another cable or hub for a slow bay. Otherwise leave it empty, or use it for the least important drive."
                 .to_owned(),
         );
-    } else if any(|c| &c.things) {
+    } else if crossed().any(|c| c.things.differ) {
         sentences.push("Another port makes no drive faster: choose by drive.".to_owned());
     }
     sentences
 }
 
-/// Why there is no answer yet.
 fn open(c: &Crossing, run: &str) -> String {
     let done = c.speeds.iter().filter(|row| row.iter().all(Option::is_some)).count();
-    let all = c.design.len() as u64;
-    if done as u64 == all && balanced(&c.design) {
+    if done == c.design.len() && balanced(&c.design) {
         return "no answer: all measurements are equal, or there are too few to judge chance. Raise --runs."
             .to_owned();
     }
+    let all = count(c.design.len() as u64, "arrangement");
     format!(
-        "{done} of {} measured. All are needed to separate drives from bays. \
-         Continue with `drivebench run bays --resume {run}`.",
-        count(all, "arrangement")
+        "{done} of {all} measured. All are needed to separate drives from bays. \
+         Continue with `drivebench run bays --resume {run}`."
     )
 }
 
@@ -53,40 +44,32 @@ fn answer(plan: &Plan, c: &Crossed) -> String {
     let (drives, bays_) = (&c.things, &c.places);
     let share =
         |f: &Factor| format!("{} ({}; {})", percent(f.share.value), f.share.ends(percent), chance(f.p));
-    let mut sentences = Vec::new();
-    sentences.push(match (drives.differ, bays_.differ) {
-        (true, false) => format!(
-            "the drive, not the bay. Drives explain {} of the differences, bays no measurable part ({}).",
-            share(drives),
-            chance(bays_.p)
-        ),
-        (false, true) => format!(
-            "the bay, not the drive. Bays explain {} of the differences, drives no measurable part ({}).",
-            share(bays_),
-            chance(drives.p)
-        ),
+    let only = |what: &str, yes: &Factor, other: &str, no: &Factor| {
+        let (explain, part, p) = (capital(what), share(yes), chance(no.p));
+        format!(
+            "the {what}, not the {other}. {explain}s explain {part} of the differences, {other}s no measurable part ({p})."
+        )
+    };
+    let mut sentences = vec![match (drives.differ, bays_.differ) {
+        (true, false) => only("drive", drives, "bay", bays_),
+        (false, true) => only("bay", bays_, "drive", drives),
         (true, true) => {
-            format!(
-                "both drive and bay. Drives explain {} of the differences, bays {}.",
-                share(drives),
-                share(bays_)
-            )
+            let (drives, bays) = (share(drives), share(bays_));
+            format!("both drive and bay. Drives explain {drives} of the differences, bays {bays}.")
         }
         (false, false) => {
             let p = chance(drives.p.min(bays_.p));
             format!("no difference found between these drives or between these bays (at least {p}).")
         }
-    });
+    }];
     let names: Vec<String> = (0..plan.targets.len()).map(|at| name(plan, at)).collect();
     let ports: Vec<String> = bays(plan).iter().map(|b| format!("Bay {b}")).collect();
     sentences.extend(levels(bays_, &ports, "bay"));
     sentences.extend(levels(drives, &names, "drive"));
-    let coarse = [drives, bays_].into_iter().any(|f| f.least > 0.05);
-    if coarse {
-        sentences.push(format!(
-            "Too few arrangements to show a difference at 5 % ({} at best): raise --runs.",
-            chance(drives.least)
-        ));
+    if drives.least > 0.05 || bays_.least > 0.05 {
+        let p = chance(drives.least);
+        sentences
+            .push(format!("Too few arrangements to show a difference at 5 % ({p} at best): raise --runs."));
     }
     sentences.push(format!("Single measurements vary by {}.", percent(c.noise)));
     sentences.join(" ")
@@ -111,14 +94,12 @@ fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
     }
     let apart = |e: &&Estimate| e.high < 1.0 || e.low > 1.0;
     // With two, the difference is stated once.
-    let all = factor.levels.iter().zip(names);
-    let mut shown: Vec<(&Estimate, &String)> = all.filter(|(e, _)| apart(e)).collect();
+    let mut shown: Vec<_> = factor.levels.iter().zip(names).filter(|(e, _)| apart(e)).collect();
     shown.sort_by(|a, b| a.0.value.total_cmp(&b.0.value));
     if names.len() == 2 {
         shown.truncate(1);
     }
-    let sentences = shown.into_iter().map(|(e, name)| format!("{name} is {}.", of(e)));
-    sentences.collect()
+    shown.into_iter().map(|(e, name)| format!("{name} is {}.", of(e))).collect()
 }
 
 /// Drives with a slower link than in other bays, which needs no statistics.
@@ -129,17 +110,14 @@ fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
     };
     let slow = there.iter().filter_map(|d| {
         let (link, best) = (d.link_mbps?, best(d));
-        (link < best).then(|| {
-            format!("{} at {link} Mb/s in bay {}", d.model_and_serial(), plan.bay_name(&d.full_bay()))
-        })
+        let (name, bay) = (d.model_and_serial(), plan.bay_name(&d.full_bay()));
+        (link < best).then(|| format!("{name} at {link} Mb/s in bay {bay}"))
     });
     let mut slow: Vec<String> = slow.collect();
     slow.sort();
     slow.dedup();
     (!slow.is_empty()).then(|| {
-        format!(
-            "Slower link than in other bays: {}. The cause is the port, its cable or its hub.",
-            slow.join(", ")
-        )
+        let slow = slow.join(", ");
+        format!("Slower link than in other bays: {slow}. The cause is the port, its cable or its hub.")
     })
 }

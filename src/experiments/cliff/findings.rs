@@ -1,10 +1,7 @@
 //! Findings of cliff.
 
 use super::{
-    super::{
-        Experiment,
-        common::{self, Group},
-    },
+    super::common::{self, Group, Series, named},
     plan::{SWEEP, WRITE},
     verdicts,
     written::{Writing, Written, places, take, written},
@@ -16,7 +13,7 @@ use crate::{
         Unit, short,
     },
     plan::Plan,
-    record::Event,
+    record::Run,
     target::Target,
     units::{count, decimal_bytes, duration, rate},
 };
@@ -24,11 +21,8 @@ use crate::{
 /// Points of a curve: enough for a screen.
 const POINTS: usize = 256;
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let mut groups = common::group(&mut run, &plan, "");
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let mut groups = common::group(run, plan);
     let first = |group: &&Group<'_>| group.measure.label == WRITE;
     findings.evidence = groups.iter().filter(first).filter_map(Group::longest).collect();
     let several = plan.targets.len() > 1;
@@ -44,31 +38,22 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
                 Metric::new(&target.given, Quantity::Throughput, p.speed.clone()).of(&sweep.load).at(scope)
             }));
         }
-        if let Some(written) = written(&run, &plan, &mut groups, at, target) {
+        if let Some(written) = written(run, plan, &mut groups, at, target) {
             sentences = verdicts::written(&written);
             rows.extend(written.rows(several));
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
         }
         if !sentences.is_empty() {
-            findings.verdicts.push(if several {
-                format!("{}: {sentences}", target.given)
-            } else {
-                sentences
-            });
+            findings.verdicts.push(named(several, target, sentences));
         }
     }
     if !rows.is_empty() {
-        findings.tables = vec![Table { title: String::new(), columns: columns(&plan), rows }];
+        let mut columns = Column::heads(several);
+        columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
+        columns.extend(Column::all([("written", true), ("time", true)]));
+        findings.tables = vec![Table { title: String::new(), columns, rows }];
     }
-    findings
-}
-
-fn columns(plan: &Plan) -> Vec<Column> {
-    let mut columns = Column::heads(plan.targets.len() > 1);
-    columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
-    columns.extend(Column::all([("written", true), ("time", true)]));
-    columns
 }
 
 impl Written<'_> {
@@ -78,7 +63,7 @@ impl Written<'_> {
         let rows = writings.into_iter().filter_map(|(name, writing)| Some((name, writing?)));
         rows.map(|(name, writing)| {
             let mut row = if several { vec![short(&self.target.given), name] } else { vec![name] };
-            row.extend(match writing.last().filter(|_| !self.cached) {
+            row.extend(match writing.falls.last().filter(|_| !self.cached) {
                 Some(fall) => {
                     [decimal_bytes(fall.at.value as u64), fall.before.text(rate), fall.after.text(rate)]
                 }
@@ -107,7 +92,7 @@ impl Written<'_> {
             let run = &self.first.run;
             all.push(Metric { bytes: Some(run.bytes), ..speed(&run.estimate) });
         }
-        if let Some(fall) = self.again.as_ref().and_then(Writing::last) {
+        if let Some(fall) = self.again.as_ref().and_then(|again| again.falls.last()) {
             all.push(metric(Quantity::CacheSize, &fall.at).at(Scope::AfterPause));
         }
         all
@@ -131,13 +116,12 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     let windows = curves.iter().map(|curve| curve.points.len() as u64).sum();
     Figure {
         title: format!("write speed over bytes written, {}", written.target.given),
-        text: match written.first.last() {
-            Some(fall) => format!(
-                "The speed falls from {} to {} after {} written.",
-                rate(fall.before.value),
-                rate(fall.after.value),
-                decimal_bytes(fall.at.value as u64)
-            ),
+        text: match written.first.falls.last() {
+            Some(fall) => {
+                let (before, after) = (rate(fall.before.value), rate(fall.after.value));
+                let at = decimal_bytes(fall.at.value as u64);
+                format!("The speed falls from {before} to {after} after {at} written.")
+            }
             None => format!("No lasting slow-down within {}.", decimal_bytes(first.bytes)),
         },
         n: format!("{} of at least {}", count(windows, "piece"), decimal_bytes(first.chunk)),
@@ -152,13 +136,10 @@ fn over_bytes(written: &Written<'_>) -> Figure {
 fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
     let [(_, first), _, (_, last)] = places(positions)[..] else { return None };
     let points = positions.iter().map(|p| Point::of(p.offset as f64, &p.speed));
+    let (fast, slow) = (rate(first.speed.value), rate(last.speed.value));
     Some(Figure {
         title: format!("read speed over position, {}", target.given),
-        text: format!(
-            "From {} at the beginning to {} at the end.",
-            rate(first.speed.value),
-            rate(last.speed.value)
-        ),
+        text: format!("From {fast} at the beginning to {slow} at the end."),
         n: count(positions.len() as u64, "position"),
         x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),

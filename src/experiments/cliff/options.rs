@@ -1,6 +1,6 @@
 //! Options of cliff.
 
-use super::super::{Declared, Opt, shared_options as shared};
+use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 
 /// Large enough that the processor cost of an operation hardly counts.
 pub const BS: Opt<u64> = shared::BS.default("1M");
@@ -8,18 +8,8 @@ pub const BS: Opt<u64> = shared::BS.default("1M");
 /// Enough to fill most caches.
 pub const MAX_BYTES: Opt<u64> = shared::MAX_BYTES.default("32GiB");
 
-/// Pause before the second write, s.
 pub const PAUSE: Opt<f64> =
     Opt::new("pause", "TIME", shared::seconds, "Pause before the drive is written again").default("60s");
 
-/// All options.
-pub const OPTIONS: &[&dyn Declared] = &[
-    &BS,
-    &shared::IODEPTH,
-    &shared::SEED,
-    &shared::ENGINE,
-    &shared::PRECISION,
-    &shared::MAX_TIME,
-    &MAX_BYTES,
-    &PAUSE,
-];
+pub const OPTIONS: &[&dyn Declared] =
+    &[&BS, &IODEPTH, &SEED, &ENGINE, &PRECISION, &MAX_TIME, &MAX_BYTES, &PAUSE];

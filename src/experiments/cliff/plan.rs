@@ -1,8 +1,7 @@
 //! The plan of cliff.
 
 use super::super::{
-    load_name::LoadName,
-    request::{PlanError, Request},
+    LoadName, PlanError, Request,
     target_checks::{aligned, reach},
 };
 use super::options;
@@ -13,11 +12,8 @@ use crate::{
     units::{Load, MIB},
 };
 
-/// The first write.
 pub(super) const WRITE: &str = "write";
-/// The write after that.
 pub(super) const AGAIN: &str = "write again";
-/// The sweep over a disk.
 pub(super) const SWEEP: &str = "read";
 
 /// The first check, MiB: a cliff can't be found in fewer.
@@ -26,9 +22,6 @@ const FIRST: u64 = 128;
 const FAT_FILE: u64 = (4 << 30) - 1;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let name = if target.kind == Kind::Directory { LoadName::Write } else { LoadName::Read };
@@ -38,12 +31,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         match target.kind {
             Kind::Directory => writes(&mut steps, at, ask, &load)?,
             Kind::BlockDevice if target.rotates() => {
-                steps.add(&[at], sweep(ask, load, reach(target, ask, false)?));
+                let (precision, seconds) = (ask.effort.rules.precision, ask.effort.max_seconds);
+                let rule = Rule::Zones { precision, seconds };
+                steps.add(&[at], Measure::new(SWEEP, load, rule, reach(target, ask, false)?));
             }
             kind => return Err(unsuitable(target, kind)),
         }
     }
-    Ok(ask.planned("cliff", steps))
+    Ok(ask.planned(steps))
 }
 
 /// A write until the speed falls for good, a pause, and as much again into the rest of the file. Written blocks are not
@@ -72,12 +67,6 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<()
     steps.add_if(needs, &[at], Pause { seconds: pause });
     steps.add_if(needs, &[at], measure(AGAIN, Rule::Again { of, rules, seconds: seconds * 0.4 }));
     Ok(())
-}
-
-/// Reads at positions all over a disk.
-fn sweep(ask: &Request, load: Load, reach: u64) -> Measure {
-    let rule = Rule::Zones { precision: ask.effort.rules.precision, seconds: ask.effort.max_seconds };
-    Measure::new(SWEEP, load, rule, reach)
 }
 
 fn unsuitable(target: &Target, kind: Kind) -> PlanError {

@@ -9,7 +9,6 @@ use crate::{
 /// A fast part smaller than this many chunks is lost in the noise at the beginning.
 const LEAST: u64 = 32;
 
-/// The verdict on one directory.
 pub(super) fn written(written: &Written<'_>) -> String {
     let first = &written.first;
     if written.cached {
@@ -17,18 +16,13 @@ pub(super) fn written(written: &Written<'_>) -> String {
                 directory on another filesystem of that drive."
             .to_owned();
     }
-    let mut sentences = Vec::new();
-    for fall in &first.falls {
-        sentences.push(fell(fall));
-    }
-    match first.last() {
+    let mut sentences: Vec<String> = first.falls.iter().map(fell).collect();
+    match first.falls.last() {
         Some(fall) => {
             let most = decimal_bytes(fall.at.value as u64);
-            if !fall.gradual {
-                sentences.push(format!(
-                    "Up to {most} written at once run at the first speed, all beyond at the last."
-                ));
-            }
+            let limit =
+                || format!("Up to {most} written at once run at the first speed, all beyond at the last.");
+            sentences.extend((!fall.gradual).then(limit));
             sentences.extend(restored(written, fall));
         }
         None => sentences.extend(none(first)),
@@ -52,7 +46,6 @@ fn fell(fall: &CliffEstimate) -> String {
     }
 }
 
-/// A speed with its interval, or with the reason for none.
 fn speed(e: &Estimate) -> String {
     e.sentence(rate, " (too short for an interval)")
 }
@@ -79,14 +72,13 @@ fn none(first: &Writing) -> Vec<String> {
     ]
 }
 
-/// The recovery after the pause.
 fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let (Some(pause), Some(again)) = (written.pause, &written.again) else {
         return Some("Recovery after a pause was not measured.".to_owned());
     };
     let rest = duration(pause);
     let bytes = decimal_bytes(again.run.bytes);
-    let Some(second) = again.last() else {
+    let Some(second) = again.falls.last() else {
         if again.run.throughput.unseen.is_none() {
             return Some(format!(
                 "After a pause of {rest}, {bytes} were written: too few to measure recovery."
@@ -108,35 +100,27 @@ fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     Some(if second.at.high >= fall.at.low {
         format!("{fast}: all of it recovered.")
     } else {
-        let share = second.at.value / fall.at.value;
-        format!(
-            "{fast}, {} of the first time: {} for each second of the pause.",
-            percent(share),
-            rate(second.at.value / pause).trim_end_matches("/s")
-        )
+        let (share, gain) = (percent(second.at.value / fall.at.value), rate(second.at.value / pause));
+        let gain = gain.trim_end_matches("/s");
+        format!("{fast}, {share} of the first time: {gain} for each second of the pause.")
     })
 }
 
-/// The verdict on speed over position.
 pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
     let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
         return "Too few positions were read to show how the speed changes over the disk.".to_owned();
     };
-    let mut sentences = vec![format!(
-        "Reads: {} at the beginning of the disk, {} in its middle, {} at its end.",
-        speed(&first.speed),
-        speed(&middle.speed),
-        speed(&last.speed)
-    )];
-    let ratio = last.speed.value / first.speed.value;
-    if last.speed.high < first.speed.low {
-        sentences.push(format!(
-            "The end has {} of the speed at the beginning: put data that must be fast into the first partition.",
-            percent(ratio)
-        ));
+    let [start, half, end] = [first, middle, last].map(|place| speed(&place.speed));
+    let share = percent(last.speed.value / first.speed.value);
+    let mut sentences =
+        vec![format!("Reads: {start} at the beginning of the disk, {half} in its middle, {end} at its end.")];
+    sentences.push(if last.speed.high < first.speed.low {
+        format!(
+            "The end has {share} of the speed at the beginning: put data that must be fast into the first partition."
+        )
     } else {
-        sentences.push("No difference found between beginning and end.".to_owned());
-    }
+        "No difference found between beginning and end.".to_owned()
+    });
     sentences.extend(zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate))));
     sentences.join(" ")
 }

@@ -13,7 +13,6 @@ use crate::{
     units::Caching,
 };
 
-/// The measurements in one directory.
 pub(super) struct Written<'a> {
     pub target: &'a Target,
     pub first: Writing,
@@ -24,18 +23,11 @@ pub(super) struct Written<'a> {
     pub cached: bool,
 }
 
-/// One write.
 pub(super) struct Writing {
     pub run: Summary,
     pub load: LoadKey,
+    /// Where the speed fell, the last time for good.
     pub falls: Vec<CliffEstimate>,
-}
-
-impl Writing {
-    /// Where the speed fell for good.
-    pub fn last(&self) -> Option<&CliffEstimate> {
-        self.falls.last()
-    }
 }
 
 /// The write or sweep of this label on this target.
@@ -45,7 +37,6 @@ pub(super) fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<W
     Some(Writing { falls: run.adaptive.cliff_estimates(), run, load: group.load.clone() })
 }
 
-/// What the writes on this target showed.
 pub(super) fn written<'a>(
     run: &Run<Series>,
     plan: &Plan,

@@ -17,12 +17,10 @@ pub(in super::super) struct Series {
     seconds: f64,
 }
 
-/// How one run of a load went.
 pub(in super::super) struct Summary {
     pub repetition: u32,
     pub estimate: Estimate,
     pub throughput: Throughput,
-    /// The windows behind it.
     pub adaptive: Adaptive,
     pub zoned: Option<Zoned>,
     pub tail: Tail,

@@ -1,6 +1,8 @@
 //! The first part of all findings: what was measured, on what and how, and the flags.
 
-use super::{super::Experiment, Series};
+use std::collections::BTreeSet;
+
+use super::Series;
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, On, Origin},
     inventory::Drive,
@@ -12,49 +14,46 @@ use crate::{
 
 const STOPPED: &str = "Interrupted: the rest of the plan was not measured.";
 
-/// Reads a record to its end.
 pub(in super::super) fn read(record: &mut dyn Iterator<Item = Event>) -> Run<Series> {
     Run::read(record, |_, _, measure| Series::new(measure))
 }
 
-/// Findings with what was measured, on what and how, and the flags; the experiment adds its results.
-pub(in super::super) fn findings<T>(run: &Run<T>, experiment: &dyn Experiment) -> Findings {
+/// What was measured, on what and how, and the flags; `results` adds the rest from the plan.
+pub(in super::super) fn findings<T>(
+    mut run: Run<T>,
+    results: impl FnOnce(&mut Findings, &mut Run<T>, &Plan),
+) -> Findings {
     let mut flags: Vec<String> = run.flags.iter().map(|flag| flag.text.clone()).collect();
     flags.dedup();
     flags.extend((run.status() == RunStatus::Interrupted).then(|| STOPPED.to_owned()));
-    if run.plan.is_none() {
-        flags.push("Nothing was measured: the record ends before its plan.".to_owned());
-    }
-    let command = run.start.iter().map(|s| s.command.join(" "));
-    Findings {
+    let command = run.start.iter().filter(|_| run.plan.is_some()).map(|s| s.command.join(" "));
+    let mut findings = Findings {
         run: run.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
-        experiment: experiment.name().to_owned(),
-        question: experiment.question().to_owned(),
         modelled: run.engines.iter().any(|e| e.modelled),
-        context: run.plan.as_ref().map(|plan| context(run, plan)).unwrap_or_default(),
         flags,
-        reproduce: command.filter(|_| run.plan.is_some()).chain(again(run)).collect(),
-        origin: origin(run),
+        reproduce: command.chain(again(&run)).collect(),
+        origin: origin(&run),
         ..Findings::default()
-    }
+    };
+    let Some(plan) = run.plan.take() else {
+        findings.flags.push("Nothing was measured: the record ends before its plan.".to_owned());
+        return findings;
+    };
+    findings.context = context(&run, &plan);
+    results(&mut findings, &mut run, &plan);
+    findings
 }
 
 /// The fio command of each load, from its first repetition.
 fn again<T>(run: &Run<T>) -> Vec<String> {
-    let mut known: Vec<(&str, usize)> = Vec::new();
-    let mut lines = Vec::new();
-    for step in run.steps.values() {
-        for (target, line) in
-            step.loads.iter().filter_map(|(target, load)| Some((*target, load.again.as_ref()?)))
-        {
-            let load = (step.measure.label.as_str(), target);
-            if !known.contains(&load) {
-                known.push(load);
-                lines.push(line.clone());
-            }
-        }
-    }
-    lines
+    let mut known = BTreeSet::new();
+    let loads =
+        run.steps.values().flat_map(|s| s.loads.iter().map(|(at, load)| (&s.measure.label, at, load)));
+    let lines = loads.filter_map(|(label, at, load)| {
+        let line = load.again.clone()?;
+        known.insert((label, at)).then_some(line)
+    });
+    lines.collect()
 }
 
 fn origin<T>(run: &Run<T>) -> Origin {
@@ -95,7 +94,6 @@ fn context<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// What carries a target.
 fn carrier(target: &Target) -> Carrier {
     let drive = |drive: &Drive| CarrierDrive {
         identity: drive.identity(),

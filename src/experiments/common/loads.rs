@@ -1,6 +1,6 @@
 //! The loads of a record, grouped: all runs of one load on one target.
 
-use super::{Series, Summary, loaded_run::on};
+use super::{super::target_checks::FILL, Series, Summary, loaded_run::on};
 use crate::{
     analyse::{Estimate, repeat},
     findings::{LoadKey, Metric, Quantity},
@@ -10,7 +10,6 @@ use crate::{
     units::{Ended, Histogram},
 };
 
-/// All runs of one load on one target.
 pub(in super::super) struct Group<'a> {
     /// Position of the target in the plan.
     pub at: usize,
@@ -26,13 +25,13 @@ pub(in super::super) struct Group<'a> {
 }
 
 /// Runs of the same load in blocks of the same size on the same target belong together, in the order of the plan's
-/// targets; loads labelled `without` are left out.
-pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan, without: &str) -> Vec<Group<'a>> {
+/// targets; steps that only fill a file are left out.
+pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (step, mut of) in std::mem::take(&mut run.steps) {
         let loads = std::mem::take(&mut of.loads);
         let measure = &of.measure;
-        for (at, load) in loads.into_iter().filter(|(_, load)| load.windows > 0 && measure.label != without) {
+        for (at, load) in loads.into_iter().filter(|(_, load)| load.windows > 0 && measure.label != FILL) {
             let Some(target) = plan.targets.get(at) else { continue };
             let summary = load.kept.finish(measure, load.outcome.as_ref());
             let same = |g: &&mut Group<'_>| {
@@ -62,7 +61,6 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan, without
     groups
 }
 
-/// The key by which loads are compared.
 pub(in super::super) fn load_key<T: Windows>(
     plan: &Plan,
     target: &Target,
@@ -90,7 +88,6 @@ pub(in super::super) fn longest<'a>(
 }
 
 impl Group<'_> {
-    /// Its longest operation.
     pub fn longest(&self) -> Option<Metric> {
         longest(&self.target.given, &self.load, self.runs.iter().map(|run| run.tail.histogram()))
     }

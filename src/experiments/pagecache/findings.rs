@@ -1,10 +1,7 @@
 //! Findings of pagecache.
 
 use super::{
-    super::{
-        Experiment,
-        common::{self, Group, ONE_RUN},
-    },
+    super::common::{self, Group, ONE_RUN, Series, named},
     plan::{NAIVE_READ, NAIVE_WRITE, TRUE_READ, TRUE_WRITE, WAYS, Way, is_memory},
 };
 use crate::{
@@ -12,21 +9,22 @@ use crate::{
     findings::{
         At, Axis, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Reference, Style, Table,
     },
-    plan::Rule,
-    record::Event,
+    plan::{Plan, Rule},
+    record::Run,
     units::{Caching, Direction, rate, size},
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
+/// The run without flags of memory, which is the ceiling on purpose.
+pub(super) fn unflagged(mut run: Run<Series>) -> Run<Series> {
     if let Some(plan) = run.plan.as_ref().filter(|plan| plan.targets.iter().any(|t| !is_memory(t))) {
-        // The ceiling is memory on purpose, so its flags are left out.
         let memory = |at| plan.targets.get(at).is_some_and(is_memory);
         run.flags.retain(|flag| !flag.conditions_of.is_some_and(memory));
     }
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let mut groups = common::group(&mut run, &plan, "");
+    run
+}
+
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let mut groups = common::group(run, plan);
     for group in &mut groups {
         // Runs through the page cache may differ by factors, so the mean is taken on a log scale.
         group.estimate = repeat::typical(&group.speeds()).unwrap_or_else(|| group.estimate.clone());
@@ -38,17 +36,13 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         if own.is_empty() {
             continue;
         }
-        let title = if drives > 1 { target.given.clone() } else { String::new() };
-        findings.tables.push(table(&title, &own, &ceiling));
+        findings.tables.push(table(if drives > 1 { &target.given } else { "" }, &own, &ceiling));
         findings.figures.push(figure(&target.given, &own, &ceiling));
-        let sentences = sentences(&own);
-        let named = |text: String| if drives > 1 { format!("{title}: {text}") } else { text };
-        findings.verdicts.extend(sentences.into_iter().map(named));
+        findings.verdicts.extend(sentences(&own).into_iter().map(|text| named(drives > 1, target, text)));
     }
     findings.verdicts.extend(memory(&ceiling, drives));
     findings.verdicts.extend(advice(&groups));
     findings.estimates = groups.iter().flat_map(|g| metrics(g, &groups)).collect();
-    findings
 }
 
 fn way(group: &Group<'_>) -> Option<&'static Way> {
@@ -93,7 +87,6 @@ fn times_of(ratio: f64) -> String {
     if ratio < 9.95 { format!("{ratio:.1} times") } else { format!("{ratio:.0} times") }
 }
 
-/// The sentences about one target.
 fn sentences(own: &[&Group<'_>]) -> Vec<String> {
     let pairs = [
         ("Writes", "a plain dd would report", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
@@ -120,7 +113,6 @@ fn sentences(own: &[&Group<'_>]) -> Vec<String> {
     sentences
 }
 
-/// By how much the figure of a plain dd is wrong.
 fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
@@ -134,7 +126,6 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     }
 }
 
-/// The speed of memory itself.
 fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
     let speed = |label| of(ceiling, label).map(|g| rate(g.estimate.value));
     match (speed(NAIVE_WRITE), speed(NAIVE_READ)) {
@@ -152,29 +143,19 @@ fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
     }
 }
 
-/// How to measure the drive with dd.
 fn advice(groups: &[Group<'_>]) -> Option<String> {
     let wrote = groups.iter().any(|g| g.measure.load.caching == Caching::BufferedFsync);
     let read = "read with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";
-    (!groups.is_empty()).then(|| {
-        if wrote {
-            format!("To measure the drive with dd: write with conv=fsync or oflag=direct, {read}.")
-        } else {
-            format!("To measure the drive with dd: {read}.")
-        }
-    })
+    let write = if wrote { "write with conv=fsync or oflag=direct, " } else { "" };
+    (!groups.is_empty()).then(|| format!("To measure the drive with dd: {write}{read}."))
 }
 
 fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
     let ways: Vec<(&Way, &Group<'_>)> = own.iter().filter_map(|g| Some((way(g)?, *g))).collect();
     let points = ways.iter().zip(0..).map(|((_, g), x)| Point::of(f64::from(x), &g.estimate));
-    let mark = |g: &&Group<'_>| Mark {
-        label: format!(
-            "memory {}, {}",
-            if g.measure.load.writes() { "writing" } else { "reading" },
-            rate(g.estimate.value)
-        ),
-        at: At::Y(g.estimate.value),
+    let mark = |g: &&Group<'_>| {
+        let (verb, speed) = (if g.measure.load.writes() { "writing" } else { "reading" }, g.estimate.value);
+        Mark { label: format!("memory {verb}, {}", rate(speed)), at: At::Y(speed) }
     };
     let modes = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
     Figure {

@@ -1,14 +1,14 @@
 //! The plan of pagecache.
 
 use super::super::{
-    request::{PlanError, Request},
-    target_checks::fits,
+    PlanError, Request,
+    target_checks::{fits, too_small},
 };
 use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
-    units::{Caching, Direction, Load, MIB, Pattern},
+    units::{Caching, Caching::*, Direction, Direction::*, Load, MIB, Pattern},
 };
 
 /// Most bytes of each load: more than most drives' own caches, and little enough that the page cache of a board with
@@ -17,25 +17,14 @@ const AMOUNT: u64 = 64 * MIB;
 /// The usual block size of dd.
 const BLOCK: u64 = MIB;
 
-/// An I/O mode.
 #[derive(Debug)]
 pub(super) struct Way {
     pub label: &'static str,
-    /// What it is, for people.
     pub name: &'static str,
     pub direction: Direction,
     pub caching: Caching,
     /// The page cache holds nothing of the file, and nothing waits to be written.
     pub cold: bool,
-}
-
-const fn way(
-    (label, name): (&'static str, &'static str),
-    direction: Direction,
-    caching: Caching,
-    cold: bool,
-) -> Way {
-    Way { label, name, direction, caching, cold }
 }
 
 /// A write as plain dd does it.
@@ -48,12 +37,12 @@ pub(super) const TRUE_READ: &str = "read cold";
 
 /// In the order in which they are measured: a warm read follows the cold one that warmed it.
 pub(super) const WAYS: [Way; 6] = [
-    way((NAIVE_WRITE, "write, as dd"), Direction::Write, Caching::Buffered, true),
-    way((TRUE_WRITE, "write + fsync"), Direction::Write, Caching::BufferedFsync, true),
-    way(("write direct", "write, direct"), Direction::Write, Caching::Direct, true),
-    way((TRUE_READ, "read, cold"), Direction::Read, Caching::Buffered, true),
-    way((NAIVE_READ, "read, again"), Direction::Read, Caching::Buffered, false),
-    way(("read direct", "read, direct"), Direction::Read, Caching::Direct, true),
+    Way { label: NAIVE_WRITE, name: "write, as dd", direction: Write, caching: Buffered, cold: true },
+    Way { label: TRUE_WRITE, name: "write + fsync", direction: Write, caching: BufferedFsync, cold: true },
+    Way { label: "write direct", name: "write, direct", direction: Write, caching: Direct, cold: true },
+    Way { label: TRUE_READ, name: "read, cold", direction: Read, caching: Buffered, cold: true },
+    Way { label: NAIVE_READ, name: "read, again", direction: Read, caching: Buffered, cold: false },
+    Way { label: "read direct", name: "read, direct", direction: Read, caching: Direct, cold: true },
 ];
 
 /// Whether a target is memory, the ceiling of the comparison.
@@ -62,9 +51,6 @@ pub(super) fn is_memory(target: &Target) -> bool {
 }
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     let bytes = AMOUNT.min(ask.effort.max_bytes) / BLOCK * BLOCK;
     if bytes == 0 {
         return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: BLOCK });
@@ -81,10 +67,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         if made {
             fits(target, bytes)?;
         } else if bytes == 0 {
-            let (path, held) = (target.path.clone(), target.size.unwrap_or(0));
-            return Err(PlanError::TooSmall { path, bytes: held, block: BLOCK });
+            return Err(too_small(target, BLOCK));
         }
-        let reads = |w: &&Way| made || w.direction == Direction::Read;
+        let reads = |w: &&Way| made || w.direction == Read;
         // Memory has no drive behind it, so only the cached modes make sense.
         let naive = |w: &&Way| !memory || [NAIVE_WRITE, NAIVE_READ].contains(&w.label);
         let ways: Vec<&Way> = WAYS.iter().filter(reads).filter(naive).collect();
@@ -97,19 +82,16 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             }
             for w in &ways {
                 let rule = Rule::Fixed { bytes, seconds: Some(seconds) };
+                let load = Load::new(w.direction, Pattern::Sequential, BLOCK, w.caching, ask.seed);
                 let measure = Measure {
                     repetition,
-                    only_written: made && w.direction == Direction::Read,
+                    only_written: made && w.direction == Read,
                     cold: w.cold && !memory,
-                    ..Measure::new(w.label, load(w, ask.seed), rule, bytes)
+                    ..Measure::new(w.label, load, rule, bytes)
                 };
                 steps.add(&[at], measure);
             }
         }
     }
-    Ok(Plan { targets, ..ask.planned("pagecache", steps) })
-}
-
-fn load(way: &Way, seed: u64) -> Load {
-    Load::new(way.direction, Pattern::Sequential, BLOCK, way.caching, seed)
+    Ok(Plan { targets, ..ask.planned(steps) })
 }

@@ -1,25 +1,19 @@
 //! How revisit reads its record.
 
 use super::{
-    super::{
-        Experiment,
-        common::{self, Group},
-        target_checks::FILL,
-    },
+    super::common::{self, Group, Series},
     plan::{AFTER, BEFORE},
 };
 use crate::{
     analyse::compare,
     findings::{Column, Findings, Metric, Quantity, Table},
-    record::Event,
+    plan::Plan,
+    record::Run,
     units::rate,
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let groups = common::group(&mut run, &plan, FILL);
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let groups = common::group(run, plan);
     let metric =
         |g: &Group<'_>| Metric::new(&g.target.given, Quantity::Throughput, g.estimate.clone()).of(&g.load);
     let row = |g: &Group<'_>| vec![g.target.given.clone(), g.measure.label.clone(), g.estimate.text(rate)];
@@ -40,5 +34,4 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         };
         findings.verdicts.push(format!("{}: {said}", target.given));
     }
-    findings
 }

@@ -8,5 +8,4 @@ pub const GAP: Opt<f64> = Opt::new("gap", "TIME", shared::seconds, "Time between
 /// Two short reads are enough.
 pub const MAX_BYTES: Opt<u64> = shared::MAX_BYTES.default("256MiB");
 
-/// What can be asked of it.
 pub const OPTIONS: &[&dyn Declared] = &[&MAX_BYTES, &GAP];

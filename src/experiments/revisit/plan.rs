@@ -2,23 +2,17 @@
 
 use super::{
     super::{
-        load_name::LoadName,
-        request::{PlanError, Request},
+        LoadName, PlanError, Request,
         target_checks::{FILL, aligned, reach},
     },
     options,
 };
 use crate::plan::{Measure, Pause, Plan, Rule, ScratchFile, Steps};
 
-/// The read before the pause.
 pub(super) const BEFORE: &str = "read";
-/// The read after it.
 pub(super) const AFTER: &str = "read again";
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     let pause = Pause { seconds: ask.values.get(&options::GAP) };
     let seconds = ask.effort.max_seconds / 3.0;
     let mut steps = Steps::default();
@@ -37,5 +31,5 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         steps.add(&[at], pause.clone());
         steps.add(&[at], read(AFTER));
     }
-    Ok(ask.planned("revisit", steps))
+    Ok(ask.planned(steps))
 }

@@ -2,13 +2,13 @@
 
 use std::{env, fs, io, path::Path};
 
-use super::Revisit;
+use super::REVISIT;
 use crate::{
     engine::{
         Cancel,
         sim::{Board, Model, Noise, Zone},
     },
-    experiments::{self, Experiment, Request, Values},
+    experiments::{self, Request, Values},
     findings::{Findings, Quantity},
     inventory::{Drive, Inventory},
     plan::{Act, Plan},
@@ -35,7 +35,7 @@ fn plan() -> Plan {
     };
     let mut values = Values::default();
     values.set("gap", "90s");
-    Revisit.plan(&Request::new(&Revisit, vec![target], values).expect("asked")).expect("plans")
+    REVISIT.plan(&Request::new(&REVISIT, vec![target], values).expect("asked")).expect("plans")
 }
 
 /// A drive with little noise.
@@ -143,10 +143,10 @@ fn it_runs_and_its_record_gives_findings_in_every_format() {
 fn it_is_resumed_wherever_it_was_stopped() {
     let plan = plan();
     let whole = whole(&plan);
-    let expected = speeds(&Revisit.findings(&mut whole.iter().cloned()));
+    let expected = speeds(&REVISIT.findings(&mut whole.iter().cloned()));
     assert_eq!(expected.len(), 2);
     for at in (2..whole.len()).step_by(whole.len() / 12) {
-        let found = speeds(&Revisit.findings(&mut resumed(&plan, at).into_iter()));
+        let found = speeds(&REVISIT.findings(&mut resumed(&plan, at).into_iter()));
         assert_eq!(found.len(), expected.len(), "stopped after {at} events");
         for ((label, speed), (same, expected)) in found.iter().zip(&expected) {
             let near = (speed / expected - 1.0).abs() < 0.06;
@@ -202,5 +202,5 @@ fn outside_its_folder_one_line_names_it() {
     for dir in ["src", "tests", "bench", "lab"] {
         named(&root().join(dir), "rs", &mut found);
     }
-    assert_eq!(found, ["    #[cfg(test)] revisit::Revisit,"]);
+    assert_eq!(found, ["    #[cfg(test)] revisit::REVISIT,"]);
 }

@@ -18,17 +18,14 @@ const UNKNOWN: f64 = 0.03;
 pub(super) struct Curve {
     /// Position of the target in the plan.
     pub at: usize,
-    /// The load in all its sizes.
     pub load: LoadKey,
     pub direction: Direction,
     pub caching: Caching,
-    /// In order of size.
     pub points: Vec<Point>,
     /// Seconds of a transfer: parts are the transfer itself and its bytes.
     pub fit: Option<CostFit>,
 }
 
-/// One size.
 pub(super) struct Point {
     pub block: u64,
     /// Median of the repetitions, bytes per second.
@@ -37,7 +34,6 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Seconds of one transfer.
     pub fn seconds(&self) -> f64 {
         self.block as f64 / self.speed.value
     }
@@ -89,7 +85,6 @@ pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
 }
 
 impl Curve {
-    /// The fastest size.
     pub fn best(&self) -> Option<&Point> {
         self.points.iter().max_by(|a, b| a.speed.value.total_cmp(&b.speed.value))
     }

@@ -1,7 +1,7 @@
 //! How sizes reads its record.
 
 use super::{
-    super::{Experiment, common, target_checks::FILL},
+    super::common::{self, Series, named},
     curve::{Curve, Point, curves},
 };
 use crate::{
@@ -10,39 +10,35 @@ use crate::{
         Scope, Style, Table, Unit,
     },
     plan::Plan,
-    record::Event,
+    record::Run,
     units::{Caching, Direction, MIB, duration, percent, rate, size},
 };
 
 /// The sum of cost and bytes is not all there is to a size that is off by more than this share.
 const OFF: f64 = 0.25;
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     // One fio command is enough as an example; there would be one per size.
     findings.reproduce.truncate(1);
-    let groups = common::group(&mut run, &plan, FILL);
+    let groups = common::group(run, plan);
     let curves = curves(&groups);
     for at in 0..plan.targets.len() {
         for direction in [Direction::Write, Direction::Read] {
             let both: Vec<&Curve> =
                 curves.iter().filter(|c| c.at == at && c.direction == direction).collect();
             if !both.is_empty() {
-                let title = title(&plan, at, direction);
+                let title = title(plan, at, direction);
                 findings.tables.push(table(&title, &both));
                 findings.figures.push(figure(&title, &both));
             }
         }
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
-        let sentences = sentences(&plan, at, &own);
-        let given = &plan.targets[at].given;
-        let name = |text: String| if plan.targets.len() > 1 { format!("{given}: {text}") } else { text };
-        findings.verdicts.extend(sentences.into_iter().map(name));
+        let sentences = sentences(plan, at, &own).into_iter();
+        findings
+            .verdicts
+            .extend(sentences.map(|text| named(plan.targets.len() > 1, &plan.targets[at], text)));
     }
     findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
-    findings
 }
 
 fn title(plan: &Plan, at: usize, direction: Direction) -> String {
@@ -92,7 +88,6 @@ fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
     sentences
 }
 
-/// The sentences about one curve.
 fn one(curve: &Curve) -> Option<String> {
     let (best, enough) = (curve.best()?, curve.enough()?);
     let name = match (curve.direction, curve.caching) {
@@ -102,37 +97,31 @@ fn one(curve: &Curve) -> Option<String> {
         _ => "Writes with fsync",
     };
     let speed = best.speed.sentence(rate, "");
+    let fastest = size(best.block);
     let mut sentences = if best.block == enough.block {
         let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
         let more = if last { "; try larger ones with --largest" } else { "" };
         format!(
-            "{name}: {} is the fastest, {speed}; no smaller size comes within a tenth of it{more}.",
-            size(best.block)
+            "{name}: {fastest} is the fastest, {speed}; no smaller size comes within a tenth of it{more}."
         )
     } else {
-        let share = percent(curve.share(enough));
-        format!(
-            "{name}: {} reaches {share} of the best speed, {speed} at {}.",
-            size(enough.block),
-            size(best.block)
-        )
+        let (enough, share) = (size(enough.block), percent(curve.share(enough)));
+        format!("{name}: {enough} reaches {share} of the best speed, {speed} at {fastest}.")
     };
     sentences += &match (curve.cost(), curve.rate(), curve.knee()) {
-        (Some(cost), Some(bytes), Some(knee)) => format!(
-            " Each transfer has a fixed cost of {}, its bytes move at {}: up to {} most of the time is the fixed cost.",
-            cost.sentence(duration, ""),
-            bytes.sentence(rate, ""),
-            knee.sentence(|bytes| size(bytes.round() as u64), ""),
-        ),
+        (Some(cost), Some(bytes), Some(knee)) => {
+            let (cost, speed) = (cost.sentence(duration, ""), bytes.sentence(rate, ""));
+            let knee = knee.sentence(|bytes| size(bytes.round() as u64), "");
+            format!(
+                " Each transfer has a fixed cost of {cost}, its bytes move at {speed}: up to {knee} most of the time is the fixed cost."
+            )
+        }
         (Some(_), _, _) => " The fixed cost of a transfer could not be determined.".to_owned(),
         (None, ..) => " Too few sizes were measured to determine the fixed cost of a transfer.".to_owned(),
     };
     if let Some((point, off)) = curve.furthest().filter(|(_, off)| *off > OFF) {
-        sentences += &format!(
-            " The sum of both is off by {} at {}: another cost applies there.",
-            percent(off),
-            size(point.block)
-        );
+        let (off, at) = (percent(off), size(point.block));
+        sentences += &format!(" The sum of both is off by {off} at {at}: another cost applies there.");
     }
     if best.speed.high.is_infinite() {
         sentences += " Fewer than 6 repetitions: no interval.";
@@ -145,15 +134,11 @@ fn allocation(curve: &Curve) -> String {
     match curve.unit() {
         Some(unit) => {
             let (bytes, half) = (size(unit.bytes as u64), size(unit.bytes as u64 / 2));
-            let like = if unit.bytes <= 4096.0 {
-                "; a filesystem block or a disk sector looks the same"
-            } else {
-                ""
-            };
+            let (confidence, excess) = (percent(unit.confidence), percent(unit.excess));
+            let small = unit.bytes <= 4096.0;
+            let like = if small { "; a filesystem block or a disk sector looks the same" } else { "" };
             format!(
-                "The drive writes in units of {bytes} ({} confidence{like}): a direct write of {half} takes {} longer than it would without them.",
-                percent(unit.confidence),
-                percent(unit.excess),
+                "The drive writes in units of {bytes} ({confidence} confidence{like}): a direct write of {half} takes {excess} longer than it would without them."
             )
         }
         None => "Direct writes show no step: the drive's allocation unit is not visible.".to_owned(),
@@ -168,12 +153,8 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
         Some(Mark { label: format!("knee, {}: {}", way(c), size(knee.round() as u64)), at: At::X(knee) })
     };
     let enough = curves.iter().filter_map(|c| {
-        Some(format!(
-            "{}: flat from {} on, best {}.",
-            way(c),
-            size(c.enough()?.block),
-            rate(c.best()?.speed.value)
-        ))
+        let (enough, best) = (size(c.enough()?.block), rate(c.best()?.speed.value));
+        Some(format!("{}: flat from {enough} on, best {best}.", way(c)))
     });
     let runs = curves.iter().flat_map(|c| c.points.iter().map(|p| p.runs));
     Figure {

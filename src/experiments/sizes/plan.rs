@@ -4,13 +4,13 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    request::{PlanError, Request},
-    target_checks::{FILL, fits},
+    PlanError, Request,
+    target_checks::{FILL, fits, too_small},
 };
 use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, ScratchFile, Steps},
-    target::{Kind, Target},
+    target::Kind,
     units::{Caching, Direction, Load, LoadError, MIB, Pattern},
 };
 
@@ -36,14 +36,11 @@ const WAYS: [(&str, Direction, Caching); 4] = [
 ];
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     let mut steps = Steps::default();
     for at in 0..ask.targets.len() {
         target_steps(&mut steps, ask, at)?;
     }
-    Ok(ask.planned("sizes", steps))
+    Ok(ask.planned(steps))
 }
 
 fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanError> {
@@ -68,11 +65,12 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
     };
     let sizes: Vec<u64> = (0..).map(|n| SMALLEST << n).take_while(|&s| s <= largest.min(reach)).collect();
     let ways = WAYS.iter().filter(|way| made || way.1 == Direction::Read);
-    let points: Vec<_> = ways.flat_map(|way| sizes.iter().map(move |&size| (way, size))).collect();
-    let points: Vec<_> = points.into_iter().filter(|(way, size)| possible(target, way.2, *size)).collect();
+    let points = ways.flat_map(|way| sizes.iter().map(move |&size| (way, size)));
+    // Direct transfers are whole blocks of the drive.
+    let unit = u64::from(target.direct_alignment.max(1));
+    let points: Vec<_> = points.filter(|(way, size)| way.2 != Caching::Direct || size % unit == 0).collect();
     if points.is_empty() {
-        let (path, bytes) = (target.path.clone(), target.size.unwrap_or(0));
-        return Err(PlanError::TooSmall { path, bytes, block: SMALLEST });
+        return Err(too_small(target, SMALLEST));
     }
     let runs = ask.values.get(&options::RUNS);
     let share = ask.effort.max_seconds / (points.len() as f64 * f64::from(runs) + 1.0);
@@ -81,7 +79,7 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
         let mut order = points.clone();
         order.shuffle(&mut random);
         for ((label, direction, caching), block) in order {
-            let load = load(*direction, *caching, block, ask.seed);
+            let load = Load::new(*direction, Pattern::Sequential, block, *caching, ask.seed);
             let measure = Measure {
                 repetition,
                 only_written: made && *direction == Direction::Read,
@@ -94,11 +92,6 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
     Ok(())
 }
 
-/// Whether this mode allows this size: direct transfers are whole blocks of the drive.
-fn possible(target: &Target, caching: Caching, size: u64) -> bool {
-    caching != Caching::Direct || size % u64::from(target.direct_alignment.max(1)) == 0
-}
-
 fn rule(caching: Caching, block: u64, room: u64, share: f64) -> Rule {
     let (most, seconds) = match caching {
         Caching::Direct => (MOVED.min(block * OPERATIONS), SECONDS),
@@ -109,14 +102,11 @@ fn rule(caching: Caching, block: u64, room: u64, share: f64) -> Rule {
     Rule::Fixed { bytes, seconds: Some(seconds.min(share)) }
 }
 
-fn load(direction: Direction, caching: Caching, block: u64, seed: u64) -> Load {
-    Load::new(direction, Pattern::Sequential, block, caching, seed)
-}
-
 /// Writes the whole file once; its speed is recorded but not reported.
 fn fill(bytes: u64, ask: &Request) -> Measure {
     let block = MIB.min(bytes);
     let seconds = FILL_SECONDS.min(ask.effort.max_seconds);
     let rule = Rule::Fixed { bytes: bytes / block * block, seconds: Some(seconds) };
-    Measure::new(FILL, load(Direction::Write, Caching::BufferedFsync, block, ask.seed), rule, bytes)
+    let load = Load::new(Direction::Write, Pattern::Sequential, block, Caching::BufferedFsync, ask.seed);
+    Measure::new(FILL, load, rule, bytes)
 }

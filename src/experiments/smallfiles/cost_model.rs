@@ -8,7 +8,6 @@ use crate::{
     record::ActResult,
 };
 
-/// Writing or reading on one target.
 pub(super) struct Costs {
     pub at: usize,
     pub write: bool,
@@ -18,17 +17,9 @@ pub(super) struct Costs {
     fit: Option<CostFit>,
 }
 
-/// All repetitions of one set.
 pub(super) struct Set {
     pub set: FileSet,
     pub runs: Vec<ActResult>,
-}
-
-/// A prediction, and how far it is beyond what was measured.
-pub(super) struct Prediction {
-    pub seconds: Estimate,
-    /// Whole phrases, such as `39 times as many files as were measured`.
-    pub beyond: Vec<String>,
 }
 
 impl Set {
@@ -59,7 +50,7 @@ impl Costs {
         }
         sets.sort_by_key(|s| s.set.size);
         let row = |t: &ActResult| CostSample {
-            parts: parts(write, t.files as f64, t.bytes as f64),
+            parts: parts(write, t.files, t.bytes),
             cost: t.seconds,
             error: t.seconds,
         };
@@ -94,14 +85,16 @@ impl Costs {
 
     /// The time of a set by the model, s.
     pub fn fitted(&self, set: FileSet) -> Option<f64> {
-        let parts = parts(self.write, set.files as f64, set.bytes() as f64);
-        self.fit.as_ref().map(|fit| fit.at(&parts))
+        Some(self.fit.as_ref()?.at(&parts(self.write, set.files, set.bytes())))
     }
 
     /// The predicted time to copy this set once.
-    pub fn predict(&self, set: FileSet) -> Option<Prediction> {
-        let parts = parts(self.write, set.files as f64, set.bytes() as f64);
-        let seconds = self.fit.as_ref()?.predict(&parts, 1.0);
+    pub fn predict(&self, set: FileSet) -> Option<Estimate> {
+        Some(self.fit.as_ref()?.predict(&parts(self.write, set.files, set.bytes()), 1.0))
+    }
+
+    /// How far a set is beyond those measured, in phrases such as `39.0 times as many files as were measured`.
+    pub fn beyond(&self, set: FileSet) -> Vec<String> {
         let most = |of: fn(FileSet) -> u64| self.sets.iter().map(|s| of(s.set)).max().unwrap_or(0);
         let times = |asked: u64, most: u64, what: &str| {
             let times = asked as f64 / most as f64;
@@ -113,10 +106,11 @@ impl Costs {
             times(set.bytes(), most(|s| s.bytes()), "many bytes"),
             (set.size < smallest).then(|| "files smaller than any measured".to_owned()),
         ];
-        Some(Prediction { seconds, beyond: beyond.into_iter().flatten().collect() })
+        beyond.into_iter().flatten().collect()
     }
 }
 
-fn parts(write: bool, files: f64, bytes: f64) -> Vec<f64> {
+fn parts(write: bool, files: u64, bytes: u64) -> Vec<f64> {
+    let (files, bytes) = (files as f64, bytes as f64);
     if write { vec![1.0, files, bytes] } else { vec![files, bytes] }
 }

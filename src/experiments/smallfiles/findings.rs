@@ -1,14 +1,14 @@
 //! Findings of smallfiles.
 
 use super::{
-    super::{Experiment, common},
-    cost_model::{Costs, Prediction, Set},
+    super::common::named,
+    cost_model::{Costs, Set},
 };
 use crate::{
     analyse::{Estimate, WIDE},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit},
     plan::{FileSet, FileWork, Plan},
-    record::{Event, Run},
+    record::Run,
     units::{Direction, count, decimal_bytes, duration, percent, rate, size},
 };
 
@@ -17,10 +17,7 @@ const EXAMPLE: FileSet = FileSet { files: 20_000, size: 1_000_000 };
 /// A set that the model misses by more than this share is reported.
 const OFF: f64 = 0.25;
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let run = Run::of(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = &run.plan else { return findings };
+pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
     let asked = plan.files().find_map(|(_, files)| match files.work {
         FileWork::Write { predict, .. } => predict,
         _ => None,
@@ -35,11 +32,10 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         findings.tables.push(table(if several { &target.given } else { "" }, &both));
         findings.figures.push(figure(&target.given, &both));
         let mut sentences: Vec<String> = both.iter().filter_map(|c| predicted(c, set)).collect();
-        sentences.extend(both.iter().filter_map(beyond(set)));
+        sentences.extend(both.iter().find_map(|c| beyond(c, set)));
         sentences.extend(both.iter().map(one));
         sentences.extend(advice(&both));
-        let named = |text: String| if several { format!("{}: {text}", target.given) } else { text };
-        findings.verdicts.extend(sentences.into_iter().map(named));
+        findings.verdicts.extend(sentences.into_iter().map(|text| named(several, target, text)));
         findings.estimates.extend(both.iter().flat_map(|c| metrics(plan, c, set)));
     }
     if !findings.tables.is_empty() {
@@ -49,7 +45,6 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
                 .to_owned(),
         );
     }
-    findings
 }
 
 fn verb(costs: &Costs) -> &'static str {
@@ -83,36 +78,26 @@ fn table(title: &str, both: &[Costs; 2]) -> Table {
 }
 
 fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
-    let many = costs.predict(set)?.seconds;
-    let one = costs.predict(FileSet { files: 1, size: set.bytes() })?.seconds;
+    let many = costs.predict(set)?;
+    let one = costs.predict(FileSet { files: 1, size: set.bytes() })?;
     let verb = if costs.write { "Writing" } else { "Reading" };
     let more = percent(many.value / one.value - 1.0);
+    let (files, each, all) = (count(set.files, "file"), decimal_bytes(set.size), decimal_bytes(set.bytes()));
+    let (many, one) = (many.sentence(duration, ""), duration(one.value));
     Some(format!(
-        "{verb} {} of {}: {}. As one file of {}: {}, so separate files take {more} longer.",
-        count(set.files, "file"),
-        decimal_bytes(set.size),
-        many.sentence(duration, ""),
-        decimal_bytes(set.bytes()),
-        duration(one.value),
+        "{verb} {files} of {each}: {many}. As one file of {all}: {one}, so separate files take {more} longer."
     ))
 }
 
-/// How far the prediction is beyond what was measured; stated once.
-fn beyond(set: FileSet) -> impl FnMut(&Costs) -> Option<String> {
-    let mut sentences = false;
-    move |costs| {
-        let Prediction { beyond, .. } = costs.predict(set)?;
-        if beyond.is_empty() || std::mem::replace(&mut sentences, true) {
-            return None;
-        }
-        Some(format!(
-            "This is beyond what was measured: {}. It leaves out any slow-down after a while; measure that with `drivebench run cliff`.",
-            beyond.join(", ")
-        ))
-    }
+/// How far the prediction is beyond what was measured.
+fn beyond(costs: &Costs, set: FileSet) -> Option<String> {
+    let beyond = costs.predict(set).map(|_| costs.beyond(set)).filter(|beyond| !beyond.is_empty())?;
+    Some(format!(
+        "This is beyond what was measured: {}. It leaves out any slow-down after a while; measure that with `drivebench run cliff`.",
+        beyond.join(", ")
+    ))
 }
 
-/// The sentences about one direction.
 fn one(costs: &Costs) -> String {
     let verb = if costs.write { "Writing" } else { "Reading" };
     let (Some(file), Some(rate_of)) = (costs.file(), costs.rate()) else {
@@ -125,17 +110,13 @@ fn one(costs: &Costs) -> String {
         Some(e) => format!("; the final sync takes at most {}", duration(e.high)),
         None => String::new(),
     };
+    let speed = rate_of.sentence(rate, "");
     let mut sentences = if file.low > 0.0 {
-        format!(
-            "{verb}: each file costs {}, bytes move at {}{sync}.",
-            file.sentence(duration, ""),
-            rate_of.sentence(rate, "")
-        )
+        format!("{verb}: each file costs {}, bytes move at {speed}{sync}.", file.sentence(duration, ""))
     } else {
+        let most = duration(file.high);
         format!(
-            "{verb}: the cost of a file could not be determined, it is at most {}; bytes move at {}{sync}.",
-            duration(file.high),
-            rate_of.sentence(rate, "")
+            "{verb}: the cost of a file could not be determined, it is at most {most}; bytes move at {speed}{sync}."
         )
     };
     let off = costs.sets.iter().filter_map(|s| {
@@ -143,11 +124,8 @@ fn one(costs: &Costs) -> String {
         Some((s.set, share.abs()))
     });
     if let Some((set, share)) = off.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > OFF) {
-        sentences += &format!(
-            " This model is off for {} by {}: another cost applies there.",
-            set.describe(),
-            percent(share)
-        );
+        let (set, share) = (set.describe(), percent(share));
+        sentences += &format!(" This model is off for {set} by {share}: another cost applies there.");
     }
     sentences
 }
@@ -190,7 +168,7 @@ fn metrics(plan: &Plan, costs: &Costs, set: FileSet) -> Vec<Metric> {
     let direction = if costs.write { Direction::Write } else { Direction::Read };
     let metric = |quantity, e: Option<Estimate>| Some(Metric::new(target, quantity, e?));
     let time = |set: FileSet| Quantity::FilesTime { direction, files: set.files, size: set.size };
-    let predicted = metric(time(set), costs.predict(set).map(|p| p.seconds)).map(|m| m.at(Scope::Predicted));
+    let predicted = metric(time(set), costs.predict(set)).map(|m| m.at(Scope::Predicted));
     let each = costs.sets.iter().map(|s| metric(time(s.set), s.seconds()));
     let others = [
         metric(Quantity::CostPerFile(direction), costs.file()),

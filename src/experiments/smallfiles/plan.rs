@@ -3,10 +3,7 @@
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::super::{
-    request::{PlanError, Request},
-    target_checks::fits,
-};
+use super::super::{PlanError, Request, target_checks::fits};
 use super::options;
 use crate::{
     plan::{FileSet, FileWork, Files, Plan, Steps},
@@ -28,9 +25,6 @@ const FILES: u64 = 512;
 const BYTES: u64 = 16 * MIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     if let Some(target) = ask.targets.iter().find(|t| t.kind != Kind::Directory) {
         return Err(PlanError::NoDirectory { path: target.path.clone() });
     }
@@ -62,7 +56,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         }
     }
     // No engine copies files.
-    Ok(Plan { engine: None, ..ask.planned("smallfiles", steps) })
+    Ok(Plan { engine: None, ..ask.planned(steps) })
 }
 
 /// The sets, each at most `max_bytes`, and one more with files of the size asked for.

@@ -1,7 +1,7 @@
 //! Findings of spinup.
 
 use super::{
-    super::{Experiment, common},
+    super::common::{self, Series, named, range},
     plan::{COLD_COPY, COPY, FIRST, SPINNING},
     verdicts,
     woken::{Woken, woken},
@@ -11,15 +11,13 @@ use crate::{
     findings::{
         Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit, short,
     },
-    record::Event,
+    plan::Plan,
+    record::Run,
     units::{count, duration},
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let mut run = common::read(record);
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.take() else { return findings };
-    let groups = common::group(&mut run, &plan, "");
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let groups = common::group(run, plan);
     let several = plan.targets.len() > 1;
     let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
@@ -27,8 +25,7 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         if woken.reads.is_empty() {
             continue;
         }
-        let sentences = verdicts::woken(&woken);
-        findings.verdicts.push(if several { format!("{}: {sentences}", target.given) } else { sentences });
+        findings.verdicts.push(named(several, target, verdicts::woken(&woken)));
         rows.extend(woken.rows(several));
         findings.estimates.extend(woken.estimates());
         findings.figures.extend(woken.figure());
@@ -38,7 +35,6 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
         columns.extend(Column::all([("median", true), ("min", true), ("max", true), ("runs", true)]));
         findings.tables = vec![Table { title: String::new(), columns, rows }];
     }
-    findings
 }
 
 impl Woken<'_> {
@@ -52,8 +48,7 @@ impl Woken<'_> {
         ];
         let row = |(label, seconds): (&str, Vec<f64>)| {
             let median = repeat::middle(&seconds)?.value;
-            let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = seconds.iter().copied().fold(0.0, f64::max);
+            let (least, most) = range(seconds.iter().copied());
             let mut row = if several { vec![short(&self.target.given)] } else { Vec::new() };
             row.push(label.to_owned());
             row.extend([median, least, most].map(duration));

@@ -1,6 +1,6 @@
 //! Options of spinup.
 
-use super::super::{Declared, Opt, shared_options as shared};
+use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 
 pub const RUNS: Opt<u32> = shared::RUNS.default("5");
 
@@ -8,6 +8,4 @@ pub const RUNS: Opt<u32> = shared::RUNS.default("5");
 pub const PAUSE: Opt<f64> =
     Opt::new("pause", "TIME", shared::seconds, "Wait for the drive's own timer [default: from --max-time]");
 
-/// All options.
-pub const OPTIONS: &[&dyn Declared] =
-    &[&shared::SEED, &shared::ENGINE, &shared::MAX_TIME, &shared::MAX_BYTES, &RUNS, &PAUSE];
+pub const OPTIONS: &[&dyn Declared] = &[&SEED, &ENGINE, &MAX_TIME, &MAX_BYTES, &RUNS, &PAUSE];

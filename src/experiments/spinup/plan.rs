@@ -1,9 +1,6 @@
 //! The plan of spinup.
 
-use super::super::{
-    request::{PlanError, Request},
-    target_checks::reach,
-};
+use super::super::{PlanError, Request, target_checks::reach};
 use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, Standby, Steps},
@@ -11,16 +8,11 @@ use crate::{
     units::{Caching, Direction, Load, MIB, Pattern},
 };
 
-/// Reads while the disk spins.
 pub(super) const SPINNING: &str = "read while spinning";
-/// The read that spins it up.
 pub(super) const FIRST: &str = "first read";
-/// A copy while the disk spins.
 pub(super) const COPY: &str = "copy while spinning";
-/// A copy that includes the spin-up.
 pub(super) const COLD_COPY: &str = "copy from standby";
 
-/// One read.
 const READ: u64 = 4096;
 /// Reads while spinning, of which the median counts.
 const READS: u64 = 16;
@@ -34,9 +26,6 @@ const COPY_SECONDS: f64 = 30.0;
 const LEAST_PATIENCE: f64 = 60.0;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if ask.targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let device = device(target)?;
@@ -57,18 +46,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             steps.add(&[at], one.copy(COLD_COPY, run));
         }
     }
-    Ok(ask.planned("spinup", steps))
+    Ok(ask.planned(steps))
 }
 
-/// The steps of one target.
 struct One<'a> {
     ask: &'a Request,
     device: String,
-    /// Bytes of it.
     whole: u64,
-    /// Bytes of a read.
     read: u64,
-    /// Bytes of a copy.
     copied: u64,
 }
 
@@ -78,12 +63,14 @@ impl One<'_> {
         let seed =
             self.ask.seed.wrapping_mul(1000).wrapping_add(u64::from(2 * run)) + u64::from(label == FIRST);
         let rule = Rule::Fixed { bytes: reads * self.read, seconds: Some(READ_SECONDS) };
-        self.measure(label, run, self.load(Pattern::Random, self.read, seed), rule, self.whole)
+        let load = Load::new(Direction::Read, Pattern::Random, self.read, Caching::Direct, seed);
+        Measure { repetition: run, ..Measure::new(label, load, rule, self.whole) }
     }
 
     fn copy(&self, label: &str, run: u32) -> Measure {
         let rule = Rule::Fixed { bytes: self.copied, seconds: Some(COPY_SECONDS) };
-        self.measure(label, run, self.load(Pattern::Sequential, MIB, self.ask.seed), rule, self.copied)
+        let load = Load::new(Direction::Read, Pattern::Sequential, MIB, Caching::Direct, self.ask.seed);
+        Measure { repetition: run, ..Measure::new(label, load, rule, self.copied) }
     }
 
     fn standby(&self) -> Standby {
@@ -94,14 +81,6 @@ impl One<'_> {
             device: self.device.clone(),
             patience: self.ask.values.typed(&options::PAUSE).unwrap_or(patience),
         }
-    }
-
-    fn load(&self, pattern: Pattern, block: u64, seed: u64) -> Load {
-        Load::new(Direction::Read, pattern, block, Caching::Direct, seed)
-    }
-
-    fn measure(&self, label: &str, repetition: u32, load: Load, rule: Rule, reach: u64) -> Measure {
-        Measure { repetition, ..Measure::new(label, load, rule, reach) }
     }
 }
 

@@ -15,10 +15,9 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
     } else {
         sentences.push(both(woken));
         if slept < all {
-            sentences.push(format!(
-                "It was in standby before only {slept} of {}; the others are left out.",
-                count(all, "read")
-            ));
+            let all = count(all, "read");
+            sentences
+                .push(format!("It was in standby before only {slept} of {all}; the others are left out."));
         }
         if let Some(e) = woken.direct().filter(|e| e.high.is_finite()) {
             sentences.push(format!("Set timeouts to at least {}.", duration(2.0 * e.high)));
@@ -29,7 +28,6 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
     sentences.join(" ")
 }
 
-/// The spin-up time by both methods.
 pub(super) fn both(woken: &Woken<'_>) -> String {
     let Some(direct) = woken.direct() else { return "No standby was seen.".to_owned() };
     let direct =
@@ -49,47 +47,35 @@ fn seconds(s: f64) -> String {
     if s < 0.0 { format!("−{}", duration(-s)) } else { duration(s) }
 }
 
-/// How standby was reached.
 fn how(woken: &Woken<'_>) -> Option<String> {
     let naps = &woken.naps;
     let by_command = naps.iter().filter(|(nap, _)| nap.told).count();
     let longest = naps.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let (all, longest) = (naps.len(), duration(longest));
     let reported = |power| naps.iter().filter(|(nap, _)| nap.power == power).count();
-    let mut text = match by_command {
-        _ if naps.is_empty() => return None,
-        n if n == naps.len() => "Standby was set with hdparm -y".to_owned(),
+    let set = match by_command {
+        _ if all == 0 => return None,
+        n if n == all => "Standby was set with hdparm -y".to_owned(),
         0 => format!(
-            "Standby can't be set, so the run waited for the drive's own timer, up to {} each time",
-            duration(longest)
+            "Standby can't be set, so the run waited for the drive's own timer, up to {longest} each time"
         ),
         n => format!(
-            "Standby was set with hdparm -y {n} of {} times; otherwise the run waited for the drive's own timer",
-            naps.len()
+            "Standby was set with hdparm -y {n} of {all} times; otherwise the run waited for the drive's own timer"
         ),
     };
-    if reported(Power::Standby) == naps.len() {
-        text += "; the drive reported standby each time.";
-    } else if reported(Power::Standby) > 0 {
-        text +=
-            &format!("; the drive reported standby {} of {} times.", reported(Power::Standby), naps.len());
-    } else if reported(Power::Awake) > 0 {
-        text += "; the drive never reported standby, so only the reads show it.";
-    } else {
-        text += "; the drive can't report its power state, so only the reads show it.";
-    }
-    Some(text)
+    let seen = match reported(Power::Standby) {
+        n if n == all => "reported standby each time".to_owned(),
+        0 if reported(Power::Awake) > 0 => "never reported standby, so only the reads show it".to_owned(),
+        0 => "can't report its power state, so only the reads show it".to_owned(),
+        n => format!("reported standby {n} of {all} times"),
+    };
+    Some(format!("{set}; the drive {seen}."))
 }
 
-/// I/O of other programs during standby.
 fn disturbed(woken: &Woken<'_>) -> Option<String> {
     let others: u64 = woken.naps.iter().map(|(nap, _)| nap.others).sum();
-    let used = woken.target.uses.join(", ");
-    let (moved, least) = (decimal_bytes(others), MIB / 16);
-    match (others > least, used.is_empty()) {
-        (false, _) => None,
-        (true, true) => Some(format!("Other programs moved {moved} on it during standby, which wakes it.")),
-        (true, false) => Some(format!(
-            "Other programs moved {moved} on it during standby, which wakes it; it is used for {used}."
-        )),
-    }
+    let (moved, uses) = (decimal_bytes(others), woken.target.uses.join(", "));
+    let used = if uses.is_empty() { String::new() } else { format!("; it is used for {uses}") };
+    (others > MIB / 16)
+        .then(|| format!("Other programs moved {moved} on it during standby, which wakes it{used}."))
 }

@@ -19,7 +19,6 @@ const TIMES: f64 = 10.0;
 /// ...if it took at least this long, s: unparking heads takes less.
 const LEAST_SECONDS: f64 = 0.3;
 
-/// The measurements of one disk.
 pub(super) struct Woken<'a> {
     pub target: &'a Target,
     /// Each first read with the typical one while spinning, s.
@@ -39,7 +38,6 @@ impl Woken<'_> {
         self.reads.iter().filter(woke).map(|(first, spinning)| first - spinning).collect()
     }
 
-    /// By the first reads.
     pub fn direct(&self) -> Option<Estimate> {
         repeat::middle(&self.wakings())
     }
@@ -55,7 +53,6 @@ impl Woken<'_> {
     }
 }
 
-/// What the loads and tasks on this target show.
 pub(super) fn woken<'a>(
     acts: &BTreeMap<(StepId, usize), ActResult>,
     groups: &[Group<'_>],

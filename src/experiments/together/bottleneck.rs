@@ -15,7 +15,6 @@ use crate::{
     units::{Percentile, capital, duration, percent, rate},
 };
 
-/// What was found of one load.
 pub(super) struct Answer<'a> {
     pub group: &'a Group,
     /// Speed of each member alone and at once, in the order of the members.
@@ -30,7 +29,6 @@ pub(super) struct Answer<'a> {
     pub strain: Option<Strain>,
 }
 
-/// Something that limits.
 pub(super) struct Limit {
     pub what: Limiter,
     /// What it is called: `hub 1`, `drives`, `processor`, `something shared`.
@@ -44,7 +42,6 @@ pub(super) struct Limit {
     pub because: Vec<String>,
 }
 
-/// Confidence in a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Confidence {
     Low,
@@ -106,7 +103,7 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
         answer.limits.push(answer.own());
     } else if held.len() < group.members.len() {
         let free: Vec<usize> = group.members.iter().copied().filter(|m| !held.contains(m)).collect();
-        answer.limits.push(answer.free(free, all));
+        answer.limits.push(answer.free(&free, all));
     }
     Some(answer)
 }
@@ -121,6 +118,20 @@ fn added(all: &[Estimate]) -> Estimate {
         high: value + errors(|e| e.high - e.value),
         how: "sum of those alone".to_owned(),
         converged: false,
+    }
+}
+
+impl Limit {
+    fn new(
+        what: Limiter,
+        name: &str,
+        members: &[usize],
+        ceiling: &Estimate,
+        confidence: Confidence,
+        because: Vec<String>,
+    ) -> Self {
+        let (name, members, ceiling) = (name.to_owned(), members.to_vec(), ceiling.clone());
+        Self { what, name, members, ceiling, confidence, because }
     }
 }
 
@@ -142,10 +153,7 @@ impl Answer<'_> {
     fn ceiling(&self, found: &ceiling_fit::FittedCeiling, shared: &Shared, misfit: f64) -> Limit {
         let all = shared.members == self.group.members;
         let (level, sign) = self.processors();
-        let mut confidence = match found.margin {
-            margin if margin >= CLEAR => Confidence::High,
-            _ => Confidence::Low,
-        };
+        let mut confidence = if found.margin >= CLEAR { Confidence::High } else { Confidence::Low };
         let mut at_most = |limit: Confidence, when: bool| {
             if when {
                 confidence = confidence.min(limit);
@@ -158,7 +166,7 @@ impl Answer<'_> {
         at_most(Confidence::Moderate, self.own_sum(&shared.members) * NEAR < found.ceiling.value);
         if all && level == Some(Level::Limit) {
             // A fully used processor explains a limit on all of them.
-            return self.processor(found.ceiling.clone(), confidence, &sign);
+            return self.processor(&found.ceiling, confidence, sign);
         }
         at_most(Confidence::Low, level == Some(Level::Limit));
         at_most(Confidence::Moderate, level != Some(Level::Idle) && !found.others_free);
@@ -166,27 +174,19 @@ impl Answer<'_> {
 
         let passes = found.ceiling.value;
         let impossible = shared.theory().is_some_and(|most| found.ceiling.low > most);
-        let mut because = Vec::new();
         if shared.name.is_empty() || impossible {
             at_most(Confidence::Moderate, true);
             at_most(Confidence::Low, impossible);
-            because.push(self.excluded(shared));
-            return Limit {
-                what: Limiter::Unknown,
-                name: "something shared".to_owned(),
-                members: shared.members.clone(),
-                ceiling: found.ceiling.clone(),
-                confidence,
-                because,
-            };
+            let because = vec![self.excluded(shared)];
+            let name = "something shared";
+            return Limit::new(Limiter::Unknown, name, &shared.members, &found.ceiling, confidence, because);
         }
         let near = shared.usable().is_some_and(|usable| (0.75..=1.05).contains(&(passes / usable)));
         // One set of targets shows that something is shared, but not what.
         at_most(Confidence::Moderate, found.reached < 2 && !found.others_free && !near && !shared.drive);
         let far = shared.usable().filter(|usable| passes < 0.5 * usable);
         at_most(Confidence::Moderate, far.is_some() && all);
-        because.extend(self.waiting(&shared.members));
-        because.push(sign);
+        let mut because: Vec<String> = self.waiting(&shared.members).into_iter().chain([sign]).collect();
         if found.others_free {
             because.push("Other targets that ran at the same time were not slowed.".to_owned());
         }
@@ -196,14 +196,8 @@ impl Answer<'_> {
             let kind = if ceiling.practical.is_some() { "typical speed" } else { "signalling rate" };
             because.push(format!("{fits} {kind}, {usable} ({}).", ceiling.source));
         }
-        Limit {
-            what: if shared.drive { Limiter::Drive } else { Limiter::Bus },
-            name: shared.name.clone(),
-            members: shared.members.clone(),
-            ceiling: found.ceiling.clone(),
-            confidence,
-            because,
-        }
+        let what = if shared.drive { Limiter::Drive } else { Limiter::Bus };
+        Limit::new(what, &shared.name, &shared.members, &found.ceiling, confidence, because)
     }
 
     /// The sum of these targets alone, bytes per second.
@@ -212,22 +206,15 @@ impl Answer<'_> {
         each.filter(|(m, _)| members.contains(m)).map(|(_, e)| e.value).sum()
     }
 
-    fn processor(&self, ceiling: Estimate, confidence: Confidence, sign: &str) -> Limit {
-        Limit {
-            what: Limiter::Processor,
-            name: "processor".to_owned(),
-            members: self.group.members.clone(),
-            ceiling,
-            confidence,
-            because: vec![sign.to_owned()],
-        }
+    fn processor(&self, ceiling: &Estimate, confidence: Confidence, sign: String) -> Limit {
+        Limit::new(Limiter::Processor, "processor", &self.group.members, ceiling, confidence, vec![sign])
     }
 
     /// No shared limit was found: the drives limit.
     fn own(&self) -> Limit {
         let (level, sign) = self.processors();
         if level == Some(Level::Limit) {
-            return self.processor(self.sum.clone(), Confidence::Moderate, &sign);
+            return self.processor(&self.sum, Confidence::Moderate, sign);
         }
         let reached = self.share.low >= REACHED && self.share.high.is_finite();
         let lost = self.share.high < REACHED;
@@ -243,28 +230,15 @@ impl Answer<'_> {
         } else {
             sign
         };
-        Limit {
-            what: Limiter::Drives,
-            name: "drives".to_owned(),
-            members: self.group.members.clone(),
-            ceiling: self.sum.clone(),
-            confidence,
-            because: vec![note],
-        }
+        Limit::new(Limiter::Drives, "drives", &self.group.members, &self.sum, confidence, vec![note])
     }
 
     /// Targets without a ceiling where others have one.
-    fn free(&self, members: Vec<usize>, all: &Set) -> Limit {
-        let sum = repeat::mean(&all.sums(&members));
+    fn free(&self, members: &[usize], all: &Set) -> Limit {
+        let sum = repeat::mean(&all.sums(members));
         let confidence = self.limits.iter().map(|l| l.confidence).min().unwrap_or(Confidence::Low);
-        Limit {
-            what: Limiter::Drives,
-            name: "drives".to_owned(),
-            members,
-            ceiling: sum.unwrap_or_else(|| self.sum.clone()),
-            confidence,
-            because: Vec::new(),
-        }
+        let ceiling = sum.as_ref().unwrap_or(&self.sum);
+        Limit::new(Limiter::Drives, "drives", members, ceiling, confidence, Vec::new())
     }
 
     /// How much longer operations took at once; drives that wait for a bus are idle in between.

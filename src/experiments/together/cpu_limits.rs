@@ -22,11 +22,8 @@ pub(super) struct Strain {
 /// Whether the processors were the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// They had time to spare.
     Idle,
-    /// They may contribute.
     Busy,
-    /// They limited the loads.
     Limit,
 }
 
@@ -59,34 +56,26 @@ impl Strain {
         })
     }
 
-    /// Whether it is a limit, and the figure that shows it.
     pub fn level(&self) -> (Level, String) {
-        let share = |x: Option<f64>| x.unwrap_or(0.0);
-        let throttled = || {
-            format!(
-                "a processor quota throttled drivebench for {} of the time",
-                percent(share(self.throttled))
-            )
-        };
-        let waited =
-            || format!("a load waited for a processor for {} of the time", percent(share(self.waited)));
-        let busy = || format!("the busiest core was {} busy", percent(self.busiest));
+        let of_time = |text: &str, share: f64| format!("{text} for {} of the time", percent(share));
+        let [throttle, wait, work] =
+            [self.throttled, self.waited, self.worked].map(Option::unwrap_or_default);
+        let throttled = of_time("a processor quota throttled drivebench", throttle);
+        let waited = of_time("a load waited for a processor", wait);
+        let busy = format!("the busiest core was {} busy", percent(self.busiest));
+        let interrupts = if self.busiest >= FULL { self.interrupts } else { 0.0 };
         match self {
-            _ if share(self.throttled) >= 0.1 => (Level::Limit, throttled()),
-            _ if share(self.waited) >= 0.2 => (Level::Limit, format!("{}, and {}", waited(), busy())),
-            _ if share(self.worked) >= 0.85 => {
-                let worked = percent(share(self.worked));
-                (Level::Limit, format!("each load used a processor for {worked} of the time"))
-            }
-            _ if self.busiest >= FULL && self.interrupts >= INTERRUPTS => {
-                let interrupts = percent(self.interrupts);
-                (Level::Limit, format!("{}, {interrupts} of its time in interrupts", busy()))
+            _ if throttle >= 0.1 => (Level::Limit, throttled),
+            _ if wait >= 0.2 => (Level::Limit, format!("{waited}, and {busy}")),
+            _ if work >= 0.85 => (Level::Limit, of_time("each load used a processor", work)),
+            _ if interrupts >= INTERRUPTS => {
+                (Level::Limit, format!("{busy}, {} of its time in interrupts", percent(interrupts)))
             }
             _ if self.least >= FULL => (Level::Busy, "no core had time to spare".to_owned()),
-            _ if share(self.throttled) >= 0.02 => (Level::Busy, throttled()),
-            _ if share(self.waited) >= 0.08 => (Level::Busy, waited()),
-            _ if self.busiest >= FULL && self.interrupts >= INTERRUPTS / 2.0 => (Level::Busy, busy()),
-            _ => (Level::Idle, busy()),
+            _ if throttle >= 0.02 => (Level::Busy, throttled),
+            _ if wait >= 0.08 => (Level::Busy, waited),
+            _ if interrupts >= INTERRUPTS / 2.0 => (Level::Busy, busy),
+            _ => (Level::Idle, busy),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Findings of together.
 
 use super::{
-    super::{Experiment, common},
+    super::common,
     bottleneck::{Answer, answer},
     headroom,
     samples::{Group, Times, groups},
@@ -16,18 +16,15 @@ use crate::{
     },
     inventory::Inventory,
     plan::Plan,
-    record::{Event, Run},
+    record::Run,
     target::Target,
     units::{capital, count, percent, rate},
 };
 
-pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<Item = Event>) -> Findings {
-    let run = Run::read(record, |_, _, _| Times::default());
-    let mut findings = common::findings(&run, experiment);
-    let Some(plan) = run.plan.clone() else { return findings };
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan) {
     let none = Inventory::default();
     let inventory = run.start.as_ref().map_or(&none, |start| &start.inventory);
-    let groups = groups(&run, &plan);
+    let groups = groups(run, plan);
     let answers: Vec<Answer<'_>> = groups
         .iter()
         .filter_map(|group| answer(group, &shared(inventory, &plan.targets, &group.members)))
@@ -35,28 +32,26 @@ pub(super) fn findings(experiment: &dyn Experiment, record: &mut dyn Iterator<It
     let everywhere: Vec<usize> = (0..plan.targets.len()).collect();
     let shared = shared(inventory, &plan.targets, &everywhere);
 
-    findings.tables = answers.iter().map(|a| speeds(a, &plan)).collect();
-    findings.tables.extend(groups.iter().filter_map(|group| between(group, &plan)));
-    findings.figures = answers.iter().map(|a| figure(a, &plan, &shared)).collect();
-    findings.verdicts = answers.iter().flat_map(|a| sentences::verdict(a, &plan.targets)).collect();
+    findings.tables = answers.iter().map(|a| speeds(a, plan)).collect();
+    findings.tables.extend(groups.iter().filter_map(|group| between(group, plan)));
+    findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
+    let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
+    findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
-        findings.verdicts.push(format!(
-            "{}: no answer; it needs each target measured alone and all of them at once.",
-            capital(&group.load.name)
-        ));
+        let name = capital(&group.load.name);
+        let open = format!("{name}: no answer; it needs each target measured alone and all of them at once.");
+        findings.verdicts.push(open);
     }
     findings.verdicts.extend(headroom::buses(&answers, &shared));
     findings.verdicts.extend(headroom::ports(inventory, &plan.targets, &answers));
     let lost: usize = groups.iter().flat_map(|g| &g.sets).map(|set| set.lost).sum();
     if lost > 0 {
         let lost = count(lost as u64, "run");
-        findings
-            .flags
-            .push(format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others."));
+        let flag = format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others.");
+        findings.flags.push(flag);
     }
     findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
     findings.evidence = groups.iter().flat_map(|group| longest(group, &plan.targets)).collect();
-    findings
 }
 
 /// Speed alone, at once, and the share.
@@ -126,13 +121,10 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
         Some(Mark { label: format!("{}, about {}", s.name, rate(usable)), at: At::Y(usable) })
     });
     let runs = a.group.at_once().map_or(0, |set| set.trial.runs.len()) as u64;
-    let (sum, alone) = (rate(a.sum.value), rate(a.sum_alone.value));
+    let (sum, alone, share) = (rate(a.sum.value), rate(a.sum_alone.value), percent(a.share.value));
     Figure {
         title: format!("{name} speed alone and at once"),
-        text: format!(
-            "The {name} sum at once is {sum}, {} of the sum alone, {alone}.",
-            percent(a.share.value)
-        ),
+        text: format!("The {name} sum at once is {sum}, {share} of the sum alone, {alone}."),
         n: format!("{} at once, 95 % intervals", count(runs, "run")),
         x: Axis::named("target", names),
         y: Axis::speed(),

@@ -11,8 +11,7 @@ use crate::{
 /// Unused bandwidth of each shared bus that is not a limit.
 pub(super) fn buses(answers: &[Answer<'_>], shared: &[Shared]) -> Vec<String> {
     let limits = |bus: &Shared| {
-        let named = answers.iter().flat_map(|a| &a.limits);
-        named.into_iter().any(|l| l.what == Limiter::Bus && l.name == bus.name)
+        answers.iter().flat_map(|a| &a.limits).any(|l| l.what == Limiter::Bus && l.name == bus.name)
     };
     shared.iter().filter(|bus| !bus.drive && !limits(bus)).filter_map(|bus| unused(bus, answers)).collect()
 }
@@ -25,18 +24,17 @@ fn unused(bus: &Shared, answers: &[Answer<'_>]) -> Option<String> {
     });
     let most = passed.fold(0.0, f64::max);
     let name = capital(&bus.name);
-    if most <= 0.0 {
-        return None;
+    let carries = rate(usable);
+    match most {
+        most if most <= 0.0 => None,
+        most if most > usable => {
+            Some(format!("{name} carried {}, more than its typical {carries} ({source}).", rate(most)))
+        }
+        _ => {
+            let (free, share) = (rate(usable - most), percent(1.0 - most / usable));
+            Some(format!("{name} carries about {carries} ({source}): {free}, {share}, is unused."))
+        }
     }
-    if most > usable {
-        return Some(format!(
-            "{name} carried {}, more than its typical {} ({source}).",
-            rate(most),
-            rate(usable)
-        ));
-    }
-    let (free, share) = (rate(usable - most), percent(1.0 - most / usable));
-    Some(format!("{name} carries about {} ({source}): {free}, {share}, is unused.", rate(usable)))
 }
 
 /// What each connected port means for clients on the network.

@@ -1,8 +1,7 @@
 //! The plan of together.
 
 use super::super::{
-    load_name::LoadName,
-    request::{PlanError, Request},
+    LoadName, PlanError, Request,
     target_checks::{FILL, aligned, reach},
 };
 use super::options;
@@ -58,21 +57,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             for set in order {
                 let most = if load.writes() { WRITTEN } else { u64::MAX };
                 let bytes = (ask.effort.max_bytes.min(most) / load.block).max(1) * load.block;
-                let measure = Measure {
-                    label: label(*name, set, sets),
-                    repetition,
-                    load: load.clone(),
-                    rule: Rule::Fixed { bytes, seconds: Some(seconds) },
-                    reach,
-                    only_written: !load.writes()
-                        && set.iter().any(|&t| ask.targets[t].kind == Kind::Directory),
-                    cold: false,
-                };
-                steps.add(set, measure);
+                let rule = Rule::Fixed { bytes, seconds: Some(seconds) };
+                let only_written = !load.writes() && set.iter().any(|t| files.contains(t));
+                let measure = Measure::new(&label(*name, set, sets), load.clone(), rule, reach);
+                steps.add(set, Measure { repetition, only_written, ..measure });
             }
         }
     }
-    Ok(ask.planned("together", steps))
+    Ok(ask.planned(steps))
 }
 
 /// The loads with their targets. Default loads leave out targets that can't be written.
@@ -111,11 +103,8 @@ fn sets(on: &[usize], targets: &[Target]) -> Vec<Vec<usize>> {
         let across = groups.iter().map(|(_, group)| group[0]).collect();
         groups.into_iter().map(|(_, group)| group).chain([across]).collect()
     } else {
-        [2, 4]
-            .iter()
-            .filter(|&&n| n == 2 || on.len() > 5)
-            .map(|&n| on.iter().take(n).copied().collect())
-            .collect()
+        let sizes: &[usize] = if on.len() > 5 { &[2, 4] } else { &[2] };
+        sizes.iter().map(|&n| on.iter().take(n).copied().collect()).collect()
     };
     for set in between {
         if set.len() > 1 && set.len() < on.len() && !sets.contains(&set) {

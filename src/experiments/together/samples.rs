@@ -32,7 +32,6 @@ impl Windows for Times {
     }
 }
 
-/// All measurements of one load, such as reading.
 pub(super) struct Group {
     /// Named `read`, `write` and so on.
     pub load: LoadKey,
@@ -54,7 +53,6 @@ pub(super) struct Set {
     pub lost: usize,
 }
 
-/// What was measured, by load.
 pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let begun = run.steps.iter().filter(|(_, step)| step.measure.label != FILL && !step.loads.is_empty());
@@ -137,19 +135,16 @@ impl Times {
 
 /// fio's name of the load.
 fn name(m: &Measure) -> String {
+    let order = if m.load.pattern == Pattern::Random { "rand" } else { "" };
     let direction = match m.load.direction {
         Direction::Read => "read",
         Direction::Write => "write",
         Direction::Mixed { .. } => "rw",
     };
-    match (m.load.pattern, m.load.direction) {
-        (Pattern::Sequential, _) => direction.to_owned(),
-        (Pattern::Random, _) => format!("rand{direction}"),
-    }
+    format!("{order}{direction}")
 }
 
 impl Group {
-    /// The load on this target.
     pub fn load_on(&self, target: &Target) -> LoadKey {
         LoadKey { on: Some(on(target)), ..self.load.clone() }
     }
@@ -159,7 +154,6 @@ impl Group {
         self.sets.iter().find(|s| s.trial.members == [target] && !s.trial.runs.is_empty())
     }
 
-    /// All of its targets at once.
     pub fn at_once(&self) -> Option<&Set> {
         self.sets.iter().find(|s| s.trial.members == self.members && !s.trial.runs.is_empty())
     }

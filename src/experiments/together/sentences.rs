@@ -10,12 +10,8 @@ use crate::{
     units::{Direction, Pattern, capital, listed, percent, rate},
 };
 
-/// What limits one load.
-pub(super) fn verdict(answer: &Answer<'_>, targets: &[Target]) -> Vec<String> {
-    answer.limits.iter().map(|limit| one(answer, limit, targets)).collect()
-}
-
-fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
+/// The verdict on one limit of a load.
+pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     let (what, verb) = match answer.group.direction {
         Direction::Read => ("Reads", "read"),
         Direction::Write => ("Writes", "write"),
@@ -23,7 +19,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     };
     let random = answer.group.load.pattern == Some(Pattern::Random);
     let what = if random { format!("Random {}", what.to_lowercase()) } else { what.to_owned() };
-    let who = names(&limit.members, targets);
+    let who = listed(&limit.members.iter().map(|&m| targets[m].given.as_str()).collect::<Vec<_>>());
     let passes = limit.ceiling.sentence(rate, ONE_RUN);
     let own = rate(answer.own_sum(&limit.members));
     let share = percent(answer.share.value);
@@ -35,15 +31,13 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
         Limiter::Drives => format!(
             "the drives are the limit: at once they {verb} {passes}, {share} of their sum alone. A faster drive would help."
         ),
-        Limiter::Bus | Limiter::Drive => format!(
-            "{} limits {who} to {passes}; their sum alone is {own}. {}",
-            limit.name,
-            if limit.what == Limiter::Drive {
-                "They are on the same drive and share its speed."
-            } else {
-                "Faster drives would not help there; spreading the drives over several buses would."
-            }
-        ),
+        Limiter::Bus | Limiter::Drive => {
+            let advice = match limit.what {
+                Limiter::Drive => "They are on the same drive and share its speed.",
+                _ => "Faster drives would not help there; spreading the drives over several buses would.",
+            };
+            format!("{} limits {who} to {passes}; their sum alone is {own}. {advice}", limit.name)
+        }
         Limiter::Processor => {
             format!("the processor is the limit: at once they {verb} {passes}, {share} of their sum alone.")
         }
@@ -53,17 +47,7 @@ fn one(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) -> String {
     };
     let because = limit.because.join(" ");
     let space = if because.is_empty() { "" } else { " " };
-    let hint = match limit.confidence {
-        Confidence::High => "",
-        _ if limit.what == Limiter::Processor => "",
-        Confidence::Moderate => "",
-        Confidence::Low => "; more --runs may raise it",
-    };
+    let unsure = limit.confidence == Confidence::Low && limit.what != Limiter::Processor;
+    let hint = if unsure { "; more --runs may raise it" } else { "" };
     format!("{}: {sentences}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
-}
-
-/// The targets by their names.
-fn names(members: &[usize], targets: &[Target]) -> String {
-    let names: Vec<&str> = members.iter().map(|&m| targets[m].given.as_str()).collect();
-    listed(&names)
 }

@@ -1,5 +1,7 @@
 //! What targets share, by the inventory: buses, or one drive below several targets.
 
+use std::collections::BTreeSet;
+
 use crate::{
     inventory::{Bus, BusKind, Ceiling, Inventory},
     target::Target,
@@ -53,13 +55,8 @@ pub(super) fn shared(inventory: &Inventory, targets: &[Target], members: &[usize
             None => all.push(one),
         }
     };
-    let mut drives: Vec<&str> = Vec::new();
-    for &t in members {
-        drives.extend(targets[t].drives.iter().map(|d| d.name.as_str()).filter(|name| !name.is_empty()));
-    }
-    drives.sort_unstable();
-    drives.dedup();
-    for name in drives {
+    let drives = members.iter().flat_map(|&t| &targets[t].drives).map(|d| d.name.as_str());
+    for name in drives.filter(|name| !name.is_empty()).collect::<BTreeSet<_>>() {
         let on = |t: &usize| targets[*t].drives.iter().any(|d| d.name == name);
         let members = members.iter().copied().filter(on).collect();
         add(Shared { members, name: format!("the drive {name} itself"), drive: true, ..Shared::default() });
