@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
 
-/// Processor usage over a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Processors {
     /// Length of the period, s.
     pub seconds: f64,
-    /// Each core, in the kernel's order.
     pub cores: Vec<Core>,
     /// CPU time of all threads of drivebench, s.
     pub worked: Option<f64>,
@@ -36,7 +34,6 @@ pub struct Core {
     pub iowait: f64,
 }
 
-/// Measures processor usage between two moments.
 #[derive(Debug)]
 pub struct ProcessorWatch {
     cores: Vec<(String, Vec<u64>)>,
@@ -50,7 +47,6 @@ pub struct ProcessorWatch {
 const TICKS: f64 = 100.0;
 
 impl ProcessorWatch {
-    /// Starts the period.
     pub fn begin(root: &Sysroot) -> Self {
         Self {
             cores: cores(root),

@@ -20,13 +20,11 @@ const SECONDS: [&str; 5] = ["s", "sec", "secs", "second", "seconds"];
 pub(super) struct Log {
     /// Whole and partial blocks read and written.
     records: Vec<(u64, u64)>,
-    /// The command line, if the log contains it.
     command: Option<Command>,
     /// Index of a load that was reported before the end of its run.
     unfinished: Option<usize>,
 }
 
-/// Options of a dd command line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Command {
     direction: Option<Direction>,
@@ -119,7 +117,6 @@ fn records(line: &str) -> Option<(u64, u64)> {
     Some((whole(&line[before..plus])?, whole(&line[plus + 1..after])?)).filter(|_| word)
 }
 
-/// A summary line.
 #[derive(Debug, PartialEq)]
 enum Summary {
     Ran {

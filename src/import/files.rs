@@ -9,10 +9,8 @@ use std::{
 use super::{ContentError, ImportError, MAX_FILE, read};
 use crate::record::{ImportOptions, Imported};
 
-/// Limit of files in a directory.
 const MOST: usize = 10_000;
 
-/// Result of reading files.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Imported files, in the order of their names.
@@ -22,9 +20,6 @@ pub struct Found {
 }
 
 /// Reads files, and all files below directories. Links inside directories are not followed.
-///
-/// # Errors
-/// If a file given by name can't be read or has no result.
 pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportError> {
     let mut found = Found::default();
     for path in paths {
@@ -46,7 +41,6 @@ pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportErr
     Ok(found)
 }
 
-/// Files below a directory, sorted by name.
 fn below(top: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let mut files = Vec::new();
     let mut directories = vec![top.to_owned()];

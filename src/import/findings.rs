@@ -8,7 +8,6 @@ use crate::{
     units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
-/// The experiment that such records name.
 pub const EXPERIMENT: &str = "import";
 
 /// Names of the targets, in the order of the file.
@@ -26,7 +25,6 @@ fn latency(load: &ImportedLoad, percentile: Percentile) -> Option<f64> {
     load.latencies.iter().find(|(of, _)| (of - percentile.share()).abs() < 1e-9).map(|(_, seconds)| *seconds)
 }
 
-/// What a record of an import shows.
 pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
     let run = Run::of(record);
     let mut findings = Findings {

@@ -24,7 +24,6 @@ pub(super) fn target(imported: &Imported, load: &ImportedLoad) -> String {
     said.cloned().unwrap_or_else(|| imported.file.clone())
 }
 
-/// Loads with their repetitions, in the order of the file.
 pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
     let mut groups: Vec<(String, Vec<&ImportedLoad>)> = Vec::new();
     for load in &imported.loads {

@@ -28,69 +28,31 @@ use crate::{
 /// Larger files are refused; the output of a single run has at most a few MiB.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// The supported formats, for messages.
 pub const FORMATS: &str =
     "fio's JSON (--output-format=json), dd's summary lines in any language, and the output of PiBenchmarks";
 
-/// Why a file can't be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It can't be read.
     #[error("{path} can't be read: {source}")]
-    Unreadable {
-        /// The file or directory.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Neither a file nor a directory.
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("{path} is neither a file nor a directory")]
-    NoFile {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Too many files below a directory.
+    NoFile { path: PathBuf },
     #[error("{path} has more than {most} files: use a directory that contains only results")]
-    TooMany {
-        /// The directory.
-        path: PathBuf,
-        /// The limit.
-        most: usize,
-    },
-    /// It is too large.
+    TooMany { path: PathBuf, most: usize },
     #[error("{path} is {}, larger than the limit of {}", size(*bytes), size(MAX_FILE))]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size, bytes.
-        bytes: u64,
-    },
-    /// Its content.
+    TooLarge { path: PathBuf, bytes: u64 },
     #[error("{path}: {why}")]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: ContentError,
-    },
+    Content { path: PathBuf, why: ContentError },
 }
 
-/// Why content can't be imported.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ContentError {
-    /// Empty.
     #[error("empty file")]
     Empty,
-    /// No known format.
     #[error("no result found in {}; supported formats: {FORMATS}", count(*lines, "line"))]
-    Unknown {
-        /// Number of lines.
-        lines: u64,
-    },
-    /// More results than a record holds.
+    Unknown { lines: u64 },
     #[error("more than {MOST} results, the limit of a record: split the file")]
     TooMany,
-    /// fio's JSON is incomplete.
     #[error(
         "fio's JSON, which starts on line {line}, is incomplete: the file ends at byte {at}; fio was killed, or the file was truncated"
     )]
@@ -100,30 +62,18 @@ pub enum ContentError {
         /// End of the file, bytes.
         at: u64,
     },
-    /// fio's JSON is damaged.
     #[error("fio's JSON is damaged on line {line}, column {column}: {what}")]
-    Json {
-        /// Line in the file.
-        line: u64,
-        /// Column.
-        column: u64,
-        /// The parse error.
-        what: String,
-    },
+    Json { line: u64, column: u64, what: String },
     /// fio reported no load that moved bytes.
     #[error("fio's JSON on line {line} has no read or write with a result: {why}")]
     Nothing {
         /// First line of the document.
         line: u64,
-        /// The reason.
         why: String,
     },
 }
 
 /// Reads the content of a file.
-///
-/// # Errors
-/// If it contains no result, or one that is damaged or incomplete.
 pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ContentError::Empty);
@@ -157,7 +107,6 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
     Ok(found)
 }
 
-/// Limit of loads in one file.
 const MOST: usize = 4_000;
 /// Limits of characters in a name and of notes.
 const LONGEST: usize = 160;

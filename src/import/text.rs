@@ -3,7 +3,6 @@
 use super::{MOST, dd::Log, pibenchmarks::Page};
 use crate::record::Imported;
 
-/// Reads every line, and counts unknown ones.
 pub(super) fn read(text: &str, found: &mut Imported) {
     let (mut log, mut page) = (Log::default(), Page::default());
     for (number, line) in (1..).zip(text.split('\n')) {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Inventory;
 
-/// Names of bays, stored in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bays {
@@ -15,34 +14,18 @@ pub struct Bays {
     pub bays: BTreeMap<String, String>,
 }
 
-/// Why a bay can't be named.
 #[derive(Debug, thiserror::Error)]
 pub enum BayError {
-    /// It is empty, and was given without its bus.
     #[error("bay '{0}' is empty: name it with its bus, as in 3f980000.usb-usbv2-1.3")]
     Empty(String),
-    /// Several buses have a bay of this name.
     #[error("several buses have a bay '{bay}': {}", .buses.join(", "))]
-    Ambiguous {
-        /// What was given.
-        bay: String,
-        /// The bays with their buses.
-        buses: Vec<String>,
-    },
-    /// The name is not allowed.
+    Ambiguous { bay: String, buses: Vec<String> },
     #[error(
         "'{0}' is not a valid bay name: use at most 32 letters, digits, - and _, with at least one letter"
     )]
     BadName(String),
-    /// Another bay has this name.
     #[error("bay {bay} is already named '{name}'")]
-    Taken {
-        /// The name.
-        name: String,
-        /// The bay that has it.
-        bay: String,
-    },
-    /// No bay has this name.
+    Taken { name: String, bay: String },
     #[error("no bay is named '{0}'")]
     Unknown(String),
 }
@@ -87,7 +70,6 @@ fn full_bay(inventory: &Inventory, bay: &str) -> Result<String, BayError> {
 }
 
 impl Inventory {
-    /// Sets the names of the drives' bays.
     pub fn name_bays(&mut self, bays: &Bays) {
         for drive in &mut self.drives {
             drive.bay_name = bays.bays.get(&drive.full_bay()).cloned();

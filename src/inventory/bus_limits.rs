@@ -2,7 +2,6 @@
 
 use super::{Bus, BusKind, Drive, NetworkPort, bus_ceilings};
 
-/// Fills in for each bus whether it limits what hangs on it.
 pub(super) fn mark(buses: &mut [Bus], drives: &[Drive], ports: &[NetworkPort]) {
     for i in 0..buses.len() {
         buses[i].limits = limits(&buses[i], buses, drives, ports);

@@ -36,7 +36,6 @@ const USB: [&str; 12] = [
     "rx_lanes",
 ];
 
-/// Reads more files than the inventory does, so that an archive holds them for later analysis.
 pub fn read_extra_files(root: &Sysroot, inventory: &Inventory) {
     for file in PROC {
         root.text(&format!("/proc/{file}"));

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::sysroot::Sysroot;
 use crate::units::Health;
 
-/// An SD card or eMMC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Card {
@@ -42,7 +41,6 @@ const SD_MAKERS: [(u8, &str); 17] = [
     (0xad, "Longsys"),
 ];
 
-/// Manufacturer numbers of eMMC.
 const EMMC_MAKERS: [(u8, &str); 8] = [
     (0x11, "Toshiba"),
     (0x13, "Micron"),
@@ -54,7 +52,6 @@ const EMMC_MAKERS: [(u8, &str); 8] = [
     (0xfe, "Micron"),
 ];
 
-/// Reads the card at `device`, the card's own directory.
 pub(super) fn read(root: &Sysroot, device: &str) -> Card {
     let word = |file: &str| root.word(&format!("{device}/{file}"));
     let emmc = word("type").as_deref() == Some("MMC");

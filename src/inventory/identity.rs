@@ -48,14 +48,10 @@ fn unit_serial(root: &Sysroot, dir: &str) -> Option<String> {
     Some(serial.trim().to_owned())
 }
 
-/// Marks drives with the same serial as another drive.
 pub(super) fn mark_shared_serials(drives: &mut [Drive]) {
-    let mut seen: HashMap<String, u32> = HashMap::new();
-    for serial in drives.iter().filter_map(|drive| drive.serial.clone()) {
-        *seen.entry(serial).or_default() += 1;
-    }
+    let all: Vec<String> = drives.iter().filter_map(|drive| drive.serial.clone()).collect();
     for drive in drives {
-        drive.shared_serial = drive.serial.as_ref().is_some_and(|serial| seen[serial] > 1);
+        drive.shared_serial = all.iter().filter(|serial| Some(*serial) == drive.serial.as_ref()).count() > 1;
     }
 }
 
@@ -67,10 +63,7 @@ impl Drive {
             (None, Some(bus)) => format!("{bus} drive {}", self.name),
             (None, None) => format!("drive {}", self.name),
         };
-        match &self.serial {
-            Some(serial) => label += &format!(" {serial}"),
-            None => label += " (no serial)",
-        }
+        label += &self.serial.as_ref().map_or(" (no serial)".to_owned(), |serial| format!(" {serial}"));
         match (self.bus.as_deref(), &self.bay) {
             (Some("usb"), Some(bay)) => label += &format!(" in bay {bay}"),
             (Some("mmc"), _) if self.in_sd_slot() => label += " in the SD slot",
@@ -86,7 +79,7 @@ impl Drive {
         if let Some(name) = self.unique_id() {
             return format!("{name}+{}", self.sectors);
         }
-        let name = self.serial.as_ref().or(self.wwid.as_ref()).map_or("unnamed", String::as_str);
+        let name = self.serial.as_deref().or(self.wwid.as_deref()).unwrap_or("unnamed");
         format!("{name}+{}@{}", self.sectors, self.full_bay())
     }
 
@@ -100,8 +93,7 @@ impl Drive {
 
     /// Model and serial, without the bay: `Cruzer Blade 4C530001`.
     pub fn model_and_serial(&self) -> String {
-        let words = [self.model.as_deref(), self.serial.as_deref()];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
+        let words: Vec<&str> = self.model.iter().chain(&self.serial).map(String::as_str).collect();
         if words.is_empty() { self.identity() } else { words.join(" ") }
     }
 

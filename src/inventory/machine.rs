@@ -1,11 +1,12 @@
 //! The computer: board, kernel, processors, memory, temperature and throttling.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::sysfs_path::numbered;
 use crate::sysroot::{Sysroot, printable};
 
-/// The computer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
@@ -18,7 +19,6 @@ pub struct Machine {
     pub compatible: Vec<String>,
     /// System on chip, `bcm2711`, or the processor's name.
     pub soc: Option<String>,
-    /// Kernel release.
     pub kernel: String,
     /// Architecture as in `uname -m`.
     pub arch: String,
@@ -28,7 +28,6 @@ pub struct Machine {
     pub cpus: u32,
     /// Memory, bytes.
     pub memory: u64,
-    /// CPU frequency governor, where there is one.
     pub governor: Option<String>,
     /// Hottest thermal zone, degrees Celsius.
     pub temperature: Option<f64>,
@@ -59,7 +58,7 @@ pub(super) fn read(root: &Sysroot) -> Machine {
         kernel: root.word("/proc/sys/kernel/osrelease").unwrap_or_default(),
         arch: arch(root),
         system: system(root),
-        cpus: cpus(root),
+        cpus: root.word("/sys/devices/system/cpu/online").map_or(0, |list| count_list(&list)),
         memory: memory(root, "MemTotal").unwrap_or(0),
         governor: governor(root),
         temperature: temperature(root),
@@ -126,10 +125,6 @@ fn system(root: &Sysroot) -> Option<String> {
     Some(name.trim_matches(['"', '\'']).to_owned())
 }
 
-fn cpus(root: &Sysroot) -> u32 {
-    root.word("/sys/devices/system/cpu/online").map_or(0, |list| count_list(&list))
-}
-
 /// Number of entries in a kernel list such as `0-3,6`.
 fn count_list(list: &str) -> u32 {
     let range = |part: &str| {
@@ -147,17 +142,11 @@ pub(crate) fn memory(root: &Sysroot, key: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The governors of all processors, without duplicates.
 pub(super) fn governor(root: &Sysroot) -> Option<String> {
     let policies = "/sys/devices/system/cpu/cpufreq";
-    let mut governors: Vec<String> = root
-        .list(policies)
-        .iter()
-        .filter_map(|policy| root.word(&format!("{policies}/{policy}/scaling_governor")))
-        .collect();
-    governors.sort();
-    governors.dedup();
-    (!governors.is_empty()).then(|| governors.join(", "))
+    let governor = |policy: String| root.word(&format!("{policies}/{policy}/scaling_governor"));
+    let governors: BTreeSet<String> = root.list(policies).into_iter().filter_map(governor).collect();
+    (!governors.is_empty()).then(|| Vec::from_iter(governors).join(", "))
 }
 
 /// The hottest thermal zone, degrees Celsius. Missing sensors read as impossible values.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
 
-/// A drive's request queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Queue {
@@ -30,7 +29,6 @@ pub struct Queue {
     pub trim: Option<bool>,
 }
 
-/// Reads the queue of the drive at `dir`.
 pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
     let number = |file: &str| root.number::<u64>(&format!("{dir}/queue/{file}"));
     let bytes = |file: &str| number(file).filter(|&bytes| bytes > 0);

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
 
-/// USB properties of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usb {
@@ -28,7 +27,6 @@ pub struct Usb {
     pub quirks: Option<String>,
 }
 
-/// Reads the USB device at `dir`.
 pub(super) fn read(root: &Sysroot, dir: &str) -> Usb {
     let word = |file: &str| root.word(&format!("{dir}/{file}"));
     let id = [word("idVendor"), word("idProduct")].map(Option::unwrap_or_default).join(":");

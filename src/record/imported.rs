@@ -88,7 +88,7 @@ pub struct ImportedLoad {
 }
 
 /// One of the two halves of a mix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Half {
     /// What was read.

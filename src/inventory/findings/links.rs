@@ -6,7 +6,6 @@ use crate::{
     units::{count, listed},
 };
 
-/// A link slower than drive and port support.
 pub(super) fn slow(inventory: &Inventory, drive: &Drive) -> Option<Finding> {
     let link = drive.link_mbps?;
     let label = drive.label();
@@ -40,7 +39,6 @@ pub(super) fn slow(inventory: &Inventory, drive: &Drive) -> Option<Finding> {
     Some(Finding::of(Code::SlowLink, [drive], what, advice))
 }
 
-/// The drives and network ports on a bus.
 struct Sharers<'a> {
     drives: Vec<&'a Drive>,
     ports: Vec<String>,
