@@ -94,17 +94,13 @@ fn joined(values: &[String], none: &str) -> String {
     if values.is_empty() { none.to_owned() } else { values.join(", ") }
 }
 
-fn filesystem_of(target: &Target) -> &str {
-    target.mount.as_ref().map_or("", |mount| mount.filesystem.as_str())
-}
-
 fn is_network(filesystem: &str) -> bool {
     NETWORK.contains(&filesystem) || ["fuse.sshfs", "fuse.rclone", "fuse.glusterfs"].contains(&filesystem)
 }
 
 fn drive(target: &Target) -> Check {
     let labels: Vec<String> = target.drives.iter().map(|drive| drive.label()).collect();
-    let filesystem = filesystem_of(target);
+    let filesystem = target.mount.as_ref().map_or("", |mount| mount.filesystem.as_str());
     let given = &target.given;
     let flag = if MEMORY.contains(&filesystem) {
         Some(format!("{given} is {filesystem}: this measures memory, not a drive."))
@@ -147,14 +143,12 @@ fn layers_of<'a>(inventory: &'a Inventory, target: &Target) -> impl Iterator<Ite
 
 fn layers(inventory: &Inventory, target: &Target) -> Check {
     let name = |layer: &Layer| format!("{} ({})", layer.name, layer.kind);
-    let layers: Vec<&Layer> = layers_of(inventory, target).collect();
-    let other = layers.iter().find(|layer| !PLAIN.contains(&layer.kind.as_str())).map(|layer| {
-        format!("The target is on {}: this measures the array or volume, not one drive.", name(layer))
-    });
-    let crypt = layers.iter().find(|layer| layer.kind == "crypt").map(|layer| {
-        format!("The target is on {}: encryption may be the limit, not the drive.", name(layer))
-    });
-    let names: Vec<String> = layers.into_iter().map(name).collect();
+    let first = |is: fn(&str) -> bool| layers_of(inventory, target).find(|layer| is(&layer.kind)).map(name);
+    let other = first(|kind| !PLAIN.contains(&kind))
+        .map(|name| format!("The target is on {name}: this measures the array or volume, not one drive."));
+    let crypt = first(|kind| kind == "crypt")
+        .map(|name| format!("The target is on {name}: encryption may be the limit, not the drive."));
+    let names: Vec<String> = layers_of(inventory, target).map(name).collect();
     check("layers", joined(&names, "none"), other.or(crypt))
 }
 
@@ -187,10 +181,8 @@ fn is_of(target: &Target, drive: &Drive) -> bool {
 
 fn swap(inventory: &Inventory, target: &Target) -> Check {
     let drives = inventory.swap_drives();
-    let flag = drives
-        .iter()
-        .find(|drive| is_of(target, drive))
-        .map(|drive| format!("{} holds swap: swapping during the run affects the result.", drive.label()));
+    let drive = drives.iter().find(|drive| is_of(target, drive)).map(|drive| drive.label());
+    let flag = drive.map(|drive| format!("{drive} holds swap: swapping during the run affects the result."));
     check("swap", joined(&inventory.swaps, "none"), flag)
 }
 
@@ -212,19 +204,17 @@ fn free_space(target: &Target) -> Check {
         return check("free space", "unknown", None);
     };
     let share = free as f64 / capacity as f64;
-    let value = format!("{} of {}, {}", decimal_bytes(free), decimal_bytes(capacity), percent(share));
-    let flag = (target.kind == Kind::Directory && share < 0.05).then(|| {
-        format!("Only {} free: nearly full filesystems and flash drives are slower.", decimal_bytes(free))
-    });
-    check("free space", value, flag)
+    let [free, capacity] = [free, capacity].map(decimal_bytes);
+    let flag = (target.kind == Kind::Directory && share < 0.05)
+        .then(|| format!("Only {free} free: nearly full filesystems and flash drives are slower."));
+    check("free space", format!("{free} of {capacity}, {}", percent(share)), flag)
 }
 
 fn memory(total: u64, now: &Snapshot) -> Check {
     let Some(available) = now.memory_available else { return check("memory", size(total), None) };
-    let flag = (available < 96 * MIB).then(|| {
-        format!("Only {} of memory available: the system may swap during the run.", size(available))
-    });
-    check("memory", format!("{} of {} available", size(available), size(total)), flag)
+    let (low, available) = (available < 96 * MIB, size(available));
+    let flag = || format!("Only {available} of memory available: the system may swap during the run.");
+    check("memory", format!("{available} of {} available", size(total)), low.then(flag))
 }
 
 fn load(cpus: u32, now: &Snapshot) -> Check {
@@ -235,9 +225,9 @@ fn load(cpus: u32, now: &Snapshot) -> Check {
 }
 
 fn governor(governor: Option<&str>) -> Check {
-    let flag = governor.filter(|&governor| governor != "performance").map(|governor| {
-        format!("The CPU governor is {governor}: small blocks may be slower than with performance.")
-    });
+    let flag = governor.filter(|&governor| governor != "performance");
+    let flag = flag
+        .map(|now| format!("The CPU governor is {now}: small blocks may be slower than with performance."));
     check("governor", governor.unwrap_or("unknown"), flag)
 }
 
@@ -250,27 +240,25 @@ fn temperature(now: &Snapshot) -> Check {
 /// Firmware bits 0 to 3: now; 16 to 19: at some time since boot.
 const BITS: [&str; 4] = ["undervoltage", "frequency capped", "throttled", "soft temperature limit"];
 
-fn decode(bits: u32) -> Vec<&'static str> {
-    BITS.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| name).collect()
+fn decode(bits: u32) -> Option<String> {
+    let names = BITS.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| name);
+    Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
 }
 
 fn describe(bits: u32) -> String {
-    let all = [("now", decode(bits)), ("since boot", decode(bits >> 16 & !bits))];
-    let all = all.into_iter().filter(|(_, names)| !names.is_empty());
-    let parts: Vec<String> = all.map(|(when, names)| format!("{when}: {}", names.join(", "))).collect();
-    if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }
+    let now = decode(bits).map(|now| format!("now: {now}"));
+    let since = decode(bits >> 16 & !bits).map(|since| format!("since boot: {since}"));
+    let all: Vec<String> = now.into_iter().chain(since).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
 
 fn throttling(now: &Snapshot) -> Check {
     let Some(bits) = now.throttled else { return check("throttling", "unknown", None) };
-    let flag = match (decode(bits).join(", "), decode(bits >> 16).join(", ")) {
-        (now, since) if now.is_empty() && since.is_empty() => None,
-        (now, since) if now.is_empty() => {
-            Some(format!("The firmware reports {since} since boot; it may happen again."))
-        }
-        (now, _) => Some(format!("The firmware reports {now}: the board runs slower than normal.")),
-    };
-    check("throttling", describe(bits), flag)
+    let now =
+        decode(bits).map(|now| format!("The firmware reports {now}: the board runs slower than normal."));
+    let since = decode(bits >> 16);
+    let since = since.map(|since| format!("The firmware reports {since} since boot; it may happen again."));
+    check("throttling", describe(bits), now.or(since))
 }
 
 /// I/O on the drives beyond that of the run. Not computed for arrays, which copy or split writes.
@@ -303,12 +291,10 @@ fn warming(start: &Snapshot, end: &Snapshot) -> Check {
     let Some((from, to)) = start.temperature.zip(end.temperature) else {
         return check("temperature", "unknown", None);
     };
-    let flag = if to >= HOT {
-        Some(format!("The processor reached {to:.0} °C at the end of the run and may have been throttled."))
-    } else {
-        let warmed = || format!("The processor warmed from {from:.0} to {to:.0} °C during the run.");
-        (to - from >= RISE).then(warmed)
-    };
+    let hot =
+        || format!("The processor reached {to:.0} °C at the end of the run and may have been throttled.");
+    let warmed = || format!("The processor warmed from {from:.0} to {to:.0} °C during the run.");
+    let flag = (to >= HOT).then(hot).or_else(|| (to - from >= RISE).then(warmed));
     check("temperature", format!("{from:.0} to {to:.0} °C"), flag)
 }
 
@@ -318,8 +304,7 @@ fn throttled_since(start: &Snapshot, end: &Snapshot) -> Check {
     };
     // Bits since boot count only if they were set during the run.
     let during = decode(after | (after >> 16 & !(before >> 16)));
-    let flag =
-        (!during.is_empty()).then(|| format!("During the run the firmware reported {}.", during.join(", ")));
+    let flag = during.map(|during| format!("During the run the firmware reported {during}."));
     check("throttling", describe(after), flag)
 }
 

@@ -56,17 +56,13 @@ impl Log {
             Summary::Ran { bytes, seconds } => (bytes, seconds),
             Summary::Nothing => return false,
             Summary::Contradiction => {
-                note(
-                    found,
-                    format!("Line {number} was skipped: its bytes, time and speed contradict each other."),
-                );
+                let why = "its bytes, time and speed contradict each other";
+                note(found, format!("Line {number} was skipped: {why}."));
                 return false;
             }
         };
         let whole_blocks = match records[..] {
-            [.., (read, 0), (written, 0)] if read == written && read > 0 && bytes % read == 0 => {
-                Some(bytes / read)
-            }
+            [.., (n @ 1.., 0), (written, 0)] if n == written && bytes % n == 0 => Some(bytes / n),
             _ => None,
         };
         // On a signal dd prints the progress of its run, and again at the end.
@@ -107,14 +103,12 @@ fn records(line: &str) -> Option<(u64, u64)> {
     if line.len() > 120 {
         return None;
     }
-    let plus = line.find('+')?;
-    let before = line[..plus]
-        .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
-    let after = line[plus + 1..].find(|c: char| !c.is_ascii_digit()).map_or(line.len(), |at| plus + 1 + at);
-    let rest = line[after..].trim_start();
-    let word = rest.starts_with(char::is_alphabetic) || line[..before].ends_with(char::is_alphabetic);
-    Some((whole(&line[before..plus])?, whole(&line[plus + 1..after])?)).filter(|_| word)
+    let (before, after) = line.split_once('+')?;
+    let start = before.trim_end_matches(|c: char| c.is_ascii_digit());
+    let end = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    let word = end.trim_start().starts_with(char::is_alphabetic) || start.ends_with(char::is_alphabetic);
+    let (full, partial) = (&before[start.len()..], &after[..after.len() - end.len()]);
+    Some((whole(full)?, whole(partial)?)).filter(|_| word)
 }
 
 #[derive(Debug, PartialEq)]
@@ -172,7 +166,7 @@ fn gnu(text: &str) -> Option<(f64, Vec<f64>)> {
     let (rest, word) = word_at_end(rest);
     let (_, seconds) = number_at_end(rest)?;
     let speeds: Vec<f64> =
-        [1000.0, 1024.0].into_iter().filter_map(|kilo| Some(rate * unit(name, kilo)?)).collect();
+        [1000.0, 1024.0].iter().filter_map(|kilo| Some(rate * unit(name, *kilo)?)).collect();
     let is_seconds = SECONDS.contains(&word) || !speeds.is_empty() && !word.is_empty();
     is_seconds.then_some((seconds, speeds))
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{ContentError, ImportError, MAX_FILE, read};
+use super::{ImportError, MAX_FILE, read};
 use crate::record::{ImportOptions, Imported};
 
 const MOST: usize = 10_000;
@@ -29,10 +29,7 @@ pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportErr
             found.taken.push(one(path, said)?);
         } else if meta.is_dir() {
             for file in below(path)? {
-                match one(&file, said) {
-                    Ok(imported) => found.taken.push(imported),
-                    Err(e) => found.refused.push(e),
-                }
+                one(&file, said).map_or_else(|e| found.refused.push(e), |one| found.taken.push(one));
             }
         } else {
             return Err(ImportError::NoFile { path: path.clone() });
@@ -75,7 +72,6 @@ fn one(path: &Path, said: &ImportOptions) -> Result<Imported, ImportError> {
     if bytes > MAX_FILE {
         return Err(ImportError::TooLarge { path: path.to_owned(), bytes });
     }
-    let refuse = |why: ContentError| ImportError::Content { path: path.to_owned(), why };
-    let imported = read(&content, said).map_err(refuse)?;
+    let imported = read(&content, said).map_err(|why| ImportError::Content { path: path.to_owned(), why })?;
     Ok(Imported { file: path.display().to_string(), ..imported })
 }

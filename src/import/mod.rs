@@ -10,12 +10,11 @@ mod fio;
 mod groups;
 mod number;
 mod pibenchmarks;
-mod text;
 
 #[cfg(test)]
 mod damage;
 
-use std::{io, path::PathBuf};
+use std::{collections::BTreeSet, io, path::PathBuf};
 
 pub use files::files;
 pub use findings::{EXPERIMENT, findings};
@@ -80,7 +79,7 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
     }
     let text = plain(bytes);
     let (mut found, rest) = fio::read(&text)?;
-    text::read(&rest, &mut found);
+    lines(&rest, &mut found);
     if found.loads.is_empty() {
         return Err(ContentError::Unknown { lines: text.lines().count() as u64 });
     }
@@ -95,22 +94,41 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
         load.direction = said.direction;
     }
     repetitions(&mut found);
-    let mut tools: Vec<String> = Vec::new();
-    for load in &found.loads {
-        if !tools.contains(&load.tool) {
-            tools.push(load.tool.clone());
-        }
-    }
     if found.tool.is_empty() {
-        found.tool = tools.join(", ");
+        found.tool = distinct(found.loads.iter().map(|load| load.tool.clone())).join(", ");
     }
     Ok(found)
 }
 
 const MOST: usize = 4_000;
+/// Each name once, in the order in which they appear.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| seen.insert(name.clone())).collect()
+}
+
 /// Limits of characters in a name and of notes.
 const LONGEST: usize = 160;
 const NOTES: usize = 20;
+
+/// Reads line-based output, dd's summary lines and PiBenchmarks, and counts unknown lines.
+fn lines(text: &str, found: &mut Imported) {
+    let (mut log, mut page) = (dd::Log::default(), pibenchmarks::Page::default());
+    for (number, line) in (1..).zip(text.split('\n')) {
+        // One above the limit is refused later; a hostile file could exhaust memory here.
+        if found.loads.len() > MOST {
+            break;
+        }
+        let line = line.trim_end_matches(['\r', ' ']);
+        // Text before a carriage return was progress output, overwritten on the terminal.
+        let (over, last) = line.rsplit_once('\r').map_or((false, line), |(_, last)| (true, last));
+        let used = page.line(last, found) || !over && log.line(last, number, page.section(), found);
+        if !used && !last.trim().is_empty() {
+            found.left += 1;
+        }
+    }
+    page.finish(found);
+}
 
 /// Removes control characters from names and notes, and truncates them.
 fn clean(found: &mut Imported) {

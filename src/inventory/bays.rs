@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Inventory;
+use super::{Drive, Inventory};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,9 +34,8 @@ impl Bays {
     /// Names a bay, given as shown by `list` if a drive is in it, else with its bus. Returns the bay with its bus.
     pub fn name(&mut self, inventory: &Inventory, bay: &str, name: &str) -> Result<String, BayError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let valid =
-            name.len() <= 32 && name.chars().all(allowed) && name.contains(|c: char| c.is_ascii_alphabetic());
-        if !valid {
+        let has_letter = name.contains(|c: char| c.is_ascii_alphabetic());
+        if name.len() > 32 || !name.chars().all(allowed) || !has_letter {
             return Err(BayError::BadName(name.escape_debug().take(100).collect()));
         }
         let full = full_bay(inventory, bay)?;
@@ -57,8 +56,8 @@ impl Bays {
 }
 
 fn full_bay(inventory: &Inventory, bay: &str) -> Result<String, BayError> {
-    let is = |drive: &&super::Drive| drive.bay.as_deref() == Some(bay) || drive.full_bay() == bay;
-    let mut found: Vec<String> = inventory.drives.iter().filter(is).map(|drive| drive.full_bay()).collect();
+    let is = |drive: &&Drive| drive.bay.as_deref() == Some(bay) || drive.full_bay() == bay;
+    let mut found: Vec<String> = inventory.drives.iter().filter(is).map(Drive::full_bay).collect();
     found.dedup();
     let of_a_bus = |id: &str| bay.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'));
     match &found[..] {

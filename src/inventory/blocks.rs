@@ -11,6 +11,9 @@ use super::{
 };
 use crate::sysroot::Sysroot;
 
+/// Properties of a block device in udev's database.
+pub(super) type Udev = HashMap<String, String>;
+
 /// Block devices that are no drives: memory, files, optical and floppy drives, boot areas of eMMC.
 fn is_no_drive(name: &str) -> bool {
     let prefixes = ["loop", "ram", "zram", "zd", "md", "dm-", "sr", "fd", "mtdblock"];
@@ -24,9 +27,7 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, 
         // Resolved once: in a captured tree every link costs a walk from the root.
         let Some(dir) = root.real(&format!("/sys/block/{name}")) else { continue };
         let members = root.list(&format!("{dir}/slaves"));
-        let Some(sectors) = root.number(&format!("{dir}/size")).filter(|&size: &u64| size > 0) else {
-            continue;
-        };
+        let Some(sectors @ 1..) = root.number(&format!("{dir}/size")) else { continue };
         if !members.is_empty() {
             layers.extend(read_layer(root, &dir, name, members, sectors));
         } else if !is_no_drive(&name) && root.number::<u8>(&format!("{dir}/hidden")) != Some(1) {
@@ -156,15 +157,15 @@ fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
 }
 
 /// A block device's number and its properties in udev's database, which is readable without root.
-fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), HashMap<String, String>) {
+fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), Udev) {
     let device = root.word(&format!("{dir}/dev")).and_then(|text| parse_device(&text));
-    let Some((major, minor)) = device else { return ((0, 0), HashMap::new()) };
+    let Some((major, minor)) = device else { return ((0, 0), Udev::new()) };
     let text = root.long_text(&format!("/run/udev/data/b{major}:{minor}")).unwrap_or_default();
     let properties = text.lines().filter_map(|line| line.strip_prefix("E:")?.split_once('='));
     ((major, minor), properties.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
 }
 
-fn content(udev: &HashMap<String, String>) -> Signature {
+fn content(udev: &Udev) -> Signature {
     let get = |key: &str| udev.get(key).filter(|text| !text.is_empty()).cloned();
     Signature {
         filesystem: get("ID_FS_TYPE"),

@@ -82,9 +82,8 @@ pub(super) fn health(root: &Sysroot, device: &str) -> Option<Health> {
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> =
-        text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
-    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    let digits: Vec<u32> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
 /// `10/2019` as the kernel writes it.
@@ -103,7 +102,6 @@ fn sd_month(cid: &[u8]) -> Option<String> {
 /// The classes in the SD status register, see the SD physical layer specification, 4.10.2.
 fn classes(ssr: &[u8]) -> Option<String> {
     let class = match ssr.get(8)? {
-        0 => None,
         &n @ 1..=3 => Some(format!("C{}", n * 2)),
         4 => Some("C10".to_owned()),
         _ => None,

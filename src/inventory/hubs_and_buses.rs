@@ -100,10 +100,8 @@ impl<'a> Topology<'a> {
         if reported.is_none() && !known {
             return;
         }
-        let link = reported
-            .and_then(|end| pcie(root, end, "current"))
-            .unwrap_or(("PCIe 2.0 x4".to_owned(), 16_000.0));
-        let (link, mbps) = (Some(link.0), Some(link.1));
+        let link = reported.and_then(|end| pcie(root, end, "current"));
+        let (link, mbps) = Some(link.unwrap_or(("PCIe 2.0 x4".to_owned(), 16_000.0))).unzip();
         self.add(id, parent, |_| Bus { chip: Some("RP1".to_owned()), link, mbps, ..Bus::default() });
     }
 

@@ -1,43 +1,37 @@
 //! Vendor, model, serial and world-wide name of a drive, and the identity made from them.
 
-use std::collections::HashMap;
-
-use super::Drive;
+use super::{Drive, blocks::Udev};
 use crate::sysroot::{
     Sysroot,
     serial_number::{is_placeholder, is_serial},
 };
 
 /// Sets vendor, model, serial and WWN of the drive at `dir`. `usb` is the directory of its USB device, if any.
-pub(super) fn read(
-    root: &Sysroot,
-    dir: &str,
-    usb: Option<&str>,
-    udev: &HashMap<String, String>,
-    drive: &mut Drive,
-) {
+pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, drive: &mut Drive) {
     let device = |file: &str| root.word(&format!("{dir}/device/{file}"));
     let of_usb = |file: &str| usb.and_then(|usb| root.word(&format!("{usb}/{file}")));
-    let of_udev = |key: &str| udev.get(key).map(|text| text.replace('_', " ").trim().to_owned());
-    let non_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let of_udev = |key: &str| {
+        let text = udev.get(key).map(|text| text.replace('_', " ").trim().to_owned());
+        text.filter(|text| !text.is_empty())
+    };
 
     // libata reports "ATA" as vendor, PCI a number.
     drive.vendor = device("vendor")
         .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
         .or_else(|| of_usb("manufacturer"))
-        .or_else(|| non_empty(of_udev("ID_VENDOR")))
+        .or_else(|| of_udev("ID_VENDOR"))
         .or_else(|| drive.card.as_ref()?.maker.clone());
     drive.model = device("model")
         .or_else(|| (drive.bus.as_deref() == Some("mmc")).then(|| device("name")).flatten())
         .or_else(|| of_usb("product"))
-        .or_else(|| non_empty(of_udev("ID_MODEL")));
-    drive.serial =
-        [of_usb("serial"), unit_serial(root, dir), device("serial"), root.word(&format!("{dir}/serial"))]
-            .into_iter()
-            .flatten()
-            .chain(udev.get("ID_SERIAL_SHORT").cloned())
-            .find(|serial| is_serial(serial));
-    drive.wwid = device("cid").or_else(|| device("wwid")).or_else(|| root.word(&format!("{dir}/wwid")));
+        .or_else(|| of_udev("ID_MODEL"));
+    let own = |file: &str| root.word(&format!("{dir}/{file}"));
+    let short = udev.get("ID_SERIAL_SHORT").cloned();
+    drive.serial = [of_usb("serial"), unit_serial(root, dir), device("serial"), own("serial"), short]
+        .into_iter()
+        .flatten()
+        .find(|serial| is_serial(serial));
+    drive.wwid = device("cid").or_else(|| device("wwid")).or_else(|| own("wwid"));
 }
 
 /// Page 0x80 of a SCSI drive: four bytes of header, then the serial.

@@ -91,10 +91,9 @@ fn soc(root: &Sysroot, compatible: &[String]) -> Option<String> {
 
 /// Sum over cores; the package counter counts the same events.
 fn throttle_events(root: &Sysroot) -> Option<u64> {
-    let cpus = root.list("/sys/devices/system/cpu").into_iter().filter(|name| numbered(name, "cpu"));
-    let count = |cpu: String| {
-        root.number::<u64>(&format!("/sys/devices/system/cpu/{cpu}/thermal_throttle/core_throttle_count"))
-    };
+    let dir = "/sys/devices/system/cpu";
+    let cpus = root.list(dir).into_iter().filter(|name| numbered(name, "cpu"));
+    let count = |cpu| root.number(&format!("{dir}/{cpu}/thermal_throttle/core_throttle_count"));
     cpus.filter_map(count).reduce(u64::saturating_add)
 }
 
@@ -102,9 +101,8 @@ fn board(root: &Sysroot) -> Option<String> {
     if let Some(model) = root.word("/proc/device-tree/model") {
         return Some(model);
     }
-    let dmi = |file: &str| {
-        root.word(&format!("/sys/class/dmi/id/{file}")).filter(|text| !PLACEHOLDERS.contains(&text.as_str()))
-    };
+    let named = |text: &String| !PLACEHOLDERS.contains(&text.as_str());
+    let dmi = |file: &str| root.word(&format!("/sys/class/dmi/id/{file}")).filter(named);
     let product = dmi("product_name")?;
     Some(match dmi("sys_vendor") {
         Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
@@ -152,13 +150,10 @@ pub(super) fn governor(root: &Sysroot) -> Option<String> {
 /// The hottest thermal zone, degrees Celsius. Missing sensors read as impossible values.
 pub(crate) fn temperature(root: &Sysroot) -> Option<f64> {
     let zones = "/sys/class/thermal";
-    root.list(zones)
-        .iter()
-        .filter(|zone| zone.starts_with("thermal_zone"))
-        .filter_map(|zone| root.number::<i32>(&format!("{zones}/{zone}/temp")))
-        .filter(|milli| (-50_000..200_000).contains(milli))
-        .max()
-        .map(|milli| f64::from(milli) / 1000.0)
+    let names = root.list(zones).into_iter().filter(|name| name.starts_with("thermal_zone"));
+    let temperatures = names.filter_map(|zone| root.number::<i32>(&format!("{zones}/{zone}/temp")));
+    let hottest = temperatures.filter(|milli| (-50_000..200_000).contains(milli)).max();
+    hottest.map(|milli| f64::from(milli) / 1000.0)
 }
 
 /// The Raspberry Pi firmware's `get_throttled`, hexadecimal. The path of the node depends on the board; the driver
@@ -176,10 +171,9 @@ pub(crate) fn throttled(root: &Sysroot) -> Option<u32> {
 /// Mainline kernels report one bit of it: undervoltage since their last poll.
 fn undervoltage_alarm(root: &Sysroot) -> Option<u32> {
     let sensors = "/sys/class/hwmon";
-    let is_pi =
-        |sensor: &String| root.word(&format!("{sensors}/{sensor}/name")).as_deref() == Some("rpi_volt");
-    let sensor = root.list(sensors).into_iter().find(is_pi)?;
-    root.number::<u32>(&format!("{sensors}/{sensor}/in0_lcrit_alarm")).map(|alarm| (alarm & 1) << 16)
+    let mut dirs = root.list(sensors).into_iter().map(|name| format!("{sensors}/{name}"));
+    let pi = dirs.find(|dir| root.word(&format!("{dir}/name")).as_deref() == Some("rpi_volt"))?;
+    root.number::<u32>(&format!("{pi}/in0_lcrit_alarm")).map(|alarm| (alarm & 1) << 16)
 }
 
 #[cfg(test)]

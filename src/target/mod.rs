@@ -91,32 +91,23 @@ pub enum Kind {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
+    /// `nearest`: the deepest directory on the way that exists.
     #[error("{path} does not exist")]
-    Missing {
-        path: String,
-        /// The deepest directory on the way that exists.
-        nearest: String,
-    },
+    Missing { path: String, nearest: String },
     #[error("'{name}' is not a path, serial, label or bay of a drive on this machine")]
     Unknown { name: String, known: Vec<String> },
+    /// `candidates`: the drives, each with an unambiguous name.
     #[error("'{name}' matches {} drives: {}", candidates.len(), candidates.join("; "))]
-    Ambiguous {
-        name: String,
-        /// The drives, each with an unambiguous name.
-        candidates: Vec<String>,
-    },
+    Ambiguous { name: String, candidates: Vec<String> },
     #[error("{path} is a {what}, not a directory, file or block device")]
     Unsuitable { path: String, what: &'static str },
     #[error("no permission to read {path}")]
     Permission { path: String, kind: Option<Kind> },
     #[error("{path} is on {filesystem}, a filesystem of the kernel without a drive")]
     KernelFilesystem { path: String, filesystem: String },
+    /// A file, or a block device without a medium.
     #[error("{path} is empty")]
-    Empty {
-        path: String,
-        /// A file, or a block device without a medium.
-        kind: Kind,
-    },
+    Empty { path: String, kind: Kind },
     #[error("{path}: {source}")]
     System { path: String, source: io::Error },
 }

@@ -88,11 +88,8 @@ pub(super) fn full(inventory: &Inventory) -> Vec<Finding> {
         let used = 1.0 - space.free as f64 / space.size as f64;
         let blocks = inventory.blocks_of(mount);
         // A read-only image is always full.
-        if used < FULL
-            || mount.read_only()
-            || blocks.is_empty()
-            || blocks.iter().any(|block| seen.contains(block))
-        {
+        let once = !blocks.is_empty() && !blocks.iter().any(|block| seen.contains(block));
+        if used < FULL || mount.read_only() || !once {
             continue;
         }
         let what = format!("{} is {} full: {} free.", mount.path, percent(used), decimal_bytes(space.free));
