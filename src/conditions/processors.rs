@@ -14,11 +14,9 @@ pub struct Processors {
     pub cores: Vec<Core>,
     /// CPU time of all threads of drivebench, s.
     pub worked: Option<f64>,
-    /// Longest time that a thread of drivebench was runnable but waited for a processor, s; `None` if the kernel doesn't
-    /// count it.
+    /// Longest time that a runnable thread of drivebench waited for a processor, s; `None` if that isn't counted.
     pub waited: Option<f64>,
-    /// How long drivebench's control group, or one above it, was throttled by a CPU limit, s; `None` if there is no limit
-    /// or no count.
+    /// How long its control group or one above was throttled by a CPU limit, s; `None` without a limit or a count.
     pub throttled: Option<f64>,
 }
 

@@ -36,7 +36,6 @@ pub struct Activity {
     pub discarded: u64,
     /// Time with I/O in flight, s.
     pub busy: f64,
-    /// Operations in flight.
     pub in_flight: u64,
 }
 

@@ -53,7 +53,7 @@ impl Log {
         let Some(summary) = summary(line) else { return false };
         let records = std::mem::take(&mut self.records);
         let (bytes, seconds) = match summary {
-            Summary::Ran { bytes, seconds } => (bytes, seconds),
+            Summary::Ran(bytes, seconds) => (bytes, seconds),
             Summary::Nothing => return false,
             Summary::Contradiction => {
                 let why = "its bytes, time and speed contradict each other";
@@ -113,10 +113,8 @@ fn records(line: &str) -> Option<(u64, u64)> {
 
 #[derive(Debug, PartialEq)]
 enum Summary {
-    Ran {
-        bytes: u64,
-        seconds: f64,
-    },
+    /// Bytes and seconds.
+    Ran(u64, f64),
     /// No bytes, or no time.
     Nothing,
     Contradiction,
@@ -142,7 +140,7 @@ fn summary(line: &str) -> Option<Summary> {
     // dd prints the speed with two digits or more.
     let near = |printed: f64| (printed / speed - 1.0).abs() <= 0.1;
     let fits = sane(speed) && (speeds.is_empty() || speeds.into_iter().any(near));
-    Some(if fits { Summary::Ran { bytes, seconds } } else { Summary::Contradiction })
+    Some(if fits { Summary::Ran(bytes, seconds) } else { Summary::Contradiction })
 }
 
 /// `bytes transferred in 0.012345 secs (1327177805 bytes/sec)`
@@ -259,7 +257,7 @@ mod tests {
 
     #[test]
     fn summary_lines_of_all_systems_and_languages() {
-        let ran = |bytes, seconds| Some(Summary::Ran { bytes, seconds });
+        let ran = |bytes, seconds| Some(Summary::Ran(bytes, seconds));
         for (line, expected) in [
             ("16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
             ("16384000 Bytes (16 MB, 16 MiB) kopiert, 0,0302075 s, 542 MB/s", ran(16384000, 0.0302075)),

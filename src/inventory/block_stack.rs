@@ -66,18 +66,17 @@ impl Inventory {
         pending.reverse();
         while let Some(block) = pending.pop() {
             match block {
-                Block::Drive(drive) | Block::Partition(drive, _) => {
-                    if !stack.drives.iter().any(|seen| seen.name == drive.name) {
-                        stack.drives.push(drive);
-                    }
+                Block::Drive(drive) | Block::Partition(drive, _)
+                    if stack.drives.iter().all(|seen| seen.name != drive.name) =>
+                {
+                    stack.drives.push(drive);
                 }
-                Block::Layer(layer) if stack.layers.iter().any(|seen| seen.name == layer.name) => {}
-                Block::Layer(layer) => {
+                Block::Layer(layer) if stack.layers.iter().all(|seen| seen.name != layer.name) => {
                     stack.layers.push(layer);
-                    let members = layer.members.iter().rev();
-                    pending
-                        .extend(members.filter_map(|name| self.blocks().find(|block| block.name() == name)));
+                    let member = |name: &String| self.blocks().find(|block| block.name() == name);
+                    pending.extend(layer.members.iter().rev().filter_map(member));
                 }
+                _ => {}
             }
         }
         stack

@@ -38,7 +38,6 @@ pub enum BusKind {
     UsbHub,
     /// A SATA controller; each port is a link of its own.
     Sata,
-    /// A SAS or SCSI controller.
     Scsi,
     Mmc,
 }
@@ -71,7 +70,6 @@ impl Bus {
 pub struct Ceiling {
     /// From the signal rate, after line coding.
     pub theory: f64,
-    /// Measured throughput.
     pub practical: Option<f64>,
     /// Source of the figures: documented, measured by others, inferred.
     pub source: String,

@@ -17,7 +17,6 @@ pub struct Drive {
     pub vendor: Option<String>,
     pub model: Option<String>,
     pub serial: Option<String>,
-    /// Another drive of this machine has the same serial.
     pub shared_serial: bool,
     /// World-wide name (SD and eMMC: the CID), where reported.
     pub wwid: Option<String>,
@@ -130,7 +129,6 @@ pub struct Mount {
     pub path: String,
     /// Directory of the filesystem that is mounted there; `/` except for bind mounts and subvolumes.
     pub root: String,
-    /// Source device, such as `/dev/sda1`.
     pub source: String,
     pub filesystem: String,
     /// Mount and filesystem options.

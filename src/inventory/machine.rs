@@ -156,8 +156,7 @@ pub(crate) fn temperature(root: &Sysroot) -> Option<f64> {
     hottest.map(|milli| f64::from(milli) / 1000.0)
 }
 
-/// The Raspberry Pi firmware's `get_throttled`, hexadecimal. The path of the node depends on the board; the driver
-/// links to it.
+/// The Raspberry Pi firmware's `get_throttled`, hexadecimal. The node differs by board; the driver links to it.
 pub(crate) fn throttled(root: &Sysroot) -> Option<u32> {
     let driver = "/sys/bus/platform/drivers/raspberrypi-firmware";
     let mut nodes: Vec<String> = root.list(driver).iter().map(|node| format!("{driver}/{node}")).collect();

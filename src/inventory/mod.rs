@@ -85,8 +85,9 @@ impl Inventory {
         blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
         identity::mark_shared_serials(&mut drives);
         device_path::sort(&mut drives);
-        let mut buses = topology.buses;
-        bus_limits::mark(&mut buses, &drives, &ports);
-        Self { machine, buses, drives, ports, layers, mounts, swaps }
+        let buses = topology.buses;
+        let mut inventory = Self { machine, buses, drives, ports, layers, mounts, swaps };
+        bus_limits::mark(&mut inventory);
+        inventory
     }
 }

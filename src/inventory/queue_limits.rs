@@ -23,9 +23,7 @@ pub struct Queue {
     pub optimal_io: Option<u64>,
     /// `write back` if writes may stay in the drive's cache, else `write through`.
     pub write_cache: Option<String>,
-    /// It supports forced unit access (FUA).
     pub fua: Option<bool>,
-    /// TRIM (discard) is available.
     pub trim: Option<bool>,
 }
 

@@ -19,9 +19,7 @@ pub struct Usb {
     pub offers_uas: Option<bool>,
     /// Maximum current it reports, mA.
     pub max_power_ma: Option<u32>,
-    /// It reports a power supply of its own.
     pub self_powered: Option<bool>,
-    /// The kernel may suspend it when idle.
     pub autosuspend: Option<bool>,
     /// usb-storage quirks set for it by module parameter, see kernel-parameters.txt.
     pub quirks: Option<String>,

@@ -28,8 +28,7 @@ const SHORT: u64 = 64 << 10;
 /// As many symbolic links as the kernel follows in one path.
 const LINKS: u32 = 40;
 
-/// Reads of a captured tree before the rest counts as missing, so that a hostile tree ends: ten times those of a large
-/// server.
+/// Later reads of a captured tree find nothing, so that a hostile tree ends: ten times those of a large server.
 const MOST_READS: usize = 200_000;
 const MOST_NAMES: usize = 4096;
 

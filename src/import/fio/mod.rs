@@ -5,7 +5,6 @@
 
 mod document;
 mod options;
-mod repetitions;
 mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +14,6 @@ use serde_json::Deserializer;
 use self::{
     document::{DirectionStats, Disk, Document, DocumentContext, Job},
     options::{Known, relevant},
-    repetitions::Repetitions,
     results::load,
 };
 use super::{ContentError, MOST, note, sane};
@@ -220,7 +218,7 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
     }
     let known = Known::of(context, first, copies.len());
     let mut add = |half: Option<Half>, ways: &[&DirectionStats], way: Option<Direction>| {
-        let Some(load) = load(&known, ways, found, &name) else { return };
+        let Some(load) = load(&known, ways, found) else { return };
         same.job(found.loads.len(), &known.key, half, first.groupid);
         found.loads.push(ImportedLoad { half, direction: way.or(load.direction), ..load });
     };
@@ -245,4 +243,31 @@ fn share(reads: &[&DirectionStats], writes: &[&DirectionStats]) -> Option<u8> {
     let [r, w] = [reads, writes]
         .map(|ways| ways.iter().filter_map(|way| way.iops).filter(|iops| sane(*iops)).sum::<f64>());
     (r + w > 0.0).then(|| (100.0 * r / (r + w)).round() as u8)
+}
+
+/// Jobs with equal options, each in its own document or group: fio runs these one after the other.
+#[derive(Default)]
+struct Repetitions {
+    /// Number of the current document, from 1.
+    document: u64,
+    /// For each load its index, its document and its group.
+    kinds: BTreeMap<(String, Option<Half>), Vec<(usize, u64, u64)>>,
+}
+
+impl Repetitions {
+    fn job(&mut self, at: usize, key: &Option<String>, half: Option<Half>, group: Option<f64>) {
+        if let (Some(key), Some(group)) = (key, group) {
+            let loads = self.kinds.entry((key.clone(), half)).or_default();
+            loads.push((at, self.document, group.to_bits()));
+        }
+    }
+
+    fn settle(self, found: &mut Imported) {
+        for (number, all) in (0..).zip(self.kinds.into_values()) {
+            let runs: BTreeSet<_> = all.iter().map(|(_, document, group)| (document, group)).collect();
+            if runs.len() == all.len() {
+                all.iter().for_each(|(at, ..)| found.loads[*at].same_as = Some(number));
+            }
+        }
+    }
 }

@@ -11,12 +11,8 @@ use crate::{
 };
 
 /// A load from parts that ran at the same time: the sum of their bytes, and the longest time.
-pub(super) fn load(
-    known: &Known,
-    ways: &[&DirectionStats],
-    found: &mut Imported,
-    name: &str,
-) -> Option<ImportedLoad> {
+pub(super) fn load(known: &Known, ways: &[&DirectionStats], found: &mut Imported) -> Option<ImportedLoad> {
+    let name = known.load.name.as_deref().unwrap_or_default();
     let parts: Vec<Part> = ways.iter().map(|way| Part::of(way)).collect::<Option<_>>()?;
     let [first, ..] = &parts[..] else { return None };
     let total = |of: fn(&Part) -> Option<f64>| -> Option<f64> { parts.iter().map(of).sum() };
