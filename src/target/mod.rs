@@ -143,10 +143,6 @@ impl Target {
         Self::at(inventory, text, &path)
     }
 
-    pub fn writable(&self) -> bool {
-        self.read_only.is_none()
-    }
-
     pub(super) fn at(inventory: &Inventory, given: &str, path: &str) -> Result<Self, TargetError> {
         let real = fs::canonicalize(path).map_err(|error| refusal(path, error))?;
         let data = fs::metadata(&real).map_err(|error| refusal(path, error))?;
@@ -304,7 +300,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let target = resolve(dir.path()).expect("a target");
         assert_eq!((target.kind, target.size), (Kind::Directory, None));
-        assert!(target.writable(), "{:?}", target.read_only);
+        assert_eq!(target.read_only, None);
         assert!(target.free.expect("space") <= target.capacity.expect("a size"));
         assert!(target.direct_alignment.is_power_of_two());
 
@@ -359,7 +355,7 @@ mod tests {
                 Ok(target) => {
                     assert_eq!((target.kind, target.size), (Kind::BlockDevice, Some(drive.bytes())));
                     assert_eq!(target.direct_alignment, drive.logical_block);
-                    assert!(!target.writable() && target.drives[0].name == drive.name);
+                    assert!(target.read_only.is_some() && target.drives[0].name == drive.name);
                 }
                 Err(TargetError::Permission { kind: Some(Kind::BlockDevice), .. }) => {}
                 Err(TargetError::Missing { .. }) => {} // in a container without nodes

@@ -245,13 +245,15 @@ fn share(reads: &[&DirectionStats], writes: &[&DirectionStats]) -> Option<u8> {
     (r + w > 0.0).then(|| (100.0 * r / (r + w)).round() as u8)
 }
 
+/// Index of a load, its document and its group.
+type Occurrence = (usize, u64, u64);
+
 /// Jobs with equal options, each in its own document or group: fio runs these one after the other.
 #[derive(Default)]
 struct Repetitions {
     /// Number of the current document, from 1.
     document: u64,
-    /// For each load its index, its document and its group.
-    kinds: BTreeMap<(String, Option<Half>), Vec<(usize, u64, u64)>>,
+    kinds: BTreeMap<(String, Option<Half>), Vec<Occurrence>>,
 }
 
 impl Repetitions {
