@@ -1,18 +1,14 @@
 //! Reads block devices: drives, their partitions and contents, and the layers built on them.
 
-use std::collections::HashMap;
-
 use super::{
     Drive, Layer, Mount, Partition, Signature, card, device_path,
+    drive::Udev,
     hubs_and_buses::Topology,
     identity, media_type,
     mounts::{decode, parse_device},
     queue_limits, usb,
 };
 use crate::sysroot::Sysroot;
-
-/// Properties of a block device in udev's database.
-pub(super) type Udev = HashMap<String, String>;
 
 /// Block devices that are no drives: memory, files, optical and floppy drives, boot areas of eMMC.
 fn is_no_drive(name: &str) -> bool {

@@ -1,5 +1,7 @@
 //! Drives, their partitions, filesystems and mounts, as values.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Card, Queue, Usb};
@@ -137,6 +139,9 @@ pub struct Mount {
     pub device: (u32, u32),
     pub space: Option<Space>,
 }
+
+/// Properties of a block device in udev's database.
+pub(super) type Udev = HashMap<String, String>;
 
 pub(super) const SD_SLOT: &str = "SD slot";
 

@@ -1,6 +1,6 @@
 //! Vendor, model, serial and world-wide name of a drive, and the identity made from them.
 
-use super::{Drive, blocks::Udev};
+use super::{Drive, drive::Udev};
 use crate::sysroot::{
     Sysroot,
     serial_number::{is_placeholder, is_serial},

@@ -1,6 +1,6 @@
 //! Media type of a drive. USB bridges often report "rotating" for flash.
 
-use super::{Drive, Medium, blocks::Udev};
+use super::{Drive, Medium, drive::Udev};
 use crate::sysroot::Sysroot;
 
 /// Media type of the drive at `dir`; the other fields of `drive` are already set.
