@@ -182,7 +182,7 @@ fn memory(inventory: &Inventory) -> Option<Target> {
     let places = ["/dev/shm", "/run/shm", "/tmp"];
     let found = places.iter().filter_map(|place| Target::resolve(inventory, place).ok());
     let in_memory = |t: &Target| t.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs");
-    found.into_iter().find(|t| in_memory(t) && t.writable())
+    found.into_iter().find(|t| in_memory(t) && t.read_only.is_none())
 }
 
 /// Locks every drive of the plan, each once.

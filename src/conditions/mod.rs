@@ -8,20 +8,18 @@ use serde::{Deserialize, Serialize};
 pub use processors::{Core, ProcessorWatch, Processors};
 pub use snapshot::{Activity, Resync, Snapshot};
 
-use crate::units::{MIB, decimal_bytes, percent, rate, size};
 use crate::{
-    inventory::Inventory,
+    inventory::{Drive, Inventory, Layer},
     target::{Kind, Target},
+    units::{MIB, decimal_bytes, percent, rate, size},
 };
 
 /// Results of all checks, in a fixed order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Preflight {
-    /// Every check, flagged or not.
     pub checks: Vec<Check>,
 }
 
-/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Name: `governor`, `free space`.
@@ -34,6 +32,8 @@ pub struct Check {
 
 /// Filesystems on another machine.
 const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "afs", "lustre"];
+/// Layers that pass each request on to one drive.
+const PLAIN: [&str; 3] = ["crypt", "lvm", "partition"];
 /// Filesystems in memory.
 const MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// Drives busier than this with other I/O are flagged.
@@ -82,9 +82,7 @@ impl Preflight {
 /// Bytes that a run read and wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BytesMoved {
-    /// Bytes read.
     pub read: u64,
-    /// Bytes written.
     pub written: u64,
 }
 
@@ -92,8 +90,8 @@ fn check(name: &str, value: impl Into<String>, flag: Option<String>) -> Check {
     Check { name: name.to_owned(), value: value.into(), flag }
 }
 
-fn filesystem_of(target: &Target) -> &str {
-    target.mount.as_ref().map_or("", |mount| mount.filesystem.as_str())
+fn joined(values: &[String], none: &str) -> String {
+    if values.is_empty() { none.to_owned() } else { values.join(", ") }
 }
 
 fn is_network(filesystem: &str) -> bool {
@@ -102,17 +100,17 @@ fn is_network(filesystem: &str) -> bool {
 
 fn drive(target: &Target) -> Check {
     let labels: Vec<String> = target.drives.iter().map(|drive| drive.label()).collect();
-    let filesystem = filesystem_of(target);
+    let filesystem = target.mount.as_ref().map_or("", |mount| mount.filesystem.as_str());
+    let given = &target.given;
     let flag = if MEMORY.contains(&filesystem) {
-        Some(format!("{} is {filesystem}: this measures memory, not a drive.", target.given))
+        Some(format!("{given} is {filesystem}: this measures memory, not a drive."))
     } else if is_network(filesystem) {
-        Some(format!("{} is {filesystem}: this measures the network and another machine too.", target.given))
-    } else if labels.is_empty() {
-        Some(format!("The drive of {} is unknown: other I/O on it can't be detected.", target.given))
+        Some(format!("{given} is {filesystem}: this measures the network and another machine too."))
     } else {
-        None
+        let unknown = || format!("The drive of {given} is unknown: other I/O on it can't be detected.");
+        labels.is_empty().then(unknown)
     };
-    check("drive", if labels.is_empty() { "none".to_owned() } else { labels.join(", ") }, flag)
+    check("drive", joined(&labels, "none"), flag)
 }
 
 fn filesystem(target: &Target) -> Check {
@@ -125,37 +123,33 @@ fn filesystem(target: &Target) -> Check {
         let keys = ["compress", "compress-force", "compression", "compress_algorithm"];
         keys.contains(&key) && value != "no" && value != "none"
     });
-    let flag = match (mount.filesystem.as_str(), compression) {
-        (_, Some(option)) => Some(format!(
-            "{} is compressed ({option}): this measures the filesystem, not the drive.",
-            mount.path
-        )),
-        ("zfs", None) => Some(format!("{} is zfs, which has its own cache and may compress.", mount.path)),
-        (kind, None) if kind.starts_with("fuse") && !is_network(kind) => {
-            Some(format!("{} is a FUSE filesystem: its program may be the limit, not the drive.", mount.path))
+    let (path, kind) = (&mount.path, mount.filesystem.as_str());
+    let flag = match compression {
+        Some(option) => {
+            Some(format!("{path} is compressed ({option}): this measures the filesystem, not the drive."))
         }
-        _ => None,
+        None if kind == "zfs" => Some(format!("{path} is zfs, which has its own cache and may compress.")),
+        None if kind.starts_with("fuse") && !is_network(kind) => {
+            Some(format!("{path} is a FUSE filesystem: its program may be the limit, not the drive."))
+        }
+        None => None,
     };
-    check("filesystem", format!("{} on {}", mount.filesystem, mount.path), flag)
+    check("filesystem", format!("{kind} on {path}"), flag)
+}
+
+fn layers_of<'a>(inventory: &'a Inventory, target: &Target) -> impl Iterator<Item = &'a Layer> {
+    inventory.layers.iter().filter(|layer| target.layers.contains(&layer.name))
 }
 
 fn layers(inventory: &Inventory, target: &Target) -> Check {
-    let of_target = inventory.layers.iter().filter(|layer| target.layers.contains(&layer.name));
-    let layers: Vec<(String, &str)> =
-        of_target.map(|layer| (format!("{} ({})", layer.name, layer.kind), layer.kind.as_str())).collect();
-    let names: Vec<&str> = layers.iter().map(|(name, _)| name.as_str()).collect();
-    let crypt = layers.iter().find(|(_, kind)| *kind == "crypt");
-    let other = layers.iter().find(|(_, kind)| !["crypt", "lvm", "partition"].contains(kind));
-    let flag = match (other, crypt) {
-        (Some((name, _)), _) => {
-            Some(format!("The target is on {name}: this measures the array or volume, not one drive."))
-        }
-        (None, Some((name, _))) => {
-            Some(format!("The target is on {name}: encryption may be the limit, not the drive."))
-        }
-        (None, None) => None,
-    };
-    check("layers", if names.is_empty() { "none".to_owned() } else { names.join(", ") }, flag)
+    let name = |layer: &Layer| format!("{} ({})", layer.name, layer.kind);
+    let first = |is: fn(&str) -> bool| layers_of(inventory, target).find(|layer| is(&layer.kind)).map(name);
+    let other = first(|kind| !PLAIN.contains(&kind))
+        .map(|name| format!("The target is on {name}: this measures the array or volume, not one drive."));
+    let crypt = first(|kind| kind == "crypt")
+        .map(|name| format!("The target is on {name}: encryption may be the limit, not the drive."));
+    let names: Vec<String> = layers_of(inventory, target).map(name).collect();
+    check("layers", joined(&names, "none"), other.or(crypt))
 }
 
 fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
@@ -171,25 +165,25 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
             bytes => format!(" {} discarded,", rate(bytes as f64 / seconds)),
         };
         let value = format!("{drive}: {read} read, {written} written,{discarded} busy {}", percent(share));
-        let flag = if share > BUSY {
-            Some(format!("Other I/O on {value}."))
-        } else if activity.in_flight > 0 {
-            Some(format!("Other I/O on {drive}: {} operations in flight.", activity.in_flight))
-        } else {
-            None
+        let flag = match activity.in_flight {
+            _ if share > BUSY => Some(format!("Other I/O on {value}.")),
+            0 => None,
+            n => Some(format!("Other I/O on {drive}: {n} operations in flight.")),
         };
         check("other I/O", value, flag)
     };
     target.drives.iter().map(|drive| one(&drive.name)).collect()
 }
 
+fn is_of(target: &Target, drive: &Drive) -> bool {
+    target.drives.iter().any(|one| one.name == drive.name)
+}
+
 fn swap(inventory: &Inventory, target: &Target) -> Check {
     let drives = inventory.swap_drives();
-    let on_target = drives.iter().find(|swap| target.drives.iter().any(|drive| drive.name == swap.name));
-    let value = if inventory.swaps.is_empty() { "none".to_owned() } else { inventory.swaps.join(", ") };
-    let flag = on_target
-        .map(|drive| format!("{} holds swap: swapping during the run affects the result.", drive.label()));
-    check("swap", value, flag)
+    let drive = drives.iter().find(|drive| is_of(target, drive)).map(|drive| drive.label());
+    let flag = drive.map(|drive| format!("{drive} holds swap: swapping during the run affects the result."));
+    check("swap", joined(&inventory.swaps, "none"), flag)
 }
 
 fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
@@ -197,14 +191,11 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
         now.resyncs.iter().map(|resync| format!("{} on {}", resync.what, resync.array)).collect();
     let touches = |array: &str| {
         let layer = inventory.blocks().find(|block| block.name() == array);
-        let stack = inventory.stack_of(layer);
-        stack.drives.iter().any(|member| target.drives.iter().any(|drive| drive.name == member.name))
+        inventory.stack_of(layer).drives.iter().any(|drive| is_of(target, drive))
     };
-    let flag =
-        now.resyncs.iter().find(|resync| touches(&resync.array)).map(|resync| {
-            format!("{} runs a {} on this drive: wait until it ends.", resync.array, resync.what)
-        });
-    check("arrays", if value.is_empty() { "none active".to_owned() } else { value.join(", ") }, flag)
+    let flag = now.resyncs.iter().find(|resync| touches(&resync.array));
+    let flag = flag.map(|r| format!("{} runs a {} on this drive: wait until it ends.", r.array, r.what));
+    check("arrays", joined(&value, "none active"), flag)
 }
 
 fn free_space(target: &Target) -> Check {
@@ -213,19 +204,17 @@ fn free_space(target: &Target) -> Check {
         return check("free space", "unknown", None);
     };
     let share = free as f64 / capacity as f64;
-    let value = format!("{} of {}, {}", decimal_bytes(free), decimal_bytes(capacity), percent(share));
-    let flag = (target.kind == Kind::Directory && share < 0.05).then(|| {
-        format!("Only {} free: nearly full filesystems and flash drives are slower.", decimal_bytes(free))
-    });
-    check("free space", value, flag)
+    let [free, capacity] = [free, capacity].map(decimal_bytes);
+    let flag = (target.kind == Kind::Directory && share < 0.05)
+        .then(|| format!("Only {free} free: nearly full filesystems and flash drives are slower."));
+    check("free space", format!("{free} of {capacity}, {}", percent(share)), flag)
 }
 
 fn memory(total: u64, now: &Snapshot) -> Check {
     let Some(available) = now.memory_available else { return check("memory", size(total), None) };
-    let flag = (available < 96 * MIB).then(|| {
-        format!("Only {} of memory available: the system may swap during the run.", size(available))
-    });
-    check("memory", format!("{} of {} available", size(available), size(total)), flag)
+    let (low, available) = (available < 96 * MIB, size(available));
+    let flag = || format!("Only {available} of memory available: the system may swap during the run.");
+    check("memory", format!("{available} of {} available", size(total)), low.then(flag))
 }
 
 fn load(cpus: u32, now: &Snapshot) -> Check {
@@ -236,9 +225,9 @@ fn load(cpus: u32, now: &Snapshot) -> Check {
 }
 
 fn governor(governor: Option<&str>) -> Check {
-    let flag = governor.filter(|&governor| governor != "performance").map(|governor| {
-        format!("The CPU governor is {governor}: small blocks may be slower than with performance.")
-    });
+    let flag = governor.filter(|&governor| governor != "performance");
+    let flag = flag
+        .map(|now| format!("The CPU governor is {now}: small blocks may be slower than with performance."));
     check("governor", governor.unwrap_or("unknown"), flag)
 }
 
@@ -251,32 +240,25 @@ fn temperature(now: &Snapshot) -> Check {
 /// Firmware bits 0 to 3: now; 16 to 19: at some time since boot.
 const BITS: [&str; 4] = ["undervoltage", "frequency capped", "throttled", "soft temperature limit"];
 
-fn decode(bits: u32) -> Vec<&'static str> {
-    BITS.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| name).collect()
+fn decode(bits: u32) -> Option<String> {
+    let names = BITS.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| name);
+    Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
 }
 
 fn describe(bits: u32) -> String {
-    let (now, since) = (decode(bits), decode(bits >> 16 & !bits));
-    match (now.is_empty(), since.is_empty()) {
-        (true, true) => "none".to_owned(),
-        (false, true) => format!("now: {}", now.join(", ")),
-        (true, false) => format!("since boot: {}", since.join(", ")),
-        (false, false) => format!("now: {}; since boot: {}", now.join(", "), since.join(", ")),
-    }
+    let now = decode(bits).map(|now| format!("now: {now}"));
+    let since = decode(bits >> 16 & !bits).map(|since| format!("since boot: {since}"));
+    let all: Vec<String> = now.into_iter().chain(since).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
 
 fn throttling(now: &Snapshot) -> Check {
     let Some(bits) = now.throttled else { return check("throttling", "unknown", None) };
-    let flag = match (decode(bits), decode(bits >> 16)) {
-        (now, _) if !now.is_empty() => {
-            Some(format!("The firmware reports {}: the board runs slower than normal.", now.join(", ")))
-        }
-        (_, since) if !since.is_empty() => {
-            Some(format!("The firmware reports {} since boot; it may happen again.", since.join(", ")))
-        }
-        _ => None,
-    };
-    check("throttling", describe(bits), flag)
+    let now =
+        decode(bits).map(|now| format!("The firmware reports {now}: the board runs slower than normal."));
+    let since = decode(bits >> 16);
+    let since = since.map(|since| format!("The firmware reports {since} since boot; it may happen again."));
+    check("throttling", describe(bits), now.or(since))
 }
 
 /// I/O on the drives beyond that of the run. Not computed for arrays, which copy or split writes.
@@ -287,23 +269,19 @@ fn other_io_during(
     end: &Snapshot,
     moved: BytesMoved,
 ) -> Vec<Check> {
-    let plain = ["crypt", "lvm", "partition"];
     let countable = target.drives.len() == 1
-        && inventory
-            .layers
-            .iter()
-            .all(|layer| !target.layers.contains(&layer.name) || plain.contains(&layer.kind.as_str()));
+        && layers_of(inventory, target).all(|layer| PLAIN.contains(&layer.kind.as_str()));
     let one = |activity: Activity| {
         let [read, written] = [activity.read, activity.written].map(decimal_bytes);
         let value = format!("{}: {read} read, {written} written in total", activity.drive);
         let more = [(activity.read, moved.read), (activity.written, moved.written)]
             .map(|(total, run)| total.saturating_sub(run));
-        let flag = countable
-            && more[0].saturating_add(more[1]) > SMALL.max(moved.read.saturating_add(moved.written) / 50);
+        let limit = SMALL.max(moved.read.saturating_add(moved.written) / 50);
+        let flag = countable && more[0].saturating_add(more[1]) > limit;
         let [read, written] = more.map(decimal_bytes);
-        let flag = flag.then(|| {
-            format!("Other I/O on {} during the run: {read} read, {written} written.", activity.drive)
-        });
+        let drive = &activity.drive;
+        let flag =
+            flag.then(|| format!("Other I/O on {drive} during the run: {read} read, {written} written."));
         check("other I/O", value, flag)
     };
     target.drives.iter().filter_map(|drive| start.between(end, &drive.name)).map(one).collect()
@@ -313,13 +291,10 @@ fn warming(start: &Snapshot, end: &Snapshot) -> Check {
     let Some((from, to)) = start.temperature.zip(end.temperature) else {
         return check("temperature", "unknown", None);
     };
-    let flag = if to >= HOT {
-        Some(format!("The processor reached {to:.0} °C at the end of the run and may have been throttled."))
-    } else if to - from >= RISE {
-        Some(format!("The processor warmed from {from:.0} to {to:.0} °C during the run."))
-    } else {
-        None
-    };
+    let hot =
+        || format!("The processor reached {to:.0} °C at the end of the run and may have been throttled.");
+    let warmed = || format!("The processor warmed from {from:.0} to {to:.0} °C during the run.");
+    let flag = (to >= HOT).then(hot).or_else(|| (to - from >= RISE).then(warmed));
     check("temperature", format!("{from:.0} to {to:.0} °C"), flag)
 }
 
@@ -329,8 +304,7 @@ fn throttled_since(start: &Snapshot, end: &Snapshot) -> Check {
     };
     // Bits since boot count only if they were set during the run.
     let during = decode(after | (after >> 16 & !(before >> 16)));
-    let flag =
-        (!during.is_empty()).then(|| format!("During the run the firmware reported {}.", during.join(", ")));
+    let flag = during.map(|during| format!("During the run the firmware reported {during}."));
     check("throttling", describe(after), flag)
 }
 

@@ -6,21 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
 
-/// Processor usage over a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Processors {
     /// Length of the period, s.
     pub seconds: f64,
-    /// Each core, in the kernel's order.
     pub cores: Vec<Core>,
     /// CPU time of all threads of drivebench, s.
     pub worked: Option<f64>,
-    /// Longest time that a thread of drivebench was runnable but waited for a processor, s; `None` if the kernel doesn't
-    /// count it.
+    /// Longest time that a runnable thread of drivebench waited for a processor, s; `None` if that isn't counted.
     pub waited: Option<f64>,
-    /// How long drivebench's control group, or one above it, was throttled by a CPU limit, s; `None` if there is no limit
-    /// or no count.
+    /// How long its control group or one above was throttled by a CPU limit, s; `None` without a limit or a count.
     pub throttled: Option<f64>,
 }
 
@@ -36,7 +32,6 @@ pub struct Core {
     pub iowait: f64,
 }
 
-/// Measures processor usage between two moments.
 #[derive(Debug)]
 pub struct ProcessorWatch {
     cores: Vec<(String, Vec<u64>)>,
@@ -50,7 +45,6 @@ pub struct ProcessorWatch {
 const TICKS: f64 = 100.0;
 
 impl ProcessorWatch {
-    /// Starts the period.
     pub fn begin(root: &Sysroot) -> Self {
         Self {
             cores: cores(root),

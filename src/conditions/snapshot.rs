@@ -7,7 +7,6 @@ use crate::{
     sysroot::Sysroot,
 };
 
-/// Counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Seconds since boot, including suspend.
@@ -22,14 +21,11 @@ pub struct Snapshot {
     pub throttled: Option<u32>,
     /// Available memory, bytes.
     pub memory_available: Option<u64>,
-    /// Arrays that resync or check.
     pub resyncs: Vec<Resync>,
 }
 
-/// I/O of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
-    /// Kernel name of the drive.
     pub drive: String,
     /// Bytes read.
     pub read: u64,
@@ -40,11 +36,9 @@ pub struct Activity {
     pub discarded: u64,
     /// Time with I/O in flight, s.
     pub busy: f64,
-    /// Operations in flight.
     pub in_flight: u64,
 }
 
-/// An md array that resyncs or checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resync {
     /// The array: `md0`.
@@ -54,7 +48,6 @@ pub struct Resync {
 }
 
 impl Snapshot {
-    /// Reads the counters of the machine and of these drives.
     pub fn take<'a>(root: &Sysroot, drives: impl IntoIterator<Item = &'a Drive>) -> Self {
         let first = |path: &str| root.word(path)?.split(' ').next()?.parse().ok();
         Self {
@@ -70,9 +63,8 @@ impl Snapshot {
 
     /// I/O of a drive from `self` to `later`; none if it is not in both.
     pub fn between(&self, later: &Self, drive: &str) -> Option<Activity> {
-        let of =
-            |snapshot: &'_ Self| snapshot.drives.iter().find(|activity| activity.drive == drive).cloned();
-        let (before, after) = (of(self)?, of(later)?);
+        let of = |all: &[Activity]| all.iter().find(|activity| activity.drive == drive).cloned();
+        let (before, after) = (of(&self.drives)?, of(&later.drives)?);
         Some(Activity {
             read: after.read.saturating_sub(before.read),
             written: after.written.saturating_sub(before.written),
@@ -102,15 +94,13 @@ fn parse_mdstat(text: &str) -> Vec<Resync> {
     let mut resyncs = Vec::new();
     let mut array = "";
     for line in text.lines() {
-        match line.split_once(" : ") {
-            Some((name, _)) if name.starts_with("md") => array = name,
-            _ => {
-                let is =
-                    |what: &&str| line.contains(&format!("{what} =")) || line.contains(&format!("{what}="));
-                let what = ["resync", "recovery", "reshape", "check"].into_iter().find(is);
-                resyncs.extend(what.map(|what| Resync { array: array.to_owned(), what: what.to_owned() }));
-            }
+        if let Some((name, _)) = line.split_once(" : ").filter(|(name, _)| name.starts_with("md")) {
+            array = name;
+            continue;
         }
+        let is = |what: &&str| line.contains(&format!("{what} =")) || line.contains(&format!("{what}="));
+        let what = ["resync", "recovery", "reshape", "check"].into_iter().find(is);
+        resyncs.extend(what.map(|what| Resync { array: array.to_owned(), what: what.to_owned() }));
     }
     resyncs
 }

@@ -6,7 +6,7 @@ use crate::inventory::{Mount, fixtures};
 /// A target on another machine, as `resolve` would return it.
 fn target(inventory: &Inventory, path: &str) -> Target {
     let mount = inventory.mount_of(path).expect("a mount");
-    let stack = inventory.stack_of_mount(mount);
+    let stack = inventory.stack_of(inventory.blocks_of(mount));
     Target {
         given: path.to_owned(),
         path: PathBuf::from(path),

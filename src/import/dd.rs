@@ -20,13 +20,11 @@ const SECONDS: [&str; 5] = ["s", "sec", "secs", "second", "seconds"];
 pub(super) struct Log {
     /// Whole and partial blocks read and written.
     records: Vec<(u64, u64)>,
-    /// The command line, if the log contains it.
     command: Option<Command>,
     /// Index of a load that was reported before the end of its run.
     unfinished: Option<usize>,
 }
 
-/// Options of a dd command line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Command {
     direction: Option<Direction>,
@@ -55,20 +53,16 @@ impl Log {
         let Some(summary) = summary(line) else { return false };
         let records = std::mem::take(&mut self.records);
         let (bytes, seconds) = match summary {
-            Summary::Ran { bytes, seconds } => (bytes, seconds),
+            Summary::Ran(bytes, seconds) => (bytes, seconds),
             Summary::Nothing => return false,
             Summary::Contradiction => {
-                note(
-                    found,
-                    format!("Line {number} was skipped: its bytes, time and speed contradict each other."),
-                );
+                let why = "its bytes, time and speed contradict each other";
+                note(found, format!("Line {number} was skipped: {why}."));
                 return false;
             }
         };
         let whole_blocks = match records[..] {
-            [.., (read, 0), (written, 0)] if read == written && read > 0 && bytes % read == 0 => {
-                Some(bytes / read)
-            }
+            [.., (n @ 1.., 0), (written, 0)] if n == written && bytes % n == 0 => Some(bytes / n),
             _ => None,
         };
         // On a signal dd prints the progress of its run, and again at the end.
@@ -109,23 +103,18 @@ fn records(line: &str) -> Option<(u64, u64)> {
     if line.len() > 120 {
         return None;
     }
-    let plus = line.find('+')?;
-    let before = line[..plus]
-        .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
-    let after = line[plus + 1..].find(|c: char| !c.is_ascii_digit()).map_or(line.len(), |at| plus + 1 + at);
-    let rest = line[after..].trim_start();
-    let word = rest.starts_with(char::is_alphabetic) || line[..before].ends_with(char::is_alphabetic);
-    Some((whole(&line[before..plus])?, whole(&line[plus + 1..after])?)).filter(|_| word)
+    let (before, after) = line.split_once('+')?;
+    let start = before.trim_end_matches(|c: char| c.is_ascii_digit());
+    let end = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    let word = end.trim_start().starts_with(char::is_alphabetic) || start.ends_with(char::is_alphabetic);
+    let (full, partial) = (&before[start.len()..], &after[..after.len() - end.len()]);
+    Some((whole(full)?, whole(partial)?)).filter(|_| word)
 }
 
-/// A summary line.
 #[derive(Debug, PartialEq)]
 enum Summary {
-    Ran {
-        bytes: u64,
-        seconds: f64,
-    },
+    /// Bytes and seconds.
+    Ran(u64, f64),
     /// No bytes, or no time.
     Nothing,
     Contradiction,
@@ -151,7 +140,7 @@ fn summary(line: &str) -> Option<Summary> {
     // dd prints the speed with two digits or more.
     let near = |printed: f64| (printed / speed - 1.0).abs() <= 0.1;
     let fits = sane(speed) && (speeds.is_empty() || speeds.into_iter().any(near));
-    Some(if fits { Summary::Ran { bytes, seconds } } else { Summary::Contradiction })
+    Some(if fits { Summary::Ran(bytes, seconds) } else { Summary::Contradiction })
 }
 
 /// `bytes transferred in 0.012345 secs (1327177805 bytes/sec)`
@@ -175,7 +164,7 @@ fn gnu(text: &str) -> Option<(f64, Vec<f64>)> {
     let (rest, word) = word_at_end(rest);
     let (_, seconds) = number_at_end(rest)?;
     let speeds: Vec<f64> =
-        [1000.0, 1024.0].into_iter().filter_map(|kilo| Some(rate * unit(name, kilo)?)).collect();
+        [1000.0, 1024.0].iter().filter_map(|kilo| Some(rate * unit(name, *kilo)?)).collect();
     let is_seconds = SECONDS.contains(&word) || !speeds.is_empty() && !word.is_empty();
     is_seconds.then_some((seconds, speeds))
 }
@@ -268,7 +257,7 @@ mod tests {
 
     #[test]
     fn summary_lines_of_all_systems_and_languages() {
-        let ran = |bytes, seconds| Some(Summary::Ran { bytes, seconds });
+        let ran = |bytes, seconds| Some(Summary::Ran(bytes, seconds));
         for (line, expected) in [
             ("16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
             ("16384000 Bytes (16 MB, 16 MiB) kopiert, 0,0302075 s, 542 MB/s", ran(16384000, 0.0302075)),

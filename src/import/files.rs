@@ -6,13 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{ContentError, ImportError, MAX_FILE, read};
+use super::{ImportError, MAX_FILE, read};
 use crate::record::{ImportOptions, Imported};
 
-/// Limit of files in a directory.
 const MOST: usize = 10_000;
 
-/// Result of reading files.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Imported files, in the order of their names.
@@ -22,9 +20,6 @@ pub struct Found {
 }
 
 /// Reads files, and all files below directories. Links inside directories are not followed.
-///
-/// # Errors
-/// If a file given by name can't be read or has no result.
 pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportError> {
     let mut found = Found::default();
     for path in paths {
@@ -34,10 +29,7 @@ pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportErr
             found.taken.push(one(path, said)?);
         } else if meta.is_dir() {
             for file in below(path)? {
-                match one(&file, said) {
-                    Ok(imported) => found.taken.push(imported),
-                    Err(e) => found.refused.push(e),
-                }
+                one(&file, said).map_or_else(|e| found.refused.push(e), |one| found.taken.push(one));
             }
         } else {
             return Err(ImportError::NoFile { path: path.clone() });
@@ -46,7 +38,6 @@ pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportErr
     Ok(found)
 }
 
-/// Files below a directory, sorted by name.
 fn below(top: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let mut files = Vec::new();
     let mut directories = vec![top.to_owned()];
@@ -81,7 +72,6 @@ fn one(path: &Path, said: &ImportOptions) -> Result<Imported, ImportError> {
     if bytes > MAX_FILE {
         return Err(ImportError::TooLarge { path: path.to_owned(), bytes });
     }
-    let refuse = |why: ContentError| ImportError::Content { path: path.to_owned(), why };
-    let imported = read(&content, said).map_err(refuse)?;
+    let imported = read(&content, said).map_err(|why| ImportError::Content { path: path.to_owned(), why })?;
     Ok(Imported { file: path.display().to_string(), ..imported })
 }

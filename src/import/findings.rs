@@ -1,6 +1,9 @@
 //! How the record of an import is read: what other tools told, side by side with what drivebench measures.
 
-use super::groups::{Group, estimate, groups, target};
+use super::{
+    distinct,
+    groups::{Group, estimate, groups, target},
+};
 use crate::{
     analyse::Estimate,
     findings::{Carrier, CarrierDrive, Column, Findings, Metric, Origin, Quantity, Table, short},
@@ -8,25 +11,17 @@ use crate::{
     units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
-/// The experiment that such records name.
 pub const EXPERIMENT: &str = "import";
 
 /// Names of the targets, in the order of the file.
 fn targets(imported: &Imported) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in imported.loads.iter().map(|load| target(imported, load)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    distinct(imported.loads.iter().map(|load| target(imported, load)))
 }
 
 fn latency(load: &ImportedLoad, percentile: Percentile) -> Option<f64> {
     load.latencies.iter().find(|(of, _)| (of - percentile.share()).abs() < 1e-9).map(|(_, seconds)| *seconds)
 }
 
-/// What a record of an import shows.
 pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
     let run = Run::of(record);
     let mut findings = Findings {
@@ -53,16 +48,16 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
 
 /// When it was measured, not when it was imported; and the drive by the name that it was given.
 fn origin(imported: &Imported, run: &Run<()>) -> Origin {
-    let name = imported.said.drive.as_ref().or(imported.drive.as_ref());
-    let drive = |name: &String| CarrierDrive {
-        identity: name.clone(),
-        model: Some(name.clone()),
+    let name = imported.said.drive.clone().or(imported.drive.clone());
+    let drive = name.map(|identity| CarrierDrive {
+        model: Some(identity.clone()),
+        identity,
         ..CarrierDrive::default()
-    };
+    });
     let carrier = |target: String| Carrier {
         names: vec![target.clone()],
         describe: format!("told by {}, {target}", imported.tool),
-        drives: name.map(drive).into_iter().collect(),
+        drives: drive.clone().into_iter().collect(),
         target,
         ..Carrier::default()
     };
@@ -93,19 +88,13 @@ fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, sev
         format!("{}: output of {}, {}", imported.file, imported.tool, decimal_bytes(imported.bytes)),
         [drive, or(&imported.said.board, &imported.board, "board"), when].join(" · "),
     ];
-    lines.extend(
-        start.map(|s| format!("imported {} · drivebench {} · nothing was measured here", s.at, s.version)),
-    );
+    let here = "nothing was measured here";
+    lines.extend(start.map(|s| format!("imported {} · drivebench {} · {here}", s.at, s.version)));
     // As many as a page can bear; the rest is in the estimates.
     if groups.len() <= MOST_SENTENCES {
         let line = |group: &Group<'_>| {
-            let load = group.loads[0];
-            let on = load
-                .on
-                .as_ref()
-                .filter(|on| **on != group.target)
-                .map(|on| format!(", {on}"))
-                .unwrap_or_default();
+            let on = group.loads[0].on.as_ref().filter(|on| **on != group.target);
+            let on = on.map(|on| format!(", {on}")).unwrap_or_default();
             format!("{}: {}{on}", group.load.name, group.load.describe())
         };
         lines.extend(groups.iter().map(line));
@@ -138,10 +127,7 @@ fn speeds(groups: &[Group<'_>], several: bool) -> Table {
         let sum =
             |of: fn(&ImportedLoad) -> Option<f64>| group.loads.iter().map(|l| of(l)).sum::<Option<f64>>();
         let e = &group.estimate;
-        let interval = match e.high.is_finite() {
-            true => e.range(rate),
-            false => "none".to_owned(),
-        };
+        let interval = if e.high.is_finite() { e.range(rate) } else { "none".to_owned() };
         let bytes = sum(|l| l.bytes.map(|b| b as f64)).map(|b| decimal_bytes(b as u64));
         let cells = [Some(rate(e.value)), Some(interval), bytes, sum(|l| l.seconds).map(duration)];
         let cells = cells.map(|c| c.unwrap_or_else(|| "unknown".to_owned()));
@@ -152,17 +138,15 @@ fn speeds(groups: &[Group<'_>], several: bool) -> Table {
 }
 
 fn latencies(groups: &[Group<'_>], several: bool) -> Option<Table> {
-    let rows: Vec<Vec<String>> = groups
-        .iter()
-        .flat_map(|group| group.loads.iter().enumerate().map(move |(n, load)| (group, n, load)))
-        .filter(|(_, _, load)| !load.latencies.is_empty())
-        .map(|(group, n, load)| {
-            let mut cells = heads(group, several, (group.loads.len() > 1).then_some(n + 1));
+    let mut rows = Vec::new();
+    for group in groups {
+        for (n, load) in (1..).zip(&group.loads).filter(|(_, load)| !load.latencies.is_empty()) {
+            let mut cells = heads(group, several, (group.loads.len() > 1).then_some(n));
             let cell = |of| latency(load, of).map_or("unknown".to_owned(), duration);
             cells.extend(Percentile::SHOWN.map(cell));
-            cells
-        })
-        .collect();
+            rows.push(cells);
+        }
+    }
     let names = Percentile::SHOWN.map(Percentile::name);
     let columns: Vec<(&str, bool)> = names.iter().map(|name| (name.as_str(), true)).collect();
     (!rows.is_empty()).then(|| table("latency of one operation, as told", several, &columns, rows))
@@ -171,24 +155,19 @@ fn latencies(groups: &[Group<'_>], several: bool) -> Option<Table> {
 fn verdicts(groups: &[Group<'_>], several: bool) -> Vec<String> {
     let alone = groups.iter().filter(|g| g.loads.len() == 1).count() as u64;
     if groups.len() > MOST_SENTENCES {
-        let all = groups.len() as u64;
-        return vec![format!(
-            "{}, as told; {alone} of them once only, so without interval.",
-            count(all, "load")
-        )];
+        let all = count(groups.len() as u64, "load");
+        return vec![format!("{all}, as told; {alone} of them once only, so without interval.")];
     }
     let one = |group: &Group<'_>| {
         let (load, e) = (group.loads[0], &group.estimate);
         let on = if several { format!("{}, ", group.target) } else { String::new() };
         let (name, tool, speed) = (&group.load.name, &load.tool, rate(e.value));
         let iops = load.iops.map(|iops| format!(", {iops:.0} operations a second,")).unwrap_or_default();
-        match group.loads.len() as u64 {
-            1 => format!("{on}{name}: {speed}{iops} as {tool} told; one run, so no interval."),
-            n => {
-                let (speed, runs) = (e.sentence(rate, ""), count(n, "run"));
-                format!("{on}{name}: {speed} over {runs} that {tool} told of.")
-            }
+        if group.loads.len() == 1 {
+            return format!("{on}{name}: {speed}{iops} as {tool} told; one run, so no interval.");
         }
+        let (speed, runs) = (e.sentence(rate, ""), count(group.loads.len() as u64, "run"));
+        format!("{on}{name}: {speed} over {runs} that {tool} told of.")
     };
     groups.iter().map(one).collect()
 }
@@ -209,10 +188,9 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
         }
     }
     for (what, names) in unknown {
-        let of = if names.len() > 4 {
-            count(names.len() as u64, "load")
-        } else {
-            format!("'{}'", names.join("', '"))
+        let of = match names.len() {
+            1..=4 => format!("'{}'", names.join("', '")),
+            n => count(n as u64, "load"),
         };
         flags.push(format!("Unknown of {of}: {what}."));
     }

@@ -24,7 +24,6 @@ pub(super) fn target(imported: &Imported, load: &ImportedLoad) -> String {
     said.cloned().unwrap_or_else(|| imported.file.clone())
 }
 
-/// Loads with their repetitions, in the order of the file.
 pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
     let mut groups: Vec<(String, Vec<&ImportedLoad>)> = Vec::new();
     for load in &imported.loads {
@@ -37,16 +36,12 @@ pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
             None => groups.push((on, vec![load])),
         }
     }
-    let names = names(&groups);
-    let named = groups.into_iter().zip(names);
-    named
-        .map(|((target, loads), name)| Group {
-            target,
-            load: load(&name, loads[0]),
-            estimate: estimate(&loads),
-            loads,
-        })
-        .collect()
+    let named = names(&groups).into_iter().zip(groups);
+    let named = named.map(|(name, (target, loads))| {
+        let (load, estimate) = (load(&name, loads[0]), estimate(&loads));
+        Group { target, load, loads, estimate }
+    });
+    named.collect()
 }
 
 /// What groups are called: by fio's name for their load, as drivebench's own loads are called. Where a target has more of
@@ -59,13 +54,10 @@ fn names(groups: &[(String, Vec<&ImportedLoad>)]) -> Vec<String> {
         rivals.entry((target, loads[0].label())).or_default().push((at, loads[0]));
     }
     for ((_, label), mut rivals) in rivals {
-        let usual = rivals.iter().filter(|(_, load)| usual(load)).count();
-        if let Some(at) = rivals
-            .iter()
-            .position(|(_, load)| usual == 1 && self::usual(load))
-            .or((rivals.len() == 1).then_some(0))
-        {
-            names[rivals.remove(at).0] = label.clone();
+        let all: Vec<usize> = (0..rivals.len()).collect();
+        let usual: Vec<usize> = all.iter().copied().filter(|at| usual(rivals[*at].1)).collect();
+        if let ([at], _) | (_, [at]) = (&usual[..], &all[..]) {
+            names[rivals.remove(*at).0] = label.clone();
         }
         // Each way of naming that tells some of them apart; the last one counts.
         let ways: [fn(&ImportedLoad) -> String; 2] = [by, in_full];
@@ -132,9 +124,9 @@ pub(super) fn estimate(loads: &[&ImportedLoad]) -> Estimate {
     let tool = loads.first().map(|l| l.tool.clone()).unwrap_or_default();
     match repeat::mean(&speeds).filter(|_| speeds.len() > 1) {
         Some(mean) => Estimate { how: format!("{}, as {tool} told", mean.how), ..mean },
-        None => Estimate::unbounded(
-            speeds.first().copied().unwrap_or_default(),
-            &format!("as {tool} told, one run"),
-        ),
+        None => {
+            let speed = speeds.first().copied().unwrap_or_default();
+            Estimate::unbounded(speed, &format!("as {tool} told, one run"))
+        }
     }
 }

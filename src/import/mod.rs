@@ -10,12 +10,11 @@ mod fio;
 mod groups;
 mod number;
 mod pibenchmarks;
-mod text;
 
 #[cfg(test)]
 mod damage;
 
-use std::{io, path::PathBuf};
+use std::{collections::BTreeSet, io, path::PathBuf};
 
 pub use files::files;
 pub use findings::{EXPERIMENT, findings};
@@ -28,69 +27,31 @@ use crate::{
 /// Larger files are refused; the output of a single run has at most a few MiB.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// The supported formats, for messages.
 pub const FORMATS: &str =
     "fio's JSON (--output-format=json), dd's summary lines in any language, and the output of PiBenchmarks";
 
-/// Why a file can't be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It can't be read.
     #[error("{path} can't be read: {source}")]
-    Unreadable {
-        /// The file or directory.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Neither a file nor a directory.
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("{path} is neither a file nor a directory")]
-    NoFile {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Too many files below a directory.
+    NoFile { path: PathBuf },
     #[error("{path} has more than {most} files: use a directory that contains only results")]
-    TooMany {
-        /// The directory.
-        path: PathBuf,
-        /// The limit.
-        most: usize,
-    },
-    /// It is too large.
+    TooMany { path: PathBuf, most: usize },
     #[error("{path} is {}, larger than the limit of {}", size(*bytes), size(MAX_FILE))]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size, bytes.
-        bytes: u64,
-    },
-    /// Its content.
+    TooLarge { path: PathBuf, bytes: u64 },
     #[error("{path}: {why}")]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: ContentError,
-    },
+    Content { path: PathBuf, why: ContentError },
 }
 
-/// Why content can't be imported.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ContentError {
-    /// Empty.
     #[error("empty file")]
     Empty,
-    /// No known format.
     #[error("no result found in {}; supported formats: {FORMATS}", count(*lines, "line"))]
-    Unknown {
-        /// Number of lines.
-        lines: u64,
-    },
-    /// More results than a record holds.
+    Unknown { lines: u64 },
     #[error("more than {MOST} results, the limit of a record: split the file")]
     TooMany,
-    /// fio's JSON is incomplete.
     #[error(
         "fio's JSON, which starts on line {line}, is incomplete: the file ends at byte {at}; fio was killed, or the file was truncated"
     )]
@@ -100,37 +61,25 @@ pub enum ContentError {
         /// End of the file, bytes.
         at: u64,
     },
-    /// fio's JSON is damaged.
     #[error("fio's JSON is damaged on line {line}, column {column}: {what}")]
-    Json {
-        /// Line in the file.
-        line: u64,
-        /// Column.
-        column: u64,
-        /// The parse error.
-        what: String,
-    },
+    Json { line: u64, column: u64, what: String },
     /// fio reported no load that moved bytes.
     #[error("fio's JSON on line {line} has no read or write with a result: {why}")]
     Nothing {
         /// First line of the document.
         line: u64,
-        /// The reason.
         why: String,
     },
 }
 
 /// Reads the content of a file.
-///
-/// # Errors
-/// If it contains no result, or one that is damaged or incomplete.
 pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ContentError::Empty);
     }
     let text = plain(bytes);
     let (mut found, rest) = fio::read(&text)?;
-    text::read(&rest, &mut found);
+    lines(&rest, &mut found);
     if found.loads.is_empty() {
         return Err(ContentError::Unknown { lines: text.lines().count() as u64 });
     }
@@ -145,23 +94,41 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
         load.direction = said.direction;
     }
     repetitions(&mut found);
-    let mut tools: Vec<String> = Vec::new();
-    for load in &found.loads {
-        if !tools.contains(&load.tool) {
-            tools.push(load.tool.clone());
-        }
-    }
     if found.tool.is_empty() {
-        found.tool = tools.join(", ");
+        found.tool = distinct(found.loads.iter().map(|load| load.tool.clone())).join(", ");
     }
     Ok(found)
 }
 
-/// Limit of loads in one file.
 const MOST: usize = 4_000;
+/// Each name once, in the order in which they appear.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| seen.insert(name.clone())).collect()
+}
+
 /// Limits of characters in a name and of notes.
 const LONGEST: usize = 160;
 const NOTES: usize = 20;
+
+/// Reads line-based output, dd's summary lines and PiBenchmarks, and counts unknown lines.
+fn lines(text: &str, found: &mut Imported) {
+    let (mut log, mut page) = (dd::Log::default(), pibenchmarks::Page::default());
+    for (number, line) in (1..).zip(text.split('\n')) {
+        // One above the limit is refused later; a hostile file could exhaust memory here.
+        if found.loads.len() > MOST {
+            break;
+        }
+        let line = line.trim_end_matches(['\r', ' ']);
+        // Text before a carriage return was progress output, overwritten on the terminal.
+        let (over, last) = line.rsplit_once('\r').map_or((false, line), |(_, last)| (true, last));
+        let used = page.line(last, found) || !over && log.line(last, number, page.section(), found);
+        if !used && !last.trim().is_empty() {
+            found.left += 1;
+        }
+    }
+    page.finish(found);
+}
 
 /// Removes control characters from names and notes, and truncates them.
 fn clean(found: &mut Imported) {

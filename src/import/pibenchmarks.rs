@@ -13,12 +13,9 @@ use crate::{
     units::{Caching, Direction, KIB, MIB, Pattern},
 };
 
-/// State of the page.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// The text is output of PiBenchmarks.
     recognised: bool,
-    /// In the section of dd.
     in_dd: bool,
     /// iozone ran with direct I/O (-I).
     iozone_direct: Option<bool>,
@@ -40,7 +37,7 @@ const IOZONE: [(&str, Direction, Pattern); 6] = [
 impl Page {
     /// The command of the following dd lines, if known.
     pub(super) fn section(&self) -> Option<Command> {
-        if self.recognised && self.in_dd { Command::of_pibenchmarks() } else { None }
+        (self.recognised && self.in_dd).then(Command::of_pibenchmarks).flatten()
     }
 
     /// Reads a line of the page; false for other lines.
@@ -60,22 +57,20 @@ impl Page {
             let value = rest.split(" - ").next().unwrap_or_default().trim();
             (!value.is_empty() && !value.ends_with(':')).then(|| value.to_owned())
         };
+        let starts = |headings: &[&str]| headings.iter().any(|heading| text.starts_with(heading));
         if let Some(test) = text.strip_prefix("Running ").and_then(|t| t.strip_suffix(" ...")) {
-            let ours = ["HDParm tests", "dd tests", "fio write test", "fio read test", "iozone test"];
-            self.recognised |= ours.contains(&test);
+            let ours = ["HDParm tests", "dd tests", "fio write test", "fio read test", "iozone test"]
+                .contains(&test);
+            self.recognised |= ours;
             self.in_dd = test == "dd tests";
-            ours.contains(&test)
+            ours
         } else if text.starts_with("Board information: ") {
             self.recognised = true;
             found.board = field("Model").or(found.board.take());
             true
         } else if text.contains(" has been detected as /") && self.recognised {
             true
-        } else if ["Drive information: ", "MicroSD information: ", "MMC Type: "]
-            .iter()
-            .any(|h| text.starts_with(h))
-            && self.recognised
-        {
+        } else if starts(&["Drive information: ", "MicroSD information: ", "MMC Type: "]) && self.recognised {
             let name: Vec<String> = [field("Manufacturer"), field("Model")].into_iter().flatten().collect();
             if !name.is_empty() {
                 found.drive = Some(name.join(" "));
@@ -93,8 +88,7 @@ impl Page {
             true
         } else {
             // Repeats earlier results; some versions print wrong units here.
-            ["HDParm: ", "DD Write Speed: ", "RandRead: "].iter().any(|h| text.starts_with(h))
-                && self.recognised
+            starts(&["HDParm: ", "DD Write Speed: ", "RandRead: "]) && self.recognised
         }
     }
 
@@ -107,9 +101,8 @@ impl Page {
             let (amount, rest) = leading(rest.trim_start())?;
             let (unit, rest) = rest.trim_start().split_once(" in ")?;
             let (seconds, rest) = leading(rest.trim_start())?;
-            let (rate, per) = leading(
-                rest.trim_start().strip_prefix("seconds")?.trim_start().strip_prefix('=')?.trim_start(),
-            )?;
+            let rest = rest.trim_start().strip_prefix("seconds")?.trim_start().strip_prefix('=')?;
+            let (rate, per) = leading(rest.trim_start())?;
             let factor = |unit: &str| match unit {
                 "MB" => Some(MIB as f64),
                 "kB" => Some(KIB as f64),
@@ -127,18 +120,11 @@ impl Page {
         }
         let direct = what.contains("O_DIRECT");
         found.loads.push(ImportedLoad {
-            tool: "hdparm".to_owned(),
             name: Some(if cached { "cached reads" } else { "disk reads" }.to_owned()),
-            direction: Some(Direction::Read),
-            pattern: Some(Pattern::Sequential),
-            depth: Some(1),
-            jobs: Some(1),
             caching: Some(if direct { Caching::Direct } else { Caching::Buffered }),
             bytes: Some(bytes as u64),
             seconds: Some(seconds),
-            speed,
-            line: self.lines,
-            ..ImportedLoad::default()
+            ..self.load("hdparm", Direction::Read, Pattern::Sequential, speed)
         });
         true
     }
@@ -154,38 +140,45 @@ impl Page {
                 Some("4k RandRead") => Direction::Read,
                 _ => continue,
             };
-            let Some((iops, speed)) = part.split_once(": ").and_then(|(_, value)| iops(value)) else {
-                continue;
-            };
-            taken = true;
-            found.loads.push(ImportedLoad { iops: Some(iops), ..self.fio_load(direction, speed) });
+            if let Some(result) = part.split_once(": ").and_then(|(_, value)| iops(value)) {
+                taken = true;
+                found.loads.push(self.fio_load(direction, result));
+            }
         }
         taken
     }
 
-    /// A fio load with the options of PiBenchmarks' script.
-    fn fio_load(&self, direction: Direction, speed: f64) -> ImportedLoad {
+    /// A load with one job at depth 1.
+    fn load(&self, tool: &str, direction: Direction, pattern: Pattern, speed: f64) -> ImportedLoad {
         ImportedLoad {
-            tool: "fio".to_owned(),
+            tool: tool.to_owned(),
             direction: Some(direction),
-            pattern: Some(Pattern::Random),
-            block: Some(4 * KIB),
-            depth: Some(64),
+            pattern: Some(pattern),
+            depth: Some(1),
             jobs: Some(1),
-            caching: Some(Caching::Direct),
             speed,
             line: self.lines,
             ..ImportedLoad::default()
         }
     }
 
+    /// A fio load with the options of PiBenchmarks' script.
+    fn fio_load(&self, direction: Direction, (iops, speed): (f64, f64)) -> ImportedLoad {
+        ImportedLoad {
+            block: Some(4 * KIB),
+            depth: Some(64),
+            caching: Some(Caching::Direct),
+            iops: Some(iops),
+            ..self.load("fio", direction, Pattern::Random, speed)
+        }
+    }
+
     /// `81920  4  8433  8082  21524  21344  21376  8068`: KiB, KiB a record, then KiB/s of each test.
     fn iozone(&mut self, text: &str, found: &mut Imported) -> bool {
         let Some(direct) = self.iozone_direct else { return false };
-        let numbers: Vec<u64> = text.split_whitespace().map_while(whole).collect();
-        let [total, record, rates @ ..] = &numbers[..] else { return false };
-        let whole_line = numbers.len() == text.split_whitespace().count();
-        if !whole_line || rates.is_empty() || rates.len() > IOZONE.len() || *record == 0 {
+        let numbers: Option<Vec<u64>> = text.split_whitespace().map(whole).collect();
+        let Some([total, record @ (1..), rates @ ..]) = numbers.as_deref() else { return false };
+        if rates.is_empty() || rates.len() > IOZONE.len() {
             return false;
         }
         for ((name, direction, pattern), rate) in IOZONE.into_iter().zip(rates).filter(|(_, rate)| **rate > 0)
@@ -197,18 +190,11 @@ impl Page {
                 return false;
             };
             found.loads.push(ImportedLoad {
-                tool: "iozone".to_owned(),
                 name: Some(name.to_owned()),
-                direction: Some(direction),
-                pattern: Some(pattern),
                 block: Some(block),
-                depth: Some(1),
-                jobs: Some(1),
                 caching: direct.then_some(Caching::Direct),
                 bytes: Some(bytes),
-                speed,
-                line: self.lines,
-                ..ImportedLoad::default()
+                ..self.load("iozone", direction, pattern, speed)
             });
         }
         true
@@ -222,18 +208,7 @@ impl Page {
             let speed = decimal(result.strip_suffix(unit)?.trim_end())? * factor;
             (sane(speed) && speed > 0.0).then_some(speed)
         };
-        let base = |name: &str, direction, pattern, speed| ImportedLoad {
-            tool: name.to_owned(),
-            direction: Some(direction),
-            pattern: Some(pattern),
-            depth: Some(1),
-            jobs: Some(1),
-            speed,
-            line: self.lines,
-            ..ImportedLoad::default()
-        };
-        let (read, write) = (Direction::Read, Direction::Write);
-        let ordered = Pattern::Sequential;
+        let (read, write, ordered) = (Direction::Read, Direction::Write, Pattern::Sequential);
         let mut doubtful = false;
         let load = match (tool, test) {
             ("HDParm", "Disk Read" | "Cached Disk Read") => {
@@ -242,18 +217,17 @@ impl Page {
                 let name = if test == "Disk Read" { "disk reads" } else { "cached reads" };
                 exact.or_else(|| speed(MIB as f64, "MB/s")).map(|speed| ImportedLoad {
                     name: Some(name.to_owned()),
-                    ..base("hdparm", read, ordered, speed)
+                    ..self.load("hdparm", read, ordered, speed)
                 })
             }
             ("DD", "Disk Write") => speed(1e6, "MB/s").map(|speed| ImportedLoad {
                 block: Some(4 * KIB),
                 caching: Some(Caching::BufferedFsync),
-                ..base("dd", write, ordered, speed)
+                ..self.load("dd", write, ordered, speed)
             }),
             ("FIO", "4k random read" | "4k random write") => {
                 let direction = if test.ends_with("read") { read } else { write };
-                iops(result)
-                    .map(|(iops, speed)| ImportedLoad { iops: Some(iops), ..self.fio_load(direction, speed) })
+                iops(result).map(|result| self.fio_load(direction, result))
             }
             ("IOZone", "4k read" | "4k write" | "4k random read" | "4k random write") => {
                 let name = test.trim_start_matches("4k ");
@@ -263,7 +237,7 @@ impl Page {
                     name: Some(name.to_owned()),
                     block: Some(4 * KIB),
                     caching: Some(Caching::Direct),
-                    ..base("iozone", direction, pattern, speed)
+                    ..self.load("iozone", direction, pattern, speed)
                 })
             }
             _ => None,
@@ -285,11 +259,8 @@ impl Page {
                 continue;
             }
             if doubtful {
-                note(
-                    found,
-                    "The hdparm speed is from the table, where some versions of PiBenchmarks print MB/s for kB/s."
-                        .to_owned(),
-                );
+                let what = "The hdparm speed is from the table, where some versions of PiBenchmarks print MB/s for kB/s.";
+                note(found, what.to_owned());
             }
             found.loads.push(row);
         }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Inventory;
+use super::{Drive, Inventory};
 
-/// Names of bays, stored in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bays {
@@ -15,34 +14,18 @@ pub struct Bays {
     pub bays: BTreeMap<String, String>,
 }
 
-/// Why a bay can't be named.
 #[derive(Debug, thiserror::Error)]
 pub enum BayError {
-    /// It is empty, and was given without its bus.
     #[error("bay '{0}' is empty: name it with its bus, as in 3f980000.usb-usbv2-1.3")]
     Empty(String),
-    /// Several buses have a bay of this name.
     #[error("several buses have a bay '{bay}': {}", .buses.join(", "))]
-    Ambiguous {
-        /// What was given.
-        bay: String,
-        /// The bays with their buses.
-        buses: Vec<String>,
-    },
-    /// The name is not allowed.
+    Ambiguous { bay: String, buses: Vec<String> },
     #[error(
         "'{0}' is not a valid bay name: use at most 32 letters, digits, - and _, with at least one letter"
     )]
     BadName(String),
-    /// Another bay has this name.
     #[error("bay {bay} is already named '{name}'")]
-    Taken {
-        /// The name.
-        name: String,
-        /// The bay that has it.
-        bay: String,
-    },
-    /// No bay has this name.
+    Taken { name: String, bay: String },
     #[error("no bay is named '{0}'")]
     Unknown(String),
 }
@@ -51,9 +34,8 @@ impl Bays {
     /// Names a bay, given as shown by `list` if a drive is in it, else with its bus. Returns the bay with its bus.
     pub fn name(&mut self, inventory: &Inventory, bay: &str, name: &str) -> Result<String, BayError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let valid =
-            name.len() <= 32 && name.chars().all(allowed) && name.contains(|c: char| c.is_ascii_alphabetic());
-        if !valid {
+        let has_letter = name.contains(|c: char| c.is_ascii_alphabetic());
+        if name.len() > 32 || !name.chars().all(allowed) || !has_letter {
             return Err(BayError::BadName(name.escape_debug().take(100).collect()));
         }
         let full = full_bay(inventory, bay)?;
@@ -74,8 +56,8 @@ impl Bays {
 }
 
 fn full_bay(inventory: &Inventory, bay: &str) -> Result<String, BayError> {
-    let is = |drive: &&super::Drive| drive.bay.as_deref() == Some(bay) || drive.full_bay() == bay;
-    let mut found: Vec<String> = inventory.drives.iter().filter(is).map(|drive| drive.full_bay()).collect();
+    let is = |drive: &&Drive| drive.bay.as_deref() == Some(bay) || drive.full_bay() == bay;
+    let mut found: Vec<String> = inventory.drives.iter().filter(is).map(Drive::full_bay).collect();
     found.dedup();
     let of_a_bus = |id: &str| bay.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'));
     match &found[..] {
@@ -87,7 +69,6 @@ fn full_bay(inventory: &Inventory, bay: &str) -> Result<String, BayError> {
 }
 
 impl Inventory {
-    /// Sets the names of the drives' bays.
     pub fn name_bays(&mut self, bays: &Bays) {
         for drive in &mut self.drives {
             drive.bay_name = bays.bays.get(&drive.full_bay()).cloned();

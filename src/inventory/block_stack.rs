@@ -1,29 +1,24 @@
 //! Finds the drives below a filesystem or block device.
 
+use std::collections::BTreeSet;
+
 use super::{Drive, Inventory, Layer, Mount, Partition, Signature, drive::node};
 
-/// A block device of the inventory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Block<'a> {
-    /// A whole drive.
     Drive(&'a Drive),
-    /// A partition of a drive.
     Partition(&'a Drive, &'a Partition),
-    /// A device built on others.
     Layer(&'a Layer),
 }
 
 /// The layers and drives below a filesystem or block device, from the top down, each once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BlockStack<'a> {
-    /// The drives.
     pub drives: Vec<&'a Drive>,
-    /// The layers above them.
     pub layers: Vec<&'a Layer>,
 }
 
 impl Inventory {
-    /// All block devices.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
         let drives = self.drives.iter().flat_map(|drive| {
             let parts = drive.partitions.iter().map(move |part| Block::Partition(drive, part));
@@ -32,19 +27,13 @@ impl Inventory {
         drives.chain(self.layers.iter().map(Block::Layer))
     }
 
-    /// The block device with this number (major, minor).
     pub fn block(&self, device: (u32, u32)) -> Option<Block<'_>> {
         self.blocks().find(|block| device != (0, 0) && block.device() == device)
     }
 
     /// The drives below a mounted filesystem; none for tmpfs and network filesystems.
     pub fn drives_of(&self, mount: &Mount) -> Vec<&Drive> {
-        self.stack_of_mount(mount).drives
-    }
-
-    /// The drives and layers below a mounted filesystem.
-    pub fn stack_of_mount(&self, mount: &Mount) -> BlockStack<'_> {
-        self.stack_of(self.blocks_of(mount))
+        self.stack_of(self.blocks_of(mount)).drives
     }
 
     /// The block devices directly below a mounted filesystem: one, or several for btrfs and bcachefs.
@@ -71,25 +60,23 @@ impl Inventory {
         spanning.map_or(sources, |layer| vec![Block::Layer(layer)])
     }
 
-    /// The drives and layers below these block devices.
     pub fn stack_of<'a>(&'a self, blocks: impl IntoIterator<Item = Block<'a>>) -> BlockStack<'a> {
         let mut stack = BlockStack::default();
         let mut pending: Vec<Block<'a>> = blocks.into_iter().collect();
         pending.reverse();
         while let Some(block) = pending.pop() {
             match block {
-                Block::Drive(drive) | Block::Partition(drive, _) => {
-                    if !stack.drives.iter().any(|seen| seen.name == drive.name) {
-                        stack.drives.push(drive);
-                    }
+                Block::Drive(drive) | Block::Partition(drive, _)
+                    if stack.drives.iter().all(|seen| seen.name != drive.name) =>
+                {
+                    stack.drives.push(drive);
                 }
-                Block::Layer(layer) if stack.layers.iter().any(|seen| seen.name == layer.name) => {}
-                Block::Layer(layer) => {
+                Block::Layer(layer) if stack.layers.iter().all(|seen| seen.name != layer.name) => {
                     stack.layers.push(layer);
-                    let members = layer.members.iter().rev();
-                    pending
-                        .extend(members.filter_map(|name| self.blocks().find(|block| block.name() == name)));
+                    let member = |name: &String| self.blocks().find(|block| block.name() == name);
+                    pending.extend(layer.members.iter().rev().filter_map(member));
                 }
+                _ => {}
             }
         }
         stack
@@ -114,43 +101,34 @@ impl Inventory {
     /// The block device of a path in /dev, by kernel name or device-mapper name.
     pub fn block_at_path(&self, path: &str) -> Option<Block<'_>> {
         let name = path.strip_prefix("/dev/")?;
-        // /dev/vg-a/home is the mapper's vg--a-home.
-        let volume = name
-            .split_once('/')
-            .map(|(group, volume)| format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--")));
-        let alias = name.strip_prefix("mapper/").map(str::to_owned).or(volume);
+        let alias = match name.split_once('/') {
+            Some(("mapper", alias)) => Some(alias.to_owned()),
+            // /dev/vg-a/home is the mapper's vg--a-home.
+            volume => volume.map(|(group, name)| [group, name].map(|part| part.replace('-', "--")).join("-")),
+        };
         self.blocks().find(|block| match block {
             Block::Layer(layer) if alias.is_some() && layer.alias == alias => true,
             _ => block.name() == name.replace('/', "!"),
         })
     }
 
-    /// The drives that hold the swap partition or file at this path.
     pub fn drives_of_swap(&self, swap: &str) -> Vec<&Drive> {
-        let stack = match self.block_at_path(swap) {
-            Some(block) => self.stack_of([block]),
-            None if swap.starts_with("/dev/") => BlockStack::default(),
-            None => self.mount_of(swap).map(|mount| self.stack_of_mount(mount)).unwrap_or_default(),
-        };
-        stack.drives
+        match self.block_at_path(swap) {
+            Some(block) => self.stack_of([block]).drives,
+            None if swap.starts_with("/dev/") => Vec::new(),
+            None => self.mount_of(swap).map(|mount| self.drives_of(mount)).unwrap_or_default(),
+        }
     }
 
     /// The drives that hold swap, through files and layers.
     pub fn swap_drives(&self) -> Vec<&Drive> {
-        let mut drives: Vec<&Drive> = Vec::new();
-        for swap in &self.swaps {
-            for drive in self.drives_of_swap(swap) {
-                if !drives.iter().any(|seen| seen.name == drive.name) {
-                    drives.push(drive);
-                }
-            }
-        }
-        drives
+        let mut seen = BTreeSet::new();
+        let drives = self.swaps.iter().flat_map(|swap| self.drives_of_swap(swap));
+        drives.filter(|drive| seen.insert(&drive.name)).collect()
     }
 }
 
 impl<'a> Block<'a> {
-    /// Current kernel name.
     pub fn name(&self) -> &'a str {
         match self {
             Self::Drive(drive) => &drive.name,
@@ -168,7 +146,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Its content.
     pub fn content(&self) -> &'a Signature {
         match self {
             Self::Drive(drive) => &drive.content,
@@ -177,7 +154,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Logical block size, bytes.
     pub fn logical_block(&self) -> u32 {
         match self {
             Self::Drive(drive) | Self::Partition(drive, _) => drive.logical_block,
@@ -185,7 +161,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Size, bytes.
     pub fn bytes(&self) -> u64 {
         let sectors = match self {
             Self::Drive(drive) => drive.sectors,
@@ -195,7 +170,6 @@ impl<'a> Block<'a> {
         sectors.saturating_mul(512)
     }
 
-    /// Its device node.
     pub fn path(&self) -> String {
         node(self.name())
     }

@@ -1,10 +1,12 @@
 //! Reads block devices: drives, their partitions and contents, and the layers built on them.
 
-use std::collections::HashMap;
-
 use super::{
-    Drive, Layer, Mount, Partition, Signature, card, device_path, hubs_and_buses::Topology, identity,
-    media_type, mounts::parse_device, queue_limits, usb,
+    Drive, Layer, Mount, Partition, Signature, card, device_path,
+    drive::Udev,
+    hubs_and_buses::Topology,
+    identity, media_type,
+    mounts::{decode, parse_device},
+    queue_limits, usb,
 };
 use crate::sysroot::Sysroot;
 
@@ -21,11 +23,9 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, 
         // Resolved once: in a captured tree every link costs a walk from the root.
         let Some(dir) = root.real(&format!("/sys/block/{name}")) else { continue };
         let members = root.list(&format!("{dir}/slaves"));
-        let Some(sectors) = root.number(&format!("{dir}/size")).filter(|&size: &u64| size > 0) else {
-            continue;
-        };
+        let Some(sectors @ 1..) = root.number(&format!("{dir}/size")) else { continue };
         if !members.is_empty() {
-            read_layer(root, &dir, name, members, sectors, &mut layers);
+            layers.extend(read_layer(root, &dir, name, members, sectors));
         } else if !is_no_drive(&name) && root.number::<u8>(&format!("{dir}/hidden")) != Some(1) {
             drives.push(read_drive(root, topology, &dir, name, sectors));
         }
@@ -87,28 +87,22 @@ fn read_partitions(root: &Sysroot, dir: &str, name: &str, holders: &mut Vec<Stri
     partitions
 }
 
-fn read_layer(
-    root: &Sysroot,
-    dir: &str,
-    name: String,
-    members: Vec<String>,
-    sectors: u64,
-    layers: &mut Vec<Layer>,
-) {
+/// A layer and its partitions.
+fn read_layer(root: &Sysroot, dir: &str, name: String, members: Vec<String>, sectors: u64) -> Vec<Layer> {
     let (device, udev) = read_udev(root, dir);
     let logical_block = block_size(root, dir, "logical");
-    for part in read_partitions(root, dir, &name, &mut Vec::new()) {
-        layers.push(Layer {
-            name: part.name,
-            alias: None,
-            device: part.device,
-            kind: "partition".to_owned(),
-            members: vec![name.clone()],
-            sectors: part.sectors,
-            logical_block,
-            content: part.content,
-        });
-    }
+    let partition = |part: Partition| Layer {
+        name: part.name,
+        alias: None,
+        device: part.device,
+        kind: "partition".to_owned(),
+        members: vec![name.clone()],
+        sectors: part.sectors,
+        logical_block,
+        content: part.content,
+    };
+    let parts = read_partitions(root, dir, &name, &mut Vec::new()).into_iter();
+    let mut layers: Vec<Layer> = parts.map(partition).collect();
     layers.push(Layer {
         alias: root.word(&format!("{dir}/dm/name")),
         device,
@@ -119,6 +113,7 @@ fn read_layer(
         content: content(&udev),
         name,
     });
+    layers
 }
 
 fn layer_kind(root: &Sysroot, dir: &str, name: &str) -> String {
@@ -158,15 +153,15 @@ fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
 }
 
 /// A block device's number and its properties in udev's database, which is readable without root.
-fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), HashMap<String, String>) {
+fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), Udev) {
     let device = root.word(&format!("{dir}/dev")).and_then(|text| parse_device(&text));
-    let Some((major, minor)) = device else { return ((0, 0), HashMap::new()) };
+    let Some((major, minor)) = device else { return ((0, 0), Udev::new()) };
     let text = root.long_text(&format!("/run/udev/data/b{major}:{minor}")).unwrap_or_default();
     let properties = text.lines().filter_map(|line| line.strip_prefix("E:")?.split_once('='));
     ((major, minor), properties.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
 }
 
-fn content(udev: &HashMap<String, String>) -> Signature {
+fn content(udev: &Udev) -> Signature {
     let get = |key: &str| udev.get(key).filter(|text| !text.is_empty()).cloned();
     Signature {
         filesystem: get("ID_FS_TYPE"),
@@ -178,32 +173,12 @@ fn content(udev: &HashMap<String, String>) -> Signature {
 
 /// udev escapes special characters as `\x20`.
 fn decode_hex(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = |digit: u8| char::from(digit).to_digit(16);
-        match (first, tail) {
-            (b'\\', [b'x', a, b, tail @ ..]) if hex(*a).is_some() && hex(*b).is_some() => {
-                bytes.push((hex(*a).unwrap_or(0) * 16 + hex(*b).unwrap_or(0)) as u8);
-                rest = tail;
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    crate::sysroot::printable(&bytes)
+    decode(text, br"\x", 2, 16)
 }
 
 /// Takes the filesystem type from a mount where udev has none.
 pub(super) fn fill_from_mounts(drives: &mut [Drive], layers: &mut [Layer], mounts: &[Mount]) {
-    let parts = drives.iter_mut().flat_map(|drive| {
-        let parts = drive.partitions.iter_mut().map(|part| (part.device, &part.name, &mut part.content));
-        parts.chain([(drive.device, &drive.name, &mut drive.content)])
-    });
-    let layers = layers.iter_mut().map(|layer| (layer.device, &layer.name, &mut layer.content));
-    for (device, name, content) in parts.chain(layers) {
+    for (device, name, content) in contents_mut(drives, layers) {
         if content.filesystem.is_some() || device == (0, 0) {
             continue;
         }
@@ -211,6 +186,18 @@ pub(super) fn fill_from_mounts(drives: &mut [Drive], layers: &mut [Layer], mount
             |mount: &&Mount| mount.device == device || mount.source.strip_prefix("/dev/") == Some(name);
         content.filesystem = mounts.iter().find(is_on).map(|mount| mount.filesystem.clone());
     }
+}
+
+/// Number, name and content of all partitions, drives and layers.
+pub(super) fn contents_mut<'a>(
+    drives: &'a mut [Drive],
+    layers: &'a mut [Layer],
+) -> impl Iterator<Item = ((u32, u32), &'a str, &'a mut Signature)> {
+    let parts = drives.iter_mut().flat_map(|drive| {
+        let parts = drive.partitions.iter_mut().map(|part| (part.device, &*part.name, &mut part.content));
+        parts.chain([(drive.device, &*drive.name, &mut drive.content)])
+    });
+    parts.chain(layers.iter_mut().map(|layer| (layer.device, &*layer.name, &mut layer.content)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Facts about boards that the kernel doesn't report. Boards are recognised by `compatible`, never by revision.
 
 use super::{Ceiling, Machine, bus::INFERRED};
-use crate::sysroot::Sysroot;
 
 /// Current limit of all USB ports of a Raspberry Pi together, mA, as documented; the Pi 5's depends on its supply.
 const USB_BUDGET: [(&str, u32); 8] = [
@@ -15,12 +14,6 @@ const USB_BUDGET: [(&str, u32); 8] = [
     ("500", 600),
 ];
 
-/// Current limit of the machine's USB ports, mA, where known.
-pub(super) fn usb_budget(root: &Sysroot, machine: &Machine) -> Option<u32> {
-    let supply_5a = root.bytes("/proc/device-tree/chosen/power/usb_max_current_enable");
-    machine.usb_budget(supply_5a == Some(vec![0, 0, 0, 1]))
-}
-
 impl Machine {
     /// A Raspberry Pi's model as in `compatible`: `4-model-b`.
     fn raspberry(&self) -> Option<&str> {
@@ -28,7 +21,7 @@ impl Machine {
     }
 
     /// Current limit of all USB ports together, mA, where known. `supply_5a`: the power supply delivers 5 A.
-    fn usb_budget(&self, supply_5a: bool) -> Option<u32> {
+    pub(super) fn usb_budget(&self, supply_5a: bool) -> Option<u32> {
         let model = self.raspberry()?;
         let (_, budget) = USB_BUDGET.iter().find(|(name, _)| *name == model)?;
         Some(if supply_5a && *budget == 600 { 1600 } else { *budget })

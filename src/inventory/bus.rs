@@ -4,13 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Inventory;
 
-/// A link that may be shared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bus {
     /// Address, stable across boots: `0000:01:00.0-usbv3`, `fe340000.mmc`; hubs add their port.
     pub id: String,
-    /// Type of link.
     pub kind: BusKind,
     /// Chip name, where known: `VL805`, `RP1`.
     pub chip: Option<String>,
@@ -24,13 +22,11 @@ pub struct Bus {
     pub device: Option<String>,
     /// Whether a hub reports a power supply of its own.
     pub self_powered: Option<bool>,
-    /// Highest throughput.
     pub ceiling: Option<Ceiling>,
     /// Whether the devices on it can together exceed its speed; `None` if unknown.
     pub limits: Option<bool>,
 }
 
-/// Kinds of links.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BusKind {
@@ -39,13 +35,10 @@ pub enum BusKind {
     Pcie,
     /// A USB root hub: all ports of one speed of one controller.
     Usb,
-    /// A USB hub, outside or on the board.
     UsbHub,
     /// A SATA controller; each port is a link of its own.
     Sata,
-    /// A SAS or SCSI controller.
     Scsi,
-    /// An SD or eMMC host.
     Mmc,
 }
 
@@ -77,13 +70,11 @@ impl Bus {
 pub struct Ceiling {
     /// From the signal rate, after line coding.
     pub theory: f64,
-    /// Measured throughput.
     pub practical: Option<f64>,
     /// Source of the figures: documented, measured by others, inferred.
     pub source: String,
 }
 
-/// The source of figures that nobody measured or documented.
 pub(super) const INFERRED: &str = "inferred";
 
 impl Ceiling {
@@ -94,7 +85,6 @@ impl Ceiling {
 }
 
 impl Inventory {
-    /// The bus with this id.
     pub fn bus(&self, id: &str) -> Option<&Bus> {
         self.buses.iter().find(|bus| bus.id == id)
     }

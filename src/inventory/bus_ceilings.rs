@@ -11,7 +11,6 @@ pub(super) fn of_link(mbps: f64) -> f64 {
     }
 }
 
-/// The ceiling of a bus, where known.
 pub(super) fn of(bus: &Bus, machine: &Machine) -> Option<Ceiling> {
     let documented = |theory: f64| Ceiling { theory, practical: None, source: "documented".to_owned() };
     let measured = |theory: f64, practical: f64, where_: &str| Ceiling {

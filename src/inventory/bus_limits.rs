@@ -1,17 +1,16 @@
 //! Which buses limit: whether what hangs on them can together ask for more than they carry.
 
-use super::{Bus, BusKind, Drive, NetworkPort, bus_ceilings};
+use super::{Bus, BusKind, Inventory, bus_ceilings::of_link};
 
-/// Fills in for each bus whether it limits what hangs on it.
-pub(super) fn mark(buses: &mut [Bus], drives: &[Drive], ports: &[NetworkPort]) {
-    for i in 0..buses.len() {
-        buses[i].limits = limits(&buses[i], buses, drives, ports);
+pub(super) fn mark(inventory: &mut Inventory) {
+    for i in 0..inventory.buses.len() {
+        inventory.buses[i].limits = limits(inventory, &inventory.buses[i]);
     }
 }
 
 /// Whether the devices on a bus can together exceed its speed. A single device shares it with none.
-fn limits(bus: &Bus, buses: &[Bus], drives: &[Drive], ports: &[NetworkPort]) -> Option<bool> {
-    let speeds = link_speeds(&bus.id, buses, drives, ports, 0);
+fn limits(inventory: &Inventory, bus: &Bus) -> Option<bool> {
+    let speeds = link_speeds(inventory, &bus.id, 0);
     if speeds.len() < 2 {
         return Some(false);
     }
@@ -21,24 +20,18 @@ fn limits(bus: &Bus, buses: &[Bus], drives: &[Drive], ports: &[NetworkPort]) -> 
 }
 
 /// Link speed of each device on a bus, MB/s: drives and network ports; a USB root hub counts once.
-fn link_speeds(
-    id: &str,
-    buses: &[Bus],
-    drives: &[Drive],
-    ports: &[NetworkPort],
-    depth: usize,
-) -> Vec<Option<f64>> {
+fn link_speeds(inventory: &Inventory, id: &str, depth: usize) -> Vec<Option<f64>> {
+    let Inventory { buses, drives, ports, .. } = inventory;
     let on = |upstream: &Option<String>| upstream.as_deref() == Some(id);
     let mut speeds = Vec::new();
     for child in buses.iter().filter(|child| on(&child.parent) && depth < buses.len()) {
         match child.kind {
             BusKind::Usb => speeds.push(child.ceiling.as_ref().map(|ceiling| ceiling.theory)),
-            _ => speeds.extend(link_speeds(&child.id, buses, drives, ports, depth + 1)),
+            _ => speeds.extend(link_speeds(inventory, &child.id, depth + 1)),
         }
     }
-    speeds.extend(
-        drives.iter().filter(|drive| on(&drive.upstream)).map(|d| d.link_mbps.map(bus_ceilings::of_link)),
-    );
+    let drives = drives.iter().filter(|drive| on(&drive.upstream));
+    speeds.extend(drives.map(|drive| drive.link_mbps.map(of_link)));
     let connected = ports.iter().filter(|port| on(&port.upstream) && port.connected != Some(false));
     speeds.extend(connected.map(|port| port.mbps.map(|mbps| mbps / 8.0)));
     speeds

@@ -36,7 +36,6 @@ const USB: [&str; 12] = [
     "rx_lanes",
 ];
 
-/// Reads more files than the inventory does, so that an archive holds them for later analysis.
 pub fn read_extra_files(root: &Sysroot, inventory: &Inventory) {
     for file in PROC {
         root.text(&format!("/proc/{file}"));
@@ -47,10 +46,9 @@ pub fn read_extra_files(root: &Sysroot, inventory: &Inventory) {
         for file in root.list(&format!("{dir}/queue")) {
             root.text(&format!("{dir}/queue/{file}"));
         }
-        let files = BLOCK.iter().map(|file| format!("{dir}/{file}"));
-        files
-            .chain(DEVICE.iter().map(|file| format!("{dir}/device/{file}")))
-            .for_each(|file| drop(root.text(&file)));
+        let block = BLOCK.map(|file| format!("{dir}/{file}"));
+        let device = DEVICE.map(|file| format!("{dir}/device/{file}"));
+        block.iter().chain(&device).for_each(|file| drop(root.text(file)));
     }
     let usb = inventory.drives.iter().filter_map(|drive| Some(drive.usb.as_ref()?.device.clone()));
     for device in usb.chain(inventory.buses.iter().filter_map(|bus| bus.device.clone())) {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::sysroot::Sysroot;
 use crate::units::Health;
 
-/// An SD card or eMMC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Card {
@@ -42,7 +41,6 @@ const SD_MAKERS: [(u8, &str); 17] = [
     (0xad, "Longsys"),
 ];
 
-/// Manufacturer numbers of eMMC.
 const EMMC_MAKERS: [(u8, &str); 8] = [
     (0x11, "Toshiba"),
     (0x13, "Micron"),
@@ -54,7 +52,6 @@ const EMMC_MAKERS: [(u8, &str); 8] = [
     (0xfe, "Micron"),
 ];
 
-/// Reads the card at `device`, the card's own directory.
 pub(super) fn read(root: &Sysroot, device: &str) -> Card {
     let word = |file: &str| root.word(&format!("{device}/{file}"));
     let emmc = word("type").as_deref() == Some("MMC");
@@ -85,9 +82,8 @@ pub(super) fn health(root: &Sysroot, device: &str) -> Option<Health> {
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> =
-        text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
-    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    let digits: Vec<u32> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
 /// `10/2019` as the kernel writes it.
@@ -106,7 +102,6 @@ fn sd_month(cid: &[u8]) -> Option<String> {
 /// The classes in the SD status register, see the SD physical layer specification, 4.10.2.
 fn classes(ssr: &[u8]) -> Option<String> {
     let class = match ssr.get(8)? {
-        0 => None,
         &n @ 1..=3 => Some(format!("C{}", n * 2)),
         4 => Some("C10".to_owned()),
         _ => None,

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::{
     Drive,
     drive::SD_SLOT,
-    link_speed::{pcie, pcie_max, sata_mbps, usb_speed},
+    link_speed::{pcie, sata_mbps, usb_speed},
     sysfs_path::{is_pci, is_usb_port, numbered, usb_id},
 };
 use crate::sysroot::Sysroot;
@@ -17,15 +17,13 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
     let before = |found: usize| parts.get(found.wrapping_sub(1)).map(|part| (*part).to_owned());
     let position = |is: fn(&str) -> bool| parts.iter().rposition(|part| is(part));
     let up_to = |last: usize| parts[..=last].join("/");
-    let pci = || parts.iter().rev().find(|part| is_pci(part)).map(|part| (*part).to_owned());
 
     if let Some(found) = position(is_usb_port) {
         let device = up_to(found);
-        let port = parts[found].split_once('-').map(|(_, port)| port.to_owned());
         drive.bus = Some("usb".to_owned());
-        drive.bay = port.map(|port| match lun(&parts) {
+        drive.bay = parts[found].split_once('-').map(|(_, port)| match lun(&parts) {
             Some(lun) if lun != "0" => format!("{port}:{lun}"),
-            _ => port,
+            _ => port.to_owned(),
         });
         drive.link_mbps = usb_speed(root, &device);
         if let Some(hub) = position(|part| numbered(part, "usb")) {
@@ -34,40 +32,34 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
         }
         return Some(device);
     }
-    if let Some(found) = position(|part| part == "mmc_host") {
-        let kind = root.word(&format!("{dir}/device/type"));
-        drive.bus = Some("mmc".to_owned());
-        drive.bay = Some(if kind.as_deref() == Some("MMC") { "eMMC" } else { SD_SLOT }.to_owned());
-        drive.controller = before(found);
+    let (bus, bay, controller) = if let Some(found) = position(|part| part == "mmc_host") {
+        let is_emmc = root.word(&format!("{dir}/device/type")).as_deref() == Some("MMC");
+        ("mmc", Some(if is_emmc { "eMMC" } else { SD_SLOT }.to_owned()), before(found))
     } else if position(|part| part == "nvme").is_some() {
-        drive.bus = Some("nvme".to_owned());
-        drive.bay = pci();
-        drive.controller = pci();
-        let link = |read: fn(&Sysroot, &str) -> Option<(String, f64)>| {
-            position(is_pci).and_then(|found| Some(read(root, &up_to(found))?.1))
-        };
-        (drive.link_mbps, drive.link_max_mbps) = (link(pcie), link(pcie_max));
+        let found = position(is_pci);
+        let link = |which: &str| Some(pcie(root, &up_to(found?), which)?.1);
+        (drive.link_mbps, drive.link_max_mbps) = (link("current"), link("max"));
+        let address = found.map(|found| parts[found].to_owned());
+        ("nvme", address.clone(), address)
     } else if let Some(found) = position(|part| numbered(part, "ata")) {
         let ata = up_to(found);
         let port = root.word(&format!("{ata}/ata_port/{}/port_no", parts[found]));
-        drive.bus = Some("ata".to_owned());
-        drive.bay = Some(port.map_or_else(|| parts[found].to_owned(), |port| format!("ata-{port}")));
-        drive.controller = before(found);
         let link = parts[found].replacen("ata", "link", 1);
         let spd = |file: &str| root.word(&format!("{ata}/{link}/ata_link/{link}/{file}")).and_then(sata_mbps);
         (drive.link_mbps, drive.link_max_mbps) = (spd("sata_spd"), spd("sata_spd_limit"));
+        let bay = port.map_or_else(|| parts[found].to_owned(), |port| format!("ata-{port}"));
+        ("ata", Some(bay), before(found))
     } else if let Some(found) = position(|part| part.starts_with("target")) {
-        drive.bus = Some("scsi".to_owned());
-        drive.bay = parts.get(found + 1).and_then(|hctl| hctl.split_once(':')).map(|(_, ctl)| ctl.to_owned());
-        drive.controller = position(|part| numbered(part, "host")).and_then(before);
+        let bay = parts.get(found + 1).and_then(|hctl| hctl.split_once(':')).map(|(_, ctl)| ctl.to_owned());
+        ("scsi", bay, position(|part| numbered(part, "host")).and_then(before))
     } else if let Some(found) = position(|part| numbered(part, "virtio")) {
-        drive.bus = Some("virtio".to_owned());
-        drive.bay = before(found);
-        drive.controller = before(found);
+        ("virtio", before(found), before(found))
     } else if let Some(found) = position(|part| part.starts_with("vbd-")) {
-        drive.bus = Some("xen".to_owned());
-        drive.bay = Some(parts[found].to_owned());
-    }
+        ("xen", Some(parts[found].to_owned()), None)
+    } else {
+        return None;
+    };
+    (drive.bus, drive.bay, drive.controller) = (Some(bus.to_owned()), bay, controller);
     None
 }
 
@@ -100,7 +92,6 @@ fn lun<'a>(parts: &[&'a str]) -> Option<&'a str> {
     parts.get(target + 1)?.rsplit(':').next()
 }
 
-/// Sorts drives by bus and bay, numbers by value.
 pub(super) fn sort(drives: &mut [Drive]) {
     drives.sort_by(|a, b| {
         let bus = |drive: &Drive| (drive.bus.is_none(), drive.bus.clone(), drive.controller.clone());

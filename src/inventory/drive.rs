@@ -1,5 +1,7 @@
 //! Drives, their partitions, filesystems and mounts, as values.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Card, Queue, Usb};
@@ -14,13 +16,9 @@ pub struct Drive {
     pub name: String,
     /// Device number of the whole drive (major, minor).
     pub device: (u32, u32),
-    /// Vendor, where reported.
     pub vendor: Option<String>,
-    /// Model, where reported.
     pub model: Option<String>,
-    /// Serial number, where reported.
     pub serial: Option<String>,
-    /// Another drive of this machine has the same serial.
     pub shared_serial: bool,
     /// World-wide name (SD and eMMC: the CID), where reported.
     pub wwid: Option<String>,
@@ -52,17 +50,11 @@ pub struct Drive {
     pub rotational: bool,
     /// Media type, inferred from bus, name and SCSI pages.
     pub medium: Medium,
-    /// The kernel's `removable` flag.
     pub removable: bool,
-    /// Write-protected.
     pub read_only: bool,
-    /// Request queue settings.
     pub queue: Queue,
-    /// What a USB drive or its bridge reports.
     pub usb: Option<Usb>,
-    /// What an SD card or eMMC reports.
     pub card: Option<Card>,
-    /// State and wear, where they were read.
     pub health: Option<Health>,
     /// Bytes that drivebench has written to it, from the store's records; none if those weren't read.
     pub drivebench_wrote: Option<u64>,
@@ -75,11 +67,9 @@ pub struct Drive {
     pub holders: Vec<String>,
 }
 
-/// Type of storage media.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Medium {
-    /// Rotating disks.
     Rotating,
     /// Flash: SSD, stick, card.
     Flash,
@@ -88,19 +78,15 @@ pub enum Medium {
     Unknown,
 }
 
-/// A partition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Partition {
-    /// Current kernel name.
     pub name: String,
-    /// Device number (major, minor).
     pub device: (u32, u32),
     /// First sector of 512 bytes.
     pub start: u64,
     /// Size in sectors of 512 bytes.
     pub sectors: u64,
-    /// Its content.
     #[serde(flatten)]
     pub content: Signature,
 }
@@ -111,9 +97,7 @@ pub struct Partition {
 pub struct Signature {
     /// Filesystem or other signature: `ext4`, `swap`, `crypto_LUKS`, `linux_raid_member`.
     pub filesystem: Option<String>,
-    /// Its label.
     pub label: Option<String>,
-    /// Its UUID.
     pub uuid: Option<String>,
     /// Block size of the filesystem, bytes, where reported.
     pub block_size: Option<u32>,
@@ -137,46 +121,39 @@ pub struct Layer {
     pub sectors: u64,
     /// Logical block size, bytes.
     pub logical_block: u32,
-    /// Its content.
     #[serde(flatten)]
     pub content: Signature,
 }
 
-/// A mounted filesystem.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mount {
-    /// Where it is mounted.
     pub path: String,
     /// Directory of the filesystem that is mounted there; `/` except for bind mounts and subvolumes.
     pub root: String,
-    /// Source device, such as `/dev/sda1`.
     pub source: String,
-    /// Filesystem type.
     pub filesystem: String,
     /// Mount and filesystem options.
     pub options: Vec<String>,
     /// Device number (major, minor) that `stat` reports for files on it; btrfs and overlays have numbers of their own.
     pub device: (u32, u32),
-    /// Size and free space.
     pub space: Option<Space>,
 }
 
-/// The bay of an SD card.
+/// Properties of a block device in udev's database.
+pub(super) type Udev = HashMap<String, String>;
+
 pub(super) const SD_SLOT: &str = "SD slot";
 
 impl Drive {
-    /// Whether it is a card in an SD slot.
     pub fn in_sd_slot(&self) -> bool {
         self.bay.as_deref() == Some(SD_SLOT)
     }
 
-    /// Size, bytes.
     pub fn bytes(&self) -> u64 {
         self.sectors.saturating_mul(512)
     }
 
-    /// Its device node of today.
     pub fn node(&self) -> String {
         node(&self.name)
     }

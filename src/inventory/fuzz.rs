@@ -128,7 +128,7 @@ fn check(root: &Sysroot) {
     let inventory = Inventory::read(root);
     let findings = inventory.findings();
     for mount in &inventory.mounts {
-        inventory.stack_of_mount(mount);
+        inventory.stack_of(inventory.blocks_of(mount));
     }
     for drive in &inventory.drives {
         assert!(!drive.label().is_empty() && !drive.identity().is_empty());

@@ -9,7 +9,6 @@ pub struct FailureRate {
     pub kind: &'static str,
     /// Share that failed per year.
     pub annual: f64,
-    /// Source.
     pub source: &'static str,
 }
 
@@ -34,9 +33,8 @@ impl Inventory {
     pub fn unknown_health(&self) -> Vec<(&str, Vec<&str>)> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for drive in &self.drives {
-            let Some(reason) = drive.health.as_ref().and_then(|health| health.unknown.as_deref()) else {
-                continue;
-            };
+            let health = drive.health.as_ref();
+            let Some(reason) = health.and_then(|health| health.unknown.as_deref()) else { continue };
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, drives)) => drives.push(&drive.name),
                 None => reasons.push((reason, vec![&drive.name])),

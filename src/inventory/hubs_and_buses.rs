@@ -12,7 +12,8 @@ use crate::sysroot::Sysroot;
 pub(super) struct Topology<'a> {
     root: &'a Sysroot,
     machine: &'a Machine,
-    buses: Vec<Bus>,
+    /// All buses that were found, with what they carry.
+    pub(super) buses: Vec<Bus>,
 }
 
 impl<'a> Topology<'a> {
@@ -25,11 +26,6 @@ impl<'a> Topology<'a> {
             }
         }
         topology
-    }
-
-    /// All buses, with what they carry.
-    pub(super) fn finish(self) -> Vec<Bus> {
-        self.buses
     }
 
     /// The innermost bus above the device at `dir` (a path without links). Adds all buses above it.
@@ -60,7 +56,8 @@ impl<'a> Topology<'a> {
                 let port = part.split_once('-').map_or(part, |(_, port)| port);
                 self.add_usb(&format!("{hub}-{port}"), part, &dir(), BusKind::UsbHub, &mut parent);
             } else if part == "mmc_host" {
-                self.add_mmc(before, next, &mut parent);
+                let device = Some(next.to_owned());
+                self.add(before, &mut parent, |_| Bus { kind: BusKind::Mmc, device, ..Bus::default() });
             } else if numbered(part, "ata") {
                 self.add_controller(before, BusKind::Sata, &parts[..i], &mut parent);
             } else if let Some(pci) = pci.filter(|_| is_scsi_host(part, before, &parts)) {
@@ -83,7 +80,8 @@ impl<'a> Topology<'a> {
         let chip = chip(self.root, dir);
         // Some kernels don't report the link of the Raspberry Pi 4's VL805: it is PCIe 2.0 x1.
         let known = chip.as_deref() == Some("VL805") && self.machine.soc.as_deref() == Some("bcm2711");
-        let link = pcie(self.root, dir).or_else(|| known.then(|| ("PCIe 2.0 x1".to_owned(), 4000.0)));
+        let link =
+            pcie(self.root, dir, "current").or_else(|| known.then(|| ("PCIe 2.0 x1".to_owned(), 4000.0)));
         let Some((link, mbps)) = link else { return };
         self.add(id, parent, |_| Bus { chip, link: Some(link), mbps: Some(mbps), ..Bus::default() });
     }
@@ -102,13 +100,9 @@ impl<'a> Topology<'a> {
         if reported.is_none() && !known {
             return;
         }
-        let link = reported.and_then(|end| pcie(root, end)).unwrap_or(("PCIe 2.0 x4".to_owned(), 16_000.0));
-        self.add(id, parent, |_| Bus {
-            chip: Some("RP1".to_owned()),
-            link: Some(link.0),
-            mbps: Some(link.1),
-            ..Bus::default()
-        });
+        let link = reported.and_then(|end| pcie(root, end, "current"));
+        let (link, mbps) = Some(link.unwrap_or(("PCIe 2.0 x4".to_owned(), 16_000.0))).unzip();
+        self.add(id, parent, |_| Bus { chip: Some("RP1".to_owned()), link, mbps, ..Bus::default() });
     }
 
     fn add_usb(&mut self, id: &str, device: &str, dir: &str, kind: BusKind, parent: &mut Option<String>) {
@@ -121,16 +115,12 @@ impl<'a> Topology<'a> {
         });
     }
 
-    fn add_mmc(&mut self, id: &str, host: &str, parent: &mut Option<String>) {
-        self.add(id, parent, |_| Bus { kind: BusKind::Mmc, device: Some(host.to_owned()), ..Bus::default() });
-    }
-
     fn add_controller(&mut self, id: &str, kind: BusKind, dir: &[&str], parent: &mut Option<String>) {
         let dir = &dir[..=dir.iter().rposition(|part| *part == id).unwrap_or(dir.len().saturating_sub(1))];
         let depth = dir.iter().filter(|part| is_pci(part)).count();
         self.add(id, parent, |this| {
             // A controller in the chipset has no link.
-            let link = pcie(this.root, &dir.join("/")).filter(|_| depth % 2 == 0);
+            let link = pcie(this.root, &dir.join("/"), "current").filter(|_| depth % 2 == 0);
             let (link, mbps) = link.unzip();
             Bus { kind, link, mbps, ..Bus::default() }
         });

@@ -1,43 +1,37 @@
 //! Vendor, model, serial and world-wide name of a drive, and the identity made from them.
 
-use std::collections::HashMap;
-
-use super::Drive;
+use super::{Drive, drive::Udev};
 use crate::sysroot::{
     Sysroot,
     serial_number::{is_placeholder, is_serial},
 };
 
 /// Sets vendor, model, serial and WWN of the drive at `dir`. `usb` is the directory of its USB device, if any.
-pub(super) fn read(
-    root: &Sysroot,
-    dir: &str,
-    usb: Option<&str>,
-    udev: &HashMap<String, String>,
-    drive: &mut Drive,
-) {
+pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, drive: &mut Drive) {
     let device = |file: &str| root.word(&format!("{dir}/device/{file}"));
     let of_usb = |file: &str| usb.and_then(|usb| root.word(&format!("{usb}/{file}")));
-    let of_udev = |key: &str| udev.get(key).map(|text| text.replace('_', " ").trim().to_owned());
-    let non_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let of_udev = |key: &str| {
+        let text = udev.get(key).map(|text| text.replace('_', " ").trim().to_owned());
+        text.filter(|text| !text.is_empty())
+    };
 
     // libata reports "ATA" as vendor, PCI a number.
     drive.vendor = device("vendor")
         .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
         .or_else(|| of_usb("manufacturer"))
-        .or_else(|| non_empty(of_udev("ID_VENDOR")))
+        .or_else(|| of_udev("ID_VENDOR"))
         .or_else(|| drive.card.as_ref()?.maker.clone());
     drive.model = device("model")
         .or_else(|| (drive.bus.as_deref() == Some("mmc")).then(|| device("name")).flatten())
         .or_else(|| of_usb("product"))
-        .or_else(|| non_empty(of_udev("ID_MODEL")));
-    drive.serial =
-        [of_usb("serial"), unit_serial(root, dir), device("serial"), root.word(&format!("{dir}/serial"))]
-            .into_iter()
-            .flatten()
-            .chain(udev.get("ID_SERIAL_SHORT").cloned())
-            .find(|serial| is_serial(serial));
-    drive.wwid = device("cid").or_else(|| device("wwid")).or_else(|| root.word(&format!("{dir}/wwid")));
+        .or_else(|| of_udev("ID_MODEL"));
+    let own = |file: &str| root.word(&format!("{dir}/{file}"));
+    let short = udev.get("ID_SERIAL_SHORT").cloned();
+    drive.serial = [of_usb("serial"), unit_serial(root, dir), device("serial"), own("serial"), short]
+        .into_iter()
+        .flatten()
+        .find(|serial| is_serial(serial));
+    drive.wwid = device("cid").or_else(|| device("wwid")).or_else(|| own("wwid"));
 }
 
 /// Page 0x80 of a SCSI drive: four bytes of header, then the serial.
@@ -48,14 +42,10 @@ fn unit_serial(root: &Sysroot, dir: &str) -> Option<String> {
     Some(serial.trim().to_owned())
 }
 
-/// Marks drives with the same serial as another drive.
 pub(super) fn mark_shared_serials(drives: &mut [Drive]) {
-    let mut seen: HashMap<String, u32> = HashMap::new();
-    for serial in drives.iter().filter_map(|drive| drive.serial.clone()) {
-        *seen.entry(serial).or_default() += 1;
-    }
+    let all: Vec<String> = drives.iter().filter_map(|drive| drive.serial.clone()).collect();
     for drive in drives {
-        drive.shared_serial = drive.serial.as_ref().is_some_and(|serial| seen[serial] > 1);
+        drive.shared_serial = all.iter().filter(|serial| Some(*serial) == drive.serial.as_ref()).count() > 1;
     }
 }
 
@@ -67,10 +57,7 @@ impl Drive {
             (None, Some(bus)) => format!("{bus} drive {}", self.name),
             (None, None) => format!("drive {}", self.name),
         };
-        match &self.serial {
-            Some(serial) => label += &format!(" {serial}"),
-            None => label += " (no serial)",
-        }
+        label += &self.serial.as_ref().map_or(" (no serial)".to_owned(), |serial| format!(" {serial}"));
         match (self.bus.as_deref(), &self.bay) {
             (Some("usb"), Some(bay)) => label += &format!(" in bay {bay}"),
             (Some("mmc"), _) if self.in_sd_slot() => label += " in the SD slot",
@@ -86,7 +73,7 @@ impl Drive {
         if let Some(name) = self.unique_id() {
             return format!("{name}+{}", self.sectors);
         }
-        let name = self.serial.as_ref().or(self.wwid.as_ref()).map_or("unnamed", String::as_str);
+        let name = self.serial.as_deref().or(self.wwid.as_deref()).unwrap_or("unnamed");
         format!("{name}+{}@{}", self.sectors, self.full_bay())
     }
 
@@ -100,8 +87,7 @@ impl Drive {
 
     /// Model and serial, without the bay: `Cruzer Blade 4C530001`.
     pub fn model_and_serial(&self) -> String {
-        let words = [self.model.as_deref(), self.serial.as_deref()];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
+        let words: Vec<&str> = self.model.iter().chain(&self.serial).map(String::as_str).collect();
         if words.is_empty() { self.identity() } else { words.join(" ") }
     }
 

@@ -13,17 +13,8 @@ pub(super) fn usb_speed(root: &Sysroot, dir: &str) -> Option<f64> {
     root.number(&format!("{dir}/speed")).filter(|speed: &f64| speed.is_finite() && *speed > 0.0)
 }
 
-/// Name and speed of a PCIe link, Mb/s: transfers times width, after line coding.
-pub(super) fn pcie(root: &Sysroot, dir: &str) -> Option<(String, f64)> {
-    pcie_link(root, dir, "current")
-}
-
-/// The same for the fastest link that the PCIe device supports.
-pub(super) fn pcie_max(root: &Sysroot, dir: &str) -> Option<(String, f64)> {
-    pcie_link(root, dir, "max")
-}
-
-fn pcie_link(root: &Sysroot, dir: &str, which: &str) -> Option<(String, f64)> {
+/// Name and speed of a PCIe device's `current` or `max` link, Mb/s: transfers times width, after line coding.
+pub(super) fn pcie(root: &Sysroot, dir: &str, which: &str) -> Option<(String, f64)> {
     let speed = root.word(&format!("{dir}/{which}_link_speed"))?;
     let transfers: f64 = speed.split(' ').next()?.parse().ok()?;
     let width: u32 = root.number(&format!("{dir}/{which}_link_width"))?;
@@ -64,7 +55,7 @@ mod tests {
         let mut tree = Tree::new();
         let mut link = |speed: &str, width: &str| {
             tree.files("sys/x", &[("current_link_speed", speed), ("current_link_width", width)]);
-            pcie(&tree.sysroot(), "/sys/x")
+            pcie(&tree.sysroot(), "/sys/x", "current")
         };
         assert_eq!(link("5.0 GT/s PCIe", "1"), Some(("PCIe 2.0 x1".to_owned(), 4000.0)));
         assert_eq!(link("8.0 GT/s PCIe", "4"), Some(("PCIe 3.0 x4".to_owned(), 31508.0)));

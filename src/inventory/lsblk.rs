@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{Drive, Layer, Signature, mounts::parse_device};
+use super::{Drive, Layer, Signature, blocks::contents_mut, mounts::parse_device};
 use crate::sysroot::Sysroot;
 
 /// Path of lsblk's output in an archive.
@@ -26,17 +26,9 @@ struct Device {
     children: Vec<Device>,
 }
 
-/// Sets the content of block devices.
 pub(super) fn fill(root: &Sysroot, drives: &mut [Drive], layers: &mut [Layer]) {
     let contents = root.long_text(LSBLK).map(|text| parse(&text)).unwrap_or_default();
-    if contents.is_empty() {
-        return;
-    }
-    let parts = drives.iter_mut().flat_map(|drive| {
-        let parts = drive.partitions.iter_mut().map(|part| (part.device, &mut part.content));
-        parts.chain([(drive.device, &mut drive.content)])
-    });
-    for (device, content) in parts.chain(layers.iter_mut().map(|layer| (layer.device, &mut layer.content))) {
+    for (device, _, content) in contents_mut(drives, layers) {
         if let Some(more) = contents.get(&device).filter(|_| content.filesystem.is_none()) {
             *content = Signature { block_size: content.block_size, ..more.clone() };
         }

@@ -1,11 +1,12 @@
 //! The computer: board, kernel, processors, memory, temperature and throttling.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::sysfs_path::numbered;
 use crate::sysroot::{Sysroot, printable};
 
-/// The computer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
@@ -18,7 +19,6 @@ pub struct Machine {
     pub compatible: Vec<String>,
     /// System on chip, `bcm2711`, or the processor's name.
     pub soc: Option<String>,
-    /// Kernel release.
     pub kernel: String,
     /// Architecture as in `uname -m`.
     pub arch: String,
@@ -28,7 +28,6 @@ pub struct Machine {
     pub cpus: u32,
     /// Memory, bytes.
     pub memory: u64,
-    /// CPU frequency governor, where there is one.
     pub governor: Option<String>,
     /// Hottest thermal zone, degrees Celsius.
     pub temperature: Option<f64>,
@@ -59,7 +58,7 @@ pub(super) fn read(root: &Sysroot) -> Machine {
         kernel: root.word("/proc/sys/kernel/osrelease").unwrap_or_default(),
         arch: arch(root),
         system: system(root),
-        cpus: cpus(root),
+        cpus: root.word("/sys/devices/system/cpu/online").map_or(0, |list| count_list(&list)),
         memory: memory(root, "MemTotal").unwrap_or(0),
         governor: governor(root),
         temperature: temperature(root),
@@ -92,10 +91,9 @@ fn soc(root: &Sysroot, compatible: &[String]) -> Option<String> {
 
 /// Sum over cores; the package counter counts the same events.
 fn throttle_events(root: &Sysroot) -> Option<u64> {
-    let cpus = root.list("/sys/devices/system/cpu").into_iter().filter(|name| numbered(name, "cpu"));
-    let count = |cpu: String| {
-        root.number::<u64>(&format!("/sys/devices/system/cpu/{cpu}/thermal_throttle/core_throttle_count"))
-    };
+    let dir = "/sys/devices/system/cpu";
+    let cpus = root.list(dir).into_iter().filter(|name| numbered(name, "cpu"));
+    let count = |cpu| root.number(&format!("{dir}/{cpu}/thermal_throttle/core_throttle_count"));
     cpus.filter_map(count).reduce(u64::saturating_add)
 }
 
@@ -103,9 +101,8 @@ fn board(root: &Sysroot) -> Option<String> {
     if let Some(model) = root.word("/proc/device-tree/model") {
         return Some(model);
     }
-    let dmi = |file: &str| {
-        root.word(&format!("/sys/class/dmi/id/{file}")).filter(|text| !PLACEHOLDERS.contains(&text.as_str()))
-    };
+    let named = |text: &String| !PLACEHOLDERS.contains(&text.as_str());
+    let dmi = |file: &str| root.word(&format!("/sys/class/dmi/id/{file}")).filter(named);
     let product = dmi("product_name")?;
     Some(match dmi("sys_vendor") {
         Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
@@ -126,10 +123,6 @@ fn system(root: &Sysroot) -> Option<String> {
     Some(name.trim_matches(['"', '\'']).to_owned())
 }
 
-fn cpus(root: &Sysroot) -> u32 {
-    root.word("/sys/devices/system/cpu/online").map_or(0, |list| count_list(&list))
-}
-
 /// Number of entries in a kernel list such as `0-3,6`.
 fn count_list(list: &str) -> u32 {
     let range = |part: &str| {
@@ -147,33 +140,23 @@ pub(crate) fn memory(root: &Sysroot, key: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The governors of all processors, without duplicates.
 pub(super) fn governor(root: &Sysroot) -> Option<String> {
     let policies = "/sys/devices/system/cpu/cpufreq";
-    let mut governors: Vec<String> = root
-        .list(policies)
-        .iter()
-        .filter_map(|policy| root.word(&format!("{policies}/{policy}/scaling_governor")))
-        .collect();
-    governors.sort();
-    governors.dedup();
-    (!governors.is_empty()).then(|| governors.join(", "))
+    let governor = |policy: String| root.word(&format!("{policies}/{policy}/scaling_governor"));
+    let governors: BTreeSet<String> = root.list(policies).into_iter().filter_map(governor).collect();
+    (!governors.is_empty()).then(|| Vec::from_iter(governors).join(", "))
 }
 
 /// The hottest thermal zone, degrees Celsius. Missing sensors read as impossible values.
 pub(crate) fn temperature(root: &Sysroot) -> Option<f64> {
     let zones = "/sys/class/thermal";
-    root.list(zones)
-        .iter()
-        .filter(|zone| zone.starts_with("thermal_zone"))
-        .filter_map(|zone| root.number::<i32>(&format!("{zones}/{zone}/temp")))
-        .filter(|milli| (-50_000..200_000).contains(milli))
-        .max()
-        .map(|milli| f64::from(milli) / 1000.0)
+    let names = root.list(zones).into_iter().filter(|name| name.starts_with("thermal_zone"));
+    let temperatures = names.filter_map(|zone| root.number::<i32>(&format!("{zones}/{zone}/temp")));
+    let hottest = temperatures.filter(|milli| (-50_000..200_000).contains(milli)).max();
+    hottest.map(|milli| f64::from(milli) / 1000.0)
 }
 
-/// The Raspberry Pi firmware's `get_throttled`, hexadecimal. The path of the node depends on the board; the driver
-/// links to it.
+/// The Raspberry Pi firmware's `get_throttled`, hexadecimal. The node differs by board; the driver links to it.
 pub(crate) fn throttled(root: &Sysroot) -> Option<u32> {
     let driver = "/sys/bus/platform/drivers/raspberrypi-firmware";
     let mut nodes: Vec<String> = root.list(driver).iter().map(|node| format!("{driver}/{node}")).collect();
@@ -187,10 +170,9 @@ pub(crate) fn throttled(root: &Sysroot) -> Option<u32> {
 /// Mainline kernels report one bit of it: undervoltage since their last poll.
 fn undervoltage_alarm(root: &Sysroot) -> Option<u32> {
     let sensors = "/sys/class/hwmon";
-    let is_pi =
-        |sensor: &String| root.word(&format!("{sensors}/{sensor}/name")).as_deref() == Some("rpi_volt");
-    let sensor = root.list(sensors).into_iter().find(is_pi)?;
-    root.number::<u32>(&format!("{sensors}/{sensor}/in0_lcrit_alarm")).map(|alarm| (alarm & 1) << 16)
+    let mut dirs = root.list(sensors).into_iter().map(|name| format!("{sensors}/{name}"));
+    let pi = dirs.find(|dir| root.word(&format!("{dir}/name")).as_deref() == Some("rpi_volt"))?;
+    root.number::<u32>(&format!("{pi}/in0_lcrit_alarm")).map(|alarm| (alarm & 1) << 16)
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! Media type of a drive. USB bridges often report "rotating" for flash.
 
-use std::collections::HashMap;
-
-use super::{Drive, Medium};
+use super::{Drive, Medium, drive::Udev};
 use crate::sysroot::Sysroot;
 
 /// Media type of the drive at `dir`; the other fields of `drive` are already set.
-pub(super) fn infer(root: &Sysroot, dir: &str, udev: &HashMap<String, String>, drive: &Drive) -> Medium {
+pub(super) fn infer(root: &Sysroot, dir: &str, udev: &Udev, drive: &Drive) -> Medium {
     let reported = if drive.rotational { Medium::Rotating } else { Medium::Flash };
     let rate = || root.bytes(&format!("{dir}/device/vpd_pgb1")).and_then(|page| by_rate(&page));
     // udev reads the rotation rate from the disk itself, through the bridge.

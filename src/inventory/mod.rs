@@ -56,13 +56,11 @@ pub use usb::Usb;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Inventory {
-    /// The computer.
     pub machine: Machine,
     /// Links that drives and network ports share, each after the one above it.
     pub buses: Vec<Bus>,
     /// Drives, sorted by bus and bay.
     pub drives: Vec<Drive>,
-    /// Physical network ports.
     pub ports: Vec<NetworkPort>,
     /// Layers on drives: md arrays, encrypted and logical volumes, btrfs on several drives.
     pub layers: Vec<Layer>,
@@ -76,7 +74,8 @@ impl Inventory {
     /// Reads the inventory. What can't be read is left out.
     pub fn read(root: &Sysroot) -> Self {
         let mut machine = machine::read(root);
-        machine.usb_budget_ma = boards::usb_budget(root, &machine);
+        let supply_5a = root.bytes("/proc/device-tree/chosen/power/usb_max_current_enable");
+        machine.usb_budget_ma = machine.usb_budget(supply_5a == Some(vec![0, 0, 0, 1]));
         let mut topology = Topology::new(root, &machine);
         let (mut drives, mut layers) = blocks::read(root, &mut topology);
         let ports = network::read(root, &mut topology);
@@ -86,8 +85,9 @@ impl Inventory {
         blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
         identity::mark_shared_serials(&mut drives);
         device_path::sort(&mut drives);
-        let mut buses = topology.finish();
-        bus_limits::mark(&mut buses, &drives, &ports);
-        Self { machine, buses, drives, ports, layers, mounts, swaps }
+        let buses = topology.buses;
+        let mut inventory = Self { machine, buses, drives, ports, layers, mounts, swaps };
+        bus_limits::mark(&mut inventory);
+        inventory
     }
 }

@@ -8,7 +8,6 @@ use crate::sysroot::{Space, Sysroot, printable};
 /// Path in an archive of the free space of each mounted filesystem.
 pub const SPACE: &str = "/drivebench/space.json";
 
-/// Mounted filesystems; those on a device with their free space.
 pub(super) fn read(root: &Sysroot) -> Vec<Mount> {
     let mut mounts = parse_mountinfo(&root.long_text("/proc/self/mountinfo").unwrap_or_default());
     let archived =
@@ -53,19 +52,22 @@ pub(super) fn parse_device(text: &str) -> Option<(u32, u32)> {
 
 /// The kernel writes space, tab, line end, backslash and `#` as `\040`, three octal digits.
 fn unescape(text: &str) -> String {
+    decode(text, b"\\", 3, 8)
+}
+
+/// Text in which each `prefix` that so many digits follow is a byte in this radix.
+pub(super) fn decode(text: &str, prefix: &[u8], digits: usize, radix: u8) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
+    let add = |value: u8, digit: &u8| {
+        value.checked_mul(radix)?.checked_add(char::from(*digit).to_digit(radix.into())? as u8)
+    };
     while let [first, tail @ ..] = rest {
-        match (first, tail) {
-            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
-                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-                rest = tail;
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
+        let escape = rest.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(digits));
+        let decoded = escape.and_then(|(code, tail)| Some((code.iter().try_fold(0, add)?, tail)));
+        let (byte, tail) = decoded.unwrap_or((*first, tail));
+        bytes.push(byte);
+        rest = tail;
     }
     printable(&bytes)
 }

@@ -5,29 +5,22 @@ use serde::{Deserialize, Serialize};
 use super::{Ceiling, hubs_and_buses::Topology};
 use crate::sysroot::Sysroot;
 
-/// A physical network port.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkPort {
-    /// Current kernel name: `eth0`.
     pub name: String,
-    /// Whether it is wireless.
     pub wireless: bool,
     /// Connected: cable and peer, or associated.
     pub connected: Option<bool>,
     /// Negotiated speed, Mb/s (10^6 bits), where reported; Wi-Fi drivers don't.
     pub mbps: Option<f64>,
-    /// Kernel driver: `bcmgenet`, `smsc95xx`.
     pub driver: Option<String>,
-    /// Hardware address.
     pub mac: Option<String>,
-    /// Throughput in practice.
     pub ceiling: Option<Ceiling>,
     /// Id of the bus above; none if it is connected to the processor.
     pub upstream: Option<String>,
 }
 
-/// Reads the ports, sorted by name.
 pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> Vec<NetworkPort> {
     let mut ports = Vec::new();
     for name in root.list("/sys/class/net") {

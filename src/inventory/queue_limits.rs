@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
 
-/// A drive's request queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Queue {
@@ -24,13 +23,10 @@ pub struct Queue {
     pub optimal_io: Option<u64>,
     /// `write back` if writes may stay in the drive's cache, else `write through`.
     pub write_cache: Option<String>,
-    /// It supports forced unit access (FUA).
     pub fua: Option<bool>,
-    /// TRIM (discard) is available.
     pub trim: Option<bool>,
 }
 
-/// Reads the queue of the drive at `dir`.
 pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
     let number = |file: &str| root.number::<u64>(&format!("{dir}/queue/{file}"));
     let bytes = |file: &str| number(file).filter(|&bytes| bytes > 0);

@@ -13,7 +13,8 @@ fn names<'a>(drives: &[&'a Drive]) -> Vec<&'a str> {
 }
 
 fn under(inventory: &Inventory, path: &str) -> (Vec<String>, Vec<String>) {
-    let stack = inventory.stack_of_mount(inventory.mount_of(path).expect("a mount"));
+    let mount = inventory.mount_of(path).expect("a mount");
+    let stack = inventory.stack_of(inventory.blocks_of(mount));
     let layers = stack.layers.iter().map(|layer| layer.name.clone()).collect();
     (stack.drives.iter().map(|drive| drive.name.clone()).collect(), layers)
 }

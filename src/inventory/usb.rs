@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysroot::Sysroot;
 
-/// USB properties of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usb {
@@ -20,15 +19,12 @@ pub struct Usb {
     pub offers_uas: Option<bool>,
     /// Maximum current it reports, mA.
     pub max_power_ma: Option<u32>,
-    /// It reports a power supply of its own.
     pub self_powered: Option<bool>,
-    /// The kernel may suspend it when idle.
     pub autosuspend: Option<bool>,
     /// usb-storage quirks set for it by module parameter, see kernel-parameters.txt.
     pub quirks: Option<String>,
 }
 
-/// Reads the USB device at `dir`.
 pub(super) fn read(root: &Sysroot, dir: &str) -> Usb {
     let word = |file: &str| root.word(&format!("{dir}/{file}"));
     let id = [word("idVendor"), word("idProduct")].map(Option::unwrap_or_default).join(":");

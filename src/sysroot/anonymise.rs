@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde_json::Value;
 
 use super::{
     Archive,
@@ -27,13 +28,15 @@ impl Archive {
     pub fn anonymise(&self, seed: u64) -> Self {
         let mut names = BTreeSet::new();
         for (path, node) in self.nodes() {
-            collect_path(path, &mut names);
+            // A btrfs directory is named by its UUID.
+            let uuid = path.strip_prefix("/sys/fs/btrfs/").and_then(|rest| rest.split('/').next());
+            uuid.filter(|uuid| *uuid != "features").into_iter().for_each(|uuid| add(uuid, &mut names));
             if let Node::File(bytes) = node {
                 collect(path, bytes, &mut names);
             }
         }
         let boards =
-            ["/proc/device-tree/compatible", "/proc/device-tree/model"].map(|path| match self.node(path) {
+            ["compatible", "model"].map(|file| match self.node(&format!("/proc/device-tree/{file}")) {
                 Some(Node::File(bytes)) => String::from_utf8_lossy(bytes).to_lowercase(),
                 _ => String::new(),
             });
@@ -41,8 +44,7 @@ impl Archive {
         names.retain(|name| {
             is_serial(name) && !is_placeholder(name) && !boards.iter().any(|board| board.contains(name))
         });
-        let mut pairs: Vec<(Vec<u8>, Vec<u8>)> =
-            names.iter().flat_map(|name| spellings(name, seed)).collect();
+        let mut pairs: Vec<_> = names.iter().flat_map(|name| spellings(name, seed)).collect();
         // Longer names first: they may contain shorter ones.
         pairs.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
         pairs.dedup_by(|a, b| a.0 == b.0);
@@ -62,21 +64,10 @@ impl Archive {
 
 fn add(name: &str, names: &mut BTreeSet<String>) {
     let name = name.trim().trim_matches(['"', '\0']);
-    let core = ["naa.", "eui.", "uuid.", "0x", "CRYPT-LUKS2-", "CRYPT-LUKS1-", "LVM-"]
-        .iter()
-        .find_map(|prefix| name.strip_prefix(prefix))
-        .unwrap_or(name);
+    let prefixes = ["naa.", "eui.", "uuid.", "0x", "CRYPT-LUKS2-", "CRYPT-LUKS1-", "LVM-"];
+    let core = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     if (SHORTEST..=128).contains(&core.len()) {
         names.insert(core.to_lowercase());
-    }
-}
-
-/// A btrfs directory is named by its UUID.
-fn collect_path(path: &str, names: &mut BTreeSet<String>) {
-    if let Some(uuid) = path.strip_prefix("/sys/fs/btrfs/").and_then(|rest| rest.split('/').next()) {
-        if uuid != "features" {
-            add(uuid, names);
-        }
     }
 }
 
@@ -103,59 +94,46 @@ fn collect(path: &str, bytes: &[u8], names: &mut BTreeSet<String>) {
     }
     for word in text.split(|c: char| c.is_whitespace() || ",\"'()[]".contains(c)) {
         let value = word.rsplit_once("UUID=").map_or(word, |(_, uuid)| uuid);
-        if value.len() < word.len() || is_uuid(value) || is_mac(value) {
+        let is_uuid = is_hex(value, '-', &[8, 4, 4, 4, 12]);
+        if value.len() < word.len() || is_uuid || is_hex(value, ':', &[2; 6]) {
             add(value, names);
         }
     }
 }
 
-fn collect_json(json: &serde_json::Value, names: &mut BTreeSet<String>) {
+fn collect_json(json: &Value, names: &mut BTreeSet<String>) {
     match json {
-        serde_json::Value::Object(map) => {
-            for (key, value) in map {
-                match value.as_str() {
-                    Some(text) if KEYS.contains(&key.as_str()) => add(text, names),
-                    _ => collect_json(value, names),
-                }
-            }
-        }
-        serde_json::Value::Array(list) => list.iter().for_each(|value| collect_json(value, names)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
+            Some(text) if KEYS.contains(&key.as_str()) => add(text, names),
+            _ => collect_json(value, names),
+        }),
+        Value::Array(list) => list.iter().for_each(|value| collect_json(value, names)),
         _ => {}
     }
 }
 
 /// Removes the world-wide name that smartctl writes as numbers, which text replacement does not find.
 fn without_numbers(path: &str, bytes: &[u8]) -> Vec<u8> {
-    let json =
-        path.starts_with("/drivebench/").then(|| serde_json::from_slice::<serde_json::Value>(bytes).ok());
-    let Some(serde_json::Value::Object(mut map)) = json.flatten() else { return bytes.to_vec() };
+    let json = path.starts_with("/drivebench/").then(|| serde_json::from_slice(bytes).ok()).flatten();
+    let Some(Value::Object(mut map)) = json else { return bytes.to_vec() };
     if map.remove("wwn").is_some() { serde_json::to_vec(&map).unwrap_or_default() } else { bytes.to_vec() }
 }
 
-fn is_uuid(word: &str) -> bool {
-    let parts: Vec<&str> = word.split('-').collect();
-    parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
-        && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
-}
-
-fn is_mac(word: &str) -> bool {
-    let parts: Vec<&str> = word.split(':').collect();
-    parts.len() == 6
-        && parts.iter().all(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))
+/// Whether a word has hexadecimal fields of these lengths.
+fn is_hex(word: &str, separator: char, lengths: &[usize]) -> bool {
+    word.split(separator).map(str::len).eq(lengths.iter().copied())
+        && word.chars().all(|c| c == separator || c.is_ascii_hexdigit())
 }
 
 /// The spellings of a name, each with its replacement: unchanged, upper case, and with spaces as udev escapes them.
 fn spellings(name: &str, seed: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
     let other = other(name, seed);
-    let both = |change: fn(&str) -> String| (change(name).into_bytes(), change(&other).into_bytes());
-    vec![
-        both(str::to_owned),
-        both(str::to_uppercase),
-        both(|text| text.replace(' ', "_")),
-        both(|text| text.to_uppercase().replace(' ', "_")),
-        both(|text| text.replace(' ', r"\x20")),
-        both(|text| text.to_uppercase().replace(' ', r"\x20")),
-    ]
+    let cases: [fn(&str) -> String; 2] = [str::to_owned, str::to_uppercase];
+    let spelled = |case: fn(&str) -> String| {
+        [" ", "_", r"\x20"]
+            .map(|space| [name, &other].map(|name| case(name).replace(' ', space).into_bytes()))
+    };
+    cases.into_iter().flat_map(spelled).map(|[name, other]| (name, other)).collect()
 }
 
 /// Another name of the same form: digits stay digits, letters stay letters, hexadecimal stays hexadecimal.
@@ -270,7 +248,9 @@ mod tests {
 
     #[test]
     fn recognises_uuids_and_mac_addresses() {
+        let is_uuid = |word| is_hex(word, '-', &[8, 4, 4, 4, 12]);
         assert!(is_uuid("56f80fa2-e005-4cca-86e6-19da1069914d") && !is_uuid("56f80fa2-e005"));
+        let is_mac = |word| is_hex(word, ':', &[2; 6]);
         assert!(is_mac("dc:a6:32:01:02:03") && !is_mac("0:0:0:0:0:0"));
         assert_ne!(other("4c530001", 1), other("4c530001", 2));
         assert_eq!(other("4c530001", 1).len(), 8);

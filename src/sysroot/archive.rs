@@ -16,18 +16,14 @@ const MOST_BYTES: u64 = 64 << 20;
 const MOST_ENTRIES: usize = 200_000;
 const DEEPEST: usize = 64;
 
-/// Why an archive can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// Not a tar archive, or a damaged one.
     #[error("not a readable tar archive: {0}")]
     Unreadable(#[from] io::Error),
-    /// Larger than any captured machine.
     #[error("archive too large ({0})")]
     TooMuch(&'static str),
 }
 
-/// An entry of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     File(Vec<u8>),
@@ -83,10 +79,8 @@ impl Archive {
 
     /// Strips a top-level directory that contains everything.
     fn without_wrapping(self) -> Self {
-        let top = self.names.get("/");
-        let Some(only) = top.filter(|names| names.len() == 1).and_then(|names| names.first()) else {
-            return self;
-        };
+        let top: Vec<&String> = self.names("/").collect();
+        let [only] = top[..] else { return self };
         let prefix = format!("/{only}");
         if !self.nodes.contains_key(&format!("{prefix}/sys")) {
             return self;
@@ -107,6 +101,7 @@ impl Archive {
             let path = path.trim_start_matches('/');
             let mut header = tar::Header::new_gnu();
             header.set_mode(if *node == Node::Directory { 0o755 } else { 0o644 });
+            header.set_size(0);
             match node {
                 Node::File(bytes) => {
                     header.set_size(bytes.len() as u64);
@@ -114,12 +109,10 @@ impl Archive {
                 }
                 Node::Link(target) => {
                     header.set_entry_type(tar::EntryType::Symlink);
-                    header.set_size(0);
                     tar.append_link(&mut header, path, target)?;
                 }
                 Node::Directory => {
                     header.set_entry_type(tar::EntryType::Directory);
-                    header.set_size(0);
                     tar.append_data(&mut header, format!("{path}/"), io::empty())?;
                 }
             }
@@ -127,12 +120,10 @@ impl Archive {
         tar.into_inner()?.finish()?.flush()
     }
 
-    /// Adds a file of drivebench beside the captured ones.
     pub fn add_file(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
         self.insert(path.to_owned(), Node::File(bytes.into()));
     }
 
-    /// Number of files.
     pub fn files(&self) -> usize {
         self.nodes.values().filter(|node| matches!(node, Node::File(_))).count()
     }

@@ -8,7 +8,6 @@ use super::{
 };
 
 impl Archive {
-    /// Every path that was read from `root` while recording, with the links on the way.
     pub fn of(root: &Sysroot) -> Self {
         let mut archive = Self::default();
         for path in root.recorded() {
@@ -30,7 +29,12 @@ impl Archive {
                 let (below, entry) = (format!("{inside}/{name}"), outside.join(&name));
                 match fs::symlink_metadata(&entry) {
                     Ok(metadata) if metadata.is_dir() => self.insert(below, Node::Directory),
-                    Ok(metadata) if metadata.is_symlink() => self.take_link(&below, &entry),
+                    Ok(metadata) if metadata.is_symlink() => {
+                        let target = fs::read_link(entry)
+                            .ok()
+                            .and_then(|target| target.into_os_string().into_string().ok());
+                        target.into_iter().for_each(|target| self.insert(below.clone(), Node::Link(target)));
+                    }
                     _ => {}
                 }
             }
@@ -40,20 +44,11 @@ impl Archive {
 
     /// Archives the links on the way to a path. Returns where the path leads, if it exists.
     fn take_links(&mut self, root: &Sysroot, path: &str) -> Option<String> {
-        let mut links = Vec::new();
-        let end = root.follow(path, &mut |at, target| links.push((at.to_owned(), target.to_owned())));
-        for (at, target) in links {
+        let end = root.follow(path, &mut |at, target| {
             if let (Some(at), Some(target)) = (at.to_str(), target.to_str()) {
                 self.insert(at.to_owned(), Node::Link(target.to_owned()));
             }
-        }
+        });
         end?.to_str().filter(|path| *path != "/").map(str::to_owned)
-    }
-
-    fn take_link(&mut self, path: &str, entry: &std::path::Path) {
-        if let Some(target) = fs::read_link(entry).ok().and_then(|target| target.to_str().map(str::to_owned))
-        {
-            self.insert(path.to_owned(), Node::Link(target));
-        }
     }
 }

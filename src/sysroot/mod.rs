@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
     str::FromStr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -28,13 +28,10 @@ const SHORT: u64 = 64 << 10;
 /// As many symbolic links as the kernel follows in one path.
 const LINKS: u32 = 40;
 
-/// Reads of a captured tree before the rest counts as missing, so that a hostile tree ends: ten times those of a large
-/// server.
+/// Later reads of a captured tree find nothing, so that a hostile tree ends: ten times those of a large server.
 const MOST_READS: usize = 200_000;
-/// Limit of names in one directory.
 const MOST_NAMES: usize = 4096;
 
-/// Size and free space of a filesystem.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Space {
@@ -45,7 +42,6 @@ pub struct Space {
 }
 
 /// Reads below a root and never outside it: `..` and absolute links are taken from the root, as in a chroot.
-///
 /// Nothing here fails: what is missing, unreadable, a loop, or not a regular file is `None` or empty.
 #[derive(Debug, Clone)]
 pub struct Sysroot {
@@ -63,7 +59,6 @@ enum Tree {
 }
 
 impl Sysroot {
-    /// This machine.
     pub fn live() -> Self {
         Self::at("/")
     }
@@ -73,7 +68,6 @@ impl Sysroot {
         Self::of(Tree::Disk(root.into()))
     }
 
-    /// A captured tree in an archive.
     pub fn archive(archive: Archive) -> Self {
         Self::of(Tree::Memory(Arc::new(archive)))
     }
@@ -87,16 +81,10 @@ impl Sysroot {
         Self { recorded: Some(Arc::default()), ..self }
     }
 
-    /// The paths that were read while recording.
     pub(super) fn recorded(&self) -> BTreeSet<String> {
-        let recorded = self
-            .recorded
-            .as_ref()
-            .map(|recorded| recorded.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        recorded.unwrap_or_default()
+        self.recorded.iter().flat_map(|recorded| lock(recorded).clone()).collect()
     }
 
-    /// Whether this is the running machine.
     pub fn is_live(&self) -> bool {
         matches!(&self.tree, Tree::Disk(root) if root == Path::new("/"))
     }
@@ -134,13 +122,10 @@ impl Sysroot {
         }
         if let Tree::Memory(archive) = &self.tree {
             let at = self.real(path);
-            let names = at.iter().flat_map(|at| archive.names(at)).take(MOST_NAMES);
-            return names.cloned().collect();
+            return at.iter().flat_map(|at| archive.names(at)).take(MOST_NAMES).cloned().collect();
         }
-        let Some(entries) = self.on_disk(path).and_then(|path| fs::read_dir(path).ok()) else {
-            return Vec::new();
-        };
-        let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+        let entries = self.on_disk(path).and_then(|path| fs::read_dir(path).ok());
+        let names = entries.into_iter().flatten().flatten().filter_map(|e| e.file_name().into_string().ok());
         let mut names: Vec<String> = names.take(MOST_NAMES).collect();
         names.sort();
         names
@@ -170,7 +155,7 @@ impl Sysroot {
     /// Counts and records a read. A hostile capture could otherwise take forever.
     fn may_read(&self, path: &str) -> bool {
         if let Some(recorded) = &self.recorded {
-            recorded.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+            lock(recorded).insert(path.to_owned());
         }
         self.is_live() || self.reads.fetch_add(1, Ordering::Relaxed) < MOST_READS
     }
@@ -210,7 +195,7 @@ impl Sysroot {
             Tree::Disk(root) => {
                 let path = outside(root, path);
                 let is_link = fs::symlink_metadata(&path).ok()?.is_symlink();
-                Some(if is_link { Some(fs::read_link(path).ok()?) } else { None })
+                if is_link { fs::read_link(path).ok().map(Some) } else { Some(None) }
             }
             Tree::Memory(archive) => Some(match archive.node(path.to_str()?)? {
                 Node::Link(target) => Some(PathBuf::from(target)),
@@ -219,7 +204,6 @@ impl Sysroot {
         }
     }
 
-    /// A path with all links followed, seen from the root.
     fn resolve(&self, path: &str) -> Option<PathBuf> {
         let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !["", ".", ".."].contains(name))
         else {
@@ -233,12 +217,11 @@ impl Sysroot {
     }
 
     fn directory(&self, path: &str) -> Option<PathBuf> {
-        let resolved = || self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(directory) = resolved().get(path) {
+        if let Some(directory) = lock(&self.resolved).get(path) {
             return directory.clone();
         }
         let directory = self.follow(path, &mut |_, _| {});
-        resolved().insert(path.to_owned(), directory.clone());
+        lock(&self.resolved).insert(path.to_owned(), directory.clone());
         directory
     }
 
@@ -271,7 +254,10 @@ impl Sysroot {
     }
 }
 
-/// Path on disk of a path seen from the root.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn outside(root: &Path, inside: &Path) -> PathBuf {
     root.join(inside.strip_prefix("/").unwrap_or(inside))
 }

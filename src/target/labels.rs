@@ -14,7 +14,6 @@ impl Target {
         self.drives.iter().map(Drive::label).collect::<Vec<_>>().join(" + ")
     }
 
-    /// One line: drives, size, path, layers, free space.
     pub fn describe(&self) -> String {
         let mut about = vec![self.path.display().to_string()];
         if !self.layers.is_empty() {
@@ -28,12 +27,12 @@ impl Target {
             Kind::File => about.extend(self.size.map(|size| format!("a file of {}", decimal_bytes(size)))),
             Kind::BlockDevice => about.push("read only".to_owned()),
         }
-        let size = match &self.drives[..] {
-            [drive] => format!(", {}", decimal_bytes(drive.bytes())),
-            _ => String::new(),
+        let label = match &self.drives[..] {
+            [] => "no drive known".to_owned(),
+            [drive] => format!("{}, {}", drive.label(), decimal_bytes(drive.bytes())),
+            _ => self.label(),
         };
-        let label = if self.drives.is_empty() { "no drive known".to_owned() } else { self.label() };
-        format!("{label}{size} ({})", about.join(", "))
+        format!("{label} ({})", about.join(", "))
     }
 
     /// Keys that two runs must not lock at once, as (identity, label): each drive, or the path.

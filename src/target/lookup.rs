@@ -7,76 +7,55 @@ use crate::inventory::{Block, Drive, Inventory, Mount};
 
 const PREFIXES: [&str; 3] = ["bay:", "serial:", "label:"];
 
-/// Whether `text` starts with `bay:`, `serial:` or `label:`.
 pub(super) fn has_prefix(text: &str) -> bool {
     PREFIXES.iter().any(|prefix| text.starts_with(prefix))
 }
 
 /// The path of a named drive or filesystem, see [`super::Target::resolve`].
 pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetError> {
-    let is =
-        |value: Option<&str>, wanted: &str| value.is_some_and(|value| value.eq_ignore_ascii_case(wanted));
-    let by_bay = |drive: &Drive, bay: &str| {
-        is(drive.bay.as_deref(), bay)
-            || is(Some(&drive.full_bay()), bay)
-            || is(drive.bay_name.as_deref(), bay)
+    let (prefix, wanted) = name.split_once(':').filter(|_| has_prefix(name)).unwrap_or(("", name));
+    let is = |values: [Option<&str>; 3]| values.into_iter().flatten().any(|v| v.eq_ignore_ascii_case(wanted));
+    let by_bay =
+        |drive: &Drive| is([drive.bay.as_deref(), Some(&drive.full_bay()), drive.bay_name.as_deref()]);
+    let by_serial =
+        |drive: &Drive| is([drive.serial.as_deref(), drive.wwid.as_deref(), Some(&drive.identity())]);
+    let by_label = |block: &Block<'_>| block.content().label.as_deref() == Some(wanted);
+    let named = |block: &Block<'_>| match (prefix, block) {
+        ("bay", Block::Drive(drive)) => by_bay(drive),
+        ("serial", Block::Drive(drive)) => by_serial(drive),
+        ("bay" | "serial", _) => false,
+        ("", Block::Drive(drive)) => by_serial(drive) || by_label(block),
+        _ => by_label(block),
     };
-    let by_serial = |drive: &Drive, serial: &str| {
-        is(drive.serial.as_deref(), serial)
-            || is(drive.wwid.as_deref(), serial)
-            || is(Some(&drive.identity()), serial)
-    };
-    let by_label = |block: &Block<'_>, label: &str| block.content().label.as_deref() == Some(label);
-    let mut found: Vec<Block<'_>> = inventory
-        .blocks()
-        .filter(|block| {
-            let drive = if let Block::Drive(drive) = block { Some(*drive) } else { None };
-            if let Some(bay) = name.strip_prefix("bay:") {
-                drive.is_some_and(|drive| by_bay(drive, bay))
-            } else if let Some(serial) = name.strip_prefix("serial:") {
-                drive.is_some_and(|drive| by_serial(drive, serial))
-            } else if let Some(label) = name.strip_prefix("label:") {
-                by_label(block, label)
-            } else {
-                drive.is_some_and(|drive| by_serial(drive, name)) || by_label(block, name)
-            }
-        })
-        .collect();
+    let mut found: Vec<Block<'_>> = inventory.blocks().filter(named).collect();
     // The members of a btrfs carry its label too.
-    let spanned: Vec<String> = found
-        .iter()
-        .flat_map(|block| if let Block::Layer(layer) = block { layer.members.clone() } else { Vec::new() })
-        .collect();
+    let members = |block: &Block<'_>| match block {
+        Block::Layer(layer) => layer.members.clone(),
+        _ => Vec::new(),
+    };
+    let spanned: Vec<String> = found.iter().flat_map(members).collect();
     found.retain(|block| !spanned.iter().any(|member| member == block.name()));
+    let shown: String = name.escape_debug().take(300).collect();
     match found[..] {
         [block] => Ok(mount_point_or_node(inventory, block)),
         [] => {
             let link = format!("/dev/disk/by-id/{name}");
             let is_link = !name.is_empty() && !name.contains(['/', '\0']) && Path::new(&link).exists();
-            if is_link { Ok(link) } else { Err(unknown(inventory, name)) }
+            let named = |drive: &Drive| match &drive.serial {
+                Some(serial) if !drive.shared_serial => serial.clone(),
+                _ => format!("bay:{}", drive.full_bay()),
+            };
+            let known = inventory.drives.iter().map(named).collect();
+            if is_link { Ok(link) } else { Err(TargetError::Unknown { name: shown, known }) }
         }
         _ => {
-            let candidates = found.iter().map(|&block| candidate(inventory, block)).collect();
-            Err(TargetError::Ambiguous { name: name.escape_debug().take(300).collect(), candidates })
+            let candidate = |&block: &Block<'_>| match block {
+                Block::Drive(drive) => format!("{} as bay:{}", drive.label(), drive.full_bay()),
+                Block::Partition(drive, _) => format!("{} on {}", node(inventory, block), drive.label()),
+                Block::Layer(_) => node(inventory, block),
+            };
+            Err(TargetError::Ambiguous { name: shown, candidates: found.iter().map(candidate).collect() })
         }
-    }
-}
-
-fn unknown(inventory: &Inventory, name: &str) -> TargetError {
-    let named = |drive: &Drive| match &drive.serial {
-        Some(serial) if !drive.shared_serial => serial.clone(),
-        _ => format!("bay:{}", drive.full_bay()),
-    };
-    let known = inventory.drives.iter().map(named).collect();
-    TargetError::Unknown { name: name.escape_debug().take(300).collect(), known }
-}
-
-/// Description of a block device with an unambiguous name.
-fn candidate(inventory: &Inventory, block: Block<'_>) -> String {
-    match block {
-        Block::Drive(drive) => format!("{} as bay:{}", drive.label(), drive.full_bay()),
-        Block::Partition(drive, _) => format!("{} on {}", node(inventory, block), drive.label()),
-        Block::Layer(_) => node(inventory, block),
     }
 }
 

@@ -48,13 +48,11 @@ const KERNEL: [&str; 19] = [
 ];
 /// Filesystems that do direct I/O in their own block size, not in that of the drive.
 const OWN_BLOCKS: [&str; 4] = ["btrfs", "bcachefs", "f2fs", "zfs"];
+const ERASES: &str = "writing to a block device would erase what is on it";
 
-/// A directory, file or block device to measure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// As given by the user.
     pub given: String,
-    /// Its kind.
     pub kind: Kind,
     /// Absolute path, without links.
     pub path: PathBuf,
@@ -79,7 +77,6 @@ pub struct Target {
     pub direct_alignment: u32,
 }
 
-/// Kind of target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -92,89 +89,43 @@ pub enum Kind {
     BlockDevice,
 }
 
-/// Why a target can't be used. [`TargetError::hint`] has the advice.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// There is no such path.
+    /// `nearest`: the deepest directory on the way that exists.
     #[error("{path} does not exist")]
-    Missing {
-        /// The path.
-        path: String,
-        /// The deepest directory on the way that exists.
-        nearest: String,
-    },
-    /// Not a path, and no drive has this name.
+    Missing { path: String, nearest: String },
     #[error("'{name}' is not a path, serial, label or bay of a drive on this machine")]
-    Unknown {
-        /// The name.
-        name: String,
-        /// Valid names.
-        known: Vec<String>,
-    },
-    /// Several drives have this name.
+    Unknown { name: String, known: Vec<String> },
+    /// `candidates`: the drives, each with an unambiguous name.
     #[error("'{name}' matches {} drives: {}", candidates.len(), candidates.join("; "))]
-    Ambiguous {
-        /// The name.
-        name: String,
-        /// The drives, each with an unambiguous name.
-        candidates: Vec<String>,
-    },
-    /// Neither directory, file nor block device.
+    Ambiguous { name: String, candidates: Vec<String> },
     #[error("{path} is a {what}, not a directory, file or block device")]
-    Unsuitable {
-        /// The path.
-        path: String,
-        /// Its file type.
-        what: &'static str,
-    },
-    /// The user may not read it.
+    Unsuitable { path: String, what: &'static str },
     #[error("no permission to read {path}")]
-    Permission {
-        /// The path.
-        path: String,
-        /// Its kind, where known.
-        kind: Option<Kind>,
-    },
-    /// A filesystem of the kernel.
+    Permission { path: String, kind: Option<Kind> },
     #[error("{path} is on {filesystem}, a filesystem of the kernel without a drive")]
-    KernelFilesystem {
-        /// The path.
-        path: String,
-        /// Its filesystem.
-        filesystem: String,
-    },
-    /// Nothing to read.
+    KernelFilesystem { path: String, filesystem: String },
+    /// A file, or a block device without a medium.
     #[error("{path} is empty")]
-    Empty {
-        /// The path.
-        path: String,
-        /// A file, or a block device without a medium.
-        kind: Kind,
-    },
-    /// The system refused.
+    Empty { path: String, kind: Kind },
     #[error("{path}: {source}")]
-    System {
-        /// The path.
-        path: String,
-        /// Its error.
-        source: io::Error,
-    },
+    System { path: String, source: io::Error },
 }
 
 impl TargetError {
-    /// Advice for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::Missing { nearest, .. } => format!("{nearest} exists; check the rest of the path"),
             Self::Unknown { known, .. } if known.is_empty() => "use a path such as . or /mnt/usb".to_owned(),
             Self::Unknown { known, .. } => format!("use a path, or one of: {}", known.join(", ")),
             Self::Ambiguous { .. } => "use its bay as shown, or a path".to_owned(),
-            Self::Unsuitable { .. } => "use a directory on the drive".to_owned(),
+            Self::Unsuitable { .. } | Self::KernelFilesystem { .. } => {
+                "use a directory on the drive".to_owned()
+            }
             Self::Permission { kind: Some(Kind::BlockDevice), .. } => {
                 "use sudo, or join the group disk: sudo usermod -aG disk $USER, then log in again".to_owned()
             }
             Self::Permission { .. } => "use sudo, or another directory".to_owned(),
-            Self::KernelFilesystem { .. } => "use a directory on the drive".to_owned(),
             Self::Empty { kind: Kind::BlockDevice, .. } => "insert a medium".to_owned(),
             Self::Empty { .. } => "use its directory: a test file is created there".to_owned(),
             Self::System { .. } => "check the kernel log (dmesg)".to_owned(),
@@ -192,11 +143,6 @@ impl Target {
         Self::at(inventory, text, &path)
     }
 
-    /// Whether it can be written.
-    pub fn writable(&self) -> bool {
-        self.read_only.is_none()
-    }
-
     pub(super) fn at(inventory: &Inventory, given: &str, path: &str) -> Result<Self, TargetError> {
         let real = fs::canonicalize(path).map_err(|error| refusal(path, error))?;
         let data = fs::metadata(&real).map_err(|error| refusal(path, error))?;
@@ -205,15 +151,83 @@ impl Target {
             return Err(TargetError::System { path: path.to_owned(), source });
         };
         let kind = kind(&shown, &data)?;
-        if kind == Kind::BlockDevice {
-            block_device(inventory, given, real, shown, &data)
-        } else {
-            on_filesystem(inventory, given, kind, real, shown, &data)
+        let target = Self { given: given.to_owned(), kind, path: real, ..Self::default() };
+        match kind {
+            Kind::BlockDevice => target.on_device(inventory, shown, &data),
+            Kind::Directory | Kind::File => target.on_filesystem(inventory, shown, &data),
+        }
+    }
+
+    fn on_device(self, inventory: &Inventory, shown: String, data: &Metadata) -> Result<Self, TargetError> {
+        let device = (major(data.rdev()), minor(data.rdev()));
+        let block = inventory.block(device);
+        let sysfs = Sysroot::live();
+        let dir = format!("/sys/dev/block/{}:{}", device.0, device.1);
+        // Loop devices and others are not in the inventory.
+        let sectors = || sysfs.number::<u64>(&format!("{dir}/size"));
+        let size = block.map(|block| block.bytes()).or_else(|| Some(sectors()?.saturating_mul(512)));
+        if size == Some(0) {
+            return Err(TargetError::Empty { path: shown, kind: self.kind });
+        }
+        if access(&self.path, Access::READ_OK).is_err() {
+            return Err(TargetError::Permission { path: shown, kind: Some(self.kind) });
+        }
+        let logical = block.map(|block| block.logical_block());
+        let logical = logical.or_else(|| sysfs.number(&format!("{dir}/queue/logical_block_size")));
+        let target = self.above(inventory, block);
+        let (read_only, direct_alignment) = (Some(ERASES.to_owned()), logical.unwrap_or(512));
+        Ok(Self { size, read_only, direct_alignment, ..target })
+    }
+
+    fn on_filesystem(
+        self,
+        inventory: &Inventory,
+        shown: String,
+        data: &Metadata,
+    ) -> Result<Self, TargetError> {
+        let device = (major(data.dev()), minor(data.dev()));
+        let mount = inventory.mount_at(&shown, device);
+        let filesystem = mount.map(|mount| mount.filesystem.as_str()).unwrap_or_default();
+        if KERNEL.contains(&filesystem) {
+            return Err(TargetError::KernelFilesystem { path: shown, filesystem: filesystem.to_owned() });
+        }
+        let is_file = self.kind == Kind::File;
+        if is_file && data.len() == 0 {
+            return Err(TargetError::Empty { path: shown, kind: self.kind });
+        }
+        let wanted = if is_file { Access::READ_OK } else { Access::READ_OK | Access::EXEC_OK };
+        if access(&self.path, wanted).is_err() {
+            return Err(TargetError::Permission { path: shown, kind: Some(self.kind) });
+        }
+        let blocks: Vec<Block<'_>> = match mount {
+            Some(mount) => inventory.blocks_of(mount),
+            None => inventory.block(device).into_iter().collect(),
+        };
+        let logical = blocks.iter().map(Block::logical_block).max().unwrap_or(512);
+        let space = statvfs(&self.path).ok();
+        Ok(Self {
+            mount: mount.cloned(),
+            free: space.as_ref().map(|space| space.f_bavail.saturating_mul(space.f_frsize)),
+            capacity: space.map(|space| space.f_blocks.saturating_mul(space.f_frsize)),
+            size: is_file.then_some(data.len()),
+            read_only: why_read_only(self.kind, &self.path, mount),
+            direct_alignment: if OWN_BLOCKS.contains(&filesystem) { logical.max(4096) } else { logical },
+            ..self.above(inventory, blocks)
+        })
+    }
+
+    /// The target with the drives and layers below these block devices.
+    fn above<'a>(self, inventory: &'a Inventory, blocks: impl IntoIterator<Item = Block<'a>>) -> Self {
+        let stack = inventory.stack_of(blocks);
+        Self {
+            uses: uses(inventory, &stack.drives),
+            drives: stack.drives.into_iter().cloned().collect(),
+            layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
+            ..self
         }
     }
 }
 
-/// Error of a path.
 fn refusal(path: &str, source: io::Error) -> TargetError {
     let shown: String = path.escape_debug().take(300).collect();
     match source.kind() {
@@ -240,90 +254,6 @@ fn kind(path: &str, data: &Metadata) -> Result<Kind, TargetError> {
     Err(TargetError::Unsuitable { path: path.to_owned(), what })
 }
 
-fn block_device(
-    inventory: &Inventory,
-    given: &str,
-    path: PathBuf,
-    shown: String,
-    data: &Metadata,
-) -> Result<Target, TargetError> {
-    let kind = Kind::BlockDevice;
-    let device = (major(data.rdev()), minor(data.rdev()));
-    let block = inventory.block(device);
-    let sysfs = Sysroot::live();
-    let dir = format!("/sys/dev/block/{}:{}", device.0, device.1);
-    // Loop devices and others are not in the inventory.
-    let size = block
-        .map(|block| block.bytes())
-        .or_else(|| sysfs.number(&format!("{dir}/size")).map(|sectors: u64| sectors.saturating_mul(512)));
-    if size == Some(0) {
-        return Err(TargetError::Empty { path: shown, kind });
-    }
-    if access(&path, Access::READ_OK).is_err() {
-        return Err(TargetError::Permission { path: shown, kind: Some(kind) });
-    }
-    let logical = block.map(|block| block.logical_block());
-    let logical = logical.or_else(|| sysfs.number(&format!("{dir}/queue/logical_block_size"))).unwrap_or(512);
-    let stack = inventory.stack_of(block);
-    Ok(Target {
-        uses: uses(inventory, &stack.drives),
-        given: given.to_owned(),
-        kind,
-        path,
-        drives: stack.drives.into_iter().cloned().collect(),
-        layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
-        size,
-        read_only: Some("writing to a block device would erase what is on it".to_owned()),
-        direct_alignment: logical,
-        ..Target::default()
-    })
-}
-
-fn on_filesystem(
-    inventory: &Inventory,
-    given: &str,
-    kind: Kind,
-    path: PathBuf,
-    shown: String,
-    data: &Metadata,
-) -> Result<Target, TargetError> {
-    let device = (major(data.dev()), minor(data.dev()));
-    let mount = inventory.mount_at(&shown, device);
-    let filesystem = mount.map(|mount| mount.filesystem.as_str()).unwrap_or_default();
-    if KERNEL.contains(&filesystem) {
-        return Err(TargetError::KernelFilesystem { path: shown, filesystem: filesystem.to_owned() });
-    }
-    if kind == Kind::File && data.len() == 0 {
-        return Err(TargetError::Empty { path: shown, kind });
-    }
-    let wanted = if kind == Kind::File { Access::READ_OK } else { Access::READ_OK | Access::EXEC_OK };
-    if access(&path, wanted).is_err() {
-        return Err(TargetError::Permission { path: shown, kind: Some(kind) });
-    }
-    let blocks: Vec<Block<'_>> = match mount {
-        Some(mount) => inventory.blocks_of(mount),
-        None => inventory.block(device).into_iter().collect(),
-    };
-    let logical = blocks.iter().map(Block::logical_block).max().unwrap_or(512);
-    let stack = inventory.stack_of(blocks);
-    let space = statvfs(&path).ok();
-    Ok(Target {
-        uses: uses(inventory, &stack.drives),
-        given: given.to_owned(),
-        kind,
-        drives: stack.drives.into_iter().cloned().collect(),
-        layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
-        mount: mount.cloned(),
-        free: space.as_ref().map(|space| space.f_bavail.saturating_mul(space.f_frsize)),
-        capacity: space.map(|space| space.f_blocks.saturating_mul(space.f_frsize)),
-        size: (kind == Kind::File).then_some(data.len()),
-        read_only: why_read_only(kind, &path, mount),
-        direct_alignment: if OWN_BLOCKS.contains(&filesystem) { logical.max(4096) } else { logical },
-        path,
-    })
-}
-
-/// Uses of `drives`.
 fn uses(inventory: &Inventory, drives: &[&Drive]) -> Vec<String> {
     let on = |of: Vec<&Drive>| of.iter().any(|a| drives.iter().any(|b| a.name == b.name));
     let mounts = inventory.mounts.iter().filter(|mount| on(inventory.drives_of(mount)));
@@ -370,7 +300,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let target = resolve(dir.path()).expect("a target");
         assert_eq!((target.kind, target.size), (Kind::Directory, None));
-        assert!(target.writable(), "{:?}", target.read_only);
+        assert_eq!(target.read_only, None);
         assert!(target.free.expect("space") <= target.capacity.expect("a size"));
         assert!(target.direct_alignment.is_power_of_two());
 
@@ -425,7 +355,7 @@ mod tests {
                 Ok(target) => {
                     assert_eq!((target.kind, target.size), (Kind::BlockDevice, Some(drive.bytes())));
                     assert_eq!(target.direct_alignment, drive.logical_block);
-                    assert!(!target.writable() && target.drives[0].name == drive.name);
+                    assert!(target.read_only.is_some() && target.drives[0].name == drive.name);
                 }
                 Err(TargetError::Permission { kind: Some(Kind::BlockDevice), .. }) => {}
                 Err(TargetError::Missing { .. }) => {} // in a container without nodes

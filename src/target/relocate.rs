@@ -1,26 +1,18 @@
 //! Finds a target again after its drive was moved or its filesystem mounted elsewhere.
 
-use super::{Kind, Target, TargetError};
-use crate::inventory::{Drive, Inventory, Mount, Signature};
+use std::path::Path;
 
-/// Why a target was not found.
+use super::{ERASES, Kind, Target, TargetError};
+use crate::inventory::{Drive, Inventory, Mount};
+
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
-    /// Its drive is not connected.
     #[error("{0} is not connected")]
     Drive(String),
-    /// Its filesystem is not mounted.
     #[error("the filesystem of {drive} is not mounted: mount it at any mount point{}", command(.uuid))]
-    Mount {
-        /// The drive.
-        drive: String,
-        /// The filesystem.
-        uuid: Option<String>,
-    },
-    /// It can't be used.
+    Mount { drive: String, uuid: Option<String> },
     #[error("{source}: {}", .source.hint())]
     Target {
-        /// The reason.
         #[from]
         source: TargetError,
     },
@@ -31,7 +23,6 @@ fn command(uuid: &Option<String>) -> String {
 }
 
 impl Inventory {
-    /// The drive with this identity.
     pub fn drive(&self, identity: &str) -> Option<&Drive> {
         self.drives.iter().find(|drive| drive.identity() == identity)
     }
@@ -39,9 +30,6 @@ impl Inventory {
 
 impl Target {
     /// The target at its current path: its drive found by identity, its filesystem by UUID.
-    ///
-    /// # Errors
-    /// If its drive or filesystem is not found.
     pub fn relocate(&self, inventory: &Inventory) -> Result<Self, NotFound> {
         Ok(Self::at(inventory, &self.given, &self.current_path(inventory)?)?)
     }
@@ -55,16 +43,18 @@ impl Target {
         }
         let missing = |uuid: Option<String>| NotFound::Mount { drive: label(), uuid };
         let mount = self.mount.as_ref().ok_or_else(|| missing(None))?;
-        let at = contents(was).find(|part| part.device == mount.device).ok_or_else(|| missing(None))?;
-        let uuid = at.content.uuid.clone();
+        let mut parts = contents(was);
+        let (_, at, uuid) =
+            parts.find(|(device, ..)| *device == mount.device).ok_or_else(|| missing(None))?;
         // Without a UUID, the same start on the drive is the same filesystem.
-        let same =
-            |part: &Part<'_>| if uuid.is_some() { part.content.uuid == uuid } else { part.start == at.start };
-        let devices: Vec<(u32, u32)> = contents(now).filter(same).map(|part| part.device).collect();
-        let same_mount = |m: &&Mount| devices.contains(&m.device) && m.root == mount.root;
-        let now_mounted = inventory.mounts.iter().find(same_mount).ok_or_else(|| missing(uuid.clone()))?;
-        let below = self.path.strip_prefix(&mount.path).unwrap_or(std::path::Path::new(""));
-        Ok(std::path::Path::new(&now_mounted.path).join(below).display().to_string())
+        let same = |start, other| if uuid.is_some() { other == uuid } else { start == at };
+        let same_mount = |m: &&Mount| {
+            let mut devices = contents(now).filter(|(_, start, other)| same(*start, *other));
+            devices.any(|(device, ..)| device == m.device) && m.root == mount.root
+        };
+        let now_mounted = inventory.mounts.iter().find(same_mount).ok_or_else(|| missing(uuid.cloned()))?;
+        let below = self.path.strip_prefix(&mount.path).unwrap_or(Path::new(""));
+        Ok(Path::new(&now_mounted.path).join(below).display().to_string())
     }
 
     /// The whole drive below it, for reading; `None` unless it is on exactly one drive, without layers.
@@ -77,27 +67,17 @@ impl Target {
             free: None,
             capacity: None,
             size: Some(drive.bytes()),
-            read_only: Some("writing to a block device would erase what is on it".to_owned()),
+            read_only: Some(ERASES.to_owned()),
             direct_alignment: drive.logical_block.max(512),
             ..self.clone()
         })
     }
 }
 
-/// A drive or a partition of it.
-struct Part<'a> {
-    device: (u32, u32),
-    /// First sector; none for the whole drive.
-    start: Option<u64>,
-    content: &'a Signature,
-}
-
-fn contents(drive: &Drive) -> impl Iterator<Item = Part<'_>> {
-    fn part(p: &crate::inventory::Partition) -> Part<'_> {
-        Part { device: p.device, start: Some(p.start), content: &p.content }
-    }
-    let whole = Part { device: drive.device, start: None, content: &drive.content };
-    std::iter::once(whole).chain(drive.partitions.iter().map(part))
+/// Number, first sector and filesystem's UUID of a drive (without a start) and of its partitions.
+fn contents(drive: &Drive) -> impl Iterator<Item = ((u32, u32), Option<u64>, Option<&String>)> {
+    let parts = drive.partitions.iter().map(|p| (p.device, Some(p.start), p.content.uuid.as_ref()));
+    std::iter::once((drive.device, None, drive.content.uuid.as_ref())).chain(parts)
 }
 
 #[cfg(test)]

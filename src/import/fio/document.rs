@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One document.
 #[derive(Debug, Deserialize)]
 pub(super) struct Document {
     #[serde(rename = "fio version")]
@@ -48,7 +47,6 @@ impl Job {
     }
 }
 
-/// Data common to the jobs of a document.
 pub(super) struct DocumentContext<'a> {
     pub tool: String,
     pub line: u64,
@@ -58,7 +56,6 @@ pub(super) struct DocumentContext<'a> {
     pub several_hosts: bool,
 }
 
-/// One direction of a job.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct DirectionStats {
     pub io_bytes: Option<f64>,

@@ -5,7 +5,6 @@
 
 mod document;
 mod options;
-mod repetitions;
 mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,12 +14,11 @@ use serde_json::Deserializer;
 use self::{
     document::{DirectionStats, Disk, Document, DocumentContext, Job},
     options::{Known, relevant},
-    repetitions::Repetitions,
     results::load,
 };
 use super::{ContentError, MOST, note, sane};
 use crate::{
-    record::{Half, Imported},
+    record::{Half, Imported, ImportedLoad},
     units::{Direction, count},
 };
 
@@ -108,8 +106,8 @@ fn document(text: &str, line: u64, begin: u64) -> Result<(Option<Document>, usiz
             Ok((is.then_some(document), stream.byte_offset()))
         }
         Some(Err(e)) => {
-            let before: usize =
-                text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
+            let above = text.split_inclusive('\n').take(e.line().saturating_sub(1));
+            let before: usize = above.map(str::len).sum();
             // A syntax error at the very end is an incomplete document, too.
             if e.is_eof() || e.is_syntax() && before + e.column() >= text.trim_end().len() {
                 return Err(cut_off());
@@ -125,16 +123,17 @@ fn document(text: &str, line: u64, begin: u64) -> Result<(Option<Document>, usiz
 
 /// Replaces `: -nan,` by `: null,`, with the same length, so that positions stay valid.
 fn replace_nan(text: &str) -> String {
-    [(": -nan", ": null"), (": nan", ":null"), (": -inf", ": null"), (": inf", ":null")]
-        .into_iter()
-        .filter(|(none, _)| text.contains(none))
-        .fold(text.to_owned(), |text, (none, null)| {
-            let ends = [",", "\n", "\r", " ", "}"];
-            ends.iter().fold(text, |text, end| text.replace(&format!("{none}{end}"), &format!("{null}{end}")))
-        })
+    let mut text = text.to_owned();
+    for (none, null) in [(": -nan", ": null"), (": nan", ":null"), (": -inf", ": null"), (": inf", ":null")] {
+        if text.contains(none) {
+            for end in [",", "\n", "\r", " ", "}"] {
+                text = text.replace(&format!("{none}{end}"), &format!("{null}{end}"));
+            }
+        }
+    }
+    text
 }
 
-/// Imports a document.
 fn import_document(
     document: &Document,
     line: u64,
@@ -142,10 +141,7 @@ fn import_document(
     same: &mut Repetitions,
 ) -> Result<(), ContentError> {
     let nothing = |why: String| ContentError::Nothing { line, why };
-    let tool = match document.version.as_deref() {
-        Some(version) => version.replacen("fio-", "fio ", 1),
-        None => "fio".to_owned(),
-    };
+    let tool = document.version.as_deref().unwrap_or("fio").replacen("fio-", "fio ", 1);
     let mut jobs: Vec<&Job> = document.jobs.iter().chain(&document.client_stats).flatten().collect();
     let sum = |job: &Job| job.jobname.as_deref() == Some("All clients");
     if !jobs.iter().all(|job| sum(job)) {
@@ -167,31 +163,24 @@ fn import_document(
     }
     let global = serde_json::to_vec(&relevant(&document.global)).unwrap_or_default();
     let global_crc32 = crc32fast::hash(&global);
-    let context = DocumentContext {
-        tool,
-        line,
-        global: &document.global,
-        global_crc32,
-        several_hosts: hosts.len() > 1,
-    };
+    let several_hosts = hosts.len() > 1;
+    let context = DocumentContext { tool, line, global: &document.global, global_crc32, several_hosts };
     let before = found.loads.len();
     same.document += 1;
-    let mut at = 0;
-    while at < jobs.len() {
+    let mut rest = &jobs[..];
+    while let [first, ..] = rest {
         // Copies of a job (numjobs) are one load.
-        let copies = jobs[at..].iter().take_while(|job| is_copy(jobs[at], job)).count();
-        import_job(&context, &jobs[at..at + copies], found, same);
-        at += copies;
+        let copies = rest.iter().take_while(|job| is_copy(first, job)).count();
+        import_job(&context, &rest[..copies], found, same);
+        rest = &rest[copies..];
     }
     let mut groups: BTreeMap<u64, BTreeSet<&Option<String>>> = BTreeMap::new();
     for job in &jobs {
         groups.entry(job.groupid.unwrap_or_default().to_bits()).or_default().insert(&job.jobname);
     }
     if groups.values().any(|names| names.len() > 1) {
-        note(
-            found,
-            "Several jobs of a group ran at the same time: each speed is that of one job.".to_owned(),
-        );
+        let what = "Several jobs of a group ran at the same time: each speed is that of one job.";
+        note(found, what.to_owned());
     }
     match jobs.len() as u64 {
         0 => Err(nothing("it has no jobs".to_owned())),
@@ -219,25 +208,19 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
     let ways = |of: fn(&Job) -> Option<&DirectionStats>| -> Vec<&DirectionStats> {
         copies.iter().filter_map(|c| of(c)).filter(|w| w.io_bytes.is_some_and(|b| b > 0.0)).collect()
     };
-    let (reads, writes) = (ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()));
-    let mixed = ways(|j| j.mixed.as_ref());
+    let [reads, writes, mixed] =
+        [ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()), ways(|j| j.mixed.as_ref())];
     for sync in ["sync", "fsync", "fdatasync"] {
-        let value = first.option(context, sync);
-        if let Some(value) = value.filter(|v| !matches!(*v, "0" | "none")) {
-            note(
-                found,
-                format!("Job '{name}' synced while it ran ({sync}={value}); drivebench's loads don't."),
-            );
+        if let Some(value) = first.option(context, sync).filter(|v| !matches!(*v, "0" | "none")) {
+            let how = format!("({sync}={value})");
+            note(found, format!("Job '{name}' synced while it ran {how}; drivebench's loads don't."));
         }
     }
     let known = Known::of(context, first, copies.len());
     let mut add = |half: Option<Half>, ways: &[&DirectionStats], way: Option<Direction>| {
-        let load = load(&known, ways, found, &name);
-        let Some(mut load) = load else { return };
-        load.half = half;
-        load.direction = way.or(load.direction);
+        let Some(load) = load(&known, ways, found) else { return };
         same.job(found.loads.len(), &known.key, half, first.groupid);
-        found.loads.push(load);
+        found.loads.push(ImportedLoad { half, direction: way.or(load.direction), ..load });
     };
     match (reads.is_empty(), writes.is_empty()) {
         (true, true) => {}
@@ -257,8 +240,36 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
 
 /// The percentage of reads among the operations, for versions of fio that don't report the option.
 fn share(reads: &[&DirectionStats], writes: &[&DirectionStats]) -> Option<u8> {
-    let iops =
-        |ways: &[&DirectionStats]| ways.iter().filter_map(|w| w.iops).filter(|x| sane(*x)).sum::<f64>();
-    let (r, w) = (iops(reads), iops(writes));
+    let [r, w] = [reads, writes]
+        .map(|ways| ways.iter().filter_map(|way| way.iops).filter(|iops| sane(*iops)).sum::<f64>());
     (r + w > 0.0).then(|| (100.0 * r / (r + w)).round() as u8)
+}
+
+/// Index of a load, its document and its group.
+type Occurrence = (usize, u64, u64);
+
+/// Jobs with equal options, each in its own document or group: fio runs these one after the other.
+#[derive(Default)]
+struct Repetitions {
+    /// Number of the current document, from 1.
+    document: u64,
+    kinds: BTreeMap<(String, Option<Half>), Vec<Occurrence>>,
+}
+
+impl Repetitions {
+    fn job(&mut self, at: usize, key: &Option<String>, half: Option<Half>, group: Option<f64>) {
+        if let (Some(key), Some(group)) = (key, group) {
+            let loads = self.kinds.entry((key.clone(), half)).or_default();
+            loads.push((at, self.document, group.to_bits()));
+        }
+    }
+
+    fn settle(self, found: &mut Imported) {
+        for (number, all) in (0..).zip(self.kinds.into_values()) {
+            let runs: BTreeSet<_> = all.iter().map(|(_, document, group)| (document, group)).collect();
+            if runs.len() == all.len() {
+                all.iter().for_each(|(at, ..)| found.loads[*at].same_as = Some(number));
+            }
+        }
+    }
 }

@@ -11,7 +11,6 @@ use crate::{
     units::{Caching, Direction},
 };
 
-/// Settings of a job's loads.
 pub(super) struct Known {
     pub load: ImportedLoad,
     /// Percentage of reads in a mixed load.
@@ -32,7 +31,6 @@ const IGNORED: [&str; 8] = [
     "group_reporting",
 ];
 
-/// The options that affect results.
 pub(super) fn relevant(options: &Options) -> BTreeMap<&String, &Value> {
     options.iter().filter(|(name, _)| !IGNORED.contains(&name.as_str())).collect()
 }
@@ -59,25 +57,20 @@ impl Known {
             None => has_options.then_some(1),
         };
         let jobs = if copies > 1 { u32::try_from(copies).ok() } else { number("numjobs") };
+        let DocumentContext { tool, global_crc32, .. } = document;
         let key = job.options.as_ref().map(|options| {
-            format!(
-                "{} {} {copies} {:?} {:?}",
-                document.tool,
-                document.global_crc32,
-                relevant(options),
-                job.hostname
-            )
+            format!("{tool} {global_crc32} {copies} {:?} {:?}", relevant(options), job.hostname)
         });
         let load = ImportedLoad {
-            tool: document.tool.clone(),
+            tool: tool.clone(),
             name: job.jobname.clone(),
             on,
             direction: rw.map(|(direction, _)| direction),
             pattern: rw.map(|(_, pattern)| pattern),
-            block: if has_options { block(&option) } else { None },
+            block: has_options.then(|| block(&option)).flatten(),
             depth: number("iodepth"),
             jobs,
-            caching: if has_options { Some(caching(&option)) } else { None },
+            caching: has_options.then(|| caching(&option)),
             line: document.line,
             ..ImportedLoad::default()
         };
@@ -89,10 +82,8 @@ impl Known {
 /// Block size, if all operations have the same. `4ki` and `4kB` depend on `kb_base`, so only the suffixes k, m and g
 /// are read.
 fn block<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Option<u64> {
-    if ["bsrange", "blocksize_range", "bssplit", "bs_unaligned", "kb_base"]
-        .iter()
-        .any(|name| option(name).is_some())
-    {
+    let several = ["bsrange", "blocksize_range", "bssplit", "bs_unaligned", "kb_base"];
+    if several.iter().any(|name| option(name).is_some()) {
         return None;
     }
     let Some(text) = option("bs").or_else(|| option("blocksize")) else { return Some(4096) };

@@ -11,40 +11,24 @@ use crate::{
 };
 
 /// A load from parts that ran at the same time: the sum of their bytes, and the longest time.
-pub(super) fn load(
-    known: &Known,
-    ways: &[&DirectionStats],
-    found: &mut Imported,
-    name: &str,
-) -> Option<ImportedLoad> {
+pub(super) fn load(known: &Known, ways: &[&DirectionStats], found: &mut Imported) -> Option<ImportedLoad> {
+    let name = known.load.name.as_deref().unwrap_or_default();
     let parts: Vec<Part> = ways.iter().map(|way| Part::of(way)).collect::<Option<_>>()?;
     let [first, ..] = &parts[..] else { return None };
     let total = |of: fn(&Part) -> Option<f64>| -> Option<f64> { parts.iter().map(of).sum() };
-    let seconds = parts
-        .iter()
-        .map(|p| p.seconds)
-        .collect::<Option<Vec<f64>>>()
-        .map(|s| s.into_iter().fold(0.0, f64::max));
+    let seconds = parts.iter().try_fold(0.0, |longest: f64, part| Some(longest.max(part.seconds?)));
     let bytes = total(|p| p.bytes);
     let reported = total(|p| p.reported_speed);
-    let speed = match (bytes.zip(seconds), reported) {
-        (Some((bytes, seconds)), Some(reported)) => {
-            let speed = bytes / seconds;
-            // fio rounds to KiB/s. Clones that end at different times report a higher sum than they moved together.
-            if parts.len() == 1 && (speed - reported).abs() > 0.1 * speed.max(reported) + 1024.0 {
-                let (reported, speed) = (rate(reported), rate(speed));
-                note(
-                    found,
-                    format!(
-                        "Job '{name}' reports {reported}, but its bytes and time give {speed}, which is used."
-                    ),
-                );
-            }
-            speed
+    let computed = bytes.zip(seconds).map(|(bytes, seconds)| bytes / seconds);
+    if let (Some(speed), Some(reported), 1) = (computed, reported, parts.len()) {
+        // fio rounds to KiB/s. Clones that end at different times report a higher sum than they moved together.
+        if (speed - reported).abs() > 0.1 * speed.max(reported) + 1024.0 {
+            let (reported, speed) = (rate(reported), rate(speed));
+            let why = format!("reports {reported}, but its bytes and time give {speed}, which is used");
+            note(found, format!("Job '{name}' {why}."));
         }
-        (Some((bytes, seconds)), None) => bytes / seconds,
-        (None, reported) => reported?,
-    };
+    }
+    let speed = computed.or(reported)?;
     if !sane(speed) || speed <= 0.0 {
         note(found, format!("Job '{name}' took less time than fio reports, so its speed is unknown."));
         return None;
@@ -77,10 +61,9 @@ impl Part {
         }
         let seconds = way.runtime.map(|ms| ms / 1000.0).filter(|s| *s > 0.0);
         let reported_speed = way.bw_bytes.or(way.bw.map(|kib| kib * 1024.0)).filter(|b| *b > 0.0);
-        let fits = |bytes: f64| match seconds.zip(reported_speed) {
-            Some((seconds, speed)) => (bytes / seconds - speed).abs() <= 0.05 * speed + 1024.0,
-            None => false,
-        };
+        let ran = seconds.zip(reported_speed);
+        let fits =
+            |n: f64| ran.is_some_and(|(seconds, speed)| (n / seconds - speed).abs() <= 0.05 * speed + 1024.0);
         let bytes = match way.io_bytes {
             bytes if way.io_kbytes.is_some() || way.bw_bytes.is_some() => bytes,
             bytes => bytes.and_then(|n| [n * 1024.0, n].into_iter().find(|b| fits(*b))),
@@ -96,16 +79,9 @@ impl Part {
             // A table of zeros was never filled.
             pairs.iter().any(|(_, value)| *value > 0.0).then_some(pairs)
         };
-        let latencies = percentiles(&way.clat_ns, 1e-9)
-            .or_else(|| percentiles(&way.lat_ns, 1e-9))
-            .or_else(|| percentiles(&way.clat, 1e-6))
-            .or_else(|| percentiles(&way.lat, 1e-6));
-        Some(Self {
-            bytes,
-            seconds,
-            reported_speed,
-            iops: way.iops,
-            latencies: latencies.unwrap_or_default(),
-        })
+        let sources = [(&way.clat_ns, 1e-9), (&way.lat_ns, 1e-9), (&way.clat, 1e-6), (&way.lat, 1e-6)];
+        let latencies = sources.into_iter().find_map(|(latency, unit)| percentiles(latency, unit));
+        let latencies = latencies.unwrap_or_default();
+        Some(Self { bytes, seconds, reported_speed, iops: way.iops, latencies })
     }
 }

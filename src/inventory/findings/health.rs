@@ -24,12 +24,8 @@ pub(super) fn state(drive: &Drive) -> Vec<Finding> {
     let unread = [(health.pending, "sector"), (health.uncorrectable, "error")];
     for (n, noun) in unread.iter().filter_map(|(n, noun)| Some(((*n)?, noun))).filter(|(n, _)| *n > 0) {
         let what = format!("{label} reports {} that it could not read or correct.", count(n, noun));
-        found.push(Finding::of(
-            Code::Unreadable,
-            [drive],
-            what,
-            "Back up its data, and check whether the count grows.",
-        ));
+        let advice = "Back up its data, and check whether the count grows.";
+        found.push(Finding::of(Code::Unreadable, [drive], what, advice));
     }
     if let Some(wear) = health.wear.filter(|wear| *wear >= WORN) {
         let what = format!("{label} has used {} of its rated life.", percent(wear));
@@ -37,8 +33,8 @@ pub(super) fn state(drive: &Drive) -> Vec<Finding> {
         found.push(Finding::of(Code::Worn, [drive], what, advice));
     }
     if let Some(n) = health.cable_errors.filter(|n| *n > 0) {
-        let what =
-            format!("{label} reports {} over its cable in its lifetime.", count(n, "damaged transfer"));
+        let n = count(n, "damaged transfer");
+        let what = format!("{label} reports {n} over its cable in its lifetime.");
         found.push(Finding::of(Code::Cable, [drive], what, "If the count grows, replace the cable."));
     }
     found

@@ -2,11 +2,10 @@
 
 use super::{Code, Finding};
 use crate::{
-    inventory::{Bus, BusKind, Drive, Inventory, bus_ceilings::of_link},
+    inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, bus_ceilings::of_link},
     units::{count, listed},
 };
 
-/// A link slower than drive and port support.
 pub(super) fn slow(inventory: &Inventory, drive: &Drive) -> Option<Finding> {
     let link = drive.link_mbps?;
     let label = drive.label();
@@ -40,7 +39,6 @@ pub(super) fn slow(inventory: &Inventory, drive: &Drive) -> Option<Finding> {
     Some(Finding::of(Code::SlowLink, [drive], what, advice))
 }
 
-/// The drives and network ports on a bus.
 struct Sharers<'a> {
     drives: Vec<&'a Drive>,
     ports: Vec<String>,
@@ -56,10 +54,8 @@ pub(super) fn shared(inventory: &Inventory) -> Vec<Finding> {
         let Some(ceiling) = &bus.ceiling else { continue };
         let most = ceiling.practical.unwrap_or(ceiling.theory);
         let sharers = sharers(inventory, bus);
-        if sharers.drives.is_empty()
-            || sharers.drives.len() + sharers.ports.len() < 2
-            || sharers.link_speeds <= most
-        {
+        let few = sharers.drives.is_empty() || sharers.drives.len() + sharers.ports.len() < 2;
+        if few || sharers.link_speeds <= most {
             continue;
         }
         let same = |(_, other, _): &(&Bus, Sharers<'_>, f64)| {
@@ -85,7 +81,7 @@ fn sharers<'a>(inventory: &'a Inventory, bus: &Bus) -> Sharers<'a> {
         inventory.buses_above(upstream.as_deref()).iter().any(|above| above.id == bus.id)
     };
     let drives: Vec<&Drive> = inventory.drives.iter().filter(|drive| below(&drive.upstream)).collect();
-    let wired = |port: &&crate::inventory::NetworkPort| !port.wireless && port.connected == Some(true);
+    let wired = |port: &&NetworkPort| !port.wireless && port.connected == Some(true);
     let ports: Vec<_> = inventory.ports.iter().filter(|port| below(&port.upstream)).filter(wired).collect();
     let link_speeds = drives.iter().filter_map(|drive| drive.link_mbps).map(of_link).sum::<f64>()
         + ports.iter().filter_map(|port| port.mbps).map(|mbps| mbps / 8.0).sum::<f64>();
@@ -96,8 +92,8 @@ fn sharers<'a>(inventory: &'a Inventory, bus: &Bus) -> Sharers<'a> {
 fn describe(bus: &Bus, sharers: &Sharers<'_>, most: f64) -> Finding {
     let mut who = vec![count(sharers.drives.len() as u64, "drive")];
     who.extend(sharers.ports.iter().cloned());
-    let what =
-        format!("{} share {}: together they reach at most about {most:.0} MB/s.", listed(&who), bus.id);
+    let (who, bus) = (listed(&who), &bus.id);
+    let what = format!("{who} share {bus}: together they reach at most about {most:.0} MB/s.");
     let advice = if sharers.ports.is_empty() {
         "Connect drives that are used at the same time to different buses."
     } else {

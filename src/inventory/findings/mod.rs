@@ -12,23 +12,18 @@ use serde::Serialize;
 
 use super::{Drive, Inventory};
 
-/// What a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
-    /// A drive reports itself that it fails.
     Failing,
     /// A drive could not read some of its sectors.
     Unreadable,
-    /// A drive is worn.
     Worn,
     /// The link to a drive has errors.
     Cable,
     /// A USB 3 drive in a USB 2 port.
     Usb3OnUsb2,
-    /// A link slower than drive and port support.
     SlowLink,
-    /// Drives that share a bus.
     SharedBus,
     /// The power supply was too weak.
     Undervoltage,
@@ -38,17 +33,12 @@ pub enum Code {
     UsbPower,
     /// A drive that the kernel suspends.
     Autosuspend,
-    /// A drive without a serial number.
     NoSerial,
-    /// A serial number that is a placeholder.
     MadeUpSerial,
-    /// Drives with the same serial number.
     SharedSerial,
     /// A partition that begins between two blocks of the drive.
     MisalignedPartition,
-    /// A filesystem with small blocks.
     SmallBlocks,
-    /// A filesystem that is almost full.
     Full,
     /// UAS is known to fail with this adapter.
     UasBreaks,
@@ -58,16 +48,14 @@ pub enum Code {
     UasUnused,
 }
 
-/// A problem or a notable fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Code for programs, see docs/list.md.
     pub code: Code,
     /// Kernel names of its drives; empty if it concerns the whole machine.
     pub drives: Vec<String>,
-    /// The finding, in full sentences.
+    /// Full sentences, as is the advice.
     pub what: String,
-    /// What to do, in full sentences.
     pub advice: String,
 }
 
@@ -86,7 +74,8 @@ impl Finding {
 impl Inventory {
     /// All findings; those about the whole machine come first.
     pub fn findings(&self) -> Vec<Finding> {
-        let mut all = power::of_machine(self);
+        let machine = [power::undervoltage(self), power::heat(self), power::budget(self)];
+        let mut all: Vec<Finding> = machine.into_iter().flatten().collect();
         all.extend(links::shared(self));
         for drive in &self.drives {
             all.extend(health::state(drive));

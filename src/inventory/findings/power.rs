@@ -6,12 +6,7 @@ use crate::{
     units::listed,
 };
 
-/// Undervoltage, throttling, and the current of all USB drives together.
-pub(super) fn of_machine(inventory: &Inventory) -> Vec<Finding> {
-    undervoltage(inventory).into_iter().chain(heat(inventory)).chain(budget(inventory)).collect()
-}
-
-fn undervoltage(inventory: &Inventory) -> Option<Finding> {
+pub(super) fn undervoltage(inventory: &Inventory) -> Option<Finding> {
     let what = match inventory.machine.throttled? {
         bits if bits & 1 != 0 => {
             "The supply voltage is too low now: the board runs slower, and drives may disconnect."
@@ -25,7 +20,7 @@ fn undervoltage(inventory: &Inventory) -> Option<Finding> {
 }
 
 /// Firmware bits 1 to 3: now; 17 to 19: since boot. PCs count events.
-fn heat(inventory: &Inventory) -> Option<Finding> {
+pub(super) fn heat(inventory: &Inventory) -> Option<Finding> {
     let machine = &inventory.machine;
     // Undervoltage also lowers the clock, and has its own finding.
     let bits = machine.throttled.filter(|bits| bits & 0x1_0001 == 0).unwrap_or(0);
@@ -41,17 +36,12 @@ fn heat(inventory: &Inventory) -> Option<Finding> {
 }
 
 /// Drives that report their current and are powered by the board.
-fn budget(inventory: &Inventory) -> Option<Finding> {
+pub(super) fn budget(inventory: &Inventory) -> Option<Finding> {
     let budget = inventory.machine.usb_budget_ma?;
     // A hub on the board reports a supply of its own, but its devices draw from the board: skip the innermost.
     let external = |drive: &Drive| {
         let above = inventory.buses_above(drive.upstream.as_deref());
-        above
-            .iter()
-            .rev()
-            .filter(|bus| bus.self_powered.is_some())
-            .skip(1)
-            .any(|hub| hub.self_powered == Some(true))
+        above.iter().rev().filter_map(|bus| bus.self_powered).skip(1).any(|own_supply| own_supply)
     };
     let draws = inventory.drives.iter().filter_map(|drive| {
         let usb = drive.usb.as_ref().filter(|usb| usb.self_powered != Some(true))?;
@@ -78,9 +68,7 @@ fn budget(inventory: &Inventory) -> Option<Finding> {
 pub(super) fn autosuspend(drive: &Drive) -> Option<Finding> {
     let usb = drive.usb.as_ref().filter(|usb| usb.autosuspend == Some(true))?;
     let what = format!("The kernel may suspend {} when idle, which delays the next access.", drive.label());
-    let advice = format!(
-        "echo on > /sys/bus/usb/devices/{}/power/control disables that until the next boot.",
-        usb.device
-    );
+    let file = format!("/sys/bus/usb/devices/{}/power/control", usb.device);
+    let advice = format!("echo on > {file} disables that until the next boot.");
     Some(Finding::of(Code::Autosuspend, [drive], what, advice))
 }

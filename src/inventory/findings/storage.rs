@@ -1,5 +1,7 @@
 //! Serial numbers, alignment and full filesystems.
 
+use std::collections::BTreeMap;
+
 use super::{Code, Finding};
 use crate::{
     inventory::{Block, Drive, Inventory, Medium},
@@ -12,40 +14,31 @@ const WRITE_BLOCK: u64 = 4096;
 /// A filesystem fuller than this is reported: it gets slow.
 const FULL: f64 = 0.95;
 
-/// No serial, or a placeholder.
 pub(super) fn serial(drive: &Drive) -> Option<Finding> {
     // Drives of virtual machines rarely have one, and stay where they are.
     let usb = drive.usb.is_some();
+    let label = drive.label();
+    let (code, what) = match &drive.serial {
+        None if usb => (Code::NoSerial, format!("{} has no serial.", label.replace(" (no serial)", ""))),
+        Some(serial) if is_placeholder(serial) && !drive.shared_serial => (
+            Code::MadeUpSerial,
+            format!("{label} has a placeholder serial, which other drives may have too."),
+        ),
+        _ => return None,
+    };
     let advice = "Its results are stored under its bay. Keep it in that bay.";
-    match &drive.serial {
-        None if usb => {
-            let what = format!("{} has no serial.", drive.label().replace(" (no serial)", ""));
-            Some(Finding::of(Code::NoSerial, [drive], what, advice))
-        }
-        Some(serial) if is_placeholder(serial) && !drive.shared_serial => {
-            let what =
-                format!("{} has a placeholder serial, which other drives may have too.", drive.label());
-            Some(Finding::of(Code::MadeUpSerial, [drive], what, advice))
-        }
-        _ => None,
-    }
+    Some(Finding::of(code, [drive], what, advice))
 }
 
-/// Drives with the same serial.
 pub(super) fn twins(inventory: &Inventory) -> Vec<Finding> {
-    let mut serials: Vec<&String> = inventory
-        .drives
-        .iter()
-        .filter(|drive| drive.shared_serial)
-        .filter_map(|d| d.serial.as_ref())
-        .collect();
-    serials.sort();
-    serials.dedup();
-    let of_serial = |serial: &String| {
-        let same: Vec<&Drive> =
-            inventory.drives.iter().filter(|drive| drive.serial.as_ref() == Some(serial)).collect();
-        let bays: Vec<String> =
-            same.iter().map(|drive| drive.bay.clone().unwrap_or_else(|| drive.name.clone())).collect();
+    let mut serials: BTreeMap<&str, Vec<&Drive>> = BTreeMap::new();
+    let shared = inventory.drives.iter().filter(|drive| drive.shared_serial);
+    for (serial, drive) in shared.filter_map(|drive| Some((drive.serial.as_deref()?, drive))) {
+        serials.entry(serial).or_default().push(drive);
+    }
+    let of_serial = |(serial, same): (&str, Vec<&Drive>)| {
+        let bays: Vec<&str> =
+            same.iter().map(|drive| drive.bay.as_ref().unwrap_or(&drive.name).as_str()).collect();
         let what = format!("The drives in bays {} have the same serial, {serial}.", listed(&bays));
         let advice = "They are identified by bay. Keep them in their bays, and name them as bay:PORT.";
         Finding::of(Code::SharedSerial, same, what, advice)
@@ -57,15 +50,14 @@ pub(super) fn twins(inventory: &Inventory) -> Vec<Finding> {
 pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
     let physical = u64::from(drive.physical_block.max(drive.logical_block));
     let unit = if drive.medium == Medium::Flash { physical.max(WRITE_BLOCK) } else { physical };
+    let label = drive.label();
     let mut found = Vec::new();
     for part in &drive.partitions {
         let off = part.start.saturating_mul(512) % unit;
         if off != 0 {
+            let (name, block) = (&part.name, size(unit));
             let what = format!(
-                "{} on {} starts {off} B into a block of {}: each write touches two blocks.",
-                part.name,
-                drive.label(),
-                size(unit)
+                "{name} on {label} starts {off} B into a block of {block}: each write touches two blocks."
             );
             let advice = "Recreate the partition at a multiple of 1 MiB, the default of parted and fdisk.";
             found.push(Finding::of(Code::MisalignedPartition, [drive], what, advice));
@@ -74,15 +66,13 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
     let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
     for (name, content) in parts.chain([(&drive.name, &drive.content)]) {
         let small = content.block_size.map(u64::from).filter(|&block| (1..physical).contains(&block));
-        if let Some(block) = small {
+        if let Some(block) = small.map(size) {
             let filesystem = content.filesystem.as_deref().unwrap_or("filesystem");
+            let physical = size(physical);
             let what = format!(
-                "The {filesystem} on {name} writes blocks of {}, but {} has blocks of {}: it must read before it writes.",
-                size(block),
-                drive.label(),
-                size(physical)
+                "The {filesystem} on {name} writes blocks of {block}, but {label} has blocks of {physical}: it must read before it writes."
             );
-            let advice = format!("Recreate the filesystem with blocks of {} or more.", size(physical));
+            let advice = format!("Recreate the filesystem with blocks of {physical} or more.");
             found.push(Finding::of(Code::SmallBlocks, [drive], what, advice));
         }
     }
@@ -98,11 +88,8 @@ pub(super) fn full(inventory: &Inventory) -> Vec<Finding> {
         let used = 1.0 - space.free as f64 / space.size as f64;
         let blocks = inventory.blocks_of(mount);
         // A read-only image is always full.
-        if used < FULL
-            || mount.read_only()
-            || blocks.is_empty()
-            || blocks.iter().any(|block| seen.contains(block))
-        {
+        let once = !blocks.is_empty() && !blocks.iter().any(|block| seen.contains(block));
+        if used < FULL || mount.read_only() || !once {
             continue;
         }
         let what = format!("{} is {} full: {} free.", mount.path, percent(used), decimal_bytes(space.free));
