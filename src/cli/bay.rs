@@ -14,10 +14,9 @@ use super::{
     output::Output,
 };
 use crate::{
-    findings::{Column, Table},
+    findings::Column,
     inventory::{Bays, Inventory},
     record::AtomicFile,
-    report::table,
     sysroot::Sysroot,
 };
 
@@ -58,11 +57,12 @@ fn path() -> Option<PathBuf> {
 }
 
 fn load(path: &Path) -> anyhow::Result<Bays> {
-    match fs::read_to_string(path) {
-        Ok(text) => toml::from_str(&text).map_err(|e| anyhow!("{} can't be read: {e}", path.display())),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Bays::default()),
-        Err(e) => Err(anyhow!("{} can't be read: {e}", path.display())),
-    }
+    let read = match fs::read_to_string(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Bays::default()),
+        read => read.map_err(anyhow::Error::from),
+    };
+    let bays = read.and_then(|text| Ok(toml::from_str(&text)?));
+    bays.map_err(|e| anyhow!("{} can't be read: {e}", path.display()))
 }
 
 /// Writes atomically: after a power cut the file holds the old names or the new ones.
@@ -82,8 +82,6 @@ fn list(bays: &Bays, output: &Output) -> anyhow::Result<()> {
         output.note("No bays are named. Name one with `drivebench bay name 1.3 top-left`.");
         return Ok(());
     }
-    let columns = ["name", "bay"].map(|name| Column::new(name, false)).to_vec();
     let rows = bays.bays.iter().map(|(bay, name)| vec![name.clone(), bay.clone()]).collect();
-    output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
-    Ok(())
+    Ok(output.table(Column::all([("name", false), ("bay", false)]), rows)?)
 }

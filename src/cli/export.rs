@@ -16,9 +16,7 @@ use crate::{
 };
 
 pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    if let Some((_, twice)) = args.runs.iter().enumerate().find(|(i, run)| args.runs[..*i].contains(run)) {
-        return Err(Usage(format!("{twice} is named twice")).into());
-    }
+    stored::each_once(&args.runs)?;
     let format = args.format.unwrap_or_else(|| of_name(args.out.as_deref()));
     if let Some(path) = &args.out {
         may_write(path, format, args.force)?;
@@ -114,7 +112,6 @@ fn latest(mut runs: Vec<Summary>) -> Vec<Summary> {
     runs
 }
 
-/// Counts of what was written.
 struct Done {
     rows: u64,
     runs: u64,

@@ -15,7 +15,6 @@ pub(super) fn kept(drive: &str) -> String {
     format!("/drivebench/smartctl/{drive}.json")
 }
 
-/// The health kept in a captured tree, if any.
 pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> {
     let kept = inventory.drives.iter().filter_map(|drive| Some((drive, root.long_text(&kept(&drive.name))?)));
     kept.fold(None, |replay, (drive, stdout)| {

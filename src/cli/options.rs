@@ -10,14 +10,11 @@ use crate::{
     report::Format,
 };
 
-/// An experiment and its options.
 #[derive(Debug)]
 pub struct Run {
-    /// The experiment.
     pub experiment: &'static dyn Experiment,
     /// The options it plans from.
     pub values: Values,
-    /// Options of execution and output.
     pub options: Options,
 }
 
@@ -111,7 +108,6 @@ fn subcommand(experiment: &'static dyn Experiment) -> clap::Command {
         .args(options.iter().map(|option| arg(*option)))
 }
 
-/// An option that an experiment declares, for clap.
 fn arg(option: &'static dyn Declared) -> Arg {
     let spec = option.spec();
     let arg = Arg::new(spec.name).long(spec.name).help(spec.help).help_heading(spec.heading);

@@ -22,7 +22,6 @@ const EACH: usize = 20;
 /// Width of the progress bar, columns.
 const BAR: usize = 12;
 
-/// Shows the progress of a run to people or programs.
 pub struct Show<'a> {
     output: &'a Output,
     plan: &'a Plan,
@@ -72,7 +71,6 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Writes a JSON line.
     pub fn line(&mut self, value: &serde_json::Value) {
         if !self.unread {
             self.unread = self.output.result(&format!("{value}\n")).is_err();

@@ -16,9 +16,7 @@ use crate::{
 };
 
 pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    if let Some((_, twice)) = args.runs.iter().enumerate().find(|(i, run)| args.runs[..*i].contains(run)) {
-        return Err(Usage(format!("{twice} is named twice")).into());
-    }
+    stored::each_once(&args.runs)?;
     let store = stored::store(store)?;
     let runs = args.runs.iter().map(|run| stored::findings(&store, run));
     let mut all: Vec<Findings> = runs.collect::<anyhow::Result<_>>()?;
@@ -50,7 +48,6 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-/// The files of a report: names and contents.
 fn files(all: &[Findings]) -> Vec<(String, String)> {
     let mut files = vec![("report.html".to_owned(), html(all))];
     let mut pages = Vec::new();

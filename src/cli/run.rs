@@ -49,7 +49,6 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     carry_out(args, task, (inventory, &sysroot), &store, output)
 }
 
-/// The work to do.
 struct Task {
     experiment: &'static dyn Experiment,
     plan: Plan,
@@ -59,7 +58,6 @@ struct Task {
     resumed: Option<(String, Done)>,
 }
 
-/// The remaining steps of a run.
 fn resumed(experiment: &'static dyn Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
     let (mut plan, mut progress, mut name) = (None, record::Progress::default(), None);
     let mut reader = store.open(run)?;

@@ -21,7 +21,6 @@ use crate::engine::Cancel;
 /// Signals closer together than this count as one: `timeout` signals both a process and its group.
 const TOGETHER: Duration = Duration::from_secs(1);
 
-/// The state that signals set.
 #[derive(Debug)]
 pub struct Signals {
     cancel: Arc<AtomicBool>,
@@ -29,7 +28,6 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Installs the signal handlers.
     pub fn listen() -> io::Result<Self> {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (mut first, sent) = UnixStream::pair()?;
@@ -49,7 +47,6 @@ impl Signals {
         Ok(Self { cancel, which })
     }
 
-    /// The cancel flag for running loads.
     pub fn cancel(&self) -> Cancel {
         Cancel::from_flag(Arc::clone(&self.cancel))
     }

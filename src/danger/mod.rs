@@ -41,9 +41,6 @@ impl Right<Content> for Claim {}
 impl Claim {
     /// Claims the drive with this identity, after a fresh check. `erase` holds the serials of drives whose content may be lost,
     /// or identities of drives that have no serial of their own.
-    ///
-    /// # Errors
-    /// If the drive is missing, in use, or holds data and is not in `erase`.
     pub fn take(identity: &str, erase: &[String]) -> Result<Self, Refusal> {
         let look = || Inventory::read(&Sysroot::live());
         let inventory = look();
@@ -68,7 +65,6 @@ impl Claim {
         Ok(Self { drive, _held: held })
     }
 
-    /// The claimed drive.
     pub fn drive(&self) -> &Drive {
         &self.drive
     }

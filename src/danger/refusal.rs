@@ -17,66 +17,50 @@ use crate::{
 /// Mount points of the system.
 const SYSTEM: [&str; 7] = ["/", "/boot", "/boot/firmware", "/boot/efi", "/home", "/usr", "/var"];
 
-/// A drive can't be claimed.
 #[derive(Debug, thiserror::Error)]
 #[error("{drive} can't be erased: {why}")]
 pub struct Refusal {
     /// The drive, for messages: model, serial, bay and path.
     pub drive: String,
-    /// The reason.
     pub why: Why,
 }
 
 /// Why a drive can't be claimed. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
-    /// No drive has this identity.
     #[error("it is not plugged in")]
     Gone,
-    /// Several drives have this identity.
     #[error("several drives have this identity: unplug all but one")]
     Ambiguous,
     /// The system is on it.
     #[error("{0} is on it")]
     Carries(String),
-    /// It is used as swap.
     #[error("it is used as swap: swapoff {}", shell_word(.0))]
     Swap(String),
-    /// Filesystems on it are mounted.
     #[error("it is mounted: umount {}", .0.iter().map(|path| shell_word(path)).collect::<Vec<_>>().join(" "))]
     Mounted(Vec<String>),
-    /// It is part of an array, mapping or volume.
     #[error("it is part of {}", .0.join(", "))]
     Held(Vec<String>),
-    /// It holds data, and `--erase` does not name it.
     #[error("it holds {}: add --erase {consent} if that may be lost", holds.join(", "))]
     Holds {
-        /// What it holds.
         holds: Vec<String>,
         /// The argument of `--erase` that allows it.
         consent: String,
     },
-    /// It is not blank, and no known signature was found.
     #[error("it is not blank, and what it holds is not known: add --erase {0} if that may be lost")]
     Unknown(String),
-    /// It can't be written.
     #[error("the drive is write-protected")]
     ReadOnly,
-    /// Another program has it open.
     #[error("{0} has it open: stop it first")]
     Opened(String),
-    /// The kernel or another program has opened it exclusively.
     #[error(
         "the system or another program uses it exclusively, such as an imported ZFS pool: release it first"
     )]
     Busy,
-    /// Its path belongs to another drive now.
     #[error("its path now belongs to another drive: try again")]
     Replaced,
-    /// Not root.
     #[error("this needs root: run it with sudo")]
     NotRoot,
-    /// The system refused.
     #[error("{0}")]
     System(io::Error),
 }
@@ -87,7 +71,6 @@ impl Refusal {
     }
 }
 
-/// The one drive with this identity.
 pub(super) fn find<'a>(inventory: &'a Inventory, identity: &str) -> Result<&'a Drive, Refusal> {
     let mut found = inventory.drives.iter().filter(|drive| drive.identity() == identity);
     let refused = |why| Refusal { drive: identity.to_owned(), why };
@@ -144,7 +127,6 @@ fn describe(layer: &Layer) -> String {
     }
 }
 
-/// The contents of a drive and its partitions.
 fn holds(drive: &Drive) -> Vec<String> {
     let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
     let described = std::iter::once((&drive.name, &drive.content)).chain(parts);

@@ -16,29 +16,22 @@ use crate::units::shortened;
 /// What a run found, ready to be drawn by any report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// The run's short name.
     pub run: String,
-    /// The experiment's name.
     pub experiment: String,
-    /// The question it answers.
     pub question: String,
     /// Some figures come from a model, not from a drive.
     #[serde(rename = "virtual")]
     pub modelled: bool,
     /// What was measured, on what and how: lines of context.
     pub context: Vec<String>,
-    /// Tables.
     pub tables: Vec<Table>,
-    /// Figures.
     #[serde(default)]
     pub figures: Vec<Figure>,
     /// Verdicts, most important first; whole sentences.
     pub verdicts: Vec<String>,
     /// Flags: conditions that may have changed the result, and steps not done; whole sentences.
     pub flags: Vec<String>,
-    /// Commands that reproduce it.
     pub reproduce: Vec<String>,
-    /// The numbers.
     #[serde(serialize_with = "metric::labelled")]
     pub estimates: Vec<Metric>,
     /// Further numbers that advice needs.
@@ -54,18 +47,14 @@ pub struct Findings {
 pub struct Table {
     /// Its title; empty where it needs none.
     pub title: String,
-    /// Heads of the columns.
     pub columns: Vec<Column>,
     /// Rows, each as long as `columns`.
     pub rows: Vec<Vec<String>>,
 }
 
-/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its head.
     pub name: String,
-    /// Aligned to the right, for numbers.
     pub right: bool,
 }
 
@@ -78,7 +67,6 @@ impl Column {
         Self { name: name.to_owned(), right }
     }
 
-    /// Columns of these names, each of words or of numbers.
     pub fn all<const N: usize>(columns: [(&str, bool); N]) -> Vec<Self> {
         columns.map(|(name, right)| Self::new(name, right)).to_vec()
     }

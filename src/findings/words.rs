@@ -14,7 +14,6 @@ impl Unit {
         }
     }
 
-    /// A number with its unit, for people.
     pub fn write(self, value: f64) -> String {
         match self {
             Self::BytesPerSecond => rate(value),
@@ -104,7 +103,6 @@ impl LoadKey {
         known.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// What isn't known of the load.
     pub fn unknown(&self) -> Vec<&'static str> {
         let known = [
             (self.direction.is_some(), "whether it read or wrote"),

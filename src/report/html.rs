@@ -25,7 +25,6 @@ caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.25rem .9r
 .n{text-align:right}pre{background:var(--code);padding:.7rem;overflow-x:auto;font-size:.85rem}article+article{border-top:2px solid var(--line);margin-top:3rem}\
 @media print{main{max-width:none;padding:0}pre{white-space:pre-wrap}.wide{overflow:visible}}";
 
-/// All of them as a page, in this order.
 pub fn html(all: &[Findings]) -> String {
     let title = match all {
         [one] => one.question.clone(),

@@ -3,7 +3,6 @@
 use super::{Change, Output, Query, State, Tool};
 use crate::units::Power;
 
-/// Sends ATA commands to disks, also through USB bridges that support it.
 pub const HDPARM: Tool = Tool {
     name: "hdparm",
     package: "hdparm",
@@ -20,7 +19,6 @@ pub fn power(path: &str) -> Query {
     Query::new(HDPARM, ["-C", path])
 }
 
-/// Whether a disk accepted the command.
 pub fn accepted(output: &Output) -> bool {
     output.code == Some(0) && !refused(output)
 }

@@ -5,21 +5,17 @@ use serde_json::Value;
 use super::{Output, Query, Tool};
 use crate::units::Health;
 
-/// Reads SMART data of drives.
 pub const SMARTCTL: Tool = Tool {
     name: "smartctl",
     package: "smartmontools",
     without: "without it, the health and wear of most drives are unknown",
 };
 
-/// The result of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// The drive reported its health.
     Health(Box<Health>),
     /// It is in standby and was not woken.
     Asleep,
-    /// Root is needed.
     Denied,
     /// This device type didn't reach it; another one may.
     Unreached(String),
@@ -55,7 +51,6 @@ pub fn kinds(bus: Option<&str>, usb_id: Option<&str>, removable: bool) -> Vec<&'
     }
 }
 
-/// Parses the output of smartctl for device type `kind`.
 pub fn parse(kind: &str, output: &Output) -> Answer {
     let Ok(json) = serde_json::from_str::<Value>(&output.stdout) else {
         return Answer::Unreached(output.complaint());

@@ -17,19 +17,16 @@ const OLDEST: usize = 2;
 pub(super) const MOST: usize = 24;
 const MOST_BYTES: u64 = 10_000_000;
 
-/// What the store holds for this machine.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub evidence: Vec<Evidence>,
     /// Runs in the store.
     pub kept: usize,
-    /// Runs that were read.
     pub read: usize,
     /// Records that could not be read, with why.
     pub unreadable: Vec<String>,
 }
 
-/// Reads the runs of drives that are here.
 pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gathered> {
     let (summaries, bad) = store.list()?;
     let mut gathered = Gathered { kept: summaries.len(), ..Gathered::default() };

@@ -72,7 +72,6 @@ fn broken(command: &str, width: usize) -> String {
     out + &line + "\n"
 }
 
-/// The same as Markdown.
 pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
     let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a));
     let findings = Findings {

@@ -9,7 +9,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 
-use super::{args::Advise, formats::AdviceFormat, list, output::Output, stored};
+use super::{
+    args::{AdviceFormat, Advise},
+    list,
+    output::Output,
+    stored,
+};
 use crate::{
     advise::{Answer, advise},
     record::StoreError,
@@ -40,7 +45,6 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
 /// The version of the JSON, which rises with incompatible changes. docs/advise.md describes it.
 const SCHEMA: u32 = 1;
 
-/// The JSON for other programs.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,

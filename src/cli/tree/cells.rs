@@ -57,7 +57,6 @@ pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
     cells
 }
 
-/// The health that a drive reports, if any.
 fn health(health: &Health) -> Vec<String> {
     let cells = [
         health.passed.map(|passed| if passed { "SMART passed" } else { "SMART failed" }.to_owned()),

@@ -50,7 +50,6 @@ fn priors(inventory: &Inventory) -> Vec<FailureRate> {
     priors
 }
 
-/// A device on a bus or on the processor.
 enum Node<'a> {
     Drive(&'a Drive),
     Bus(&'a Bus),
@@ -129,7 +128,6 @@ fn machine(machine: &Machine) -> Vec<String> {
     cells
 }
 
-/// A bus: its kind and address, its link speed, who shares it, and its usable speed.
 fn describe(inventory: &Inventory, bus: &Bus) -> Vec<String> {
     let mut cells = vec![bus_name(inventory, bus)];
     cells.extend(bus.link.clone());

@@ -13,7 +13,6 @@ pub struct Json<W> {
 }
 
 impl<W> Json<W> {
-    /// An array without rows yet.
     pub fn new(out: W) -> Self {
         Self { out, any: false }
     }

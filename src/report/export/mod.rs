@@ -20,7 +20,6 @@ use openmetrics::OpenMetrics;
 
 use crate::findings::{Carrier, CarrierDrive, Findings, Metric};
 
-/// One estimate and where it comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     findings: &'a Findings,
@@ -30,14 +29,12 @@ pub struct Row<'a> {
 
 /// A writer of rows. The output is complete only after `finish`.
 pub trait Export {
-    /// Writes a row.
     fn row(&mut self, row: &Row<'_>) -> io::Result<()>;
 
     /// Writes the end, and all rows that were held back.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// A format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum RowFormat {
     /// For a spreadsheet.
@@ -49,7 +46,6 @@ pub enum RowFormat {
     OpenMetrics,
 }
 
-/// Rows as this format, into `out`.
 pub fn export<'a>(format: RowFormat, out: impl Write + 'a) -> io::Result<Box<dyn Export + 'a>> {
     Ok(match format {
         RowFormat::Csv => Box::new(Csv::new(out)?),
@@ -58,7 +54,6 @@ pub fn export<'a>(format: RowFormat, out: impl Write + 'a) -> io::Result<Box<dyn
     })
 }
 
-/// A row for each estimate.
 pub fn rows(findings: &Findings) -> impl Iterator<Item = Row<'_>> {
     findings.estimates.iter().map(|metric| {
         let carrier = findings.origin.carriers.iter().find(|c| c.target == metric.target);
@@ -138,7 +133,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Its values, in the order of [`COLUMNS`].
     fn cells(&self) -> impl Iterator<Item = Cell<'a>> {
         COLUMNS.iter().map(|(_, get)| get.of(self))
     }

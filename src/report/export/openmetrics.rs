@@ -45,7 +45,6 @@ fn metric(unit: Unit) -> (&'static str, &'static str, &'static str) {
 }
 
 impl<W> OpenMetrics<W> {
-    /// No metrics yet.
     pub fn new(out: W) -> Self {
         Self { out, latest: BTreeMap::new() }
     }

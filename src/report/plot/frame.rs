@@ -18,7 +18,6 @@ const GAP: f64 = 12.0;
 /// Names below an axis stand in at most so many rows.
 const ROWS: usize = 3;
 
-/// Where values stand.
 pub struct Frame {
     pub area: Area,
     x: Scale,

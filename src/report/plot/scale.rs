@@ -5,7 +5,6 @@ use crate::{
     units::{duration, size},
 };
 
-/// A range of values, and those that are written beside the axis.
 #[derive(Debug, Clone)]
 pub struct Scale {
     from: f64,
@@ -57,7 +56,6 @@ impl Scale {
         share.clamp(0.0, 1.0)
     }
 
-    /// The values that are written beside the axis.
     pub fn ticks(&self) -> &[f64] {
         &self.ticks
     }
