@@ -26,23 +26,14 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
         file.sync_all()?;
         Ok(archive)
     };
-    let written = write().map_err(|e| unwritable(&args.file, &e));
-    let archive = match written {
-        Ok(archive) => archive,
-        Err(e) => {
-            // An incomplete archive is useless; the error is reported below.
-            let _ = fs::remove_file(&args.file);
-            return Err(e);
-        }
-    };
-    let bytes = fs::metadata(&args.file)?.len();
-    output.note(&format!(
-        "Wrote {}, {}: {}. Show it with `drivebench list --sysroot {}`.",
-        args.file.display(),
-        decimal_bytes(bytes),
-        count(archive.files() as u64, "file"),
-        args.file.display()
-    ));
+    let archive = write().map_err(|e| {
+        // An incomplete archive is useless; the first error is the one to report.
+        let _ = fs::remove_file(&args.file);
+        unwritable(&args.file, &e)
+    })?;
+    let (name, bytes) = (args.file.display(), decimal_bytes(fs::metadata(&args.file)?.len()));
+    let files = count(archive.files() as u64, "file");
+    output.note(&format!("Wrote {name}, {bytes}: {files}. Show it with `drivebench list --sysroot {name}`."));
     output.note(if args.anonymise {
         "Serials, UUIDs, hardware addresses and the host name were replaced. Models, labels, mount points and the \
          kernel's command line were not: check the archive before you send it."

@@ -27,25 +27,21 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
         let done = write(&runs, format, store, &mut out, None, output)?;
         return Ok(code(whole && done.whole));
     };
-    let unwritable = |e: io::Error| anyhow::anyhow!("{} can't be written: {e}", path.display());
+    let name = path.display();
+    let unwritable = |e: io::Error| anyhow::anyhow!("{name} can't be written: {e}");
     let signals = Signals::listen()?;
     let file = AtomicFile::create(path).map_err(unwritable)?;
     let mut out = BufWriter::new(file.file());
     let done = write(&runs, format, store, &mut out, Some(&signals), output).map_err(unwritable)?;
     drop(out);
     if let Some(code) = signals.code() {
-        output.note(&format!("Stopped: {} was not written.", path.display()));
+        output.note(&format!("Stopped: {name} was not written."));
         return Ok(ExitCode::from(code));
     }
     let bytes = file.file().metadata().map_err(unwritable)?.len();
     file.keep().map_err(unwritable)?;
-    output.note(&format!(
-        "Wrote {}: {} of {}, {}.",
-        path.display(),
-        count(done.rows, "estimate"),
-        count(done.runs, "run"),
-        decimal_bytes(bytes)
-    ));
+    let (rows, runs) = (count(done.rows, "estimate"), count(done.runs, "run"));
+    output.note(&format!("Wrote {name}: {rows} of {runs}, {}.", decimal_bytes(bytes)));
     if format == RowFormat::OpenMetrics && path.extension().is_none_or(|end| end != "prom") {
         output.note("node_exporter reads only files whose names end in .prom.");
     }
@@ -87,9 +83,9 @@ fn chosen(
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<(Vec<String>, bool)> {
-    // Check all names before writing anything.
-    args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
     if !args.runs.is_empty() {
+        // Check all names before writing anything.
+        args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
         return Ok((args.runs.clone(), true));
     }
     let (mut runs, unreadable) = stored::matching(store, &args.which, output)?;
@@ -134,23 +130,19 @@ fn write(
         if signals.is_some_and(|signals| signals.code().is_some()) {
             return Ok(done);
         }
-        match stored::read(store, run) {
+        let problem = match stored::read(store, run) {
             Ok((findings, damage)) => {
                 for row in report::rows(&findings) {
                     rows.row(&row)?;
                     done.rows += 1;
                 }
                 done.runs += 1;
-                if let Some(why) = damage {
-                    output.note(&format!("{run} is damaged, and only a part of it was read. {why}"));
-                    done.whole = false;
-                }
+                damage.map(|why| format!("{run} is damaged, and only a part of it was read. {why}"))
             }
-            Err(e) => {
-                output.note(&format!("Skipped {run}: {e}."));
-                done.whole = false;
-            }
-        }
+            Err(e) => Some(format!("Skipped {run}: {e}.")),
+        };
+        done.whole &= problem.is_none();
+        problem.iter().for_each(|problem| output.note(problem));
     }
     rows.finish()?;
     Ok(done)

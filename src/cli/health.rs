@@ -4,7 +4,7 @@ use crate::{
     inventory::{Drive, Inventory},
     sysroot::Sysroot,
     tools::{
-        Output, Query, Replay, Runner, ToolError,
+        Output, Replay, Runner, ToolError,
         smartctl::{Answer, ask, kinds, parse},
     },
     units::Health,
@@ -17,10 +17,9 @@ pub(super) fn kept(drive: &str) -> String {
 
 pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> {
     let kept = inventory.drives.iter().filter_map(|drive| Some((drive, root.long_text(&kept(&drive.name))?)));
-    kept.fold(None, |replay, (drive, stdout)| {
-        let query = ask(&drive.node(), "auto", true).to_string();
+    kept.fold(None, |replay: Option<Replay>, (drive, stdout)| {
         let output = Output { code: Some(0), stdout, stderr: String::new() };
-        Some(replay.unwrap_or_else(Replay::default).answer(query, output))
+        Some(replay.unwrap_or_default().answer(ask(&drive.node(), "auto", true).to_string(), output))
     })
 }
 
@@ -38,10 +37,9 @@ pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<Stri
     let usb = drive.usb.as_ref().map(|usb| usb.id.as_str());
     let mut why = None;
     for kind in kinds(drive.bus.as_deref(), usb, drive.removable) {
-        let query: Query = ask(&drive.node(), kind, wake);
-        let output = match runner.ask(&query) {
+        let output = match runner.ask(&ask(&drive.node(), kind, wake)) {
             Ok(output) => output,
-            Err(e @ ToolError::Missing(_)) => return (None, unknown(e.to_string())),
+            Err(e @ ToolError::Missing(_)) => return unknown(&e.to_string()),
             Err(e) => {
                 why.get_or_insert(e.to_string());
                 continue;
@@ -49,25 +47,20 @@ pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<Stri
         };
         match parse(kind, &output) {
             Answer::Health(health) => return (Some(output.stdout), *health),
-            Answer::Asleep => {
-                return (None, unknown("asleep; --wake wakes it".to_owned()));
-            }
-            Answer::Denied => {
-                return (None, unknown("reading it needs root: sudo drivebench list --health".to_owned()));
-            }
+            Answer::Asleep => return unknown("asleep; --wake wakes it"),
+            Answer::Denied => return unknown("reading it needs root: sudo drivebench list --health"),
             Answer::Unreached(said) => drop(why.get_or_insert(said)),
         }
     }
-    let nobody = || match drive.bus.as_deref() {
-        Some("mmc") => "SD cards do not report it".to_owned(),
-        Some("usb") => "USB sticks do not report it".to_owned(),
-        _ => "drives of this kind do not report it".to_owned(),
-    };
-    (None, unknown(why.unwrap_or_else(nobody)))
+    unknown(why.as_deref().unwrap_or(match drive.bus.as_deref() {
+        Some("mmc") => "SD cards do not report it",
+        Some("usb") => "USB sticks do not report it",
+        _ => "drives of this kind do not report it",
+    }))
 }
 
-fn unknown(why: String) -> Health {
-    Health { unknown: Some(why), ..Health::default() }
+fn unknown(why: &str) -> (Option<String>, Health) {
+    (None, Health { unknown: Some(why.to_owned()), ..Health::default() })
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use super::{
     args::{Import, Way},
     errors::Usage,
     output::Output,
-    run::command,
+    run::start,
     stored,
 };
 use crate::{
     findings::Column,
     import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, Host, How, ImportOptions, Imported, Log, Run, SCHEMA, Start, Store},
+    record::{End, Event, How, ImportOptions, Imported, Log, Run, Start, Store},
     report::{Format, render},
     run::now,
     units::{Direction, count},
@@ -93,18 +93,9 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
     let board = imported.said.board.clone().or_else(|| imported.board.clone());
     let drive = imported.said.drive.clone().or_else(|| imported.drive.clone());
     let label = drive.map_or(imported.file.clone(), |drive| format!("{} ({drive})", imported.file));
-    let start = |run: String| Start {
-        schema: SCHEMA,
-        run,
-        at: now(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command(),
-        experiment: EXPERIMENT.to_owned(),
-        targets: vec![label],
-        host: Host::default(),
-        // `results --board` searches the board; nothing else is known of that machine.
-        inventory: Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() },
-    };
+    // `results --board` searches the board; nothing else is known of that machine.
+    let inventory = Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() };
+    let start = |run| Start { targets: vec![label], ..start(run, EXPERIMENT, inventory) };
     let (run, mut writer) = store.create(start)?;
     let end = Event::End(End { how: How::Finished, at: now() });
     let written =

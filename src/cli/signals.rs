@@ -53,9 +53,7 @@ impl Signals {
 
     /// The exit code for the signal that was received, if any.
     pub fn code(&self) -> Option<u8> {
-        match self.which.load(Ordering::Relaxed) {
-            0 => None,
-            signal => Some(128 + u8::try_from(signal).unwrap_or(0)),
-        }
+        let signal = u8::try_from(self.which.load(Ordering::Relaxed)).unwrap_or(0);
+        (signal > 0).then_some(128 + signal)
     }
 }
