@@ -23,8 +23,7 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     }
     let (runs, whole) = chosen(args, format, store, output)?;
     let Some(path) = &args.out else {
-        let mut out = BufWriter::new(io::stdout());
-        let done = write(&runs, format, store, &mut out, None, output)?;
+        let done = write(&runs, format, store, &mut BufWriter::new(io::stdout()), None, output)?;
         return Ok(code(whole && done.whole));
     };
     let name = path.display();
@@ -63,17 +62,17 @@ fn of_name(path: Option<&Path>) -> RowFormat {
 
 /// Metrics files are replaced without asking because Prometheus reads them repeatedly; others only with `--force`.
 fn may_write(path: &Path, format: RowFormat, force: bool) -> Result<(), Usage> {
-    let name = path.display();
-    match fs::metadata(path) {
-        Ok(data) if data.is_dir() => Err(Usage(format!("{name} is a directory: name a file in it"))),
-        Ok(data) if !data.is_file() => Err(Usage(format!(
-            "{name} is not a regular file: leave out --out and redirect the output with >"
-        ))),
-        Ok(_) if !force && format != RowFormat::OpenMetrics => {
-            Err(Usage(format!("{name} already exists: replace it with --force, or choose another name")))
+    let problem = match fs::metadata(path) {
+        Ok(data) if data.is_dir() => "is a directory: name a file in it",
+        Ok(data) if !data.is_file() => {
+            "is not a regular file: leave out --out and redirect the output with >"
         }
-        _ => Ok(()),
-    }
+        Ok(_) if !force && format != RowFormat::OpenMetrics => {
+            "already exists: replace it with --force, or choose another name"
+        }
+        _ => return Ok(()),
+    };
+    Err(Usage(format!("{} {problem}", path.display())))
 }
 
 /// The names of the runs to write, and whether all records could be read that might be among them.

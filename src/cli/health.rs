@@ -66,7 +66,10 @@ fn unknown(why: &str) -> (Option<String>, Health) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::fixtures;
+    use crate::{
+        inventory::fixtures,
+        tools::{Query, smartctl::SMARTCTL},
+    };
 
     const SSD: &str = include_str!("../../tests/fixtures/smartctl/sata-ssd-7.0.json");
 
@@ -107,8 +110,8 @@ mod tests {
     fn a_missing_tool_or_right_is_reported() {
         struct Nothing;
         impl Runner for Nothing {
-            fn ask(&self, query: &Query) -> Result<Output, ToolError> {
-                Err(ToolError::Missing(query.tool()))
+            fn ask(&self, _: &Query) -> Result<Output, ToolError> {
+                Err(ToolError::Missing(SMARTCTL))
             }
             fn stream(
                 &self,

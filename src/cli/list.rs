@@ -83,12 +83,8 @@ struct Document<'a> {
 }
 
 fn document(inventory: &Inventory) -> Document<'_> {
-    Document {
-        schema: SCHEMA,
-        drivebench: env!("CARGO_PKG_VERSION"),
-        inventory,
-        findings: inventory.findings(),
-    }
+    let findings = inventory.findings();
+    Document { schema: SCHEMA, drivebench: env!("CARGO_PKG_VERSION"), inventory, findings }
 }
 
 #[cfg(test)]

@@ -41,17 +41,6 @@ enum Way {
     Events,
 }
 
-impl Way {
-    /// How often progress is shown.
-    fn every(self) -> Duration {
-        match self {
-            Self::Live => Duration::from_millis(200),
-            Self::Plain => Duration::from_secs(10),
-            Self::Events => Duration::from_secs(1),
-        }
-    }
-}
-
 impl<'a> Show<'a> {
     pub fn new(output: &'a Output, plan: &'a Plan, events: bool) -> Self {
         let how = match (events, output.live) {
@@ -170,7 +159,12 @@ impl Watcher for Show<'_> {
         if let Some(estimate) = &p.estimate {
             self.estimates.insert(p.target, estimate.clone());
         }
-        if self.shown.elapsed() < self.how.every() {
+        let every = match self.how {
+            Way::Live => Duration::from_millis(200),
+            Way::Plain => Duration::from_secs(10),
+            Way::Events => Duration::from_secs(1),
+        };
+        if self.shown.elapsed() < every {
             return;
         }
         self.shown = Instant::now();

@@ -51,22 +51,16 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
 
 fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {
     let (runs, unreadable) = stored::matching(store, which, output)?;
-    let rows = runs.iter().map(row).collect::<Vec<_>>();
-    if !rows.is_empty() {
+    if !runs.is_empty() {
+        let row = |run: &Summary| {
+            let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
+            let ended = End::status(run.end.as_ref()).words().to_owned();
+            vec![run.run.clone(), at, run.experiment.clone(), ended, run.targets.join(", ")]
+        };
+        let rows = runs.iter().map(row).collect();
         let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(|name| (name, false));
         output.table(Column::all(columns), rows)?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
     Ok(ExitCode::SUCCESS)
-}
-
-fn row(run: &Summary) -> Vec<String> {
-    let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
-    vec![
-        run.run.clone(),
-        at,
-        run.experiment.clone(),
-        End::status(run.end.as_ref()).words().to_owned(),
-        run.targets.join(", "),
-    ]
 }

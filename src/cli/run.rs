@@ -152,16 +152,13 @@ fn carry_out(
     if how == How::Finished {
         stored::pack(store, &name, output);
     }
-    let shown = if args.events {
+    if args.events {
         show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
-        Ok(())
     } else {
         output.note("");
-        output.result(&render(&findings, args.format, output.style))
-    };
-    // A closed pipe, such as `| head`, does not change the exit code of the run.
-    shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
-    if !args.events {
+        let shown = output.result(&render(&findings, args.format, output.style));
+        // A closed pipe, such as `| head`, does not change the exit code of the run.
+        shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
         output.note(&format!("Saved as {name} · `drivebench results show {name}` shows it again."));
         if how != How::Finished {
             output.note(&format!("`drivebench run {} --resume {name}` continues it.", experiment.name()));

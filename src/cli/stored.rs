@@ -11,10 +11,7 @@ use crate::{
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
-    Ok(match dir {
-        Some(dir) => Store::at(dir.clone()),
-        None => Store::of_user()?,
-    })
+    Ok(dir.clone().map_or_else(Store::of_user, |dir| Ok(Store::at(dir)))?)
 }
 
 pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {

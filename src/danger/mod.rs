@@ -7,12 +7,11 @@ mod tests;
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
-    os::unix::fs::{FileTypeExt, MetadataExt},
     path::Path,
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, major, minor, openat},
+    fs::{CWD, Mode, OFlags, openat},
     io::Errno,
     process::geteuid,
 };
@@ -79,12 +78,8 @@ fn hold(path: &Path, device: (u32, u32)) -> Result<File, Why> {
         Err(Errno::ACCESS | Errno::PERM) => return Err(Why::NotRoot),
         Err(e) => return Err(Why::System(e.into())),
     };
-    let data = file.metadata().map_err(Why::System)?;
-    if data.file_type().is_block_device() && (major(data.rdev()), minor(data.rdev())) == device {
-        Ok(file)
-    } else {
-        Err(Why::Replaced)
-    }
+    let same = refusal::device(&file.metadata().map_err(Why::System)?) == Some(device);
+    if same { Ok(file) } else { Err(Why::Replaced) }
 }
 
 /// Whether all places that can hold signatures are zero.

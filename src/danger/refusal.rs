@@ -1,7 +1,8 @@
 //! Why a drive can't be claimed, and what to do about it.
 
 use std::{
-    fs, io,
+    fs::{self, Metadata},
+    io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::Path,
 };
@@ -92,11 +93,8 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     if !mounted.is_empty() {
         return Err(Why::Mounted(mounted));
     }
-    let above = inventory
-        .layers
-        .iter()
-        .filter(|layer| inventory.stack_of([Block::Layer(layer)]).drives.iter().any(is));
-    let mut built: Vec<String> = above.map(describe).collect();
+    let stands_on = |layer: &&Layer| inventory.stack_of([Block::Layer(layer)]).drives.iter().any(is);
+    let mut built: Vec<String> = inventory.layers.iter().filter(stands_on).map(describe).collect();
     // Other holders, which are not known as layers.
     let is_layer = |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name);
     built.extend(drive.holders.iter().filter(|name| !is_layer(name)).cloned());
@@ -149,6 +147,11 @@ pub(super) fn consent(drive: &Drive) -> String {
     serial.unwrap_or_else(|| drive.identity())
 }
 
+/// The number of a block device.
+pub(super) fn device(data: &Metadata) -> Option<(u32, u32)> {
+    data.file_type().is_block_device().then(|| (major(data.rdev()), minor(data.rdev())))
+}
+
 pub(super) fn consents(drive: &Drive, erase: &[String]) -> bool {
     erase.contains(&consent(drive))
 }
@@ -158,8 +161,8 @@ pub(super) fn user(root: &Sysroot, drive: &Drive) -> Option<String> {
     let parts = drive.partitions.iter().map(|part| part.device);
     let devices: Vec<(u32, u32)> = parts.chain([drive.device]).collect();
     let is_on = |path: &Path| {
-        let data = fs::metadata(path).ok().filter(|data| data.file_type().is_block_device());
-        data.is_some_and(|data| devices.contains(&(major(data.rdev()), minor(data.rdev()))))
+        let device = fs::metadata(path).ok().and_then(|data| device(&data));
+        device.is_some_and(|device| devices.contains(&device))
     };
     let loops = root.list("/sys/block").into_iter().filter(|name| name.starts_with("loop"));
     for name in loops {

@@ -225,9 +225,10 @@ impl Metric {
 
     /// Whether it is the same number of another run: the same quantity of a load of the same name.
     pub fn is_same(&self, other: &Self) -> bool {
-        let name = |m: &Self| m.load.as_ref().map(|load| load.name.clone());
-        (&self.quantity, self.scope, self.repetition) == (&other.quantity, other.scope, other.repetition)
-            && name(self) == name(other)
+        fn key(m: &Metric) -> (&Quantity, Scope, Option<u32>, Option<&str>) {
+            (&m.quantity, m.scope, m.repetition, m.load.as_ref().map(|load| load.name.as_str()))
+        }
+        key(self) == key(other)
     }
 }
 
@@ -263,16 +264,14 @@ impl LoadKey {
     }
 }
 
-/// A metric with its name for people, for programs that show it.
-#[derive(Serialize)]
-struct Labelled<'a> {
-    name: String,
-    unit: Unit,
-    #[serde(flatten)]
-    metric: &'a Metric,
-}
-
+/// Metrics, each with its name for people, for programs that show it.
 pub(super) fn labelled<S: Serializer>(all: &[Metric], to: S) -> Result<S::Ok, S::Error> {
-    let one = |metric| Labelled { name: Metric::label(metric), unit: metric.quantity.unit(), metric };
-    to.collect_seq(all.iter().map(one))
+    #[derive(Serialize)]
+    struct Labelled<'a> {
+        name: String,
+        unit: Unit,
+        #[serde(flatten)]
+        metric: &'a Metric,
+    }
+    to.collect_seq(all.iter().map(|m| Labelled { name: m.label(), unit: m.quantity.unit(), metric: m }))
 }

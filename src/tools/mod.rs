@@ -42,10 +42,6 @@ impl Query {
         Self { tool, args: args.into_iter().map(Into::into).collect(), limit: Duration::from_secs(10) }
     }
 
-    pub fn tool(&self) -> Tool {
-        self.tool
-    }
-
     pub fn args(&self) -> &[OsString] {
         &self.args
     }

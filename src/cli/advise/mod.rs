@@ -49,19 +49,11 @@ const SCHEMA: u32 = 1;
 struct Document<'a> {
     schema: u32,
     drivebench: &'static str,
-    runs_kept: usize,
-    runs_read: usize,
-    unreadable: &'a [String],
+    #[serde(flatten)]
+    gathered: &'a Gathered,
     answers: &'a [Answer],
 }
 
 fn document<'a>(gathered: &'a Gathered, answers: &'a [Answer]) -> Document<'a> {
-    Document {
-        schema: SCHEMA,
-        drivebench: env!("CARGO_PKG_VERSION"),
-        runs_kept: gathered.kept,
-        runs_read: gathered.read,
-        unreadable: &gathered.unreadable,
-        answers,
-    }
+    Document { schema: SCHEMA, drivebench: env!("CARGO_PKG_VERSION"), gathered, answers }
 }

@@ -10,7 +10,7 @@ pub struct Scale {
     from: f64,
     to: f64,
     log: bool,
-    ticks: Vec<f64>,
+    pub ticks: Vec<f64>,
     /// What a value is divided by before it is written, and the unit then.
     unit: (f64, String),
     axis: Axis,
@@ -54,10 +54,6 @@ impl Scale {
         let on = |v: f64| if self.log { v.max(1e-300).log10() } else { v };
         let share = (on(value) - on(self.from)) / (on(self.to) - on(self.from));
         share.clamp(0.0, 1.0)
-    }
-
-    pub fn ticks(&self) -> &[f64] {
-        &self.ticks
     }
 
     /// It has names, not numbers.
