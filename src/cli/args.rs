@@ -204,7 +204,8 @@ pub enum Way {
 /// Checks a name: one line of 1 to 160 characters.
 fn line(text: &str) -> Result<String, String> {
     let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.chars().any(char::is_control);
-    fits.then(|| text.trim().to_owned()).ok_or_else(|| "a name has 1 to 160 characters, on one line".to_owned())
+    fits.then(|| text.trim().to_owned())
+        .ok_or_else(|| "a name has 1 to 160 characters, on one line".to_owned())
 }
 
 #[derive(Debug, Group)]

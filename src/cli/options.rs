@@ -46,7 +46,6 @@ pub struct Options {
     pub events: bool,
 }
 
-/// One subcommand for each experiment of the register.
 impl Subcommand for Run {
     fn augment_subcommands(command: clap::Command) -> clap::Command {
         let command = command.subcommand_value_name("EXPERIMENT").subcommand_help_heading("Experiments");
@@ -66,8 +65,7 @@ impl Subcommand for Run {
 impl FromArgMatches for Run {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let named = matches.subcommand().and_then(|(name, given)| Some((experiments::find(name)?, given)));
-        let (experiment, matches) =
-            named.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        let (experiment, matches) = named.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
         let mut values = Values::default();
         let typed = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
         let specs = experiment.options().iter().map(|option| option.spec());

@@ -11,7 +11,6 @@ use crate::{
 /// Standard output for results, standard error for everything else.
 #[derive(Debug)]
 pub struct Output {
-    /// The style of standard output.
     pub style: Style,
     /// The style of standard error.
     pub aside: Style,

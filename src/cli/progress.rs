@@ -43,11 +43,8 @@ enum Way {
 
 impl<'a> Show<'a> {
     pub fn new(output: &'a Output, plan: &'a Plan, events: bool) -> Self {
-        let how = match (events, output.live) {
-            (true, _) => Way::Events,
-            (false, true) => Way::Live,
-            (false, false) => Way::Plain,
-        };
+        let people = if output.live { Way::Live } else { Way::Plain };
+        let how = if events { Way::Events } else { people };
         let (repetitions, estimates) = (plan.repetitions(), BTreeMap::new());
         Self { output, plan, repetitions, how, shown: Instant::now(), estimates, unread: false }
     }

@@ -85,7 +85,6 @@ pub struct Band {
 }
 
 impl Axis {
-    /// An axis of numbers.
     pub fn of(label: &str, unit: Unit) -> Self {
         Self { label: label.to_owned(), unit, ..Self::default() }
     }

@@ -26,9 +26,7 @@ pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
     let indent = " ".repeat(mark.len());
     let options = textwrap::Options::new(style.width).initial_indent(mark).subsequent_indent(&indent);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    let mut out = textwrap::wrap(&text, options).join("\n").replace(GLUE, " ");
-    out.push('\n');
-    out
+    textwrap::wrap(&text, options).join("\n").replace(GLUE, " ") + "\n"
 }
 
 /// A space at which no line ends.

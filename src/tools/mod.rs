@@ -16,7 +16,6 @@ use crate::units::shell_word;
 /// A program that may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
-    /// Its name in `PATH`.
     pub name: &'static str,
     /// The Debian package that contains it.
     pub package: &'static str,
@@ -126,15 +125,9 @@ pub enum ToolError {
     #[error("{} is not installed: apt install {}; {}", .0.name, .0.package, .0.without)]
     Missing(Tool),
     #[error("'{command}' did not end within {seconds} s and was ended")]
-    Slow {
-        command: String,
-        seconds: u64,
-    },
+    Slow { command: String, seconds: u64 },
     #[error("running '{command}': {source}")]
-    System {
-        command: String,
-        source: std::io::Error,
-    },
+    System { command: String, source: std::io::Error },
     #[error("no answer was recorded for '{0}'")]
     Unrecorded(String),
 }

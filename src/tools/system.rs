@@ -105,7 +105,10 @@ impl Runner for System {
         if ending.slow {
             return Err(ToolError::Slow { command: query.to_string(), seconds: query.limit.as_secs() });
         }
-        ending.leave();
+        if status.is_none() {
+            // A program that has not ended is left to a thread that waits for it.
+            thread::spawn(move || ending.child.wait());
+        }
         // An abandoned program keeps its pipe open.
         let timeout = if status.is_some() { TERM } else { Duration::ZERO };
         let stderr = complaints.recv_timeout(timeout).unwrap_or_default();
@@ -163,13 +166,6 @@ impl Ending {
             if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
                 let _ = kill_process_group(pid, signal);
             }
-        }
-    }
-
-    /// Leaves a program that has not ended to a thread that waits for it.
-    fn leave(mut self) {
-        if self.status.is_none() {
-            thread::spawn(move || self.child.wait());
         }
     }
 }

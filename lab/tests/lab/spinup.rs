@@ -24,7 +24,10 @@ fn the_spin_up_time_matches_the_ledger() {
     assert!((direct - wakes[wakes.len() / 2]).abs() < 0.2, "{direct} s, not {wakes:?}");
     assert!((direct - 3.5).abs() < 0.2 && (copies - 3.5).abs() < 0.5, "{direct} and {copies} s, not 3.5");
     let said = found.verdicts.join(" ");
-    assert!(said.contains("waited for the drive's own timer") && said.contains("only the reads show"), "{said}");
+    assert!(
+        said.contains("waited for the drive's own timer") && said.contains("only the reads show"),
+        "{said}"
+    );
 
     // Reads of a mounted filesystem may come from memory.
     let mounted = machine.run(&["drivebench", "run", "spinup", "/mnt/a"], LIMIT).expect("runs");

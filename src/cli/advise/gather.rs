@@ -25,7 +25,6 @@ pub(super) struct Gathered {
     pub evidence: Vec<Evidence>,
     pub runs_kept: usize,
     pub runs_read: usize,
-    /// Records that could not be read, with why.
     pub unreadable: Vec<String>,
 }
 

@@ -28,8 +28,12 @@ use crate::{
 fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
     let mut runs: Vec<&str> = evidence.iter().map(|e| e.run.as_str()).collect();
     runs.dedup();
-    let gathered =
-        Gathered { evidence: evidence.to_vec(), runs_kept: runs.len(), runs_read: runs.len(), unreadable: Vec::new() };
+    let gathered = Gathered {
+        evidence: evidence.to_vec(),
+        runs_kept: runs.len(),
+        runs_read: runs.len(),
+        unreadable: Vec::new(),
+    };
     let text = layout::text(inventory, &gathered, &advise(inventory, evidence), Style::PLAIN);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");

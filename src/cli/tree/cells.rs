@@ -24,7 +24,6 @@ pub(super) fn start(drive: &Drive) -> [String; 3] {
     [bay, name, drive.serial.clone().unwrap_or_else(|| "(no serial)".to_owned())]
 }
 
-/// The cells after a drive's name, serial and size.
 pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
     let mut cells = Vec::new();
     // An SD host is drawn as its slot.
@@ -64,7 +63,6 @@ fn health(health: &Health) -> Vec<String> {
     cells.into_iter().flatten().collect()
 }
 
-/// The contents of a drive, one cell per partition.
 fn uses(inventory: &Inventory, drive: &Drive) -> Vec<String> {
     let parts = drive.partitions.iter().map(|part| (Block::Partition(drive, part), &part.content));
     let whole = drive.partitions.is_empty().then_some((Block::Drive(drive), &drive.content));

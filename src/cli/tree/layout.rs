@@ -13,7 +13,6 @@ pub(super) fn stem(last: bool) -> &'static str {
     if last { "   " } else { "│  " }
 }
 
-/// Lines that break between cells.
 pub(super) struct Page {
     pub(super) lines: Vec<String>,
     pub(super) style: Style,

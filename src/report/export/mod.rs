@@ -127,10 +127,8 @@ impl<'a> Row<'a> {
 
     /// The size of the target's only drive.
     fn drive_bytes(&self) -> Option<u64> {
-        match &self.carrier?.drives[..] {
-            [drive] => drive.bytes,
-            _ => None,
-        }
+        let [drive] = &self.carrier?.drives[..] else { return None };
+        drive.bytes
     }
 
     fn cells(&self) -> impl Iterator<Item = Cell<'a>> {

@@ -61,7 +61,6 @@ impl Scale {
         !self.axis.names.is_empty()
     }
 
-    /// What is written along the axis: what it is, and its unit.
     pub fn label(&self) -> String {
         match (self.axis.label.as_str(), self.unit.1.as_str()) {
             (label, "") => label.to_owned(),
@@ -70,7 +69,6 @@ impl Scale {
         }
     }
 
-    /// A value as it is written beside the axis.
     pub fn write(&self, value: f64) -> String {
         match (self.axis.unit, self.log) {
             _ if self.named() => self.axis.names.get(value.round() as usize).cloned().unwrap_or_default(),
