@@ -3,7 +3,6 @@
 //! [`COLUMNS`] defines a row; every format is written from it. docs/export.md describes it.
 
 mod csv;
-mod json;
 mod openmetrics;
 
 use std::{
@@ -11,11 +10,10 @@ use std::{
     io::{self, Write},
 };
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use csv::Csv;
 pub use csv::csv;
-use json::Json;
 use openmetrics::OpenMetrics;
 
 use crate::findings::{Carrier, CarrierDrive, Findings, Metric};
@@ -49,7 +47,7 @@ pub enum RowFormat {
 pub fn export<'a>(format: RowFormat, out: impl Write + 'a) -> io::Result<Box<dyn Export + 'a>> {
     Ok(match format {
         RowFormat::Csv => Box::new(Csv::new(out)?),
-        RowFormat::Json => Box::new(Json::new(out)),
+        RowFormat::Json => Box::new(Json { out, any: false }),
         RowFormat::OpenMetrics => Box::new(OpenMetrics::new(out)),
     })
 }
@@ -144,6 +142,31 @@ impl Get {
             Self::Number(of) => Some(of(row)).filter(|x| x.is_finite()).map_or(Cell::None, Cell::Number),
             Self::Whole(of) => of(row).map_or(Cell::None, Cell::Whole),
         }
+    }
+}
+
+/// One array of objects, a line each, so that it can be read as a whole or by lines; what isn't known is `null`.
+struct Json<W> {
+    out: W,
+    any: bool,
+}
+
+impl<W: Write> Export for Json<W> {
+    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        self.out.write_all(if self.any { b",\n" } else { b"[\n" })?;
+        self.any = true;
+        Ok(serde_json::to_writer(&mut self.out, row)?)
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.out.write_all(if self.any { b"\n]\n" } else { b"[]\n" })?;
+        self.out.flush()
+    }
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(COLUMNS.iter().map(|(name, _)| name).zip(self.cells()))
     }
 }
 
