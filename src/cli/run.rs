@@ -143,7 +143,7 @@ fn carry_out(
     })?;
     setting.emit(Event::End(End { how: how.clone(), at: run::now() }))?;
     setting.log.sync()?;
-    let code = match &how {
+    let code = match how {
         How::Finished => ExitCode::SUCCESS,
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
         How::Failed(_) => ExitCode::FAILURE,

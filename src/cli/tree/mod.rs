@@ -9,7 +9,7 @@ use crate::{
     units::{count, decimal_bytes, size},
 };
 
-use layout::{Page, WIDTH, branch, stem};
+use layout::{Page, WIDTH};
 
 /// The inventory for people: no line is longer than 80 columns.
 pub(super) fn text(inventory: &Inventory, style: Style) -> String {
@@ -83,7 +83,8 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
     let mut rows = rows.iter();
     for (i, node) in nodes.iter().enumerate() {
         let last = i + 1 == nodes.len();
-        let (first, next) = (format!("{before}{}", branch(last)), format!("{before}{}", stem(last)));
+        let (branch, stem) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        let (first, next) = (format!("{before}{branch}"), format!("{before}{stem}"));
         match node {
             Node::Drive(drive) => {
                 let row = rows.next().into_iter().flatten();
