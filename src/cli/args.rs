@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
-use super::{
-    formats::{AdviceFormat, ListFormat},
-    options::Run,
-};
+use super::options::Run;
 use crate::report::{Format, RowFormat};
 
 /// Measure the drives of a small server: how fast, how slow at worst, and why.
@@ -22,7 +19,6 @@ pub struct Args {
     #[arg(long, global = true, display_order = 900)]
     pub ascii: bool,
 
-    /// What to do
     #[command(subcommand)]
     pub command: Command,
 }
@@ -38,7 +34,6 @@ Examples:
 
 Nothing is erased: drivebench writes to a file of its own and removes it.";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run an experiment on drives
@@ -63,7 +58,6 @@ pub enum Command {
     Cleanup,
 }
 
-/// `drivebench report`.
 #[derive(Debug, Group)]
 #[command(after_help = "The page needs no network and no script. Nothing is uploaded.")]
 pub struct Report {
@@ -76,19 +70,24 @@ pub struct Report {
     pub out: Option<PathBuf>,
 }
 
-/// `drivebench list`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ListFormat {
+    /// For a terminal
+    Text,
+    /// For a program
+    Json,
+}
+
 #[derive(Debug, Group)]
 pub struct List {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
 
-    /// Which machine
     #[command(flatten)]
     pub machine: Machine,
 }
 
-/// Which machine to read, and whether to read the health of its drives.
 #[derive(Debug, Group)]
 pub struct Machine {
     /// Show the health of drives; needs root and smartctl, wakes no disk
@@ -104,7 +103,16 @@ pub struct Machine {
     pub sysroot: PathBuf,
 }
 
-/// `drivebench advise`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum AdviceFormat {
+    /// For a terminal
+    Text,
+    /// For a page
+    Markdown,
+    /// For a program
+    Json,
+}
+
 #[derive(Debug, Group)]
 #[command(after_help = ADVISE_NOTES)]
 pub struct Advise {
@@ -112,7 +120,6 @@ pub struct Advise {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: AdviceFormat,
 
-    /// Which machine
     #[command(flatten)]
     pub machine: Machine,
 }
@@ -121,7 +128,6 @@ const ADVISE_NOTES: &str = "\
 Answers use the drives of this machine and the stored runs on them. Each names its runs, how sure it is, and the
 experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
 
-/// `drivebench capture`.
 #[derive(Debug, Group)]
 pub struct Capture {
     /// The archive to write, such as machine.tar.gz
@@ -132,16 +138,13 @@ pub struct Capture {
     pub anonymise: bool,
 }
 
-/// `drivebench bay`.
 #[derive(Debug, Group)]
 #[command(after_help = "A name can be a target: drivebench run baseline bay:top-left")]
 pub struct Bay {
-    /// What to do [default: list]
     #[command(subcommand)]
     pub action: Option<BayAction>,
 }
 
-/// Actions on bay names.
 #[derive(Debug, Subcommand)]
 pub enum BayAction {
     /// List the names
@@ -171,7 +174,6 @@ Formats are recognised by content: fio's JSON, dd's summary in any language,
 PiBenchmarks' output. What a tool doesn't report stays unknown, and a single run
 has no interval. Damaged or truncated files are not imported.";
 
-/// `drivebench import`.
 #[derive(Debug, Group)]
 pub struct Import {
     /// Files, or directories for all files below them
@@ -191,7 +193,6 @@ pub struct Import {
     pub rw: Option<Way>,
 }
 
-/// The direction of a load.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Way {
     /// From the drive
@@ -203,22 +204,16 @@ pub enum Way {
 /// Checks a name: one line of 1 to 160 characters.
 fn line(text: &str) -> Result<String, String> {
     let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.chars().any(char::is_control);
-    if fits {
-        Ok(text.trim().to_owned())
-    } else {
-        Err("a name has 1 to 160 characters, on one line".to_owned())
-    }
+    fits.then(|| text.trim().to_owned())
+        .ok_or_else(|| "a name has 1 to 160 characters, on one line".to_owned())
 }
 
-/// `drivebench results`.
 #[derive(Debug, Group)]
 pub struct Results {
-    /// What to do [default: list]
     #[command(subcommand)]
     pub action: Option<ResultsAction>,
 }
 
-/// Which runs.
 #[derive(Debug, Default, Group)]
 pub struct Which {
     /// Only runs on drives or targets whose name contains this: model, serial, path
@@ -242,7 +237,6 @@ pub struct Which {
     pub until: Option<String>,
 }
 
-/// `drivebench results export`.
 #[derive(Debug, Group)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
@@ -250,7 +244,6 @@ pub struct Export {
     #[arg(value_name = "RUN", conflicts_with = "Which")]
     pub runs: Vec<String>,
 
-    /// Which runs
     #[command(flatten)]
     pub which: Which,
 
@@ -281,7 +274,6 @@ Examples:
   drivebench results compare r2k4:/mnt/a r7xz    one target of the first run
   drivebench results compare r2k4                the drives of one run";
 
-/// Actions on results.
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
     /// List runs

@@ -14,29 +14,25 @@ use super::{
     output::Output,
 };
 use crate::{
-    findings::{Column, Table},
+    findings::Column,
     inventory::{Bays, Inventory},
     record::AtomicFile,
-    report::table,
     sysroot::Sysroot,
 };
 
 pub(super) fn bay(args: &Bay, output: &Output) -> anyhow::Result<ExitCode> {
     let path = path().context("bay names can't be stored: neither XDG_CONFIG_HOME nor HOME is set")?;
     let mut bays = load(&path)?;
-    match args.action.as_ref().unwrap_or(&BayAction::List) {
-        BayAction::List => list(&bays, output)?,
+    let done = match args.action.as_ref().unwrap_or(&BayAction::List) {
+        BayAction::List => return list(&bays, output),
         BayAction::Name { bay, name } => {
             let full = bays.name(&Inventory::read(&Sysroot::live()), bay, name)?;
-            save(&path, &bays)?;
-            output.note(&format!("Bay {full} is named {name}."));
+            format!("Bay {full} is named {name}.")
         }
-        BayAction::Forget { name } => {
-            let full = bays.forget(name)?;
-            save(&path, &bays)?;
-            output.note(&format!("Bay {full} has no name now."));
-        }
-    }
+        BayAction::Forget { name } => format!("Bay {} has no name now.", bays.forget(name)?),
+    };
+    save(&path, &bays)?;
+    output.note(&done);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -58,11 +54,12 @@ fn path() -> Option<PathBuf> {
 }
 
 fn load(path: &Path) -> anyhow::Result<Bays> {
-    match fs::read_to_string(path) {
-        Ok(text) => toml::from_str(&text).map_err(|e| anyhow!("{} can't be read: {e}", path.display())),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Bays::default()),
-        Err(e) => Err(anyhow!("{} can't be read: {e}", path.display())),
-    }
+    let read = match fs::read_to_string(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Bays::default()),
+        read => read.map_err(anyhow::Error::from),
+    };
+    let bays = read.and_then(|text| Ok(toml::from_str(&text)?));
+    bays.map_err(|e| anyhow!("{} can't be read: {e}", path.display()))
 }
 
 /// Writes atomically: after a power cut the file holds the old names or the new ones.
@@ -77,13 +74,12 @@ fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
     write().map_err(|e| anyhow!("{} can't be written: {e}", path.display()))
 }
 
-fn list(bays: &Bays, output: &Output) -> anyhow::Result<()> {
-    if bays.bays.is_empty() {
+fn list(bays: &Bays, output: &Output) -> anyhow::Result<ExitCode> {
+    let rows: Vec<_> = bays.bays.iter().map(|(bay, name)| vec![name.clone(), bay.clone()]).collect();
+    if rows.is_empty() {
         output.note("No bays are named. Name one with `drivebench bay name 1.3 top-left`.");
-        return Ok(());
+    } else {
+        output.table(Column::all([("name", false), ("bay", false)]), rows)?;
     }
-    let columns = ["name", "bay"].map(|name| Column::new(name, false)).to_vec();
-    let rows = bays.bays.iter().map(|(bay, name)| vec![name.clone(), bay.clone()]).collect();
-    output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

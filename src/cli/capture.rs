@@ -4,10 +4,11 @@ use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
     io::{self, Read},
-    path::Path,
     process::ExitCode,
     time::SystemTime,
 };
+
+use anyhow::anyhow;
 
 use super::{args::Capture, errors::Usage, health, output::Output};
 use crate::{
@@ -19,30 +20,28 @@ use crate::{
 
 pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCode> {
     // Create the file first: a failure is cheap here, and an existing file is never overwritten.
-    let file = create(&args.file)?;
+    let name = args.file.display();
+    let unwritable = |e: io::Error| anyhow!("{name} can't be written: {e}");
+    let file = match OpenOptions::new().write(true).create_new(true).open(&args.file) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Usage(format!("{name} already exists: choose another name")).into());
+        }
+        file => file.map_err(unwritable)?,
+    };
     let write = || -> io::Result<Archive> {
         let archive = archive(args.anonymise)?;
         archive.write(&file)?;
         file.sync_all()?;
         Ok(archive)
     };
-    let written = write().map_err(|e| unwritable(&args.file, &e));
-    let archive = match written {
-        Ok(archive) => archive,
-        Err(e) => {
-            // An incomplete archive is useless; the error is reported below.
-            let _ = fs::remove_file(&args.file);
-            return Err(e);
-        }
-    };
-    let bytes = fs::metadata(&args.file)?.len();
-    output.note(&format!(
-        "Wrote {}, {}: {}. Show it with `drivebench list --sysroot {}`.",
-        args.file.display(),
-        decimal_bytes(bytes),
-        count(archive.files() as u64, "file"),
-        args.file.display()
-    ));
+    let archive = write().map_err(|e| {
+        // An incomplete archive is useless; the first error is the one to report.
+        let _ = fs::remove_file(&args.file);
+        unwritable(e)
+    })?;
+    let bytes = decimal_bytes(fs::metadata(&args.file)?.len());
+    let files = count(archive.files() as u64, "file");
+    output.note(&format!("Wrote {name}, {bytes}: {files}. Show it with `drivebench list --sysroot {name}`."));
     output.note(if args.anonymise {
         "Serials, UUIDs, hardware addresses and the host name were replaced. Models, labels, mount points and the \
          kernel's command line were not: check the archive before you send it."
@@ -53,19 +52,6 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
         output.note("Run it as root to include the health of the drives.");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn create(path: &Path) -> anyhow::Result<File> {
-    match OpenOptions::new().write(true).create_new(true).open(path) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Usage(format!("{} already exists: choose another name", path.display())).into())
-        }
-        file => file.map_err(|e| unwritable(path, &e)),
-    }
-}
-
-fn unwritable(path: &Path, why: &io::Error) -> anyhow::Error {
-    anyhow::anyhow!("{} can't be written: {why}", path.display())
 }
 
 fn archive(anonymise: bool) -> io::Result<Archive> {

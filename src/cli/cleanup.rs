@@ -15,7 +15,6 @@ pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode
     Ok(if left.iter().all(|one| one.kept.is_none()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The result of one removal, as a line.
 pub(super) fn describe(left: &Leftover) -> String {
     let Leftover { path, ended, kept } = left;
     let path = path.display();

@@ -35,15 +35,13 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
-    if e.is::<BayError>() {
-        return Some("`drivebench list` shows the bays, `drivebench bay` their names".to_owned());
-    }
     let hint = match (e.downcast_ref(), e.downcast_ref()) {
         (Some(StoreError::Unwritable { .. } | StoreError::NoHome), _) => {
             "choose another directory with --store DIR"
         }
         (Some(StoreError::NoSuchRun { .. }), _) => "`drivebench results` lists all runs",
         (_, Some(LockError::Busy { .. })) => "wait for it with --wait, or measure another drive",
+        _ if e.is::<BayError>() => "`drivebench list` shows the bays, `drivebench bay` their names",
         _ => return None,
     };
     Some(hint.to_owned())

@@ -16,38 +16,31 @@ use crate::{
 };
 
 pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    if let Some((_, twice)) = args.runs.iter().enumerate().find(|(i, run)| args.runs[..*i].contains(run)) {
-        return Err(Usage(format!("{twice} is named twice")).into());
-    }
+    stored::each_once(&args.runs)?;
     let format = args.format.unwrap_or_else(|| of_name(args.out.as_deref()));
     if let Some(path) = &args.out {
         may_write(path, format, args.force)?;
     }
     let (runs, whole) = chosen(args, format, store, output)?;
     let Some(path) = &args.out else {
-        let mut out = BufWriter::new(io::stdout());
-        let done = write(&runs, format, store, &mut out, None, output)?;
+        let done = write(&runs, format, store, &mut BufWriter::new(io::stdout()), None, output)?;
         return Ok(code(whole && done.whole));
     };
-    let unwritable = |e: io::Error| anyhow::anyhow!("{} can't be written: {e}", path.display());
+    let name = path.display();
+    let unwritable = |e: io::Error| anyhow::anyhow!("{name} can't be written: {e}");
     let signals = Signals::listen()?;
     let file = AtomicFile::create(path).map_err(unwritable)?;
     let mut out = BufWriter::new(file.file());
     let done = write(&runs, format, store, &mut out, Some(&signals), output).map_err(unwritable)?;
     drop(out);
     if let Some(code) = signals.code() {
-        output.note(&format!("Stopped: {} was not written.", path.display()));
+        output.note(&format!("Stopped: {name} was not written."));
         return Ok(ExitCode::from(code));
     }
     let bytes = file.file().metadata().map_err(unwritable)?.len();
     file.keep().map_err(unwritable)?;
-    output.note(&format!(
-        "Wrote {}: {} of {}, {}.",
-        path.display(),
-        count(done.rows, "estimate"),
-        count(done.runs, "run"),
-        decimal_bytes(bytes)
-    ));
+    let (rows, runs) = (count(done.rows, "estimate"), count(done.runs, "run"));
+    output.note(&format!("Wrote {name}: {rows} of {runs}, {}.", decimal_bytes(bytes)));
     if format == RowFormat::OpenMetrics && path.extension().is_none_or(|end| end != "prom") {
         output.note("node_exporter reads only files whose names end in .prom.");
     }
@@ -69,17 +62,17 @@ fn of_name(path: Option<&Path>) -> RowFormat {
 
 /// Metrics files are replaced without asking because Prometheus reads them repeatedly; others only with `--force`.
 fn may_write(path: &Path, format: RowFormat, force: bool) -> Result<(), Usage> {
-    let name = path.display();
-    match fs::metadata(path) {
-        Ok(data) if data.is_dir() => Err(Usage(format!("{name} is a directory: name a file in it"))),
-        Ok(data) if !data.is_file() => Err(Usage(format!(
-            "{name} is not a regular file: leave out --out and redirect the output with >"
-        ))),
-        Ok(_) if !force && format != RowFormat::OpenMetrics => {
-            Err(Usage(format!("{name} already exists: replace it with --force, or choose another name")))
+    let problem = match fs::metadata(path) {
+        Ok(data) if data.is_dir() => "is a directory: name a file in it",
+        Ok(data) if !data.is_file() => {
+            "is not a regular file: leave out --out and redirect the output with >"
         }
-        _ => Ok(()),
-    }
+        Ok(_) if !force && format != RowFormat::OpenMetrics => {
+            "already exists: replace it with --force, or choose another name"
+        }
+        _ => return Ok(()),
+    };
+    Err(Usage(format!("{} {problem}", path.display())))
 }
 
 /// The names of the runs to write, and whether all records could be read that might be among them.
@@ -89,9 +82,9 @@ fn chosen(
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<(Vec<String>, bool)> {
-    // Check all names before writing anything.
-    args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
     if !args.runs.is_empty() {
+        // Check all names before writing anything.
+        args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
         return Ok((args.runs.clone(), true));
     }
     let (mut runs, unreadable) = stored::matching(store, &args.which, output)?;
@@ -114,7 +107,6 @@ fn latest(mut runs: Vec<Summary>) -> Vec<Summary> {
     runs
 }
 
-/// Counts of what was written.
 struct Done {
     rows: u64,
     runs: u64,
@@ -137,23 +129,19 @@ fn write(
         if signals.is_some_and(|signals| signals.code().is_some()) {
             return Ok(done);
         }
-        match stored::read(store, run) {
+        let problem = match stored::read(store, run) {
             Ok((findings, damage)) => {
                 for row in report::rows(&findings) {
                     rows.row(&row)?;
                     done.rows += 1;
                 }
                 done.runs += 1;
-                if let Some(why) = damage {
-                    output.note(&format!("{run} is damaged, and only a part of it was read. {why}"));
-                    done.whole = false;
-                }
+                damage.map(|why| format!("{run} is damaged, and only a part of it was read. {why}"))
             }
-            Err(e) => {
-                output.note(&format!("Skipped {run}: {e}."));
-                done.whole = false;
-            }
-        }
+            Err(e) => Some(format!("Skipped {run}: {e}.")),
+        };
+        done.whole &= problem.is_none();
+        problem.iter().for_each(|problem| output.note(problem));
     }
     rows.finish()?;
     Ok(done)

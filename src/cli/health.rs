@@ -4,7 +4,7 @@ use crate::{
     inventory::{Drive, Inventory},
     sysroot::Sysroot,
     tools::{
-        Output, Query, Replay, Runner, ToolError,
+        Output, Replay, Runner, ToolError,
         smartctl::{Answer, ask, kinds, parse},
     },
     units::Health,
@@ -15,13 +15,11 @@ pub(super) fn kept(drive: &str) -> String {
     format!("/drivebench/smartctl/{drive}.json")
 }
 
-/// The health kept in a captured tree, if any.
 pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> {
     let kept = inventory.drives.iter().filter_map(|drive| Some((drive, root.long_text(&kept(&drive.name))?)));
-    kept.fold(None, |replay, (drive, stdout)| {
-        let query = ask(&drive.node(), "auto", true).to_string();
+    kept.fold(None, |replay: Option<Replay>, (drive, stdout)| {
         let output = Output { code: Some(0), stdout, stderr: String::new() };
-        Some(replay.unwrap_or_else(Replay::default).answer(query, output))
+        Some(replay.unwrap_or_default().answer(ask(&drive.node(), "auto", true).to_string(), output))
     })
 }
 
@@ -39,10 +37,9 @@ pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<Stri
     let usb = drive.usb.as_ref().map(|usb| usb.id.as_str());
     let mut why = None;
     for kind in kinds(drive.bus.as_deref(), usb, drive.removable) {
-        let query: Query = ask(&drive.node(), kind, wake);
-        let output = match runner.ask(&query) {
+        let output = match runner.ask(&ask(&drive.node(), kind, wake)) {
             Ok(output) => output,
-            Err(e @ ToolError::Missing(_)) => return (None, unknown(e.to_string())),
+            Err(e @ ToolError::Missing(_)) => return unknown(&e.to_string()),
             Err(e) => {
                 why.get_or_insert(e.to_string());
                 continue;
@@ -50,31 +47,29 @@ pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<Stri
         };
         match parse(kind, &output) {
             Answer::Health(health) => return (Some(output.stdout), *health),
-            Answer::Asleep => {
-                return (None, unknown("asleep; --wake wakes it".to_owned()));
-            }
-            Answer::Denied => {
-                return (None, unknown("reading it needs root: sudo drivebench list --health".to_owned()));
-            }
+            Answer::Asleep => return unknown("asleep; --wake wakes it"),
+            Answer::Denied => return unknown("reading it needs root: sudo drivebench list --health"),
             Answer::Unreached(said) => drop(why.get_or_insert(said)),
         }
     }
-    let nobody = || match drive.bus.as_deref() {
-        Some("mmc") => "SD cards do not report it".to_owned(),
-        Some("usb") => "USB sticks do not report it".to_owned(),
-        _ => "drives of this kind do not report it".to_owned(),
-    };
-    (None, unknown(why.unwrap_or_else(nobody)))
+    unknown(why.as_deref().unwrap_or(match drive.bus.as_deref() {
+        Some("mmc") => "SD cards do not report it",
+        Some("usb") => "USB sticks do not report it",
+        _ => "drives of this kind do not report it",
+    }))
 }
 
-fn unknown(why: String) -> Health {
-    Health { unknown: Some(why), ..Health::default() }
+fn unknown(why: &str) -> (Option<String>, Health) {
+    (None, Health { unknown: Some(why.to_owned()), ..Health::default() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::fixtures;
+    use crate::{
+        inventory::fixtures,
+        tools::{Query, smartctl::SMARTCTL},
+    };
 
     const SSD: &str = include_str!("../../tests/fixtures/smartctl/sata-ssd-7.0.json");
 
@@ -115,8 +110,8 @@ mod tests {
     fn a_missing_tool_or_right_is_reported() {
         struct Nothing;
         impl Runner for Nothing {
-            fn ask(&self, query: &Query) -> Result<Output, ToolError> {
-                Err(ToolError::Missing(query.tool()))
+            fn ask(&self, _: &Query) -> Result<Output, ToolError> {
+                Err(ToolError::Missing(SMARTCTL))
             }
             fn stream(
                 &self,

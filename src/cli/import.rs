@@ -6,15 +6,15 @@ use super::{
     args::{Import, Way},
     errors::Usage,
     output::Output,
-    run::command,
+    run::start,
     stored,
 };
 use crate::{
-    findings::{Column, Table},
+    findings::Column,
     import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, Host, How, ImportOptions, Imported, Log, Run, SCHEMA, Start, Store},
-    report::{Format, render, table},
+    record::{End, Event, How, ImportOptions, Imported, Log, Run, Start, Store},
+    report::{Format, render},
     run::now,
     units::{Direction, count},
 };
@@ -43,18 +43,14 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         }
     }
     if fresh.is_empty() {
-        return Err(Usage(match &refused[..] {
-            [] => "no files found".to_owned(),
-            [one] => format!("nothing was imported: {}", one.trim_end_matches('.')),
-            [first, ..] => {
-                let first = first.trim_end_matches('.');
-                format!(
-                    "nothing was imported from {}: {first}; and so on",
-                    count(refused.len() as u64, "file")
-                )
-            }
-        })
-        .into());
+        let files = count(refused.len() as u64, "file");
+        let first = refused.first().map(|first| first.trim_end_matches('.'));
+        let why = match (first, refused.len()) {
+            (None, _) => "no files found".to_owned(),
+            (Some(first), 1) => format!("nothing was imported: {first}"),
+            (Some(first), _) => format!("nothing was imported from {files}: {first}; and so on"),
+        };
+        return Err(Usage(why).into());
     }
     for one in refused.iter().take(NAMED) {
         output.note(&format!("Skipped: {one}"));
@@ -76,7 +72,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         let columns = Column::all([("run", false), ("file", false), ("loads", true), ("tool", false)]);
         let (taken, left) = (kept.len() as u64, refused.len() as u64);
         let rows = kept.iter().map(|row| row.iter().map(|cell| output.style.clean(cell)).collect()).collect();
-        output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
+        output.table(columns, rows)?;
         output.note(&format!("{} imported, {left} skipped.", count(taken, "file")));
     }
     Ok(ExitCode::SUCCESS)
@@ -93,23 +89,13 @@ fn known(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>> {
     Ok(known)
 }
 
-/// Saves the results of a file as a run.
 fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<String> {
     let board = imported.said.board.clone().or_else(|| imported.board.clone());
     let drive = imported.said.drive.clone().or_else(|| imported.drive.clone());
     let label = drive.map_or(imported.file.clone(), |drive| format!("{} ({drive})", imported.file));
-    let start = |run: String| Start {
-        schema: SCHEMA,
-        run,
-        at: now(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command(),
-        experiment: EXPERIMENT.to_owned(),
-        targets: vec![label],
-        host: Host::default(),
-        // `results --board` searches the board; nothing else is known of that machine.
-        inventory: Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() },
-    };
+    // `results --board` searches the board; nothing else is known of that machine.
+    let inventory = Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() };
+    let start = |run| Start { targets: vec![label], ..start(run, EXPERIMENT, inventory) };
     let (run, mut writer) = store.create(start)?;
     let end = Event::End(End { how: How::Finished, at: now() });
     let written =
@@ -119,8 +105,6 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
         let _ = store.remove(&run);
         anyhow::bail!("the record of {run} can't be written and was removed: {e}");
     }
-    if let Err(e) = store.pack(&run) {
-        output.note(&format!("The record was not compressed: {e}."));
-    }
+    stored::pack(store, &run, output);
     Ok(run)
 }

@@ -9,10 +9,9 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    args::{List, Machine},
+    args::{List, ListFormat, Machine},
     bay,
     errors::Usage,
-    formats::ListFormat,
     health,
     output::Output,
     stored, tree,
@@ -23,7 +22,6 @@ use crate::{
     tools::System,
 };
 
-/// Shows the inventory.
 pub(super) fn list(args: &List, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let inventory = inventory(&args.machine, store, output)?;
     output.result(&match args.format {
@@ -39,21 +37,20 @@ pub(super) fn inventory(
     store: &Option<PathBuf>,
     output: &Output,
 ) -> anyhow::Result<Inventory> {
-    let mut inventory;
-    if args.sysroot == Path::new("/") {
-        inventory = bay::here(output);
-        if args.health {
-            health::fill(&mut inventory, &System::default(), args.wake);
-            let written = stored::store(store)?.written()?;
-            for drive in &mut inventory.drives {
-                drive.drivebench_wrote = Some(written.get(&drive.identity()).copied().unwrap_or(0));
-            }
-        }
-    } else {
+    if args.sysroot != Path::new("/") {
         let root = sysroot(&args.sysroot)?;
-        inventory = Inventory::read(&root);
+        let mut inventory = Inventory::read(&root);
         if let Some(answers) = health::captured(&root, &inventory) {
             health::fill(&mut inventory, &answers, true);
+        }
+        return Ok(inventory);
+    }
+    let mut inventory = bay::here(output);
+    if args.health {
+        health::fill(&mut inventory, &System::default(), args.wake);
+        let written = stored::store(store)?.written()?;
+        for drive in &mut inventory.drives {
+            drive.drivebench_wrote = Some(written.get(&drive.identity()).copied().unwrap_or(0));
         }
     }
     Ok(inventory)
@@ -76,7 +73,6 @@ fn sysroot(path: &Path) -> Result<Sysroot, Usage> {
 /// The schema of the JSON. It rises when a reader of the schema before would misread it. docs/list.md describes it.
 const SCHEMA: u32 = 1;
 
-/// The JSON for other programs.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
@@ -87,12 +83,8 @@ struct Document<'a> {
 }
 
 fn document(inventory: &Inventory) -> Document<'_> {
-    Document {
-        schema: SCHEMA,
-        drivebench: env!("CARGO_PKG_VERSION"),
-        inventory,
-        findings: inventory.findings(),
-    }
+    let findings = inventory.findings();
+    Document { schema: SCHEMA, drivebench: env!("CARGO_PKG_VERSION"), inventory, findings }
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ mod capture;
 mod cleanup;
 mod errors;
 mod export;
-mod formats;
 mod health;
 mod import;
 mod list;

@@ -10,14 +10,11 @@ use crate::{
     report::Format,
 };
 
-/// An experiment and its options.
 #[derive(Debug)]
 pub struct Run {
-    /// The experiment.
     pub experiment: &'static Experiment,
     /// The options it plans from.
     pub values: Values,
-    /// Options of execution and output.
     pub options: Options,
 }
 
@@ -49,7 +46,6 @@ pub struct Options {
     pub events: bool,
 }
 
-/// One subcommand for each experiment of the register.
 impl Subcommand for Run {
     fn augment_subcommands(command: clap::Command) -> clap::Command {
         let command = command.subcommand_value_name("EXPERIMENT").subcommand_help_heading("Experiments");
@@ -68,18 +64,14 @@ impl Subcommand for Run {
 
 impl FromArgMatches for Run {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let named =
-            matches.subcommand().and_then(|(name, matches)| Some((experiments::find(name)?, matches)));
-        let Some((experiment, matches)) = named else {
-            return Err(clap::Error::new(ErrorKind::MissingSubcommand));
-        };
+        let named = matches.subcommand().and_then(|(name, given)| Some((experiments::find(name)?, given)));
+        let (experiment, matches) = named.ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
         let mut values = Values::default();
-        for spec in experiment.options.iter().map(|option| option.spec()) {
-            if matches.value_source(spec.name) != Some(ValueSource::CommandLine) {
-                continue;
-            }
-            let text = if spec.value.is_empty() { "true" } else { typed(matches, spec.name) };
-            values.set(spec.name, text);
+        let typed = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let specs = experiment.options.iter().map(|option| option.spec());
+        for spec in specs.filter(|spec| typed(&spec.name)) {
+            let text = || matches.get_one::<String>(spec.name).map_or("", String::as_str);
+            values.set(spec.name, if spec.value.is_empty() { "true" } else { text() });
         }
         Ok(Self { experiment, values, options: Options::from_arg_matches(matches)? })
     }
@@ -90,17 +82,12 @@ impl FromArgMatches for Run {
     }
 }
 
-fn typed<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
-    matches.get_one::<String>(name).map_or("", String::as_str)
-}
-
 fn subcommand(experiment: &'static Experiment) -> clap::Command {
     let options = experiment.options;
-    let examples: Vec<_> =
-        experiment.examples.iter().map(|line| format!("  drivebench run {line}")).collect();
+    let examples = experiment.examples.iter().map(|line| format!("  drivebench run {line}\n"));
     let notes = format!(
-        "Examples:\n{}\nSizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
-        examples.join("\n")
+        "Examples:\n{}Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
+        examples.collect::<String>()
     );
     // A resumed run already has its plan.
     let planned: Vec<&str> = options.iter().map(|option| option.spec().name).collect();
@@ -111,24 +98,17 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         .args(options.iter().map(|option| arg(*option)))
 }
 
-/// An option that an experiment declares, for clap.
 fn arg(option: &'static dyn Declared) -> Arg {
     let spec = option.spec();
     let arg = Arg::new(spec.name).long(spec.name).help(spec.help).help_heading(spec.heading);
-    let mut arg = arg.conflicts_with_all(spec.conflicts);
-    if let Some(alias) = spec.alias {
-        arg = arg.alias(alias);
-    }
+    let mut arg = arg.conflicts_with_all(spec.conflicts).aliases(spec.alias);
     if let Some(other) = spec.requires {
         arg = arg.requires(other);
     }
     if spec.value.is_empty() {
         return arg.action(ArgAction::SetTrue);
     }
-    arg = arg.value_name(spec.value).hide_possible_values(true);
-    if let Some(text) = spec.default {
-        arg = arg.default_value(text);
-    }
+    arg = arg.value_name(spec.value).hide_possible_values(true).default_values(spec.default);
     if spec.choices.is_empty() {
         arg.value_parser(move |text: &str| option.check(text).map(|()| text.to_owned()))
     } else {

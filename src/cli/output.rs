@@ -3,12 +3,14 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::args::Args;
-use crate::report::{Style, wrapped};
+use crate::{
+    findings::{Column, Table},
+    report::{Style, table, wrapped},
+};
 
 /// Standard output for results, standard error for everything else.
 #[derive(Debug)]
 pub struct Output {
-    /// The style of standard output.
     pub style: Style,
     /// The style of standard error.
     pub aside: Style,
@@ -30,11 +32,15 @@ impl Output {
         Self { style: style(out), aside: style(err), live: err && !dumb }
     }
 
-    /// Writes a result.
     pub fn result(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
+    }
+
+    /// A table without a title.
+    pub fn table(&self, columns: Vec<Column>, rows: Vec<Vec<String>>) -> io::Result<()> {
+        self.result(&table(&Table { title: String::new(), columns, rows }, self.style))
     }
 
     /// Writes a paragraph to standard error. Errors are ignored: standard error may be closed.
@@ -49,7 +55,6 @@ impl Output {
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
     }
 
-    /// Writes an error and its hint.
     pub fn error(&self, error: &anyhow::Error, hint: Option<String>) {
         let line = wrapped(&format!("{error}"), "error: ", self.aside);
         let hint = hint.map(|h| wrapped(&h, "  hint: ", self.aside)).unwrap_or_default();
@@ -60,13 +65,9 @@ impl Output {
 /// Whether the locale uses UTF-8. Without a locale, UTF-8 is assumed.
 fn utf8() -> bool {
     let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-    match set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")) {
-        Some(locale) => {
-            let locale = locale.to_ascii_lowercase();
-            locale.contains("utf-8") || locale.contains("utf8")
-        }
-        None => true,
-    }
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
+    let locale = locale.map(|locale| locale.to_ascii_lowercase());
+    locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"))
 }
 
 fn columns() -> usize {

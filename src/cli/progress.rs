@@ -22,7 +22,6 @@ const EACH: usize = 20;
 /// Width of the progress bar, columns.
 const BAR: usize = 12;
 
-/// Shows the progress of a run to people or programs.
 pub struct Show<'a> {
     output: &'a Output,
     plan: &'a Plan,
@@ -42,37 +41,21 @@ enum Way {
     Events,
 }
 
-impl Way {
-    /// How often progress is shown.
-    fn every(self) -> Duration {
-        match self {
-            Self::Live => Duration::from_millis(200),
-            Self::Plain => Duration::from_secs(10),
-            Self::Events => Duration::from_secs(1),
-        }
-    }
-}
-
 impl<'a> Show<'a> {
     pub fn new(output: &'a Output, plan: &'a Plan, events: bool) -> Self {
-        let how = match (events, output.live) {
-            (true, _) => Way::Events,
-            (false, true) => Way::Live,
-            (false, false) => Way::Plain,
-        };
-        let repetitions = plan.repetitions();
-        Self {
-            output,
-            plan,
-            repetitions,
-            how,
-            shown: Instant::now(),
-            estimates: BTreeMap::new(),
-            unread: false,
+        let people = if output.live { Way::Live } else { Way::Plain };
+        let how = if events { Way::Events } else { people };
+        let (repetitions, estimates) = (plan.repetitions(), BTreeMap::new());
+        Self { output, plan, repetitions, how, shown: Instant::now(), estimates, unread: false }
+    }
+
+    /// Clears the line that is redrawn, before other lines are printed.
+    fn clear(&self) {
+        if let Way::Live = self.how {
+            self.output.redraw(None);
         }
     }
 
-    /// Writes a JSON line.
     pub fn line(&mut self, value: &serde_json::Value) {
         if !self.unread {
             self.unread = self.output.result(&format!("{value}\n")).is_err();
@@ -101,31 +84,20 @@ impl Watcher for Show<'_> {
         }
         match event {
             Event::Outcome { step, target, zone: None, outcome, .. } => {
-                if let Way::Live = self.how {
-                    self.output.redraw(None);
-                }
+                self.clear();
                 let Some(m) = self.plan.measure(*step) else { return };
-                let well = matches!(outcome.ended, Ended::Finished | Ended::Stopped);
-                if well && self.plan.measures().filter(|(_, o)| o.label == m.label).count() > EACH {
-                    return;
-                }
-                let moved = decimal_bytes(outcome.bytes_read + outcome.bytes_written);
+                let alike = || self.plan.measures().filter(|(_, other)| other.label == m.label);
                 let how = match &outcome.ended {
+                    Ended::Finished | Ended::Stopped if alike().count() > EACH => return,
                     Ended::Finished | Ended::Stopped => "done",
                     Ended::Cancelled => "stopped",
                     Ended::Failed { .. } => "failed",
                 };
-                let run = if self
-                    .plan
-                    .measures()
-                    .filter(|(_, o)| o.label == m.label)
-                    .any(|(_, o)| o.repetition > 1)
-                {
-                    format!(" run {}", m.repetition)
-                } else {
-                    String::new()
-                };
-                let whole = (outcome.bytes_read + outcome.bytes_written) as f64 / outcome.seconds;
+                let repeated = alike().any(|(_, other)| other.repetition > 1);
+                let run = if repeated { format!(" run {}", m.repetition) } else { String::new() };
+                let bytes = outcome.bytes_read + outcome.bytes_written;
+                let moved = decimal_bytes(bytes);
+                let whole = bytes as f64 / outcome.seconds;
                 let speed = match self.estimates.remove(&(*target as usize)) {
                     Some(estimate) => format!(": {}", value(&estimate)),
                     None if whole.is_finite() => format!(": {}", rate(whole)),
@@ -136,9 +108,7 @@ impl Watcher for Show<'_> {
                 self.output.note(&format!("  {heading}{run}: {how}, {moved} in {seconds}{speed}"));
             }
             Event::Note { text, .. } => {
-                if let Way::Live = self.how {
-                    self.output.redraw(None);
-                }
+                self.clear();
                 self.output.note(&wrapped(text, "! ", self.output.aside));
             }
             _ => {}
@@ -171,9 +141,7 @@ impl Watcher for Show<'_> {
             value["event"] = json!("wanted");
             return self.line(&value);
         }
-        if let Way::Live = self.how {
-            self.output.redraw(None);
-        }
+        self.clear();
         let all = self.plan.arrangements().count();
         self.output.note(&format!("  Arrangement {} of {all}:", wanted.number));
         for one in wanted.moves.iter().map(Move::describe).chain(wanted.waits.iter().cloned()) {
@@ -188,29 +156,31 @@ impl Watcher for Show<'_> {
         if let Some(estimate) = &p.estimate {
             self.estimates.insert(p.target, estimate.clone());
         }
-        if self.shown.elapsed() < self.how.every() {
+        let every = match self.how {
+            Way::Live => Duration::from_millis(200),
+            Way::Plain => Duration::from_secs(10),
+            Way::Events => Duration::from_secs(1),
+        };
+        if self.shown.elapsed() < every {
             return;
         }
         self.shown = Instant::now();
         match self.how {
             Way::Live => self.output.redraw(Some(&self.bar(p))),
             Way::Plain => self.output.note(&format!("  {}", self.words(p))),
-            Way::Events => {
-                let estimate = p.estimate.as_ref();
-                self.line(&json!({
-                    "event": "progress",
-                    "target": p.target,
-                    "label": p.measure.label,
-                    "repetition": p.measure.repetition,
-                    "bytes": p.bytes,
-                    "seconds": p.seconds,
-                    "bytes_per_second": p.speed,
-                    "estimate": estimate,
-                    "stalls": p.stalls,
-                    "cliffs": p.cliffs,
-                    "seconds_left_at_most": left(p).is_finite().then(|| left(p)),
-                }));
-            }
+            Way::Events => self.line(&json!({
+                "event": "progress",
+                "target": p.target,
+                "label": p.measure.label,
+                "repetition": p.measure.repetition,
+                "bytes": p.bytes,
+                "seconds": p.seconds,
+                "bytes_per_second": p.speed,
+                "estimate": p.estimate,
+                "stalls": p.stalls,
+                "cliffs": p.cliffs,
+                "seconds_left_at_most": left(p),
+            })),
         }
     }
 }
@@ -225,14 +195,8 @@ impl Show<'_> {
     }
 
     fn words(&self, p: &Progress<'_>) -> String {
-        let speed = match &p.estimate {
-            Some(e) => value(e),
-            None => rate(p.bytes as f64 / p.seconds),
-        };
-        let left = match left(p) {
-            left if left.is_finite() => format!(", up to {} left", duration(left)),
-            _ => String::new(),
-        };
+        let speed = p.estimate.as_ref().map_or_else(|| rate(p.bytes as f64 / p.seconds), value);
+        let left = left(p).map(|left| format!(", up to {} left", duration(left))).unwrap_or_default();
         let stalls =
             if p.stalls > 0 { format!(", {}", count(p.stalls as u64, "stall")) } else { String::new() };
         let slower = if p.cliffs > 0 { ", slowed down" } else { "" };
@@ -257,9 +221,9 @@ fn budget(m: &Measure) -> (u64, f64) {
     }
 }
 
-/// Maximum seconds left: until the time limit, or until all bytes are moved at the speed so far.
-fn left(p: &Progress<'_>) -> f64 {
+/// Maximum seconds left: until the time limit, or until all bytes are moved at the speed so far. Not known at first.
+fn left(p: &Progress<'_>) -> Option<f64> {
     let (bytes, seconds) = budget(p.measure);
     let by_bytes = bytes.saturating_sub(p.bytes) as f64 * p.seconds / p.bytes as f64;
-    (seconds - p.seconds).min(by_bytes).max(0.0)
+    Some((seconds - p.seconds).min(by_bytes).max(0.0)).filter(|left| left.is_finite())
 }

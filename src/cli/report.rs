@@ -16,17 +16,14 @@ use crate::{
 };
 
 pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    if let Some((_, twice)) = args.runs.iter().enumerate().find(|(i, run)| args.runs[..*i].contains(run)) {
-        return Err(Usage(format!("{twice} is named twice")).into());
-    }
+    stored::each_once(&args.runs)?;
     let store = stored::store(store)?;
     let runs = args.runs.iter().map(|run| stored::findings(&store, run));
     let mut all: Vec<Findings> = runs.collect::<anyhow::Result<_>>()?;
     let dir = args.out.clone().unwrap_or_else(|| format!("drivebench-{}", args.runs.join("-")).into());
+    let name = dir.display();
     if dir.symlink_metadata().is_ok() {
-        return Err(
-            Usage(format!("{} already exists: choose another directory with --out", dir.display())).into()
-        );
+        return Err(Usage(format!("{name} already exists: choose another directory with --out")).into());
     }
     // The comparison comes first: it is why several runs are in one report.
     let mut compared = Vec::new();
@@ -39,10 +36,9 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     all.splice(0..0, compared);
     let files = files(&all);
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
-    write(&dir, &files).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
+    write(&dir, &files).map_err(|e| anyhow::anyhow!("{name} can't be written: {e}"))?;
     output.note(&format!(
-        "Wrote {}: report.html for a browser, report.md with {} for another page, {} in all.",
-        dir.display(),
+        "Wrote {name}: report.html for a browser, report.md with {} for another page, {} in all.",
         count(files.len() as u64 - 2, "picture"),
         decimal_bytes(bytes as u64)
     ));
@@ -50,7 +46,6 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-/// The files of a report: names and contents.
 fn files(all: &[Findings]) -> Vec<(String, String)> {
     let mut files = vec![("report.html".to_owned(), html(all))];
     let mut pages = Vec::new();

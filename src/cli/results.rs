@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     compare::compare,
-    findings::{Column, Table},
+    findings::Column,
     open_loop,
     record::{End, Store, Summary},
-    report::{render, table},
+    report::render,
 };
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -31,10 +31,10 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             Ok(ExitCode::SUCCESS)
         }
         ResultsAction::Compare { first, second, format } => {
-            let (first, second) =
-                (stored::side(&store, first)?, second.as_ref().map(|s| stored::side(&store, s)).transpose()?);
+            let (first, target) = stored::side(&store, first)?;
+            let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
-            let findings = compare((&first.0, first.1), second)?;
+            let findings = compare((&first, target), second)?;
             output.result(&render(&findings, *format, output.style))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -51,23 +51,16 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
 
 fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {
     let (runs, unreadable) = stored::matching(store, which, output)?;
-    let rows = runs.iter().map(row).collect::<Vec<_>>();
-    if !rows.is_empty() {
-        let columns = ["run", "started (UTC)", "experiment", "ended", "on"];
-        let columns = columns.map(|name| Column::new(name, false)).to_vec();
-        output.result(&table(&Table { title: String::new(), columns, rows }, output.style))?;
+    if !runs.is_empty() {
+        let row = |run: &Summary| {
+            let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
+            let ended = End::status(run.end.as_ref()).words().to_owned();
+            vec![run.run.clone(), at, run.experiment.clone(), ended, run.targets.join(", ")]
+        };
+        let rows = runs.iter().map(row).collect();
+        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(|name| (name, false));
+        output.table(Column::all(columns), rows)?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
     Ok(ExitCode::SUCCESS)
-}
-
-fn row(run: &Summary) -> Vec<String> {
-    let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
-    vec![
-        run.run.clone(),
-        at,
-        run.experiment.clone(),
-        End::status(run.end.as_ref()).words().to_owned(),
-        run.targets.join(", "),
-    ]
 }

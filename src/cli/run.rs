@@ -1,6 +1,8 @@
 //! `drivebench run`: plan, show, measure, report.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{io, iter, path::PathBuf, process::ExitCode};
+
+use anyhow::anyhow;
 
 use super::{
     bay, cleanup,
@@ -12,12 +14,13 @@ use super::{
     stored,
 };
 use crate::{
+    engine::Cancel,
     experiments::{Experiment, Request},
     inventory::Inventory,
     plan::Plan,
-    record::{self, Done, End, Event, How, Resume, SCHEMA, Start, Store},
+    record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store},
     report::{Format, Style, render, wrapped},
-    run::{self, Local, Lock, RunContext},
+    run::{self, Local, Lock, LockError, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
     units::shell_word,
@@ -26,11 +29,10 @@ use crate::{
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let Run { experiment, values, options: args } = args;
     let store = stored::store(store)?;
-    let sysroot = Sysroot::live();
     let inventory = bay::here(output);
     if let Some(run) = &args.resume {
         let task = resumed(experiment, &store, run)?;
-        return carry_out(args, task, (inventory, &sysroot), &store, output);
+        return carry_out(args, task, inventory, &store, output);
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
@@ -45,11 +47,10 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let task = Task { experiment, before: plan.describe(), plan, resumed: None };
-    carry_out(args, task, (inventory, &sysroot), &store, output)
+    let task = Task { experiment: experiment, before: plan.describe(), plan, resumed: None };
+    carry_out(args, task, inventory, &store, output)
 }
 
-/// The work to do.
 struct Task {
     experiment: &'static Experiment,
     plan: Plan,
@@ -62,8 +63,7 @@ struct Task {
 /// The remaining steps of a run.
 fn resumed(experiment: &'static Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
     let record = record::Run::of(store.open(run)?);
-    if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name)
-    {
+    if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name) {
         return Err(Usage(format!("{run} is a run of {name}: drivebench run {name} --resume {run}")).into());
     }
     let Some(plan) = record.plan.clone() else {
@@ -81,11 +81,12 @@ fn resumed(experiment: &'static Experiment, store: &Store, run: &str) -> anyhow:
 fn carry_out(
     args: &Options,
     task: Task,
-    (inventory, sysroot): (Inventory, &Sysroot),
+    inventory: Inventory,
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let Task { experiment, plan, before, resumed } = task;
+    let sysroot = &Sysroot::live();
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
     let locks = lock(&plan, args.wait, &cancel, output);
@@ -97,28 +98,21 @@ fn carry_out(
     let directories = plan.targets.iter().filter(|t| t.kind == Kind::Directory);
     let left = directories.flat_map(|target| run::sweep_directory(&target.path));
     run::sweep(store.dir()).into_iter().chain(left).for_each(|one| output.note(&cleanup::describe(&one)));
-    let begin = |run: String| Start {
-        schema: SCHEMA,
-        run,
-        at: run::now(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command(),
-        experiment: experiment.name.to_owned(),
-        targets: plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect(),
+    let targets = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
+    let start = |run| Start {
+        targets,
         host: run::host(sysroot),
-        inventory: inventory.clone(),
+        ..self::start(run, experiment.name, inventory.clone())
     };
     let (name, mut writer, first, done) = match resumed {
         None => {
-            let (name, writer) = store.create(begin)?;
+            let (name, writer) = store.create(start)?;
             (name, writer, Event::Plan { plan: plan.clone() }, Done::default())
         }
         Some((name, done)) => {
-            let version = env!("CARGO_PKG_VERSION").to_owned();
-            let host = run::host(sysroot);
-            let now = Resume { at: run::now(), version, host, inventory: inventory.clone() };
             let writer = store.reopen(&name)?;
-            (name, writer, Event::Resume(Box::new(now)), done)
+            let Start { at, version, host, inventory, .. } = start(name.clone());
+            (name, writer, Event::Resume(Box::new(Resume { at, version, host, inventory })), done)
         }
     };
     if !args.events {
@@ -135,44 +129,35 @@ fn carry_out(
         cancel: &cancel,
     };
     let carried = setting.emit(first).and_then(|()| run::execute(&plan, &done, &mut setting));
-    let how = match carried {
-        Ok(how) => how,
-        // The record can't be written, so it gets no end event. Earlier lines stay.
-        Err(e) => anyhow::bail!(
-            "the record of {name} can't be written: {e}; `drivebench results show {name}` shows what was saved"
-        ),
-    };
-    let end = Event::End(End { how: how.clone(), at: run::now() });
-    setting.emit(end)?;
+    // If the record can't be written, it gets no end event. Earlier lines stay.
+    let how = carried.map_err(|e| {
+        anyhow!("the record of {name} can't be written: {e}; `drivebench results show {name}` shows what was saved")
+    })?;
+    setting.emit(Event::End(End { how: how.clone(), at: run::now() }))?;
     setting.log.sync()?;
-    let code = match &how {
+    let code = match how {
         How::Finished => ExitCode::SUCCESS,
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
         How::Failed(_) => ExitCode::FAILURE,
     };
     let findings = stored::findings(store, &name)?;
     if how == How::Finished {
-        if let Err(e) = store.pack(&name) {
-            output.note(&format!("The record was not compressed: {e}."));
-        }
+        stored::pack(store, &name, output);
     }
-    let shown = if args.events {
+    if args.events {
         show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
-        Ok(())
     } else {
         output.note("");
-        output.result(&render(&findings, args.format, output.style))
-    };
-    // A closed pipe, such as `| head`, does not change the exit code of the run.
-    shown.or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
-    if !args.events {
+        let shown = output.result(&render(&findings, args.format, output.style));
+        // A closed pipe, such as `| head`, does not change the exit code of the run.
+        shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
         output.note(&format!("Saved as {name} · `drivebench results show {name}` shows it again."));
         if how != How::Finished {
             output.note(&format!("`drivebench run {} --resume {name}` continues it.", experiment.name));
         }
     }
     if let How::Failed(why) = how {
-        output.error(&anyhow::anyhow!("{why}"), None);
+        output.error(&anyhow!("{why}"), None);
     }
     Ok(code)
 }
@@ -186,12 +171,7 @@ fn memory(inventory: &Inventory) -> Option<Target> {
 }
 
 /// Locks every drive of the plan, each once.
-fn lock(
-    plan: &Plan,
-    wait: bool,
-    cancel: &crate::engine::Cancel,
-    output: &Output,
-) -> anyhow::Result<Vec<Lock>> {
+fn lock(plan: &Plan, wait: bool, cancel: &Cancel, output: &Output) -> Result<Vec<Lock>, LockError> {
     let mut keys: Vec<(String, String)> = plan.targets.iter().flat_map(Target::lock_keys).collect();
     keys.sort();
     keys.dedup_by(|a, b| a.0 == b.0);
@@ -202,13 +182,23 @@ fn lock(
         }
         other => other,
     };
-    Ok(keys.iter().map(take).collect::<Result<_, _>>()?)
+    keys.iter().map(take).collect()
 }
 
-/// The command line with shell quoting.
-pub(super) fn command() -> Vec<String> {
+/// The start of a run now, by this command line, without targets and host.
+pub(super) fn start(run: String, experiment: &str, inventory: Inventory) -> Start {
     let args = std::env::args_os().skip(1).map(|a| shell_word(&a.to_string_lossy()));
-    std::iter::once("drivebench".to_owned()).chain(args).collect()
+    Start {
+        schema: SCHEMA,
+        run,
+        at: run::now(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: iter::once("drivebench".to_owned()).chain(args).collect(),
+        experiment: experiment.to_owned(),
+        targets: Vec::new(),
+        host: Host::default(),
+        inventory,
+    }
 }
 
 /// A line of a plan, wrapped with its own indentation.

@@ -21,7 +21,6 @@ use crate::engine::Cancel;
 /// Signals closer together than this count as one: `timeout` signals both a process and its group.
 const TOGETHER: Duration = Duration::from_secs(1);
 
-/// The state that signals set.
 #[derive(Debug)]
 pub struct Signals {
     cancel: Arc<AtomicBool>,
@@ -29,7 +28,6 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Installs the signal handlers.
     pub fn listen() -> io::Result<Self> {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (mut first, sent) = UnixStream::pair()?;
@@ -49,16 +47,13 @@ impl Signals {
         Ok(Self { cancel, which })
     }
 
-    /// The cancel flag for running loads.
     pub fn cancel(&self) -> Cancel {
         Cancel::from_flag(Arc::clone(&self.cancel))
     }
 
     /// The exit code for the signal that was received, if any.
     pub fn code(&self) -> Option<u8> {
-        match self.which.load(Ordering::Relaxed) {
-            0 => None,
-            signal => Some(128 + u8::try_from(signal).unwrap_or(0)),
-        }
+        let signal = u8::try_from(self.which.load(Ordering::Relaxed)).unwrap_or(0);
+        (signal > 0).then_some(128 + signal)
     }
 }

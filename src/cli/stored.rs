@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{args::Which, output::Output};
+use super::{args::Which, errors::Usage, output::Output};
 use crate::{
     experiments,
     findings::Findings,
@@ -11,13 +11,9 @@ use crate::{
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
-    Ok(match dir {
-        Some(dir) => Store::at(dir.clone()),
-        None => Store::of_user()?,
-    })
+    Ok(dir.clone().map_or_else(Store::of_user, |dir| Ok(Store::at(dir)))?)
 }
 
-/// The findings of a stored run.
 pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
     Ok(read(store, run)?.0)
 }
@@ -53,10 +49,8 @@ pub(super) fn matching(
     let all = runs.len();
     runs.retain(|run| asked_for(run, which));
     if all == 0 && unreadable.is_empty() {
-        output.note(&format!(
-            "No results in {}. Make some with `drivebench run baseline .`.",
-            store.dir().display()
-        ));
+        let dir = store.dir().display();
+        output.note(&format!("No results in {dir}. Make some with `drivebench run baseline .`."));
     } else if all > 0 && runs.is_empty() {
         output.note("No matching runs.");
     }
@@ -72,6 +66,18 @@ fn asked_for(run: &Summary, which: &Which) -> bool {
         && which.experiment.as_ref().is_none_or(|name| *name == run.experiment)
         && which.since.as_deref().is_none_or(|since| day >= since)
         && which.until.as_deref().is_none_or(|until| day <= until)
+}
+
+pub(super) fn each_once(runs: &[String]) -> Result<(), Usage> {
+    let twice = runs.iter().enumerate().find(|(i, run)| runs[..*i].contains(run));
+    twice.map_or(Ok(()), |(_, run)| Err(Usage(format!("{run} is named twice"))))
+}
+
+/// Compresses the record of a run that has ended; an uncompressed one is as good.
+pub(super) fn pack(store: &Store, run: &str, output: &Output) {
+    if let Err(e) = store.pack(run) {
+        output.note(&format!("The record was not compressed: {e}."));
+    }
 }
 
 /// `RUN` or `RUN:TARGET`.

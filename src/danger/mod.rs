@@ -7,12 +7,11 @@ mod tests;
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
-    os::unix::fs::{FileTypeExt, MetadataExt},
     path::Path,
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, major, minor, openat},
+    fs::{CWD, Mode, OFlags, openat},
     io::Errno,
     process::geteuid,
 };
@@ -41,9 +40,6 @@ impl Right<Content> for Claim {}
 impl Claim {
     /// Claims the drive with this identity, after a fresh check. `erase` holds the serials of drives whose content may be lost,
     /// or identities of drives that have no serial of their own.
-    ///
-    /// # Errors
-    /// If the drive is missing, in use, or holds data and is not in `erase`.
     pub fn take(identity: &str, erase: &[String]) -> Result<Self, Refusal> {
         let look = || Inventory::read(&Sysroot::live());
         let inventory = look();
@@ -68,7 +64,6 @@ impl Claim {
         Ok(Self { drive, _held: held })
     }
 
-    /// The claimed drive.
     pub fn drive(&self) -> &Drive {
         &self.drive
     }
@@ -83,12 +78,8 @@ fn hold(path: &Path, device: (u32, u32)) -> Result<File, Why> {
         Err(Errno::ACCESS | Errno::PERM) => return Err(Why::NotRoot),
         Err(e) => return Err(Why::System(e.into())),
     };
-    let data = file.metadata().map_err(Why::System)?;
-    if data.file_type().is_block_device() && (major(data.rdev()), minor(data.rdev())) == device {
-        Ok(file)
-    } else {
-        Err(Why::Replaced)
-    }
+    let same = refusal::device(&file.metadata().map_err(Why::System)?) == Some(device);
+    if same { Ok(file) } else { Err(Why::Replaced) }
 }
 
 /// Whether all places that can hold signatures are zero.

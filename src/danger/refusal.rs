@@ -1,7 +1,8 @@
 //! Why a drive can't be claimed, and what to do about it.
 
 use std::{
-    fs, io,
+    fs::{self, Metadata},
+    io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::Path,
 };
@@ -17,66 +18,50 @@ use crate::{
 /// Mount points of the system.
 const SYSTEM: [&str; 7] = ["/", "/boot", "/boot/firmware", "/boot/efi", "/home", "/usr", "/var"];
 
-/// A drive can't be claimed.
 #[derive(Debug, thiserror::Error)]
 #[error("{drive} can't be erased: {why}")]
 pub struct Refusal {
     /// The drive, for messages: model, serial, bay and path.
     pub drive: String,
-    /// The reason.
     pub why: Why,
 }
 
 /// Why a drive can't be claimed. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
-    /// No drive has this identity.
     #[error("it is not plugged in")]
     Gone,
-    /// Several drives have this identity.
     #[error("several drives have this identity: unplug all but one")]
     Ambiguous,
     /// The system is on it.
     #[error("{0} is on it")]
     Carries(String),
-    /// It is used as swap.
     #[error("it is used as swap: swapoff {}", shell_word(.0))]
     Swap(String),
-    /// Filesystems on it are mounted.
     #[error("it is mounted: umount {}", .0.iter().map(|path| shell_word(path)).collect::<Vec<_>>().join(" "))]
     Mounted(Vec<String>),
-    /// It is part of an array, mapping or volume.
     #[error("it is part of {}", .0.join(", "))]
     Held(Vec<String>),
-    /// It holds data, and `--erase` does not name it.
     #[error("it holds {}: add --erase {consent} if that may be lost", holds.join(", "))]
     Holds {
-        /// What it holds.
         holds: Vec<String>,
         /// The argument of `--erase` that allows it.
         consent: String,
     },
-    /// It is not blank, and no known signature was found.
     #[error("it is not blank, and what it holds is not known: add --erase {0} if that may be lost")]
     Unknown(String),
-    /// It can't be written.
     #[error("the drive is write-protected")]
     ReadOnly,
-    /// Another program has it open.
     #[error("{0} has it open: stop it first")]
     Opened(String),
-    /// The kernel or another program has opened it exclusively.
     #[error(
         "the system or another program uses it exclusively, such as an imported ZFS pool: release it first"
     )]
     Busy,
-    /// Its path belongs to another drive now.
     #[error("its path now belongs to another drive: try again")]
     Replaced,
-    /// Not root.
     #[error("this needs root: run it with sudo")]
     NotRoot,
-    /// The system refused.
     #[error("{0}")]
     System(io::Error),
 }
@@ -87,7 +72,6 @@ impl Refusal {
     }
 }
 
-/// The one drive with this identity.
 pub(super) fn find<'a>(inventory: &'a Inventory, identity: &str) -> Result<&'a Drive, Refusal> {
     let mut found = inventory.drives.iter().filter(|drive| drive.identity() == identity);
     let refused = |why| Refusal { drive: identity.to_owned(), why };
@@ -109,11 +93,8 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     if !mounted.is_empty() {
         return Err(Why::Mounted(mounted));
     }
-    let above = inventory
-        .layers
-        .iter()
-        .filter(|layer| inventory.stack_of([Block::Layer(layer)]).drives.iter().any(is));
-    let mut built: Vec<String> = above.map(describe).collect();
+    let stands_on = |layer: &&Layer| inventory.stack_of([Block::Layer(layer)]).drives.iter().any(is);
+    let mut built: Vec<String> = inventory.layers.iter().filter(stands_on).map(describe).collect();
     // Other holders, which are not known as layers.
     let is_layer = |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name);
     built.extend(drive.holders.iter().filter(|name| !is_layer(name)).cloned());
@@ -144,7 +125,6 @@ fn describe(layer: &Layer) -> String {
     }
 }
 
-/// The contents of a drive and its partitions.
 fn holds(drive: &Drive) -> Vec<String> {
     let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
     let described = std::iter::once((&drive.name, &drive.content)).chain(parts);
@@ -167,6 +147,11 @@ pub(super) fn consent(drive: &Drive) -> String {
     serial.unwrap_or_else(|| drive.identity())
 }
 
+/// The number of a block device.
+pub(super) fn device(data: &Metadata) -> Option<(u32, u32)> {
+    data.file_type().is_block_device().then(|| (major(data.rdev()), minor(data.rdev())))
+}
+
 pub(super) fn consents(drive: &Drive, erase: &[String]) -> bool {
     erase.contains(&consent(drive))
 }
@@ -176,8 +161,8 @@ pub(super) fn user(root: &Sysroot, drive: &Drive) -> Option<String> {
     let parts = drive.partitions.iter().map(|part| part.device);
     let devices: Vec<(u32, u32)> = parts.chain([drive.device]).collect();
     let is_on = |path: &Path| {
-        let data = fs::metadata(path).ok().filter(|data| data.file_type().is_block_device());
-        data.is_some_and(|data| devices.contains(&(major(data.rdev()), minor(data.rdev()))))
+        let device = fs::metadata(path).ok().and_then(|data| device(&data));
+        device.is_some_and(|device| devices.contains(&device))
     };
     let loops = root.list("/sys/block").into_iter().filter(|name| name.starts_with("loop"));
     for name in loops {

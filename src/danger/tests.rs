@@ -118,8 +118,8 @@ impl Loop {
     }
 
     fn device(&self) -> (u32, u32) {
-        let number = std::fs::metadata(&self.path).expect("a device").rdev();
-        (major(number), minor(number))
+        let data = std::fs::metadata(&self.path).expect("a device");
+        super::refusal::device(&data).expect("a block device")
     }
 }
 

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Unit;
 
-/// Curves over a common pair of axes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// What it shows, such as `write speed over time, /mnt/a`.
@@ -13,11 +12,8 @@ pub struct Figure {
     pub text: String,
     /// The sample size, such as `n = 1024 windows`.
     pub n: String,
-    /// Across.
     pub x: Axis,
-    /// Up.
     pub y: Axis,
-    /// What is drawn.
     pub curves: Vec<Curve>,
     /// Lines across all curves, such as a ceiling.
     pub marks: Vec<Mark>,
@@ -25,12 +21,9 @@ pub struct Figure {
     pub bands: Vec<Band>,
 }
 
-/// An axis.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// What is along it, such as `speed`.
     pub label: String,
-    /// Its unit.
     pub unit: Unit,
     /// Equal distances are equal ratios.
     pub log: bool,
@@ -38,18 +31,15 @@ pub struct Axis {
     pub names: Vec<String>,
 }
 
-/// Points that belong together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// What they are; empty where there is one curve only.
     pub name: String,
-    /// How they are drawn.
     pub style: Style,
     /// The points, in order of x.
     pub points: Vec<Point>,
 }
 
-/// How points are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
@@ -61,29 +51,23 @@ pub enum Style {
     Bars,
 }
 
-/// A point, with its interval where it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Across.
     pub x: f64,
-    /// Up.
     pub y: f64,
     /// The ends of its 95 % interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
 }
 
-/// A line across all curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     /// What it marks, such as `USB2 bus, 35 MB/s`.
     pub label: String,
-    /// Where it stands.
     #[serde(flatten)]
     pub at: At,
 }
 
-/// Where a mark stands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
@@ -93,29 +77,22 @@ pub enum At {
     Y(f64),
 }
 
-/// A shaded range of x.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Band {
-    /// What it is.
     pub label: String,
-    /// Where it begins.
     pub from: f64,
-    /// Where it ends.
     pub to: f64,
 }
 
 impl Axis {
-    /// An axis of numbers.
     pub fn of(label: &str, unit: Unit) -> Self {
         Self { label: label.to_owned(), unit, ..Self::default() }
     }
 
-    /// The axis of throughputs.
     pub fn speed() -> Self {
         Self::of("speed", Unit::BytesPerSecond)
     }
 
-    /// An axis of names.
     pub fn named(label: &str, names: impl IntoIterator<Item = String>) -> Self {
         Self { names: names.into_iter().collect(), ..Self::of(label, Unit::None) }
     }
@@ -135,7 +112,6 @@ impl Curve {
 }
 
 impl Point {
-    /// A point without an interval.
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, interval: None }
     }

@@ -12,33 +12,26 @@ use crate::{
 pub struct Metric {
     /// What it is a number of, as people call it: a target as they wrote it, `all` of them, a bay, a bus.
     pub target: String,
-    /// What it is.
     pub quantity: Quantity,
-    /// Where it holds.
     #[serde(default)]
     pub scope: Scope,
-    /// The load behind it; `None` where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadKey>,
     /// Which repetition it is of, from 1; `None` of a number over all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetition: Option<u32>,
-    /// The number.
     pub estimate: Estimate,
     /// The bytes behind it, where more of them would narrow its interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
-/// What a number is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// Bytes a second.
     Throughput,
     /// A percentile of the latency of operations.
     Latency(Percentile),
-    /// The time of the slowest operation.
     LongestOperation,
     /// The most that several targets move at once, and what limits them.
     Ceiling(Limiter),
@@ -46,13 +39,10 @@ pub enum Quantity {
     CacheSize,
     /// The time of a disk to spin up from standby.
     WakeTime,
-    /// How long one read takes.
     ReadTime,
     /// How long files of one size take.
     FilesTime {
-        /// Written or read.
         direction: Direction,
-        /// How many.
         files: u64,
         /// How large each is, bytes.
         size: u64,
@@ -61,7 +51,6 @@ pub enum Quantity {
     CostPerFile(Direction),
     /// The speed of the bytes of files without that cost.
     FilesByteRate(Direction),
-    /// The cost of the sync after writing files.
     SyncCost,
     /// The fixed cost of a transfer.
     CostPerTransfer,
@@ -71,23 +60,19 @@ pub enum Quantity {
     Knee,
     /// The share of the differences that a factor explains.
     VarianceShare(Factor),
-    /// Speed as a multiple of another.
     RelativeSpeed(Reference),
     /// One run's number as a multiple of another's.
     Ratio(Box<Quantity>),
 }
 
-/// What a ceiling is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limiter {
-    /// The drives themselves.
     Drives,
     /// A drive on which several targets are.
     Drive,
     /// A bus or hub.
     Bus,
-    /// The processor.
     Processor,
     /// Something shared that the inventory doesn't show.
     Unknown,
@@ -97,13 +82,10 @@ pub enum Limiter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Factor {
-    /// The drives.
     Drives,
-    /// The bays.
     Bays,
 }
 
-/// What a relative speed is a multiple of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reference {
@@ -119,7 +101,6 @@ pub enum Reference {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Of the load as a whole.
     #[default]
     Whole,
     /// Sustained by drivebench's own method, where a protocol reports the whole load.
@@ -136,21 +117,14 @@ pub enum Scope {
     Sum,
     /// Before the speed fell: for good, or at an earlier step, from 1.
     BeforeCliff(Option<u32>),
-    /// After the speed fell: for good, or at an earlier step, from 1.
     AfterCliff(Option<u32>),
-    /// After a pause.
     AfterPause,
-    /// At the beginning of the disk.
     DiskStart,
-    /// In the middle of the disk.
     DiskMiddle,
-    /// At the end of the disk.
     DiskEnd,
-    /// While the disk was spinning.
     Spinning,
     /// By the difference between timed copies.
     ByCopies,
-    /// Predicted from what was measured.
     Predicted,
 }
 
@@ -160,10 +134,8 @@ pub enum Scope {
 pub struct LoadKey {
     /// Its name in the plan.
     pub name: String,
-    /// Which way bytes moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// The order of offsets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// Bytes per operation.
@@ -172,18 +144,15 @@ pub struct LoadKey {
     /// Operations in flight, of each job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Jobs at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobs: Option<u32>,
     /// What stood between the load and the drive, and whether a sync at the end counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caching: Option<Caching>,
-    /// What was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
     /// The page cache was emptied before it.
     pub cold: bool,
-    /// In a file or on the bare device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.
@@ -193,7 +162,6 @@ pub struct LoadKey {
     pub protocol: Option<String>,
 }
 
-/// Where a load works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
@@ -201,20 +169,15 @@ pub enum On {
     Directory,
     /// A file that was there.
     File,
-    /// The bare device.
     Device,
 }
 
-/// A unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
-    /// Bytes a second.
     #[serde(rename = "B/s")]
     BytesPerSecond,
-    /// Seconds.
     #[serde(rename = "s")]
     Seconds,
-    /// Bytes.
     #[serde(rename = "B")]
     Bytes,
     /// No unit: a ratio, a share, names.
@@ -224,7 +187,6 @@ pub enum Unit {
 }
 
 impl Quantity {
-    /// Its unit.
     pub fn unit(&self) -> Unit {
         match self {
             Self::Throughput | Self::Ceiling(_) | Self::FilesByteRate(_) | Self::ByteRate => {
@@ -251,13 +213,11 @@ impl Metric {
         Self { target, quantity, scope: Scope::Whole, load: None, repetition: None, estimate, bytes: None }
     }
 
-    /// The same, of this load.
     #[must_use]
     pub fn of(self, load: &LoadKey) -> Self {
         Self { load: Some(load.clone()), ..self }
     }
 
-    /// The same, with this scope.
     #[must_use]
     pub fn at(self, scope: Scope) -> Self {
         Self { scope, ..self }
@@ -265,14 +225,14 @@ impl Metric {
 
     /// Whether it is the same number of another run: the same quantity of a load of the same name.
     pub fn is_same(&self, other: &Self) -> bool {
-        let name = |m: &Self| m.load.as_ref().map(|load| load.name.clone());
-        (&self.quantity, self.scope, self.repetition) == (&other.quantity, other.scope, other.repetition)
-            && name(self) == name(other)
+        fn key(m: &Metric) -> (&Quantity, Scope, Option<u32>, Option<&str>) {
+            (&m.quantity, m.scope, m.repetition, m.load.as_ref().map(|load| load.name.as_str()))
+        }
+        key(self) == key(other)
     }
 }
 
 impl LoadKey {
-    /// This load, by this engine.
     pub fn new(name: &str, load: &Load, on: On, engine: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -304,17 +264,14 @@ impl LoadKey {
     }
 }
 
-/// A metric with its name for people, for programs that show it.
-#[derive(Serialize)]
-struct Labelled<'a> {
-    name: String,
-    unit: Unit,
-    #[serde(flatten)]
-    metric: &'a Metric,
-}
-
-/// Metrics as JSON.
+/// Metrics, each with its name for people, for programs that show it.
 pub(super) fn labelled<S: Serializer>(all: &[Metric], to: S) -> Result<S::Ok, S::Error> {
-    let one = |metric| Labelled { name: Metric::label(metric), unit: metric.quantity.unit(), metric };
-    to.collect_seq(all.iter().map(one))
+    #[derive(Serialize)]
+    struct Labelled<'a> {
+        name: String,
+        unit: Unit,
+        #[serde(flatten)]
+        metric: &'a Metric,
+    }
+    to.collect_seq(all.iter().map(|m| Labelled { name: m.label(), unit: m.quantity.unit(), metric: m }))
 }

@@ -2,43 +2,34 @@
 
 mod figure;
 mod metric;
-mod origin;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
 pub use metric::{Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
-pub use origin::{Carrier, CarrierDrive, Origin};
 
-use crate::units::shortened;
+use crate::units::{RunStatus, shortened};
 
 /// What a run found, ready to be drawn by any report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// The run's short name.
     pub run: String,
-    /// The experiment's name.
     pub experiment: String,
-    /// The question it answers.
     pub question: String,
     /// Some figures come from a model, not from a drive.
     #[serde(rename = "virtual")]
     pub modelled: bool,
     /// What was measured, on what and how: lines of context.
     pub context: Vec<String>,
-    /// Tables.
     pub tables: Vec<Table>,
-    /// Figures.
     #[serde(default)]
     pub figures: Vec<Figure>,
     /// Verdicts, most important first; whole sentences.
     pub verdicts: Vec<String>,
     /// Flags: conditions that may have changed the result, and steps not done; whole sentences.
     pub flags: Vec<String>,
-    /// Commands that reproduce it.
     pub reproduce: Vec<String>,
-    /// The numbers.
     #[serde(serialize_with = "metric::labelled")]
     pub estimates: Vec<Metric>,
     /// Further numbers that advice needs.
@@ -49,23 +40,71 @@ pub struct Findings {
     pub origin: Origin,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Origin {
+    /// When it was measured, as RFC 3339; empty where unknown.
+    pub at: String,
+    pub version: String,
+    pub ended: RunStatus,
+    /// The board, or what else the machine is called.
+    pub board: Option<String>,
+    /// The lab's scenario, where it ran in the lab.
+    pub lab: Option<String>,
+    pub protocol: Option<String>,
+    /// What carries each target, in the order of the plan.
+    pub carriers: Vec<Carrier>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carrier {
+    /// The target as the person wrote it.
+    pub target: String,
+    pub names: Vec<String>,
+    pub describe: String,
+    /// A file or a device; `None` where another tool measured it.
+    pub on: Option<On>,
+    pub drives: Vec<CarrierDrive>,
+    /// Names of the layers between, such as `md0`.
+    pub layers: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CarrierDrive {
+    /// What the drive is kept under, in whichever bay it is.
+    pub identity: String,
+    pub vendor: Option<String>,
+    pub model: Option<String>,
+    pub serial: Option<String>,
+    pub bytes: Option<u64>,
+    pub bay: Option<String>,
+    /// The physical port with its controller.
+    pub full_bay: String,
+    /// What links it: `usb`, `mmc`, `nvme`, `ata`.
+    pub bus: Option<String>,
+}
+
+impl Carrier {
+    pub fn identities(&self) -> impl Iterator<Item = &str> {
+        self.drives.iter().map(|drive| drive.identity.as_str())
+    }
+}
+
 /// A table: every cell is text with its unit, ready to print.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Its title; empty where it needs none.
     pub title: String,
-    /// Heads of the columns.
     pub columns: Vec<Column>,
     /// Rows, each as long as `columns`.
     pub rows: Vec<Vec<String>>,
 }
 
-/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its head.
     pub name: String,
-    /// Aligned to the right, for numbers.
     pub right: bool,
 }
 
@@ -78,7 +117,6 @@ impl Column {
         Self { name: name.to_owned(), right }
     }
 
-    /// Columns of these names, each of words or of numbers.
     pub fn all<const N: usize>(columns: [(&str, bool); N]) -> Vec<Self> {
         columns.map(|(name, right)| Self::new(name, right)).to_vec()
     }

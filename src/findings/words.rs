@@ -14,7 +14,6 @@ impl Unit {
         }
     }
 
-    /// A number with its unit, for people.
     pub fn write(self, value: f64) -> String {
         match self {
             Self::BytesPerSecond => rate(value),
@@ -86,17 +85,17 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
 impl LoadKey {
     /// What is known of the load: `sequential write, 4 KiB, direct, depth 1`.
     pub fn describe(&self) -> String {
-        let pattern = self.pattern.map(|p| match p {
-            Pattern::Sequential => "sequential",
-            Pattern::Random => "random",
-        });
-        let direction = match self.direction {
-            Some(Direction::Read) => "read".to_owned(),
-            Some(Direction::Write) => "write".to_owned(),
-            Some(Direction::Mixed { read_percent }) => format!("mixed {read_percent} % read"),
-            None => "copy".to_owned(),
+        let pattern = match self.pattern {
+            Some(Pattern::Sequential) => "sequential ",
+            Some(Pattern::Random) => "random ",
+            None => "",
         };
-        let what = pattern.into_iter().map(str::to_owned).chain([direction]).collect::<Vec<_>>().join(" ");
+        let what = match self.direction {
+            Some(Direction::Read) => format!("{pattern}read"),
+            Some(Direction::Write) => format!("{pattern}write"),
+            Some(Direction::Mixed { read_percent }) => format!("{pattern}mixed {read_percent} % read"),
+            None => format!("{pattern}copy"),
+        };
         let caching = self.caching.map(|c| c.words().to_owned());
         let depth = self.depth.map(|d| format!("depth {d}"));
         let jobs = self.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
@@ -104,7 +103,6 @@ impl LoadKey {
         known.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// What isn't known of the load.
     pub fn unknown(&self) -> Vec<&'static str> {
         let known = [
             (self.direction.is_some(), "whether it read or wrote"),

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{colours, plot, text::glued};
 use crate::{
-    findings::{Figure, Findings, Table},
+    findings::{Findings, Table},
     units::capital,
 };
 
@@ -25,12 +25,8 @@ caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.25rem .9r
 .n{text-align:right}pre{background:var(--code);padding:.7rem;overflow-x:auto;font-size:.85rem}article+article{border-top:2px solid var(--line);margin-top:3rem}\
 @media print{main{max-width:none;padding:0}pre{white-space:pre-wrap}.wide{overflow:visible}}";
 
-/// All of them as a page, in this order.
 pub fn html(all: &[Findings]) -> String {
-    let title = match all {
-        [one] => one.question.clone(),
-        _ => "Measurements of drives".to_owned(),
-    };
+    let title = if let [one] = all { &one.question } else { "Measurements of drives" };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -38,7 +34,7 @@ pub fn html(all: &[Findings]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content="drivebench";
-                title { (capital(&title)) }
+                title { (capital(title)) }
                 style { (PreEscaped(colours::page())) (PreEscaped(STYLE)) (PreEscaped(plot::style())) }
             }
             body {
@@ -61,13 +57,7 @@ pub fn html(all: &[Findings]) -> String {
 
 fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
     // Heading levels must not skip one.
-    let heading = |text: &str| {
-        if alone {
-            html! { h2 { (text) } }
-        } else {
-            html! { h3 { (text) } }
-        }
-    };
+    let heading = |text| html! { @if alone { h2 { (text) } } @else { h3 { (text) } } };
     html! {
         p.soft { "drivebench " (findings.experiment) " · run " (findings.run) }
         @if findings.modelled {
@@ -76,7 +66,13 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
         @for verdict in &findings.verdicts { p.answer { (glued(verdict)) } }
         @if !findings.figures.is_empty() {
             div.figures {
-                @for (i, one) in findings.figures.iter().enumerate() { (figure(one, &format!("f{nth}-{i}"))) }
+                @for (i, figure) in findings.figures.iter().enumerate() {
+                    figure {
+                        (plot::svg(figure, &format!("f{nth}-{i}")))
+                        // The text is in the drawing for screen readers, and here for everyone.
+                        figcaption.soft { (glued(&figure.text)) }
+                    }
+                }
             }
         }
         @for one in &findings.tables { (table(one)) }
@@ -89,16 +85,6 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
         @if !findings.reproduce.is_empty() {
             p { "To repeat:" }
             pre tabindex="0" { code { (findings.reproduce.join("\n")) } }
-        }
-    }
-}
-
-/// The text is in the drawing for screen readers, and below it for everyone.
-fn figure(figure: &Figure, id: &str) -> Markup {
-    html! {
-        figure {
-            (plot::svg(figure, id))
-            figcaption.soft { (glued(&figure.text)) }
         }
     }
 }

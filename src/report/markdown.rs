@@ -17,8 +17,7 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
         out += &format!("\n![{}. {}]({file})\n", escape(&figure.title), escape(&figure.text));
     }
     for t in &findings.tables {
-        out += "\n";
-        out += &table(t);
+        out += &format!("\n{}", table(t));
     }
     out += &list("## Flags\n\n", &findings.flags, "- ");
     out += &list("## How it was measured\n\n", &findings.context, "- ");
@@ -43,12 +42,7 @@ fn table(table: &Table) -> String {
 
 /// Names of drives must not become markup.
 fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#') {
-            out.push('\\');
-        }
-        out.push(if c.is_control() { ' ' } else { c });
-    }
-    out
+    let escaped = |c| matches!(c, '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#').then_some('\\');
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().flat_map(|c| escaped(c).into_iter().chain([plain(c)])).collect()
 }

@@ -18,7 +18,6 @@ use clap::ValueEnum;
 
 use crate::findings::Findings;
 
-/// What findings are written as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For a terminal.

@@ -1,6 +1,5 @@
 //! What a terminal can show.
 
-/// What a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Characters beyond ASCII.
@@ -12,7 +11,6 @@ pub struct Style {
 }
 
 impl Style {
-    /// Plain text of 80 columns.
     pub const PLAIN: Self = Self { unicode: true, color: false, width: 80 };
 
     /// The text with this style's characters.
@@ -26,12 +24,10 @@ impl Style {
         self.text(&plain.collect::<String>())
     }
 
-    /// The text, standing out.
     pub fn strong(self, text: &str) -> String {
         if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// The text as a warning.
     pub fn warn(self, text: &str) -> String {
         if self.color { format!("\x1b[33m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -42,18 +38,16 @@ pub fn ascii(text: &str) -> String {
     let spell = |c: char| match c {
         '±' => "+/-",
         'µ' => "u",
-        '·' | '•' => "-",
-        '–' | '—' | '─' => "-",
+        '·' | '•' | '–' | '—' | '─' => "-",
         '≥' => ">=",
         '≤' => "<=",
         '×' => "x",
         '°' => "",
         '…' => "...",
-        '├' | '│' => "|",
+        '├' | '│' | '▏' | '▕' => "|",
         '└' => "`",
         '→' => "->",
         '█' => "#",
-        '▏' | '▕' => "|",
         '“' | '”' => "\"",
         '’' => "'",
         _ => "?",

@@ -7,28 +7,15 @@ use crate::findings::{Findings, Table};
 
 /// Findings for a terminal: context, tables, verdicts, flags, and commands to repeat them.
 pub fn text(findings: &Findings, style: Style) -> String {
-    let mut out = String::new();
-    let mut lines = |block: Vec<String>| {
-        if !block.is_empty() {
-            if !out.is_empty() {
-                out.push('\n');
-            }
-            out.push_str(&block.concat());
-        }
-    };
-    lines(findings.context.iter().map(|line| wrapped(line, "", style)).collect());
-    for t in &findings.tables {
-        lines(vec![table(t, style)]);
-    }
-    lines(findings.verdicts.iter().map(|v| wrapped(v, "", style)).collect());
-    lines(findings.flags.iter().map(|f| style.warn(&wrapped(f, "! ", style))).collect());
-    let again = findings.reproduce.iter().map(|c| format!("  {}\n", style.text(c)));
-    lines(if findings.reproduce.is_empty() {
-        vec![]
-    } else {
-        [style.text("To repeat:\n")].into_iter().chain(again).collect()
-    });
-    out
+    let lines = |all: &[String]| all.iter().map(|line| wrapped(line, "", style)).collect();
+    let flags = findings.flags.iter().map(|flag| style.warn(&wrapped(flag, "! ", style))).collect();
+    let commands: String = findings.reproduce.iter().map(|c| format!("  {}\n", style.text(c))).collect();
+    let repeat = if commands.is_empty() { commands } else { format!("To repeat:\n{commands}") };
+    let mut blocks: Vec<String> = vec![lines(&findings.context)];
+    blocks.extend(findings.tables.iter().map(|t| table(t, style)));
+    blocks.extend([lines(&findings.verdicts), flags, repeat]);
+    blocks.retain(|block| !block.is_empty());
+    blocks.join("\n")
 }
 
 /// A text in lines of the terminal's width, behind a mark; later lines are indented as far.
@@ -39,9 +26,7 @@ pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
     let indent = " ".repeat(mark.len());
     let options = textwrap::Options::new(style.width).initial_indent(mark).subsequent_indent(&indent);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    let mut out = textwrap::wrap(&text, options).join("\n").replace(GLUE, " ");
-    out.push('\n');
-    out
+    textwrap::wrap(&text, options).join("\n").replace(GLUE, " ") + "\n"
 }
 
 /// A space at which no line ends.
@@ -72,18 +57,12 @@ pub fn table(table: &Table, style: Style) -> String {
             let space = " ".repeat(width - cell.width());
             if column.right { space + cell } else { cell.clone() + &space }
         });
-        let joined = padded.collect::<Vec<_>>().join("  ");
-        joined.trim_end().to_owned()
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    let mut out = String::new();
-    if !table.title.is_empty() {
-        out.push_str(&format!("{}\n", style.text(&table.title)));
-    }
-    out.push_str(&format!("{}\n", style.strong(&line(&head))));
-    for row in &rows {
-        out.push_str(&format!("{}\n", line(row)));
-    }
-    out
+    let title = Some(style.text(&table.title)).filter(|title| !title.is_empty());
+    let head = style.strong(&line(&head));
+    let lines = title.into_iter().chain([head]).chain(rows.iter().map(|row| line(row)));
+    lines.map(|line| line + "\n").collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use super::{Change, Output, Query, State, Tool};
 use crate::units::Power;
 
-/// Sends ATA commands to disks, also through USB bridges that support it.
 pub const HDPARM: Tool = Tool {
     name: "hdparm",
     package: "hdparm",
@@ -20,9 +19,9 @@ pub fn power(path: &str) -> Query {
     Query::new(HDPARM, ["-C", path])
 }
 
-/// Whether a disk accepted the command.
+/// Not accepted is also what a bridge refuses: it reports bad sense data, or the command fails.
 pub fn accepted(output: &Output) -> bool {
-    output.code == Some(0) && !refused(output)
+    output.code == Some(0) && !complains(output, ["bad/missing sense data", "failed:"])
 }
 
 /// The power state that a disk reported. A bridge that replies without the disk's registers always reads as `standby`, so it
@@ -39,12 +38,11 @@ pub fn parse_power(output: &Output) -> Power {
 
 /// Whether root is needed.
 pub fn denied(output: &Output) -> bool {
-    ["Permission denied", "Operation not permitted"].iter().any(|text| output.stderr.contains(text))
+    complains(output, ["Permission denied", "Operation not permitted"])
 }
 
-/// Whether a bridge refused the ATA command: it reports bad sense data, or the command fails.
-fn refused(output: &Output) -> bool {
-    ["bad/missing sense data", "failed:"].iter().any(|text| output.stderr.contains(text))
+fn complains(output: &Output, texts: [&str; 2]) -> bool {
+    texts.iter().any(|text| output.stderr.contains(text))
 }
 
 #[cfg(test)]

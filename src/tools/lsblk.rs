@@ -2,14 +2,12 @@
 
 use super::{Query, Tool};
 
-/// Lists block devices; part of every Debian.
 pub const LSBLK: Tool = Tool {
     name: "lsblk",
     package: "util-linux",
     without: "without it, an archive names filesystems from udev only",
 };
 
-/// All block devices, as JSON.
 pub fn all() -> Query {
     let columns = "NAME,MAJ:MIN,TYPE,SIZE,RO,ROTA,FSTYPE,LABEL,UUID,MOUNTPOINT,MODEL,SERIAL,TRAN,PKNAME";
     Query::new(LSBLK, ["--json", "--bytes", "--output", columns])

@@ -16,7 +16,6 @@ use crate::units::shell_word;
 /// A program that may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
-    /// Its name in `PATH`.
     pub name: &'static str,
     /// The Debian package that contains it.
     pub package: &'static str,
@@ -24,7 +23,6 @@ pub struct Tool {
     pub without: &'static str,
 }
 
-/// The reference program for I/O loads.
 pub const FIO: Tool =
     Tool { name: "fio", package: "fio", without: "without it, the psync and uring engines still work" };
 
@@ -34,7 +32,6 @@ pub struct Query {
     tool: Tool,
     /// Its arguments, passed without a shell.
     args: Vec<OsString>,
-    /// The time limit.
     limit: Duration,
 }
 
@@ -44,17 +41,10 @@ impl Query {
         Self { tool, args: args.into_iter().map(Into::into).collect(), limit: Duration::from_secs(10) }
     }
 
-    /// The program that it runs.
-    pub fn tool(&self) -> Tool {
-        self.tool
-    }
-
-    /// Its arguments.
     pub fn args(&self) -> &[OsString] {
         &self.args
     }
 
-    /// The same with another time limit.
     pub fn within(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
@@ -85,7 +75,6 @@ pub enum State {}
 pub trait Right<Altered> {}
 
 impl<Altered> Change<Altered> {
-    /// A command with a time limit of 10 s.
     fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self { query: Query::new(tool, args), altered: PhantomData }
     }
@@ -110,14 +99,12 @@ impl fmt::Display for Query {
     }
 }
 
-/// How a program ended and what it printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
     /// Its exit code; `None` if a signal ended it, or if it could not be ended.
     pub code: Option<i32>,
     /// Standard output; empty if its lines were streamed.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 
@@ -133,37 +120,20 @@ impl Output {
     }
 }
 
-/// Why a program could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// It isn't installed.
     #[error("{} is not installed: apt install {}; {}", .0.name, .0.package, .0.without)]
     Missing(Tool),
-    /// It exceeded the time limit and was ended.
     #[error("'{command}' did not end within {seconds} s and was ended")]
-    Slow {
-        /// The command line.
-        command: String,
-        /// The time limit, s.
-        seconds: u64,
-    },
-    /// The system did not run it.
+    Slow { command: String, seconds: u64 },
     #[error("running '{command}': {source}")]
-    System {
-        /// The command line.
-        command: String,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// A replay has no output for it.
+    System { command: String, source: std::io::Error },
     #[error("no answer was recorded for '{0}'")]
     Unrecorded(String),
 }
 
-/// The result of running a program.
 pub type ToolResult = Result<Output, ToolError>;
 
-/// Runs other programs.
 pub trait Runner: Send {
     /// Runs a program to its end. An exit code other than 0 is not an error here.
     fn ask(&self, query: &Query) -> ToolResult;

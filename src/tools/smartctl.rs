@@ -5,21 +5,17 @@ use serde_json::Value;
 use super::{Output, Query, Tool};
 use crate::units::Health;
 
-/// Reads SMART data of drives.
 pub const SMARTCTL: Tool = Tool {
     name: "smartctl",
     package: "smartmontools",
     without: "without it, the health and wear of most drives are unknown",
 };
 
-/// The result of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// The drive reported its health.
     Health(Box<Health>),
     /// It is in standby and was not woken.
     Asleep,
-    /// Root is needed.
     Denied,
     /// This device type didn't reach it; another one may.
     Unreached(String),
@@ -55,7 +51,6 @@ pub fn kinds(bus: Option<&str>, usb_id: Option<&str>, removable: bool) -> Vec<&'
     }
 }
 
-/// Parses the output of smartctl for device type `kind`.
 pub fn parse(kind: &str, output: &Output) -> Answer {
     let Ok(json) = serde_json::from_str::<Value>(&output.stdout) else {
         return Answer::Unreached(output.complaint());
@@ -69,12 +64,8 @@ pub fn parse(kind: &str, output: &Output) -> Answer {
     if says("Permission denied") {
         return Answer::Denied;
     }
-    match health(kind, &json) {
-        Some(health) => Answer::Health(Box::new(health)),
-        None => {
-            Answer::Unreached(texts.first().map_or_else(|| output.complaint(), |text| (*text).to_owned()))
-        }
-    }
+    let why = || texts.first().map_or_else(|| output.complaint(), |text| (*text).to_owned());
+    health(kind, &json).map_or_else(|| Answer::Unreached(why()), |health| Answer::Health(Box::new(health)))
 }
 
 fn health(kind: &str, json: &Value) -> Option<Health> {
@@ -82,12 +73,10 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
     let share = |path: &str| number(path).map(|percent| percent as f64 / 100.0);
     let ata = Ata { json };
     let nvme = |field: &str| number(&format!("/nvme_smart_health_information_log/{field}"));
+    // With `-d auto`, the output names the detected type.
+    let kind = json.pointer("/device/type").and_then(Value::as_str).unwrap_or(kind);
     let health = Health {
-        // With `-d auto`, the output names the detected type.
-        source: Some(format!(
-            "smartctl -d {}",
-            json.pointer("/device/type").and_then(Value::as_str).unwrap_or(kind)
-        )),
+        source: Some(format!("smartctl -d {kind}")),
         unknown: None,
         passed: json.pointer("/smart_status/passed").and_then(Value::as_bool),
         wear: share("/endurance_used/current_percent")
@@ -137,8 +126,8 @@ impl<'a> Ata<'a> {
         raw(self.table().find(|attribute| attribute["id"] == id)?)
     }
 
-    fn named(&self, names: &[&str]) -> Option<&'a Value> {
-        names.iter().find_map(|name| self.table().find(|attribute| attribute["name"] == *name))
+    fn named(&self, name: &str) -> Option<&'a Value> {
+        self.table().find(|attribute| attribute["name"] == name)
     }
 
     fn statistic(&self, name: &str) -> Option<u64> {
@@ -152,12 +141,9 @@ impl<'a> Ata<'a> {
         if let Some(percent) = self.statistic("Percentage Used Endurance Indicator") {
             return Some(percent as f64 / 100.0);
         }
-        let left = self.named(&[
-            "Percent_Lifetime_Remain",
-            "SSD_Life_Left",
-            "Media_Wearout_Indicator",
-            "Wear_Leveling_Count",
-        ])?;
+        let names =
+            ["Percent_Lifetime_Remain", "SSD_Life_Left", "Media_Wearout_Indicator", "Wear_Leveling_Count"];
+        let left = names.into_iter().find_map(|name| self.named(name))?;
         left["value"].as_u64().filter(|left| *left <= 100).map(|left| (100 - left) as f64 / 100.0)
     }
 
@@ -173,7 +159,7 @@ impl<'a> Ata<'a> {
             ("Total_Writes_GiB", 1 << 30),
         ]
         .into_iter()
-        .find_map(|(name, unit)| Some(raw(self.named(&[name])?)?.saturating_mul(unit)))
+        .find_map(|(name, unit)| Some(raw(self.named(name)?)?.saturating_mul(unit)))
     }
 
     fn failing(&self) -> Vec<String> {

@@ -75,10 +75,7 @@ fn is_program(path: &Path) -> bool {
 impl Runner for System {
     fn ask(&self, query: &Query) -> ToolResult {
         let mut stdout = String::new();
-        let output = self.stream(query, &|| false, &mut |line| {
-            stdout.push_str(line);
-            stdout.push('\n');
-        })?;
+        let output = self.stream(query, &|| false, &mut |line| stdout.extend([line, "\n"]))?;
         Ok(Output { stdout, ..output })
     }
 
@@ -86,18 +83,13 @@ impl Runner for System {
         let mut child = self.spawn(query)?;
         let (sender, lines) = mpsc::sync_channel(1024);
         let stdout = child.stdout.take();
-        thread::spawn(move || {
-            for line in read_lines(stdout) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        thread::spawn(move || read_lines(stdout).try_for_each(|line| sender.send(line)));
         let stderr = child.stderr.take();
         let (complained, complaints) = mpsc::sync_channel(1);
         thread::spawn(move || complained.send(read_lines(stderr).collect::<Vec<_>>().join("\n")));
 
-        let mut ending = Ending::new(child, query.limit);
+        let limit = Instant::now() + query.limit;
+        let mut ending = Ending { child, status: None, limit, term_sent: None, killed: None, slow: false };
         loop {
             match lines.recv_timeout(POLL) {
                 Ok(text) => line(&text),
@@ -113,7 +105,10 @@ impl Runner for System {
         if ending.slow {
             return Err(ToolError::Slow { command: query.to_string(), seconds: query.limit.as_secs() });
         }
-        ending.leave();
+        if status.is_none() {
+            // A program that has not ended is left to a thread that waits for it.
+            thread::spawn(move || ending.child.wait());
+        }
         // An abandoned program keeps its pipe open.
         let timeout = if status.is_some() { TERM } else { Duration::ZERO };
         let stderr = complaints.recv_timeout(timeout).unwrap_or_default();
@@ -138,11 +133,6 @@ struct Ending {
 }
 
 impl Ending {
-    fn new(child: Child, limit: Duration) -> Self {
-        let limit = Instant::now() + limit;
-        Self { child, status: None, limit, term_sent: None, killed: None, slow: false }
-    }
-
     fn ended(&mut self) -> bool {
         if self.status.is_none() {
             self.status = self.child.try_wait().ok().flatten();
@@ -176,13 +166,6 @@ impl Ending {
             if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
                 let _ = kill_process_group(pid, signal);
             }
-        }
-    }
-
-    /// Leaves a program that has not ended to a thread that waits for it.
-    fn leave(mut self) {
-        if self.status.is_none() {
-            thread::spawn(move || self.child.wait());
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use super::super::stored;
 use crate::{
     advise::Evidence,
@@ -17,36 +19,32 @@ const OLDEST: usize = 2;
 pub(super) const MOST: usize = 24;
 const MOST_BYTES: u64 = 10_000_000;
 
-/// What the store holds for this machine.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Gathered {
+    #[serde(skip)]
     pub evidence: Vec<Evidence>,
-    /// Runs in the store.
-    pub kept: usize,
-    /// Runs that were read.
-    pub read: usize,
-    /// Records that could not be read, with why.
+    pub runs_kept: usize,
+    pub runs_read: usize,
     pub unreadable: Vec<String>,
 }
 
-/// Reads the runs of drives that are here.
 pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gathered> {
     let (summaries, bad) = store.list()?;
-    let mut gathered = Gathered { kept: summaries.len(), ..Gathered::default() };
+    let mut gathered = Gathered { runs_kept: summaries.len(), ..Gathered::default() };
     gathered.unreadable.extend(bad.iter().map(ToString::to_string));
     let here: BTreeSet<String> = inventory.drives.iter().map(Drive::identity).collect();
     let mut bytes = 0u64;
     for run in chosen(&summaries, &here) {
         // The first one is always read.
         bytes = bytes.saturating_add(store.size(run));
-        if bytes > MOST_BYTES && gathered.read > 0 {
+        if bytes > MOST_BYTES && gathered.runs_read > 0 {
             break;
         }
         match stored::findings(store, run) {
             Ok(findings) => gathered.evidence.extend(Evidence::of(&findings)),
             Err(why) => gathered.unreadable.push(why.to_string()),
         }
-        gathered.read += 1;
+        gathered.runs_read += 1;
     }
     Ok(gathered)
 }
@@ -60,22 +58,14 @@ pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> V
             groups.entry((drive, &summary.experiment)).or_default().push(summary);
         }
     }
-    let newest = |i: usize| move |runs: &Vec<&'a Summary>| runs.iter().rev().nth(i).copied();
-    let oldest = |i: usize| move |runs: &Vec<&'a Summary>| runs.get(i).copied();
     let mut chosen: Vec<&str> = Vec::new();
-    let mut take = |pick: &dyn Fn(&Vec<&'a Summary>) -> Option<&'a Summary>| {
-        for summary in groups.values().filter_map(pick) {
+    for i in 0..NEWEST.max(OLDEST) {
+        let newest = groups.values().filter(|_| i < NEWEST).filter_map(|runs| runs.iter().rev().nth(i));
+        let oldest = groups.values().filter(|_| i < OLDEST).filter_map(|runs| runs.get(i));
+        for summary in newest.chain(oldest) {
             if chosen.len() < MOST && !chosen.contains(&summary.run.as_str()) {
                 chosen.push(&summary.run);
             }
-        }
-    };
-    for i in 0..NEWEST.max(OLDEST) {
-        if i < NEWEST {
-            take(&newest(i));
-        }
-        if i < OLDEST {
-            take(&oldest(i));
         }
     }
     chosen

@@ -72,7 +72,6 @@ fn broken(command: &str, width: usize) -> String {
     out + &line + "\n"
 }
 
-/// The same as Markdown.
 pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
     let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a));
     let findings = Findings {
@@ -91,9 +90,9 @@ fn head(inventory: &Inventory, gathered: &Gathered) -> String {
     let board = machine.board.as_deref().or(machine.soc.as_deref()).unwrap_or("This machine");
     let drives = inventory.drives.iter().filter(|d| d.sectors > 0).count();
     let drives = if drives == 0 { "no drives".to_owned() } else { count(drives as u64, "drive") };
-    let runs = match gathered.kept {
+    let runs = match gathered.runs_kept {
         0 => "no saved runs".to_owned(),
-        kept => format!("{} of {} read", gathered.read, count(kept as u64, "saved run")),
+        kept => format!("{} of {} read", gathered.runs_read, count(kept as u64, "saved run")),
     };
     let lab = machine.lab.iter().map(|scenario| format!(" · lab {scenario}, virtual"));
     format!("{board} · {drives} · {runs}{}", lab.collect::<String>())
@@ -125,11 +124,8 @@ fn why(answer: &Answer) -> String {
         all => format!(": {} and {} more", all[..NAMED].join(", "), all.len() - NAMED),
     };
     let modelled = if answer.modelled { ", virtual" } else { "" };
-    let mut text = answer.because.join(" ");
-    if !text.is_empty() {
-        text.push(' ');
-    }
-    format!("{text}({sure}{modelled}{runs})")
+    let because: String = answer.because.iter().map(|reason| format!("{reason} ")).collect();
+    format!("{because}({sure}{modelled}{runs})")
 }
 
 /// Each command once, with the topics that it would settle.

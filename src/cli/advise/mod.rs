@@ -9,7 +9,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 
-use super::{args::Advise, formats::AdviceFormat, list, output::Output, stored};
+use super::{
+    args::{AdviceFormat, Advise},
+    list,
+    output::Output,
+    stored,
+};
 use crate::{
     advise::{Answer, advise},
     record::StoreError,
@@ -40,24 +45,15 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
 /// The version of the JSON, which rises with incompatible changes. docs/advise.md describes it.
 const SCHEMA: u32 = 1;
 
-/// The JSON for other programs.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
     drivebench: &'static str,
-    runs_kept: usize,
-    runs_read: usize,
-    unreadable: &'a [String],
+    #[serde(flatten)]
+    gathered: &'a Gathered,
     answers: &'a [Answer],
 }
 
 fn document<'a>(gathered: &'a Gathered, answers: &'a [Answer]) -> Document<'a> {
-    Document {
-        schema: SCHEMA,
-        drivebench: env!("CARGO_PKG_VERSION"),
-        runs_kept: gathered.kept,
-        runs_read: gathered.read,
-        unreadable: &gathered.unreadable,
-        answers,
-    }
+    Document { schema: SCHEMA, drivebench: env!("CARGO_PKG_VERSION"), gathered, answers }
 }

@@ -28,8 +28,12 @@ use crate::{
 fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
     let mut runs: Vec<&str> = evidence.iter().map(|e| e.run.as_str()).collect();
     runs.dedup();
-    let gathered =
-        Gathered { evidence: evidence.to_vec(), kept: runs.len(), read: runs.len(), unreadable: Vec::new() };
+    let gathered = Gathered {
+        evidence: evidence.to_vec(),
+        runs_kept: runs.len(),
+        runs_read: runs.len(),
+        unreadable: Vec::new(),
+    };
     let text = layout::text(inventory, &gathered, &advise(inventory, evidence), Style::PLAIN);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
@@ -378,7 +382,7 @@ fn records_become_evidence() {
     let alone = keep(&store, &inventory, &BASELINE, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
     let both = keep(&store, &inventory, &TOGETHER, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2026);
     let gathered = gather::gather(&store, &inventory).expect("gathers");
-    assert_eq!((gathered.kept, gathered.read, &gathered.unreadable[..]), (2, 2, &[][..]));
+    assert_eq!((gathered.runs_kept, gathered.runs_read, &gathered.unreadable[..]), (2, 2, &[][..]));
     let of = |run: &str| gathered.evidence.iter().filter(|e| e.run == run).collect::<Vec<_>>();
     let told: Vec<String> = of(&alone)
         .iter()
@@ -412,7 +416,7 @@ fn a_slow_down_from_the_oldest_to_the_newest_run_is_found() {
             .map(|(year, write)| keep(&store, &inventory, &BASELINE, &[("sda", [write, 8.0])], year))
             .collect();
     let gathered = gather::gather(&store, &inventory).expect("gathers");
-    assert_eq!((gathered.kept, gathered.read), (7, 5), "the newest and the oldest");
+    assert_eq!((gathered.runs_kept, gathered.runs_read), (7, 5), "the newest and the oldest");
     let answers = advise(&inventory, &gathered.evidence);
     let slow =
         answers.iter().find(|a| a.topic == Topic::Health && a.sure == Sure::Measured).expect("an answer");

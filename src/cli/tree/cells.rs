@@ -7,27 +7,23 @@ use crate::{
 
 use super::link_speed;
 
-pub(super) fn name(drive: &Drive) -> String {
-    match (&drive.vendor, &drive.model) {
+/// The bay, the name and the serial of a drive.
+pub(super) fn start(drive: &Drive) -> [String; 3] {
+    let mut bay = drive.bay.as_ref().unwrap_or(&drive.name).clone();
+    if drive.bay.is_some() && drive.bus.as_deref() == Some("usb") {
+        bay = format!("bay {bay}");
+    }
+    if let Some(name) = &drive.bay_name {
+        bay = format!("{bay} {name}");
+    }
+    let name = match (&drive.vendor, &drive.model) {
         (Some(vendor), Some(model)) if !model.starts_with(vendor.as_str()) => format!("{vendor} {model}"),
         (_, Some(model)) => model.clone(),
         (vendor, None) => vendor.clone().unwrap_or_else(|| "drive".to_owned()),
-    }
-}
-
-pub(super) fn bay(drive: &Drive) -> String {
-    let bay = match &drive.bay {
-        Some(bay) if drive.bus.as_deref() == Some("usb") => format!("bay {bay}"),
-        Some(bay) => bay.clone(),
-        None => drive.name.clone(),
     };
-    match &drive.bay_name {
-        Some(name) => format!("{bay} {name}"),
-        None => bay,
-    }
+    [bay, name, drive.serial.clone().unwrap_or_else(|| "(no serial)".to_owned())]
 }
 
-/// The cells after a drive's name, serial and size.
 pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
     let mut cells = Vec::new();
     // An SD host is drawn as its slot.
@@ -47,17 +43,13 @@ pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
     }
     cells.extend(uses(inventory, drive));
     cells.extend(drive.health.as_ref().map(health).into_iter().flatten());
-    cells.extend(
-        drive
-            .drivebench_wrote
-            .filter(|bytes| *bytes > 0)
-            .map(|bytes| format!("drivebench wrote {}", decimal_bytes(bytes))),
-    );
-    cells.extend(notes(drive, &inventory.drives));
+    let wrote = drive.drivebench_wrote.filter(|bytes| *bytes > 0);
+    cells.extend(wrote.map(|bytes| format!("drivebench wrote {}", decimal_bytes(bytes))));
+    cells.extend(drive.read_only.then(|| "read-only".to_owned()));
+    cells.extend(odd_size(drive, &inventory.drives));
     cells
 }
 
-/// The health that a drive reports, if any.
 fn health(health: &Health) -> Vec<String> {
     let cells = [
         health.passed.map(|passed| if passed { "SMART passed" } else { "SMART failed" }.to_owned()),
@@ -71,15 +63,11 @@ fn health(health: &Health) -> Vec<String> {
     cells.into_iter().flatten().collect()
 }
 
-/// The contents of a drive, one cell per partition.
 fn uses(inventory: &Inventory, drive: &Drive) -> Vec<String> {
-    let mut cells = Vec::new();
-    if drive.partitions.is_empty() {
-        cells.push(content(inventory, Block::Drive(drive), &drive.content));
-    }
-    for part in &drive.partitions {
-        cells.push(content(inventory, Block::Partition(drive, part), &part.content));
-    }
+    let parts = drive.partitions.iter().map(|part| (Block::Partition(drive, part), &part.content));
+    let whole = drive.partitions.is_empty().then_some((Block::Drive(drive), &drive.content));
+    let blocks = whole.into_iter().chain(parts);
+    let mut cells: Vec<_> = blocks.map(|(block, holds)| content(inventory, block, holds)).collect();
     let mut holders = drive.holders.clone();
     holders.dedup();
     cells.extend(holders.iter().map(|holder| format!("held by {holder}")));
@@ -103,11 +91,6 @@ fn content(inventory: &Inventory, block: Block<'_>, content: &Signature) -> Stri
     text
 }
 
-fn notes(drive: &Drive, all: &[Drive]) -> Vec<String> {
-    let read_only = drive.read_only.then(|| "read-only".to_owned());
-    read_only.into_iter().chain(odd_size(drive, all)).collect()
-}
-
 /// Drives of one model can differ by a sector, which matters for a mirror.
 fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
     let near = |twin: &&Drive| twin.sectors.abs_diff(drive.sectors) <= drive.sectors / 100;
@@ -120,11 +103,8 @@ fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
     let than = if sizes.len() > 2 { "the others" } else { "the other" };
     let difference = drive.sectors.abs_diff(usual);
     let sectors = if difference == 1 { "one sector".to_owned() } else { count(difference, "sector") };
-    match drive.sectors.cmp(&usual) {
-        std::cmp::Ordering::Equal => None,
-        std::cmp::Ordering::Greater => Some(format!("{sectors} larger than {than}")),
-        std::cmp::Ordering::Less => Some(format!("{sectors} smaller than {than}")),
-    }
+    let larger = if drive.sectors > usual { "larger" } else { "smaller" };
+    (difference > 0).then(|| format!("{sectors} {larger} than {than}"))
 }
 
 pub(super) fn layer(inventory: &Inventory, layer: &Layer) -> Vec<String> {
@@ -143,11 +123,8 @@ pub(super) fn layer(inventory: &Inventory, layer: &Layer) -> Vec<String> {
 
 pub(super) fn port(port: &NetworkPort) -> Vec<String> {
     let mut cells = vec![format!("{} {}", if port.wireless { "Wi-Fi" } else { "Ethernet" }, port.name)];
-    cells.extend(match (port.mbps, port.connected) {
-        (Some(mbps), _) => Some(link_speed(mbps)),
-        (None, Some(false)) => Some("not connected".to_owned()),
-        _ => None,
-    });
+    let unconnected = (port.connected == Some(false)).then(|| "not connected".to_owned());
+    cells.extend(port.mbps.map(link_speed).or(unconnected));
     if let Some(ceiling) = &port.ceiling {
         let practical = ceiling.practical.unwrap_or(ceiling.theory);
         cells.push(format!("about {practical:.0} MB/s usable ({})", ceiling.source));

@@ -1,19 +1,10 @@
-//! Wraps lines between cells, and draws the branches of a tree.
+//! Wraps lines between cells.
 
 use crate::report::Style;
 
 /// No line is longer.
 pub(super) const WIDTH: usize = 80;
 
-pub(super) fn branch(last: bool) -> &'static str {
-    if last { "└─ " } else { "├─ " }
-}
-
-pub(super) fn stem(last: bool) -> &'static str {
-    if last { "   " } else { "│  " }
-}
-
-/// Lines that break between cells.
 pub(super) struct Page {
     pub(super) lines: Vec<String>,
     pub(super) style: Style,

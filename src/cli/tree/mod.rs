@@ -9,7 +9,7 @@ use crate::{
     units::{count, decimal_bytes, size},
 };
 
-use layout::{Page, WIDTH, branch, stem};
+use layout::{Page, WIDTH};
 
 /// The inventory for people: no line is longer than 80 columns.
 pub(super) fn text(inventory: &Inventory, style: Style) -> String {
@@ -30,8 +30,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     for (why, drives) in inventory.unknown_health() {
         text += &wrapped(&format!("Health of {} is unknown: {why}.", drives.join(", ")), "  ", style);
     }
-    for prior in priors(inventory) {
-        let FailureRate { kind, annual, source } = prior;
+    for FailureRate { kind, annual, source } in priors(inventory) {
         let rate = annual * 100.0;
         let line = format!(
             "Reference: {rate:.2} % of {kind} in a datacentre fail in a year ({source}). That says little about one drive."
@@ -50,7 +49,6 @@ fn priors(inventory: &Inventory) -> Vec<FailureRate> {
     priors
 }
 
-/// A device on a bus or on the processor.
 enum Node<'a> {
     Drive(&'a Drive),
     Bus(&'a Bus),
@@ -78,15 +76,15 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
     let nodes = nodes(inventory, id);
     let rows: Vec<[String; 3]> = nodes
         .iter()
-        .filter_map(|node| if let Node::Drive(drive) = node { Some(*drive) } else { None })
-        .map(|drive| [cells::bay(drive), cells::name(drive), serial(drive)])
+        .filter_map(|node| if let Node::Drive(drive) = node { Some(cells::start(drive)) } else { None })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (bay_width, widths) = (width(0).min(24), [width(0), width(1), width(2)]);
     let mut rows = rows.iter();
     for (i, node) in nodes.iter().enumerate() {
         let last = i + 1 == nodes.len();
-        let (first, next) = (format!("{before}{}", branch(last)), format!("{before}{}", stem(last)));
+        let (branch, stem) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        let (first, next) = (format!("{before}{branch}"), format!("{before}{stem}"));
         match node {
             Node::Drive(drive) => {
                 let row = rows.next().into_iter().flatten();
@@ -108,28 +106,27 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
 }
 
 fn machine(machine: &Machine) -> Vec<String> {
-    let mut cells = vec![machine.board.clone().unwrap_or_else(|| "This machine".to_owned())];
-    cells.extend(machine.lab.as_ref().map(|scenario| format!("virtual: the lab's {scenario}")));
-    cells.extend(machine.soc.clone());
-    cells.extend((machine.cpus > 0).then(|| count(machine.cpus.into(), "processor")));
-    cells.extend((machine.memory > 0).then(|| size(machine.memory)));
-    cells.extend(machine.governor.as_ref().map(|governor| format!("{governor} governor")));
-    cells.extend(machine.temperature.map(|degrees| format!("{degrees:.0} °C")));
-    cells.extend(machine.throttled.map(|bits| {
-        match (bits & 1, bits & 0b1110, bits >> 16 & 1) {
-            (1, ..) => "undervoltage",
-            (0, 1.., _) => "throttled",
-            (_, _, 1) => "undervoltage seen since start",
-            _ => "no undervoltage",
-        }
-        .to_owned()
-    }));
-    cells.extend(machine.system.clone());
-    cells.push(format!("Linux {} {}", machine.kernel, machine.arch));
-    cells
+    let power = |bits: u32| match (bits & 1, bits & 0b1110, bits >> 16 & 1) {
+        (1, ..) => "undervoltage",
+        (0, 1.., _) => "throttled",
+        (_, _, 1) => "undervoltage seen since start",
+        _ => "no undervoltage",
+    };
+    let cells = [
+        Some(machine.board.clone().unwrap_or_else(|| "This machine".to_owned())),
+        machine.lab.as_ref().map(|scenario| format!("virtual: the lab's {scenario}")),
+        machine.soc.clone(),
+        (machine.cpus > 0).then(|| count(machine.cpus.into(), "processor")),
+        (machine.memory > 0).then(|| size(machine.memory)),
+        machine.governor.as_ref().map(|governor| format!("{governor} governor")),
+        machine.temperature.map(|degrees| format!("{degrees:.0} °C")),
+        machine.throttled.map(|bits| power(bits).to_owned()),
+        machine.system.clone(),
+        Some(format!("Linux {} {}", machine.kernel, machine.arch)),
+    ];
+    cells.into_iter().flatten().collect()
 }
 
-/// A bus: its kind and address, its link speed, who shares it, and its usable speed.
 fn describe(inventory: &Inventory, bus: &Bus) -> Vec<String> {
     let mut cells = vec![bus_name(inventory, bus)];
     cells.extend(bus.link.clone());
@@ -147,11 +144,8 @@ fn describe(inventory: &Inventory, bus: &Bus) -> Vec<String> {
             _ => speed,
         });
     }
-    if let Some((ceiling, practical)) = bus.ceiling.as_ref().and_then(|c| Some((c, c.practical?))) {
-        cells.extend(
-            (!nodes.is_empty()).then(|| format!("about {practical} MB/s usable ({})", ceiling.source)),
-        );
-    }
+    let usable = bus.ceiling.as_ref().filter(|_| !nodes.is_empty());
+    cells.extend(usable.and_then(|c| Some(format!("about {} MB/s usable ({})", c.practical?, c.source))));
     cells
 }
 
@@ -187,10 +181,6 @@ fn who(inventory: &Inventory, bus: &Bus) -> Option<String> {
 /// `480 Mb/s`, `6 Gb/s`, from Mb/s.
 fn link_speed(mbps: f64) -> String {
     if mbps < 1000.0 { format!("{mbps} Mb/s") } else { format!("{} Gb/s", (mbps / 100.0).round() / 10.0) }
-}
-
-fn serial(drive: &Drive) -> String {
-    drive.serial.clone().unwrap_or_else(|| "(no serial)".to_owned())
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ pub struct Csv<W: Write> {
 }
 
 impl<W: Write> Csv<W> {
-    /// Begins with the head.
     pub fn new(out: W) -> io::Result<Self> {
         let mut out = csv::Writer::from_writer(out);
         out.write_record(COLUMNS.iter().map(|(name, _)| name)).map_err(failed)?;
@@ -44,7 +43,6 @@ fn failed(error: csv::Error) -> io::Error {
     }
 }
 
-/// The estimates of one run as CSV.
 pub fn csv(findings: &Findings) -> String {
     let mut text = Vec::new();
     // Writing to memory can't fail.

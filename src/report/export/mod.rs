@@ -3,7 +3,6 @@
 //! [`COLUMNS`] defines a row; every format is written from it. docs/export.md describes it.
 
 mod csv;
-mod json;
 mod openmetrics;
 
 use std::{
@@ -11,16 +10,14 @@ use std::{
     io::{self, Write},
 };
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use csv::Csv;
 pub use csv::csv;
-use json::Json;
 use openmetrics::OpenMetrics;
 
 use crate::findings::{Carrier, CarrierDrive, Findings, Metric};
 
-/// One estimate and where it comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     findings: &'a Findings,
@@ -30,14 +27,12 @@ pub struct Row<'a> {
 
 /// A writer of rows. The output is complete only after `finish`.
 pub trait Export {
-    /// Writes a row.
     fn row(&mut self, row: &Row<'_>) -> io::Result<()>;
 
     /// Writes the end, and all rows that were held back.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// A format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum RowFormat {
     /// For a spreadsheet.
@@ -49,16 +44,14 @@ pub enum RowFormat {
     OpenMetrics,
 }
 
-/// Rows as this format, into `out`.
 pub fn export<'a>(format: RowFormat, out: impl Write + 'a) -> io::Result<Box<dyn Export + 'a>> {
     Ok(match format {
         RowFormat::Csv => Box::new(Csv::new(out)?),
-        RowFormat::Json => Box::new(Json::new(out)),
+        RowFormat::Json => Box::new(Json { out, any: false }),
         RowFormat::OpenMetrics => Box::new(OpenMetrics::new(out)),
     })
 }
 
-/// A row for each estimate.
 pub fn rows(findings: &Findings) -> impl Iterator<Item = Row<'_>> {
     findings.estimates.iter().map(|metric| {
         let carrier = findings.origin.carriers.iter().find(|c| c.target == metric.target);
@@ -132,13 +125,10 @@ impl<'a> Row<'a> {
 
     /// The size of the target's only drive.
     fn drive_bytes(&self) -> Option<u64> {
-        match &self.carrier?.drives[..] {
-            [drive] => drive.bytes,
-            _ => None,
-        }
+        let [drive] = &self.carrier?.drives[..] else { return None };
+        drive.bytes
     }
 
-    /// Its values, in the order of [`COLUMNS`].
     fn cells(&self) -> impl Iterator<Item = Cell<'a>> {
         COLUMNS.iter().map(|(_, get)| get.of(self))
     }
@@ -152,6 +142,31 @@ impl Get {
             Self::Number(of) => Some(of(row)).filter(|x| x.is_finite()).map_or(Cell::None, Cell::Number),
             Self::Whole(of) => of(row).map_or(Cell::None, Cell::Whole),
         }
+    }
+}
+
+/// One array of objects, a line each, so that it can be read as a whole or by lines; what isn't known is `null`.
+struct Json<W> {
+    out: W,
+    any: bool,
+}
+
+impl<W: Write> Export for Json<W> {
+    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        self.out.write_all(if self.any { b",\n" } else { b"[\n" })?;
+        self.any = true;
+        Ok(serde_json::to_writer(&mut self.out, row)?)
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.out.write_all(if self.any { b"\n]\n" } else { b"[]\n" })?;
+        self.out.flush()
+    }
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(COLUMNS.iter().map(|(name, _)| name).zip(self.cells()))
     }
 }
 

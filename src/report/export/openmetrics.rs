@@ -6,7 +6,7 @@
 //! <https://prometheus.io/docs/specs/om/open_metrics_spec/>, <https://github.com/prometheus/node_exporter#textfile-collector>
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::BTreeMap,
     io::{self, Write},
     time::SystemTime,
 };
@@ -30,22 +30,27 @@ struct Latest {
     labels: String,
 }
 
-const UNITS: [Unit; 4] = [Unit::BytesPerSecond, Unit::Seconds, Unit::Bytes, Unit::None];
+/// A metric: its name, its unit, and what it is.
+type Family = (&'static str, &'static str, &'static str);
 
-/// The metric of all numbers with this unit: its name, its unit, and what it is.
-fn metric(unit: Unit) -> (&'static str, &'static str, &'static str) {
-    match unit {
-        Unit::BytesPerSecond => {
-            ("drivebench_throughput_bytes_per_second", "bytes_per_second", "Measured throughput.")
-        }
-        Unit::Seconds => ("drivebench_time_seconds", "seconds", "Measured latency or time."),
-        Unit::Bytes => ("drivebench_size_bytes", "bytes", "Measured size, such as that of a fast region."),
-        Unit::None => ("drivebench_ratio", "ratio", "Measured ratio or share."),
-    }
-}
+/// The metric of all numbers with this unit.
+const FAMILIES: [(Unit, Family); 4] = [
+    (
+        Unit::BytesPerSecond,
+        ("drivebench_throughput_bytes_per_second", "bytes_per_second", "Measured throughput."),
+    ),
+    (Unit::Seconds, ("drivebench_time_seconds", "seconds", "Measured latency or time.")),
+    (Unit::Bytes, ("drivebench_size_bytes", "bytes", "Measured size, such as that of a fast region.")),
+    (Unit::None, ("drivebench_ratio", "ratio", "Measured ratio or share.")),
+];
+
+const STARTED: Family = (
+    "drivebench_run_started_timestamp_seconds",
+    "seconds",
+    "Start of the run that the drive's other metrics come from.",
+);
 
 impl<W> OpenMetrics<W> {
-    /// No metrics yet.
     pub fn new(out: W) -> Self {
         Self { out, latest: BTreeMap::new() }
     }
@@ -75,19 +80,13 @@ impl<W: Write> Export for OpenMetrics<W> {
             ),
         };
         let subject = (drive.map(str::to_owned), instead.map(str::to_owned), experiment.to_owned());
-        let latest = match self.latest.entry(subject) {
-            Entry::Vacant(entry) => entry.insert(fresh(at)),
-            Entry::Occupied(entry) => {
-                let latest = entry.into_mut();
-                if latest.at > at {
-                    return Ok(());
-                }
-                if latest.at < at {
-                    *latest = fresh(at);
-                }
-                latest
-            }
-        };
+        let latest = self.latest.entry(subject).or_insert_with(|| fresh(at.clone()));
+        if latest.at > at {
+            return Ok(());
+        }
+        if latest.at < at {
+            *latest = fresh(at);
+        }
         let name = metric.label();
         let own = [("target", metric.target.as_str()), ("name", &name), ("virtual", is_virtual)];
         let e = &metric.estimate;
@@ -99,35 +98,34 @@ impl<W: Write> Export for OpenMetrics<W> {
 
     fn finish(self: Box<Self>) -> io::Result<()> {
         let mut out = self.out;
-        for unit in UNITS {
-            let mut all = self.latest.values().filter_map(|l| l.series.get(&unit)).flatten().peekable();
-            let (name, unit, help) = metric(unit);
-            if all.peek().is_some() {
-                head(&mut out, name, unit, help)?;
-            }
-            for (labels, bounds) in all {
-                for (bound, x) in ["value", "low", "high"].into_iter().zip(bounds) {
-                    writeln!(out, "{name}{{{labels},bound=\"{bound}\"}} {}", number(*x))?;
-                }
-            }
+        for (unit, family) in FAMILIES {
+            let series = self.latest.values().filter_map(|latest| latest.series.get(&unit)).flatten();
+            let bounds = series.flat_map(|(labels, bounds)| {
+                let named = ["value", "low", "high"].into_iter().zip(bounds);
+                named.map(move |(bound, x)| (format!("{labels},bound=\"{bound}\""), *x))
+            });
+            write(&mut out, family, bounds)?;
         }
-        let name = "drivebench_run_started_timestamp_seconds";
-        let started = |l: &Latest| Some((l.labels.clone(), seconds(&l.at.0)?));
-        let mut all = self.latest.values().filter_map(started).peekable();
-        if all.peek().is_some() {
-            head(&mut out, name, "seconds", "Start of the run that the drive's other metrics come from.")?;
-        }
-        for (labels, at) in all {
-            writeln!(out, "{name}{{{labels}}} {}", number(at))?;
-        }
+        let started = |latest: &Latest| Some((latest.labels.clone(), seconds(&latest.at.0)?));
+        write(&mut out, STARTED, self.latest.values().filter_map(started))?;
         out.write_all(b"# EOF\n")?;
         out.flush()
     }
 }
 
-fn head(out: &mut impl Write, name: &str, unit: &str, help: &str) -> io::Result<()> {
-    writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge")?;
-    writeln!(out, "# UNIT {name} {unit}")
+/// Writes the values of a metric, each with its labels, after the metric's head.
+fn write(
+    out: &mut impl Write,
+    (name, unit, help): Family,
+    values: impl Iterator<Item = (String, f64)>,
+) -> io::Result<()> {
+    for (i, (labels, x)) in values.enumerate() {
+        if i == 0 {
+            writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n# UNIT {name} {unit}")?;
+        }
+        writeln!(out, "{name}{{{labels}}} {}", number(x))?;
+    }
+    Ok(())
 }
 
 fn labels<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> String {

@@ -18,7 +18,6 @@ const GAP: f64 = 12.0;
 /// Names below an axis stand in at most so many rows.
 const ROWS: usize = 3;
 
-/// Where values stand.
 pub struct Frame {
     pub area: Area,
     x: Scale,
@@ -38,7 +37,7 @@ impl Frame {
         let level = |at| if let At::Y(y) = at { Some(y) } else { None };
         let x = Scale::new(&figure.x, xs.chain(marks(upright)), false);
         let y = Scale::new(&figure.y, ys.chain(marks(level)), true);
-        let widest = y.ticks().iter().map(|t| width(&y.write(*t), SIZE)).fold(0.0, f64::max);
+        let widest = y.ticks.iter().map(|t| width(&y.write(*t), SIZE)).fold(0.0, f64::max);
         let (left, top) = (EDGE + widest + GAP, top + LINE + 2.0);
         let area = Area { left, top, right: WIDTH - 2.0 * EDGE, bottom: top + HEIGHT };
         // Bars stand on the axis.
@@ -64,7 +63,7 @@ impl Frame {
     /// Axes, lines across, and what is written beside them; and where that ends.
     pub fn draw(&self) -> (Markup, f64) {
         let Area { left, top, right, bottom } = self.area;
-        let level = self.y.ticks().iter().map(|t| (px(self.y(*t)), self.y.write(*t)));
+        let level = self.y.ticks.iter().map(|t| (px(self.y(*t)), self.y.write(*t)));
         let y_label =
             Label::new(cut(&self.y.label(), SIZE, WIDTH - 2.0 * EDGE), Anchor::Start, EDGE, top - LINE - 2.0);
         let (below, mut end) = self.below();
@@ -75,7 +74,7 @@ impl Frame {
                 "\n" path.stroke.line d=(format!("M{} {y}H{}", px(left), px(right))) {}
                 (Label::new(text, Anchor::End, left - 9.0, y - SIZE / 2.0).draw())
             }
-            @for t in self.x.ticks() {
+            @for t in &self.x.ticks {
                 "\n" path.stroke.ink d=(format!("M{} {}v7", px(self.x(*t)), px(bottom))) {}
             }
             "\n" path.stroke.ink.thick d=(format!("M{} {}V{}H{}", px(left), px(top), px(bottom), px(right))) {}
@@ -93,7 +92,7 @@ impl Frame {
     fn below(&self) -> (Vec<Label>, f64) {
         let top = self.area.bottom + 12.0;
         let label = |t: &f64| Label::new(self.x.write(*t), Anchor::Middle, self.x(*t), top);
-        let mut labels: Vec<Label> = self.x.ticks().iter().map(label).collect();
+        let mut labels: Vec<Label> = self.x.ticks.iter().map(label).collect();
         if !self.x.named() {
             let mut end = 0.0;
             labels.retain(|label| {

@@ -26,7 +26,6 @@ const STYLE: &str = "\
 .figure .fill{fill:currentColor}.figure .pale{fill-opacity:.25}\
 .figure .stroke{fill:none;stroke:currentColor}.figure .thick{stroke-width:2px}.figure .curve{stroke-width:3px}";
 
-/// The style sheet of all figures of a page.
 pub fn style() -> String {
     STYLE.to_owned() + &colours::figure()
 }

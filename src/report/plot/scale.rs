@@ -5,13 +5,12 @@ use crate::{
     units::{duration, size},
 };
 
-/// A range of values, and those that are written beside the axis.
 #[derive(Debug, Clone)]
 pub struct Scale {
     from: f64,
     to: f64,
     log: bool,
-    ticks: Vec<f64>,
+    pub ticks: Vec<f64>,
     /// What a value is divided by before it is written, and the unit then.
     unit: (f64, String),
     axis: Axis,
@@ -57,17 +56,11 @@ impl Scale {
         share.clamp(0.0, 1.0)
     }
 
-    /// The values that are written beside the axis.
-    pub fn ticks(&self) -> &[f64] {
-        &self.ticks
-    }
-
     /// It has names, not numbers.
     pub fn named(&self) -> bool {
         !self.axis.names.is_empty()
     }
 
-    /// What is written along the axis: what it is, and its unit.
     pub fn label(&self) -> String {
         match (self.axis.label.as_str(), self.unit.1.as_str()) {
             (label, "") => label.to_owned(),
@@ -76,7 +69,6 @@ impl Scale {
         }
     }
 
-    /// A value as it is written beside the axis.
     pub fn write(&self, value: f64) -> String {
         match (self.axis.unit, self.log) {
             _ if self.named() => self.axis.names.get(value.round() as usize).cloned().unwrap_or_default(),

@@ -13,7 +13,6 @@ pub const HIGH: f64 = SIZE * 1.05;
 /// How wide a letter is, as a share of its height.
 const LETTER: f64 = 0.57;
 
-/// A rectangle.
 #[derive(Debug, Clone, Copy)]
 pub struct Area {
     pub left: f64,
