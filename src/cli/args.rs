@@ -255,7 +255,7 @@ pub struct Export {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Replace an existing file; metrics are always replaced
+    /// Replace an existing file; earlier metrics are replaced without it
     #[arg(long, requires = "out")]
     pub force: bool,
 }
