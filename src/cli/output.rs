@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::args::Args;
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
@@ -19,8 +18,8 @@ pub struct Output {
 }
 
 impl Output {
-    pub(super) fn new(args: &Args) -> Self {
-        let unicode = !args.ascii && utf8();
+    pub(super) fn new(ascii: bool) -> Self {
+        let unicode = !ascii && utf8();
         let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
         let style = |terminal: bool| Style {

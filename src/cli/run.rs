@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use super::{
     bay, cleanup,
     errors::Usage,
+    indented,
     options::{Options, Run},
     output::Output,
     progress::Show,
@@ -206,11 +207,6 @@ pub(super) fn start(run: String, experiment: &str, inventory: Inventory) -> Star
         host: Host::default(),
         inventory,
     }
-}
-
-/// A line of a plan: its indentation, and the rest.
-fn indented(line: &str) -> (&str, &str) {
-    line.split_at(line.len() - line.trim_start().len())
 }
 
 #[cfg(test)]

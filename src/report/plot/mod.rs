@@ -8,7 +8,7 @@ mod text;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{Style, colours};
+use super::colours;
 use crate::findings::{At, Figure, Point};
 use frame::Frame;
 use text::{Anchor, Label, SIZE, TITLE, clean, lines};
@@ -33,7 +33,7 @@ pub fn style() -> String {
 /// A figure as a file of its own, on paper of its own: whoever shows it may not know what is dark.
 pub fn file(figure: &Figure) -> String {
     let paper = html! { style { (PreEscaped(style())) } rect.fill.paper width="100%" height="100%" {} };
-    Style::PLAIN.printable(&document(figure, "f", paper).into_string()) + "\n"
+    document(figure, "f", paper).into_string() + "\n"
 }
 
 /// A figure as a part of a page, in which `id` is its own.
