@@ -140,7 +140,7 @@ fn mistakes_are_explained_within_80_columns() {
     for (args, help) in [
         (vec!["export"], "did you mean `drivebench results export`?"),
         (vec!["baseline", "."], "did you mean `drivebench run baseline`?"),
-        (vec!["run", "baseline", "--precision", "a\u{7}b", "."], "a?b"),
+        (vec!["run", "baseline", "--precision", "a\u{7}b", "."], "'ab'"),
         (vec!["run", "baseline", &long, "--engine", "warp-engine-of-the-future"], "possible values:"),
         (vec!["list", "--sysroot", &long], "No such file or directory"),
     ] {

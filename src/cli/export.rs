@@ -73,7 +73,7 @@ fn may_write(path: &Path, metrics: bool, force: bool) -> Result<(), Usage> {
         Ok(data) if !data.is_file() => {
             "is not a regular file: leave out --out and redirect the output with >"
         }
-        Ok(_) if !force && !(metrics && is_metrics(path)) => {
+        Ok(_) if !(force || metrics && is_metrics(path)) => {
             "already exists: replace it with --force, or choose another name"
         }
         _ => return Ok(()),

@@ -27,7 +27,8 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
 }
 
 fn same_drives(a: &Target, b: &Target) -> bool {
-    !a.drives.is_empty() && a.drives.iter().map(Drive::identity).eq(b.drives.iter().map(Drive::identity))
+    let key = |drive: &Drive| (drive.name.clone(), drive.identity());
+    !a.drives.is_empty() && a.drives.iter().map(key).eq(b.drives.iter().map(key))
 }
 
 fn unranked(first: &Target, again: &Target) -> String {

@@ -240,14 +240,14 @@ fn labels_of_upright_lines_stand_on_the_outer_sides() {
             Style::Line,
             [(0.0, 1e6), (1e6, 1e6)].map(|(x, y)| Point::new(x, y)),
         )],
-        marks: vec![knee("one", 5e5), knee("two", 6e5)],
+        marks: vec![knee("knee one", 5e5), knee("knee two", 6e5)],
         ..Figure::default()
     });
     let tags = tags(&drawn);
     let anchor = |label: &str| {
         tags.iter().find(|tag| tag.text == label).and_then(|tag| tag.get("text-anchor")).expect("a label")
     };
-    assert_eq!([anchor("one"), anchor("two")], ["end", "start"]);
+    assert_eq!([anchor("knee one"), anchor("knee two")], ["end", "start"]);
 }
 
 #[test]
