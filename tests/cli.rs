@@ -142,7 +142,7 @@ fn mistakes_are_explained_within_80_columns() {
         (vec!["baseline", "."], "did you mean `drivebench run baseline`?"),
         (vec!["run", "baseline", "--precision", "a\u{7}b", "."], "'ab'"),
         (vec!["run", "baseline", &long, "--engine", "warp-engine-of-the-future"], "possible values:"),
-        (vec!["list", "--sysroot", &long], "No such file or directory"),
+        (vec!["list", "--sysroot", &long], "can't be read"),
     ] {
         let done = cli.run(&args);
         assert!(done.code == 2 && done.err.contains(help), "{args:?}: {}", done.err);
