@@ -151,6 +151,18 @@ fn mistakes_are_explained_within_80_columns() {
     }
 }
 
+#[test]
+fn the_name_of_a_directory_stays_on_one_line() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let hostile = place.path().join("a\u{1b}[2J\u{7}\n  changes: nothing at all");
+    std::fs::create_dir(&hostile).expect("a directory");
+    let done = cli.run([Path::new("run"), Path::new("baseline"), Path::new("--plan"), &hostile]);
+    assert!(done.code == 0 && done.out.contains("changes: own files"), "{}{}", done.out, done.err);
+    assert!(!done.out.contains(['\u{1b}', '\u{7}']), "{}", done.out);
+    let lines = |text: &str| text.lines().filter(|l| l.starts_with("  changes: ")).count();
+    assert_eq!(lines(&done.out), 1, "{}", done.out);
+}
+
 /// A readable block device of this machine; the test only shows a plan for it.
 fn block_device() -> String {
     let sizes = std::fs::read_dir("/sys/block").expect("sysfs").map(|e| e.expect("entry").path());

@@ -412,6 +412,23 @@ fn one_run_has_no_interval_and_low_confidence() {
 }
 
 #[test]
+fn two_runs_that_differ_are_too_few() {
+    let mut machine = two_sticks();
+    machine.models.iter_mut().for_each(|model| model.noise.run = 0.1);
+    let mut asked = ask(machine.targets(), Rules::standard(), 1 << 20);
+    asked.values.set("runs", "2");
+    let plan = TOGETHER.plan(&asked).expect("plans");
+    let text = |seed| {
+        let board = Board { drives: machine.models.clone(), buses: machine.links.clone(), seed };
+        said(&TOGETHER.findings(&mut carry_out(&plan, &board).expect("runs").into_iter()))
+    };
+    let words = |seed| text(seed).split_whitespace().collect::<Vec<_>>().join(" ");
+    let flag = "2 runs at once are too few to say how fast they are. Raise --runs.";
+    let flagged: Vec<String> = (1..=8).map(words).filter(|words| words.contains(flag)).collect();
+    assert!(flagged.iter().any(|words| words.contains("not known")), "{}", words(1));
+}
+
+#[test]
 fn only_the_time_in_which_all_loads_ran_counts() {
     // The fast one ends long before the slow one.
     let mut machine =

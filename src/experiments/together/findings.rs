@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// An interval with a half-width beyond this share says nothing.
-const TOO_WIDE: f64 = 1.0;
+const TOO_WIDE: f64 = 0.5;
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan) {
     let none = Inventory::default();
