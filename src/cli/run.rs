@@ -29,6 +29,10 @@ use crate::{
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let Run { experiment, values, options: args } = args;
     let store = stored::store(store)?;
+    // Before planning, because leftovers may take the space that the run needs.
+    if !args.plan {
+        run::sweep(store.dir()).iter().for_each(|one| output.note(&cleanup::describe(one)));
+    }
     let inventory = bay::here(output);
     if let Some(run) = &args.resume {
         let task = resumed(experiment, &store, run)?;
@@ -94,10 +98,15 @@ fn carry_out(
         return Ok(ExitCode::from(code));
     }
     let _locks = locks?;
-    // After the locks are taken, no other run can be using these directories.
-    let directories = plan.targets.iter().filter(|t| t.kind == Kind::Directory);
-    let left = directories.flat_map(|target| run::sweep_directory(&target.path));
-    run::sweep(store.dir()).into_iter().chain(left).for_each(|one| output.note(&cleanup::describe(&one)));
+    for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
+        for path in run::look_alikes(&target.path, store.dir()) {
+            let word = shell_word(&path.to_string_lossy());
+            output.note(&format!(
+                "{} looks like a leftover of a run whose journal isn't here. If it is one, remove it with: rm -r {word}",
+                path.display()
+            ));
+        }
+    }
     let targets = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
     let start = |run| Start {
         targets,
