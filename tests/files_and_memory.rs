@@ -208,11 +208,13 @@ fn both_run_on_a_disk_and_leave_nothing() {
 fn a_stopped_or_killed_smallfiles_is_cleaned_up() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let args = ["run", "smallfiles", "--wait", "--runs", "1000", place.path().to_str().expect("UTF-8")];
-    let mut running = cli.start(args);
-    running.wait_for("act");
-    running.signal(Signal::INT);
-    assert_eq!(running.finish(), Some(130));
-    assert_eq!(names(place.path()), [""; 0]);
+    for (signal, code) in [(Signal::INT, 130), (Signal::QUIT, 131)] {
+        let mut running = cli.start(args);
+        running.wait_for("act");
+        running.signal(signal);
+        assert_eq!(running.finish(), Some(code));
+        assert_eq!(names(place.path()), [""; 0]);
+    }
 
     let mut running = cli.start(args);
     running.wait_for("act");
