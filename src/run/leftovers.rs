@@ -44,7 +44,7 @@ pub fn sweep(store: &Path) -> Vec<Leftover> {
     let unreadable = |path: PathBuf, e: io::Error| {
         let remedy = match e.kind() {
             io::ErrorKind::PermissionDenied => {
-                format!("sudo drivebench cleanup --store {}", shell_word(&store.to_string_lossy()))
+                format!("sudo {}", cleanup(store))
             }
             _ => "check it".to_owned(),
         };
@@ -53,7 +53,7 @@ pub fn sweep(store: &Path) -> Vec<Leftover> {
     };
     let (dir, paths) = Abandoned::paths(store);
     let swept = |path: PathBuf| match Abandoned::read(path.clone()) {
-        Ok(Some(journal)) if is_of(&journal.host, &here) => undo(journal, &here),
+        Ok(Some(journal)) if is_of(&journal.host, &here) => undo(journal, &here, store),
         Ok(_) => Vec::new(),
         Err(e) => unreadable(path, e),
     };
@@ -78,18 +78,23 @@ pub fn look_alikes(dir: &Path, store: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+fn cleanup(store: &Path) -> String {
+    format!("drivebench cleanup --store {}", shell_word(&store.to_string_lossy()))
+}
+
 /// A journal without a machine id counts as this machine's.
 fn is_of(journal: &Host, here: &Host) -> bool {
     journal.machine_id.is_none() || here.machine_id.is_none() || journal.machine_id == here.machine_id
 }
 
-fn undo(journal: Abandoned, here: &Host) -> Vec<Leftover> {
+fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     let ended = if journal.host.boot_id == here.boot_id {
         "a run that was killed"
     } else {
         "a run that a reboot or power cut ended"
     };
     let rm_journal = format!("rm {}", shell_word(&journal.path.to_string_lossy()));
+    let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
     let mut kept = Vec::new();
     for left in &journal.left {
         let (path, suffix) = match &left.undo {
@@ -109,7 +114,7 @@ fn undo(journal: Abandoned, here: &Host) -> Vec<Leftover> {
                 remove(&left)
             }
         });
-        kept.extend(leftover(path.clone(), ended, removed, &left.undo, &rm_journal));
+        kept.extend(leftover(path.clone(), ended, removed, left, &or_else));
     }
     if kept.iter().all(|one| one.kept.is_none()) {
         let path = journal.path.clone();
@@ -168,19 +173,17 @@ fn leftover(
     path: PathBuf,
     ended: &'static str,
     removed: io::Result<()>,
-    undo: &Undo,
-    rm_journal: &str,
+    left: &Left,
+    or_else: &str,
 ) -> Option<Leftover> {
-    let remove = if matches!(undo, Undo::Directory { .. }) { "rm -r" } else { "rm" };
+    let remove = if matches!(left.undo, Undo::Directory { .. }) { "rm -r" } else { "rm" };
     let mut remedy = format!("{remove} {}", shell_word(&path.to_string_lossy()));
     let why = match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => Some("another program uses it".to_owned()),
         Err(e) => {
             if let Some(away) = e.get_ref().and_then(|e| e.downcast_ref::<Away>()) {
-                let first = &away.first;
-                remedy =
-                    format!("{first} and run `drivebench cleanup`, or if it is gone for good: {rm_journal}");
+                remedy = format!("{} and {or_else}", away.first);
             }
             Some(e.to_string())
         }
@@ -201,7 +204,11 @@ pub(super) fn patiently(remove: impl FnOnce() -> io::Result<()> + Send + 'static
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{
+        os::unix::fs::symlink,
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
 
     use super::*;
     use crate::run::journal::Journal;
@@ -285,7 +292,7 @@ mod tests {
         for directory in [false, true] {
             let place = Place::new();
             let left = if directory { place.killed_directory() } else { place.killed() };
-            assert_eq!(look_alikes(&place.dir, &place.store), [PathBuf::new(); 0], "the journal has it");
+            assert!(look_alikes(&place.dir, &place.store).is_empty(), "the journal has it");
             assert_eq!(sweep(&place.store), [removed(&left, KILLED)]);
             assert_eq!((sweep(&place.store), names(&place.dir)), (vec![], vec![]));
             assert_eq!(place.journals(), [""; 0]);
@@ -306,7 +313,7 @@ mod tests {
         assert_eq!(found, [diary.clone(), photos.clone()]);
         let held = File::open(&diary).expect("opens");
         lock(&held).expect("a run of another store");
-        assert_eq!(look_alikes(&place.dir, &place.store), [photos.clone()]);
+        assert_eq!(look_alikes(&place.dir, &place.store), std::slice::from_ref(&photos));
         assert_eq!(sweep(&place.store), []);
         assert_eq!(
             names(&place.dir),
@@ -329,12 +336,12 @@ mod tests {
     fn leftovers_on_an_absent_drive_are_removed_when_it_is_back() {
         let place = Place::new();
         let left = place.killed();
-        let id = crate::run::place::Place::of(&left).expect("is mounted");
-        let as_text = |id: &crate::run::place::Place| serde_json::to_string(id).expect("JSON");
-        let moved = as_text(&id).replace(r#""mount":""#, r#""mount":"/elsewhere"#);
-        let away = as_text(&id).replace(r#""filesystem":""#, r#""filesystem":"another "#);
+        let here = super::super::place::Place::of(&left).expect("is mounted");
+        let here = serde_json::to_string(&here).expect("JSON");
+        let moved = here.replace(r#""mount":""#, r#""mount":"/elsewhere"#);
+        let away = here.replace(r#""filesystem":""#, r#""filesystem":"another "#);
         for (now, expected) in [(&moved, "is mounted on"), (&away, "is not mounted on")] {
-            place.edit(|text| text.replace(&as_text(&id), now));
+            place.edit(|text| text.replace(&here, now));
             let swept = sweep(&place.store);
             assert!(why(&swept)[0].contains(expected), "{swept:?}");
             let kept = swept[0].kept.as_ref().expect("kept");
@@ -343,7 +350,7 @@ mod tests {
                 "{kept:?}"
             );
             assert!(left.exists());
-            place.edit(|text| text.replace(now, &as_text(&id)));
+            place.edit(|text| text.replace(now, &here));
         }
         let dir = place.dir.with_extension("away");
         fs::rename(&place.dir, &dir).expect("is moved");
@@ -383,28 +390,29 @@ mod tests {
     #[test]
     fn a_cleanup_never_removes_the_journal_of_a_run_that_begins() {
         let place = Place::new();
-        let over = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    while !over.load(std::sync::atomic::Ordering::Relaxed) {
-                        assert_eq!(sweep(&place.store), []);
-                    }
-                });
-            }
+        let over = AtomicBool::new(false);
+        let begin = || {
             for _ in 0..300 {
                 let journal = Journal::open(&place.store, "rabc");
                 let entry =
                     journal.will(Undo::Standby { device: "/dev/sda".to_owned() }).expect("is written");
-                let there = place.journals().len();
+                assert_eq!(place.journals().len(), 1);
                 entry.done().expect("is struck out");
-                if there != 1 {
-                    over.store(true, std::sync::atomic::Ordering::Relaxed);
-                }
-                assert_eq!(there, 1);
             }
-            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        };
+        let begun = thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        assert_eq!(sweep(&place.store), []);
+                    }
+                });
+            }
+            let begun = scope.spawn(begin).join();
+            over.store(true, Ordering::Relaxed);
+            begun
         });
+        assert!(begun.is_ok(), "the journal is there");
     }
 
     #[test]

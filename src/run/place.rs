@@ -62,7 +62,8 @@ impl Place {
         let away = |why, first| Err(io::Error::other(Away { why, first }));
         let Self { mount, root, filesystem, source, .. } = self;
         let is_here = |now: &Self| self.is_same_filesystem(now) && (mount, root) == (&now.mount, &now.root);
-        if Self::of(path).is_some_and(|now| is_here(&now)) {
+        let now = Self::of(path);
+        if now.as_ref().is_some_and(is_here) {
             let dir = path.parent().unwrap_or(path);
             return match dir.symlink_metadata() {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => away(
@@ -74,16 +75,20 @@ impl Place {
         }
         let mut others = mounts().into_iter().filter(|m| m.filesystem == *filesystem).map(Self::at);
         let first = format!("mount it on {mount}");
-        match others.find(|other| self.is_same_filesystem(other)) {
-            Some(other) => away(
+        match (others.find(|other| self.is_same_filesystem(other)), now) {
+            (Some(other), Some(now)) if is_here(&other) => away(
+                format!("{} on {} is mounted over it", now.filesystem, now.source),
+                format!("unmount {}", now.mount),
+            ),
+            (Some(other), _) => away(
                 format!(
                     "its filesystem, {filesystem} on {source}, is mounted on {} instead of {mount}",
                     other.mount
                 ),
                 first,
             ),
-            None if IN_MEMORY.contains(&filesystem.as_str()) => Err(io::ErrorKind::NotFound.into()),
-            None => away(
+            _ if IN_MEMORY.contains(&filesystem.as_str()) => Err(io::ErrorKind::NotFound.into()),
+            _ => away(
                 format!("its filesystem, {filesystem} on {source}, is not mounted on {mount}"),
                 format!("connect the drive, {first}"),
             ),
