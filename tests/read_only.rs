@@ -195,7 +195,7 @@ fn a_run_removes_leftovers_before_it_plans_and_only_by_journal() {
 fn cleanup_names_a_journal_that_it_may_not_read() {
     let place = Place::new();
     let journals = place.cli.store().join("journals");
-    fs::set_permissions(journals.join("rabc.0"), PermissionsExt::from_mode(0)).expect("sets rights");
+    fs::set_permissions(journals.join("rabc.0"), PermissionsExt::from_mode(0o000)).expect("sets rights");
     let done = place.cli.run_as_nobody(["cleanup"]);
     let said = format!(
         "{}/rabc.0, left by a run of another user, can't be removed (it can't be read: ",
