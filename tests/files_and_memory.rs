@@ -227,6 +227,19 @@ fn a_stopped_or_killed_smallfiles_is_cleaned_up() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_ends_a_run_that_clears_up() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let target = place.path().to_str().expect("UTF-8");
+    let mut running = cli.start(["run", "smallfiles", "--wait", "--runs", "1000", target]);
+    running.wait_for("act");
+    let limit = Rlimit { current: Some(4096), maximum: Some(4096) };
+    prlimit(Pid::from_raw(running.pid() as i32), Resource::Fsize, limit).expect("limits it");
+    assert_eq!(running.finish(), Some(1));
+    assert_eq!(names(place.path()), [""; 0]);
+}
+
+#[test]
 fn a_filesystem_without_directories_is_refused_and_unchanged() {
     let (cli, fs) = (Cli::new(), FaultFs::mount());
     let done = cli.run(["run", "smallfiles", "--wait", fs.path().to_str().expect("UTF-8")]);
