@@ -11,6 +11,9 @@ pub enum NotFound {
     Drive(String),
     #[error("the filesystem of {drive} is not mounted: mount it at any mount point{}", command(.uuid))]
     Mount { drive: String, uuid: Option<String> },
+    /// A target without a known drive.
+    #[error("{0} is not there any more")]
+    Changed(String),
     #[error("{source}: {}", .source.hint())]
     Target {
         #[from]
@@ -29,6 +32,41 @@ impl Inventory {
 }
 
 impl Target {
+    /// The target as it is now: on the same drives or, where none is known, on the same filesystem.
+    pub fn find_again(&self, inventory: &Inventory) -> Result<Self, NotFound> {
+        let moved = match self.relocate(inventory) {
+            Ok(now) if now.is_on_drives_of(self) => return Ok(now),
+            moved => moved.err().filter(|_| !self.drives.is_empty()),
+        };
+        // A target on layers, or on no known drive, is found by its path.
+        let path = self.path.to_str().unwrap_or_default();
+        match Self::at(inventory, &self.given, path) {
+            Ok(now) if now.is_on_drives_of(self) && now.is_on_filesystem_of(self) => Ok(now),
+            _ => Err(moved.unwrap_or_else(|| {
+                let mount = self.mount.as_ref();
+                let on = mount.map(|m| format!("{} of {} on {}", m.filesystem, m.source, m.path));
+                NotFound::Changed(on.unwrap_or_else(|| self.label()))
+            })),
+        }
+    }
+
+    fn is_on_drives_of(&self, other: &Self) -> bool {
+        let drives = |target: &Self| target.drives.iter().map(Drive::identity).collect::<Vec<_>>();
+        let all = self.kind != Kind::BlockDevice || self.size == other.size;
+        self.kind == other.kind && all && drives(self) == drives(other)
+    }
+
+    fn is_on_filesystem_of(&self, other: &Self) -> bool {
+        let ids = self.filesystem_id.zip(other.filesystem_id);
+        match (&self.mount, &other.mount) {
+            (Some(a), Some(b)) => {
+                let same = ids.map_or(a.source == b.source, |(a, b)| a == b);
+                same && (&a.filesystem, &a.root) == (&b.filesystem, &b.root)
+            }
+            (a, b) => a == b,
+        }
+    }
+
     /// The target at its current path: its drive found by identity, its filesystem by UUID.
     pub fn relocate(&self, inventory: &Inventory) -> Result<Self, NotFound> {
         Ok(Self::at(inventory, &self.given, &self.current_path(inventory)?)?)
@@ -52,8 +90,9 @@ impl Target {
             let mut devices = contents(now).filter(|(_, start, other)| same(*start, *other));
             devices.any(|(device, ..)| device == m.device) && m.root == mount.root
         };
-        let now_mounted = inventory.mounts.iter().find(same_mount).ok_or_else(|| missing(uuid.cloned()))?;
-        let below = self.path.strip_prefix(&mount.path).unwrap_or(Path::new(""));
+        let now_mounted = inventory.mounts.iter().filter(same_mount).min_by_key(|m| m.path != mount.path);
+        let now_mounted = now_mounted.ok_or_else(|| missing(uuid.cloned()))?;
+        let below = self.path.strip_prefix(&mount.path).map_err(|_| missing(uuid.cloned()))?;
         Ok(Path::new(&now_mounted.path).join(below).display().to_string())
     }
 
