@@ -358,6 +358,65 @@ mod tests {
     }
 
     #[test]
+    fn one_process_writes_a_record() {
+        let (_home, store) = store();
+        let (run, writer) = store.create(start).expect("creates");
+        for refused in [store.reopen(&run).map(drop), store.remove(&run)] {
+            assert!(matches!(refused, Err(StoreError::Busy(_))), "{refused:?}");
+        }
+        drop(writer);
+        let (_, writer) = store.reopen(&run).expect("goes on");
+        assert!(matches!(store.reopen(&run), Err(StoreError::Busy(_))));
+        drop(writer);
+        store.remove(&run).expect("removes");
+    }
+
+    #[test]
+    fn odd_files_in_the_store_hide_no_run() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        writer.append(&end()).expect("appends");
+        let [renamed, copy] = ["rnew", "my run"].map(|name| store.dir.join(format!("{name}{PLAIN}")));
+        fs::copy(store.path(&run), &copy).expect("copies");
+        fs::rename(store.path(&run), renamed).expect("renames");
+        let old = store.dir.join(format!("rold{PLAIN}"));
+        let line = |plan: &str| {
+            let start =
+                serde_json::to_string(&Event::Start(Box::new(Start { schema: 1, ..start("rold".into()) })));
+            format!("{}\n{{\"event\":\"plan\",\"plan\":{plan}}}\n", start.expect("JSON"))
+        };
+        for plan in [
+            "{\"steps\":[1]}",
+            "{\"steps\":[\"a\"]}",
+            "{\"steps\":[{\"step\":\"errand\"}]}",
+            "5",
+            "\"x\"",
+            "[1]",
+        ] {
+            fs::write(&old, line(plan)).expect("writes");
+            let mut reader = store.open("rold").expect("opens");
+            assert_eq!(reader.by_ref().count(), 1, "{plan}");
+            assert!(reader.damage().is_some_and(|why| why.starts_with("is damaged at line 2")), "{plan}");
+        }
+        let pipe = store.dir.join(format!("rpipe{PLAIN}"));
+        for path in [&pipe, &store.dir.join("index")] {
+            let _ = fs::remove_file(path);
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+                .expect("a pipe");
+        }
+        let (runs, bad) = store.list().expect("lists");
+        let mut names: Vec<_> = runs.iter().map(|run| run.run.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!((names, bad.len()), (vec!["rnew", "rold"], 2));
+        assert!(bad.iter().any(|e| e.to_string().contains("is not a regular file")), "{bad:?}");
+        for (schema, said) in [(0, "there is no schema 0"), (u64::MAX, "has schema 18446744073709551615")] {
+            fs::write(&old, format!("{{\"event\":\"start\",\"schema\":{schema}}}\n")).expect("writes");
+            let error = store.open("rold").err().expect("refused").to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
     fn a_later_schema_is_refused_with_what_to_do() {
         let (_home, store) = store();
         let (run, _) = store.create(|run| Start { schema: SCHEMA + 1, ..start(run) }).expect("creates");

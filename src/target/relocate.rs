@@ -172,6 +172,35 @@ mod tests {
     }
 
     #[test]
+    fn a_target_without_a_known_drive_stays_on_its_filesystem() {
+        let place = tempfile::tempdir().expect("a directory");
+        let inventory = Inventory {
+            mounts: Inventory::read(&crate::sysroot::Sysroot::live()).mounts,
+            ..Inventory::default()
+        };
+        let was = Target::resolve(&inventory, place.path().to_str().expect("UTF-8")).expect("a target");
+        assert_eq!(was.drives, []);
+        assert!(was.find_again(&inventory).is_ok());
+        let mount = was.mount.clone().unwrap_or_default();
+        let other = Mount { filesystem: "another".to_owned(), ..mount.clone() };
+        let loops = Mount { source: "/dev/loop7".to_owned(), ..mount.clone() };
+        let changed = [
+            Target { mount: Some(other), ..was.clone() },
+            Target { mount: Some(loops), filesystem_id: None, ..was.clone() },
+            Target { kind: Kind::File, ..was.clone() },
+            Target { drives: fixtures::pi_zero().inventory().drives, ..was.clone() },
+        ];
+        for was in changed {
+            assert!(was.find_again(&inventory).is_err(), "{was:?}");
+        }
+        // A new name of the device is no other filesystem.
+        let (id, mount) = (Some(7), Some(Mount { source: "/dev/loop7".to_owned(), ..mount }));
+        let [a, b] =
+            [id, Some(8)].map(|filesystem_id| Target { filesystem_id, mount: mount.clone(), ..was.clone() });
+        assert!(Target { filesystem_id: id, ..was }.is_on_filesystem_of(&a) && !a.is_on_filesystem_of(&b));
+    }
+
+    #[test]
     fn the_whole_drive_of_a_directory() {
         let inventory = fixtures::pi_zero().inventory();
         let below = target(&inventory, "sda", Some("/mnt/a")).whole_drive().expect("one drive");
