@@ -343,6 +343,7 @@ mod tests {
         let whole = fs::read(&path).expect("reads");
         fs::write(&path, [&whole[..], &vec![b'x'; 100_000]].concat())
             .expect("is killed in the middle of a line");
+        drop(writer);
         let (_, mut writer) = store.reopen(&run).expect("goes on");
         writer.append(&note("two")).expect("appends");
         let mut reader = store.open(&run).expect("opens");
@@ -439,6 +440,7 @@ mod tests {
         let shown: Vec<_> = runs.iter().map(|r| (r.run.clone(), r.end.is_some())).collect();
         assert_eq!(shown, [(run.clone(), true), (later, false)]);
         assert_eq!(bad.len(), 1);
+        drop(writer);
         store.remove(&run).expect("removes");
         assert!(matches!(store.open(&run), Err(StoreError::NoSuchRun { .. })));
         for odd in ["", "../notes", "notes.txt", "r/../../x", &"r".repeat(40)] {
