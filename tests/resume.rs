@@ -12,6 +12,7 @@ use std::{
     collections::BTreeSet,
     fs, io,
     io::{BufRead, BufReader},
+    iter,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -155,6 +156,17 @@ impl Case {
         };
         let begun: BTreeSet<StepId> = events[resumed..].iter().filter_map(step).collect();
         assert!(begun.is_disjoint(&done.steps), "{case}");
+        let (plan, left) = (self.plan(), done.left(&self.plan()));
+        let described = Event::Plan { plan: plan.clone() };
+        let again = Run::of(iter::once(described).chain(events[resumed..].iter().cloned()));
+        for (at, written) in again.written {
+            let most = left.cost(at).written;
+            assert!(
+                written <= most,
+                "{case}: wrote {written} bytes, not at most {most}: {}",
+                left.describe()
+            );
+        }
         let all: BTreeSet<StepId> = events.iter().filter_map(step).collect();
         assert_eq!(all.len(), self.plan().steps.len(), "{case}");
     }

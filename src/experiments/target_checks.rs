@@ -53,6 +53,7 @@ pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
         let held = left.steps.iter().filter(|step| step.is_on(at)).map(|step| match &step.act {
             Act::ScratchFile(file) => file.bytes,
             Act::Files(files) => files.set.bytes(),
+            Act::Load(m) if m.load.writes() => m.reach,
             _ => 0,
         });
         if let Some(needed) = held.max().filter(|bytes| *bytes > 0) {

@@ -79,7 +79,11 @@ impl Done {
     /// What is left of a plan, for its cost: unfinished steps, and the filling of scratch files as steps of their own.
     pub fn left(&self, plan: &Plan) -> Plan {
         let all = plan.steps.len() as u32;
-        let steps = plan.steps.iter().filter(|step| !self.steps.contains(&step.id)).flat_map(|step| {
+        // The moves to the next arrangement begin at the last one.
+        let arranged =
+            plan.arrangements().map(|(step, _)| step.id).filter(|id| self.steps.contains(id)).last();
+        let is_left = |step: &&Step| !self.steps.contains(&step.id) || Some(step.id) == arranged;
+        let steps = plan.steps.iter().filter(is_left).flat_map(|step| {
             let fills = step.on.iter().filter_map(move |&target| {
                 let act = self.refills.get(&(step.id, target))?.measure().into();
                 let id = StepId(step.id.0.saturating_add(all.saturating_mul(target + 1)));
