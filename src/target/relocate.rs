@@ -75,7 +75,9 @@ impl Target {
     fn current_path(&self, inventory: &Inventory) -> Result<String, NotFound> {
         let label = || self.drives.first().map_or_else(|| self.given.clone(), Drive::model_and_serial);
         let was = self.drives.first().ok_or_else(|| NotFound::Drive(label()))?;
-        let now = inventory.drive(&was.identity()).ok_or_else(|| NotFound::Drive(label()))?;
+        // Drives without a serial, such as virtual ones, may have the same identity.
+        let same = inventory.drives.iter().filter(|drive| drive.identity() == was.identity());
+        let now = same.min_by_key(|drive| drive.name != was.name).ok_or_else(|| NotFound::Drive(label()))?;
         if self.kind == Kind::BlockDevice {
             return Ok(now.node());
         }
@@ -146,7 +148,13 @@ mod tests {
         let drive = inventory.drives.iter_mut().find(|d| d.name == "sdc").expect("there");
         (drive.name, drive.bay) = ("sdx".to_owned(), Some("1.7".to_owned()));
         assert_eq!(was.current_path(&inventory).expect("found"), "/dev/sdx");
-        inventory.drives.retain(|d| d.name != "sdx");
+        let twin = Drive {
+            name: "sdw".to_owned(),
+            ..inventory.drives.iter().find(|d| d.name == "sdx").expect("there").clone()
+        };
+        inventory.drives.insert(0, twin);
+        assert_eq!(target(&inventory, "sdx", None).current_path(&inventory).expect("found"), "/dev/sdx");
+        inventory.drives.retain(|d| !["sdx", "sdw"].contains(&d.name.as_str()));
         let error = was.current_path(&inventory).expect_err("gone").to_string();
         assert!(error.ends_with("is not connected"), "{error}");
     }
