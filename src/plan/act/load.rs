@@ -68,6 +68,10 @@ impl Measure {
         Cost { written, read, seconds }
     }
 
+    pub fn check(&self) -> Result<(), String> {
+        self.load.check().map_err(|e| format!("has a load that can't be run: {e}"))
+    }
+
     /// A buffered read depends on what the load before it left in the page cache.
     pub(super) fn continues(&self) -> bool {
         let warm = self.load.caching == Caching::Buffered && !self.cold && !self.load.writes();

@@ -108,6 +108,25 @@ impl Act {
         }
     }
 
+    /// Refuses acts that can't be done, see [`Plan::check`](super::Plan::check).
+    pub(super) fn check(&self) -> Result<(), String> {
+        /// Longer than any run, s.
+        const LONG: f64 = 1e12;
+        let (cost, size) = match self {
+            Self::Load(m) => m.check().map(|()| (m.cost(), m.reach))?,
+            Self::ScratchFile(file) => (Cost::default(), file.bytes),
+            act => (act.cost(), 0),
+        };
+        let bytes = cost.written.max(cost.read).max(size);
+        if bytes > i64::MAX as u64 {
+            return Err(format!("has {bytes} bytes, more than any drive"));
+        }
+        match cost.seconds {
+            Some(seconds) if !(0.0..=LONG).contains(&seconds) => Err(format!("lasts {seconds} s")),
+            _ => Ok(()),
+        }
+    }
+
     pub fn changes(&self) -> Changes {
         match self {
             Self::Load(m) if !m.load.writes() => Changes::Nothing,
