@@ -7,8 +7,6 @@ use crate::{
     units::{Caching, Load, MIB},
 };
 
-/// The label of steps that only fill a file, so that there is something to read and nothing new to allocate.
-pub const FILL: &str = "fill";
 /// Left free for other programs.
 const RESERVE: u64 = 64 * MIB;
 

@@ -19,6 +19,9 @@ pub const fn zone_bytes() -> u64 {
     65 * Zones::SEGMENT
 }
 
+/// The label of loads that only fill a file, so that there is something to read and nothing new to allocate.
+pub const FILL: &str = "fill";
+
 /// A load that is run and timed. On several targets, all start at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
