@@ -20,7 +20,7 @@ pub(super) fn read(root: &Sysroot) -> Vec<Mount> {
 }
 
 /// Reads `/proc/self/mountinfo`; lines that can't be read are left out.
-pub(super) fn parse_mountinfo(text: &str) -> Vec<Mount> {
+pub fn parse_mountinfo(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
