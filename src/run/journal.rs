@@ -93,11 +93,19 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Entry {
     id: u64,
+    undo: Undo,
     journal: Journal,
 }
 
-/// A journal entry is the right to change a drive's state.
-impl Right<State> for Entry {}
+/// The entry of a drive's standby is the right to change that drive's state.
+impl Right<State> for Entry {
+    fn covers(&self, path: &str) -> Result<(), String> {
+        match &self.undo {
+            Undo::Standby { device } if device == path => Ok(()),
+            other => Err(format!("the journal's entry is for another change, {other:?}")),
+        }
+    }
+}
 
 impl Journal {
     pub(super) fn open(store: &Path, run: &str) -> Self {
@@ -123,10 +131,10 @@ impl Journal {
     pub(super) fn will(&self, undo: Undo) -> io::Result<Entry> {
         let mut open = self.lock();
         let id = open.next;
-        open.append(&Line::Will { id, undo })?;
+        open.append(&Line::Will { id, undo: undo.clone() })?;
         open.next += 1;
         open.left.insert(id);
-        Ok(Entry { id, journal: self.clone() })
+        Ok(Entry { id, undo, journal: self.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
