@@ -84,13 +84,15 @@ fn bad_input_is_refused_before_anything_is_touched() {
     std::fs::write(place.path().join("empty"), "").expect("writes");
     std::fs::write(place.path().join("own.toml"), "name = 'x'\nspeed = 3\n").expect("writes");
     let (empty, own) = (format!("{here}/empty"), format!("{here}/own.toml"));
-    let missing = format!("{here}/missing/deep");
+    let (missing, other) = (format!("{here}/missing/deep"), format!("{here}/other"));
+    std::fs::create_dir(&other).expect("a directory");
     let cases: &[&[&str]] = &[
         &["run"],
         &["run", "baseline"],
         &["run", "basement", here],
         &["run", "together", here],
-        &["run", "together", "--caching", "buffered", here, here],
+        &["run", "together", "--caching", "buffered", here, &other],
+        &["run", "baseline", here, here],
         &["run", "baseline", &missing],
         &["run", "baseline", "/proc"],
         &["run", "baseline", "/dev/null"],

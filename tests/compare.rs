@@ -76,6 +76,7 @@ fn the_drives_of_one_run_and_of_two() {
         [
             compared(&cli, &[&run], &[&run]),
             compared(&cli, &[&format!("{run}:B"), &other], &[&run, &other]),
+            compared(&cli, &[&format!("{run}:B"), &format!("{run}:C")], &[&run]),
             compared(&cli, &[&run, &moved], &[&run, &moved]),
         ]
         .join("----\n")

@@ -208,11 +208,13 @@ fn both_run_on_a_disk_and_leave_nothing() {
 fn a_stopped_or_killed_smallfiles_is_cleaned_up() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let args = ["run", "smallfiles", "--wait", "--runs", "1000", place.path().to_str().expect("UTF-8")];
-    let mut running = cli.start(args);
-    running.wait_for("act");
-    running.signal(Signal::INT);
-    assert_eq!(running.finish(), Some(130));
-    assert_eq!(names(place.path()), [""; 0]);
+    for (signal, code) in [(Signal::INT, 130), (Signal::QUIT, 131)] {
+        let mut running = cli.start(args);
+        running.wait_for("act");
+        running.signal(signal);
+        assert_eq!(running.finish(), Some(code));
+        assert_eq!(names(place.path()), [""; 0]);
+    }
 
     let mut running = cli.start(args);
     running.wait_for("act");
@@ -221,6 +223,19 @@ fn a_stopped_or_killed_smallfiles_is_cleaned_up() {
     assert_eq!(names(place.path()).len(), 1, "what was killed couldn't clear up");
     let next = cli.run(["cleanup"]);
     assert!(next.out.contains(".files"), "{}", next.out);
+    assert_eq!(names(place.path()), [""; 0]);
+}
+
+#[test]
+fn a_limit_of_file_sizes_ends_a_run_that_clears_up() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let target = place.path().to_str().expect("UTF-8");
+    let mut running = cli.start(["run", "smallfiles", "--wait", "--runs", "1000", target]);
+    running.wait_for("act");
+    let limit = Rlimit { current: Some(4096), maximum: Some(4096) };
+    prlimit(Pid::from_raw(running.pid() as i32), Resource::Fsize, limit).expect("limits it");
+    assert_eq!(running.finish(), Some(1));
     assert_eq!(names(place.path()), [""; 0]);
 }
 

@@ -3,7 +3,7 @@
 #[path = "support/cli.rs"]
 mod cli;
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use cli::{Cli, names};
 
@@ -170,6 +170,39 @@ fn cleanup_reports_what_it_could_not_remove_with_a_command() {
         output,
         "FILE, left by a run that a reboot or power cut ended, can't be removed (it is not a regular file: check it first): rm FILE\n"
     );
+}
+
+#[test]
+fn a_run_removes_leftovers_before_it_plans_and_only_by_journal() {
+    let place = Place::new();
+    let drive = place.drive.path();
+    let theirs = drive.join(".drivebench-rphotos.files");
+    fs::create_dir(&theirs).and_then(|()| fs::write(theirs.join("2024"), "mine")).expect("writes");
+    let (before, target) = (place.left(), drive.to_str().expect("UTF-8"));
+    place.cli.run(["run", "baseline", "--plan", target]);
+    assert_eq!(place.left(), before);
+    let missing = format!("{target}/missing");
+    let refused = place.cli.run(["run", "baseline", &missing]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert_eq!(place.left(), (vec![".drivebench-rphotos.files".to_owned()], vec![]));
+    let done = place.cli.run(["run", "baseline", "--wait", "--max-bytes", "4M", target]);
+    let said = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("looks like a leftover") && said.contains("rm -r"), "{}", done.err);
+    assert_eq!((done.code, names(&theirs)), (0, vec!["2024".to_owned()]), "{}", done.err);
+}
+
+#[test]
+fn cleanup_names_a_journal_that_it_may_not_read() {
+    let place = Place::new();
+    let journals = place.cli.store().join("journals");
+    fs::set_permissions(journals.join("rabc.0"), PermissionsExt::from_mode(0o000)).expect("sets rights");
+    let done = place.cli.run_as_nobody(["cleanup"]);
+    let said = format!(
+        "{}/rabc.0, left by a run of another user, can't be removed (it can't be read: ",
+        journals.display()
+    );
+    assert!(done.code == 1 && done.out.starts_with(&said), "{}{}", done.out, done.err);
+    assert!(done.out.contains(": sudo drivebench cleanup --store "), "{}", done.out);
 }
 
 #[test]

@@ -20,6 +20,6 @@ pub(super) fn describe(left: &Leftover) -> String {
     let path = path.display();
     match kept {
         None => format!("Removed {path}, left by {ended}."),
-        Some(kept) => format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.command),
+        Some(kept) => format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.remedy),
     }
 }

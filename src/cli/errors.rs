@@ -27,7 +27,7 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
         || e.is::<CompareError>()
         || e.is::<ImportError>()
         || e.downcast_ref::<PlanError>().is_some_and(plan)
-        || matches!(e.downcast_ref(), Some(StoreError::NoSuchRun { .. }));
+        || matches!(e.downcast_ref(), Some(StoreError::NoSuchRun { .. } | StoreError::Complete(_)));
     if usage { USAGE } else { 1 }
 }
 

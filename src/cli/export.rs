@@ -136,7 +136,8 @@ fn write(
                     done.rows += 1;
                 }
                 done.runs += 1;
-                damage.map(|why| format!("{run} is damaged, and only a part of it was read. {why}"))
+                damage
+                    .map(|why| format!("{run} is damaged, and only a part of it was read. The record {why}."))
             }
             Err(e) => Some(format!("Skipped {run}: {e}.")),
         };

@@ -40,8 +40,11 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         }
         ResultsAction::Export(args) => export::export(args, &store, output),
         ResultsAction::Rm { runs } => {
+            let mut runs = runs.clone();
+            runs.sort();
+            runs.dedup();
             // Check all names before removing any record.
-            runs.iter().try_for_each(|run| store.open(run).map(drop))?;
+            runs.iter().try_for_each(|run| store.removable(run))?;
             runs.iter().try_for_each(|run| store.remove(run))?;
             output.note(&format!("Removed {}.", runs.join(", ")));
             Ok(ExitCode::SUCCESS)

@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    experiments::{Experiment, Request},
+    experiments::{self, Experiment, Request},
     inventory::Inventory,
     plan::Plan,
-    record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store},
+    record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
     report::{Format, Style, render, wrapped},
     run::{self, Local, Lock, LockError, RunContext},
     sysroot::Sysroot,
@@ -29,13 +29,22 @@ use crate::{
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let Run { experiment, values, options: args } = args;
     let store = stored::store(store)?;
+    // Before planning, because leftovers may take the space that the run needs.
+    if !args.plan {
+        run::sweep(store.dir()).iter().for_each(|one| output.note(&cleanup::describe(one)));
+    }
     let inventory = bay::here(output);
     if let Some(run) = &args.resume {
-        let task = resumed(experiment, &store, run)?;
+        let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?)?;
+        let task = Task { experiment, plan, before: String::new(), resumed: Some(run) };
         return carry_out(args, task, inventory, &store, output);
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+    let twice = |(at, target): &(usize, &Target)| targets[..*at].iter().any(|t| t.path == target.path);
+    if let Some((_, target)) = targets.iter().enumerate().find(twice) {
+        return Err(Usage(format!("{} is named twice", target.path.display())).into());
+    }
     let ask = Request::new(experiment, targets, values.clone())?;
     let plan = experiment.plan(&Request { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
@@ -47,45 +56,64 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let task = Task { experiment: experiment, before: plan.describe(), plan, resumed: None };
+    let task = Task { experiment, before: plan.describe(), plan, resumed: None };
     carry_out(args, task, inventory, &store, output)
 }
 
-struct Task {
+struct Task<'a> {
     experiment: &'static Experiment,
     plan: Plan,
     /// Printed before the run starts.
     before: String,
-    /// The run to resume, and its finished steps.
-    resumed: Option<(String, Done)>,
+    /// The run to resume.
+    resumed: Option<&'a str>,
 }
 
-/// The remaining steps of a run.
-fn resumed(experiment: &'static Experiment, store: &Store, run: &str) -> anyhow::Result<Task> {
-    let record = record::Run::of(store.open(run)?);
+/// The plan of a run and its finished steps.
+fn unfinished(experiment: &Experiment, run: &str, record: &record::Run<()>) -> anyhow::Result<(Plan, Done)> {
     if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name) {
         return Err(Usage(format!("{run} is a run of {name}: drivebench run {name} --resume {run}")).into());
     }
-    let Some(plan) = record.plan.clone() else {
+    let Some(plan) = &record.plan else {
         return Err(Usage(format!("{run} ended before its plan was saved: start a new run")).into());
     };
-    let done = Done::of(&record, &plan);
+    let done = Done::of(record, plan);
     if done.steps.len() >= plan.steps.len() {
-        return Err(Usage(format!("{run} is complete: `drivebench results show {run}` shows it")).into());
+        return Err(StoreError::Complete(run.to_owned()).into());
     }
+    Ok((plan.clone(), done))
+}
+
+/// What is left of a run, in words. Refuses to measure other drives than before, or to fill one.
+fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyhow::Result<String> {
+    let mut left = done.left(plan);
+    let moves = plan.arrangements().next().is_some();
+    for target in &mut left.targets {
+        match target.find_again(inventory) {
+            Ok(now) => *target = now,
+            // The run waits until they are in their bays.
+            Err(_) if moves => {}
+            Err(e) => {
+                let now = Target::resolve(inventory, &target.path.to_string_lossy());
+                let now = now.map_or_else(|e| e.to_string(), |now| format!("it is on {} now", now.label()));
+                let path = target.path.display();
+                return Err(anyhow!("{run} can't be continued in {path}: {now}, and {e}"));
+            }
+        }
+    }
+    experiments::still_fits(&left)?;
     let (all, so_far) = (plan.steps.len(), done.steps.len());
-    let before = format!("Continuing {run}: {so_far} of {all} steps are done.\n");
-    Ok(Task { experiment, plan, before, resumed: Some((run.to_owned(), done)) })
+    Ok(format!("Continuing {run}: {so_far} of {all} steps are done. Left:\n{}", left.describe()))
 }
 
 fn carry_out(
     args: &Options,
-    task: Task,
-    inventory: Inventory,
+    task: Task<'_>,
+    mut inventory: Inventory,
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let Task { experiment, plan, before, resumed } = task;
+    let Task { experiment, mut plan, mut before, resumed } = task;
     let sysroot = &Sysroot::live();
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
@@ -94,25 +122,35 @@ fn carry_out(
         return Ok(ExitCode::from(code));
     }
     let _locks = locks?;
-    // After the locks are taken, no other run can be using these directories.
-    let directories = plan.targets.iter().filter(|t| t.kind == Kind::Directory);
-    let left = directories.flat_map(|target| run::sweep_directory(&target.path));
-    run::sweep(store.dir()).into_iter().chain(left).for_each(|one| output.note(&cleanup::describe(&one)));
+    for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
+        for path in run::look_alikes(&target.path, store.dir()) {
+            let (rm, word) =
+                (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path.to_string_lossy()));
+            output.note(&format!(
+                "{} looks like a leftover of a run whose journal isn't here. If it is one, remove it with: {rm} {word}",
+                path.display()
+            ));
+        }
+    }
     let targets = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
-    let start = |run| Start {
-        targets,
-        host: run::host(sysroot),
-        ..self::start(run, experiment.name, inventory.clone())
-    };
+    let host = run::host(sysroot);
     let (name, mut writer, first, done) = match resumed {
         None => {
+            let start = |run| Start { targets, host, ..start(run, experiment.name, inventory.clone()) };
             let (name, writer) = store.create(start)?;
             (name, writer, Event::Plan { plan: plan.clone() }, Done::default())
         }
-        Some((name, done)) => {
-            let writer = store.reopen(&name)?;
-            let Start { at, version, host, inventory, .. } = start(name.clone());
-            (name, writer, Event::Resume(Box::new(Resume { at, version, host, inventory })), done)
+        Some(name) => {
+            // While this waited for the drives, the run may have gone on elsewhere.
+            let (record, writer) = store.reopen(name)?;
+            let done;
+            (plan, done) = unfinished(experiment, name, &record)?;
+            inventory = bay::here(output);
+            before = remaining(name, &plan, &done, &inventory)?;
+            let Start { at, version, inventory, .. } =
+                start(String::new(), experiment.name, inventory.clone());
+            let resume = Resume { at, version, host, inventory };
+            (name.to_owned(), writer, Event::Resume(Box::new(resume)), done)
         }
     };
     if !args.events {

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first stops the run cleanly, a later one exits at once.
+//! Ctrl-C, SIGTERM, SIGHUP and SIGQUIT: the first stops the run cleanly, a later one exits at once.
 
 use std::{
     io::{self, Read},
@@ -11,7 +11,7 @@ use std::{
 };
 
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ},
     flag,
     low_level::pipe,
 };
@@ -32,12 +32,14 @@ impl Signals {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (mut first, sent) = UnixStream::pair()?;
         let impatient = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&impatient))?;
             pipe::register(signal, sent.try_clone()?)?;
             flag::register_usize(signal, Arc::clone(&which), signal.unsigned_abs() as usize)?;
             flag::register(signal, Arc::clone(&cancel))?;
         }
+        // A write beyond the limit of `ulimit -f` fails instead of killing the run.
+        flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         std::thread::spawn(move || {
             if first.read_exact(&mut [0]).is_ok() {
                 std::thread::sleep(TOGETHER);

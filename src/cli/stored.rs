@@ -21,9 +21,11 @@ pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
 /// The findings of a stored run, and damage in its record.
 pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option<String>)> {
     let mut record = store.open(run)?;
-    let Some(Event::Start(start)) = record.next() else {
+    let Some(Event::Start(mut start)) = record.next() else {
         anyhow::bail!("the record of {run} has no start");
     };
+    // Files of reports are named after the run: what the record says of itself is not trusted.
+    start.run = run.to_owned();
     let name = start.experiment.clone();
     let mut events = std::iter::once(Event::Start(start)).chain(record.by_ref());
     let mut findings = if name == import::EXPERIMENT {

@@ -111,7 +111,7 @@ struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     fn of_one_run(&self) -> bool {
-        std::ptr::eq(self.a.run, self.b.run)
+        std::ptr::eq(self.a.run, self.b.run) || self.a.run.run == self.b.run.run && !self.a.run.run.is_empty()
     }
 
     /// The name of a side: the run if there are two, else the target.

@@ -50,7 +50,9 @@ pub enum Why {
     },
     #[error("what it holds is not known: add --erase {0} if that may be lost")]
     Unknown(String),
-    #[error("{0} can't be read completely, so what uses the drive is not known: mount /proc completely")]
+    #[error(
+        "{0} can't be read completely, so what uses the drive is not known: run it as root, outside of a container"
+    )]
     Unseen(String),
     #[error("the drive is write-protected")]
     ReadOnly,
@@ -176,7 +178,9 @@ pub(super) fn user(root: &Sysroot, drive: &Drive) -> Result<Option<String>, Why>
     }
     let me = std::process::id();
     for entry in fs::read_dir("/proc").map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
         let files = match fs::read_dir(entry.path().join("fd")) {
             _ if pid == me => continue,
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {

@@ -287,7 +287,8 @@ pub(super) fn prepare(
     }
     let (done, wait) = sync_channel(1);
     let probe = |(target, job): (FileTarget, Job)| target.prepare(&job).map(|()| target.file);
-    thread::spawn(move || done.send(pairs.into_iter().map(probe).collect()));
+    let probing = thread::Builder::new().spawn(move || done.send(pairs.into_iter().map(probe).collect()));
+    probing.map_err(|source| EngineError::System { what: "starting an I/O thread".to_owned(), source })?;
     loop {
         match wait.recv_timeout(LOOK) {
             Ok(files) => return Result::map(files, Some),

@@ -10,6 +10,7 @@ mod target_checks;
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
 pub use request::{Effort, PlanError, Request};
+pub use target_checks::still_fits;
 
 use crate::{findings::Findings, plan::Plan, record::Event};
 

@@ -143,7 +143,7 @@ pub enum PlanError {
     NotWritable { path: PathBuf, why: String },
     #[error(
         "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
-         or lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
+         or start a run with a lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
     )]
     NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
     #[error(

@@ -2,12 +2,11 @@
 
 use super::request::{PlanError, Request};
 use crate::{
+    plan::{Act, Plan},
     target::{Kind, Target},
     units::{Caching, Load, MIB},
 };
 
-/// The label of steps that only fill a file, so that there is something to read and nothing new to allocate.
-pub const FILL: &str = "fill";
 /// Left free for other programs.
 const RESERVE: u64 = 64 * MIB;
 
@@ -44,6 +43,22 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
         return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve: RESERVE });
     }
     Ok(room)
+}
+
+/// Whether what is left of a plan fits on its targets as they are now.
+pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
+    for (at, target) in left.targets.iter().enumerate() {
+        let held = left.steps.iter().filter(|step| step.is_on(at)).map(|step| match &step.act {
+            Act::ScratchFile(file) => file.bytes,
+            Act::Files(files) => files.set.bytes(),
+            Act::Load(m) if m.load.writes() => m.reach,
+            _ => 0,
+        });
+        if let Some(needed) = held.max().filter(|bytes| *bytes > 0) {
+            fits(target, needed)?;
+        }
+    }
+    Ok(())
 }
 
 pub fn too_small(target: &Target, block: u64) -> PlanError {

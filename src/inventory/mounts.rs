@@ -32,7 +32,7 @@ pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
 }
 
 /// Reads `/proc/self/mountinfo`; lines that can't be read are left out.
-pub(super) fn parse_mountinfo(text: &str) -> Vec<Mount> {
+pub fn parse_mountinfo(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
@@ -145,10 +145,13 @@ x 1 a:b / / rw - ext4 /dev/vda rw
             }
             read(&Sysroot::archive(archive)).2
         };
-        let (mounts, swaps) = ("27 1 254:0 / / rw - ext4 /dev/vda rw\n", "Filename Type\n/dev/sda2 partition\n");
+        let (mounts, swaps) =
+            ("27 1 254:0 / / rw - ext4 /dev/vda rw\n", "Filename Type\n/dev/sda2 partition\n");
         assert_eq!(unread(Some(mounts), Some(swaps)), [""; 0]);
         let long = mounts.repeat(1_000_000);
-        for bad in [None, Some(""), Some("27 1 254:0 / / rw"), Some(mounts.trim()), Some(MOUNTINFO), Some(&long)] {
+        for bad in
+            [None, Some(""), Some("27 1 254:0 / / rw"), Some(mounts.trim()), Some(MOUNTINFO), Some(&long)]
+        {
             assert_eq!(unread(bad, Some(swaps)), ["/proc/self/mountinfo"]);
         }
         for bad in [None, Some(""), Some(swaps.trim()), Some("Filename Type\n\n")] {

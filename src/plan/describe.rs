@@ -47,7 +47,7 @@ impl Plan {
     fn line(&self, step: &Step, at: usize, repetitions: &Repetitions) -> Option<String> {
         let label = step.act.label();
         let how = match &step.act {
-            Act::Load(m) if m.repetition > 1 => return None,
+            Act::Load(_) if repetitions.get(&step.id)?.0 > 1 => return None,
             Act::Load(m) => {
                 let same = self.measures().filter(|(s, o)| o.label == label && s.is_on(at));
                 m.describe_repeated(&same.map(|(_, o)| o).collect::<Vec<_>>())

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, Changes, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
+    Act, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
     zone_bytes,
 };
 pub use protocol::{Protocol, ProtocolError};
@@ -113,6 +113,26 @@ impl Cost {
 }
 
 impl Plan {
+    /// Refuses a plan that can't be executed, as a damaged or edited record may contain.
+    pub fn check(&self) -> Result<(), String> {
+        let all = self.targets.len();
+        for (at, step) in self.steps.iter().enumerate() {
+            let wrong = |what: String| Err(format!("step {at} {what}"));
+            if step.id.0 as usize != at {
+                return wrong(format!("is numbered {}", step.id.0));
+            }
+            if let Some(target) = step.targets().find(|target| *target >= all) {
+                return wrong(format!("is on target {target}, but there are {all}"));
+            }
+            let nameless = || self.targets.iter().any(|target| target.drives.is_empty());
+            if matches!(&step.act, Act::MoveDrives(a) if a.bays.len() != all || nameless()) {
+                return wrong("moves other drives than those of the targets".to_owned());
+            }
+            step.act.check().or_else(wrong)?;
+        }
+        Ok(())
+    }
+
     pub fn step(&self, id: StepId) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == id)
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::FILL;
 use crate::units::{Caching, Content, Direction, Load, LoadError, Pattern, SizeError, parse_size};
 
 const SHIPPED: [(&str, &str); 4] = [
@@ -139,6 +140,9 @@ impl Protocol {
         if let Some(twice) = labels.windows(2).find(|w| w[0] == w[1]) {
             return Err(format(format!("two loads are labelled '{}'", twice[0])));
         }
+        if labels.contains(&FILL) {
+            return Err(format(format!("no load may be labelled '{FILL}': such loads are not reported")));
+        }
         Ok(Self {
             name: form.name,
             about: form.about,
@@ -212,6 +216,7 @@ mod tests {
                 refused("depth = 1", "depth = 1000"),
                 refused("'4k'", "'32M'"),
                 refused("[[loads]]", "[loads]"),
+                refused("label = 'w'", "label = 'fill'"),
                 Protocol::parse("x.toml", &format!("{GOOD}{}", &GOOD[GOOD.find("[[").expect("loads")..]))
                     .expect_err("twice")
                     .to_string(),

@@ -17,14 +17,25 @@ pub struct AtomicFile {
 
 impl AtomicFile {
     pub fn create(path: &Path) -> io::Result<Self> {
-        // For a symbolic link, its destination is replaced, not the link.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        /// As many links as the kernel follows.
+        const LINKS: usize = 40;
+        // For a symbolic link, its destination is replaced or created, not the link.
+        let mut path = path.to_owned();
+        for _ in 0..LINKS {
+            let Ok(to) = fs::read_link(&path) else { break };
+            path.set_file_name("");
+            path.push(to);
+        }
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
-        // A killed process with the same id may have left one.
-        let _ = fs::remove_file(&temporary);
-        let file = File::create_new(&temporary)?;
-        Ok(Self { file, temporary: Some(temporary), path })
+        // A killed process with the same id may have left some, and others may have such names.
+        for number in 0u32.. {
+            let temporary = path.with_file_name(format!(".{name}.{}.{number}", std::process::id()));
+            match File::create_new(&temporary) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {}
+                file => return Ok(Self { file: file?, temporary: Some(temporary), path }),
+            }
+        }
+        unreachable!("the loop ends by returning")
     }
 
     pub fn file(&self) -> &File {
@@ -75,9 +86,13 @@ mod tests {
             begun.file().write_all(text.as_bytes()).expect("writes");
             begun
         };
-        std::mem::forget(write("half, and killed"));
         drop(write("half"));
         assert_eq!(names(), 0);
+        let other = dir.path().join(format!(".file.{}.0", std::process::id()));
+        fs::write(&other, "mine").expect("writes");
+        write("new").keep().expect("keeps");
+        assert_eq!(fs::read_to_string(&other).expect("is left alone"), "mine");
+        fs::remove_file(&other).and_then(|()| fs::remove_file(&path)).expect("removes");
         write("old").keep().expect("keeps");
         drop(write("half"));
         assert_eq!((fs::read_to_string(&path).expect("reads").as_str(), names()), ("old", 1));
@@ -89,5 +104,8 @@ mod tests {
         AtomicFile::create(&link).expect("begins").keep().expect("keeps");
         assert!(link.is_symlink());
         assert_eq!((fs::read_to_string(&path).expect("reads").as_str(), names()), ("", 2));
+        fs::remove_file(&path).expect("removes");
+        AtomicFile::create(&link).expect("begins").keep().expect("keeps");
+        assert!(link.is_symlink() && path.is_file(), "the destination of a dangling link is created");
     }
 }

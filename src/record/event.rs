@@ -88,6 +88,18 @@ pub enum Event {
     End(End),
 }
 
+impl Event {
+    /// Refuses a plan or a load that can't be executed.
+    pub(super) fn checked(self) -> Result<Self, String> {
+        match &self {
+            Self::Plan { plan } => plan.check()?,
+            Self::Step { instead: Some(m), .. } => m.check()?,
+            _ => {}
+        }
+        Ok(self)
+    }
+}
+
 /// The result of an act other than a load. Fields that don't apply to its kind are empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

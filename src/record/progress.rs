@@ -1,6 +1,9 @@
 //! Which steps of a plan a record shows as done, so that a run can be resumed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 use super::{End, How, Run};
 use crate::{
@@ -22,6 +25,14 @@ pub struct Refill {
     pub by: Measure,
     /// From its start up to so many bytes.
     pub bytes: u64,
+}
+
+impl Refill {
+    pub fn measure(&self) -> Measure {
+        let rule = Rule::Fixed { bytes: self.bytes, seconds: None };
+        let label = "fill".to_owned();
+        Measure { label, rule, only_written: false, cold: false, ..self.by.clone() }
+    }
 }
 
 /// The bytes that a load wrote, if it ended well.
@@ -63,6 +74,24 @@ impl Done {
         }
         done.files(run, plan);
         done
+    }
+
+    /// What is left of a plan, for its cost: unfinished steps, and the filling of scratch files as steps of their own.
+    pub fn left(&self, plan: &Plan) -> Plan {
+        let all = plan.steps.len() as u32;
+        // The moves to the next arrangement begin at the last one.
+        let arranged =
+            plan.arrangements().map(|(step, _)| step.id).filter(|id| self.steps.contains(id)).last();
+        let is_left = |step: &&Step| !self.steps.contains(&step.id) || Some(step.id) == arranged;
+        let steps = plan.steps.iter().filter(is_left).flat_map(|step| {
+            let fills = step.on.iter().filter_map(move |&target| {
+                let act = self.refills.get(&(step.id, target))?.measure().into();
+                let id = StepId(step.id.0.saturating_add(all.saturating_mul(target + 1)));
+                Some(Step { id, on: vec![target], needs: None, act })
+            });
+            iter::once(step.clone()).chain(fills)
+        });
+        Plan { steps: steps.collect(), ..plan.clone() }
     }
 
     /// A scratch file is finished when all steps in it are done. Otherwise it is created again, and filled as the finished loads

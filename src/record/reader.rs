@@ -7,6 +7,7 @@ use std::{
 };
 
 use flate2::bufread::GzDecoder;
+use rustix::fs::{Mode, OFlags};
 
 use super::{Event, SCHEMA, schema1::Translator};
 
@@ -20,7 +21,7 @@ pub enum ReadError {
     #[error("{path} is not a record of drivebench: {why}")]
     NotARecord { path: PathBuf, why: String },
     #[error("record {path} has schema {found}, this drivebench reads up to {SCHEMA}: use a newer drivebench")]
-    Newer { path: PathBuf, found: u32 },
+    Newer { path: PathBuf, found: u64 },
 }
 
 /// The events of a record, as far as they can be read.
@@ -33,11 +34,21 @@ pub struct Reader {
     old: Option<Translator>,
     number: u64,
     complete: bool,
+    /// Without the full stop.
     broken: Option<String>,
+    /// The length of the lines that were accepted, bytes, and whether the last of them has its newline.
+    pub(super) accepted: (u64, bool),
+}
+
+/// Opens a regular file; opening a FIFO would wait for its writer.
+pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Read>>> {
-    let mut file = BufReader::new(File::open(path)?);
+    let mut file = BufReader::new(open_regular(path)?);
     let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
     Ok(BufReader::new(if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) }))
 }
@@ -52,6 +63,7 @@ impl Reader {
             number: 0,
             complete: false,
             broken: None,
+            accepted: (0, true),
         };
         let schema = |line: &[u8]| {
             let first: serde_json::Value = serde_json::from_slice(line).ok()?;
@@ -62,8 +74,9 @@ impl Reader {
         match schema(&line) {
             None if line.is_empty() => Err(not("it is empty")),
             None => Err(not("its first line is not the start of a run")),
-            Some(n) if n > u64::from(SCHEMA) => {
-                Err(ReadError::Newer { path: path.to_owned(), found: u32::try_from(n).unwrap_or(u32::MAX) })
+            Some(0) => Err(not("there is no schema 0")),
+            Some(found) if found > u64::from(SCHEMA) => {
+                Err(ReadError::Newer { path: path.to_owned(), found })
             }
             Some(n) => {
                 reader.old = (n == 1).then(Translator::default);
@@ -77,13 +90,13 @@ impl Reader {
     /// After the last event: why the record is incomplete, if it is.
     pub fn cut_off(&self) -> Option<String> {
         if let Some(why) = &self.broken {
-            return Some(why.clone());
+            return Some(format!("The record {why}."));
         }
         (!self.complete)
             .then(|| "The record was cut off: the run was killed or the machine lost power.".to_owned())
     }
 
-    /// After the last event: which part of the record can't be read, if more than its end is missing.
+    /// After the last event: which part of the record can't be read, if more than its end is missing; after "the record".
     pub fn damage(&self) -> Option<&str> {
         self.broken.as_deref()
     }
@@ -111,7 +124,7 @@ impl Iterator for Reader {
         let line = match self.line() {
             Ok(line) => line?,
             Err(e) => {
-                self.broken = Some(format!("The record can't be read after line {}: {e}.", self.number));
+                self.broken = Some(format!("can't be read after line {}: {e}", self.number));
                 return None;
             }
         };
@@ -119,19 +132,22 @@ impl Iterator for Reader {
             Some(old) => old.read(&line),
             None => serde_json::from_slice(&line),
         };
+        let event = event.map_err(|e| e.to_string()).and_then(Event::checked);
+        let ended = line.last() == Some(&b'\n');
         match event {
             Ok(event) => {
+                self.accepted = (self.accepted.0 + line.len() as u64, ended);
                 // A run that ended may have been resumed.
                 self.complete = matches!(event, Event::End(_));
                 Some(event)
             }
             // The last line of a killed run may be incomplete. Anything else is damage and is reported.
-            Err(_) if line.last() != Some(&b'\n') => {
+            Err(_) if !ended && (line.len() as u64) < MAX_LINE => {
                 self.complete = false;
                 None
             }
             Err(e) => {
-                self.broken = Some(format!("The record is damaged at line {}: {e}.", self.number));
+                self.broken = Some(format!("is damaged at line {}: {e}", self.number));
                 None
             }
         }

@@ -20,7 +20,10 @@ impl Translator {
         }
         let mut event: Value = serde_json::from_slice(line)?;
         match event["event"].as_str() {
-            Some("plan") => self.plan(&mut event["plan"]),
+            Some("plan") => {
+                let steps = event.pointer_mut("/plan/steps").and_then(Value::as_array_mut);
+                steps.into_iter().for_each(|steps| self.plan(steps));
+            }
             Some("step") => {
                 if let Some(rule) = event.pointer_mut("/instead/rule") {
                     *rule = rule_of(rule, self.last);
@@ -42,8 +45,7 @@ impl Translator {
         serde_json::from_value(event)
     }
 
-    fn plan(&mut self, plan: &mut Value) {
-        let Some(steps) = plan["steps"].as_array_mut() else { return };
+    fn plan(&mut self, steps: &mut [Value]) {
         let again: Vec<bool> = steps.iter().map(|s| s["rule"]["rule"] == "again").collect();
         let mut write = 0;
         for (at, step) in steps.iter_mut().enumerate() {
@@ -65,7 +67,7 @@ impl Translator {
                 step["needs"] = needs;
             }
         }
-        self.steps = steps.clone();
+        self.steps = steps.to_vec();
     }
 
     /// The next step that creates a file on this target.
@@ -93,11 +95,11 @@ fn act_of(mut step: Value, write: u64) -> Value {
             json!({ "load": step })
         }
         "arrange" => json!({ "move_drives": step }),
-        _ => errand_of(step["task"].take()),
+        _ => errand_of(&step["task"]),
     }
 }
 
-fn errand_of(task: Value) -> Value {
+fn errand_of(task: &Value) -> Value {
     let (set, seconds) = (&task["set"], &task["seconds"]);
     match task["task"].as_str() {
         Some("pause") => json!({ "pause": task }),

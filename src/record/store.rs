@@ -3,13 +3,20 @@
 use std::{
     collections::HashMap,
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use flate2::{Compression, write::GzEncoder};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 
-use super::{AtomicFile, Event, Log, ReadError, Reader, Start, Summary, Writer, summary::Index};
+use super::{
+    AtomicFile, Event, Log, ReadError, Reader, Run, Start, Summary, Writer, reader::open_regular,
+    summary::Index,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -21,6 +28,12 @@ pub enum StoreError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("there is no run '{run}' in {path}")]
     NoSuchRun { run: String, path: PathBuf },
+    #[error("{0} is running: another drivebench writes its record; wait for its end, or stop it")]
+    Busy(String),
+    #[error("{0} is complete: `drivebench results show {0}` shows it")]
+    Complete(String),
+    #[error("{run} can't be continued, because its record {why}: start a new run")]
+    Damaged { run: String, why: String },
     #[error(transparent)]
     Read(#[from] ReadError),
 }
@@ -67,6 +80,7 @@ impl Store {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 64 => continue,
                 Err(e) => return Err(unwritable(&path, e)),
             };
+            lock(&file, &run)?;
             let mut writer = Writer::new(file);
             let begun =
                 writer.append(&Event::Start(Box::new(start(run.clone())))).and_then(|()| writer.sync());
@@ -82,26 +96,51 @@ impl Store {
         unreachable!("the loop ends by returning")
     }
 
-    /// Reopens the record of a run, and truncates an incomplete last line.
-    pub fn reopen(&self, run: &str) -> Result<Writer, StoreError> {
+    /// Reopens the record of a run, cut to the lines that can be read.
+    pub fn reopen(&self, run: &str) -> Result<(Run<()>, Writer), StoreError> {
         self.open(run)?;
+        let path = self.path(run);
         // A compressed record is final.
-        let path = self.dir.join(format!("{run}{PLAIN}"));
-        let reopen = || {
-            let file = OpenOptions::new().read(true).append(true).open(&path)?;
-            file.set_len(whole_lines(&file)?)?;
-            Ok(Writer::new(file))
-        };
-        reopen().map_err(|source| StoreError::Unwritable { path: path.clone(), source })
+        if path == self.dir.join(format!("{run}{PACKED}")) {
+            return Err(StoreError::Complete(run.to_owned()));
+        }
+        let unwritable = |source| StoreError::Unwritable { path: path.clone(), source };
+        let mut file = OpenOptions::new().append(true).open(&path).map_err(unwritable)?;
+        lock(&file, run)?;
+        let (record, (length, ended)) = self.read_whole(run)?;
+        let last: &[u8] = if ended { b"" } else { b"\n" };
+        file.set_len(length).and_then(|()| file.write_all(last)).map_err(unwritable)?;
+        Ok((record, Writer::new(file)))
+    }
+
+    /// The record of a run that can be continued.
+    pub fn unfinished(&self, run: &str) -> Result<Run<()>, StoreError> {
+        Ok(self.read_whole(run)?.0)
+    }
+
+    fn read_whole(&self, run: &str) -> Result<(Run<()>, (u64, bool)), StoreError> {
+        let mut reader = self.open(run)?;
+        let record = Run::of(reader.by_ref());
+        match reader.damage() {
+            Some(why) => Err(StoreError::Damaged { run: run.to_owned(), why: why.to_owned() }),
+            None => Ok((record, reader.accepted)),
+        }
     }
 
     pub fn open(&self, run: &str) -> Result<Reader, StoreError> {
-        let none = || StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() };
-        if !is_name(run) {
-            return Err(none());
+        self.files(run)?;
+        Ok(Reader::open(&self.path(run))?)
+    }
+
+    /// The files of a run. Both exist if compression was interrupted.
+    fn files(&self, run: &str) -> Result<Vec<PathBuf>, StoreError> {
+        let both = [PACKED, PLAIN].map(|end| self.dir.join(format!("{run}{end}")));
+        match both.into_iter().filter(|path| is_name(run) && path.exists()).collect::<Vec<_>>() {
+            none if none.is_empty() => {
+                Err(StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() })
+            }
+            files => Ok(files),
         }
-        let path = self.path(run);
-        if path.exists() { Ok(Reader::open(&path)?) } else { Err(none()) }
     }
 
     /// The size of a run's record, bytes; 0 if there is none.
@@ -109,13 +148,15 @@ impl Store {
         if is_name(run) { fs::metadata(self.path(run)).map_or(0, |meta| meta.len()) } else { 0 }
     }
 
+    /// Refuses to remove a run that doesn't exist or is being written.
+    pub fn removable(&self, run: &str) -> Result<(), StoreError> {
+        let mut files = self.files(run)?.into_iter().filter_map(|path| open_regular(&path).ok());
+        files.try_for_each(|file| lock(&file, run))
+    }
+
     pub fn remove(&self, run: &str) -> Result<(), StoreError> {
-        if let Err(none @ StoreError::NoSuchRun { .. }) = self.open(run) {
-            return Err(none);
-        }
-        // Both files exist if compression was interrupted.
-        let both = [PACKED, PLAIN].map(|end| self.dir.join(format!("{run}{end}")));
-        both.into_iter().filter(|path| path.exists()).try_for_each(|path| {
+        self.removable(run)?;
+        self.files(run)?.into_iter().try_for_each(|path| {
             fs::remove_file(&path).map_err(|source| StoreError::Unwritable { path, source })
         })
     }
@@ -132,13 +173,19 @@ impl Store {
         let (mut runs, mut bad) = (Vec::new(), Vec::new());
         for entry in entries {
             let path = entry.map_err(unreadable)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            let (plain, packed) = (file.strip_suffix(PLAIN), file.strip_suffix(PACKED));
             // Both files exist during compression.
-            if name.ends_with(PLAIN) && !path.with_extension("jsonl.gz").exists() || name.ends_with(PACKED) {
-                match index.summary(&path) {
-                    Ok(run) => runs.push(run),
-                    Err(e) => bad.push(e),
+            let plain = plain.filter(|_| !path.with_extension("jsonl.gz").exists());
+            let Some(run) = plain.or(packed).map(str::to_owned) else { continue };
+            match index.summary(&path) {
+                Ok(_) if !is_name(&run) => {
+                    let why = "its name has other characters than letters and digits: rename it".to_owned();
+                    bad.push(ReadError::NotARecord { path, why });
                 }
+                // It may have been renamed.
+                Ok(summary) => runs.push(Summary { run, ..summary }),
+                Err(e) => bad.push(e),
             }
         }
         runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
@@ -191,21 +238,12 @@ fn name(letters: usize) -> io::Result<String> {
     Ok(std::iter::once('r').chain(tail).collect())
 }
 
-/// The length of all complete lines, bytes.
-fn whole_lines(file: &File) -> io::Result<u64> {
-    use std::os::unix::fs::FileExt;
-    let mut end = file.metadata()?.len();
-    let mut block = [0; 64 * 1024];
-    while end > 0 {
-        let from = end.saturating_sub(block.len() as u64);
-        let part = &mut block[..(end - from) as usize];
-        file.read_exact_at(part, from)?;
-        if let Some(at) = part.iter().rposition(|b| *b == b'\n') {
-            return Ok(from + at as u64 + 1);
-        }
-        end = from;
+/// Locks a record while `file` is open. Some filesystems have no locks.
+fn lock(file: &File, run: &str) -> Result<(), StoreError> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(StoreError::Busy(run.to_owned())),
+        _ => Ok(()),
     }
-    Ok(0)
 }
 
 #[cfg(test)]
@@ -305,7 +343,8 @@ mod tests {
         let whole = fs::read(&path).expect("reads");
         fs::write(&path, [&whole[..], &vec![b'x'; 100_000]].concat())
             .expect("is killed in the middle of a line");
-        let mut writer = store.reopen(&run).expect("goes on");
+        drop(writer);
+        let (_, mut writer) = store.reopen(&run).expect("goes on");
         writer.append(&note("two")).expect("appends");
         let mut reader = store.open(&run).expect("opens");
         let events: Vec<Event> = reader.by_ref().collect();
@@ -317,6 +356,65 @@ mod tests {
         assert_eq!(store.size(&run), fs::metadata(&path).expect("is there").len());
         assert_eq!([store.size("r999"), store.size("../x")], [0, 0]);
         assert!(matches!(store.reopen("r999"), Err(StoreError::NoSuchRun { .. })));
+    }
+
+    #[test]
+    fn one_process_writes_a_record() {
+        let (_home, store) = store();
+        let (run, writer) = store.create(start).expect("creates");
+        for refused in [store.reopen(&run).map(drop), store.remove(&run)] {
+            assert!(matches!(refused, Err(StoreError::Busy(_))), "{refused:?}");
+        }
+        drop(writer);
+        let (_, writer) = store.reopen(&run).expect("goes on");
+        assert!(matches!(store.reopen(&run), Err(StoreError::Busy(_))));
+        drop(writer);
+        store.remove(&run).expect("removes");
+    }
+
+    #[test]
+    fn odd_files_in_the_store_hide_no_run() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        writer.append(&end()).expect("appends");
+        let [renamed, copy] = ["rnew", "my run"].map(|name| store.dir.join(format!("{name}{PLAIN}")));
+        fs::copy(store.path(&run), &copy).expect("copies");
+        fs::rename(store.path(&run), renamed).expect("renames");
+        let old = store.dir.join(format!("rold{PLAIN}"));
+        let line = |plan: &str| {
+            let start =
+                serde_json::to_string(&Event::Start(Box::new(Start { schema: 1, ..start("rold".into()) })));
+            format!("{}\n{{\"event\":\"plan\",\"plan\":{plan}}}\n", start.expect("JSON"))
+        };
+        for plan in [
+            "{\"steps\":[1]}",
+            "{\"steps\":[\"a\"]}",
+            "{\"steps\":[{\"step\":\"errand\"}]}",
+            "5",
+            "\"x\"",
+            "[1]",
+        ] {
+            fs::write(&old, line(plan)).expect("writes");
+            let mut reader = store.open("rold").expect("opens");
+            assert_eq!(reader.by_ref().count(), 1, "{plan}");
+            assert!(reader.damage().is_some_and(|why| why.starts_with("is damaged at line 2")), "{plan}");
+        }
+        let pipe = store.dir.join(format!("rpipe{PLAIN}"));
+        for path in [&pipe, &store.dir.join("index")] {
+            let _ = fs::remove_file(path);
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+                .expect("a pipe");
+        }
+        let (runs, bad) = store.list().expect("lists");
+        let mut names: Vec<_> = runs.iter().map(|run| run.run.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!((names, bad.len()), (vec!["rnew", "rold"], 2));
+        assert!(bad.iter().any(|e| e.to_string().contains("is not a regular file")), "{bad:?}");
+        for (schema, said) in [(0, "there is no schema 0"), (u64::MAX, "has schema 18446744073709551615")] {
+            fs::write(&old, format!("{{\"event\":\"start\",\"schema\":{schema}}}\n")).expect("writes");
+            let error = store.open("rold").err().expect("refused").to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]
@@ -342,6 +440,7 @@ mod tests {
         let shown: Vec<_> = runs.iter().map(|r| (r.run.clone(), r.end.is_some())).collect();
         assert_eq!(shown, [(run.clone(), true), (later, false)]);
         assert_eq!(bad.len(), 1);
+        drop(writer);
         store.remove(&run).expect("removes");
         assert!(matches!(store.open(&run), Err(StoreError::NoSuchRun { .. })));
         for odd in ["", "../notes", "notes.txt", "r/../../x", &"r".repeat(40)] {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{self, File},
+    fs,
     io::{self, BufRead, BufReader, BufWriter, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{AtomicFile, End, ReadError, Reader, Run};
+use super::{AtomicFile, End, ReadError, Reader, Run, reader::open_regular};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -85,7 +85,7 @@ impl Index {
     /// Reads the index of this directory. An unreadable index counts as empty.
     pub fn open(dir: &Path) -> Self {
         let path = dir.join("index");
-        let lines = File::open(&path).map(|file| BufReader::new(file).lines());
+        let lines = open_regular(&path).map(|file| BufReader::new(file).lines());
         let lines = lines.into_iter().flatten().map_while(Result::ok);
         let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
         let known = known.map(|line| (line.state, line.summary)).collect();

@@ -25,13 +25,11 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     let mut plan = planned.clone();
     let moves = plan.arrangements().next().is_some();
     let mut failed = Troubles::new();
-    if moves || !done.steps.is_empty() {
-        for (at, target) in plan.targets.iter_mut().enumerate() {
-            match ctx.world.find(target, ctx.inventory) {
-                Ok(now) => *target = now,
-                // The path may lead to another drive now. Plans that move drives wait for them instead.
-                Err(e) => failed.extend((!moves).then(|| (at, e.to_string()))),
-            }
+    for (at, target) in plan.targets.iter_mut().enumerate() {
+        match ctx.world.find(target, ctx.inventory) {
+            Ok(now) => *target = now,
+            // The path may lead to another drive now. Plans that move drives wait for them instead.
+            Err(e) => failed.extend((!moves).then(|| (at, e.to_string()))),
         }
     }
     let mut run = Execution {

@@ -9,10 +9,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, openat};
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags, flock, fstatfs, openat},
+    io::Errno,
+};
 use serde::{Deserialize, Serialize};
 
-use super::scratch_name;
+use super::{place::Place, scratch_name};
 use crate::{
     record::Host,
     sysroot::Sysroot,
@@ -32,7 +35,7 @@ pub(super) enum Undo {
     File {
         path: PathBuf,
     },
-    /// Remove a directory with the numbered files in it.
+    /// Remove a directory with the numbered files that the run made in it.
     Directory {
         path: PathBuf,
     },
@@ -60,11 +63,18 @@ enum Line {
     Will {
         id: u64,
         undo: Undo,
+        #[serde(default)]
+        place: Option<Place>,
     },
     /// The file or directory was created.
     Made {
         id: u64,
         file: FileId,
+    },
+    /// Files with the numbers below this are about to be created in the directory.
+    Files {
+        id: u64,
+        files: u64,
     },
     /// The change was undone.
     Done {
@@ -94,6 +104,8 @@ struct Open {
 pub(super) struct Entry {
     id: u64,
     undo: Undo,
+    /// Of a file or directory.
+    place: Option<(Place, PathBuf)>,
     journal: Journal,
 }
 
@@ -129,12 +141,15 @@ impl Journal {
 
     /// Records how to undo a change that is about to be made. The entry is synced when this returns.
     pub(super) fn will(&self, undo: Undo) -> io::Result<Entry> {
+        let path = undo.path().map(Path::to_owned);
+        let place = path.and_then(|path| Some((Place::of(&path)?, path)));
         let mut open = self.lock();
         let id = open.next;
-        open.append(&Line::Will { id, undo: undo.clone() })?;
+        let placed = place.as_ref().map(|(place, _)| place.clone());
+        open.append(&Line::Will { id, undo: undo.clone(), place: placed })?;
         open.next += 1;
         open.left.insert(id);
-        Ok(Entry { id, undo, journal: self.clone() })
+        Ok(Entry { id, undo, place, journal: self.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -149,6 +164,11 @@ impl Entry {
         self.journal.lock().append(&Line::Made { id: self.id, file })
     }
 
+    /// Records that files with the numbers below `files` are about to be created in the directory.
+    pub fn files(&self, files: u64) -> io::Result<()> {
+        self.journal.lock().append(&Line::Files { id: self.id, files })
+    }
+
     /// Strikes the entry out: the change was undone, or not made.
     pub fn done(self) -> io::Result<()> {
         let mut open = self.journal.lock();
@@ -159,16 +179,36 @@ impl Entry {
 
     /// Strikes the entry out if the change was undone by this removal or earlier.
     pub fn removed(self, removed: io::Result<()>) -> io::Result<()> {
-        match removed {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-            _ => self.done(),
+        match (removed, &self.place) {
+            (Err(e), _) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            (Err(_), Some((place, path))) => place.check(path)?,
+            _ => {}
+        }
+        self.done()
+    }
+}
+
+impl Undo {
+    /// Of what is removed.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File { path } | Self::Directory { path } => Some(path),
+            Self::Standby { .. } => None,
         }
     }
 }
 
 impl Open {
+    /// Errors name the journal, because callers know only the drive.
     fn append(&mut self, line: &Line) -> io::Result<()> {
-        let Some(dir) = &self.dir else { return Ok(()) };
+        let Some(dir) = self.dir.clone() else { return Ok(()) };
+        self.append_in(&dir, line).map_err(|e| {
+            let text = format!("the undo journal in {} can't be written: {e}", dir.display());
+            io::Error::new(e.kind(), text)
+        })
+    }
+
+    fn append_in(&mut self, dir: &Path, line: &Line) -> io::Result<()> {
         if self.file.is_none() {
             let (path, file) = self.create(dir)?;
             let begun = Line::Begun { host: host(&Sysroot::live()) };
@@ -186,8 +226,11 @@ impl Open {
             let path = dir.join(format!("{}.{number}", self.run));
             match OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path) {
                 Ok(file) => {
-                    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-                    return Ok((path, file));
+                    // A cleanup may have locked the empty file first; it removes it and goes on.
+                    flock(&file, FlockOperation::LockExclusive)?;
+                    if file.metadata()?.nlink() > 0 {
+                        return Ok((path, file));
+                    }
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
                 Err(e) => return Err(e),
@@ -235,46 +278,85 @@ pub(super) struct Abandoned {
     /// Where it was written.
     pub host: Host,
     /// Changes that were not undone, the last one first.
-    pub left: Vec<(Undo, Option<FileId>)>,
+    pub left: Vec<Left>,
     /// Why it can't be read completely, if so.
     pub unreadable: Option<String>,
     /// Locked, so that no other process undoes the same.
     _locked: File,
 }
 
+/// A change that was not undone.
+#[derive(Debug, Clone)]
+pub(super) struct Left {
+    id: u64,
+    pub undo: Undo,
+    pub place: Option<Place>,
+    /// The file or directory, if the run recorded it.
+    pub made: Option<FileId>,
+    /// Files in the directory have the numbers below this.
+    pub files: u64,
+}
+
 impl Abandoned {
-    pub fn paths(store: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(store.join(JOURNALS)).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        paths
+    /// The directory of a store's journals, and the journals in it.
+    pub fn paths(store: &Path) -> (PathBuf, io::Result<Vec<PathBuf>>) {
+        let dir = store.join(JOURNALS);
+        let read = || -> io::Result<Vec<PathBuf>> {
+            let mut paths = match fs::read_dir(&dir) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+                entries => entries?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?,
+            };
+            paths.sort();
+            Ok(paths)
+        };
+        let paths = read();
+        (dir, paths)
     }
 
     /// Reads a journal; `None` if its run is still active, or if it is not a regular file.
-    pub fn read(path: PathBuf) -> Option<Self> {
-        let run = path.file_name()?.to_str()?.split('.').next()?.to_owned();
+    pub fn read(path: PathBuf) -> io::Result<Option<Self>> {
+        let run = path.file_name().and_then(|name| name.to_str()?.split('.').next()).map(str::to_owned);
+        let (Some(run), true) = (run, fs::symlink_metadata(&path).is_ok_and(|data| data.is_file())) else {
+            return Ok(None);
+        };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        let file = File::from(openat(rustix::fs::CWD, &path, flags, Mode::empty()).ok()?);
-        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let file = match openat(rustix::fs::CWD, &path, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            file => File::from(file?),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            locked => locked?,
+        }
+        // Another cleanup may have removed it before it was locked, and its name may be used again.
+        if file.metadata()?.nlink() == 0 {
+            return Ok(None);
+        }
         let mut text = Vec::new();
-        let read = (&file).take(LONGEST).read_to_end(&mut text);
+        let read = (&file).take(LONGEST + 1).read_to_end(&mut text);
         let mut unreadable = read.err().map(|e| e.to_string());
-        let (mut host, mut left) = (Host::default(), Vec::<(u64, Undo, Option<FileId>)>::new());
+        if text.len() as u64 > LONGEST {
+            unreadable = Some("it is larger than any journal".to_owned());
+        }
+        let (mut host, mut left) = (Host::default(), Vec::<Left>::new());
         for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            let mut change = |id: u64, change: &dyn Fn(&mut Left)| {
+                left.iter_mut().filter(|left| left.id == id).for_each(change);
+            };
             match serde_json::from_slice(line) {
                 Ok(Line::Begun { host: begun }) => host = begun,
-                Ok(Line::Will { id, undo }) => left.push((id, undo, None)),
-                Ok(Line::Made { id, file }) => {
-                    left.iter_mut().filter(|(i, ..)| *i == id).for_each(|(.., made)| *made = Some(file));
+                Ok(Line::Will { id, undo, place }) => {
+                    left.push(Left { id, undo, place, made: None, files: 0 })
                 }
-                Ok(Line::Done { id }) => left.retain(|(i, ..)| *i != id),
+                Ok(Line::Made { id, file }) => change(id, &|left| left.made = Some(file)),
+                Ok(Line::Files { id, files }) => change(id, &|left| left.files = files),
+                Ok(Line::Done { id }) => left.retain(|left| left.id != id),
                 // An incomplete last line: the run was killed while writing it, before the change.
-                Err(_) if line.last() != Some(&b'\n') => {}
+                Err(e) if e.is_eof() && line.last() != Some(&b'\n') => {}
                 Err(e) => unreadable = Some(format!("line {}: {e}", number + 1)),
             }
         }
-        let left = left.into_iter().rev().map(|(_, undo, made)| (undo, made)).collect();
-        Some(Self { path, run, host, left, unreadable, _locked: file })
+        left.reverse();
+        Ok(Some(Self { path, run, host, left, unreadable, _locked: file }))
     }
 }

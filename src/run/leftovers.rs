@@ -1,4 +1,4 @@
-//! Leftovers of killed runs: found by journal or by name, and removed if a run created them.
+//! Leftovers of killed runs: found by their journals, and removed if the run created them.
 
 use std::{
     fs::{self, File},
@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
 use super::{
-    journal::{Abandoned, FileId, Undo, host},
+    journal::{Abandoned, FileId, Left, Undo, host},
+    place::Away,
     scratch_dir,
     scratch_name::{self, lock},
 };
@@ -26,42 +27,59 @@ pub struct Leftover {
     pub path: PathBuf,
     /// How the run ended, as a part of a sentence.
     pub ended: &'static str,
-    /// Why it is still there and the command that removes it; none if it was removed.
+    /// Why it is still there and what removes it; none if it was removed.
     pub kept: Option<Kept>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     pub why: String,
-    pub command: String,
+    /// What to do, usually a command.
+    pub remedy: String,
 }
 
 /// Undoes what the journals of killed runs list. Files of active runs and of other machines stay.
 pub fn sweep(store: &Path) -> Vec<Leftover> {
     let here = host(&Sysroot::live());
-    let abandoned = Abandoned::paths(store).into_iter().filter_map(Abandoned::read);
-    abandoned.filter(|journal| is_of(&journal.host, &here)).flat_map(|journal| undo(journal, &here)).collect()
+    let unreadable = |path: PathBuf, e: io::Error| {
+        let remedy = match e.kind() {
+            io::ErrorKind::PermissionDenied => {
+                format!("sudo {}", cleanup(store))
+            }
+            _ => "check it".to_owned(),
+        };
+        let kept = Some(Kept { why: format!("it can't be read: {e}"), remedy });
+        vec![Leftover { path, ended: "a run of another user", kept }]
+    };
+    let (dir, paths) = Abandoned::paths(store);
+    let swept = |path: PathBuf| match Abandoned::read(path.clone()) {
+        Ok(Some(journal)) if is_of(&journal.host, &here) => undo(journal, &here, store),
+        Ok(_) => Vec::new(),
+        Err(e) => unreadable(path, e),
+    };
+    paths.map_or_else(|e| unreadable(dir, e), |paths| paths.into_iter().flat_map(swept).collect())
 }
 
-/// Removes leftovers of killed runs in this directory, whatever their store: the drive may have been unplugged when its
-/// journal was processed. Files that an active run has locked stay.
-pub fn sweep_directory(dir: &Path) -> Vec<Leftover> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let swept = |path: PathBuf| {
-        let kind = fs::symlink_metadata(&path).ok()?;
-        let undo = if kind.is_file() && scratch_name::is_scratch(&path, scratch_name::FILE) {
-            Undo::File { path: path.clone() }
-        } else if kind.is_dir() && scratch_name::is_scratch(&path, scratch_name::DIRECTORY) {
-            Undo::Directory { path: path.clone() }
-        } else {
-            return None;
-        };
-        match remove(&undo, Known::ByName) {
-            Err(e) if is_in_use(&e) => None,
-            removed => leftover(path, "an earlier run that was cut off", removed, &undo),
-        }
+/// What has the name of a scratch file or directory in `dir`, but is in no journal of the store and is not in use. A name
+/// is no proof that a run created it, so it is only named.
+pub fn look_alikes(dir: &Path, store: &Path) -> Vec<PathBuf> {
+    let journals = Abandoned::paths(store).1.into_iter().flatten().flat_map(Abandoned::read).flatten();
+    let known: Vec<Left> = journals.flat_map(|journal| journal.left).collect();
+    let dir = dir.canonicalize();
+    let entries = dir.into_iter().flat_map(fs::read_dir).flatten().flatten().map(|entry| entry.path());
+    let is_in_use = |path: &Path| {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        openat(CWD, path, flags, Mode::empty()).is_ok_and(|file| lock(&File::from(file)).is_err())
     };
-    entries.filter_map(|entry| swept(entry.path())).collect()
+    let named = [scratch_name::FILE, scratch_name::DIRECTORY];
+    entries
+        .filter(|path| named.iter().any(|suffix| scratch_name::is_scratch(path, suffix)))
+        .filter(|path| known.iter().all(|left| left.undo.path() != Some(path)) && !is_in_use(path))
+        .collect()
+}
+
+fn cleanup(store: &Path) -> String {
+    format!("drivebench cleanup --store {}", shell_word(&store.to_string_lossy()))
 }
 
 /// A journal without a machine id counts as this machine's.
@@ -69,15 +87,17 @@ fn is_of(journal: &Host, here: &Host) -> bool {
     journal.machine_id.is_none() || here.machine_id.is_none() || journal.machine_id == here.machine_id
 }
 
-fn undo(journal: Abandoned, here: &Host) -> Vec<Leftover> {
+fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     let ended = if journal.host.boot_id == here.boot_id {
         "a run that was killed"
     } else {
         "a run that a reboot or power cut ended"
     };
-    let mut left = Vec::new();
-    for (undo, made) in &journal.left {
-        let (path, suffix) = match undo {
+    let rm_journal = format!("rm {}", shell_word(&journal.path.to_string_lossy()));
+    let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
+    let mut kept = Vec::new();
+    for left in &journal.left {
+        let (path, suffix) = match &left.undo {
             Undo::File { path } => (path, scratch_name::FILE),
             Undo::Directory { path } => (path, scratch_name::DIRECTORY),
             // The next access wakes the drive.
@@ -87,67 +107,41 @@ fn undo(journal: Abandoned, here: &Host) -> Vec<Leftover> {
         if !path.is_absolute() || !scratch_name::is_of(&journal.run, path, suffix) {
             continue;
         }
-        let known = made.map_or(Known::Empty, Known::As);
         let removed = patiently({
-            let undo = undo.clone();
-            move || remove(&undo, known)
+            let (left, path) = (left.clone(), path.clone());
+            move || {
+                left.place.as_ref().map_or(Ok(()), |place| place.check(&path))?;
+                remove(&left)
+            }
         });
-        left.extend(leftover(path.clone(), ended, removed, undo));
+        kept.extend(leftover(path.clone(), ended, removed, left, &or_else));
     }
-    if left.iter().all(|one| one.kept.is_none()) {
+    if kept.iter().all(|one| one.kept.is_none()) {
         let path = journal.path.clone();
-        let command = format!("rm {}", shell_word(&path.to_string_lossy()));
         let why = match &journal.unreadable {
             Some(why) => Some(format!("it can't be read: {why}")),
             None => fs::remove_file(&journal.path).err().map(|e| e.to_string()),
         };
-        left.extend(why.map(|why| Leftover { path, ended, kept: Some(Kept { why, command }) }));
+        kept.extend(why.map(|why| Leftover { path, ended, kept: Some(Kept { why, remedy: rm_journal }) }));
     }
-    left
+    kept
 }
 
-/// The evidence that a run created a file.
-#[derive(Debug, Clone, Copy)]
-enum Known {
-    /// The journal has its inode number and owner.
-    As(FileId),
-    /// The run ended before recording them, so the file must be empty.
-    Empty,
-    /// There is no journal; only the name matches.
-    ByName,
-}
-
-impl Known {
-    /// Refuses a file other than the one that the run created.
-    fn check(self, file: &File) -> io::Result<()> {
-        let ours = match self {
-            Self::As(made) => {
-                let now = FileId::of(file)?;
-                now.uid == made.uid && (made.inode.is_none() || now.inode == made.inode)
-            }
-            Self::Empty => file.metadata()?.len() == 0,
-            Self::ByName => true,
-        };
-        let other = || io::Error::other("it is not the file that the run created: check it first");
-        ours.then_some(()).ok_or_else(other)
-    }
-}
-
-/// Removes what a run created; without a journal, only if no process has locked it.
-fn remove(undo: &Undo, known: Known) -> io::Result<()> {
-    match undo {
-        Undo::File { path } => remove_file(path, known),
-        Undo::Directory { path } if matches!(known, Known::Empty) => fs::remove_dir(path),
+/// Removes what a run created.
+fn remove(left: &Left) -> io::Result<()> {
+    match &left.undo {
+        Undo::File { path } => remove_file(path, left.made),
+        Undo::Directory { path } if left.made.is_none() => fs::remove_dir(path),
         Undo::Directory { path } => {
             let dir = scratch_dir::open(path)?;
-            known.check(&dir)?;
-            scratch_dir::remove(&dir, path)
+            check(left.made, &dir)?;
+            scratch_dir::remove(&dir, path, left.files)
         }
         Undo::Standby { .. } => Ok(()),
     }
 }
 
-fn remove_file(path: &Path, known: Known) -> io::Result<()> {
+fn remove_file(path: &Path, made: Option<FileId>) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file: check it first"));
     }
@@ -157,31 +151,45 @@ fn remove_file(path: &Path, known: Known) -> io::Result<()> {
     let dir = openat(CWD, above, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(&dir, name, flags, Mode::empty())?);
-    match known {
-        // Without a journal only the lock shows that no run holds it.
-        Known::ByName => flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?,
-        Known::As(_) | Known::Empty => lock(&file)?,
-    }
-    known.check(&file)?;
+    lock(&file)?;
+    check(made, &file)?;
     Ok(unlinkat(&dir, name, AtFlags::empty())?)
 }
 
-fn is_in_use(e: &io::Error) -> bool {
-    e.kind() == io::ErrorKind::WouldBlock
+/// Refuses a file other than the one that the run created. If the run ended before it recorded that, it must be empty.
+fn check(made: Option<FileId>, file: &File) -> io::Result<()> {
+    let ours = match made {
+        Some(made) => {
+            let now = FileId::of(file)?;
+            now.uid == made.uid && (made.inode.is_none() || now.inode == made.inode)
+        }
+        None => file.metadata()?.len() == 0,
+    };
+    let other = || io::Error::other("it is not the file that the run created: check it first");
+    ours.then_some(()).ok_or_else(other)
 }
 
-fn leftover(path: PathBuf, ended: &'static str, removed: io::Result<()>, undo: &Undo) -> Option<Leftover> {
+fn leftover(
+    path: PathBuf,
+    ended: &'static str,
+    removed: io::Result<()>,
+    left: &Left,
+    or_else: &str,
+) -> Option<Leftover> {
+    let remove = if matches!(left.undo, Undo::Directory { .. }) { "rm -r" } else { "rm" };
+    let mut remedy = format!("{remove} {}", shell_word(&path.to_string_lossy()));
     let why = match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
-        Err(e) if is_in_use(&e) => Some("another program uses it".to_owned()),
-        Err(e) => Some(e.to_string()),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Some("another program uses it".to_owned()),
+        Err(e) => {
+            if let Some(away) = e.get_ref().and_then(|e| e.downcast_ref::<Away>()) {
+                remedy = format!("{} and {or_else}", away.first);
+            }
+            Some(e.to_string())
+        }
         Ok(()) => None,
     };
-    let remove = if matches!(undo, Undo::Directory { .. }) { "rm -r" } else { "rm" };
-    let command = format!("{remove} {}", shell_word(&path.to_string_lossy()));
-    let kept = why.map(|why| Kept { why, command });
-    Some(Leftover { path, ended, kept })
+    Some(Leftover { path, ended, kept: why.map(|why| Kept { why, remedy }) })
 }
 
 /// Removes with a time limit: a removal hangs in the kernel while the drive does not respond,
@@ -196,7 +204,11 @@ pub(super) fn patiently(remove: impl FnOnce() -> io::Result<()> + Send + 'static
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{
+        os::unix::fs::symlink,
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
 
     use super::*;
     use crate::run::journal::Journal;
@@ -229,7 +241,10 @@ mod tests {
             let path = self.dir.join(".drivebench-rabc0.files");
             fs::create_dir(&path).expect("creates");
             (0..5).for_each(|n| fs::write(path.join(n.to_string()), "data").expect("writes"));
-            self.journal(Undo::Directory { path: path.clone() }, Some(&path));
+            let journal = Journal::open(&self.store, "rabc");
+            let entry = journal.will(Undo::Directory { path: path.clone() }).expect("is written");
+            entry.made(&File::open(&path).expect("opens")).expect("is written");
+            entry.files(5).expect("is written");
             path
         }
 
@@ -247,7 +262,8 @@ mod tests {
 
         /// Rewrites the only journal.
         fn edit(&self, edit: impl Fn(String) -> String) {
-            let [path] = &Abandoned::paths(&self.store)[..] else { panic!("one journal") };
+            let paths = Abandoned::paths(&self.store).1.expect("lists");
+            let [path] = &paths[..] else { panic!("one journal") };
             let text = fs::read_to_string(path).expect("reads");
             fs::write(path, edit(text)).expect("writes");
         }
@@ -272,34 +288,131 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_are_removed_by_journal_or_by_name() {
+    fn leftovers_are_removed_by_journal() {
         for directory in [false, true] {
-            for by_name in [false, true] {
-                let place = Place::new();
-                let left = if directory { place.killed_directory() } else { place.killed() };
-                let (swept, ended) = if by_name {
-                    (sweep_directory(&place.dir), "an earlier run that was cut off")
-                } else {
-                    (sweep(&place.store), KILLED)
-                };
-                assert_eq!(swept, [removed(&left, ended)]);
-                assert_eq!((sweep(&place.store), names(&place.dir)), (vec![], vec![]));
-                assert_eq!(place.journals(), [""; 0]);
-            }
+            let place = Place::new();
+            let left = if directory { place.killed_directory() } else { place.killed() };
+            assert!(look_alikes(&place.dir, &place.store).is_empty(), "the journal has it");
+            assert_eq!(sweep(&place.store), [removed(&left, KILLED)]);
+            assert_eq!((sweep(&place.store), names(&place.dir)), (vec![], vec![]));
+            assert_eq!(place.journals(), [""; 0]);
         }
     }
 
     #[test]
-    fn leftovers_on_an_unplugged_drive_are_removed_at_its_next_run() {
+    fn what_has_only_the_name_of_a_leftover_is_named_and_stays() {
+        let place = Place::new();
+        let (photos, diary) =
+            (place.dir.join(".drivebench-rphotos.files"), place.dir.join(".drivebench-rdiary.scratch"));
+        fs::create_dir(&photos).expect("creates");
+        fs::write(photos.join("2024"), "mine").expect("writes");
+        fs::write(&diary, "mine").expect("writes");
+        fs::write(place.dir.join("keep.scratch"), "mine").expect("writes");
+        let mut found = look_alikes(&place.dir, &place.store);
+        found.sort();
+        assert_eq!(found, [diary.clone(), photos.clone()]);
+        let held = File::open(&diary).expect("opens");
+        lock(&held).expect("a run of another store");
+        assert_eq!(look_alikes(&place.dir, &place.store), std::slice::from_ref(&photos));
+        assert_eq!(sweep(&place.store), []);
+        assert_eq!(
+            names(&place.dir),
+            [".drivebench-rdiary.scratch", ".drivebench-rphotos.files", "keep.scratch"]
+        );
+        assert_eq!(names(&photos), ["2024"]);
+    }
+
+    #[test]
+    fn only_the_files_that_the_run_numbered_are_removed() {
+        let place = Place::new();
+        let left = place.killed_directory();
+        let theirs = ["007", "20240101", "5", "99999999999999999999999"];
+        theirs.iter().for_each(|name| fs::write(left.join(name), "mine").expect("writes"));
+        assert!(why(&sweep(&place.store))[0].contains("not empty"));
+        assert_eq!(names(&left), theirs);
+    }
+
+    #[test]
+    fn leftovers_on_an_absent_drive_are_removed_when_it_is_back() {
         let place = Place::new();
         let left = place.killed();
-        let away = place.dir.with_extension("away");
-        fs::rename(&place.dir, &away).expect("unplugs");
-        assert_eq!(sweep(&place.store), []);
-        fs::rename(&away, &place.dir).expect("plugs in");
-        fs::write(place.dir.join("keep.scratch"), "mine").expect("writes");
-        assert_eq!(sweep_directory(&place.dir), [removed(&left, "an earlier run that was cut off")]);
-        assert_eq!(names(&place.dir), ["keep.scratch"]);
+        let here = super::super::place::Place::of(&left).expect("is mounted");
+        let here = serde_json::to_string(&here).expect("JSON");
+        let moved = here.replace(r#""mount":""#, r#""mount":"/elsewhere"#);
+        let away = here.replace(r#""filesystem":""#, r#""filesystem":"another "#);
+        for (now, expected) in [(&moved, "is mounted on"), (&away, "is not mounted on")] {
+            place.edit(|text| text.replace(&here, now));
+            let swept = sweep(&place.store);
+            assert!(why(&swept)[0].contains(expected), "{swept:?}");
+            let kept = swept[0].kept.as_ref().expect("kept");
+            assert!(
+                kept.remedy.contains("mount it on /") && kept.remedy.contains("/journals/rabc.0"),
+                "{kept:?}"
+            );
+            assert!(left.exists());
+            place.edit(|text| text.replace(now, &here));
+        }
+        let dir = place.dir.with_extension("away");
+        fs::rename(&place.dir, &dir).expect("is moved");
+        assert!(why(&sweep(&place.store))[0].contains("doesn't exist"));
+        fs::rename(&dir, &place.dir).expect("is moved back");
+        assert_eq!(sweep(&place.store), [removed(&left, KILLED)]);
+        assert_eq!((names(&place.dir), place.journals()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn what_is_no_journal_is_named_and_kept() {
+        let place = Place::new();
+        let journals = place.store.join("journals");
+        fs::create_dir_all(&journals).expect("creates");
+        for (text, expected) in [
+            ("not a journal".to_owned(), "it can't be read: line 1: "),
+            ("\n".repeat(5 << 20), "it can't be read: "),
+            ("{\"line\":\"beg".to_owned(), ""),
+            (String::new(), ""),
+        ] {
+            fs::write(journals.join("rabc.0"), &text).expect("writes");
+            let swept = sweep(&place.store);
+            assert_eq!(
+                (swept.len(), place.journals().len()),
+                if expected.is_empty() { (0, 0) } else { (1, 1) }
+            );
+            assert!(why(&swept).iter().all(|why| why.starts_with(expected)), "{swept:?}");
+        }
+        fs::remove_dir_all(&journals).and_then(|()| fs::write(&journals, "")).expect("a file in its place");
+        assert!(why(&sweep(&place.store))[0].contains("can't be read"));
+        let refused =
+            Journal::open(&place.store, "rabc").will(Undo::Standby { device: "/dev/sda".to_owned() });
+        let said = refused.expect_err("no directory").to_string();
+        assert!(said.contains(&format!("the undo journal in {}", journals.display())), "{said}");
+    }
+
+    #[test]
+    fn a_cleanup_never_removes_the_journal_of_a_run_that_begins() {
+        let place = Place::new();
+        let over = AtomicBool::new(false);
+        let begin = || {
+            for _ in 0..300 {
+                let journal = Journal::open(&place.store, "rabc");
+                let entry =
+                    journal.will(Undo::Standby { device: "/dev/sda".to_owned() }).expect("is written");
+                assert_eq!(place.journals().len(), 1);
+                entry.done().expect("is struck out");
+            }
+        };
+        let begun = thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        assert_eq!(sweep(&place.store), []);
+                    }
+                });
+            }
+            let begun = scope.spawn(begin).join();
+            over.store(true, Ordering::Relaxed);
+            begun
+        });
+        assert!(begun.is_ok(), "the journal is there");
     }
 
     #[test]
@@ -383,9 +496,6 @@ mod tests {
         fs::remove_file(&path).expect("removes");
         rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::RUSR, 0).expect("a fifo");
         assert_eq!(why(&sweep(&place.store)), ["it is not a regular file: check it first"]);
-        fs::create_dir(place.dir.join(".drivebench-rdir0.scratch")).expect("a directory of that name");
-        fs::remove_file(&other).expect("removes");
-        assert_eq!(sweep_directory(&place.dir), []);
         assert!(path.exists() && thesis.exists());
     }
 
@@ -397,7 +507,7 @@ mod tests {
         fs::create_dir(left.join("7")).expect("a directory named by a number");
         let swept = sweep(&place.store);
         let kept = swept[0].kept.as_ref().expect("it stays");
-        assert_eq!(kept.command, format!("rm -r {}", left.display()));
+        assert_eq!(kept.remedy, format!("rm -r {}", left.display()));
         assert!(kept.why.contains("not empty"), "{}", kept.why);
         assert_eq!(names(&left), ["7", "thesis.txt"]);
         assert_eq!(sweep(&place.store), swept, "the journal stays until it is gone");

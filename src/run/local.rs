@@ -14,7 +14,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 use super::{RunError, World, journal::Journal, leftovers::patiently, scratch::Scratch, scratch_dir::Folder};
 use crate::{
     engine::{self, Cancel, Engine, EngineError, FileTarget},
-    inventory::{Drive, Inventory},
+    inventory::Inventory,
     plan::Files,
     record::ActResult,
     sysroot::Sysroot,
@@ -65,13 +65,7 @@ impl World for Local<'_> {
     }
 
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        // A target on layers, or on no known drive, is unchanged if the same drives are below it.
-        let unmoved = || {
-            let now = Target::resolve(inventory, was.path.to_str()?).ok()?;
-            let drives = |target: &Target| target.drives.iter().map(Drive::identity).collect::<Vec<_>>();
-            (drives(&now) == drives(was)).then(|| Target { given: was.given.clone(), ..now })
-        };
-        was.relocate(inventory).or_else(|e| unmoved().ok_or(e))
+        was.find_again(inventory)
     }
 
     fn sysroot(&self) -> &Sysroot {
@@ -135,7 +129,7 @@ impl World for Local<'_> {
         let Some(open) = &self.open[at] else { return Ok(()) };
         let file = Arc::clone(&open.file);
         let (done, synced) = mpsc::channel();
-        std::thread::spawn(move || done.send(file.sync_all()));
+        std::thread::Builder::new().spawn(move || done.send(file.sync_all()))?;
         let synced = loop {
             match synced.recv_timeout(POLL) {
                 Ok(synced) => break synced,

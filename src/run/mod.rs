@@ -9,6 +9,7 @@ mod local;
 mod lock;
 mod measure;
 mod modelled;
+mod place;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
@@ -23,7 +24,7 @@ use std::{
 pub use act::{Move, Wanted, movable};
 pub use execute::execute;
 pub use journal::{Journal, host};
-pub use leftovers::{Kept, Leftover, sweep, sweep_directory};
+pub use leftovers::{Kept, Leftover, look_alikes, sweep};
 pub use local::{Local, now};
 pub use lock::{Lock, LockError};
 pub use measure::Progress;
@@ -74,7 +75,7 @@ pub enum RunError {
     )]
     StoreWakes(String),
     /// The undo journal can't be written, so nothing is changed.
-    #[error("the undo journal can't be written: {0}")]
+    #[error("{0}")]
     Journal(io::Error),
     /// The record can't be written, so no result would be kept.
     #[error("the record can't be written: {0}")]

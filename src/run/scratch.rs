@@ -88,7 +88,7 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::leftovers::{sweep, sweep_directory},
+        super::leftovers::{look_alikes, sweep},
         *,
     };
 
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(names(&dir), [".drivebench-rabc0.scratch"]);
         assert_eq!(names(&store.join("journals")), ["rabc.0"]);
         // While it is locked, a cleanup does not touch it.
-        assert_eq!((sweep(&store), sweep_directory(&dir)), (vec![], vec![]));
+        assert_eq!((sweep(&store), look_alikes(&dir, &store)), (vec![], vec![]));
         scratch.remove().expect("removes");
         drop(Scratch::named(&dir, &journal, 1).expect("creates"));
         assert_eq!(names(&dir), [""; 0]);

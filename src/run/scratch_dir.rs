@@ -1,6 +1,7 @@
 //! The scratch directory in which sets of files are written and read; it is removed afterwards.
 
 use std::{
+    ffi::CStr,
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
@@ -33,7 +34,7 @@ const PIECE: usize = 256 << 10;
 /// Free inodes left for other files.
 const SPARE_INODES: u64 = 64;
 
-/// A scratch directory. Its files are named by numbers; other files in it are never touched.
+/// A scratch directory. Its files are named by numbers from 0; other files in it are never touched.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -41,6 +42,8 @@ pub(super) struct Folder {
     dir: Arc<File>,
     /// None after removal.
     entry: Option<Entry>,
+    /// Its files have the numbers below this.
+    files: u64,
 }
 
 impl Folder {
@@ -54,7 +57,7 @@ impl Folder {
         }
         let dir = open(&path)?;
         entry.made(&dir)?;
-        Ok(Self { path, dir: Arc::new(dir), entry: Some(entry) })
+        Ok(Self { path, dir: Arc::new(dir), entry: Some(entry), files: 0 })
     }
 
     pub fn path(&self) -> &Path {
@@ -63,11 +66,17 @@ impl Folder {
 
     /// Writes files and syncs them, or drops them from the page cache and reads them; returns the result, and an error
     /// if any. Cancellation does not wait for a drive that hangs.
-    pub fn work(&self, files: &Files, cancel: &Cancel) -> (ActResult, Option<String>) {
+    pub fn work(&mut self, files: &Files, cancel: &Cancel) -> (ActResult, Option<String>) {
         let (done, result) = mpsc::channel();
         let &Files { set, work, seconds } = files;
-        let mut task =
-            Task { dir: Arc::clone(&self.dir), cancel: cancel.clone(), seconds, took: ActResult::default() };
+        let (dir, cancel, before) = (Arc::clone(&self.dir), cancel.clone(), self.files);
+        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, took: ActResult::default() };
+        if set.files > self.files {
+            if let Err(e) = self.entry.as_ref().map_or(Ok(()), |entry| entry.files(set.files)) {
+                return (ActResult { cut_short: true, ..ActResult::default() }, Some(e.to_string()));
+            }
+            self.files = set.files;
+        }
         std::thread::spawn(move || {
             let failed = match work {
                 FileWork::Write { seed, .. } => task.write(set, seed),
@@ -96,7 +105,7 @@ impl Folder {
     }
 
     fn clear_away(&mut self) -> io::Result<()> {
-        self.entry.take().map_or(Ok(()), |entry| entry.removed(remove(&self.dir, &self.path)))
+        self.entry.take().map_or(Ok(()), |entry| entry.removed(remove(&self.dir, &self.path, self.files)))
     }
 }
 
@@ -111,6 +120,8 @@ impl Drop for Folder {
 struct Task {
     dir: Arc<File>,
     cancel: Cancel,
+    /// Files from before have the numbers below this.
+    before: u64,
     seconds: f64,
     took: ActResult,
 }
@@ -118,7 +129,7 @@ struct Task {
 impl Task {
     fn write(&mut self, set: FileSet, seed: u64) -> Result<(), String> {
         let failed = |what: &str, e: io::Error| format!("{what}: {e}");
-        empty(&self.dir).map_err(|e| failed("the files before can't be removed", e))?;
+        empty(&self.dir, self.before).map_err(|e| failed("the files before can't be removed", e))?;
         self.room(set)?;
         // Larger than a piece, so that files start at different offsets in it and no two are equal.
         let mut content = vec![0; PIECE + 4096];
@@ -227,20 +238,22 @@ fn directory() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// Removes the numbered files and the directory. If it holds other files, they stay and so does the directory.
-pub(super) fn remove(dir: &File, path: &Path) -> io::Result<()> {
-    empty(dir)?;
+/// Removes the files with the numbers below `files`, and the directory. If it holds other files, they stay and so does the
+/// directory.
+pub(super) fn remove(dir: &File, path: &Path, files: u64) -> io::Result<()> {
+    empty(dir, files)?;
     fs::remove_dir(path)
 }
 
-/// Removes the regular files whose names are numbers.
-fn empty(dir: &File) -> io::Result<()> {
-    let ours = |name: &[u8]| !name.is_empty() && name.iter().all(u8::is_ascii_digit);
+/// Removes the regular files with the numbers below `files`, as they were named.
+fn empty(dir: &File, files: u64) -> io::Result<()> {
+    let number = |name: &str| name.parse::<u64>().ok().filter(|number| number.to_string() == name);
+    let ours = |name: &CStr| name.to_str().ok().and_then(number).is_some_and(|number| number < files);
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
         let plain = [FileType::RegularFile, FileType::Unknown].contains(&entry.file_type());
-        if plain && ours(entry.file_name().to_bytes()) {
+        if plain && ours(entry.file_name()) {
             names.push(entry.file_name().to_owned());
         }
     }
@@ -253,7 +266,7 @@ fn empty(dir: &File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::leftovers::{sweep, sweep_directory},
+        super::leftovers::{look_alikes, sweep},
         *,
     };
 
@@ -278,7 +291,7 @@ mod tests {
     fn files_are_written_read_and_removed_on_drop() {
         let (_home, dir, store) = place();
         let journal = Journal::open(&store, "rabc");
-        let folder = Folder::create(&dir, &journal, 0).expect("creates");
+        let mut folder = Folder::create(&dir, &journal, 0).expect("creates");
         for _ in 0..2 {
             let (took, failed) = folder.work(&WRITE, &Cancel::default());
             assert_eq!((took.files, took.bytes, took.cut_short, failed), (5, 3_500_000, false, None));
@@ -289,7 +302,7 @@ mod tests {
         assert_eq!((took.files, took.bytes, failed), (5, 3_500_000, None));
         assert!(took.seconds > 0.0);
         // While it is locked, a cleanup does not touch it.
-        assert_eq!((sweep(&store), sweep_directory(&dir)), (vec![], vec![]));
+        assert_eq!((sweep(&store), look_alikes(&dir, &store)), (vec![], vec![]));
         folder.remove().expect("removes");
         drop(journal);
         assert_eq!((names(&dir), names(&store.join("journals"))), (vec![], vec![]));
@@ -298,7 +311,7 @@ mod tests {
     #[test]
     fn cancellation_and_time_limit_return_a_partial_result() {
         let (_home, dir, store) = place();
-        let folder = Folder::create(&dir, &Journal::open(&store, "rabc"), 0).expect("creates");
+        let mut folder = Folder::create(&dir, &Journal::open(&store, "rabc"), 0).expect("creates");
         let stopped = Cancel::default();
         stopped.set();
         let (took, failed) = folder.work(&WRITE, &stopped);

@@ -62,6 +62,9 @@ pub struct Target {
     pub layers: Vec<String>,
     /// Its mounted filesystem; none for block devices.
     pub mount: Option<Mount>,
+    /// What the filesystem on a block device calls itself in `statvfs`; in many, made from its UUID.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem_id: Option<u64>,
     /// Free space for this user, bytes.
     pub free: Option<u64>,
     /// Size of the filesystem, bytes.
@@ -207,6 +210,10 @@ impl Target {
         let space = statvfs(&self.path).ok();
         Ok(Self {
             mount: mount.cloned(),
+            filesystem_id: space
+                .as_ref()
+                .map(|space| space.f_fsid)
+                .filter(|id| *id != 0 && mount.is_some_and(|mount| mount.source.starts_with('/'))),
             free: space.as_ref().map(|space| space.f_bavail.saturating_mul(space.f_frsize)),
             capacity: space.map(|space| space.f_blocks.saturating_mul(space.f_frsize)),
             size: is_file.then_some(data.len()),

@@ -11,6 +11,9 @@ pub enum NotFound {
     Drive(String),
     #[error("the filesystem of {drive} is not mounted: mount it at any mount point{}", command(.uuid))]
     Mount { drive: String, uuid: Option<String> },
+    /// A target without a known drive.
+    #[error("{0} is not there any more")]
+    Changed(String),
     #[error("{source}: {}", .source.hint())]
     Target {
         #[from]
@@ -29,6 +32,41 @@ impl Inventory {
 }
 
 impl Target {
+    /// The target as it is now: on the same drives or, where none is known, on the same filesystem.
+    pub fn find_again(&self, inventory: &Inventory) -> Result<Self, NotFound> {
+        let moved = match self.relocate(inventory) {
+            Ok(now) if now.is_on_drives_of(self) => return Ok(now),
+            moved => moved.err().filter(|_| !self.drives.is_empty()),
+        };
+        // A target on layers, or on no known drive, is found by its path.
+        let path = self.path.to_str().unwrap_or_default();
+        match Self::at(inventory, &self.given, path) {
+            Ok(now) if now.is_on_drives_of(self) && now.is_on_filesystem_of(self) => Ok(now),
+            _ => Err(moved.unwrap_or_else(|| {
+                let mount = self.mount.as_ref();
+                let on = mount.map(|m| format!("{} of {} on {}", m.filesystem, m.source, m.path));
+                NotFound::Changed(on.unwrap_or_else(|| self.label()))
+            })),
+        }
+    }
+
+    fn is_on_drives_of(&self, other: &Self) -> bool {
+        let drives = |target: &Self| target.drives.iter().map(Drive::identity).collect::<Vec<_>>();
+        let all = self.kind != Kind::BlockDevice || self.size == other.size;
+        self.kind == other.kind && all && drives(self) == drives(other)
+    }
+
+    fn is_on_filesystem_of(&self, other: &Self) -> bool {
+        let ids = self.filesystem_id.zip(other.filesystem_id);
+        match (&self.mount, &other.mount) {
+            (Some(a), Some(b)) => {
+                let same = ids.map_or(a.source == b.source, |(a, b)| a == b);
+                same && (&a.filesystem, &a.root) == (&b.filesystem, &b.root)
+            }
+            (a, b) => a == b,
+        }
+    }
+
     /// The target at its current path: its drive found by identity, its filesystem by UUID.
     pub fn relocate(&self, inventory: &Inventory) -> Result<Self, NotFound> {
         Ok(Self::at(inventory, &self.given, &self.current_path(inventory)?)?)
@@ -37,7 +75,9 @@ impl Target {
     fn current_path(&self, inventory: &Inventory) -> Result<String, NotFound> {
         let label = || self.drives.first().map_or_else(|| self.given.clone(), Drive::model_and_serial);
         let was = self.drives.first().ok_or_else(|| NotFound::Drive(label()))?;
-        let now = inventory.drive(&was.identity()).ok_or_else(|| NotFound::Drive(label()))?;
+        // Drives without a serial, such as virtual ones, may have the same identity.
+        let same = inventory.drives.iter().filter(|drive| drive.identity() == was.identity());
+        let now = same.min_by_key(|drive| drive.name != was.name).ok_or_else(|| NotFound::Drive(label()))?;
         if self.kind == Kind::BlockDevice {
             return Ok(now.node());
         }
@@ -52,8 +92,9 @@ impl Target {
             let mut devices = contents(now).filter(|(_, start, other)| same(*start, *other));
             devices.any(|(device, ..)| device == m.device) && m.root == mount.root
         };
-        let now_mounted = inventory.mounts.iter().find(same_mount).ok_or_else(|| missing(uuid.cloned()))?;
-        let below = self.path.strip_prefix(&mount.path).unwrap_or(Path::new(""));
+        let now_mounted = inventory.mounts.iter().filter(same_mount).min_by_key(|m| m.path != mount.path);
+        let now_mounted = now_mounted.ok_or_else(|| missing(uuid.cloned()))?;
+        let below = self.path.strip_prefix(&mount.path).map_err(|_| missing(uuid.cloned()))?;
         Ok(Path::new(&now_mounted.path).join(below).display().to_string())
     }
 
@@ -107,7 +148,13 @@ mod tests {
         let drive = inventory.drives.iter_mut().find(|d| d.name == "sdc").expect("there");
         (drive.name, drive.bay) = ("sdx".to_owned(), Some("1.7".to_owned()));
         assert_eq!(was.current_path(&inventory).expect("found"), "/dev/sdx");
-        inventory.drives.retain(|d| d.name != "sdx");
+        let twin = Drive {
+            name: "sdw".to_owned(),
+            ..inventory.drives.iter().find(|d| d.name == "sdx").expect("there").clone()
+        };
+        inventory.drives.insert(0, twin);
+        assert_eq!(target(&inventory, "sdx", None).current_path(&inventory).expect("found"), "/dev/sdx");
+        inventory.drives.retain(|d| !["sdx", "sdw"].contains(&d.name.as_str()));
         let error = was.current_path(&inventory).expect_err("gone").to_string();
         assert!(error.ends_with("is not connected"), "{error}");
     }
@@ -130,6 +177,35 @@ mod tests {
         inventory.mounts.retain(|m| m.path != "/media/b");
         let error = was.current_path(&inventory).expect_err("not mounted").to_string();
         assert!(error.contains("mount it at any mount point (mount UUID=1A2B-3C4D"), "{error}");
+    }
+
+    #[test]
+    fn a_target_without_a_known_drive_stays_on_its_filesystem() {
+        let place = tempfile::tempdir().expect("a directory");
+        let inventory = Inventory {
+            mounts: Inventory::read(&crate::sysroot::Sysroot::live()).mounts,
+            ..Inventory::default()
+        };
+        let was = Target::resolve(&inventory, place.path().to_str().expect("UTF-8")).expect("a target");
+        assert_eq!(was.drives, []);
+        assert!(was.find_again(&inventory).is_ok());
+        let mount = was.mount.clone().unwrap_or_default();
+        let other = Mount { filesystem: "another".to_owned(), ..mount.clone() };
+        let loops = Mount { source: "/dev/loop7".to_owned(), ..mount.clone() };
+        let changed = [
+            Target { mount: Some(other), ..was.clone() },
+            Target { mount: Some(loops), filesystem_id: None, ..was.clone() },
+            Target { kind: Kind::File, ..was.clone() },
+            Target { drives: fixtures::pi_zero().inventory().drives, ..was.clone() },
+        ];
+        for was in changed {
+            assert!(was.find_again(&inventory).is_err(), "{was:?}");
+        }
+        // A new name of the device is no other filesystem.
+        let (id, mount) = (Some(7), Some(Mount { source: "/dev/loop7".to_owned(), ..mount }));
+        let [a, b] =
+            [id, Some(8)].map(|filesystem_id| Target { filesystem_id, mount: mount.clone(), ..was.clone() });
+        assert!(Target { filesystem_id: id, ..was }.is_on_filesystem_of(&a) && !a.is_on_filesystem_of(&b));
     }
 
     #[test]

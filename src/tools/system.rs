@@ -82,11 +82,20 @@ impl Runner for System {
     fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult {
         let mut child = self.spawn(query)?;
         let (sender, lines) = mpsc::sync_channel(1024);
-        let stdout = child.stdout.take();
-        thread::spawn(move || read_lines(stdout).try_for_each(|line| sender.send(line)));
-        let stderr = child.stderr.take();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let mut failed = |source| {
+            let _ = child.kill();
+            ToolError::System { command: query.to_string(), source }
+        };
+        let reading = thread::Builder::new();
+        reading
+            .spawn(move || read_lines(stdout).try_for_each(|line| sender.send(line)))
+            .map_err(&mut failed)?;
         let (complained, complaints) = mpsc::sync_channel(1);
-        thread::spawn(move || complained.send(read_lines(stderr).collect::<Vec<_>>().join("\n")));
+        let reading = thread::Builder::new();
+        reading
+            .spawn(move || complained.send(read_lines(stderr).collect::<Vec<_>>().join("\n")))
+            .map_err(&mut failed)?;
 
         let limit = Instant::now() + query.limit;
         let mut ending = Ending { child, status: None, limit, term_sent: None, killed: None, slow: false };
@@ -107,7 +116,7 @@ impl Runner for System {
         }
         if status.is_none() {
             // A program that has not ended is left to a thread that waits for it.
-            thread::spawn(move || ending.child.wait());
+            let _ = thread::Builder::new().spawn(move || ending.child.wait());
         }
         // An abandoned program keeps its pipe open.
         let timeout = if status.is_some() { TERM } else { Duration::ZERO };

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 const BITS: u32 = 10;
 const STEPS: u64 = 1 << BITS;
+/// More operations than any load has, so that sums don't overflow.
+const MOST: u64 = 1 << 40;
 
 /// Nanosecond latencies, counted per bucket, in ascending order of bucket.
 /// In JSON it is one flat array `[bucket, count, bucket step, count, ...]`: the first bucket's number, then the
@@ -130,13 +132,17 @@ impl<'de> Deserialize<'de> for Histogram {
             return Err(D::Error::custom("a histogram is pairs of bucket step and count"));
         }
         let mut buckets: Vec<(u16, u64)> = Vec::with_capacity(flat.len() / 2);
-        let mut at = 0u64;
+        let (mut at, mut sum) = (0u64, 0u64);
         for pair in flat.chunks_exact(2) {
             if pair[0] == 0 && !buckets.is_empty() || pair[1] == 0 {
                 return Err(D::Error::custom("histogram buckets must ascend and hold operations"));
             }
             at = at.saturating_add(pair[0]);
             let b = u16::try_from(at).map_err(|_| D::Error::custom("histogram bucket out of range"))?;
+            sum = sum.saturating_add(pair[1]);
+            if sum > MOST {
+                return Err(D::Error::custom("histogram with more operations than any load"));
+            }
             buckets.push((b, pair[1]));
         }
         Ok(Self { buckets })
@@ -201,7 +207,14 @@ mod tests {
         let text = serde_json::to_string(&h).expect("serialises");
         assert!(text.starts_with("[5,3,"), "{text}");
         assert_eq!(serde_json::from_str::<Histogram>(&text).expect("reads back"), h);
-        for bad in ["[1]", "[1,1,0,1]", "[1,0]", "[70000,1]", "[1,1,18446744073709551615,1]"] {
+        for bad in [
+            "[1]",
+            "[1,1,0,1]",
+            "[1,0]",
+            "[70000,1]",
+            "[1,1,18446744073709551615,1]",
+            "[1,18446744073709551615,1,2]",
+        ] {
             assert!(serde_json::from_str::<Histogram>(bad).is_err(), "{bad} was accepted");
         }
     }

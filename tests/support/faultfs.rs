@@ -142,13 +142,20 @@ impl FaultFs {
     }
 }
 
-impl Drop for FaultFs {
-    fn drop(&mut self) {
+impl FaultFs {
+    /// Unmounts it; its empty mount point stays.
+    pub fn unmount(&mut self) {
         self.release();
         // Detached: threads that an engine left behind may still hold a file. Dropping the session does the same by
         // fusermount3 for those who aren't root.
         let _ = rustix::mount::unmount(self.directory.path(), rustix::mount::UnmountFlags::DETACH);
         self.session.take();
+    }
+}
+
+impl Drop for FaultFs {
+    fn drop(&mut self) {
+        self.unmount();
     }
 }
 

@@ -301,6 +301,7 @@ fn keep(
         drives: vec![drive(inventory, name).clone()],
         layers: Vec::new(),
         mount: None,
+        filesystem_id: None,
         free: None,
         capacity: None,
         size: None,

@@ -2,11 +2,11 @@
 
 use super::super::{
     LoadName, PlanError, Request,
-    target_checks::{FILL, aligned, fits, reach, too_small, would_erase},
+    target_checks::{aligned, fits, reach, too_small, would_erase},
 };
 use crate::{
     analyse::Rules,
-    plan::{Measure, Plan, Protocol, Rule, ScratchFile, Steps},
+    plan::{FILL, Measure, Plan, Protocol, Rule, ScratchFile, Steps},
     target::Kind,
     units::{Caching, Direction, Load, MIB, Pattern},
 };

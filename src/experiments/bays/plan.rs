@@ -5,13 +5,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
     LoadName, PlanError, Request,
-    target_checks::{FILL, aligned, fits, too_small, would_erase},
+    target_checks::{aligned, fits, too_small, would_erase},
 };
 use super::options;
 use crate::{
     analyse::latin_square,
     inventory::Drive,
-    plan::{Act, Measure, MoveDrives, Plan, Rule, ScratchFile, Steps},
+    plan::{Act, FILL, Measure, MoveDrives, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::Load,
 };

@@ -1,10 +1,10 @@
 //! The loads of a record, grouped: all runs of one load on one target.
 
-use super::{super::target_checks::FILL, Series, Summary, loaded_run::on};
+use super::{Series, Summary, loaded_run::on};
 use crate::{
     analyse::{Estimate, repeat},
     findings::{LoadKey, Metric, Quantity},
-    plan::{Measure, Plan},
+    plan::{FILL, Measure, Plan},
     record::{Run, Step, Windows},
     target::Target,
     units::{Ended, Histogram},

@@ -3,11 +3,11 @@
 use super::{
     super::{
         LoadName, PlanError, Request,
-        target_checks::{FILL, aligned, reach},
+        target_checks::{aligned, reach},
     },
     options,
 };
-use crate::plan::{Measure, Pause, Plan, Rule, ScratchFile, Steps};
+use crate::plan::{FILL, Measure, Pause, Plan, Rule, ScratchFile, Steps};
 
 pub(super) const BEFORE: &str = "read";
 pub(super) const AFTER: &str = "read again";

@@ -5,11 +5,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
     PlanError, Request,
-    target_checks::{FILL, fits, too_small},
+    target_checks::{fits, too_small},
 };
 use super::options;
 use crate::{
-    plan::{Measure, Plan, Rule, ScratchFile, Steps},
+    plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps},
     target::Kind,
     units::{Caching, Direction, Load, LoadError, MIB, Pattern},
 };

@@ -11,7 +11,7 @@ pub const FILES: Opt<u64> =
 pub const SIZE: Opt<u64> =
     Opt::new("size", "SIZE", shared::bytes, "Size of each file of that mix").requires("files");
 
-pub const OPTIONS: &[&dyn Declared] = &[&SEED, &ENGINE, &MAX_TIME, &MAX_BYTES, &RUNS, &FILES, &SIZE];
+pub const OPTIONS: &[&dyn Declared] = &[&SEED, &MAX_TIME, &MAX_BYTES, &RUNS, &FILES, &SIZE];
 
 fn files(text: &str) -> Result<u64, String> {
     match parsed(text)? {

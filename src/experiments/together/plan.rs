@@ -2,11 +2,11 @@
 
 use super::super::{
     LoadName, PlanError, Request,
-    target_checks::{FILL, aligned, reach},
+    target_checks::{aligned, reach},
 };
 use super::options;
 use crate::{
-    plan::{Measure, Plan, Rule, ScratchFile, Steps},
+    plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };

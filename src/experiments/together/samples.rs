@@ -1,14 +1,11 @@
 //! Speeds of loads that ran at the same time, from the record.
 
-use super::super::{
-    common::{load_key, on},
-    target_checks::FILL,
-};
+use super::super::common::{load_key, on};
 use crate::{
     analyse::ceiling_fit::Trial,
     conditions::Processors,
     findings::LoadKey,
-    plan::{Measure, Plan},
+    plan::{FILL, Measure, Plan},
     record::{Load, Run, Step, Windows},
     target::Target,
     units::{Caching, Direction, Ended, Histogram, Outcome, Pattern, Window, ZonePoint},

@@ -19,6 +19,9 @@ pub const fn zone_bytes() -> u64 {
     65 * Zones::SEGMENT
 }
 
+/// The label of loads that only fill a file, so that there is something to read and nothing new to allocate.
+pub const FILL: &str = "fill";
+
 /// A load that is run and timed. On several targets, all start at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
@@ -66,6 +69,10 @@ impl Measure {
         };
         let (written, read) = if self.load.writes() { (bytes, 0) } else { (0, bytes) };
         Cost { written, read, seconds }
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        self.load.check().map_err(|e| format!("has a load that can't be run: {e}"))
     }
 
     /// A buffered read depends on what the load before it left in the page cache.

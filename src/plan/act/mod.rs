@@ -6,7 +6,7 @@ mod load;
 use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
-pub use load::{Measure, Rule, zone_bytes};
+pub use load::{FILL, Measure, Rule, zone_bytes};
 
 use super::{Cost, StepId};
 use crate::units::duration;
@@ -105,6 +105,25 @@ impl Act {
             Self::Files(files) => files.cost(),
             Self::Pause(pause) => Cost::of_seconds(pause.seconds),
             Self::Standby(standby) => Cost::of_seconds(Standby::SETTLE + standby.patience),
+        }
+    }
+
+    /// Refuses acts that can't be done, see [`Plan::check`](super::Plan::check).
+    pub(super) fn check(&self) -> Result<(), String> {
+        /// Longer than any run, s.
+        const LONG: f64 = 1e12;
+        let (cost, size) = match self {
+            Self::Load(m) => m.check().map(|()| (m.cost(), m.reach))?,
+            Self::ScratchFile(file) => (Cost::default(), file.bytes),
+            act => (act.cost(), 0),
+        };
+        let bytes = cost.written.max(cost.read).max(size);
+        if bytes > i64::MAX as u64 {
+            return Err(format!("has {bytes} bytes, more than any drive"));
+        }
+        match cost.seconds {
+            Some(seconds) if !(0.0..=LONG).contains(&seconds) => Err(format!("lasts {seconds} s")),
+            _ => Ok(()),
         }
     }
 

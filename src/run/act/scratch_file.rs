@@ -2,7 +2,7 @@
 
 use super::{Execution, RunError, Troubles, load};
 use crate::{
-    plan::{Measure, Rule, ScratchFile, Step},
+    plan::{ScratchFile, Step},
     record::ActResult,
 };
 
@@ -17,10 +17,7 @@ pub(super) fn perform(
         run.readable.insert(target, 0);
         let mut result = ActResult { path, ..ActResult::default() };
         if let Some(refill) = run.done.refills.get(&(step.id, target as u32)) {
-            let rule = Rule::Fixed { bytes: refill.bytes, seconds: None };
-            let label = "fill".to_owned();
-            let measure = Measure { label, rule, only_written: false, cold: false, ..refill.by.clone() };
-            let (outcome, trouble) = load::unrecorded(run, target, &measure)?;
+            let (outcome, trouble) = load::unrecorded(run, target, &refill.measure())?;
             result = ActResult { seconds: outcome.seconds, bytes: outcome.bytes_written, ..result };
             result.cut_short = run.ctx.cancel.is_set();
             troubles.extend(trouble.map(|text| (target, text)));

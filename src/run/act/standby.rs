@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     conditions::Snapshot,
+    inventory::Drive,
     plan::{Standby, Step},
     record::{ActResult, StandbyResult},
     target::Target,
@@ -31,18 +32,19 @@ pub(super) fn perform(
     let store = ctx.store.to_str().and_then(|path| Target::resolve(ctx.inventory, path).ok());
     for target in step.targets() {
         let drives = &run.plan.targets[target].drives;
+        // The plan has the kernel's name of it from before a reboot.
+        let device = drives.first().map_or_else(|| standby.device.clone(), Drive::node);
         let same = |name: &str| drives.iter().any(|drive| drive.name == name);
         if store.iter().flat_map(|store| &store.drives).any(|drive| same(&drive.name)) {
-            return Err(RunError::StoreWakes(standby.device.clone()));
+            return Err(RunError::StoreWakes(device));
         }
         let world = &*run.ctx.world;
         let since = world.seconds();
         let before = Snapshot::take(world.sysroot(), drives);
-        let slept =
-            send(&standby.device, standby.patience, world.journal(), world.runner(), &mut |seconds| {
-                world.wait(seconds, run.ctx.cancel);
-                !run.ctx.cancel.is_set()
-            })?;
+        let slept = send(&device, standby.patience, world.journal(), world.runner(), &mut |seconds| {
+            world.wait(seconds, run.ctx.cancel);
+            !run.ctx.cancel.is_set()
+        })?;
         let after = Snapshot::take(world.sysroot(), drives);
         let moved = drives.iter().filter_map(|drive| before.between(&after, &drive.name));
         let others = moved.map(|did| did.read + did.written).sum();
@@ -238,7 +240,10 @@ mod tests {
         hdparm::standby("/dev/sda").run(&sda, &runner).expect("covers it");
         for (path, right) in [("/dev/sdb", &sda), ("/dev/sda", &file)] {
             let refused = hdparm::standby(path).run(right, &runner).expect_err("not covered").to_string();
-            assert!(refused.starts_with(&format!("'hdparm -y {path}' was not run: the journal")), "{refused}");
+            assert!(
+                refused.starts_with(&format!("'hdparm -y {path}' was not run: the journal")),
+                "{refused}"
+            );
         }
     }
 
