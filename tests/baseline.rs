@@ -138,3 +138,27 @@ fn a_truncated_record_is_read() {
         assert_eq!(findings.estimates.is_empty(), keep <= first, "{keep} events");
     }
 }
+
+#[test]
+fn a_stopped_load_says_what_was_missing() {
+    let (_, events) = measured(vec![target("A", 62 * GB, false)], vec![stick(20e6, 20e6)], Rules::standard());
+    let windows: Vec<usize> =
+        (0..events.len()).filter(|&at| matches!(events[at], Event::Window { .. })).collect();
+    let findings = BASELINE.findings(&mut events[..windows[500]].iter().cloned());
+    let write = estimate(&findings, "write throughput");
+    assert!(write.half_width() < 0.05, "{write:?}");
+    let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("Stopped before the 1 GiB over which a speed must hold."), "{text}");
+}
+
+#[test]
+fn directories_on_one_drive_are_not_ranked() {
+    let a = target("A", 62 * GB, false);
+    let twin = Target { given: "A2".to_owned(), path: "/A2".into(), ..a.clone() };
+    let (models, other) =
+        (vec![stick(4e6, 8e6), stick(2e6, 4e6), stick(8e6, 9e6)], target("B", 62 * GB, false));
+    let (findings, _) = measured(vec![a, twin, other], models, Rules::quick());
+    let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("A and A2 are on one drive ("), "{text}");
+    assert!(text.contains("write: B (") && !text.contains("> A2 ("), "{text}");
+}

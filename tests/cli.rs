@@ -62,7 +62,8 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     let csv = cli.run(["results", "show", &name, "--format", "csv"]).out;
     assert_eq!(csv, cli.run(["results", "export", &name]).out);
     assert!(cli.run(["results", "show", &name, "--format", "markdown"]).out.contains("| write |"));
-    assert!(cli.run(["results"]).out.contains(&name));
+    let list = cli.run(["results"]).out;
+    assert!(list.contains(&name) && list.lines().all(|l| l.chars().count() <= 80), "{list}");
     assert_eq!(cli.run(["results", "rm", &name]).code, 0);
     assert_eq!(cli.run(["results", "show", &name]).code, 2);
 }
@@ -132,6 +133,36 @@ fn bad_input_is_refused_before_anything_is_touched() {
     let error = normalised(&unknown.err, place.path());
     assert!(unknown.code == 2 && error.contains("is not a path, serial, label or bay"), "{error}");
     assert!(!cli.store().exists(), "nothing was touched");
+}
+
+#[test]
+fn mistakes_are_explained_within_80_columns() {
+    let cli = Cli::new();
+    let long = format!("/{}", "deep/".repeat(9));
+    for (args, help) in [
+        (vec!["export"], "did you mean `drivebench results export`?"),
+        (vec!["baseline", "."], "did you mean `drivebench run baseline`?"),
+        (vec!["run", "baseline", "--precision", "a\u{7}b", "."], "'ab'"),
+        (vec!["run", "baseline", &long, "--engine", "warp-engine-of-the-future"], "possible values:"),
+        (vec!["list", "--sysroot", &long], "can't be read"),
+    ] {
+        let done = cli.run(&args);
+        assert!(done.code == 2 && done.err.contains(help), "{args:?}: {}", done.err);
+        assert!(done.err.lines().all(|l| l.chars().count() <= 80), "{args:?}: {}", done.err);
+        assert!(!done.err.contains('\u{7}'), "{args:?}: {}", done.err);
+    }
+}
+
+#[test]
+fn the_name_of_a_directory_stays_on_one_line() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let hostile = place.path().join("a\u{1b}[2J\u{7}\n  changes: nothing at all");
+    std::fs::create_dir(&hostile).expect("a directory");
+    let done = cli.run([Path::new("run"), Path::new("baseline"), Path::new("--plan"), &hostile]);
+    assert!(done.code == 0 && done.out.contains("changes: own files"), "{}{}", done.out, done.err);
+    assert!(!done.out.contains(['\u{1b}', '\u{7}']), "{}", done.out);
+    let lines = |text: &str| text.lines().filter(|l| l.starts_with("  changes: ")).count();
+    assert_eq!(lines(&done.out), 1, "{}", done.out);
 }
 
 /// A readable block device of this machine; the test only shows a plan for it.

@@ -218,3 +218,15 @@ fn unsuitable_targets_are_refused() {
         [kind(drivebench::target::Kind::File), kind(drivebench::target::Kind::BlockDevice)].join("\n")
     );
 }
+
+#[test]
+fn too_few_bytes_name_more_than_were_written_and_shade_nothing() {
+    let mut asked = asked(60.0);
+    asked.effort.max_bytes = 256 * MIB;
+    let findings = measured(&asked, &stick(2e9), 1);
+    let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("268 MB are too few to find a slow-down at this speed: at least "), "{text}");
+    assert!(!text.contains("at least 134 MB"), "{text}");
+    let figure = &findings.figures[0];
+    assert!(figure.bands.is_empty() && figure.text.contains("too few"), "{figure:?}");
+}

@@ -103,6 +103,9 @@ fn invalid_arguments_are_refused_and_nothing_is_written() {
             refused(&["--format", "xlsx"]),
             refused(&["--force"]),
             refused(&["--out", &at("there.csv")]),
+            refused(&["--out", &at("there.csv"), "--format", "openmetrics"]),
+            refused(&["--out", &at("all.parquet")]),
+            refused(&["--out", &at("all")]),
             refused(&["--out", &at("")]),
             refused(&["--out", &at("missing/a.csv")]),
             refused(&["--out", "/dev/full", "--format", "openmetrics"]),
@@ -114,7 +117,7 @@ fn invalid_arguments_are_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_file_is_replaced_when_asked_and_metrics_always() {
+fn a_file_is_replaced_when_asked_and_earlier_metrics_always() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let run = keep(&cli, SPRING, &["4C530001"], 6.6e6);
     let write = |name: &str, more: &[&str]| {

@@ -152,6 +152,16 @@ fn an_import_is_compared_with_a_measured_run() {
 }
 
 #[test]
+fn the_command_that_shows_a_run_names_its_store() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let dir = place.path().join("my results").to_str().expect("UTF-8").to_owned();
+    let file = "tests/fixtures/import/fio-2.2.10.json";
+    let said = words(&cli.run(["import", file, "--store", &dir]).err);
+    assert!(said.contains(&format!(" --store '{dir}'` shows it again.")), "{said}");
+    assert!(!cli.run(["import", file]).err.contains("--store"));
+}
+
+#[test]
 fn the_same_content_is_imported_once() {
     let cli = Cli::new();
     let run = saved(&import(&cli, &["dd-loop.txt"]));

@@ -369,7 +369,7 @@ fn two_directories_on_one_drive_share_it() {
     }
     let findings = TOGETHER.findings(&mut record.into_iter());
     let text = said(&findings).replace('\n', " ");
-    assert!(text.contains("the drive sda itself limits /mnt/a and /mnt/b"), "{text}");
+    assert!(text.contains("the drive sda limits /mnt/a and /mnt/b"), "{text}");
 }
 
 #[test]
@@ -409,6 +409,23 @@ fn one_run_has_no_interval_and_low_confidence() {
     for load in ["read", "write"] {
         assert!(limits(&findings, load).iter().all(|l| l.2 == "low"), "{:?}", limits(&findings, load));
     }
+}
+
+#[test]
+fn two_runs_that_differ_are_too_few() {
+    let mut machine = two_sticks();
+    machine.models.iter_mut().for_each(|model| model.noise.run = 0.1);
+    let mut asked = ask(machine.targets(), Rules::standard(), 1 << 20);
+    asked.values.set("runs", "2");
+    let plan = TOGETHER.plan(&asked).expect("plans");
+    let text = |seed| {
+        let board = Board { drives: machine.models.clone(), buses: machine.links.clone(), seed };
+        said(&TOGETHER.findings(&mut carry_out(&plan, &board).expect("runs").into_iter()))
+    };
+    let words = |seed| text(seed).split_whitespace().collect::<Vec<_>>().join(" ");
+    let flag = "2 runs at once are too few to say how fast they are. Raise --runs.";
+    let flagged: Vec<String> = (1..=8).map(words).filter(|words| words.contains(flag)).collect();
+    assert!(flagged.iter().any(|words| words.contains("not known")), "{}", words(1));
 }
 
 #[test]

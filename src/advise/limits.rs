@@ -63,7 +63,11 @@ impl<'a> Flow<'a> {
         };
         let at_once = context.at_once(wanted).map(|number| {
             let drives = distinct(number.from.drives.iter().filter_map(|id| context.drive(id)));
-            Self { number, reads, who: format!("{} together", the_drives(drives.len())), drives }
+            let who = match drives[..] {
+                [drive] => context.name(drive),
+                _ => format!("{} together", the_drives(drives.len())),
+            };
+            Self { number, reads, who, drives }
         });
         at_once.or_else(array).or_else(alone)
     }
@@ -225,6 +229,10 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
             None => format!("At once they {verb} {part} of their sum alone: no bus limits them much."),
             Some((Limiter::Processor, _)) => {
                 format!("The processor limits them at once: {part} of their sum alone.")
+            }
+            Some((Limiter::Drive, _)) => {
+                let sum = rate(alone.value);
+                format!("Directories on one drive share its speed: at once they {verb} {part} of the {sum} that they {verb} alone.")
             }
             Some((_, name)) => {
                 let (bus, sum) = (capital(name), rate(alone.value));

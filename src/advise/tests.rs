@@ -125,6 +125,27 @@ fn a_limiting_bus_is_reported_and_faster_drives_are_not_advised() {
 }
 
 #[test]
+fn a_faster_drive_helps_where_directories_share_one() {
+    let mut inventory = two_sticks().0;
+    inventory.ports.clear();
+    inventory.drives.retain(|d| d.name == "sda");
+    let mut evidence =
+        at_once(&inventory, "r1", &["sda", "sda"], load(true, 1 << 20, 1), within(21.0, 0.02), 40.0);
+    for n in evidence.numbers.iter_mut().filter(|n| n.quantity == Quantity::Ceiling(Limiter::Drives)) {
+        (n.target, n.quantity) = ("the drive sda".to_owned(), Quantity::Ceiling(Limiter::Drive));
+    }
+    let answers = advise(&inventory, &[evidence]);
+    holds(
+        &said(&answers, Topic::Limits),
+        &[
+            "Directories on one drive share its speed: at once they read 52 % of the 40.0 MB/s that they read alone. Cruzer Blade reads 21.0 MB/s.",
+        ],
+    );
+    let money = said(&answers, Topic::Money);
+    assert!(money.contains("A faster drive would help: ") && !money.contains("would not help"), "{money}");
+}
+
+#[test]
 fn layouts_use_the_smallest_size_and_leave_out_others() {
     let layout = |sectors: &[u64]| {
         let (mut inventory, _) = two_sticks();

@@ -10,6 +10,7 @@ use super::{
     sentences::times,
 };
 use crate::{
+    findings::Limiter,
     inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium},
     units::{capital, rate},
 };
@@ -105,8 +106,8 @@ impl<'a> Judged<'a> {
     fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
         let narrow = link.filter(|w| w.passes <= flow.speed());
         let (most, what) = match flow.bound() {
-            // A limit that was measured here comes before published figures.
-            Some((_, name)) if narrow.is_none() => (flow.speed(), name.to_owned()),
+            // A limit that was measured here comes before published figures. A faster drive lifts that of a drive.
+            Some((by, name)) if by != Limiter::Drive && narrow.is_none() => (flow.speed(), name.to_owned()),
             _ => cap(context, &flow.drives, link)?,
         };
         Some(Self { flow, most, what })

@@ -80,8 +80,8 @@ pub enum ListFormat {
 
 #[derive(Debug, Group)]
 pub struct List {
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: ListFormat,
 
     #[command(flatten)]
@@ -116,8 +116,8 @@ pub enum AdviceFormat {
 #[derive(Debug, Group)]
 #[command(after_help = ADVISE_NOTES)]
 pub struct Advise {
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    /// text, markdown or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: AdviceFormat,
 
     #[command(flatten)]
@@ -165,9 +165,9 @@ pub enum BayAction {
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
-  drivebench import fio.json                     fio --output-format=json
-  drivebench import bench-fio --drive 4C530001   all files below a directory
-  drivebench import dd.log --rw write            dd logs don't state the direction
+  drivebench import fio.json                    fio --output-format=json
+  drivebench import bench-fio --drive 4C530001  all files below a directory
+  drivebench import dd.log --rw write           a log of dd has no direction
   drivebench import pi.txt --board 'Pi Zero 2 W'
 
 Formats are recognised by content: fio's JSON, dd's summary in any language,
@@ -189,7 +189,7 @@ pub struct Import {
     pub board: Option<String>,
 
     /// Direction of loads that don't state it, such as dd's
-    #[arg(long, value_name = "read|write")]
+    #[arg(long, value_name = "read|write", hide_possible_values = true)]
     pub rw: Option<Way>,
 }
 
@@ -247,15 +247,15 @@ pub struct Export {
     #[command(flatten)]
     pub which: Which,
 
-    /// Output format [default: by the extension of --out, or csv]
-    #[arg(long, value_name = "FORMAT")]
+    /// csv, json or openmetrics [default: by the name of --out, else csv]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub format: Option<RowFormat>,
 
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Replace an existing file; metrics are always replaced
+    /// Replace an existing file; earlier metrics are replaced without it
     #[arg(long, requires = "out")]
     pub force: bool,
 }
@@ -283,8 +283,8 @@ pub enum ResultsAction {
         /// Names of runs
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
-        /// Output format
-        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        /// text, markdown, csv or json
+        #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
         format: Format,
         /// Add the modelled latency of clients at 50 % and 80 % load
         #[arg(long)]
@@ -299,8 +299,8 @@ pub enum ResultsAction {
         /// The other run [default: compare the targets of the first]
         #[arg(value_name = "RUN[:TARGET]")]
         second: Option<String>,
-        /// Output format
-        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        /// text, markdown, csv or json
+        #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
         format: Format,
     },
     /// Export estimates as CSV, JSON or OpenMetrics

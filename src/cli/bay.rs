@@ -58,7 +58,7 @@ fn load(path: &Path) -> anyhow::Result<Bays> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Bays::default()),
         read => read.map_err(anyhow::Error::from),
     };
-    let bays = read.and_then(|text| Ok(toml::from_str(&text)?));
+    let bays = read.and_then(|text| toml::from_str(&text).map_err(|e| anyhow!("{}", e.message())));
     bays.map_err(|e| anyhow!("{} can't be read: {e}", path.display()))
 }
 

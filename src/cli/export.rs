@@ -2,8 +2,8 @@
 
 use std::{
     collections::HashSet,
-    fs,
-    io::{self, BufWriter, Write},
+    fs::{self, File},
+    io::{self, BufWriter, Read, Write},
     path::Path,
     process::ExitCode,
 };
@@ -17,10 +17,11 @@ use crate::{
 
 pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     stored::each_once(&args.runs)?;
-    let format = args.format.unwrap_or_else(|| of_name(args.out.as_deref()));
+    let format = args.format.map_or_else(|| of_name(args.out.as_deref()), Ok);
     if let Some(path) = &args.out {
-        may_write(path, format, args.force)?;
+        may_write(path, matches!(format, Ok(RowFormat::OpenMetrics)), args.force)?;
     }
+    let format = format?;
     let (runs, whole) = chosen(args, format, store, output)?;
     let Some(path) = &args.out else {
         let done = write(&runs, format, store, &mut BufWriter::new(io::stdout()), None, output)?;
@@ -52,27 +53,40 @@ fn code(whole: bool) -> ExitCode {
 }
 
 /// The format for a file of this name, unless `--format` is given.
-fn of_name(path: Option<&Path>) -> RowFormat {
-    match path.and_then(Path::extension).and_then(|end| end.to_str()) {
-        Some("json") => RowFormat::Json,
-        Some("prom") => RowFormat::OpenMetrics,
-        _ => RowFormat::Csv,
+fn of_name(path: Option<&Path>) -> Result<RowFormat, Usage> {
+    let Some(path) = path else { return Ok(RowFormat::Csv) };
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("csv") => Ok(RowFormat::Csv),
+        Some("json") => Ok(RowFormat::Json),
+        Some("prom") => Ok(RowFormat::OpenMetrics),
+        _ => Err(Usage(format!(
+            "{} ends in none of .csv, .json and .prom: choose the format with --format",
+            path.display()
+        ))),
     }
 }
 
-/// Metrics files are replaced without asking because Prometheus reads them repeatedly; others only with `--force`.
-fn may_write(path: &Path, format: RowFormat, force: bool) -> Result<(), Usage> {
+/// Earlier metrics are replaced without asking because Prometheus reads them repeatedly; other files only with `--force`.
+fn may_write(path: &Path, metrics: bool, force: bool) -> Result<(), Usage> {
     let problem = match fs::metadata(path) {
         Ok(data) if data.is_dir() => "is a directory: name a file in it",
         Ok(data) if !data.is_file() => {
             "is not a regular file: leave out --out and redirect the output with >"
         }
-        Ok(_) if !force && format != RowFormat::OpenMetrics => {
+        Ok(_) if !(force || metrics && is_metrics(path)) => {
             "already exists: replace it with --force, or choose another name"
         }
         _ => return Ok(()),
     };
     Err(Usage(format!("{} {problem}", path.display())))
+}
+
+/// Whether a file begins as the metrics that drivebench writes.
+fn is_metrics(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
+    // Without a finished run there is only the end.
+    read.is_ok() && (start.starts_with(b"# HELP drivebench_") || start == b"# EOF\n")
 }
 
 /// The names of the runs to write, and whether all records could be read that might be among them.

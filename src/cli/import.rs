@@ -43,21 +43,17 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         }
     }
     if fresh.is_empty() {
-        let files = count(refused.len() as u64, "file");
-        let first = refused.first().map(|first| first.trim_end_matches('.'));
-        let why = match (first, refused.len()) {
-            (None, _) => "no files found".to_owned(),
-            (Some(first), 1) => format!("nothing was imported: {first}"),
-            (Some(first), _) => format!("nothing was imported from {files}: {first}; and so on"),
+        if let [why] = &refused[..] {
+            return Err(Usage(format!("nothing was imported: {}", why.trim_end_matches('.'))).into());
+        }
+        left_out(&refused, output);
+        let why = match refused.len() as u64 {
+            0 => "no files found".to_owned(),
+            n => format!("nothing was imported: {} skipped", count(n, "file")),
         };
         return Err(Usage(why).into());
     }
-    for one in refused.iter().take(NAMED) {
-        output.note(&format!("Skipped: {one}"));
-    }
-    if refused.len() > NAMED {
-        output.note(&format!("Skipped {} more.", refused.len() - NAMED));
-    }
+    left_out(&refused, output);
     let mut kept = Vec::new();
     for imported in fresh {
         let (file, loads, tool) = (imported.file.clone(), imported.loads.len(), imported.tool.clone());
@@ -67,7 +63,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     if let [[run, ..]] = &kept[..] {
         let findings = stored::findings(&store, run)?;
         output.result(&render(&findings, Format::Text, output.style))?;
-        output.note(&format!("Saved as {run} · `drivebench results show {run}` shows it again."));
+        stored::saved(&store, run, output);
     } else {
         let columns = Column::all([("run", false), ("file", false), ("loads", true), ("tool", false)]);
         let (taken, left) = (kept.len() as u64, refused.len() as u64);
@@ -76,6 +72,15 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         output.note(&format!("{} imported, {left} skipped.", count(taken, "file")));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn left_out(refused: &[String], output: &Output) {
+    for one in refused.iter().take(NAMED) {
+        output.note(&format!("Skipped: {one}"));
+    }
+    if refused.len() > NAMED {
+        output.note(&format!("Skipped {} more.", refused.len() - NAMED));
+    }
 }
 
 /// Earlier imports: size and checksum of each file, and its run.

@@ -159,13 +159,18 @@ mod tests {
     }
 
     #[test]
-    fn help_fits_one_screen() {
-        let names = REGISTER.iter().map(|experiment| Some(experiment.name));
-        for name in names.chain([None]) {
-            let help = help(name);
+    fn the_help_of_every_command_fits_one_screen_and_is_of_one_style() {
+        fn check(command: &clap::Command, typed: &[&str]) {
+            let shown = Args::command().term_width(80).try_get_matches_from([typed, &["--help"]].concat());
+            let help = shown.expect_err("help").to_string();
             let widest = help.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-            assert!(help.lines().count() <= 40 && widest <= 80, "{name:?}: {help}");
+            assert!(help.lines().count() <= 40 && widest <= 80, "{help}");
+            assert!(!help.contains("Possible values:"), "{help}");
+            for one in command.get_subcommands() {
+                check(one, &[typed, &[one.get_name()]].concat());
+            }
         }
+        check(&Args::command(), &["drivebench"]);
     }
 
     #[test]

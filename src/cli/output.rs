@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::args::Args;
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
@@ -19,8 +18,8 @@ pub struct Output {
 }
 
 impl Output {
-    pub(super) fn new(args: &Args) -> Self {
-        let unicode = !args.ascii && utf8();
+    pub(super) fn new(ascii: bool) -> Self {
+        let unicode = !ascii && utf8();
         let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
         let style = |terminal: bool| Style {
@@ -34,7 +33,7 @@ impl Output {
 
     pub fn result(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
+        out.write_all(self.style.printable(text).as_bytes())?;
         out.flush()
     }
 
@@ -45,12 +44,17 @@ impl Output {
 
     /// Writes a paragraph to standard error. Errors are ignored: standard error may be closed.
     pub fn note(&self, text: &str) {
-        let _ = io::stderr().lock().write_all(wrapped(text, "", self.aside).as_bytes());
+        self.marked("", text);
+    }
+
+    /// Writes a paragraph behind a mark to standard error.
+    pub fn marked(&self, mark: &str, text: &str) {
+        let _ = io::stderr().lock().write_all(wrapped(text, mark, self.aside).as_bytes());
     }
 
     /// Replaces the last line; `None` clears it.
     pub fn redraw(&self, line: Option<&str>) {
-        let text = format!("\r\x1b[K{}", self.aside.text(line.unwrap_or_default()));
+        let text = format!("\r\x1b[K{}", self.aside.clean(line.unwrap_or_default()));
         let mut err = io::stderr().lock();
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
     }

@@ -12,7 +12,6 @@ use crate::{
     analyse::Estimate,
     plan::{Act, Measure, Plan, Repetitions, Rule, Step},
     record::Event,
-    report::wrapped,
     run::{Move, Progress, Wanted, Watcher},
     units::{Ended, count, decimal_bytes, duration, percent, rate, size},
 };
@@ -109,7 +108,7 @@ impl Watcher for Show<'_> {
             }
             Event::Note { text, .. } => {
                 self.clear();
-                self.output.note(&wrapped(text, "! ", self.output.aside));
+                self.output.marked("! ", text);
             }
             _ => {}
         }
@@ -145,7 +144,7 @@ impl Watcher for Show<'_> {
         let all = self.plan.arrangements().count();
         self.output.note(&format!("  Arrangement {} of {all}:", wanted.number));
         for one in wanted.moves.iter().map(Move::describe).chain(wanted.waits.iter().cloned()) {
-            self.output.note(&wrapped(&one, "    - ", self.output.aside));
+            self.output.marked("    - ", &one);
         }
         self.output.note(
             "  The run continues when all drives are in place. Ctrl-C stops it; --resume continues it later.",

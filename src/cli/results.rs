@@ -14,6 +14,7 @@ use crate::{
     open_loop,
     record::{End, Store, Summary},
     report::render,
+    units::shortened,
 };
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -60,8 +61,16 @@ fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCod
             let ended = End::status(run.end.as_ref()).words().to_owned();
             vec![run.run.clone(), at, run.experiment.clone(), ended, run.targets.join(", ")]
         };
-        let rows = runs.iter().map(row).collect();
-        let columns = ["run", "started (UTC)", "experiment", "ended", "on"].map(|name| (name, false));
+        let names = ["run", "started (UTC)", "experiment", "ended", "on"];
+        let mut rows: Vec<Vec<String>> = runs.iter().map(row).collect();
+        // The last column has what the others leave of the width.
+        let width = |at: usize| {
+            let cells = rows.iter().map(|row| row[at].as_str()).chain([names[at]]);
+            cells.map(|cell| cell.chars().count() + 2).max().unwrap_or(0)
+        };
+        let room = output.style.width.saturating_sub((0..4).map(width).sum()).max(16);
+        rows.iter_mut().for_each(|row| row[4] = shortened(&row[4], room));
+        let columns = names.map(|name| (name, false));
         output.table(Column::all(columns), rows)?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));

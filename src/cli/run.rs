@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use super::{
     bay, cleanup,
     errors::Usage,
+    indented,
     options::{Options, Run},
     output::Output,
     progress::Show,
@@ -19,7 +20,7 @@ use crate::{
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
-    report::{Format, Style, render, wrapped},
+    report::{Format, render, wrapped},
     run::{self, Local, Lock, LockError, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
@@ -51,7 +52,12 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     if args.plan {
         let text = match args.format {
             Format::Json => serde_json::to_string_pretty(&plan.to_json())? + "\n",
-            _ => plan.describe().lines().map(|line| line_of(line, output.style)).collect(),
+            _ => plan
+                .describe()
+                .lines()
+                .map(indented)
+                .map(|(indent, line)| wrapped(line, indent, output.style))
+                .collect(),
         };
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
@@ -154,7 +160,7 @@ fn carry_out(
         }
     };
     if !args.events {
-        before.lines().for_each(|line| output.note(line_of(line, output.aside).trim_end()));
+        before.lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
     }
     let mut show = Show::new(output, &plan, args.events);
     let mut world = Local::new(sysroot, plan.targets.len(), store.dir(), &name);
@@ -169,7 +175,8 @@ fn carry_out(
     let carried = setting.emit(first).and_then(|()| run::execute(&plan, &done, &mut setting));
     // If the record can't be written, it gets no end event. Earlier lines stay.
     let how = carried.map_err(|e| {
-        anyhow!("the record of {name} can't be written: {e}; `drivebench results show {name}` shows what was saved")
+        let show = stored::command(store, &format!("results show {name}"));
+        anyhow!("the record of {name} can't be written: {e}; `{show}` shows what was saved")
     })?;
     setting.emit(Event::End(End { how: how.clone(), at: run::now() }))?;
     setting.log.sync()?;
@@ -189,9 +196,10 @@ fn carry_out(
         let shown = output.result(&render(&findings, args.format, output.style));
         // A closed pipe, such as `| head`, does not change the exit code of the run.
         shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
-        output.note(&format!("Saved as {name} · `drivebench results show {name}` shows it again."));
+        stored::saved(store, &name, output);
         if how != How::Finished {
-            output.note(&format!("`drivebench run {} --resume {name}` continues it.", experiment.name));
+            let resume = stored::command(store, &format!("run {} --resume {name}", experiment.name));
+            output.note(&format!("`{resume}` continues it."));
         }
     }
     if let How::Failed(why) = how {
@@ -237,12 +245,6 @@ pub(super) fn start(run: String, experiment: &str, inventory: Inventory) -> Star
         host: Host::default(),
         inventory,
     }
-}
-
-/// A line of a plan, wrapped with its own indentation.
-fn line_of(line: &str, style: Style) -> String {
-    let text = line.trim_start();
-    wrapped(text, &line[..line.len() - text.len()], style)
 }
 
 #[cfg(test)]

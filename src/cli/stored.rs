@@ -8,6 +8,7 @@ use crate::{
     findings::Findings,
     import,
     record::{Event, ReadError, Store, Summary},
+    units::shell_word,
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
@@ -52,7 +53,8 @@ pub(super) fn matching(
     runs.retain(|run| asked_for(run, which));
     if all == 0 && unreadable.is_empty() {
         let dir = store.dir().display();
-        output.note(&format!("No results in {dir}. Make some with `drivebench run baseline .`."));
+        let make = command(store, "run baseline .");
+        output.note(&format!("No results in {dir}. Make some with `{make}`."));
     } else if all > 0 && runs.is_empty() {
         output.note("No matching runs.");
     }
@@ -80,6 +82,19 @@ pub(super) fn pack(store: &Store, run: &str, output: &Output) {
     if let Err(e) = store.pack(run) {
         output.note(&format!("The record was not compressed: {e}."));
     }
+}
+
+/// Says what a run was saved as, and how to show it.
+pub(super) fn saved(store: &Store, run: &str, output: &Output) {
+    let show = command(store, &format!("results show {run}"));
+    output.note(&format!("Saved as {run} · `{show}` shows it again."));
+}
+
+/// A command for this store, as it must be typed.
+pub(super) fn command(store: &Store, command: &str) -> String {
+    let usual = Store::of_user().is_ok_and(|usual| usual.dir() == store.dir());
+    let dir = shell_word(&store.dir().to_string_lossy());
+    if usual { format!("drivebench {command}") } else { format!("drivebench {command} --store {dir}") }
 }
 
 /// `RUN` or `RUN:TARGET`.

@@ -121,8 +121,8 @@ pub enum PlanError {
     NoTarget,
     #[error("{experiment} compares drives: name {least} targets or more")]
     TooFew { experiment: &'static str, least: usize },
-    #[error("it needs two drives or more, each in its own bay: name another")]
-    TooFewDrives,
+    #[error("{a} and {b} are on one drive ({drive}): name drives in different bays")]
+    SameDrive { a: String, b: String, drive: String },
     #[error(
         "{drive} can't be identified after a move: {why}; measure it in its bay with `drivebench run baseline`"
     )]

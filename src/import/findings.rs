@@ -27,7 +27,7 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
     let mut findings = Findings {
         run: run.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
         experiment: EXPERIMENT.to_owned(),
-        question: "what did another tool tell?".to_owned(),
+        question: "what did another tool measure?".to_owned(),
         ..Findings::default()
     };
     let Some(imported) = &run.imported else {
@@ -56,7 +56,7 @@ fn origin(imported: &Imported, run: &Run<()>) -> Origin {
     });
     let carrier = |target: String| Carrier {
         names: vec![target.clone()],
-        describe: format!("told by {}, {target}", imported.tool),
+        describe: format!("reported by {}, {target}", imported.tool),
         drives: drive.clone().into_iter().collect(),
         target,
         ..Carrier::default()
@@ -73,8 +73,8 @@ fn origin(imported: &Imported, run: &Run<()>) -> Origin {
 
 fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, several: bool) -> Vec<String> {
     let or = |said: &Option<String>, told: &Option<String>, what: &str| match (said, told) {
-        (Some(said), _) => format!("{what} {said}, said by hand"),
-        (None, Some(told)) => format!("{what} {told}, as told"),
+        (Some(said), _) => format!("{what} {said} (given with --{what})"),
+        (None, Some(told)) => format!("{what} {told}"),
         (None, None) => format!("{what} unknown"),
     };
     let drive = if several && imported.drive.is_none() {
@@ -149,14 +149,14 @@ fn latencies(groups: &[Group<'_>], several: bool) -> Option<Table> {
     }
     let names = Percentile::SHOWN.map(Percentile::name);
     let columns: Vec<(&str, bool)> = names.iter().map(|name| (name.as_str(), true)).collect();
-    (!rows.is_empty()).then(|| table("latency of one operation, as told", several, &columns, rows))
+    (!rows.is_empty()).then(|| table("latency of one operation", several, &columns, rows))
 }
 
 fn verdicts(groups: &[Group<'_>], several: bool) -> Vec<String> {
     let alone = groups.iter().filter(|g| g.loads.len() == 1).count() as u64;
     if groups.len() > MOST_SENTENCES {
         let all = count(groups.len() as u64, "load");
-        return vec![format!("{all}, as told; {alone} of them once only, so without interval.")];
+        return vec![format!("{all}; {alone} of them have one run, so no interval.")];
     }
     let one = |group: &Group<'_>| {
         let (load, e) = (group.loads[0], &group.estimate);
@@ -164,10 +164,10 @@ fn verdicts(groups: &[Group<'_>], several: bool) -> Vec<String> {
         let (name, tool, speed) = (&group.load.name, &load.tool, rate(e.value));
         let iops = load.iops.map(|iops| format!(", {iops:.0} operations a second,")).unwrap_or_default();
         if group.loads.len() == 1 {
-            return format!("{on}{name}: {speed}{iops} as {tool} told; one run, so no interval.");
+            return format!("{on}{name}: {speed}{iops} reported by {tool}; one run, so no interval.");
         }
         let (speed, runs) = (e.sentence(rate, ""), count(group.loads.len() as u64, "run"));
-        format!("{on}{name}: {speed} over {runs} that {tool} told of.")
+        format!("{on}{name}: {speed} over {runs}, reported by {tool}.")
     };
     groups.iter().map(one).collect()
 }

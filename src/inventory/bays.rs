@@ -16,7 +16,9 @@ pub struct Bays {
 
 #[derive(Debug, thiserror::Error)]
 pub enum BayError {
-    #[error("bay '{0}' is empty: name it with its bus, as in 3f980000.usb-usbv2-1.3")]
+    #[error(
+        "there is no drive in a bay '{0}'; an empty bay is named with its bus, as in 3f980000.usb-usbv2-1.3"
+    )]
     Empty(String),
     #[error("several buses have a bay '{bay}': {}", .buses.join(", "))]
     Ambiguous { bay: String, buses: Vec<String> },

@@ -15,7 +15,7 @@ impl Plan {
         let repetitions = self.repetitions();
         let mut lines = Vec::new();
         for (at, target) in self.targets.iter().enumerate() {
-            lines.push(target.describe());
+            lines.push(target.describe().replace(char::is_control, "?"));
             let steps = self.steps.iter().filter(|s| s.is_on(at));
             lines.extend(distinct(steps.filter_map(|s| self.line(s, at, &repetitions))));
             let cost = self.cost(at);

@@ -127,7 +127,10 @@ impl Protocol {
     /// Reads a protocol; `origin` names it in errors.
     pub fn parse(origin: &str, text: &str) -> Result<Self, ProtocolError> {
         let format = |what: String| ProtocolError::Format(origin.to_owned(), what);
-        let form: FileForm = toml::from_str(text).map_err(|e| format(e.to_string().trim_end().to_owned()))?;
+        let at =
+            |e: &toml::de::Error| 1 + text[..e.span().map_or(0, |span| span.start)].matches('\n').count();
+        let form: FileForm =
+            toml::from_str(text).map_err(|e| format(format!("line {}: {}", at(&e), e.message())))?;
         if !(1..=MAX_RUNS).contains(&form.runs) {
             return Err(format(format!("runs = {} is out of range: 1 to {MAX_RUNS}", form.runs)));
         }

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{colours, plot, text::glued};
+use super::{Style, colours, plot, text::glued};
 use crate::{
     findings::{Findings, Table},
     units::capital,
@@ -52,14 +52,14 @@ pub fn html(all: &[Findings]) -> String {
             }
         }
     };
-    page.into_string()
+    Style::PLAIN.printable(&page.into_string())
 }
 
 fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
     // Heading levels must not skip one.
     let heading = |text| html! { @if alone { h2 { (text) } } @else { h3 { (text) } } };
     html! {
-        p.soft { "drivebench " (findings.experiment) " · run " (findings.run) }
+        p.soft { (findings.experiment) " · " (findings.run) }
         @if findings.modelled {
             p.note { "Virtual: these figures come from modelled drives, not from real ones." }
         }
@@ -84,7 +84,7 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
         ul { @for line in &findings.context { li { (glued(line)) } } }
         @if !findings.reproduce.is_empty() {
             p { "To repeat:" }
-            pre tabindex="0" { code { (findings.reproduce.join("\n")) } }
+            pre tabindex="0" { code { @for line in &findings.reproduce { (Style::PLAIN.clean(line)) "\n" } } }
         }
     }
 }

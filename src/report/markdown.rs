@@ -1,10 +1,11 @@
 //! Findings as Markdown.
 
+use super::Style;
 use crate::findings::{Findings, Table};
 
 /// Findings as a Markdown page. `pictures` names the files of its figures, where there are any.
 pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
-    let mut out = format!("# {}: {}\n", findings.experiment, findings.question);
+    let mut out = format!("# {}: {}\n", escape(&findings.experiment), escape(&findings.question));
     let list = |title: &str, items: &[String], mark: &str| {
         let lines: String = items.iter().map(|i| format!("{mark}{}\n", escape(i))).collect();
         if items.is_empty() { String::new() } else { format!("\n{title}{lines}") }
@@ -22,9 +23,10 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
     out += &list("## Flags\n\n", &findings.flags, "- ");
     out += &list("## How it was measured\n\n", &findings.context, "- ");
     if !findings.reproduce.is_empty() {
-        out += &format!("\n```sh\n{}\n```\n", findings.reproduce.join("\n"));
+        let commands: Vec<String> = findings.reproduce.iter().map(|c| Style::PLAIN.clean(c)).collect();
+        out += &format!("\n```sh\n{}\n```\n", commands.join("\n"));
     }
-    out
+    Style::PLAIN.printable(&out)
 }
 
 fn table(table: &Table) -> String {

@@ -1,5 +1,9 @@
 //! What a terminal can show.
 
+const STRONG: &str = "\x1b[1m";
+const WARN: &str = "\x1b[33m";
+const PLAIN: &str = "\x1b[0m";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Characters beyond ASCII.
@@ -24,12 +28,21 @@ impl Style {
         self.text(&plain.collect::<String>())
     }
 
+    /// The text without control characters, which names of drives and files may hold, except line ends and colours.
+    pub fn printable(self, text: &str) -> String {
+        let colour = |at: usize| {
+            self.color && [STRONG, WARN, PLAIN].iter().any(|colour| text[at..].starts_with(*colour))
+        };
+        let raw = |at, c: char| c.is_control() && c != '\n' && !colour(at);
+        text.char_indices().map(|(at, c)| if raw(at, c) { '?' } else { c }).collect()
+    }
+
     pub fn strong(self, text: &str) -> String {
-        if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+        if self.color { [STRONG, text, PLAIN].concat() } else { text.to_owned() }
     }
 
     pub fn warn(self, text: &str) -> String {
-        if self.color { format!("\x1b[33m{text}\x1b[0m") } else { text.to_owned() }
+        if self.color { [WARN, text, PLAIN].concat() } else { text.to_owned() }
     }
 }
 

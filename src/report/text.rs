@@ -9,7 +9,7 @@ use crate::findings::{Findings, Table};
 pub fn text(findings: &Findings, style: Style) -> String {
     let lines = |all: &[String]| all.iter().map(|line| wrapped(line, "", style)).collect();
     let flags = findings.flags.iter().map(|flag| style.warn(&wrapped(flag, "! ", style))).collect();
-    let commands: String = findings.reproduce.iter().map(|c| format!("  {}\n", style.text(c))).collect();
+    let commands: String = findings.reproduce.iter().map(|c| format!("  {}\n", style.clean(c))).collect();
     let repeat = if commands.is_empty() { commands } else { format!("To repeat:\n{commands}") };
     let mut blocks: Vec<String> = vec![lines(&findings.context)];
     blocks.extend(findings.tables.iter().map(|t| table(t, style)));
@@ -20,9 +20,7 @@ pub fn text(findings: &Findings, style: Style) -> String {
 
 /// A text in lines of the terminal's width, behind a mark; later lines are indented as far.
 pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
-    // Paths and names of drives may hold control characters.
-    let text: String = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
-    let text = glued(&style.text(&text));
+    let text = glued(&style.clean(text));
     let indent = " ".repeat(mark.len());
     let options = textwrap::Options::new(style.width).initial_indent(mark).subsequent_indent(&indent);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
@@ -46,9 +44,9 @@ pub(super) fn glued(text: &str) -> String {
 
 /// A table, aligned, with two spaces between columns.
 pub fn table(table: &Table, style: Style) -> String {
-    let head: Vec<String> = table.columns.iter().map(|c| style.text(&c.name)).collect();
+    let head: Vec<String> = table.columns.iter().map(|c| style.clean(&c.name)).collect();
     let rows: Vec<Vec<String>> =
-        table.rows.iter().map(|r| r.iter().map(|cell| style.text(cell)).collect()).collect();
+        table.rows.iter().map(|r| r.iter().map(|cell| style.clean(cell)).collect()).collect();
     let widths: Vec<usize> = (0..head.len())
         .map(|i| rows.iter().chain([&head]).filter_map(|r| r.get(i)).map(|c| c.width()).max().unwrap_or(0))
         .collect();
@@ -59,7 +57,7 @@ pub fn table(table: &Table, style: Style) -> String {
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    let title = Some(style.text(&table.title)).filter(|title| !title.is_empty());
+    let title = Some(style.clean(&table.title)).filter(|title| !title.is_empty());
     let head = style.strong(&line(&head));
     let lines = title.into_iter().chain([head]).chain(rows.iter().map(|row| line(row)));
     lines.map(|line| line + "\n").collect()
@@ -154,6 +152,37 @@ mod tests {
         ] {
             insta::assert_snapshot!(name, render(&findings(), format, style));
         }
+    }
+
+    #[test]
+    fn names_with_control_characters_stay_on_one_line_without_them() {
+        let page = |name: &str| {
+            let mut findings = findings();
+            let fields =
+                [&mut findings.context, &mut findings.verdicts, &mut findings.flags, &mut findings.reproduce];
+            fields.into_iter().for_each(|field| field.push(name.to_owned()));
+            findings.run = name.to_owned();
+            findings.tables[0].title = name.to_owned();
+            findings.tables[0].rows[0][0] = name.to_owned();
+            findings.tables[0].columns[0].name = name.to_owned();
+            findings.figures[0].title = name.to_owned();
+            let coloured = Style { color: true, ..Style::PLAIN };
+            [
+                text(&findings, Style::PLAIN),
+                coloured.printable(&text(&findings, coloured)).replace(['\u{1b}'], ""),
+                markdown(&findings, &["a.svg".to_owned()]),
+                html(&[findings.clone()]),
+                plot::file(&findings.figures[0]),
+            ]
+        };
+        let hostile = page("a\u{1b}]0;x\u{7}\n\u{9b}2Jb");
+        for hostile in &hostile {
+            assert!(!hostile.contains(|c: char| c.is_control() && c != '\n'), "{hostile:?}");
+        }
+        let lines = |pages: &[String]| pages[..3].iter().map(|page| page.lines().count()).sum::<usize>();
+        assert_eq!(lines(&hostile), lines(&page("a?]0;x???2Jb")), "{hostile:?}");
+        let mine = Style { color: true, ..Style::PLAIN }.printable("\u{1b}[1mx\u{1b}[0m\u{1b}[2J");
+        assert_eq!(mine, "\u{1b}[1mx\u{1b}[0m?[2J");
     }
 
     #[test]

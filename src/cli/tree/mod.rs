@@ -6,10 +6,13 @@ mod layout;
 use crate::{
     inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Machine, NetworkPort, natural_order},
     report::{Style, wrapped},
-    units::{count, decimal_bytes, size},
+    units::{count, decimal_bytes, shortened, size},
 };
 
 use layout::{Page, WIDTH};
+
+/// The longest name of a drive, bay or serial, columns.
+const NAME: usize = 40;
 
 /// The inventory for people: no line is longer than 80 columns.
 pub(super) fn text(inventory: &Inventory, style: Style) -> String {
@@ -76,7 +79,7 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
     let nodes = nodes(inventory, id);
     let rows: Vec<[String; 3]> = nodes
         .iter()
-        .filter_map(|node| if let Node::Drive(drive) = node { Some(cells::start(drive)) } else { None })
+        .filter_map(|node| if let Node::Drive(drive) = node { Some(start(drive)) } else { None })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (bay_width, widths) = (width(0).min(24), [width(0), width(1), width(2)]);
@@ -103,6 +106,11 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
             }
         }
     }
+}
+
+/// The first cells of a drive, short enough for a column; the kernel does not limit them.
+fn start(drive: &Drive) -> [String; 3] {
+    cells::start(drive).map(|cell| shortened(&cell, NAME))
 }
 
 fn machine(machine: &Machine) -> Vec<String> {
@@ -249,7 +257,8 @@ mod tests {
         let mut inventory = fixtures::pi_zero().inventory();
         for drive in &mut inventory.drives {
             drive.content.label = Some("ä\u{1b}\n".repeat(60));
-            drive.model = Some(drive.name.repeat(40));
+            drive.model = Some(drive.name.repeat(40_000));
+            drive.vendor = Some("x".repeat(70_000));
             drive.bay = Some("1.2.3.4.5.6".repeat(9));
         }
         for style in [UTF8, ASCII] {

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use crate::units::{Caching, Content, Direction, Extent, Load, Pattern};
 
+/// The page cache is left as it is.
+const KEEP: &str = "--invalidate=0";
 /// How often fio prints its status, ms.
 const STATUS_MS: u32 = 250;
 
@@ -37,7 +39,7 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
         format!("--direct={}", u8::from(load.caching == Caching::Direct)),
         format!("--randseed={}", load.seed),
         "--fallocate=none".to_owned(),
-        "--invalidate=0".to_owned(),
+        KEEP.to_owned(),
     ];
     if extent.offset > 0 {
         args.push(format!("--offset={}", extent.offset));
@@ -61,8 +63,10 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
 
 /// The fio command that repeats a load of `bytes` within the first `reach` bytes of the file at `path`. One that only
 /// reads must not make fio create the file again.
-pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64) -> String {
+pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64, cold: bool) -> String {
     let mut args = section("drivebench", load, path, Extent { offset: 0, length: reach }, bytes);
+    // Before a cold load, fio drops the file from the page cache; drivebench does that itself.
+    args.iter_mut().filter(|arg| cold && *arg == KEEP).for_each(|arg| *arg = "--invalidate=1".to_owned());
     if !load.writes() {
         args.push("--readonly".to_owned());
     }
@@ -78,10 +82,17 @@ mod tests {
     fn the_command_of_the_blog_post() {
         let load = Load { caching: Caching::Direct, ..job(4096, 0).load };
         assert_eq!(
-            command_line(&load, Path::new("/mnt/a b/x:y"), 1 << 30, 1 << 30),
+            command_line(&load, Path::new("/mnt/a b/x:y"), 1 << 30, 1 << 30, false),
             "fio --name=drivebench '--filename=/mnt/a b/x\\:y' --rw=write --bs=4096 --size=1073741824 \
              --io_size=1073741824 --ioengine=psync --iodepth=1 --direct=1 --randseed=1 --fallocate=none --invalidate=0"
         );
+    }
+
+    #[test]
+    fn a_cold_read_drops_the_file_from_the_page_cache_first() {
+        let line = |cold| command_line(&job(4096, 0).load, Path::new("/x"), 1 << 20, 1 << 20, cold);
+        assert_eq!(line(true), line(false).replace("--invalidate=0", "--invalidate=1"));
+        assert!(line(false).contains("--invalidate=0"));
     }
 
     #[test]

@@ -2,21 +2,43 @@
 
 use super::super::common::{Group, Summary, labels, named, range};
 use crate::{
-    analyse::{Cliff, Estimate, LatencyPercentile, Reason, StallSummary, Throughput, Unseen, compare},
+    analyse::{Cliff, Estimate, LatencyPercentile, Reason, Rules, StallSummary, Throughput, Unseen, compare},
+    inventory::Drive,
     plan::{Plan, Rule},
-    units::{Caching, Direction, Ended, MIB, aim, count, decimal_bytes, duration, percent, rate, size},
+    target::Target,
+    units::{
+        Caching, Direction, Ended, MIB, aim, count, decimal_bytes, duration, listed, percent, rate, size,
+    },
 };
 
 pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
     let several = plan.targets.len() > 1;
     let mut all = Vec::new();
     if several {
-        all.extend(labels(groups).into_iter().filter_map(|label| ranking(label, groups)));
+        let again = |at: usize| plan.targets[..at].iter().find(|t| same_drives(t, &plan.targets[at]));
+        all.extend((0..plan.targets.len()).filter_map(|at| Some(unranked(again(at)?, &plan.targets[at]))));
+        let ranked: Vec<&Group<'_>> = groups.iter().filter(|group| again(group.at).is_none()).collect();
+        all.extend(labels(groups).into_iter().filter_map(|label| ranking(label, &ranked)));
     }
     let texts = groups.iter().map(|group| (group.target, one(group).join(" ")));
     let texts = texts.filter(|(_, text)| !text.is_empty());
     all.extend(texts.map(|(target, text)| named(several, target, text)));
     all
+}
+
+fn same_drives(a: &Target, b: &Target) -> bool {
+    let key = |drive: &Drive| (drive.name.clone(), drive.identity());
+    !a.drives.is_empty() && a.drives.iter().map(key).eq(b.drives.iter().map(key))
+}
+
+fn unranked(first: &Target, again: &Target) -> String {
+    let names: Vec<&str> = again.drives.iter().map(|drive| drive.name.as_str()).collect();
+    let on = if let [one] = names[..] {
+        format!("one drive ({one})")
+    } else {
+        format!("the same drives ({})", listed(&names))
+    };
+    format!("{} and {} are on {on}, so they are not ranked.", first.given, again.given)
 }
 
 fn one(group: &Group<'_>) -> Vec<String> {
@@ -98,7 +120,7 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
             let share = percent(stalls.time_share);
             let (mean, longest) = (duration(stalls.mean_seconds), duration(longest));
             Some(format!(
-                "{verb} stalled {n} times for about {mean}{every}: {share} of the time; the longest operation took {longest}."
+                "{verb} stalled {n} times for about {mean}{every}: {share} of the time; the longest operation within a stall took {longest}."
             ))
         }
     }
@@ -114,8 +136,8 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
     };
     Some(match t.reason? {
         Reason::TooShort => return None,
-        Reason::Interrupted => format!("Stopped before the interval was within ±{aim}.{needed}"),
-        Reason::Failed => format!("A failure ended it before the interval was within ±{aim}."),
+        Reason::Interrupted => format!("Stopped before {}", open(rules, run, &needed)),
+        Reason::Failed => format!("A failure ended it before {}", open(rules, run, "")),
         Reason::Drifting => {
             "Not settled: the speed drifts. Parts of the load differ by more than noise.".to_owned()
         }
@@ -128,6 +150,17 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
             size(rules.w_min.unwrap_or(rules.budget) * MIB)
         ),
     })
+}
+
+/// What was still missing when a load ended early.
+fn open(rules: &Rules, run: &Summary, needed: &str) -> String {
+    let aim = aim(rules.precision);
+    let least = rules.w_min.map_or(0, |least| least * MIB);
+    match run.estimate.half_width() <= rules.precision {
+        true if run.bytes < least => format!("the {} over which a speed must hold.", size(least)),
+        true => format!("the speed was seen to stay within ±{aim}."),
+        false => format!("the interval was within ±{aim}.{needed}"),
+    }
 }
 
 /// What a run this short can't exclude.
@@ -153,8 +186,8 @@ fn tail(run: &Summary) -> Option<String> {
 }
 
 /// Targets in order of speed under one load; equal where the difference may be chance.
-fn ranking(label: &str, groups: &[Group<'_>]) -> Option<String> {
-    let same: Vec<&Group<'_>> = groups.iter().filter(|g| g.measure.label == label).collect();
+fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<String> {
+    let same: Vec<&Group<'_>> = groups.iter().copied().filter(|g| g.measure.label == label).collect();
     if same.len() < 2 {
         return None;
     }

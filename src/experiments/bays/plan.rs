@@ -19,9 +19,14 @@ use crate::{
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let targets = ask.targets.iter().map(movable).collect::<Result<Vec<_>, _>>()?;
     let drives: Vec<&Drive> = targets.iter().flat_map(|t| t.drives.first()).collect();
-    let twice = |at: usize| drives[..at].iter().any(|d| d.identity() == drives[at].identity());
-    if drives.len() < 2 || (0..drives.len()).any(twice) {
-        return Err(PlanError::TooFewDrives);
+    if drives.len() < 2 {
+        return Err(PlanError::TooFew { experiment: "bays", least: 2 });
+    }
+    for (at, drive) in drives.iter().enumerate() {
+        if let Some(first) = drives[..at].iter().position(|d| d.identity() == drive.identity()) {
+            let [a, b] = [first, at].map(|at| targets[at].given.clone());
+            return Err(PlanError::SameDrive { a, b, drive: drive.name.clone() });
+        }
     }
     for (target, drive) in targets.iter().zip(&drives) {
         alike(target, drives[0], drive)?;

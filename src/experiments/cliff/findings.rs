@@ -108,7 +108,9 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     let mut curves = vec![curve("first", &written.first)];
     curves.extend(written.again.as_ref().map(|again| curve(&format!("after a pause of {pause}"), again)));
     let first = &written.first.run.throughput;
-    let used = (first.discarded as f64, (first.discarded + first.used) as f64);
+    let too_few = verdicts::too_few(&written.first).filter(|_| written.first.falls.is_empty());
+    let (from, to) = (first.discarded as f64, (first.discarded + first.used) as f64);
+    let band = Band { label: "used for the sustained speed".to_owned(), from, to };
     let fell = |fall: &CliffEstimate| Mark {
         label: format!("slows down after {}", decimal_bytes(fall.at.value as u64)),
         at: At::X(fall.at.value),
@@ -122,14 +124,16 @@ fn over_bytes(written: &Written<'_>) -> Figure {
                 let at = decimal_bytes(fall.at.value as u64);
                 format!("The speed falls from {before} to {after} after {at} written.")
             }
-            None => format!("No lasting slow-down within {}.", decimal_bytes(first.bytes)),
+            None => too_few
+                .clone()
+                .unwrap_or_else(|| format!("No lasting slow-down within {}.", decimal_bytes(first.bytes))),
         },
         n: format!("{} of at least {}", count(windows, "piece"), decimal_bytes(first.chunk)),
         x: Axis::of("written", Unit::Bytes),
         y: Axis::speed(),
         curves,
         marks: written.first.falls.iter().map(fell).collect(),
-        bands: vec![Band { label: "used for the sustained speed".to_owned(), from: used.0, to: used.1 }],
+        bands: too_few.is_none().then_some(band).into_iter().collect(),
     }
 }
 

@@ -3,11 +3,13 @@
 use super::written::{Writing, Written, places};
 use crate::{
     analyse::{CliffEstimate, Estimate, Position, Zoned},
-    units::{Ended, decimal_bytes, duration, percent, rate, size},
+    units::{Ended, MIB, decimal_bytes, duration, percent, rate, size},
 };
 
 /// A fast part smaller than this many chunks is lost in the noise at the beginning.
 const LEAST: u64 = 32;
+/// No slow-down is found in fewer chunks.
+const CHUNKS: u64 = 128;
 
 pub(super) fn written(written: &Written<'_>) -> String {
     let first = &written.first;
@@ -50,13 +52,23 @@ fn speed(e: &Estimate) -> String {
     e.sentence(rate, " (too short for an interval)")
 }
 
+/// Whether too little was written to find a slow-down, and how much is needed. Fast drives are measured in larger chunks.
+pub(super) fn too_few(writing: &Writing) -> Option<String> {
+    let run = &writing.run;
+    let needed = CHUNKS * run.throughput.chunk.max(MIB);
+    let [bytes, least] = [run.bytes, needed].map(decimal_bytes);
+    (run.bytes < needed).then(|| {
+        format!("{bytes} are too few to find a slow-down at this speed: at least {least} are needed.")
+    })
+}
+
 /// No slow-down, and what that does not exclude.
 fn none(first: &Writing) -> Vec<String> {
     let run = &first.run;
-    let bytes = decimal_bytes(run.bytes);
-    if run.throughput.unseen.is_none() {
-        return vec![format!("{bytes} are too few for an answer: at least 128 MiB are needed.")];
+    if let Some(why) = too_few(first) {
+        return vec![why];
     }
+    let bytes = decimal_bytes(run.bytes);
     let why = match run.ended {
         Some(Ended::Finished) => "--max-bytes or the free space ended it",
         Some(Ended::Stopped) => "--max-time ended it",

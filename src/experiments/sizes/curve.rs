@@ -89,10 +89,10 @@ impl Curve {
         self.points.iter().max_by(|a, b| a.speed.value.total_cmp(&b.speed.value))
     }
 
-    /// The smallest size as good as the fastest.
+    /// The smallest size from which on all are about as good as the fastest; `None` where the largest is not.
     pub fn enough(&self) -> Option<&Point> {
         let best = self.best()?.speed.value;
-        self.points.iter().find(|p| p.speed.value >= AS_GOOD * best)
+        self.points.iter().rev().take_while(|p| p.speed.value >= AS_GOOD * best).last()
     }
 
     /// Its speed as a share of the fastest.
@@ -130,5 +130,33 @@ impl Curve {
     pub fn unit(&self) -> Option<WriteUnit> {
         let transfer = |p: &Point| (p.block as f64, p.seconds(), p.seconds() * p.error());
         write_unit(&self.points.iter().map(transfer).collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_enough_only_if_all_larger_ones_are() {
+        let enough = |speeds: &[f64]| {
+            let point = |(i, speed): (usize, &f64)| Point {
+                block: 4096 << i,
+                speed: repeat::median(&[*speed]).expect("a median"),
+                runs: 1,
+            };
+            let curve = Curve {
+                at: 0,
+                load: LoadKey::default(),
+                direction: Direction::Read,
+                caching: Caching::Direct,
+                points: speeds.iter().enumerate().map(point).collect(),
+                fit: None,
+            };
+            curve.enough().map(|p| p.block / 4096)
+        };
+        assert_eq!(enough(&[10.0, 50.0, 95.0, 100.0]), Some(4));
+        assert_eq!(enough(&[95.0, 50.0, 100.0, 91.0]), Some(4), "the first is fast by chance");
+        assert_eq!(enough(&[95.0, 100.0, 50.0]), None);
     }
 }

@@ -80,7 +80,8 @@ fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
     {
         sentences.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
     }
-    let enough = curves.iter().filter_map(|c| c.enough()).map(|p| p.block).max();
+    let each: Option<Vec<u64>> = curves.iter().map(|c| Some(c.enough()?.block)).collect();
+    let enough = each.and_then(|each| each.into_iter().max());
     let advice = |block| {
         format!("Move {} or more at a time: every mode is then within a tenth of its best.", size(block))
     };
@@ -89,7 +90,7 @@ fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
 }
 
 fn one(curve: &Curve) -> Option<String> {
-    let (best, enough) = (curve.best()?, curve.enough()?);
+    let best = curve.best()?;
     let name = match (curve.direction, curve.caching) {
         (Direction::Read, Caching::Direct) => "Direct reads",
         (Direction::Read, _) => "Cold reads through the page cache",
@@ -98,15 +99,17 @@ fn one(curve: &Curve) -> Option<String> {
     };
     let speed = best.speed.sentence(rate, "");
     let fastest = size(best.block);
-    let mut sentences = if best.block == enough.block {
+    let mut sentences = if let Some(enough) = curve.enough().filter(|enough| enough.block != best.block) {
+        let (enough, share) = (size(enough.block), percent(curve.share(enough)));
+        format!("{name}: {enough} reaches {share} of the best speed, {speed} at {fastest}.")
+    } else if curve.enough().is_none() {
+        format!("{name}: {fastest} is the fastest, {speed}; larger sizes are slower, or too noisy to say.")
+    } else {
         let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
         let more = if last { "; try larger ones with --largest" } else { "" };
         format!(
-            "{name}: {fastest} is the fastest, {speed}; no smaller size comes within a tenth of it{more}."
+            "{name}: {fastest} is the fastest, {speed}; the next smaller size is more than a tenth slower{more}."
         )
-    } else {
-        let (enough, share) = (size(enough.block), percent(curve.share(enough)));
-        format!("{name}: {enough} reaches {share} of the best speed, {speed} at {fastest}.")
     };
     sentences += &match (curve.cost(), curve.rate(), curve.knee()) {
         (Some(cost), Some(bytes), Some(knee)) => {

@@ -21,6 +21,9 @@ use crate::{
     units::{capital, count, percent, rate},
 };
 
+/// An interval with a half-width beyond this share says nothing.
+const TOO_WIDE: f64 = 0.5;
+
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan) {
     let none = Inventory::default();
     let inventory = run.start.as_ref().map_or(&none, |start| &start.inventory);
@@ -50,6 +53,15 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
         let flag = format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others.");
         findings.flags.push(flag);
     }
+    for a in answers.iter().filter(|a| a.sum.high.is_finite() && a.sum.half_width() > TOO_WIDE) {
+        let (name, runs) =
+            (capital(&a.group.load.name), a.group.at_once().map_or(0, |set| set.trial.runs.len()));
+        let flag = format!(
+            "{name}: {} at once are too few to say how fast they are. Raise --runs.",
+            count(runs as u64, "run")
+        );
+        findings.flags.push(flag);
+    }
     findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
     findings.evidence = groups.iter().flat_map(|group| longest(group, &plan.targets)).collect();
 }
@@ -74,6 +86,7 @@ fn share(e: &Estimate) -> String {
     match (e.high.is_finite(), e.half_width() > 0.2) {
         (false, _) => percent(e.value),
         // A wide interval is shown without its value, to keep the line short.
+        (true, true) if e.half_width() > TOO_WIDE => "not known".to_owned(),
         (true, true) => e.range(percent),
         (true, false) => format!("{} ({})", percent(e.value), e.range(percent)),
     }

@@ -59,7 +59,7 @@ pub(super) fn shared(inventory: &Inventory, targets: &[Target], members: &[usize
     for name in drives.filter(|name| !name.is_empty()).collect::<BTreeSet<_>>() {
         let on = |t: &usize| targets[*t].drives.iter().any(|d| d.name == name);
         let members = members.iter().copied().filter(on).collect();
-        add(Shared { members, name: format!("the drive {name} itself"), drive: true, ..Shared::default() });
+        add(Shared { members, name: format!("the drive {name}"), drive: true, ..Shared::default() });
     }
     for bus in inventory.buses.iter().rev() {
         let below = |t: &usize| {

@@ -9,6 +9,11 @@ use super::{
 };
 use crate::findings::{At, Figure};
 
+/// A label this near to another upright line seems to belong to it.
+const APART: f64 = 24.0;
+/// What that costs.
+const UNCLEAR: f64 = 2000.0;
+
 /// Shaded ranges, which lie below everything else.
 pub fn bands(figure: &Figure, frame: &Frame) -> Markup {
     let Area { top, bottom, .. } = frame.area;
@@ -46,13 +51,16 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
                 .map(|(nearest, step)| rows(nearest, step, 1e5, &along))
                 .concat(),
         };
-        places.put(&mark.label, rows);
+        // A label between two upright lines would seem to belong to either.
+        let others = lines.iter().filter(|other| matches!(mark.at, At::X(_)) && other.left != line.left);
+        let near = |other: &Area| Area { left: other.left - APART, right: other.left + APART, ..*other };
+        places.put(&mark.label, rows, &others.map(near).collect::<Vec<_>>());
     }
     for band in &figure.bands {
         let (from, to) = (frame.x(band.from.min(band.to)), frame.x(band.from.max(band.to)));
         let columns = [(from + 6.0, Anchor::Start), (to - 6.0, Anchor::End), last];
         // Clear of the lowest line across.
-        places.put(&band.label, rows(bottom - HIGH - 16.0, -LINE, 60.0, &columns));
+        places.put(&band.label, rows(bottom - HIGH - 16.0, -LINE, 60.0, &columns), &[]);
     }
     html! {
         @for l in &lines {
@@ -82,8 +90,8 @@ struct Places {
 }
 
 impl Places {
-    /// Puts a text on the cheapest of `places`. It never covers another text: without a free place it is left out.
-    fn put(&mut self, text: &str, places: Vec<Place>) {
+    /// Puts a text on the cheapest of `places`, if possible outside `avoid`. It never covers another text: without a free place it is left out.
+    fn put(&mut self, text: &str, places: Vec<Place>, avoid: &[Area]) {
         let Area { left, top, right, bottom } = self.frame;
         let text = cut(text, SIZE, right - left - 12.0);
         let labels = places.into_iter().filter_map(|(x, anchor, y, cost)| {
@@ -92,7 +100,8 @@ impl Places {
             let inside = area.left > left && area.top >= top && area.right <= right && area.bottom <= bottom;
             let free = inside && self.texts.iter().all(|t| t.area().overlap(&area) == 0.0);
             let covers: f64 = self.covered.iter().map(|c| c.overlap(&area)).sum();
-            free.then_some((covers + cost, label))
+            let unclear = if avoid.iter().any(|a| a.overlap(&area) > 0.0) { UNCLEAR } else { 0.0 };
+            free.then_some((covers + cost + unclear, label))
         });
         self.texts.extend(labels.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, label)| label));
     }

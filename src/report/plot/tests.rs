@@ -230,6 +230,27 @@ fn crowded_figures_stay_legible() {
 }
 
 #[test]
+fn labels_of_upright_lines_stand_on_the_outer_sides() {
+    let knee = |label: &str, x| Mark { label: label.to_owned(), at: At::X(x) };
+    let drawn = file(&Figure {
+        x: Axis::of("transfer size", Unit::Bytes),
+        y: Axis::speed(),
+        curves: vec![Curve::new(
+            "speed",
+            Style::Line,
+            [(0.0, 1e6), (1e6, 1e6)].map(|(x, y)| Point::new(x, y)),
+        )],
+        marks: vec![knee("knee one", 5e5), knee("knee two", 6e5)],
+        ..Figure::default()
+    });
+    let tags = tags(&drawn);
+    let anchor = |label: &str| {
+        tags.iter().find(|tag| tag.text == label).and_then(|tag| tag.get("text-anchor")).expect("a label")
+    };
+    assert_eq!([anchor("knee one"), anchor("knee two")], ["end", "start"]);
+}
+
+#[test]
 fn names_are_escaped() {
     let hostile = "</text><script>alert(1)</script><!-- & \" ' ]]> \u{1b}[31m\u{0}\u{ffff}";
     let [mut bars, _] = <[Figure; 2]>::try_from(crowded()).expect("two");

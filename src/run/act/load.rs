@@ -150,7 +150,7 @@ fn record(
             }
             Seen::Outcome { target, zone, outcome } => {
                 let site = sites.iter().find(|s| s.target == target && zone.is_none() && real);
-                let again = site.map(|s| again(&plan.targets[target], &m.load, s.extent.length, outcome));
+                let again = site.map(|s| again(&plan.targets[target], m, s.extent.length, outcome));
                 Event::Outcome { step, target: target as u32, zone, outcome: outcome.clone(), again }
             }
         };
@@ -188,12 +188,12 @@ fn failure(m: &Measure, outcome: &Outcome) -> Option<String> {
     }
 }
 
-fn again(target: &Target, load: &Load, reach: u64, outcome: &Outcome) -> String {
+fn again(target: &Target, m: &Measure, reach: u64, outcome: &Outcome) -> String {
     let path = match target.kind {
         Kind::Directory => target.path.join("testfile"),
         Kind::File | Kind::BlockDevice => target.path.clone(),
     };
-    engine::fio_command_line(load, &path, reach, outcome.bytes_read + outcome.bytes_written)
+    engine::fio_command_line(&m.load, &path, reach, outcome.bytes_read + outcome.bytes_written, m.cold)
 }
 
 /// Whether the store is on a drive of the target; true if unknown.
