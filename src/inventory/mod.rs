@@ -68,7 +68,7 @@ pub struct Inventory {
     pub mounts: Vec<Mount>,
     /// Paths of swap partitions and files.
     pub swaps: Vec<String>,
-    /// Files that list what uses the drives, and could not be read completely.
+    /// Files that list what uses the drives, and could not be read completely. Not saved.
     #[serde(skip)]
     pub unread: Vec<String>,
 }
