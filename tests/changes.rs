@@ -9,7 +9,7 @@ use std::{
 /// A program without changes of drives, with a place for the code to test.
 const AROUND: [&str; 2] = [
     "#![allow(unused)]
-use drivebench::{danger::Claim, tools::{Change, Content, Output, Query, Right, Runner, State, hdparm}};
+use drivebench::{danger::Claim, tools::{Change, Content, Output, Query, Right, Runner, State, fio, hdparm}};
 pub fn attempt(runner: &dyn Runner, claim: Claim, standby: Change<State>, erase: Change<Content>) {
     let _ = runner.ask(&hdparm::power(\"/dev/sda\"));
     let _ = erase.run(&claim, runner);
@@ -35,14 +35,15 @@ fn errors(attempt: &str) -> Vec<String> {
     fs::write(&source, AROUND.join(attempt)).expect("writes");
     let test = std::env::current_exe().expect("this test");
     let dependencies = test.parent().expect("a directory");
-    let output = Command::new(Path::new(env!("CARGO")).with_file_name("rustc"))
+    let beside = || Path::new(env!("CARGO")).with_file_name("rustc").into_os_string();
+    let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(beside))
         .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--error-format=short"])
         .arg(format!("-Ldependency={}", dependencies.display()))
         .arg(format!("--extern=drivebench={}", library(dependencies).display()))
         .arg("--out-dir")
         .args([dir.path(), &source])
         .output()
-        .expect("rustc stands beside cargo");
+        .expect("rustc is $RUSTC, or stands beside cargo");
     let stderr = String::from_utf8(output.stderr).expect("UTF-8");
     let codes =
         stderr.lines().filter_map(|line| Some(line.split_once("error[")?.1.split_once(']')?.0.to_owned()));
@@ -62,15 +63,17 @@ fn a_change_without_its_right_does_not_compile() {
         // A change is not a query, and contains none that could be taken out.
         ("runner.ask(&standby);", "E0308"),
         ("runner.ask(&standby.query);", "E0616"),
+        // fio may write, so it is not a query.
+        ("runner.ask(&fio::FioRun::new([\"--rw=write\"]));", "E0308"),
         // It runs only with its right: not without one, and not with the right to another kind of change.
         ("standby.run();", "E0061"),
         ("standby.run(&(), runner);", "E0277"),
         ("standby.run(&claim, runner);", "E0277"),
         // A right can't be constructed or copied.
-        ("let forged = Claim { drive: claim.drive().clone(), _held: todo!() };", "E0451"),
+        ("let forged = Claim { drive: claim.drive().clone(), sequence: None, _locked: todo!() };", "E0451"),
         ("let twice = claim.clone();", "E0599"),
         // Only `tools` creates command lines.
-        ("let own = Change::<Content>::new(hdparm::HDPARM, [\"--security-erase\"]);", "E0624"),
+        ("let own = Change::<Content>::new(hdparm::HDPARM, &[\"--security-erase\"], \"/dev/sda\");", "E0624"),
         ("let own = Query::new(hdparm::HDPARM, [\"-y\"]);", "E0624"),
     ] {
         let errors = errors(attempt);

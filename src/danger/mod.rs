@@ -4,14 +4,10 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fs::File,
-    io::{self, Read, Seek, SeekFrom},
-    path::Path,
-};
+use std::{fs::File, path::Path, thread, time::Duration};
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, openat},
+    fs::{CWD, FlockOperation, Mode, OFlags, flock, openat},
     io::Errno,
     process::geteuid,
 };
@@ -24,44 +20,62 @@ use crate::{
     tools::{Content, Right},
 };
 
-/// Signatures of filesystems, arrays and partition tables are in the first or last MiB of a drive.
-const SIGNATURES: u64 = 1 << 20;
+/// Attempts before a drive counts as in use, and the time between them.
+const TRIES: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);
 
-/// The right to change what is stored on one drive. While it lives, the drive can't be mounted or used by an array.
+/// The right to change what is stored on one drive. While it lives, udev and other claims leave the drive alone. It is not open
+/// exclusively all the time: the programs that change it open it so themselves.
 #[derive(Debug)]
 pub struct Claim {
     drive: Drive,
-    /// The whole drive, opened exclusively for writing.
-    _held: File,
+    sequence: Option<String>,
+    /// The whole drive, locked.
+    _locked: File,
 }
 
-impl Right<Content> for Claim {}
+impl Right<Content> for Claim {
+    fn covers(&self, path: &str) -> Result<(), String> {
+        let own = Block::Drive(&self.drive).path();
+        if path != own {
+            return Err(format!("the claim is on {own}"));
+        }
+        open(&self.drive, OFlags::EXCL)
+            .and_then(|_exclusive| still(&self.drive, self.sequence.as_deref()))
+            .map_err(|why| Refusal::new(&self.drive, why).to_string())
+    }
+}
 
 impl Claim {
     /// Claims the drive with this identity, after a fresh check. `erase` holds the serials of drives whose content may be lost,
     /// or identities of drives that have no serial of their own.
     pub fn take(identity: &str, erase: &[String]) -> Result<Self, Refusal> {
-        let look = || Inventory::read(&Sysroot::live());
+        Self::after(identity, erase, || Inventory::read(&Sysroot::live()))
+    }
+
+    fn after(identity: &str, erase: &[String], mut look: impl FnMut() -> Inventory) -> Result<Self, Refusal> {
         let inventory = look();
         let drive = refusal::find(&inventory, identity)?.clone();
-        let path = Block::Drive(&drive).path();
+        let sequence = sequence(&drive);
         let refused = |why| Refusal::new(&drive, why);
         refusal::check(&inventory, &drive, erase).map_err(refused)?;
         if !geteuid().is_root() {
             return Err(refused(Why::NotRoot));
         }
-        let mut held = hold(Path::new(&path), drive.device).map_err(refused)?;
-        // It could have been mounted between the check and the exclusive open. After the open it can't.
+        let exclusive = open(&drive, OFlags::EXCL).map_err(refused)?;
+        let locked = open(&drive, OFlags::empty()).and_then(lock).map_err(refused)?;
+        // It could have been mounted or replaced between the check and the exclusive open. After the open it can't.
         let now = look();
         let same = refusal::find(&now, identity)?;
         refusal::check(&now, same, erase).map_err(refused)?;
-        if let Some(user) = refusal::user(&Sysroot::live(), &drive) {
-            return Err(refused(Why::Opened(user)));
+        if (same.device, &same.name) != (drive.device, &drive.name) {
+            return Err(refused(Why::Replaced));
         }
-        if !refusal::consents(&drive, erase) && !is_blank(&mut held).map_err(|e| refused(Why::System(e)))? {
-            return Err(refused(Why::Unknown(refusal::consent(&drive))));
-        }
-        Ok(Self { drive, _held: held })
+        still(same, sequence.as_deref()).map_err(refused)?;
+        let used = || refusal::user(&Sysroot::live(), same)?.map_or(Ok(()), |user| Err(Why::Opened(user)));
+        patiently(used).map_err(refused)?;
+        drop(exclusive);
+        Ok(Self { drive: same.clone(), sequence, _locked: locked })
     }
 
     pub fn drive(&self) -> &Drive {
@@ -69,26 +83,46 @@ impl Claim {
     }
 }
 
-/// Opens a whole drive exclusively. The kernel refuses if it is mounted, used as swap, or part of an array or mapping.
-fn hold(path: &Path, device: (u32, u32)) -> Result<File, Why> {
-    let flags = OFlags::RDWR | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match openat(CWD, path, flags, Mode::empty()) {
+/// Opens a whole drive for writing. With `EXCL` the kernel refuses if it is mounted, used as swap, or part of an array or mapping.
+fn open(drive: &Drive, how: OFlags) -> Result<File, Why> {
+    let flags = how | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let path = Block::Drive(drive).path();
+    let file = match openat(CWD, Path::new(&path), flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
         Err(Errno::BUSY) => return Err(Why::Busy),
         Err(Errno::ACCESS | Errno::PERM) => return Err(Why::NotRoot),
         Err(e) => return Err(Why::System(e.into())),
     };
-    let same = refusal::device(&file.metadata().map_err(Why::System)?) == Some(device);
+    let same = refusal::device(&file.metadata().map_err(Why::System)?) == Some(drive.device);
     if same { Ok(file) } else { Err(Why::Replaced) }
 }
 
-/// Whether all places that can hold signatures are zero.
-fn is_blank(drive: &mut File) -> io::Result<bool> {
-    let length = drive.seek(SeekFrom::End(0))?;
-    let mut part = Vec::new();
-    for from in [0, length.saturating_sub(SIGNATURES)] {
-        drive.seek(SeekFrom::Start(from))?;
-        drive.take(SIGNATURES).read_to_end(&mut part)?;
+/// Locks a drive. As long as it is locked, udev does not read what is on it, so nothing on it is mounted automatically.
+fn lock(file: File) -> Result<File, Why> {
+    patiently(|| match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Why::Busy),
+        locked => locked.map_err(|e| Why::System(e.into())),
+    })?;
+    Ok(file)
+}
+
+/// Tries again for a while, because udev opens a drive for a moment after it appeared or was written.
+fn patiently(mut attempt: impl FnMut() -> Result<(), Why>) -> Result<(), Why> {
+    for _ in 1..TRIES {
+        match attempt() {
+            Err(Why::Busy | Why::Opened(_)) => thread::sleep(PAUSE),
+            result => return result,
+        }
     }
-    Ok(part.iter().all(|byte| *byte == 0))
+    attempt()
+}
+
+/// The kernel's count of drives when this one appeared: another drive with the same number has another one. Since Linux 5.15.
+fn sequence(drive: &Drive) -> Option<String> {
+    let (major, minor) = drive.device;
+    Sysroot::live().word(&format!("/sys/dev/block/{major}:{minor}/diskseq"))
+}
+
+fn still(drive: &Drive, before: Option<&str>) -> Result<(), Why> {
+    if sequence(drive).as_deref() == before { Ok(()) } else { Err(Why::Replaced) }
 }

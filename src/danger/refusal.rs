@@ -48,8 +48,12 @@ pub enum Why {
         /// The argument of `--erase` that allows it.
         consent: String,
     },
-    #[error("it is not blank, and what it holds is not known: add --erase {0} if that may be lost")]
+    #[error("what it holds is not known: add --erase {0} if that may be lost")]
     Unknown(String),
+    #[error(
+        "{0} can't be read completely, so what uses the drive is not known: run it as root, outside of a container"
+    )]
+    Unseen(String),
     #[error("the drive is write-protected")]
     ReadOnly,
     #[error("{0} has it open: stop it first")]
@@ -79,8 +83,12 @@ pub(super) fn find<'a>(inventory: &'a Inventory, identity: &str) -> Result<&'a D
     if found.next().is_some() { Err(refused(Why::Ambiguous)) } else { Ok(drive) }
 }
 
-/// Refuses a drive that the system needs, that is in use, or that holds data and isn't in `erase`.
+/// Refuses a drive that the system needs, that is in use, or that isn't in `erase`. No drive counts as blank: a copy of a
+/// filesystem's header may be anywhere.
 pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> Result<(), Why> {
+    if let Some(path) = inventory.unread.first() {
+        return Err(Why::Unseen(path.clone()));
+    }
     let is = |other: &&Drive| other.name == drive.name;
     let on = |mount: &&Mount| inventory.drives_of(mount).iter().any(is);
     let mounted: Vec<String> = inventory.mounts.iter().filter(on).map(|mount| mount.path.clone()).collect();
@@ -104,11 +112,12 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     if drive.read_only {
         return Err(Why::ReadOnly);
     }
-    let holds = holds(drive);
-    if !holds.is_empty() && !consents(drive, erase) {
-        return Err(Why::Holds { holds, consent: consent(drive) });
+    let (holds, consent) = (holds(drive), consent(drive));
+    match holds.is_empty() {
+        _ if erase.contains(&consent) => Ok(()),
+        true => Err(Why::Unknown(consent)),
+        false => Err(Why::Holds { holds, consent }),
     }
-    Ok(())
 }
 
 /// The layer, and the command that stops it.
@@ -142,7 +151,7 @@ fn holds(drive: &Drive) -> Vec<String> {
 }
 
 /// The argument of `--erase` for a drive: its serial, or its identity if another drive has the same serial.
-pub(super) fn consent(drive: &Drive) -> String {
+fn consent(drive: &Drive) -> String {
     let serial = drive.serial.clone().filter(|_| !drive.shared_serial);
     serial.unwrap_or_else(|| drive.identity())
 }
@@ -152,12 +161,8 @@ pub(super) fn device(data: &Metadata) -> Option<(u32, u32)> {
     data.file_type().is_block_device().then(|| (major(data.rdev()), minor(data.rdev())))
 }
 
-pub(super) fn consents(drive: &Drive, erase: &[String]) -> bool {
-    erase.contains(&consent(drive))
-}
-
 /// The process or loop device that has the drive or a partition of it open. Needs root to see all processes.
-pub(super) fn user(root: &Sysroot, drive: &Drive) -> Option<String> {
+pub(super) fn user(root: &Sysroot, drive: &Drive) -> Result<Option<String>, Why> {
     let parts = drive.partitions.iter().map(|part| part.device);
     let devices: Vec<(u32, u32)> = parts.chain([drive.device]).collect();
     let is_on = |path: &Path| {
@@ -168,18 +173,27 @@ pub(super) fn user(root: &Sysroot, drive: &Drive) -> Option<String> {
     for name in loops {
         let file = root.word(&format!("/sys/block/{name}/loop/backing_file"));
         if file.is_some_and(|file| file.starts_with("/dev/") && is_on(Path::new(&file))) {
-            return Some(format!("/dev/{name}"));
+            return Ok(Some(format!("/dev/{name}")));
         }
     }
     let me = std::process::id();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| *pid != me).find_map(|pid| {
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    for entry in fs::read_dir("/proc").map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let files = match fs::read_dir(entry.path().join("fd")) {
+            _ if pid == me => continue,
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Why::Unseen(format!("/proc/{pid}/fd")));
+            }
+            files => files.into_iter().flatten().flatten(),
+        };
         // Only paths in /dev are checked: checking a file on an unreachable network drive would hang.
-        let paths = open.filter_map(|entry| fs::read_link(entry.path()).ok());
-        paths.filter(|path| path.starts_with("/dev")).find(|path| is_on(path))?;
-        let name = root.word(&format!("/proc/{pid}/comm")).unwrap_or_default();
-        Some(format!("{name} (process {pid})"))
-    })
+        let mut paths = files.filter_map(|file| fs::read_link(file.path()).ok());
+        if paths.any(|path| path.starts_with("/dev") && is_on(&path)) {
+            let name = root.word(&format!("/proc/{pid}/comm")).unwrap_or_default();
+            return Ok(Some(format!("{name} (process {pid})")));
+        }
+    }
+    Ok(None)
 }

@@ -1,7 +1,17 @@
 //! Which drives can be claimed: on captured machines, and on a loop device where the tests run as root.
 
+use std::fs;
+
 use super::{refusal::check, *};
-use crate::inventory::{Layer, Mount, Signature as Holds, fixtures};
+use crate::{
+    inventory::{Layer, Mount, Signature as Holds, fixtures},
+    tools::{self, Replay, System, ToolError},
+};
+
+/// The inventory of a captured machine, as if its lists of uses had been captured, too.
+fn complete(tree: &fixtures::Tree) -> Inventory {
+    Inventory { unread: Vec::new(), ..tree.inventory() }
+}
 
 /// The result of claiming a drive of this machine, with these `--erase` arguments.
 fn claim_result(inventory: &Inventory, name: &str, erase: &[&str]) -> String {
@@ -16,7 +26,7 @@ fn claim_result(inventory: &Inventory, name: &str, erase: &[&str]) -> String {
 #[test]
 fn drives_in_use_are_refused_with_what_to_do() {
     let (pi, pc, mini) =
-        (fixtures::pi_zero().inventory(), fixtures::pc().inventory(), fixtures::mini_pc().inventory());
+        (complete(&fixtures::pi_zero()), complete(&fixtures::pc()), complete(&fixtures::mini_pc()));
     let mut mounted = mini.clone();
     mounted.mounts.push(Mount {
         path: "/mnt/usb".to_owned(),
@@ -26,6 +36,8 @@ fn drives_in_use_are_refused_with_what_to_do() {
     });
     let mut swapped = mini.clone();
     swapped.swaps.push("/dev/sdb1".to_owned());
+    let mut unread = mini.clone();
+    unread.unread.push("/proc/swaps".to_owned());
     let mut file = mounted.clone();
     file.swaps.push("/mnt/usb/swap".to_owned());
     let all = ["S4EVNF0M512345B", "WD-WCC7K1234567", "575846314141"];
@@ -37,6 +49,7 @@ fn drives_in_use_are_refused_with_what_to_do() {
             claim_result(&mounted, "sdb", &all),
             claim_result(&swapped, "sdb", &all),
             claim_result(&file, "sdb", &all),
+            claim_result(&unread, "sdb", &all),
         ]
         .join("\n")
     );
@@ -45,7 +58,7 @@ fn drives_in_use_are_refused_with_what_to_do() {
 /// A PC with an unmounted RAID1, and the same PC with other layers on its disks.
 #[test]
 fn drives_of_arrays_and_mappings_are_refused() {
-    let mut pc = fixtures::pc().inventory();
+    let mut pc = complete(&fixtures::pc());
     pc.mounts.retain(|mount| mount.path != "/srv");
     let built = |kind: &str, alias: Option<&str>| {
         let mut pc = pc.clone();
@@ -63,9 +76,9 @@ fn drives_of_arrays_and_mappings_are_refused() {
 
 #[test]
 fn what_a_drive_holds_is_lost_only_with_consent_for_that_drive() {
-    let mut twins = fixtures::twins().inventory();
-    let mini = fixtures::mini_pc().inventory();
-    let server = fixtures::server().inventory();
+    let mut twins = complete(&fixtures::twins());
+    let mini = complete(&fixtures::mini_pc());
+    let server = complete(&fixtures::server());
     let identity = twins.drives.iter().find(|drive| drive.name == "sda").expect("sda").identity();
     let shared =
         [claim_result(&twins, "sda", &["0123456789ABCDEF"]), claim_result(&twins, "sda", &[&identity])];
@@ -88,7 +101,7 @@ fn what_a_drive_holds_is_lost_only_with_consent_for_that_drive() {
 
 #[test]
 fn a_drive_is_found_by_its_identity_alone() {
-    let mut inventory = fixtures::server().inventory();
+    let mut inventory = complete(&fixtures::server());
     let drive = inventory.drives[0].clone();
     assert_eq!(refusal::find(&inventory, &drive.identity()).expect("is there").name, drive.name);
     let claim_result = |inventory: &Inventory, identity: &str| {
@@ -117,9 +130,11 @@ impl Loop {
         Self { path: path.trim().to_owned(), _dir: dir }
     }
 
-    fn device(&self) -> (u32, u32) {
-        let data = std::fs::metadata(&self.path).expect("a device");
-        super::refusal::device(&data).expect("a block device")
+    /// The device as a drive.
+    fn drive(&self) -> Drive {
+        let device = refusal::device(&fs::metadata(&self.path).expect("a device")).expect("a block device");
+        let name = self.path.trim_start_matches("/dev/").to_owned();
+        Drive { device, name, serial: Some("S1".to_owned()), ..Drive::default() }
     }
 }
 
@@ -136,45 +151,90 @@ fn losetup(args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-#[test]
-fn a_claim_opens_the_drive_exclusively_and_checks_signatures() {
-    if !geteuid().is_root() {
-        // Without root, only the refusal is tested.
-        assert!(matches!(hold(Path::new("/dev/loop0"), (7, 0)), Err(Why::NotRoot | Why::System(_))));
-        return;
-    }
-    let drive = Loop::new();
-    let path = Path::new(&drive.path);
-    let mut held = hold(path, drive.device()).expect("is free");
-    assert!(matches!(hold(path, drive.device()), Err(Why::Busy)), "a second one is refused");
-    assert!(is_blank(&mut held).expect("reads"));
-    drop(held);
-    assert!(matches!(hold(path, (7, 999)), Err(Why::Replaced)), "another device is refused");
-    let file = drive._dir.path().join("drive");
-    assert!(matches!(hold(&file, drive.device()), Err(Why::Replaced)), "a file is refused");
-    for at in [65_536 + 64, (4 << 20) - 65_536] {
-        use std::os::unix::fs::FileExt;
-        let mut held = hold(path, drive.device()).expect("is free again");
-        held.write_all_at(b"_BHRfS_M", at).expect("writes");
-        assert!(!is_blank(&mut held).expect("reads"), "a signature at {at} is found");
-        held.write_all_at(&[0; 8], at).expect("writes");
-    }
-
-    let opened = Drive { device: drive.device(), ..Drive::default() };
-    // udev opens a device after each close by a writer.
-    let free = (0..100).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        refusal::user(&Sysroot::live(), &opened).is_none()
-    });
-    assert!(free, "no other process has it open");
-    let mut reader = open_in_another_process(&drive.path);
-    let user = refusal::user(&Sysroot::live(), &opened).expect("is found");
-    assert!(user.starts_with("sleep (process "), "{user}");
-    reader.kill().and_then(|()| reader.wait()).expect("ends");
-}
-
 #[expect(clippy::disallowed_methods, reason = "tests set up their own devices")]
 fn open_in_another_process(path: &str) -> std::process::Child {
     let device = File::open(path).expect("opens");
     std::process::Command::new("sleep").arg("60").stdin(device).spawn().expect("sleep starts")
+}
+
+fn machine(drive: &Drive) -> Inventory {
+    Inventory { drives: vec![drive.clone()], ..Inventory::default() }
+}
+
+/// A claim of the drive in `first`, where the second look finds `second`.
+fn take(first: &Inventory, second: &Inventory, erase: &[&str]) -> Result<Claim, Why> {
+    let erase: Vec<String> = erase.iter().map(|serial| (*serial).to_owned()).collect();
+    let mut looks = [first, second].into_iter();
+    let look = || looks.next().expect("two looks").clone();
+    Claim::after(&first.drives[0].identity(), &erase, look).map_err(|refusal| refusal.why)
+}
+
+/// A device of its own. Without root there can be none; then the claim must be refused for that.
+fn device() -> Option<Loop> {
+    if geteuid().is_root() {
+        return Some(Loop::new());
+    }
+    let drive = machine(&Drive { serial: Some("S1".to_owned()), ..Drive::default() });
+    assert!(matches!(take(&drive, &drive, &["S1"]), Err(Why::NotRoot)));
+    None
+}
+
+#[test]
+fn a_claim_is_checked_again_after_the_drive_was_opened() {
+    let Some(device) = device() else { return };
+    let drive = device.drive();
+    let free = machine(&drive);
+    let with = |change: &dyn Fn(&mut Drive)| {
+        let mut drive = drive.clone();
+        change(&mut drive);
+        machine(&drive)
+    };
+    let held = take(&free, &with(&|drive| drive.queue.depth = Some(7)), &["S1"]).expect("is free");
+    assert_eq!(held.drive().queue.depth, Some(7), "the last look counts");
+    assert!(matches!(take(&free, &free, &["S1"]), Err(Why::Busy)), "a second claim is refused");
+    drop(held);
+    let unread = Inventory { unread: vec!["/proc/swaps".to_owned()], ..free.clone() };
+    let other_name = with(&|drive| drive.name = "loop999".to_owned());
+    let other_number = with(&|drive| drive.device.1 += 1);
+    for (first, second, erase, why) in [
+        (&free, &free, &[][..], "what it holds is not known"),
+        (&free, &free, &["S2"], "what it holds is not known"),
+        (&free, &with(&|drive| drive.holders.push("md7".to_owned())), &["S1"], "it is part of md7"),
+        (&free, &unread, &["S1"], "/proc/swaps can't be read"),
+        (&free, &other_number, &["S1"], "its path now belongs to another drive"),
+        (&free, &other_name, &["S1"], "its path now belongs to another drive"),
+        (&other_number, &free, &["S1"], "its path now belongs to another drive"),
+    ] {
+        let refused = take(first, second, erase).expect_err(why).to_string();
+        assert!(refused.starts_with(why), "{refused}");
+    }
+    assert!(matches!(take(&free, &Inventory::default(), &["S1"]), Err(Why::Gone)));
+    let mut reader = open_in_another_process(&device.path);
+    let refused = take(&free, &free, &["S1"]).expect_err("is open").to_string();
+    assert!(refused.starts_with("sleep (process "), "{refused}");
+    reader.kill().and_then(|()| reader.wait()).expect("ends");
+    take(&free, &free, &["S1"]).expect("is free again");
+}
+
+#[test]
+fn a_claim_lets_programs_change_its_own_drive_only() {
+    let Some(device) = device() else { return };
+    let drive = device.drive();
+    let free = machine(&drive);
+    let claim = take(&free, &free, &["S1"]).expect("is free");
+    let made = tools::mkswap(&device.path).run(&claim, &System::default()).expect("runs");
+    assert_eq!(made.code, Some(0), "{}", made.complaint());
+    assert!(fs::read(&device.path).expect("reads")[..4096].ends_with(b"SWAPSPACE2"));
+
+    let none = Replay::default();
+    let refused = tools::mkswap("/dev/other").run(&claim, &none).expect_err("another drive").to_string();
+    assert_eq!(refused, format!("'mkswap /dev/other' was not run: the claim is on {}", device.path));
+    let mounted = open(&drive, OFlags::EXCL).expect("is free");
+    let refused = tools::mkswap(&device.path).run(&claim, &none).expect_err("in use").to_string();
+    assert!(refused.contains("another program uses it exclusively"), "{refused}");
+    drop(mounted);
+    assert!(matches!(tools::mkswap(&device.path).run(&claim, &none), Err(ToolError::Unrecorded(_))));
+    let claim = Claim { sequence: Some("0".to_owned()), ..claim };
+    let refused = tools::mkswap(&device.path).run(&claim, &none).expect_err("replaced").to_string();
+    assert!(refused.contains("its path now belongs to another drive"), "{refused}");
 }

@@ -140,7 +140,7 @@ fn check(root: &Sysroot) {
     assert!(!json.contains("LEAKED"), "read outside");
     assert!(!json.chars().any(char::is_control));
     let again: (Inventory, serde_json::Value) = serde_json::from_str(&json).expect("an inventory");
-    assert_eq!(again.0, inventory);
+    assert_eq!(again.0, Inventory { unread: Vec::new(), ..inventory });
 }
 
 #[test]

@@ -68,6 +68,9 @@ pub struct Inventory {
     pub mounts: Vec<Mount>,
     /// Paths of swap partitions and files.
     pub swaps: Vec<String>,
+    /// Files that list what uses the drives, and could not be read completely. Not saved.
+    #[serde(skip)]
+    pub unread: Vec<String>,
 }
 
 impl Inventory {
@@ -79,14 +82,13 @@ impl Inventory {
         let mut topology = Topology::new(root, &machine);
         let (mut drives, mut layers) = blocks::read(root, &mut topology);
         let ports = network::read(root, &mut topology);
-        let mounts = mounts::read(root);
-        let swaps = mounts::parse_swaps(&root.text("/proc/swaps").unwrap_or_default());
+        let (mounts, swaps, unread) = mounts::read(root);
         lsblk::fill(root, &mut drives, &mut layers);
         blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
         identity::mark_shared_serials(&mut drives);
         device_path::sort(&mut drives);
         let buses = topology.buses;
-        let mut inventory = Self { machine, buses, drives, ports, layers, mounts, swaps };
+        let mut inventory = Self { machine, buses, drives, ports, layers, mounts, swaps, unread };
         bus_limits::mark(&mut inventory);
         inventory
     }

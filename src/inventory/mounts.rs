@@ -8,15 +8,27 @@ use crate::sysroot::{Space, Sysroot, printable};
 /// Path in an archive of the free space of each mounted filesystem.
 pub const SPACE: &str = "/drivebench/space.json";
 
-pub(super) fn read(root: &Sysroot) -> Vec<Mount> {
-    let mut mounts = parse_mountinfo(&root.long_text("/proc/self/mountinfo").unwrap_or_default());
+/// What is mounted, the paths of swap, and the files of them that were missing, cut off, or have lines that can't be read.
+pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
+    let mut unread = Vec::new();
+    let (mounted, swapped) = ("/proc/self/mountinfo", "/proc/swaps");
+    let mut text = |path: &str, understood: &dyn Fn(&str) -> usize| {
+        let whole = root.whole_text(path).filter(|text| understood(text) == text.lines().count());
+        whole.unwrap_or_else(|| {
+            unread.push(path.to_owned());
+            root.long_text(path).unwrap_or_default()
+        })
+    };
+    let mut mounts = parse_mountinfo(&text(mounted, &|text| parse_mountinfo(text).len()));
+    // The first line of swaps has headings.
+    let swaps = parse_swaps(&text(swapped, &|text| parse_swaps(text).len() + 1));
     let archived =
         || root.long_text(SPACE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let archived: HashMap<String, Space> = if root.is_live() { HashMap::new() } else { archived() };
     for mount in mounts.iter_mut().filter(|mount| mount.source.starts_with("/dev/")) {
         mount.space = root.space(&mount.path).or_else(|| archived.get(&mount.path).copied());
     }
-    mounts
+    (mounts, swaps, unread)
 }
 
 /// Reads `/proc/self/mountinfo`; lines that can't be read are left out.
@@ -80,6 +92,7 @@ pub(super) fn parse_swaps(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sysroot::Archive;
 
     /// From a virtual machine with Linux 6.18, shortened, and a Raspberry Pi with Linux 6.6.
     const MOUNTINFO: &str = "\
@@ -120,5 +133,29 @@ x 1 a:b / / rw - ext4 /dev/vda rw
             /dev/sda2                               partition\t2097148\t0\t-3\n";
         assert_eq!(parse_swaps(text), ["/var/swap", "/dev/sda2"]);
         assert!(parse_swaps("").is_empty());
+    }
+
+    #[test]
+    fn what_was_not_read_completely_is_named() {
+        let unread = |mountinfo: Option<&str>, swaps: Option<&str>| {
+            let mut archive = Archive::default();
+            let files = [("/proc/self/mountinfo", mountinfo), ("/proc/swaps", swaps)];
+            for (path, text) in files.into_iter().filter_map(|(path, text)| Some((path, text?))) {
+                archive.add_file(path, text);
+            }
+            read(&Sysroot::archive(archive)).2
+        };
+        let (mounts, swaps) =
+            ("27 1 254:0 / / rw - ext4 /dev/vda rw\n", "Filename Type\n/dev/sda2 partition\n");
+        assert_eq!(unread(Some(mounts), Some(swaps)), [""; 0]);
+        let long = mounts.repeat(1_000_000);
+        for bad in
+            [None, Some(""), Some("27 1 254:0 / / rw"), Some(mounts.trim()), Some(MOUNTINFO), Some(&long)]
+        {
+            assert_eq!(unread(bad, Some(swaps)), ["/proc/self/mountinfo"]);
+        }
+        for bad in [None, Some(""), Some(swaps.trim()), Some("Filename Type\n\n")] {
+            assert_eq!(unread(Some(mounts), bad), ["/proc/swaps"], "{bad:?}");
+        }
     }
 }

@@ -103,13 +103,21 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Entry {
     id: u64,
+    undo: Undo,
     /// Of a file or directory.
     place: Option<(Place, PathBuf)>,
     journal: Journal,
 }
 
-/// A journal entry is the right to change a drive's state.
-impl Right<State> for Entry {}
+/// The entry of a drive's standby is the right to change that drive's state.
+impl Right<State> for Entry {
+    fn covers(&self, path: &str) -> Result<(), String> {
+        match &self.undo {
+            Undo::Standby { device } if device == path => Ok(()),
+            other => Err(format!("the journal's entry is for another change, {other:?}")),
+        }
+    }
+}
 
 impl Journal {
     pub(super) fn open(store: &Path, run: &str) -> Self {
@@ -137,10 +145,11 @@ impl Journal {
         let place = path.and_then(|path| Some((Place::of(&path)?, path)));
         let mut open = self.lock();
         let id = open.next;
-        open.append(&Line::Will { id, undo, place: place.as_ref().map(|(place, _)| place.clone()) })?;
+        let placed = place.as_ref().map(|(place, _)| place.clone());
+        open.append(&Line::Will { id, undo: undo.clone(), place: placed })?;
         open.next += 1;
         open.left.insert(id);
-        Ok(Entry { id, place, journal: self.clone() })
+        Ok(Entry { id, undo, place, journal: self.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {

@@ -99,6 +99,12 @@ impl Sysroot {
         self.read(path, LONG).map(|bytes| printable(&bytes))
     }
 
+    /// A file's text that ends with a line, without a limit that could cut it.
+    pub fn whole_text(&self, path: &str) -> Option<String> {
+        let bytes = self.read(path, LONG).filter(|bytes| (bytes.len() as u64) < LONG)?;
+        (bytes.last() == Some(&b'\n')).then(|| printable(&bytes))
+    }
+
     /// A file's bytes, 64 KiB at most.
     pub fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         self.read(path, SHORT)

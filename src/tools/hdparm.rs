@@ -11,7 +11,7 @@ pub const HDPARM: Tool = Tool {
 
 /// Sends the disk at `path` to standby: it stops rotating until the next access.
 pub fn standby(path: &str) -> Change<State> {
-    Change::new(HDPARM, ["-y", path])
+    Change::new(HDPARM, &["-y"], path)
 }
 
 /// Reads the power state of the disk at `path`. By the ATA standard this does not wake it.

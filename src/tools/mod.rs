@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, fmt, marker::PhantomData, time::Duration};
 
+pub mod fio;
 pub mod hdparm;
 pub mod lsblk;
 mod replay;
@@ -22,9 +23,6 @@ pub struct Tool {
     /// What still works without it.
     pub without: &'static str,
 }
-
-pub const FIO: Tool =
-    Tool { name: "fio", package: "fio", without: "without it, the psync and uring engines still work" };
 
 /// A command that only reads. It can be created only in this room, so no other room can run its own command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,16 +48,13 @@ impl Query {
     }
 }
 
-/// fio with these arguments. It reads and writes the files that its arguments name, which belong to the engine.
-pub fn fio(args: impl IntoIterator<Item = impl Into<OsString>>) -> Query {
-    Query::new(FIO, args)
-}
-
 /// A command that changes a drive: its [`Content`] or its [`State`]. A [`Runner`] does not accept it; [`Change::run`] does,
 /// given the right to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<Altered> {
     query: Query,
+    /// The path of the drive.
+    drive: String,
     altered: PhantomData<Altered>,
 }
 
@@ -71,16 +66,23 @@ pub enum Content {}
 #[derive(Debug)]
 pub enum State {}
 
-/// The right to change a drive's [`Content`] or [`State`]. `tests/rooms.rs` lists the files that may grant it.
-pub trait Right<Altered> {}
+/// The right to change the [`Content`] or [`State`] of one drive. `tests/rooms.rs` lists the files that may grant it.
+pub trait Right<Altered> {
+    /// Whether the drive at `path` may be changed now; if not, why.
+    fn covers(&self, path: &str) -> Result<(), String>;
+}
 
 impl<Altered> Change<Altered> {
-    fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Self { query: Query::new(tool, args), altered: PhantomData }
+    /// The path of the drive is the last argument.
+    fn new(tool: Tool, args: &[&str], drive: &str) -> Self {
+        let query = Query::new(tool, args.iter().chain([&drive]));
+        Self { query, drive: drive.to_owned(), altered: PhantomData }
     }
 
-    /// Runs it to its end. An exit code other than 0 is not an error here.
-    pub fn run(&self, _: &impl Right<Altered>, runner: &dyn Runner) -> ToolResult {
+    /// Runs it to its end, if `right` covers its drive. An exit code other than 0 is not an error here.
+    pub fn run(&self, right: &impl Right<Altered>, runner: &dyn Runner) -> ToolResult {
+        let refused = |why| ToolError::Refused { command: self.to_string(), why };
+        right.covers(&self.drive).map_err(refused)?;
         runner.ask(&self.query)
     }
 }
@@ -128,6 +130,8 @@ pub enum ToolError {
     Slow { command: String, seconds: u64 },
     #[error("running '{command}': {source}")]
     System { command: String, source: std::io::Error },
+    #[error("'{command}' was not run: {why}")]
+    Refused { command: String, why: String },
     #[error("no answer was recorded for '{0}'")]
     Unrecorded(String),
 }
@@ -144,8 +148,13 @@ pub trait Runner: Send {
 }
 
 #[cfg(test)]
+pub(crate) fn mkswap(path: &str) -> Change<Content> {
+    Change::new(Tool { name: "mkswap", package: "util-linux", without: "only a test needs it" }, &[], path)
+}
+
+#[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{fio::FIO, *};
 
     #[test]
     fn command_lines_can_be_typed() {

@@ -70,7 +70,7 @@ pub fn command_line(load: &Load, path: &Path, reach: u64, bytes: u64, cold: bool
     if !load.writes() {
         args.push("--readonly".to_owned());
     }
-    crate::tools::fio(args).to_string()
+    crate::tools::fio::FioRun::new(args).to_string()
 }
 
 #[cfg(test)]

@@ -8,13 +8,15 @@ use std::{
     cell::Cell,
     collections::BTreeMap,
     io::{self, Seek},
-    time::Duration,
 };
 
 use rustix::fs::ftruncate;
 
 use crate::{
-    tools::{Output, Query, Runner, fio},
+    tools::{
+        Output, Runner,
+        fio::{FioRun, version},
+    },
     units::{Direction, Histogram, Window},
 };
 
@@ -29,9 +31,6 @@ mod status;
 pub use args::command_line;
 use status::{DirectionStatus, JobStatus, Splitter, Status, failure};
 
-/// The time limit of a run of fio. No load takes longer.
-const LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
-
 pub struct Fio {
     runner: Box<dyn Runner>,
     targets: Vec<FileTarget>,
@@ -41,7 +40,7 @@ pub struct Fio {
 impl Fio {
     /// Needs fio 3 or newer.
     pub fn new(runner: Box<dyn Runner>, targets: Vec<FileTarget>) -> Result<Self, EngineError> {
-        let said = runner.ask(&fio(["--version"])).map_err(unavailable)?;
+        let said = runner.ask(&version()).map_err(unavailable)?;
         let version = said.stdout.trim().to_owned();
         let major = version.strip_prefix("fio-").and_then(|v| v.split('.').next()?.parse::<u32>().ok());
         if major.is_none_or(|major| major < 3) {
@@ -70,13 +69,13 @@ impl Fio {
         ftruncate(&target.file, end).map_err(|e| system(e.into()))
     }
 
-    fn query(&self, jobs: &[Job]) -> Query {
+    fn command(&self, jobs: &[Job]) -> FioRun {
         let mut all = args::global(!jobs.iter().any(|job| job.load.writes()));
         for (index, job) in jobs.iter().enumerate() {
             let path = &self.targets[job.target].path_for_programs;
             all.extend(args::section(&format!("job{index}"), &job.load, path, job.extent, job.bytes));
         }
-        fio(all).within(LIMIT)
+        FioRun::new(all)
     }
 }
 
@@ -107,7 +106,7 @@ impl Engine for Fio {
             None => {}
         };
         let stop = || stopped.get() || cancel.is_set();
-        let output = self.runner.stream(&self.query(jobs), &stop, &mut hear).map_err(unavailable)?;
+        let output = self.command(jobs).run(&*self.runner, &stop, &mut hear).map_err(unavailable)?;
         if let Some(e) = garbled {
             let source = io::Error::new(io::ErrorKind::InvalidData, e);
             let what = format!("reading what {} prints", self.version);

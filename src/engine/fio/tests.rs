@@ -118,11 +118,11 @@ fn files_that_are_too_short_are_refused() {
     job.load.caching = Caching::Direct;
     engine.check(&job).expect("fits");
     assert_eq!(file.metadata().expect("metadata").len(), 65 << 20);
-    let line = engine.query(&[job.clone()]).to_string();
+    let line = engine.command(&[job.clone()]).to_string();
     assert!(
         !line.contains("--readonly")
             && line.contains(&format!("--filename=/proc/{}/fd/", std::process::id()))
     );
     job.load.direction = Direction::Read;
-    assert!(engine.query(&[job]).to_string().contains("--readonly"));
+    assert!(engine.command(&[job]).to_string().contains("--readonly"));
 }

@@ -231,6 +231,23 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_is_the_right_to_the_standby_of_its_drive_only() {
+        let store = tempfile::tempdir().expect("a store");
+        let journal = Journal::open(store.path(), "rabc");
+        let runner = crate::tools::Replay::default().answer("hdparm -y /dev/sda", Output::default());
+        let sda = journal.will(Undo::Standby { device: "/dev/sda".to_owned() }).expect("writes");
+        let file = journal.will(Undo::File { path: "/dev/sda".into() }).expect("writes");
+        hdparm::standby("/dev/sda").run(&sda, &runner).expect("covers it");
+        for (path, right) in [("/dev/sdb", &sda), ("/dev/sda", &file)] {
+            let refused = hdparm::standby(path).run(right, &runner).expect_err("not covered").to_string();
+            assert!(
+                refused.starts_with(&format!("'hdparm -y {path}' was not run: the journal")),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
     fn standby_needs_root() {
         let output =
             Output { code: Some(13), stderr: "/dev/sda: Permission denied".to_owned(), ..Output::default() };
