@@ -106,7 +106,10 @@ fn moves_are_followed_and_drives_are_distinguished_from_bays() {
     let (findings, code) = bays(&mut machine, &["--resume", &run], None, None);
     assert_eq!(code, 0, "{findings:#?}");
     println!("{}", verdict(&findings));
-    assert!(verdict(&findings).starts_with("read: the drive, not the bay."), "{}", verdict(&findings));
+    // Equal bays pass a test at 5 % in 19 of 20 runs only; their share of the differences is small in all.
+    let share = |of: &str| estimate(&findings, of, "read: share of the variance").value;
+    assert!(share("drives") > 0.9 && share("bays") < 0.05, "{}", verdict(&findings));
+    assert!(!verdict(&findings).contains("Bay "), "no bay differs: {}", verdict(&findings));
     assert!(findings.modelled);
     for (i, serial) in serials.iter().enumerate() {
         let measured = estimate(&findings, serial, "read throughput").value;
