@@ -1,5 +1,5 @@
-//! Twenty-four kinds of drives, each a mechanism that makes operations slower or stops them. The kinds and their constants are
-//! frozen since 2026-11-22: a rule that changes is judged by the same drives.
+//! Twenty-four kinds of drives, each a mechanism that makes operations slower or stops them. Frozen on 2026-11-22: a rule
+//! that changes is judged by the same drives.
 
 use drivebench::units::MIB;
 use rand::{Rng, SeedableRng};
