@@ -120,6 +120,10 @@ pub struct Advise {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: AdviceFormat,
 
+    /// Add the reasons, their sources, and what is not known
+    #[arg(long)]
+    pub full: bool,
+
     #[command(flatten)]
     pub machine: Machine,
 }

@@ -110,7 +110,8 @@ pub(super) fn load(name: &str, told: &ImportedLoad) -> LoadKey {
         direction: told.direction,
         pattern: told.pattern,
         block: told.block,
-        depth: told.depth,
+        // Both halves of a mixed load share its depth.
+        depth: told.depth.filter(|_| told.half.is_none()),
         jobs: told.jobs,
         caching: told.caching,
         engine: told.tool.clone(),
