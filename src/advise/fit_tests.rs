@@ -1,32 +1,18 @@
 //! Which load answers which question.
 
 use super::{
-    testing::{alone, at_once, card_and_flash, drive, four_sticks, load, metric, of, two_sticks, within},
+    testing::{
+        at_once, card_and_flash, drive, four_sticks, load, metric, of, random, run, two_sticks,
+        two_with_all_loads, within,
+    },
     *,
 };
 use crate::{
     analyse::Estimate,
     findings::{Carrier, CarrierDrive, Factor, Findings, LoadKey, Metric, Origin, Quantity, Reference},
     inventory::Drive,
-    units::{Direction, MIB, Pattern},
+    units::{Direction, MIB},
 };
-
-fn random(reads: bool, block: u64, depth: u32) -> LoadKey {
-    LoadKey { pattern: Some(Pattern::Random), ..load(reads, block, depth) }
-}
-
-/// A run of one load at an hour of a day; the longest operation as in `alone`.
-fn run(
-    inventory: &Inventory,
-    hour: u32,
-    drive: &str,
-    load: LoadKey,
-    mb: f64,
-    longest: Option<f64>,
-) -> Evidence {
-    let one = alone(inventory, &format!("r{hour:02}"), drive, load, within(mb, 0.02), longest);
-    Evidence { at: format!("2026-11-21T{hour:02}:00:00Z"), ..one }
-}
 
 fn answer(answers: &[Answer], topic: Topic) -> &Answer {
     answers.iter().find(|a| a.topic == topic).expect("an answer")
@@ -35,26 +21,6 @@ fn answer(answers: &[Answer], topic: Topic) -> &Answer {
 /// What is said of every topic, without the names of runs.
 fn says(answers: &[Answer]) -> Vec<(Topic, &str, &[String])> {
     answers.iter().map(|a| (a.topic, a.says.as_str(), &a.loads[..])).collect()
-}
-
-/// Large blocks favour one stick, small sequential ones the other, small random ones the first again.
-fn two_with_all_loads() -> (Inventory, Vec<Evidence>) {
-    let inventory = two_sticks().0;
-    let one = |drive: &str, speeds: [f64; 5], stall: f64| {
-        let loads = [
-            (load(false, MIB, 1), Some(0.2)),
-            (load(false, 4096, 1), Some(0.02)),
-            (random(false, 4096, 1), Some(stall)),
-            (random(false, 4096, 32), Some(stall * 20.0)),
-            (load(true, MIB, 1), Some(0.01)),
-        ];
-        let each = loads.into_iter().zip(speeds).zip(1..);
-        each.map(|(((load, longest), mb), hour)| run(&inventory, hour, drive, load, mb, longest))
-            .collect::<Vec<_>>()
-    };
-    let first = one("sda", [20.0, 1.0, 0.5, 0.6, 25.0], 0.3);
-    let all = [first, one("sdb", [10.0, 5.0, 0.1, 0.9, 30.0], 0.9)].concat();
-    (inventory, all)
 }
 
 #[test]

@@ -12,7 +12,10 @@ use super::{
 use crate::{
     advise::{
         Answer, Evidence, Sure, Topic, advise,
-        testing::{alone, at_once, card_and_flash, drive, four_sticks, load, metric, of, two_sticks, within},
+        testing::{
+            alone, at_once, card_and_flash, drive, four_sticks, load, metric, of, two_sticks,
+            two_with_all_loads, within,
+        },
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
@@ -65,6 +68,14 @@ fn two_sticks_behind_ethernet_of_100_megabits() {
     assert!(text.lines().count() <= SCREEN, "{text}");
     insta::assert_snapshot!(text);
     insta::assert_snapshot!("two_sticks_in_full", shown(&inventory, &evidence, true));
+}
+
+#[test]
+fn two_sticks_with_all_loads() {
+    let (inventory, evidence) = two_with_all_loads();
+    let text = shown(&inventory, &evidence, false);
+    assert!(text.lines().count() <= SCREEN, "{text}");
+    insta::assert_snapshot!(text);
 }
 
 #[test]
