@@ -2,7 +2,7 @@
 
 use crate::{
     analyse::Estimate,
-    findings::{Carrier, Findings, LoadKey, Metric, Quantity, Reference, Scope},
+    findings::{Carrier, Findings, LoadKey, Metric, Quantity, Scope},
     inventory::Inventory,
     units::{Caching, Direction, KIB, MIB, Pattern, Percentile, size},
 };
@@ -31,6 +31,8 @@ pub struct Evidence {
     pub layers: Vec<String>,
     /// The figures are of several targets at once.
     pub at_once: bool,
+    /// The figures are of bays that differ, whatever drive is in them.
+    pub of_bays: bool,
     /// The load; none where the experiment has none, as spinup and smallfiles.
     pub load: Option<LoadKey>,
     pub numbers: Vec<Metric>,
@@ -106,16 +108,13 @@ impl Evidence {
             let about = Self::about(findings, "all", &carriers);
             all.push(Self { load, at_once: true, numbers: together, ..about });
         }
+        // Numbers of what carries no target, such as bays.
         let carriers: Vec<&Carrier> = findings.origin.carriers.iter().collect();
-        let of_bays = numbers.iter().copied().filter(|m| {
-            let compared = matches!(
-                m.quantity,
-                Quantity::VarianceShare(_) | Quantity::RelativeSpeed(Reference::Other | Reference::Median)
-            );
-            compared && carriers.iter().all(|carrier| carrier.target != m.target)
+        let of_bays = findings.evidence.iter().filter(|m| {
+            matches!(m.quantity, Quantity::RelativeSpeed(_)) && carriers.iter().all(|c| c.target != m.target)
         });
         for (load, numbers) in by_load(of_bays) {
-            all.push(Self { load, numbers, ..Self::about(findings, "bays", &carriers) });
+            all.push(Self { load, numbers, of_bays: true, ..Self::about(findings, "bays", &carriers) });
         }
         all
     }

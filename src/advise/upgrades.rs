@@ -10,7 +10,7 @@ use super::{
     sentences::times,
 };
 use crate::{
-    findings::{Factor, Limiter, Metric, Quantity, Scope},
+    findings::{Limiter, Metric},
     inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium},
     units::{capital, rate},
 };
@@ -183,15 +183,12 @@ fn ports(context: &Context<'_>) -> Option<Answer> {
 
 /// A bay in which all drives are slower, by the run of `bays` whose load fits best, and of those the newest.
 fn slow_bay(context: &Context<'_>) -> Option<Answer> {
-    let differ = |e: &Evidence| {
-        e.number(Quantity::VarianceShare(Factor::Bays), Scope::Whole).is_some_and(|share| share.low > 0.0)
-    };
     let fits = |e: &Evidence| e.is(Wanted::READ) || e.is(Wanted::WRITE);
-    let runs = context.all().filter(|e| !context.other_board(e) && differ(e));
+    let runs = context.all().filter(|e| e.of_bays && !context.other_board(e));
     let run = runs.max_by_key(|e| (fits(e), &e.at))?;
-    let levels = run.numbers.iter().filter(|m| matches!(m.quantity, Quantity::RelativeSpeed(_)));
     let slow = |m: &&Metric| m.estimate.high < 1.0 && m.estimate.value * FELT <= 1.0;
-    let bay = levels.filter(slow).min_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value))?;
+    let slow = run.numbers.iter().filter(slow);
+    let bay = slow.min_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value))?;
     let says = format!(
         "No cost: leave {} empty, where every drive is slower: {:.2} times as fast as in other bays.",
         bay.target, bay.estimate.value
