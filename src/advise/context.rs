@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
+    findings::LoadKey,
     inventory::{Block, Drive, Inventory, Layer, Medium},
     units::{Caching, Direction, distinct, duration, listed},
 };
@@ -92,14 +93,14 @@ impl<'a> Context<'a> {
         each.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Stalls of a second or more in writes of another load than the question is about, one of each drive.
+    /// Stalls of a second or more in writes, one at a time, of another load than the question is about; one of each drive.
     pub fn other_stalls(&self, drives: &[&Drive], wanted: Wanted) -> Vec<(String, &'a Evidence)> {
         let of = |drive: &&Drive| {
-            let writes = |e: &&Evidence| {
-                let load = e.load.as_ref();
-                let direct = load.is_some_and(|l| l.caching == Some(Caching::Direct));
-                direct && load.and_then(|l| l.direction) == Some(Direction::Write) && !e.is(wanted)
+            let other = |l: &LoadKey| {
+                let alone = l.depth == Some(1) && l.jobs.unwrap_or(1) == 1;
+                alone && l.direction == Some(Direction::Write) && l.caching == Some(Caching::Direct)
             };
+            let writes = |e: &&Evidence| e.load.as_ref().is_some_and(other) && !e.is(wanted);
             let each = self.of(drive).filter(writes).filter_map(|e| Some((e.worst()?, e)));
             let (seconds, from) = each.filter(|(s, _)| *s >= LONG).max_by(|a, b| a.0.total_cmp(&b.0))?;
             let (name, load) = (self.name(drive), from.load_in_words()?);

@@ -147,6 +147,10 @@ fn other_loads_give_no_verdict_but_a_command() {
     );
     let stall = "DataTraveler 3.0 stalled for 2.6 s in another load (sequential 4 KiB, depth 1).";
     assert!(answer(&answers, Topic::Data).says.ends_with(stall), "{answers:?}");
+    // Writes that wait in a queue are no stall.
+    let queued = [run(&inventory, 1, "sda", random(false, 4096, 32), 0.1, Some(1.3))];
+    let answers = advise(&inventory, &queued);
+    assert!(answers.iter().all(|a| a.rests_on.is_empty()), "{answers:?}");
     // Unknown loads of imports, and those through the page cache, are no better.
     let unlike = [
         LoadKey { block: None, ..load(false, MIB, 1) },

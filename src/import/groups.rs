@@ -110,8 +110,7 @@ pub(super) fn load(name: &str, told: &ImportedLoad) -> LoadKey {
         direction: told.direction,
         pattern: told.pattern,
         block: told.block,
-        // Both halves of a mixed load share its depth.
-        depth: told.depth.filter(|_| told.half.is_none()),
+        depth: told.depth,
         jobs: told.jobs,
         caching: told.caching,
         engine: told.tool.clone(),

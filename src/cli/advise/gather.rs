@@ -60,8 +60,11 @@ pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> V
     let mut groups: BTreeMap<(usize, &str), Vec<&Summary>> = BTreeMap::new();
     for summary in summaries {
         let rank = REGISTER.iter().position(|e| e.is_evidence && e.name == summary.experiment);
-        for drive in summary.written.keys().filter(|drive| here.contains(*drive)) {
-            rank.map(|rank| groups.entry((rank, drive)).or_default().push(summary));
+        for (rank, drive) in rank.into_iter().flat_map(|rank| summary.written.keys().map(move |d| (rank, d)))
+        {
+            if here.contains(drive) {
+                groups.entry((rank, drive)).or_default().push(summary);
+            }
         }
         if summary.experiment == EXPERIMENT {
             groups.entry((REGISTER.len(), "")).or_default().push(summary);
