@@ -13,6 +13,9 @@ use crate::{
     units::{duration, rate},
 };
 
+/// Below this gain another boot drive is not worth the move.
+const WORTH: f64 = 1.3;
+
 const NOT_HERE: &str = "This version can't measure boot times.";
 
 /// Whether a board can boot from a drive, as far as known; `None` for machines other than a Raspberry Pi.
@@ -122,13 +125,13 @@ impl<'a> Reads<'a> {
 
     fn says(&self, context: &Context<'_>) -> String {
         let [own, best] = self.of.map(|drive| context.name(drive));
-        if self.faster() {
+        if self.faster() && self.ratio.estimate.value >= WORTH {
             let n = times(self.ratio.estimate.value);
             format!(
                 "Programs would start sooner from {best}: it reads small blocks at random {n} as fast as {own}."
             )
         } else {
-            format!("Stay with {own}: no drive was found that reads small blocks at random faster.")
+            format!("Stay with {own}: no drive was found that reads small blocks at random much faster.")
         }
     }
 

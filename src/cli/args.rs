@@ -129,8 +129,8 @@ pub struct Advise {
 }
 
 const ADVISE_NOTES: &str = "\
-Answers use the drives of this machine and the stored runs on them. Each names its runs, how sure it is, and the
-experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
+Answers use the drives of this machine and the stored runs on them. Each names its runs and their load, how sure it is,
+and the experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
 
 #[derive(Debug, Group)]
 pub struct Capture {

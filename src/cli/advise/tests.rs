@@ -611,7 +611,7 @@ fn few_of_thousands_of_runs_are_read() {
     let summary = |n: usize| Summary {
         run: format!("r{n}"),
         at: format!("2026-01-01T{n:08}"),
-        experiment: ["baseline", "together", "revisit"][n % 3].to_owned(),
+        experiment: ["baseline", "together", "another"][n % 3].to_owned(),
         targets: Vec::new(),
         board: None,
         lab: false,
