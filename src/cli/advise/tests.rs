@@ -20,7 +20,7 @@ use crate::{
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
     experiments::{
-        BASELINE, BAYS, Effort, Experiment, PAGECACHE, Request, SIZES, SMALLFILES, TOGETHER, Values,
+        BASELINE, BAYS, Effort, Experiment, LoadName, PAGECACHE, Request, SIZES, SMALLFILES, TOGETHER, Values,
     },
     findings::{Metric, Quantity, Scope},
     import,
@@ -318,7 +318,7 @@ fn keep(
     drives: &[(&str, [f64; 2])],
     year: u16,
 ) -> String {
-    keep_blocks(store, inventory, experiment, drives, year, 1 << 20)
+    keep_loads(store, inventory, experiment, drives, year, None)
 }
 
 /// Some other factor near 1 for each step.
@@ -326,13 +326,14 @@ fn noise(step: StepId) -> f64 {
     1.0 + f64::from(step.0 * 7 % 5) / 200.0
 }
 
-fn keep_blocks(
+/// The same, with these loads in blocks of 4 KiB instead of its own.
+fn keep_loads(
     store: &Store,
     inventory: &Inventory,
     experiment: &Experiment,
     drives: &[(&str, [f64; 2])],
     year: u16,
-    block: u64,
+    loads: Option<Vec<LoadName>>,
 ) -> String {
     let target = |(name, _): &(&str, [f64; 2])| Target {
         given: format!("/mnt/{name}"),
@@ -352,7 +353,8 @@ fn keep_blocks(
     let ask = Request::new(experiment, drives.iter().map(target).collect(), Values::default())
         .expect("no protocol");
     let effort = Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 };
-    let ask = Request { block, effort, ..ask };
+    let block = if loads.is_some() { 4096 } else { 1 << 20 };
+    let ask = Request { block, loads, effort, ..ask };
     let plan = experiment.plan(&ask).expect("a plan");
     let start = |run| Start {
         schema: SCHEMA,
@@ -465,6 +467,8 @@ fn records_become_evidence() {
     let answers = advise(&inventory, &gathered.evidence);
     let data = answers.iter().find(|a| a.topic == Topic::Data).expect("an answer");
     assert!(data.says.contains("no write took longer than 560 ms"), "{data:?}");
+    let swap = answers.iter().find(|a| a.topic == Topic::Swap).expect("an answer");
+    assert_eq!((swap.sure, &swap.loads[..]), (Sure::Measured, &["random 4 KiB, depth 1".to_owned()][..]));
     answers.iter().for_each(|answer| check(&inventory, &gathered.evidence, answer));
 }
 
@@ -564,7 +568,8 @@ fn runs_with_other_blocks_do_not_hide_the_one_that_fits() {
     let (_home, store) = store();
     let fits = keep(&store, &inventory, &BASELINE, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2020);
     for year in 2021..2026 {
-        keep_blocks(&store, &inventory, &BASELINE, &[("sda", [1.0, 8.0]), ("sdc", [3.0, 7.0])], year, 4096);
+        let loads = Some(vec![LoadName::Write, LoadName::Read, LoadName::RandWrite]);
+        keep_loads(&store, &inventory, &BASELINE, &[("sda", [1.0, 8.0]), ("sdc", [3.0, 7.0])], year, loads);
     }
     let answer = data(&store, &inventory);
     assert!(answer.says.contains("Keep data on Cruzer Blade in bay 1.1"), "{answer:?}");
