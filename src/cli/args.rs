@@ -120,13 +120,17 @@ pub struct Advise {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: AdviceFormat,
 
+    /// Add the reasons, their sources, and what is not known
+    #[arg(long)]
+    pub full: bool,
+
     #[command(flatten)]
     pub machine: Machine,
 }
 
 const ADVISE_NOTES: &str = "\
-Answers use the drives of this machine and the stored runs on them. Each names its runs, how sure it is, and the
-experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
+Answers use the drives of this machine and the stored runs on them. Each names its runs and their load, how sure it is,
+and the experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
 
 #[derive(Debug, Group)]
 pub struct Capture {
