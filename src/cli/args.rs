@@ -19,8 +19,23 @@ pub struct Args {
     #[arg(long, global = true, display_order = 900)]
     pub ascii: bool,
 
+    /// When colours are used; hidden, because the help of experiments has 40 lines without it
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide = true)]
+    pub color: Color,
+
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// In a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 const EXAMPLES: &str = "\
@@ -32,6 +47,7 @@ Examples:
   drivebench results                       earlier runs
   drivebench advise                        recommendations from all of it
 
+Colours: --color auto, always or never; NO_COLOR and CLICOLOR_FORCE count, too.
 Nothing is erased: drivebench writes to a file of its own and removes it.";
 
 #[derive(Debug, Subcommand)]
@@ -52,6 +68,8 @@ pub enum Command {
     Import(Import),
     /// List, show, compare, export or remove earlier runs
     Results(Results),
+    /// Show the findings of runs
+    Show(Show),
     /// Write a report of runs as HTML and Markdown
     Report(Report),
     /// Remove files left by runs that were killed
@@ -260,6 +278,21 @@ pub struct Export {
     pub force: bool,
 }
 
+#[derive(Debug, Group)]
+pub struct Show {
+    /// Names of runs; `drivebench results` lists them
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<String>,
+
+    /// text, markdown, csv or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    pub format: Format,
+
+    /// Add the modelled latency of clients at 50 % and 80 % load
+    #[arg(long)]
+    pub waiting: bool,
+}
+
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   drivebench results export > all.csv            for a spreadsheet or DuckDB
@@ -279,17 +312,7 @@ pub enum ResultsAction {
     /// List runs
     List(Which),
     /// Show the findings of runs
-    Show {
-        /// Names of runs
-        #[arg(required = true, value_name = "RUN")]
-        runs: Vec<String>,
-        /// text, markdown, csv or json
-        #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
-        format: Format,
-        /// Add the modelled latency of clients at 50 % and 80 % load
-        #[arg(long)]
-        waiting: bool,
-    },
+    Show(Show),
     /// Compare two runs, drive by drive: ratios with intervals
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare {

@@ -35,6 +35,14 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
+    if let Some(PlanError::Alignment { block, .. }) = e.downcast_ref() {
+        // `kB` and `MB` were meant as `k` and `M`.
+        let meant = [(1_000_000, "M"), (1000, "k")].into_iter().find(|(unit, _)| block % unit == 0);
+        return meant.map(|(unit, letter)| {
+            let n = block / unit;
+            format!("{letter}B is {unit} bytes here; {n}{letter} is {n} {}iB", letter.to_uppercase())
+        });
+    }
     let hint = match (e.downcast_ref(), e.downcast_ref()) {
         (Some(StoreError::Unwritable { .. } | StoreError::NoHome), _) => {
             "choose another directory with --store DIR"
