@@ -47,7 +47,7 @@ Examples:
   drivebench results                       earlier runs
   drivebench advise                        recommendations from all of it
 
-Colours: --color auto, always or never; NO_COLOR and CLICOLOR_FORCE count, too.
+Colours: --color auto, always or never; NO_COLOR or CLICOLOR_FORCE for all runs.
 Nothing is erased: drivebench writes to a file of its own and removes it.";
 
 #[derive(Debug, Subcommand)]

@@ -14,6 +14,11 @@ use crate::{
     units::{listed, shell_word},
 };
 
+/// The command under which experiments are.
+const RUN: &str = "run";
+/// The option for the format of the output.
+const FORMAT: &str = "format";
+
 /// When colours were asked for. Mistakes have colours, too, so it is read before the command line is.
 pub(super) fn colours(typed: &[String]) -> ColorChoice {
     let after = typed.iter().skip_while(|arg| *arg != "--color").nth(1);
@@ -47,7 +52,7 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
         }
         ErrorKind::InvalidSubcommand => {
             let word = context(ContextKind::InvalidSubcommand)?;
-            let what = if path == "run" { "experiment" } else { "command" };
+            let what = if path == RUN { "experiment" } else { "command" };
             let similar = context(ContextKind::SuggestedSubcommand);
             let meant = instead(&word, &path, similar, typed);
             let hint = meant.map(|meant| format!("did you mean `drivebench {meant}`?"));
@@ -113,8 +118,8 @@ fn instead(word: &str, path: &str, similar: Option<String>, typed: &[String]) ->
     let is_path = word.contains('/') || Path::new(word).exists();
     match (path, group) {
         ("", Some(group)) => Some(with(&[group.get_name(), word])),
-        ("", None) if is_path => Some(with(&["run", "baseline", word])),
-        ("run", _) if is_path => Some(with(&["baseline", word])),
+        ("", None) if is_path => Some(with(&[RUN, "baseline", word])),
+        (RUN, _) if is_path => Some(with(&["baseline", word])),
         _ => similar.map(|similar| with(&[&similar])),
     }
 }
@@ -125,8 +130,8 @@ fn format_of(option: &str, place: &[String]) -> Option<String> {
     for word in place {
         command = command.find_subcommand(word)?.clone();
     }
-    let format = command.get_arguments().find(|arg| arg.get_id() == "format")?;
+    let format = command.get_arguments().find(|arg| arg.get_id() == FORMAT)?;
     let name = option.trim_start_matches('-');
     let one = format.get_possible_values().into_iter().find(|value| value.get_name() == name)?;
-    Some(format!("--format {}", one.get_name()))
+    Some(format!("--{FORMAT} {}", one.get_name()))
 }

@@ -45,7 +45,7 @@ pub fn main() -> ExitCode {
         Err(e) => {
             match mistakes::explain(&e, &typed) {
                 Some((wrong, hint)) => {
-                    Output::new(typed.iter().any(|arg| arg == "--ascii")).error(wrong, Some(hint));
+                    Output::new(typed.iter().any(|arg| arg == "--ascii")).error(&wrong, Some(hint));
                 }
                 // Where even the message can't be written, the exit code still tells.
                 None => drop(e.print()),

@@ -72,7 +72,7 @@ impl Output {
     }
 
     /// Writes what is wrong to standard error, and a hint at what to do.
-    pub fn error(&self, wrong: impl Display, hint: Option<String>) {
+    pub fn error(&self, wrong: &dyn Display, hint: Option<String>) {
         let marked = |mark: &str, text: &str| {
             let lines = self.paragraph(mark, text);
             let (indent, word) = mark.trim_end().split_at(mark.len() - mark.trim_start().len());
