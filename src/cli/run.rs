@@ -222,7 +222,7 @@ fn lock(plan: &Plan, wait: bool, cancel: &Cancel, output: &Output) -> Result<Vec
     keys.sort();
     keys.dedup_by(|a, b| a.0 == b.0);
     let take = |(identity, label): &(String, String)| match Lock::take(identity, label) {
-        Err(busy) if wait => {
+        Err(busy @ LockError::Busy { .. }) if wait => {
             output.note(&format!("{busy}; waiting for it."));
             Lock::wait(identity, label, || cancel.is_set())
         }
