@@ -19,8 +19,9 @@ pub struct Args {
     #[arg(long, global = true, display_order = 900)]
     pub ascii: bool,
 
-    /// When colours are used; hidden, because the help of experiments has 40 lines without it
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide = true)]
+    /// Colours: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    #[arg(display_order = 900)]
     pub color: Color,
 
     #[command(subcommand)]
@@ -47,7 +48,6 @@ Examples:
   drivebench results                       earlier runs
   drivebench advise                        recommendations from all of it
 
-Colours: --color auto, always or never; NO_COLOR or CLICOLOR_FORCE for all runs.
 Nothing is erased: drivebench writes to a file of its own and removes it.";
 
 #[derive(Debug, Subcommand)]
@@ -287,6 +287,10 @@ pub struct Show {
     /// text, markdown, csv or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: Format,
+
+    /// Add reasons, percentiles, conditions and commands
+    #[arg(long)]
+    pub full: bool,
 
     /// Add the modelled latency of clients at 50 % and 80 % load
     #[arg(long)]

@@ -315,7 +315,10 @@ fn iops(operations: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Caching;
+    use crate::{
+        plan::{Measure, Rule, ScratchFile, Steps},
+        units::{Caching, Ended, EngineInfo, Histogram, Outcome, Window},
+    };
 
     fn lines(width: usize, style: Style, several: usize) -> String {
         let load = units::Load::new(Direction::Write, Pattern::Random, 4096, Caching::Direct, 1);
@@ -361,6 +364,50 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn bytes_and_stalls_of_ended_loads_are_added_up() {
+        let mut steps = Steps::default();
+        steps.add(&[0, 1], ScratchFile { bytes: 1 << 20 });
+        for direction in [Direction::Write, Direction::Read] {
+            let load = units::Load::new(direction, Pattern::Sequential, 4096, Caching::Direct, 1);
+            let rule = Rule::Fixed { bytes: 1000, seconds: Some(10.0) };
+            steps.add(&[0, 1], Measure::new("load", load, rule, 1 << 20));
+        }
+        let (experiment, targets) = ("baseline".to_owned(), vec![]);
+        let plan = Plan { experiment, protocol: None, engine: None, targets, steps: steps.into() };
+        let mut live = Live::new(&plan, Style::PLAIN, false);
+        assert_eq!((live.totals.written_at_most, live.totals.seconds_at_most), (2000, Some(20.0)));
+        let step = |step| Event::Step {
+            step: StepId(step),
+            engine: EngineInfo { name: String::new(), detail: None, modelled: false },
+            at: String::new(),
+            instead: None,
+        };
+        let now = Now { bytes: 900, share: 0.9, speed: 1.0, interval: None, left: None, stalls: 2 };
+        assert_eq!(live.place(), None);
+        live.event(&step(1));
+        assert_eq!(live.place(), Some((1, 2)));
+        for target in [0, 1] {
+            live.load(target, now);
+            let outcome = Outcome { bytes_written: 1000, ..Outcome::nothing(Ended::Finished) };
+            live.event(&Event::Outcome {
+                step: StepId(1),
+                target: target as u32,
+                zone: None,
+                outcome,
+                again: None,
+            });
+            assert_eq!(live.now[&target].bytes, 0, "they count once");
+        }
+        live.event(&step(2));
+        assert_eq!((live.place(), live.totals.written, live.totals.stalls), (Some((2, 2)), 2000, 4));
+        let latency = Histogram::of(&mut [1_000_000, 2_000_000_000]);
+        let window = Window { latency, ..Window::default() };
+        live.event(&Event::Window { step: StepId(2), target: 0, zone: None, window });
+        let longest = live.totals.longest.expect("an operation");
+        assert!((1.9..2.1).contains(&longest), "{longest}");
     }
 
     #[test]

@@ -190,23 +190,44 @@ mod tests {
         Event::Outcome { step: StepId(0), target, zone: None, outcome, again: None }
     }
 
+    fn start(run: String) -> Start {
+        Start {
+            schema: SCHEMA,
+            run,
+            at: "2026-11-21T10:00:00Z".to_owned(),
+            version: "0.1.0".to_owned(),
+            command: vec![],
+            experiment: "baseline".to_owned(),
+            targets: vec![],
+            host: Default::default(),
+            inventory: Default::default(),
+        }
+    }
+
+    #[test]
+    fn a_headline_is_computed_once_for_each_version_of_drivebench() {
+        let home = tempfile::tempdir().expect("a directory");
+        let store = Store::at(home.path().to_owned());
+        let (run, _) = store.create(start).expect("creates");
+        let listed =
+            |headline: &Headline<'_>| store.list_with(headline).expect("lists").0[0].headline.clone();
+        assert_eq!(listed(&|_| None), None);
+        let one = Some(vec!["1 MB/s".to_owned()]);
+        assert_eq!(listed(&|name| (name == run).then(|| vec!["1 MB/s".to_owned()])), one);
+        assert_eq!(listed(&|_| panic!("the index has it")), one);
+        let index = home.path().join("index");
+        let text = fs::read_to_string(&index).expect("an index");
+        fs::write(&index, text.replace(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\""))
+            .expect("writes");
+        assert_eq!(listed(&|_| Some(vec!["2 MB/s".to_owned()])), Some(vec!["2 MB/s".to_owned()]));
+    }
+
     #[test]
     fn bytes_written_are_summed_by_drive() {
         let home = tempfile::tempdir().expect("a directory");
         let store = Store::at(home.path().to_owned());
         assert!(store.written().expect("an empty store").is_empty());
         for bytes in [100, 20] {
-            let start = |run| Start {
-                schema: SCHEMA,
-                run,
-                at: "2026-11-21T10:00:00Z".to_owned(),
-                version: "0.1.0".to_owned(),
-                command: vec![],
-                experiment: "baseline".to_owned(),
-                targets: vec![],
-                host: Default::default(),
-                inventory: Default::default(),
-            };
             let (_, mut writer) = store.create(start).expect("creates");
             let targets = vec![target(&["4C530001"]), target(&["S6PUNX01", "S6PUNX02"])];
             let mut steps = Steps::default();
