@@ -45,12 +45,12 @@ fn written(metric: &Metric) -> String {
         Quantity::VarianceShare(_) => return format!("{} {}", metric.target, percent(value)),
         Quantity::RelativeSpeed(_) => {
             let name = metric.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
-            return format!("{name} {value:.1} × the drive");
+            return format!("{value:.1} × the drive ({name})");
         }
         _ if metric.quantity.unit() == Unit::None => percent(value),
         _ => metric.quantity.unit().write(value),
     };
-    format!("{} {text}", metric.label())
+    format!("{text} {}", metric.label())
 }
 
 /// The speeds of each load, reads before writes: `SEQ1M 28.1 / 8.90 MB/s`. Of several targets, the slowest and fastest.
@@ -201,18 +201,18 @@ mod tests {
         let key = || load(Direction::Write, Pattern::Sequential, 4 * KIB, 1);
         let speed = |value, scope| metric("a", Quantity::Throughput, value, key()).at(scope);
         let alone = |quantity, value| of(vec![speed(1e9, Scope::Whole), metric("a", quantity, value, None)]);
-        assert_eq!(alone(Quantity::WakeTime, 5.1), ["spin-up time 5.1 s"]);
-        assert_eq!(alone(Quantity::Ceiling(Limiter::Bus), 34.6e6), ["limit 34.6 MB/s"]);
-        assert_eq!(alone(Quantity::Knee, 65536.0), ["knee 64 KiB"]);
-        assert_eq!(alone(Quantity::CostPerFile(Direction::Write), 3.1e-3), ["write cost of a file 3.1 ms"]);
+        assert_eq!(alone(Quantity::WakeTime, 5.1), ["5.1 s spin-up time"]);
+        assert_eq!(alone(Quantity::Ceiling(Limiter::Bus), 34.6e6), ["34.6 MB/s limit"]);
+        assert_eq!(alone(Quantity::Knee, 65536.0), ["64 KiB knee"]);
+        assert_eq!(alone(Quantity::CostPerFile(Direction::Write), 3.1e-3), ["3.1 ms write cost of a file"]);
         assert_eq!(alone(Quantity::VarianceShare(Factor::Bays), 0.92), ["a 92 %"]);
         let fell = metric("a", Quantity::CacheSize, 1.2e9, key()).at(Scope::BeforeCliff(None));
         assert_eq!(
             of(vec![speed(28e6, Scope::BeforeCliff(None)), fell, speed(8.9e6, Scope::AfterCliff(None))]),
-            ["write fast region 1.20 GB", "write throughput after 8.90 MB/s"]
+            ["1.20 GB write fast region", "8.90 MB/s write throughput after"]
         );
-        assert_eq!(of(vec![speed(20e6, Scope::Alone), speed(34.6e6, Scope::Sum)]), ["write sum 34.6 MB/s"]);
+        assert_eq!(of(vec![speed(20e6, Scope::Alone), speed(34.6e6, Scope::Sum)]), ["34.6 MB/s write sum"]);
         let cached = metric("a", Quantity::RelativeSpeed(Reference::Drive), 12.0, key());
-        assert_eq!(of(vec![speed(1e9, Scope::Whole), cached]), ["write 12.0 × the drive"]);
+        assert_eq!(of(vec![speed(1e9, Scope::Whole), cached]), ["12.0 × the drive (write)"]);
     }
 }

@@ -226,7 +226,7 @@ fn cut(mut line: String, width: usize) -> String {
 fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Style, width: usize) -> String {
     let several = now.len() > 1;
     let heading = match several {
-        true => format!("{}, {} at once", load.label, now.len()),
+        true => format!("{} on {} targets", load.label, now.len()),
         false => load.heading.to_owned(),
     };
     let place = place.map(|(at, all)| format!("[{at}/{all}] ")).unwrap_or_default();

@@ -177,7 +177,7 @@ mod tests {
                 &twins[..1],
                 &["SEQ1M 28.1 / 8.90 MB/s", "RND4K Q1 6.20 / 0.13 MB/s"],
             ),
-            run("r7xz", "2026-11-21T08:30:00Z", "smallfiles", &twins, &["write cost of a file 3.1 ms"]),
+            run("r7xz", "2026-11-21T08:30:00Z", "smallfiles", &twins, &["3.1 ms write cost of a file"]),
             Summary {
                 end: stopped,
                 ..run("r8xz", "2026-11-22T08:30:00Z", "cliff", &twins[..1], &["SEQ4K write 8.90 MB/s"])
