@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
-use super::options::Run;
+use super::{options::Run, output::Color};
 use crate::report::{Format, RowFormat};
 
 /// Measure the drives of a small server: how fast, how slow at worst, and why.
@@ -26,17 +26,6 @@ pub struct Args {
 
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// When colours are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// In a terminal, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
 }
 
 const EXAMPLES: &str = "\

@@ -8,7 +8,7 @@ use clap::{
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
-use super::args::{Args, Color};
+use super::{args::Args, output::Color};
 use crate::{
     experiments::REGISTER,
     units::{listed, shell_word},
@@ -67,13 +67,14 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = context(ContextKind::InvalidArg)?;
-            let name = missing.trim_matches(['<', '>', '.']);
-            let hint = match name {
+            let name = missing.trim_matches(['<', '>', '.']).to_owned();
+            let hint = match name.as_str() {
                 "TARGET" => format!("`drivebench {path} .` measures the drive of this directory"),
                 "RUN" => "`drivebench results` lists all runs".to_owned(),
                 _ => lists(&path),
             };
-            (format!("`drivebench {path}` needs a {name}"), hint)
+            let what = if missing.starts_with('<') { format!("a {name}") } else { missing };
+            (format!("`drivebench {path}` needs {what}"), hint)
         }
         _ => {
             let text = e.render().to_string();

@@ -5,7 +5,7 @@ use clap::{
     error::ErrorKind, parser::ValueSource, value_parser,
 };
 
-use super::args::Color;
+use super::output::Color;
 use crate::{
     experiments::{self, Declared, Experiment, REGISTER, Values},
     report::Format,

@@ -6,11 +6,23 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
 
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
 };
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// In a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
 
 /// Standard output for results, standard error for everything else.
 #[derive(Debug)]
