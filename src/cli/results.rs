@@ -31,7 +31,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
             let findings = compare((&first, target), second)?;
-            output.result(&render(&findings, *format, output.style))?;
+            output.result(&render(&findings, *format, output.style, false))?;
             Ok(ExitCode::SUCCESS)
         }
         ResultsAction::Export(args) => export::export(args, &store, output),
@@ -54,7 +54,7 @@ pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Resul
         if args.waiting {
             findings.tables.push(open_loop::waiting(|| store.open(run))?);
         }
-        output.result(&render(&findings, args.format, output.style))?;
+        output.result(&render(&findings, args.format, output.style, args.full || args.waiting))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -31,7 +31,7 @@ pub enum StoreError {
     NoSuchRun { run: String, path: PathBuf },
     #[error("{0} is running: another drivebench writes its record; wait for its end, or stop it")]
     Busy(String),
-    #[error("{0} is complete: `drivebench results show {0}` shows it")]
+    #[error("{0} is complete: `drivebench show {0}` shows it")]
     Complete(String),
     #[error("{run} can't be continued, because its record {why}: start a new run")]
     Damaged { run: String, why: String },

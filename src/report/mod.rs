@@ -31,10 +31,10 @@ pub enum Format {
     Json,
 }
 
-/// Findings in this format; `style` is for terminals only.
-pub fn render(findings: &Findings, format: Format, style: Style) -> String {
+/// Findings in this format; `style` and `full` are for terminals only.
+pub fn render(findings: &Findings, format: Format, style: Style, full: bool) -> String {
     match format {
-        Format::Text => text(findings, style),
+        Format::Text => text(findings, style, full),
         Format::Markdown => style.text(&markdown(findings, &[])),
         // No colours, so what looks like one comes from a name.
         Format::Csv => Style { color: false, ..style }.printable(&style.text(&csv(findings))),

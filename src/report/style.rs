@@ -106,7 +106,7 @@ mod tests {
                 estimates: vec![Metric::new(&name, Quantity::Throughput, Estimate::unbounded(1.0, &name))],
                 ..Findings::default()
             };
-            style.printable(&render(&findings, format, style)).matches('\u{1b}').count()
+            style.printable(&render(&findings, format, style, true)).matches('\u{1b}').count()
         };
         for format in [Format::Text, Format::Markdown, Format::Csv, Format::Json] {
             let hostile = escapes("a\u{1b}[1mb\u{1b}[33mc\u{1b}[31md\u{1b}[0m", format);
