@@ -618,6 +618,8 @@ fn few_of_thousands_of_runs_are_read() {
         at: format!("2026-01-01T{n:08}"),
         experiment: ["baseline", "together", "another"][n % 3].to_owned(),
         targets: Vec::new(),
+        drives: Vec::new(),
+        headline: None,
         board: None,
         lab: false,
         end: None,
