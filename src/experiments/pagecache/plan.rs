@@ -6,14 +6,16 @@ use super::super::{
 };
 use super::options;
 use crate::{
-    plan::{Measure, Plan, Rule, ScratchFile, Steps},
+    plan::{AtLeast, Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Caching, Caching::*, Direction, Direction::*, Load, MIB, Pattern},
 };
 
 /// Most bytes of each load: more than most drives' own caches, and little enough that the page cache of a board with
 /// 512 MB takes all of it before it throttles writers, as happens with short copies.
-const AMOUNT: u64 = 64 * MIB;
+pub(super) const AMOUNT: u64 = 64 * MIB;
+/// How long each mode is measured at least, over all its runs, s.
+pub(super) const SECONDS: f64 = 1.0;
 /// The usual block size of dd.
 const BLOCK: u64 = MIB;
 
@@ -75,6 +77,11 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         let ways: Vec<&Way> = WAYS.iter().filter(reads).filter(naive).collect();
         let runs = ask.values.get(&options::RUNS);
         let seconds = ask.effort.max_seconds / (ways.len() as f64 * f64::from(runs));
+        // Reading wears nothing, so each run may use the whole limit.
+        let most = |w: &Way| {
+            if w.direction == Read { ask.effort.max_bytes } else { ask.effort.max_bytes / u64::from(runs) }
+        };
+        let lasts = (SECONDS / f64::from(runs)).min(seconds);
         for repetition in 1..=runs {
             if made {
                 // A new file each time, as dd creates one: overwriting may have another speed.
@@ -87,6 +94,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                     repetition,
                     only_written: made && w.direction == Read,
                     cold: w.cold && !memory,
+                    again: Some(AtLeast { seconds: lasts, bytes: most(w).max(bytes) }),
                     ..Measure::new(w.label, load, rule, bytes)
                 };
                 steps.add(&[at], measure);

@@ -97,16 +97,31 @@ fn loads(
     sites: &[Site],
 ) -> Result<Troubles, RunError> {
     let on: Vec<usize> = step.targets().collect();
-    for &target in on.iter().filter(|_| m.cold) {
-        let path = &run.plan.targets[target].path;
-        let cooled = run.ctx.world.cool(target, run.ctx.cancel);
-        cooled.map_err(|source| RunError::Cool { path: path.clone(), source })?;
+    let mut total = Outcome::nothing(Ended::Finished);
+    let mut watch = None;
+    loop {
+        for &target in on.iter().filter(|_| m.cold) {
+            let path = &run.plan.targets[target].path;
+            let cooled = run.ctx.world.cool(target, run.ctx.cancel);
+            cooled.map_err(|source| RunError::Cool { path: path.clone(), source })?;
+        }
+        let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
+        let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut watch)?;
+        run.ended(m, sites, &outcomes);
+        let failures = on.iter().zip(&outcomes).filter_map(|(&target, o)| Some((target, failure(m, o)?)));
+        let failures: Troubles = failures.collect();
+        // The shortest of several targets counts.
+        let shortest = outcomes.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        total = shortest.map_or(total.clone(), |outcome| total.and_then(outcome));
+        let whole = outcomes.iter().all(|o| o.ended == Ended::Finished) && !run.ctx.cancel.is_set();
+        if !whole || !m.runs_again(total.bytes_read + total.bytes_written, total.seconds) {
+            if let Some((processors, since)) = watch {
+                let did = processors.end(run.ctx.world.sysroot(), run.ctx.world.seconds() - since);
+                run.ctx.emit(Event::Processors { step: step.id, did })?;
+            }
+            return Ok(failures);
+        }
     }
-    let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
-    let outcomes = record(run, step, (m, instead), sites, engine.as_mut())?;
-    run.ended(m, sites, &outcomes);
-    let failures = on.iter().zip(&outcomes).filter_map(|(&target, o)| Some((target, failure(m, o)?)));
-    Ok(failures.collect())
 }
 
 fn record(
@@ -115,22 +130,25 @@ fn record(
     (m, instead): (&Measure, bool),
     sites: &[Site],
     engine: &mut dyn Engine,
+    watch: &mut Option<(ProcessorWatch, f64)>,
 ) -> Result<Vec<Outcome>, RunError> {
     let Execution { plan, ctx, fell, .. } = run;
     let step = step.id;
-    let instead = instead.then(|| Box::new(m.clone()));
     let mut info = engine.info();
     // A modelled load has no fio command.
     let real = !info.modelled;
-    info.modelled |= ctx.inventory.machine.lab.is_some();
-    ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
+    if watch.is_none() {
+        info.modelled |= ctx.inventory.machine.lab.is_some();
+        let instead = instead.then(|| Box::new(m.clone()));
+        ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
+    }
     let store = ctx.store.to_str().and_then(|s| Target::resolve(ctx.inventory, s).ok());
     ctx.log.quiet(sites.iter().any(|site| shares_drive(store.as_ref(), &plan.targets[site.target])));
 
     let mut unwritten = Ok(());
-    let since = ctx.world.seconds();
-    let mut looked = since;
-    let mut processors = ProcessorWatch::begin(ctx.world.sysroot());
+    let mut looked = ctx.world.seconds();
+    let (processors, _) =
+        watch.get_or_insert_with(|| (ProcessorWatch::begin(ctx.world.sysroot()), ctx.world.seconds()));
     let outcomes = measure(engine, m, sites, ctx.cancel, &mut |seen| {
         let event = match seen {
             Seen::Progress(progress) => {
@@ -159,13 +177,10 @@ fn record(
         }
         if unwritten.is_ok() { Flow::Continue } else { Flow::Stop }
     });
-    let did = processors.end(ctx.world.sysroot(), ctx.world.seconds() - since);
     ctx.log.quiet(false);
     unwritten?;
     ctx.log.sync()?;
-    let outcomes = outcomes?;
-    ctx.emit(Event::Processors { step, did })?;
-    Ok(outcomes)
+    Ok(outcomes?)
 }
 
 impl Execution<'_, '_> {
