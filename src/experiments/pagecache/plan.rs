@@ -16,6 +16,8 @@ use crate::{
 pub(super) const AMOUNT: u64 = 64 * MIB;
 /// How long each mode is measured at least, over all its runs, s.
 pub(super) const SECONDS: f64 = 1.0;
+/// Most passes of a run that only moves memory.
+const PASSES: u64 = 1024;
 /// The usual block size of dd.
 const BLOCK: u64 = MIB;
 
@@ -52,6 +54,19 @@ pub(super) fn is_memory(target: &Target) -> bool {
     target.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs")
 }
 
+/// Most bytes of all passes of one run.
+fn most(way: &Way, memory: bool, bytes: u64, ask: &Request) -> u64 {
+    let (max, runs) = (ask.effort.max_bytes, u64::from(ask.values.get(&options::RUNS)));
+    let most = match way.label {
+        // No drive is involved.
+        label if memory || label == NAIVE_READ => PASSES * bytes,
+        // Flash wears by writing; only as dd does it can it be as fast as memory.
+        _ if way.direction == Write && way.label != NAIVE_WRITE => max / runs,
+        _ => max,
+    };
+    most.max(bytes)
+}
+
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let bytes = AMOUNT.min(ask.effort.max_bytes) / BLOCK * BLOCK;
     if bytes == 0 {
@@ -77,10 +92,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         let ways: Vec<&Way> = WAYS.iter().filter(reads).filter(naive).collect();
         let runs = ask.values.get(&options::RUNS);
         let seconds = ask.effort.max_seconds / (ways.len() as f64 * f64::from(runs));
-        // Reading wears nothing, so each run may use the whole limit.
-        let most = |w: &Way| {
-            if w.direction == Read { ask.effort.max_bytes } else { ask.effort.max_bytes / u64::from(runs) }
-        };
         let lasts = (SECONDS / f64::from(runs)).min(seconds);
         for repetition in 1..=runs {
             if made {
@@ -94,7 +105,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                     repetition,
                     only_written: made && w.direction == Read,
                     cold: w.cold && !memory,
-                    again: Some(AtLeast { seconds: lasts, bytes: most(w).max(bytes) }),
+                    again: Some(AtLeast { seconds: lasts, bytes: most(w, memory, bytes, ask) }),
                     ..Measure::new(w.label, load, rule, bytes)
                 };
                 steps.add(&[at], measure);

@@ -115,6 +115,7 @@ fn loads(
         total = shortest.map_or(total.clone(), |outcome| total.and_then(outcome));
         let whole = outcomes.iter().all(|o| o.ended == Ended::Finished) && !run.ctx.cancel.is_set();
         if !whole || !m.runs_again(total.bytes_read + total.bytes_written, total.seconds) {
+            run.ctx.log.sync()?;
             if let Some((processors, since)) = watch {
                 let did = processors.end(run.ctx.world.sysroot(), run.ctx.world.seconds() - since);
                 run.ctx.emit(Event::Processors { step: step.id, did })?;
@@ -179,7 +180,6 @@ fn record(
     });
     ctx.log.quiet(false);
     unwritten?;
-    ctx.log.sync()?;
     Ok(outcomes?)
 }
 
