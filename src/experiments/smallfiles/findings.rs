@@ -3,7 +3,7 @@
 use super::{
     super::common::named,
     cost_model::{Costs, Set},
-    plan::cuts,
+    plan::{Cut, Limit, cuts},
 };
 use crate::{
     analyse::{Estimate, WIDE},
@@ -54,11 +54,15 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
 
 /// What was measured less than asked or planned, and why.
 fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> Vec<String> {
-    let planned = cuts(plan, at, asked).into_iter().map(|(wanted, got, full)| {
-        let why = if full { "there is no more free space" } else { "--max-bytes allows no more" };
+    let planned = cuts(plan, at, asked).into_iter().map(|Cut { wanted, planned, by }| {
+        let why = match by {
+            Some(Limit::FreeSpace) => ", because there is no more free space",
+            Some(Limit::MaxBytes) => ", because --max-bytes allows no more",
+            None => "",
+        };
         let verb = if asked == Some(wanted) { "Asked" } else { "Usual" };
-        let got = if got.files == 0 { "nothing".to_owned() } else { words(got) };
-        format!("{verb}: {}. Measured: {got}, because {why}.", words(wanted))
+        let got = if planned.files == 0 { "nothing".to_owned() } else { words(planned) };
+        format!("{verb}: {}. Measured: {got}{why}.", words(wanted))
     });
     let timed = both.iter().flat_map(|c| c.sets.iter().filter(|s| !s.is_whole()).map(move |s| (c, s)));
     let timed = timed.map(|(c, s)| {

@@ -92,21 +92,42 @@ fn space(set: FileSet) -> u64 {
     set.size.max(1).next_multiple_of(CLUSTER)
 }
 
-/// The sets of this plan for a target that are smaller than usual or than asked: as wanted, as planned, and whether the
-/// free space is the reason; otherwise it is `--max-bytes`.
-pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<(FileSet, FileSet, bool)> {
+/// A set that is smaller than usual or than asked.
+#[derive(Debug, PartialEq)]
+pub(super) struct Cut {
+    pub wanted: FileSet,
+    pub planned: FileSet,
+    /// `None` in records of versions with other limits.
+    pub by: Option<Limit>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Limit {
+    MaxBytes,
+    FreeSpace,
+}
+
+/// The sets of this plan for a target that were cut.
+pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<Cut> {
     let sets: Vec<FileSet> = plan.files().filter(|(step, _)| step.is_on(at)).map(|(_, f)| f.set).collect();
     let most = sets.iter().map(FileSet::bytes).max().unwrap_or(0);
     let smaller = |wanted: FileSet| {
         let planned = within(wanted, most);
-        (!sets.contains(&wanted) && sets.contains(&planned)).then_some((wanted, planned, false))
+        let cut = !sets.contains(&wanted) && sets.contains(&planned);
+        cut.then_some(Cut { wanted, planned, by: Some(Limit::MaxBytes) })
     };
-    let mut cuts: Vec<_> = SETS.into_iter().filter_map(smaller).collect();
+    let mut cuts: Vec<Cut> = SETS.into_iter().filter_map(smaller).collect();
     if let Some(asked) = asked.filter(|asked| !sets.contains(asked)) {
         let own = sets.iter().filter(|set| set.size == asked.size && set.files < asked.files);
         let files = own.map(|set| set.files).max().unwrap_or(0);
         let room = plan.targets.get(at).and_then(|target: &Target| fits(target, 0).ok()).unwrap_or(u64::MAX);
-        cuts.push((asked, FileSet { files, ..asked }, room / space(asked) <= files));
+        let one_more = asked.size.saturating_mul(files + 1);
+        let by = match () {
+            () if room / space(asked) <= files => Some(Limit::FreeSpace),
+            () if one_more > most => Some(Limit::MaxBytes),
+            () => None,
+        };
+        cuts.push(Cut { wanted: asked, planned: FileSet { files, ..asked }, by });
     }
     cuts
 }
