@@ -6,6 +6,7 @@ use super::{
     plan::limits,
 };
 use crate::{
+    analyse::Estimate,
     findings::{
         At, Axis, Column, Curve as Drawn, Figure, Findings, LoadKey, Mark, Metric, Point as Dot, Quantity,
         Scope, Style, Table, Unit,
@@ -64,12 +65,18 @@ fn table(title: &str, curves: &[&Curve]) -> Table {
     sizes.dedup();
     let row = |block: u64| {
         let cells = curves.iter().flat_map(|c| match c.points.iter().find(|p| p.block == block) {
-            Some(p) => [p.speed.text(rate), percent(c.share(p))],
+            Some(p) => [cell(&p.speed), percent(c.share(p))],
             None => ["-".to_owned(), String::new()],
         });
         [size(block)].into_iter().chain(cells).collect()
     };
     Table { title: title.to_owned(), columns, rows: sizes.into_iter().map(row).collect() }
+}
+
+/// A stall widens one side of an interval, which `±` would hide; verdicts need the lower end.
+fn cell(speed: &Estimate) -> String {
+    let reaches_far = speed.is_bounded() && speed.low < AS_GOOD * speed.value;
+    if reaches_far { speed.with_ends(rate) } else { speed.text(rate) }
 }
 
 fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
