@@ -16,7 +16,7 @@ use crate::{
 pub(super) const AMOUNT: u64 = 64 * MIB;
 /// How long each mode is measured at least, over all its runs, s.
 pub(super) const SECONDS: f64 = 1.0;
-/// Most passes of a run that only moves memory.
+/// Most passes of a run that only reads memory.
 const PASSES: u64 = 1024;
 /// The usual block size of dd.
 const BLOCK: u64 = MIB;
@@ -55,13 +55,15 @@ pub(super) fn is_memory(target: &Target) -> bool {
 }
 
 /// Most bytes of all passes of one run.
-fn most(way: &Way, memory: bool, bytes: u64, ask: &Request) -> u64 {
+fn most(way: &Way, bytes: u64, ask: &Request) -> u64 {
     let (max, runs) = (ask.effort.max_bytes, u64::from(ask.values.get(&options::RUNS)));
     let most = match way.label {
-        // No drive is involved.
-        label if memory || label == NAIVE_READ => PASSES * bytes,
-        // Flash wears by writing; only as dd does it can it be as fast as memory.
-        _ if way.direction == Write && way.label != NAIVE_WRITE => max / runs,
+        // Only memory is read.
+        NAIVE_READ => PASSES * bytes,
+        // As fast as memory.
+        NAIVE_WRITE => max,
+        // Flash wears by writing.
+        _ if way.direction == Write => max / runs,
         _ => max,
     };
     most.max(bytes)
@@ -105,7 +107,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                     repetition,
                     only_written: made && w.direction == Read,
                     cold: w.cold && !memory,
-                    again: Some(AtLeast { seconds: lasts, bytes: most(w, memory, bytes, ask) }),
+                    again: Some(AtLeast { seconds: lasts, bytes: most(w, bytes, ask) }),
                     ..Measure::new(w.label, load, rule, bytes)
                 };
                 steps.add(&[at], measure);
