@@ -58,6 +58,7 @@ fn again<T>(run: &Run<T>) -> Vec<String> {
 
 fn origin<T>(run: &Run<T>) -> Origin {
     let Some(start) = &run.start else { return Origin::default() };
+    let targets = run.plan.iter().flat_map(|plan| &plan.targets).enumerate();
     Origin {
         at: start.at.clone(),
         version: start.version.clone(),
@@ -65,7 +66,12 @@ fn origin<T>(run: &Run<T>) -> Origin {
         board: start.inventory.machine.board.clone(),
         lab: start.inventory.machine.lab.clone(),
         protocol: run.plan.as_ref().and_then(|plan| plan.protocol.clone()),
-        carriers: run.plan.iter().flat_map(|plan| &plan.targets).map(carrier).collect(),
+        carriers: targets
+            .map(|(at, target)| {
+                let other_io = run.flags.iter().any(|flag| flag.other_io && flag.conditions_of == Some(at));
+                Carrier { other_io, ..carrier(target) }
+            })
+            .collect(),
     }
 }
 
@@ -115,6 +121,7 @@ fn carrier(target: &Target) -> Carrier {
         on: Some(on(target)),
         drives: target.drives.iter().map(drive).collect(),
         layers: target.layers.clone(),
+        other_io: false,
     }
 }
 
