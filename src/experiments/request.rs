@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::{Declared, Experiment, LoadName, Values, shared_options as shared};
+use super::{Declared, Experiment, LoadName, Values, shared_options as shared, target_checks::cuts};
 use crate::{
     analyse::Rules,
-    plan::{Plan, Protocol, ProtocolError, Steps},
+    plan::{Plan, Protocol, ProtocolError, Step, Steps},
     target::Target,
     units::{Caching, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
@@ -55,12 +55,14 @@ impl Request {
 
     /// These steps as a plan for what was asked; [`Experiment::plan`] adds the experiment.
     pub fn planned(&self, steps: Steps) -> Plan {
+        let steps: Vec<Step> = steps.into();
         Plan {
             experiment: String::new(),
             protocol: self.protocol.as_ref().map(|p| p.name.clone()),
             engine: self.engine.clone(),
             targets: self.targets.clone(),
-            steps: steps.into(),
+            cuts: cuts(self, &steps),
+            steps,
         }
     }
 }
@@ -143,7 +145,7 @@ pub enum PlanError {
     NotWritable { path: PathBuf, why: String },
     #[error(
         "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
-         or start a run with a lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
+         choose another directory, or lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
     )]
     NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
     #[error(

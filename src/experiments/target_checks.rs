@@ -2,13 +2,51 @@
 
 use super::request::{PlanError, Request};
 use crate::{
-    plan::{Act, Plan},
+    plan::{Act, Cut, CutBy, Plan, Step},
     target::{Kind, Target},
     units::{Caching, Load, MIB},
 };
 
-/// Left free for other programs.
-const RESERVE: u64 = 64 * MIB;
+/// Left free for other programs where the filesystem isn't small.
+const RESERVE: u64 = 1024 * MIB;
+/// FAT counts a file's bytes in 32 bits.
+const FAT_FILE: u64 = (4 << 30) - 1;
+
+/// What is left free for other programs: 5 % of the filesystem, at least 1 GiB, but at most half of a small one.
+fn reserve(target: &Target) -> u64 {
+    target.capacity.map_or(RESERVE, |capacity| (capacity / 20).max(RESERVE.min(capacity / 2)))
+}
+
+/// The largest file on the target, and its filesystem, where that is a limit.
+fn largest_file(target: &Target) -> Option<(u64, &str)> {
+    let filesystem = target.mount.as_ref()?.filesystem.as_str();
+    ["vfat", "msdos"].contains(&filesystem).then_some((FAT_FILE, filesystem))
+}
+
+/// The scratch files of these steps that are smaller than asked.
+pub fn cuts(ask: &Request, steps: &[Step]) -> Vec<Cut> {
+    let asked = ask.effort.max_bytes;
+    let files = steps.iter().filter_map(|step| match &step.act {
+        Act::ScratchFile(file) if file.bytes < asked => Some((*step.on.first()?, file.bytes)),
+        _ => None,
+    });
+    let cut = |(at, bytes): (u32, u64)| {
+        let target = ask.targets.get(at as usize)?;
+        // The file has as many blocks as fit.
+        let ends_at = |limit: u64| bytes <= limit && limit - bytes < ask.block;
+        let kept = reserve(target);
+        let by_space = target.free.filter(|free| ends_at(free.saturating_sub(kept)));
+        let by_space = by_space.map(|free| CutBy::FreeSpace { free, kept });
+        let by_file = || {
+            let (_, filesystem) = largest_file(target).filter(|(most, _)| ends_at(*most))?;
+            Some(CutBy::LargestFile { filesystem: filesystem.to_owned() })
+        };
+        Some(Cut { target: at, asked, bytes, by: by_space.or_else(by_file)? })
+    };
+    let mut cuts: Vec<Cut> = files.filter_map(cut).collect();
+    cuts.dedup();
+    cuts
+}
 
 /// How far into the target the loads may reach.
 pub fn reach(target: &Target, ask: &Request, writes: bool) -> Result<u64, PlanError> {
@@ -20,7 +58,8 @@ pub fn reach(target: &Target, ask: &Request, writes: bool) -> Result<u64, PlanEr
     match target.kind {
         Kind::Directory => {
             let first = (ask.effort.rules.first * MIB).min(wanted);
-            let room = fits(target, first)?;
+            let largest = largest_file(target).map_or(u64::MAX, |(bytes, _)| bytes);
+            let room = fits(target, first)?.min(largest);
             Ok(whole_blocks(wanted.min(room)).max(block))
         }
         Kind::File | Kind::BlockDevice if writes => Err(would_erase(target)),
@@ -38,9 +77,10 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
     }
     // A filesystem may not report its free space; running out ends the load cleanly.
     let Some(free) = target.free else { return Ok(u64::MAX) };
-    let room = free.saturating_sub(RESERVE);
+    let reserve = reserve(target);
+    let room = free.saturating_sub(reserve);
     if room < needed {
-        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve: RESERVE });
+        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve });
     }
     Ok(room)
 }
@@ -78,4 +118,55 @@ pub fn aligned(target: &Target, load: &Load) -> Result<(), PlanError> {
 pub fn would_erase(target: &Target) -> PlanError {
     let what = if target.kind == Kind::File { "what is in it".to_owned() } else { target.label() };
     PlanError::WouldErase { path: target.path.clone(), what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        experiments::Values,
+        inventory::Mount,
+        plan::{ScratchFile, Steps},
+    };
+
+    const GIB: u64 = 1 << 30;
+
+    fn directory(capacity: u64, free: u64) -> Target {
+        Target { capacity: Some(capacity), free: Some(free), direct_alignment: 512, ..Target::default() }
+    }
+
+    fn asked(target: Target, bytes: u64) -> Request {
+        let mut values = Values::default();
+        values.set("max-bytes", &bytes.to_string());
+        Request::new(&crate::experiments::CLIFF, vec![target], values).expect("a request")
+    }
+
+    #[test]
+    fn five_percent_and_a_gibibyte_stay_free_but_half_of_a_small_filesystem() {
+        let kept = |capacity| reserve(&directory(capacity, 0));
+        assert_eq!([100 * GIB, 20 * GIB, 4 * GIB, 2 * GIB].map(kept), [5 * GIB, GIB, GIB, GIB]);
+        assert_eq!(kept(200 * MIB), 100 * MIB);
+        assert_eq!(reserve(&Target::default()), GIB);
+        let refused = fits(&directory(100 * GIB, 5 * GIB), MIB).expect_err("too full").to_string();
+        assert!(refused.contains("leaves 5 GiB free") && refused.contains("free some space"), "{refused}");
+        assert_eq!(fits(&directory(200 * MIB, 180 * MIB), MIB).expect("room"), 80 * MIB);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_says_by_how_much_and_why() {
+        let cut = |target: Target| {
+            let ask = asked(target, 32 * GIB);
+            let bytes = reach(&ask.targets[0], &ask, true).expect("fits");
+            let mut steps = Steps::default();
+            steps.add(&[0], ScratchFile { bytes });
+            cuts(&ask, &Vec::from(steps)).into_iter().next()
+        };
+        let space = cut(directory(100 * GIB, 8 * GIB + 12_345)).expect("cut");
+        let by = CutBy::FreeSpace { free: 8 * GIB + 12_345, kept: 5 * GIB };
+        assert_eq!(space, Cut { target: 0, asked: 32 * GIB, bytes: 3 * GIB, by });
+        let mount = Mount { filesystem: "vfat".to_owned(), ..Mount::default() };
+        let fat = cut(Target { mount: Some(mount), ..directory(100 * GIB, 90 * GIB) }).expect("cut");
+        assert!(matches!(fat.by, CutBy::LargestFile { .. }) && fat.bytes <= FAT_FILE, "{fat:?}");
+        assert_eq!(cut(directory(100 * GIB, 90 * GIB)), None);
+    }
 }

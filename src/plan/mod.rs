@@ -1,6 +1,7 @@
 //! A plan: the steps of a run and their cost. Planning touches no drive.
 
 mod act;
+mod cut;
 mod describe;
 mod protocol;
 
@@ -12,6 +13,7 @@ pub use act::{
     Act, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
     zone_bytes,
 };
+pub use cut::{Cut, CutBy};
 pub use protocol::{Protocol, ProtocolError};
 
 use crate::target::Target;
@@ -25,6 +27,8 @@ pub struct Plan {
     /// The targets; steps refer to them by position.
     pub targets: Vec<Target>,
     pub steps: Vec<Step>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<Cut>,
 }
 
 /// Which repetition each step is, from 1, and how many there are.
@@ -131,6 +135,11 @@ impl Plan {
             step.act.check().or_else(wrong)?;
         }
         Ok(())
+    }
+
+    /// Why the file on a target is smaller than asked.
+    pub fn cut(&self, target: usize) -> Option<&Cut> {
+        self.cuts.iter().find(|cut| cut.target as usize == target)
     }
 
     pub fn step(&self, id: StepId) -> Option<&Step> {

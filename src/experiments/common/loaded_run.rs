@@ -40,6 +40,9 @@ pub(in super::super) fn findings<T>(
         return findings;
     };
     findings.context = context(&run, &plan);
+    let cuts = plan.cuts.iter().filter_map(|cut| Some((plan.targets.get(cut.target as usize)?, cut)));
+    let said = cuts.map(|(target, cut)| format!("{}: the file was {}.", target.given, cut.describe()));
+    findings.flags.extend(said);
     results(&mut findings, &mut run, &plan);
     findings
 }
