@@ -35,7 +35,8 @@ impl Experiment {
         if ask.targets.is_empty() {
             return Err(PlanError::NoTarget);
         }
-        Ok(Plan { experiment: self.name.to_owned(), ..(self.plan)(ask)? })
+        let plan = (self.plan)(ask)?;
+        Ok(Plan { experiment: self.name.to_owned(), cuts: target_checks::cuts(ask, &plan.steps), ..plan })
     }
 
     /// The findings of a record; the same record always gives the same findings.
