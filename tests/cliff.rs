@@ -103,7 +103,10 @@ fn what_was_cut_and_why_the_writing_ended_are_said() {
         said(&measured(&asked, &stick(20e6), 1)).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let cut = ended(Some(4 * GB));
-    assert!(cut.contains("the free space ended it") && cut.contains("Free some space to look further"), "{cut}");
+    assert!(
+        cut.contains("the free space ended it") && cut.contains("Free some space to look further"),
+        "{cut}"
+    );
     assert!(cut.contains("the file was cut from 4.29 GB (--max-bytes) to 900 MB: 4.00 GB are free"), "{cut}");
     let whole = ended(None);
     assert!(whole.contains("--max-bytes ended it") && !whole.contains("cut from"), "{whole}");

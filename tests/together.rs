@@ -255,6 +255,7 @@ fn the_limits_of_random_machines() {
     assert!(score.sure >= 20, "of 40 answers half are sure: {score:#?}");
     let score = judge(200, 3, false);
     assert!(score.right >= 197 && score.wrong_and_sure.is_empty(), "{score:#?}");
+    assert!(score.open <= 4, "of 400 loads few are without a verdict: {score:#?}");
     // Ceilings near to the sum of the drives: either answer is right, but no third one.
     let score = judge(60, 2, true);
     assert!(score.right >= 56 && score.wrong_and_sure.is_empty(), "{score:#?}");

@@ -72,9 +72,14 @@ pub fn compare<'a>(
         return failed.into_iter().next().map_or(Ok(findings), Err);
     }
     findings.flags.extend(failed.iter().map(|e| format!("Not compared: {e}.")));
-    for run in [first, second].into_iter().take(if b.is_some() { 2 } else { 1 }) {
-        findings.flags.extend(run.flags.iter().map(|flag| format!("{}: {flag}", run.run)));
-    }
+    let runs = distinct([first, second].map(|run| &run.run));
+    let flags = distinct(first.flags.iter().chain(&second.flags));
+    findings.flags.extend(flags.into_iter().map(|flag| {
+        let has =
+            |name: &&&String| [first, second].iter().any(|f| f.run == ***name && f.flags.contains(flag));
+        let of: Vec<&str> = runs.iter().filter(has).map(|name| name.as_str()).collect();
+        format!("{}: {flag}", of.join(" and "))
+    }));
     findings.flags = distinct(findings.flags);
     Ok(findings)
 }

@@ -64,13 +64,7 @@ pub(super) fn no_interval(of: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Op
 }
 
 /// What a ratio says; `busy` are the runs during which other programs used the drive.
-pub(super) fn sentence(
-    a: &Metric,
-    b: &Metric,
-    r: &Ratio,
-    names: (&str, &str),
-    busy: &[String],
-) -> String {
+pub(super) fn sentence(a: &Metric, b: &Metric, r: &Ratio, names: (&str, &str), busy: &[String]) -> String {
     let e = &r.estimate;
     let (first, second) = names;
     let what = a.label();

@@ -62,20 +62,23 @@ fn only_like_loads_are_compared() {
     let a = run("rA", &[load("read", 4096), load("RND4K", 4096)], 6e6);
     let b = run("rB", &[load("read", 1 << 20), load("RND4K", 4096)], 6e6);
     let compared = of(&a, &b, false).expect("one of them");
-    let names: Vec<_> = compared.estimates.iter().filter_map(|m| Some(m.load.as_ref()?.name.as_str())).collect();
+    let names: Vec<_> =
+        compared.estimates.iter().filter_map(|m| Some(m.load.as_ref()?.name.as_str())).collect();
     assert_eq!(names, ["RND4K"]);
     assert!(compared.flags.iter().any(|flag| flag.starts_with("Not compared: 'read' is ")), "{compared:?}");
 }
 
 #[test]
 fn flags_of_both_runs_are_shown_and_other_io_is_named_as_a_cause() {
-    let [mut a, b] = [("rA", 6e6), ("rB", 9e6)].map(|(name, speed)| run(name, &[load("read", 4096)], speed));
+    let [mut a, mut b] =
+        [("rA", 6e6), ("rB", 9e6)].map(|(name, speed)| run(name, &[load("read", 4096)], speed));
     let idle = of(&a, &b, false).expect("alike");
     assert!(!idle.verdicts[0].contains("other programs"), "{:?}", idle.verdicts);
     a.flags.push("The processor was hot.".to_owned());
+    [&mut a, &mut b].map(|run| run.flags.push("It was noon.".to_owned()));
     a.origin.carriers[0].other_io = true;
     let busy = of(&a, &b, false).expect("alike");
-    assert_eq!(busy.flags, ["rA: The processor was hot."]);
+    assert_eq!(busy.flags, ["rA: The processor was hot.", "rA and rB: It was noon."]);
     assert!(busy.verdicts[0].contains("other programs that used the drive during rA"), "{:?}", busy.verdicts);
 }
 

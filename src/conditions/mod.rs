@@ -154,7 +154,9 @@ fn layers(inventory: &Inventory, target: &Target) -> Check {
     let name = |layer: &Layer| format!("{} ({})", layer.name, layer.kind);
     let first = |is: fn(&str) -> bool| layers_of(inventory, target).find(|layer| is(&layer.kind)).map(name);
     let image = layers_of(inventory, target).find(|layer| layer.is_loop()).map(name).map(|name| {
-        format!("The target is on {name}, a file of another filesystem: this measures both, not the drive alone.")
+        format!(
+            "The target is on {name}, a file of another filesystem: this measures both, not the drive alone."
+        )
     });
     let other = first(|kind| !PLAIN.contains(&kind))
         .map(|name| format!("The target is on {name}: this measures the array or volume, not one drive."));

@@ -143,8 +143,8 @@ pub enum PlanError {
     #[error("{path} can't be written: {why}", path = path.display())]
     NotWritable { path: PathBuf, why: String },
     #[error(
-        "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
-         choose another directory, or lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
+        "{path} has {} free; this needs {} and leaves {} free for others: {}", size(*.free), size(*.needed), size(*.reserve),
+        instead(*.free, *.reserve), path = path.display()
     )]
     NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
     #[error(
@@ -158,4 +158,11 @@ pub enum PlanError {
     Unsuitable { path: PathBuf, why: String },
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]
     TooSmall { path: PathBuf, bytes: u64, block: u64 },
+}
+
+/// What to do where the free space is too small.
+fn instead(free: u64, reserve: u64) -> String {
+    let most = free.saturating_sub(reserve) / MIB;
+    let less = if most > 0 { format!(", or use --max-bytes {most}MiB") } else { String::new() };
+    format!("free some space, or choose another directory{less}")
 }

@@ -216,8 +216,7 @@ fn the_load_has_columns_of_its_own_and_labels() {
     let small = metric("/mnt/a", "x", Quantity::Throughput, 1e6).at(Scope::Block(512));
     let mut all = [findings("r1", "2026-11-21T10:00:00Z", vec![], vec![random, small])];
     all[0].origin.protocol = Some("mark".to_owned());
-    let rows: Vec<serde_json::Value> =
-        serde_json::from_slice(&written(RowFormat::Json, &all)).expect("JSON");
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&written(RowFormat::Json, &all)).expect("JSON");
     let of = |row: usize| LABELS.map(|name| rows[row][name].clone());
     assert_eq!(
         serde_json::json!(of(0)),
