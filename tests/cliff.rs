@@ -107,7 +107,7 @@ fn what_was_cut_and_why_the_writing_ended_are_said() {
         cut.contains("the free space ended it") && cut.contains("Free some space to look further"),
         "{cut}"
     );
-    assert!(cut.contains("the file was cut from 4.29 GB (--max-bytes) to 900 MB: 4.00 GB are free"), "{cut}");
+    assert!(cut.contains("the file was cut from 4.29 GB to 900 MB: 4.00 GB are free"), "{cut}");
     let whole = ended(None);
     assert!(whole.contains("--max-bytes ended it") && !whole.contains("cut from"), "{whole}");
 }

@@ -1,6 +1,7 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
 mod common;
+mod free_space;
 mod load_name;
 mod options;
 mod request;
@@ -35,8 +36,7 @@ impl Experiment {
         if ask.targets.is_empty() {
             return Err(PlanError::NoTarget);
         }
-        let plan = (self.plan)(ask)?;
-        Ok(Plan { experiment: self.name.to_owned(), cuts: target_checks::cuts(ask, &plan.steps), ..plan })
+        Ok(Plan { experiment: self.name.to_owned(), ..(self.plan)(ask)? })
     }
 
     /// The findings of a record; the same record always gives the same findings.

@@ -1,52 +1,14 @@
 //! Whether a target has room for a load, and allows it.
 
-use super::request::{PlanError, Request};
+use super::{
+    free_space::{largest_file, reserve},
+    request::{PlanError, Request},
+};
 use crate::{
-    plan::{Act, Cut, CutBy, Plan, Step},
+    plan::{Act, Plan},
     target::{Kind, Target},
     units::{Caching, Load, MIB},
 };
-
-/// Left free for other programs where the filesystem isn't small.
-const RESERVE: u64 = 1024 * MIB;
-/// FAT counts a file's bytes in 32 bits.
-const FAT_FILE: u64 = (4 << 30) - 1;
-
-/// What is left free for other programs: 5 % of the filesystem, at least 1 GiB, but at most half of a small one.
-fn reserve(target: &Target) -> u64 {
-    target.capacity.map_or(RESERVE, |capacity| (capacity / 20).max(RESERVE.min(capacity / 2)))
-}
-
-/// The largest file on the target, and its filesystem, where that is a limit.
-fn largest_file(target: &Target) -> Option<(u64, &str)> {
-    let filesystem = target.mount.as_ref()?.filesystem.as_str();
-    ["vfat", "msdos"].contains(&filesystem).then_some((FAT_FILE, filesystem))
-}
-
-/// The scratch files of these steps that are smaller than asked.
-pub fn cuts(ask: &Request, steps: &[Step]) -> Vec<Cut> {
-    let asked = ask.effort.max_bytes;
-    let files = steps.iter().filter_map(|step| match &step.act {
-        Act::ScratchFile(file) if file.bytes < asked => Some((*step.on.first()?, file.bytes)),
-        _ => None,
-    });
-    let cut = |(at, bytes): (u32, u64)| {
-        let target = ask.targets.get(at as usize)?;
-        // The file has as many blocks as fit.
-        let ends_at = |limit: u64| bytes <= limit && limit - bytes < ask.block;
-        let kept = reserve(target);
-        let by_space = target.free.filter(|free| ends_at(free.saturating_sub(kept)));
-        let by_space = by_space.map(|free| CutBy::FreeSpace { free, kept });
-        let by_file = || {
-            let (_, filesystem) = largest_file(target).filter(|(most, _)| ends_at(*most))?;
-            Some(CutBy::LargestFile { filesystem: filesystem.to_owned() })
-        };
-        Some(Cut { target: at, asked, bytes, by: by_space.or_else(by_file)? })
-    };
-    let mut cuts: Vec<Cut> = files.filter_map(cut).collect();
-    cuts.dedup();
-    cuts
-}
 
 /// How far into the target the loads may reach.
 pub fn reach(target: &Target, ask: &Request, writes: bool) -> Result<u64, PlanError> {
@@ -58,8 +20,7 @@ pub fn reach(target: &Target, ask: &Request, writes: bool) -> Result<u64, PlanEr
     match target.kind {
         Kind::Directory => {
             let first = (ask.effort.rules.first * MIB).min(wanted);
-            let largest = largest_file(target).map_or(u64::MAX, |(bytes, _)| bytes);
-            let room = fits(target, first)?.min(largest);
+            let room = fits(target, first)?.min(largest_file(target).unwrap_or(u64::MAX));
             Ok(whole_blocks(wanted.min(room)).max(block))
         }
         Kind::File | Kind::BlockDevice if writes => Err(would_erase(target)),
@@ -124,9 +85,9 @@ pub fn would_erase(target: &Target) -> PlanError {
 mod tests {
     use super::*;
     use crate::{
-        experiments::Values,
+        experiments::{Values, free_space::cuts},
         inventory::Mount,
-        plan::{ScratchFile, Steps},
+        plan::{Cut, CutBy, Steps},
     };
 
     const GIB: u64 = 1 << 30;
@@ -158,15 +119,15 @@ mod tests {
             let ask = asked(target, 32 * GIB);
             let bytes = reach(&ask.targets[0], &ask, true).expect("fits");
             let mut steps = Steps::default();
-            steps.add(&[0], ScratchFile { bytes });
-            cuts(&ask, &Vec::from(steps)).into_iter().next()
+            steps.add_file(0, bytes, ask.effort.max_bytes);
+            cuts(&ask.targets, steps.files()).into_iter().next()
         };
         let space = cut(directory(100 * GIB, 8 * GIB + 12_345)).expect("cut");
         let by = CutBy::FreeSpace { free: 8 * GIB + 12_345, kept: 5 * GIB };
         assert_eq!(space, Cut { target: 0, asked: 32 * GIB, bytes: 3 * GIB, by });
         let mount = Mount { filesystem: "vfat".to_owned(), ..Mount::default() };
         let fat = cut(Target { mount: Some(mount), ..directory(100 * GIB, 90 * GIB) }).expect("cut");
-        assert!(matches!(fat.by, CutBy::LargestFile { .. }) && fat.bytes <= FAT_FILE, "{fat:?}");
+        assert!(matches!(fat.by, CutBy::LargestFile { .. }) && fat.bytes < 4 * GIB, "{fat:?}");
         assert_eq!(cut(directory(100 * GIB, 90 * GIB)), None);
     }
 }

@@ -103,7 +103,7 @@ pub enum Reference {
 pub enum Scope {
     #[default]
     Whole,
-    /// Sustained by drivebench's own method, where a protocol reports the whole load.
+    /// Sustained by drivebench's own method, where a published procedure reports the whole load.
     Sustained,
     /// Of operations or transfers of this size, bytes, where a load has several.
     Block(u64),
@@ -151,15 +151,21 @@ pub struct LoadKey {
     pub caching: Option<Caching>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
+    /// Each write lasts until it is on stable storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<bool>,
+    /// Parts of the file that a sequential load goes through in turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
     /// The page cache was emptied before it.
     pub cold: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.
     pub engine: String,
-    /// The protocol that was followed exactly.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<String>,
+    /// The suite that it belongs to.
+    #[serde(alias = "protocol", skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -243,6 +249,8 @@ impl LoadKey {
             jobs: Some(1),
             caching: Some(load.caching),
             content: Some(load.content),
+            sync: Some(load.sync),
+            streams: Some(load.streams),
             on: Some(on),
             engine: engine.to_owned(),
             ..Self::default()
@@ -261,6 +269,8 @@ impl LoadKey {
             || unlike(self.jobs, other.jobs)
             || unlike(self.caching, other.caching)
             || unlike(self.content, other.content)
+            || unlike(self.sync, other.sync)
+            || unlike(self.streams, other.streams)
     }
 }
 

@@ -34,6 +34,6 @@ impl Cut {
             }
             CutBy::LargestFile { filesystem } => format!("no file on {filesystem} is larger"),
         };
-        format!("cut from {asked} (--max-bytes) to {bytes}: {why}")
+        format!("cut from {asked} to {bytes}: {why}")
     }
 }

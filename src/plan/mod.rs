@@ -3,7 +3,7 @@
 mod act;
 mod cut;
 mod describe;
-mod protocol;
+mod suite;
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,15 @@ pub use act::{
     zone_bytes,
 };
 pub use cut::{Cut, CutBy};
-pub use protocol::{Protocol, ProtocolError};
+pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 
 use crate::target::Target;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub experiment: String,
-    pub protocol: Option<String>,
+    #[serde(alias = "protocol")]
+    pub suite: Option<String>,
     /// The requested engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
     /// The targets; steps refer to them by position.
@@ -68,11 +69,32 @@ impl Step {
 
 /// A list of steps under construction. Each step gets its id when it is added.
 #[derive(Debug, Default)]
-pub struct Steps(Vec<Step>);
+pub struct Steps {
+    steps: Vec<Step>,
+    files: Vec<WantedFile>,
+}
+
+/// A scratch file whose size was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WantedFile {
+    pub target: usize,
+    pub bytes: u64,
+    pub asked: u64,
+}
 
 impl Steps {
     pub fn add(&mut self, on: &[usize], act: impl Into<Act>) -> StepId {
         self.add_if(None, on, act)
+    }
+
+    /// Adds a scratch file, which may be smaller than asked.
+    pub fn add_file(&mut self, target: usize, bytes: u64, asked: u64) {
+        self.files.push(WantedFile { target, bytes, asked });
+        self.add(&[target], ScratchFile { bytes });
+    }
+
+    pub fn files(&self) -> &[WantedFile] {
+        &self.files
     }
 
     pub fn add_if(
@@ -81,15 +103,15 @@ impl Steps {
         on: &[usize],
         act: impl Into<Act>,
     ) -> StepId {
-        let (id, on) = (StepId(self.0.len() as u32), on.iter().map(|&t| t as u32).collect());
-        self.0.push(Step { id, on, needs: needs.into(), act: act.into() });
+        let (id, on) = (StepId(self.steps.len() as u32), on.iter().map(|&t| t as u32).collect());
+        self.steps.push(Step { id, on, needs: needs.into(), act: act.into() });
         id
     }
 }
 
 impl From<Steps> for Vec<Step> {
     fn from(steps: Steps) -> Self {
-        steps.0
+        steps.steps
     }
 }
 

@@ -7,7 +7,7 @@ use super::super::{
 use super::options;
 use crate::{
     analyse::Rules,
-    plan::{Condition, Measure, Pause, Plan, Rule, ScratchFile, Steps},
+    plan::{Condition, Measure, Pause, Plan, Rule, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
@@ -56,7 +56,7 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<()
     };
     let measure = |label: &str, rule| Measure::new(label, load.clone(), rule, reach);
     let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: seconds * 0.6 };
-    steps.add(&[at], ScratchFile { bytes: reach });
+    steps.add_file(at, reach, ask.effort.max_bytes);
     let of = steps.add(&[at], measure(WRITE, first));
     let needs = Condition::Cliff { of };
     steps.add_if(needs, &[at], Pause { seconds: pause });

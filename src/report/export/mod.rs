@@ -85,7 +85,7 @@ enum Cell<'a> {
 }
 
 /// Every column, in order. Names are lower case and no words of SQL's.
-const COLUMNS: [(&str, Get); 31] = [
+const COLUMNS: [(&str, Get); 33] = [
     ("run", Get::Text(|r| known(&r.findings.run))),
     ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
     ("version", Get::Text(|r| known(&r.findings.origin.version))),
@@ -109,7 +109,7 @@ const COLUMNS: [(&str, Get); 31] = [
     ("how", Get::Text(|r| known(&r.metric.estimate.how))),
     ("converged", Get::Flag(|r| r.metric.estimate.converged)),
     ("moved_bytes", Get::Whole(|r| r.metric.bytes)),
-    ("suite", Get::Text(|r| known(r.findings.origin.protocol.as_ref()?))),
+    ("suite", Get::Text(|r| known(r.findings.origin.suite.as_ref()?))),
     ("direction", Get::Text(|r| r.direction())),
     ("read_percent", Get::Whole(|r| r.read_percent())),
     ("pattern", Get::Text(|r| r.pattern())),
@@ -117,11 +117,13 @@ const COLUMNS: [(&str, Get); 31] = [
     ("depth", Get::Whole(|r| r.load()?.depth.map(u64::from))),
     ("jobs", Get::Whole(|r| r.load()?.jobs.map(u64::from))),
     ("caching", Get::Text(|r| r.load()?.caching.map(|caching| caching.words().into()))),
+    ("sync", Get::Text(|r| r.load()?.sync.map(|sync| if sync { "each write" } else { "none" }.into()))),
+    ("streams", Get::Whole(|r| r.load()?.streams.map(u64::from))),
 ];
 
 /// Columns that are labels of metrics, too.
-const LABELS: [&str; 8] =
-    ["suite", "direction", "read_percent", "pattern", "block", "depth", "jobs", "caching"];
+const LABELS: [&str; 10] =
+    ["suite", "direction", "read_percent", "pattern", "block", "depth", "jobs", "caching", "sync", "streams"];
 
 fn known(text: &str) -> Option<Cow<'_, str>> {
     Some(text).filter(|text| !text.is_empty()).map(Cow::Borrowed)

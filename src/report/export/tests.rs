@@ -210,21 +210,22 @@ fn the_load_has_columns_of_its_own_and_labels() {
         block: Some(4096),
         depth: Some(32),
         caching: Some(Caching::Direct),
+        sync: Some(true),
         ..LoadKey::default()
     };
     let random = metric("/mnt/a", "", Quantity::Throughput, 1e6).of(&random);
     let small = metric("/mnt/a", "x", Quantity::Throughput, 1e6).at(Scope::Block(512));
     let mut all = [findings("r1", "2026-11-21T10:00:00Z", vec![], vec![random, small])];
-    all[0].origin.protocol = Some("mark".to_owned());
+    all[0].origin.suite = Some("mark".to_owned());
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&written(RowFormat::Json, &all)).expect("JSON");
     let of = |row: usize| LABELS.map(|name| rows[row][name].clone());
     assert_eq!(
         serde_json::json!(of(0)),
-        serde_json::json!(["mark", "mixed", 70, "random", 4096, 32, null, "direct"])
+        serde_json::json!(["mark", "mixed", 70, "random", 4096, 32, null, "direct", "each write", null])
     );
     assert_eq!(rows[1]["block"], 512);
     let text = metrics(&all);
-    let labels = r#"suite="mark",direction="mixed",read_percent="70",pattern="random",block="4096",depth="32",caching="direct""#;
+    let labels = r#"suite="mark",direction="mixed",read_percent="70",pattern="random",block="4096",depth="32",caching="direct",sync="each write""#;
     assert!(text.contains(labels), "{text}");
 }
 
