@@ -76,7 +76,7 @@ fn flags_of_both_runs_are_shown_and_other_io_is_named_as_a_cause() {
     let idle = of(&a, &b, false).expect("alike");
     assert!(!idle.verdicts[0].contains("other programs"), "{:?}", idle.verdicts);
     a.flags.push("The processor was hot.".to_owned());
-    [&mut a, &mut b].map(|run| run.flags.push("It was noon.".to_owned()));
+    [&mut a, &mut b].into_iter().for_each(|run| run.flags.push("It was noon.".to_owned()));
     a.origin.carriers[0].other_io = true;
     let busy = of(&a, &b, false).expect("alike");
     assert_eq!(busy.flags, ["rA: The processor was hot.", "rA and rB: It was noon."]);

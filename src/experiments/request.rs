@@ -164,7 +164,8 @@ pub enum PlanError {
 
 /// What to do where the free space is too small.
 fn instead(free: u64, reserve: u64) -> String {
-    let most = free.saturating_sub(reserve) / MIB;
-    let less = if most > 0 { format!(", or use --max-bytes {most}MiB") } else { String::new() };
-    format!("free some space, or choose another directory{less}")
+    match free.saturating_sub(reserve) / MIB {
+        0 => "free some space or choose another directory".to_owned(),
+        most => format!("free some space, choose another directory, or use --max-bytes {most}MiB"),
+    }
 }
