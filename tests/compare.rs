@@ -93,6 +93,11 @@ fn differences_between_runs_are_flagged_and_unlike_loads_refused() {
     let large = keep(&cli, AUTUMN, &large, &[19e6], 1, true);
     let refused = cli.run(["results", "compare", &real, &large]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    let dir = tempfile::tempdir().expect("a directory");
+    let out = dir.path().join("report");
+    let report = cli.run(["report", &real, &large, "--out", out.to_str().expect("UTF-8")]);
+    assert_eq!(report.code, 0, "{}", report.err);
+    assert!(report.err.contains("are not compared: the loads of"), "{}", report.err);
     insta::assert_snapshot!(
         [
             compared(&cli, &[&real, &model], &[&real, &model]),
