@@ -96,6 +96,23 @@ fn the_size_of_a_cache_and_both_speeds() {
 }
 
 #[test]
+fn what_was_cut_and_why_the_writing_ended_are_said() {
+    let ended = |free: Option<u64>| {
+        let mut asked = asked(60.0);
+        (asked.targets[0].capacity, asked.targets[0].free) = (Some(62 * GB), free);
+        said(&measured(&asked, &stick(20e6), 1)).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let cut = ended(Some(4 * GB));
+    assert!(
+        cut.contains("the free space ended it") && cut.contains("Free some space to look further"),
+        "{cut}"
+    );
+    assert!(cut.contains("the file was cut from 4.29 GB to 900 MB: 4.00 GB are free"), "{cut}");
+    let whole = ended(None);
+    assert!(whole.contains("--max-bytes ended it") && !whole.contains("cut from"), "{whole}");
+}
+
+#[test]
 fn stalls_are_not_a_cliff() {
     let [size, before, after] = medians(&stalling(cached()));
     let with = |rate: f64| MIB as f64 / (MIB as f64 / rate + 0.44 / 61.0 + 2.6 / 200.0);

@@ -9,7 +9,10 @@ use crate::{
 pub(super) fn directory<'a>(inventory: &'a Inventory, drive: &Drive) -> Option<&'a str> {
     let on_it = |mount: &&Mount| {
         let drives = inventory.drives_of(mount);
-        !mount.read_only() && drives.len() == 1 && drives[0].name == drive.name
+        !mount.read_only()
+            && !inventory.is_in_a_file(mount)
+            && drives.len() == 1
+            && drives[0].name == drive.name
     };
     let firmware = |mount: &Mount| mount.path.starts_with("/boot");
     let room = |mount: &Mount| mount.space.map_or(0, |space| space.free);

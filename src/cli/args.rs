@@ -319,6 +319,9 @@ pub enum ResultsAction {
         /// The other run [default: compare the targets of the first]
         #[arg(value_name = "RUN[:TARGET]")]
         second: Option<String>,
+        /// Compare unlike loads too
+        #[arg(long)]
+        force: bool,
         /// text, markdown, csv or json
         #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
         format: Format,

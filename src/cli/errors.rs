@@ -48,6 +48,9 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
         }
         (Some(StoreError::NoSuchRun { .. }), _) => "`drivebench results` lists all runs",
         (_, Some(LockError::Busy { .. })) => "wait for it with --wait, or measure another drive",
+        _ if matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })) => {
+            "measure both with the same load, or compare them anyway with --force"
+        }
         _ if e.is::<BayError>() => "`drivebench list` shows the bays, `drivebench bay` their names",
         _ => return None,
     };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Declared, Experiment, LoadName, Values, shared_options as shared};
+use super::{Declared, Experiment, LoadName, Values, free_space::cuts, shared_options as shared};
 use crate::{
     analyse::Rules,
     plan::{Plan, Steps, Suite, SuiteError},
@@ -60,6 +60,7 @@ impl Request {
             suite: None,
             engine: self.engine.clone(),
             targets: self.targets.clone(),
+            cuts: cuts(&self.targets, steps.files()),
             steps: steps.into(),
         }
     }
@@ -142,8 +143,8 @@ pub enum PlanError {
     #[error("{path} can't be written: {why}", path = path.display())]
     NotWritable { path: PathBuf, why: String },
     #[error(
-        "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
-         or start a run with a lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
+        "{path} has {} free; this needs {} and leaves {} free for others: {}", size(*.free), size(*.needed), size(*.reserve),
+        instead(*.free, *.reserve), path = path.display()
     )]
     NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
     #[error(
@@ -159,4 +160,12 @@ pub enum PlanError {
     Unsuitable { path: PathBuf, why: String },
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]
     TooSmall { path: PathBuf, bytes: u64, block: u64 },
+}
+
+/// What to do where the free space is too small.
+fn instead(free: u64, reserve: u64) -> String {
+    match free.saturating_sub(reserve) / MIB {
+        0 => "free some space or choose another directory".to_owned(),
+        most => format!("free some space, choose another directory, or use --max-bytes {most}MiB"),
+    }
 }

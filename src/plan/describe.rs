@@ -37,6 +37,7 @@ impl Plan {
                 None => "no time limit".to_owned(),
             };
             lines.push(format!("  {written} · {time}"));
+            lines.extend(self.cut(at).map(|cut| format!("  {}", cut.describe())));
             lines.push(format!("  changes: {}", self.changes(at)));
         }
         lines.extend(self.moves());

@@ -240,6 +240,7 @@ mod tests {
                 engine: None,
                 targets,
                 steps: steps.into(),
+                cuts: Vec::new(),
             };
             let took = |step| Event::Act {
                 step: StepId(step),

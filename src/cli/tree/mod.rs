@@ -4,7 +4,7 @@ mod cells;
 mod layout;
 
 use crate::{
-    inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Machine, NetworkPort, natural_order},
+    inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Layer, Machine, NetworkPort, natural_order},
     report::{Style, wrapped},
     units::{count, decimal_bytes, shortened, size},
 };
@@ -22,7 +22,10 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     if inventory.drives.is_empty() {
         page.add("", "", &["No drives found.".to_owned()], " ");
     }
-    for layer in inventory.layers.iter().filter(|layer| layer.kind != "partition") {
+    // Images of packages are many and never measured.
+    let is_image = |layer: &&Layer| layer.content.filesystem.as_deref() == Some("squashfs");
+    let layers = inventory.layers.iter().filter(|layer| layer.kind != "partition");
+    for layer in layers.filter(|layer| !is_image(layer)) {
         page.add("", "  ", &cells::layer(inventory, layer), "  ");
     }
     let mut text = style.text(&(page.lines.join("\n") + "\n"));

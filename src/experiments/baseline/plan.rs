@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analyse::{Rules, SpanRules},
-    plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps, Suite, SuiteLoad, Until},
+    plan::{FILL, Measure, Plan, Rule, Steps, Suite, SuiteLoad, Until},
     target::{Kind, Target},
     units::{Caching, Direction, Load, MIB, Pattern},
 };
@@ -91,7 +91,11 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
             room = room.min(space(ask, suite, target, &loads, &limits)?);
         }
         for &at in group.iter().filter(|_| files) {
-            steps.add(&[at], ScratchFile { bytes: room });
+            steps.add_file(
+                at,
+                room,
+                if exact { room } else { suite.file.unwrap_or(u64::MAX).min(limits.bytes) },
+            );
         }
         if fills {
             steps.add(group, fill(ask, room, limits.seconds));

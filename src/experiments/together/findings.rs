@@ -40,6 +40,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
     let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
     findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
+    let open = answers.iter().flat_map(|a| a.open.iter().map(move |open| (a, open)));
+    findings.verdicts.extend(open.map(|(a, open)| sentences::open(a, open, &plan.targets)));
+    let one_drive = shared.iter().filter(|s| s.drive);
+    findings.flags.extend(one_drive.map(|s| sentences::on_one_drive(s, &plan.targets)));
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         let name = capital(&group.load.name);
         let open = format!("{name}: no answer; it needs each target measured alone and all of them at once.");
@@ -51,15 +55,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     if lost > 0 {
         let lost = count(lost as u64, "run");
         let flag = format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others.");
-        findings.flags.push(flag);
-    }
-    for a in answers.iter().filter(|a| a.sum.high.is_finite() && a.sum.half_width() > TOO_WIDE) {
-        let (name, runs) =
-            (capital(&a.group.load.name), a.group.at_once().map_or(0, |set| set.trial.runs.len()));
-        let flag = format!(
-            "{name}: {} at once are too few to say how fast they are. Raise --runs.",
-            count(runs as u64, "run")
-        );
         findings.flags.push(flag);
     }
     findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
