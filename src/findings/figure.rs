@@ -10,7 +10,10 @@ pub struct Figure {
     pub title: String,
     /// A description in a sentence or two, for people who can't see it.
     pub text: String,
-    /// The sample size, such as `n = 1024 windows`.
+    /// The load, such as `sequential write, 1 MiB, direct, depth 1`; empty where it has several.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub load: String,
+    /// The sample size, such as `n = 1024 windows`, and what its intervals are.
     pub n: String,
     pub x: Axis,
     pub y: Axis,
@@ -55,7 +58,7 @@ pub enum Style {
 pub struct Point {
     pub x: f64,
     pub y: f64,
-    /// The ends of its 95 % interval.
+    /// The ends of its interval: of 95 %, or the spread that the figure's `n` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
 }
@@ -104,7 +107,36 @@ impl Axis {
     }
 }
 
+/// A curve of many values has about so many points.
+const SLOTS: usize = 60;
+/// A median and its spread need so many values.
+const IN_SLOT: usize = 5;
+
 impl Curve {
+    /// What a curve of [`Curve::spread`] shows, where it had enough of these `pieces`.
+    pub fn shown(&self, pieces: &str) -> String {
+        let band = self.points.iter().any(|p| p.interval.is_some());
+        if band { format!("median and middle 80 % of {pieces}") } else { pieces.to_owned() }
+    }
+
+    /// A line through medians of values in order of x, each with the range from their 10th to their 90th percentile.
+    /// Too few values are joined as they are.
+    pub fn spread(name: impl Into<String>, values: &[(f64, f64)]) -> Self {
+        let slots = SLOTS.min(values.len() / IN_SLOT);
+        let slot = |i: usize| {
+            let own = &values[i * values.len() / slots..(i + 1) * values.len() / slots];
+            let mut sorted: Vec<f64> = own.iter().map(|(_, y)| *y).collect();
+            sorted.sort_by(f64::total_cmp);
+            let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
+            let x = (own[0].0 + own[own.len() - 1].0) / 2.0;
+            Point { x, y: at(0.5), interval: Some((at(0.1), at(0.9))) }
+        };
+        if slots < IN_SLOT {
+            return Self::new(name, Style::Line, values.iter().map(|(x, y)| Point::new(*x, *y)));
+        }
+        Self::new(name, Style::Line, (0..slots).map(slot))
+    }
+
     /// A curve; an empty name is for one that is alone.
     pub fn new(name: impl Into<String>, style: Style, points: impl IntoIterator<Item = Point>) -> Self {
         Self { name: name.into(), style, points: points.into_iter().collect() }
@@ -120,5 +152,35 @@ impl Point {
     pub fn of(x: f64, estimate: &crate::analyse::Estimate) -> Self {
         let interval = estimate.high.is_finite().then_some((estimate.low, estimate.high));
         Self { x, y: estimate.value, interval }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_values_become_a_median_with_a_band() {
+        // Nine in ten are 10; every tenth is a pause.
+        let saw: Vec<(f64, f64)> =
+            (0..500).map(|i| (f64::from(i), if i % 10 == 9 { 1.0 } else { 10.0 })).collect();
+        let drawn = Curve::spread("", &saw);
+        assert!(drawn.points.len() <= SLOTS, "{}", drawn.points.len());
+        for p in &drawn.points {
+            let (low, high) = p.interval.expect("a band");
+            assert!(p.y == 10.0 && low <= p.y && p.y <= high, "{p:?}");
+        }
+        assert!(drawn.points.is_sorted_by(|a, b| a.x < b.x));
+        assert_eq!((drawn.points[0].x - saw[0].0) as usize, (saw[499].0 - drawn.points[SLOTS - 1].x) as usize);
+    }
+
+    #[test]
+    fn few_values_are_drawn_as_they_are() {
+        for n in [0, 1, 24] {
+            let few: Vec<(f64, f64)> = (0..n).map(|i| (f64::from(i), 2.0)).collect();
+            let drawn = Curve::spread("", &few);
+            assert_eq!(drawn.points.len(), few.len());
+            assert!(drawn.points.iter().all(|p| p.interval.is_none()));
+        }
     }
 }

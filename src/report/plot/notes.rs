@@ -11,6 +11,8 @@ use crate::findings::{At, Figure};
 
 /// A label this near to another upright line seems to belong to it.
 const APART: f64 = 24.0;
+/// Lines this near to each other look like one: their labels stand together beside both.
+const TOGETHER: f64 = 10.0;
 /// What that costs.
 const UNCLEAR: f64 = 2000.0;
 
@@ -52,7 +54,8 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
                 .concat(),
         };
         // A label between two upright lines would seem to belong to either.
-        let others = lines.iter().filter(|other| matches!(mark.at, At::X(_)) && other.left != line.left);
+        let apart = |other: &&Area| (other.left - line.left).abs() > TOGETHER;
+        let others = lines.iter().filter(|other| matches!(mark.at, At::X(_)) && apart(other));
         let near = |other: &Area| Area { left: other.left - APART, right: other.left + APART, ..*other };
         places.put(&mark.label, rows, &others.map(near).collect::<Vec<_>>());
     }
