@@ -171,7 +171,10 @@ mod tests {
             assert!(p.y == 10.0 && low <= p.y && p.y <= high, "{p:?}");
         }
         assert!(drawn.points.is_sorted_by(|a, b| a.x < b.x));
-        assert_eq!((drawn.points[0].x - saw[0].0) as usize, (saw[499].0 - drawn.points[SLOTS - 1].x) as usize);
+        assert_eq!(
+            (drawn.points[0].x - saw[0].0) as usize,
+            (saw[499].0 - drawn.points[SLOTS - 1].x) as usize
+        );
     }
 
     #[test]

@@ -12,8 +12,12 @@ pub(super) fn lines(findings: &Findings) -> Vec<String> {
     let at = Some(&origin.at).filter(|at| !at.is_empty());
     let run = [Some(&findings.experiment), Some(&findings.run), machine, at];
     let run = run.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ");
-    let drives = origin.carriers.iter().map(|carrier| carrier.describe.clone());
-    [run].into_iter().chain(drives).chain(loads(findings)).filter(|line| !line.is_empty()).collect()
+    [run]
+        .into_iter()
+        .chain(findings.context.iter().cloned())
+        .chain(loads(findings))
+        .filter(|line| !line.is_empty())
+        .collect()
 }
 
 /// Each load that was measured, once; of a load in many block sizes, what is common to all.

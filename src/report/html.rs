@@ -86,9 +86,14 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
             }
         }
         @for one in rest { (table(one)) }
-        @if !findings.context.is_empty() {
+        @if !findings.details.sentences.is_empty() {
+            (heading("Details"))
+            ul { @for line in &findings.details.sentences { li { (glued(line)) } } }
+        }
+        @for one in &findings.details.tables { (table(one)) }
+        @if !findings.conditions.is_empty() {
             (heading("Conditions"))
-            ul { @for line in &findings.context { li { (glued(line)) } } }
+            ul { @for line in &findings.conditions { li { (glued(line)) } } }
         }
         @if !findings.reproduce.is_empty() {
             (heading("How it was measured"))
@@ -119,7 +124,7 @@ mod tests {
     use super::{super::markdown, *};
     use crate::{
         analyse::Estimate,
-        findings::{Carrier, Column, Figure, LoadKey, Metric, Origin, Quantity},
+        findings::{Column, Details, Figure, LoadKey, Metric, Origin, Quantity},
         units::Direction,
     };
 
@@ -132,24 +137,23 @@ mod tests {
     }
 
     fn findings() -> Findings {
-        let load = LoadKey { name: "loadname".to_owned(), direction: Some(Direction::Read), ..LoadKey::default() };
+        let load =
+            LoadKey { name: "loadname".to_owned(), direction: Some(Direction::Read), ..LoadKey::default() };
         let speed = Metric::new("/mnt/a", Quantity::Throughput, Estimate::unbounded(1e6, "")).of(&load);
         let words = |text: &str| vec![text.to_owned()];
         Findings {
             question: "question".to_owned(),
             experiment: "experiment".to_owned(),
-            context: words("condition"),
+            context: words("drive"),
+            conditions: words("condition"),
+            details: Details { sentences: words("detail"), tables: Vec::new() },
             tables: vec![table("Short", 2), table("Long", 40)],
             figures: vec![Figure { title: "picture".to_owned(), ..Figure::default() }],
             verdicts: words("sentence"),
             flags: words("flagged"),
             reproduce: words("command"),
             estimates: vec![speed.clone(), speed],
-            origin: Origin {
-                board: Some("machine".to_owned()),
-                carriers: vec![Carrier { describe: "drive".to_owned(), ..Carrier::default() }],
-                ..Origin::default()
-            },
+            origin: Origin { board: Some("machine".to_owned()), ..Origin::default() },
             ..Findings::default()
         }
     }
@@ -157,13 +161,24 @@ mod tests {
     #[test]
     fn pages_open_with_what_a_reader_came_for() {
         let order = [
-            "question", "machine", "drive", "loadname", "Short", "sentence", "flagged", "picture", "Long",
-            "condition", "command",
+            "question",
+            "machine",
+            "drive",
+            "loadname",
+            "Short",
+            "sentence",
+            "flagged",
+            "picture",
+            "Long",
+            "detail",
+            "condition",
+            "command",
         ];
         let page = html(&[findings()]);
         let body = page.split_once("<h1>").expect("a title").1;
         for (name, text) in [("html", body), ("markdown", &markdown(&findings(), &["a.svg".to_owned()]))] {
-            let at = order.map(|word| text.find(word).unwrap_or_else(|| panic!("{name} has no {word}: {text}")));
+            let at =
+                order.map(|word| text.find(word).unwrap_or_else(|| panic!("{name} has no {word}: {text}")));
             assert!(at.is_sorted(), "{name}: {order:?} are at {at:?}");
             assert_eq!(text.matches("loadname").count(), 1, "{name} names each load once");
         }

@@ -23,7 +23,9 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
         out += &format!("\n![{}. {}]({file})\n", escape(&figure.title), escape(&figure.text));
     }
     out += &tables(rest);
-    out += &list("## Conditions\n\n", &findings.context, "- ");
+    out += &list("## Details\n\n", &findings.details.sentences, "- ");
+    out += &tables(&findings.details.tables);
+    out += &list("## Conditions\n\n", &findings.conditions, "- ");
     if !findings.reproduce.is_empty() {
         let commands: Vec<String> = findings.reproduce.iter().map(|c| Style::PLAIN.clean(c)).collect();
         out += &format!("\n## How it was measured\n\n```sh\n{}\n```\n", commands.join("\n"));

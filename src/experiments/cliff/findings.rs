@@ -101,11 +101,11 @@ impl Written<'_> {
 
 fn over_bytes(written: &Written<'_>) -> Figure {
     let curve = |name: &str, writing: &Writing| {
-        let points = writing.run.adaptive.curve(POINTS).into_iter();
+        let points = writing.run.rule.curve(POINTS).into_iter();
         Curve::spread(name, &points.map(|(bytes, speed)| (bytes as f64, speed)).collect::<Vec<_>>())
     };
     let pause = duration(written.pause.unwrap_or_default());
-    let pieces = |writing: &Writing| writing.run.adaptive.curve(POINTS).len() as u64;
+    let pieces = |writing: &Writing| writing.run.rule.curve(POINTS).len() as u64;
     let pieces = pieces(&written.first) + written.again.as_ref().map_or(0, pieces);
     let mut curves = vec![curve("first", &written.first)];
     curves.extend(written.again.as_ref().map(|again| curve(&format!("after a pause of {pause}"), again)));

@@ -165,7 +165,9 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     Figure {
         title: format!("speed over transfer size, {title}"),
         text: enough.chain(knees).collect::<Vec<_>>().join(" "),
-        load: curves.first().map_or(String::new(), |c| LoadKey { caching: None, ..c.load.clone() }.describe()),
+        load: curves
+            .first()
+            .map_or(String::new(), |c| LoadKey { caching: None, ..c.load.clone() }.describe()),
         n: format!("n = {} repetitions per point; band: 95 % interval", runs.min().unwrap_or(0)),
         x: Axis::of("transfer size", Unit::Bytes).log(),
         y: Axis::speed().log(),

@@ -154,7 +154,9 @@ fn figure(given: &str, both: &[Costs; 2]) -> Figure {
     Figure {
         title: format!("speed over the size of files, {given}"),
         text,
-        n: format!("dots: n = {runs} runs per set, 95 % intervals; lines: fitted from the costs of files and bytes"),
+        n: format!(
+            "dots: n = {runs} runs per set, 95 % intervals; lines: fitted from the costs of files and bytes"
+        ),
         x: Axis::of("size of a file", Unit::Bytes).log(),
         y: Axis::speed().log(),
         curves: both.iter().flat_map(|c| [measured(c), fitted(c)]).filter(|c| !c.points.is_empty()).collect(),
