@@ -119,22 +119,38 @@ impl Curve {
         if band { format!("median and middle 80 % of {pieces}") } else { pieces.to_owned() }
     }
 
-    /// A line through medians of values in order of x, each with the range from their 10th to their 90th percentile.
-    /// Too few values are joined as they are.
-    pub fn spread(name: impl Into<String>, values: &[(f64, f64)]) -> Self {
-        let slots = SLOTS.min(values.len() / IN_SLOT);
-        let slot = |i: usize| {
-            let own = &values[i * values.len() / slots..(i + 1) * values.len() / slots];
-            let mut sorted: Vec<f64> = own.iter().map(|(_, y)| *y).collect();
-            sorted.sort_by(f64::total_cmp);
-            let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
-            let x = (own[0].0 + own[own.len() - 1].0) / 2.0;
-            Point { x, y: at(0.5), interval: Some((at(0.1), at(0.9))) }
+    /// A line through medians, each with the range from the 10th to the 90th percentile, of pieces in order: where each
+    /// begins and ends, and its value, which counts for as long as it lasts. Too few pieces are joined as they are.
+    pub fn spread(name: impl Into<String>, pieces: &[(f64, f64, f64)]) -> Self {
+        let slots = SLOTS.min(pieces.len() / IN_SLOT);
+        let (Some((first, ..)), Some((_, last, _)), true) = (pieces.first(), pieces.last(), slots >= IN_SLOT)
+        else {
+            return Self::new(
+                name,
+                Style::Line,
+                pieces.iter().map(|(a, b, y)| Point::new((a + b) / 2.0, *y)),
+            );
         };
-        if slots < IN_SLOT {
-            return Self::new(name, Style::Line, values.iter().map(|(x, y)| Point::new(*x, *y)));
-        }
-        Self::new(name, Style::Line, (0..slots).map(slot))
+        let wide = (last - first) / slots as f64;
+        let slot = |i: usize| {
+            let (from, to) = (first + wide * i as f64, first + wide * (i + 1) as f64);
+            let own =
+                pieces.iter().map(|(a, b, y)| (*y, b.min(to) - a.max(from))).filter(|(_, long)| *long > 0.0);
+            let mut own: Vec<(f64, f64)> = own.collect();
+            own.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let all: f64 = own.iter().map(|(_, long)| long).sum();
+            let at = |share: f64| {
+                let mut sum = 0.0;
+                let reached = own.iter().find(|(_, long)| {
+                    sum += long;
+                    sum >= share * all
+                });
+                reached.or(own.last()).map(|(y, _)| *y)
+            };
+            let (y, low, high) = (at(0.5)?, at(0.1)?, at(0.9)?);
+            Some(Point { x: (from + to) / 2.0, y, interval: Some((low, high)) })
+        };
+        Self::new(name, Style::Line, (0..slots).filter_map(slot))
     }
 
     /// A curve; an empty name is for one that is alone.
@@ -160,10 +176,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_values_become_a_median_with_a_band() {
-        // Nine in ten are 10; every tenth is a pause.
-        let saw: Vec<(f64, f64)> =
-            (0..500).map(|i| (f64::from(i), if i % 10 == 9 { 1.0 } else { 10.0 })).collect();
+    fn many_pieces_become_a_median_with_a_band() {
+        // Nine in ten are 10; every tenth is slow.
+        let saw: Vec<(f64, f64, f64)> = (0..500)
+            .map(|i| (f64::from(i), f64::from(i + 1), if i % 10 == 9 { 1.0 } else { 10.0 }))
+            .collect();
         let drawn = Curve::spread("", &saw);
         assert!(drawn.points.len() <= SLOTS, "{}", drawn.points.len());
         for p in &drawn.points {
@@ -171,16 +188,23 @@ mod tests {
             assert!(p.y == 10.0 && low <= p.y && p.y <= high, "{p:?}");
         }
         assert!(drawn.points.is_sorted_by(|a, b| a.x < b.x));
-        assert_eq!(
-            (drawn.points[0].x - saw[0].0) as usize,
-            (saw[499].0 - drawn.points[SLOTS - 1].x) as usize
-        );
     }
 
     #[test]
-    fn few_values_are_drawn_as_they_are() {
+    fn a_piece_counts_for_as_long_as_it_lasts() {
+        // A hundred fast pieces within 1 s, then one slow one that takes 9 s.
+        let fast = (0..100).map(|i| (f64::from(i) / 100.0, f64::from(i + 1) / 100.0, 10.0));
+        let pieces: Vec<(f64, f64, f64)> = fast.chain([(1.0, 10.0, 1.0)]).collect();
+        let drawn = Curve::spread("", &pieces);
+        let (fast, slow): (Vec<&Point>, Vec<&Point>) = drawn.points.iter().partition(|p| p.x < 1.0);
+        assert!(fast.iter().all(|p| p.y == 10.0) && slow.iter().all(|p| p.y == 1.0), "{drawn:?}");
+        assert!(slow.len() > 5 * fast.len() && !fast.is_empty(), "{drawn:?}");
+    }
+
+    #[test]
+    fn few_pieces_are_drawn_as_they_are() {
         for n in [0, 1, 24] {
-            let few: Vec<(f64, f64)> = (0..n).map(|i| (f64::from(i), 2.0)).collect();
+            let few: Vec<(f64, f64, f64)> = (0..n).map(|i| (f64::from(i), f64::from(i + 1), 2.0)).collect();
             let drawn = Curve::spread("", &few);
             assert_eq!(drawn.points.len(), few.len());
             assert!(drawn.points.iter().all(|p| p.interval.is_none()));

@@ -54,7 +54,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     if run.bytes == 0 {
         return None;
     }
-    let values: Vec<(f64, f64)> = stretches.iter().map(|s| ((s.from + s.to) / 2.0, s.rate())).collect();
+    let values: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.from, s.to, s.rate())).collect();
     let t = &run.throughput;
     let stalls: Vec<Point> = t.stalls.each.iter().map(|s| Point::new(s.at_seconds, 0.0)).collect();
     let (slowest, fastest) = range(stretches.iter().map(|s| s.rate()));

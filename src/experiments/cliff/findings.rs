@@ -101,8 +101,12 @@ impl Written<'_> {
 
 fn over_bytes(written: &Written<'_>) -> Figure {
     let curve = |name: &str, writing: &Writing| {
-        let points = writing.run.rule.curve(POINTS).into_iter();
-        Curve::spread(name, &points.map(|(bytes, speed)| (bytes as f64, speed)).collect::<Vec<_>>())
+        let ends: Vec<(f64, f64)> =
+            writing.run.rule.curve(POINTS).into_iter().map(|(end, speed)| (end as f64, speed)).collect();
+        let begins = [0.0].into_iter().chain(ends.iter().map(|(end, _)| *end));
+        let pieces: Vec<(f64, f64, f64)> =
+            begins.zip(&ends).map(|(begin, (end, speed))| (begin, *end, *speed)).collect();
+        Curve::spread(name, &pieces)
     };
     let pause = duration(written.pause.unwrap_or_default());
     let pieces = |writing: &Writing| writing.run.rule.curve(POINTS).len() as u64;
