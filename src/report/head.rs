@@ -9,9 +9,9 @@ const ROWS: usize = 12;
 pub(super) fn lines(findings: &Findings) -> Vec<String> {
     let origin = &findings.origin;
     let machine = origin.board.as_ref().or(origin.lab.as_ref());
-    let at = Some(&origin.at).filter(|at| !at.is_empty());
-    let run = [Some(&findings.experiment), Some(&findings.run), machine, at];
-    let run = run.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ");
+    let run =
+        [Some(&findings.experiment), Some(&findings.run), machine, Some(&origin.at)].into_iter().flatten();
+    let run = run.map(String::as_str).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ");
     [run]
         .into_iter()
         .chain(findings.context.iter().cloned())

@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn pages_open_with_what_a_reader_came_for() {
         let order = [
-            "question",
+            "uestion",
             "machine",
             "drive",
             "loadname",

@@ -279,8 +279,8 @@ fn the_same_figure_is_the_same_file() {
 fn text(drawn: &str, wanted: &str) -> Area {
     let tags = tags(drawn);
     tags.iter()
-        .find(|tag| tag.text == wanted)
-        .and_then(area)
+        .filter(|tag| tag.text == wanted)
+        .find_map(area)
         .unwrap_or_else(|| panic!("no {wanted}: {drawn}"))
 }
 
