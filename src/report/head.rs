@@ -5,8 +5,11 @@ use crate::findings::{Findings, LoadKey, Scope, Table};
 /// Tables of at most so many rows together stand before the sentences.
 const ROWS: usize = 12;
 
-/// Lines under the title: experiment and run, machine, drives, loads.
+/// Lines under the title: experiment and run, machine, drives, loads; none where nothing was run.
 pub(super) fn lines(findings: &Findings) -> Vec<String> {
+    if findings.run.is_empty() {
+        return Vec::new();
+    }
     let origin = &findings.origin;
     let machine = origin.board.as_ref().or(origin.lab.as_ref());
     let run =

@@ -144,6 +144,7 @@ mod tests {
         Findings {
             question: "question".to_owned(),
             experiment: "experiment".to_owned(),
+            run: "r7k2".to_owned(),
             context: words("drive"),
             conditions: words("condition"),
             details: Details { sentences: words("detail"), tables: Vec::new() },

@@ -28,7 +28,9 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
     out += &list("## Conditions\n\n", &findings.conditions, "- ");
     if !findings.reproduce.is_empty() {
         let commands: Vec<String> = findings.reproduce.iter().map(|c| Style::PLAIN.clean(c)).collect();
-        out += &format!("\n## How it was measured\n\n```sh\n{}\n```\n", commands.join("\n"));
+        // Commands of advice were not run.
+        let title = if findings.run.is_empty() { "" } else { "## How it was measured\n\n" };
+        out += &format!("\n{title}```sh\n{}\n```\n", commands.join("\n"));
     }
     Style::PLAIN.printable(&out)
 }
