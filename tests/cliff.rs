@@ -67,7 +67,7 @@ fn estimate<'a>(findings: &'a Findings, name: &str) -> Option<&'a Estimate> {
 }
 
 fn said(findings: &Findings) -> String {
-    render(findings, Format::Text, Style::PLAIN)
+    render(findings, Format::Text, Style::PLAIN, true)
 }
 
 /// Medians of five drives: fast region, speed before, speed after.

@@ -30,7 +30,7 @@ use rustix::process::Signal;
 const GB: u64 = 1_000_000_000;
 
 fn said(findings: &Findings) -> String {
-    render(findings, Format::Text, Style::PLAIN)
+    render(findings, Format::Text, Style::PLAIN, true)
 }
 
 fn asked() -> Request {

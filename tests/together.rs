@@ -139,7 +139,7 @@ fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
 
 fn said(findings: &Findings) -> String {
     assert!(findings.modelled, "figures from a model say so");
-    let text = render(findings, Format::Text, Style::PLAIN);
+    let text = render(findings, Format::Text, Style::PLAIN, true);
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     text
 }
@@ -377,7 +377,7 @@ fn a_truncated_record_is_read() {
     let record = two_hubs().record(None, 1);
     for keep in [0, 1, 2, 3, 40, 300, 900, record.len() / 2, record.len() - 1] {
         let findings = TOGETHER.findings(&mut record[..keep].iter().cloned());
-        let text = render(&findings, Format::Text, Style::PLAIN);
+        let text = render(&findings, Format::Text, Style::PLAIN, true);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
     // The record written and read again gives the same findings.

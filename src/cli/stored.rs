@@ -92,7 +92,13 @@ pub(super) fn saved(store: &Store, run: &str, findings: &Findings, output: &Outp
     let own =
         [format!("results show {run} --full"), format!("report {run}")].map(|words| command(store, &words));
     let next: Vec<String> = own.into_iter().chain(findings.next.iter().cloned()).collect();
-    output.note(&next.join(" · "));
+    let line = next.join(" · ");
+    // A command that is cut in two can't be copied.
+    if line.chars().count() <= output.aside.width {
+        output.note(&line);
+    } else {
+        next.iter().for_each(|one| output.marked("  ", one));
+    }
 }
 
 /// A command for this store, as it must be typed.

@@ -57,7 +57,7 @@ impl Request {
     pub fn planned(&self, steps: Steps) -> Plan {
         Plan {
             experiment: String::new(),
-            suite: self.suite.as_ref().map(|suite| suite.name.clone()),
+            suite: None,
             engine: self.engine.clone(),
             targets: self.targets.clone(),
             steps: steps.into(),
@@ -153,7 +153,7 @@ pub enum PlanError {
     Alignment { path: PathBuf, block: u64, unit: u64 },
     #[error("suite {suite} is followed exactly: --{option} can't be used with it")]
     Exact { suite: String, option: &'static str },
-    #[error("--max-bytes {} is less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
+    #[error("--max-bytes leaves {} for a load, less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
     Budget { bytes: u64, block: u64 },
     #[error("{path}: {why}", path = path.display())]
     Unsuitable { path: PathBuf, why: String },

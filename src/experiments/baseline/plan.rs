@@ -44,27 +44,27 @@ fn asks_for_loads(ask: &Request) -> bool {
 
 /// The described loads as a suite.
 fn own_loads(ask: &Request) -> Suite {
-    let devices = ask.targets.iter().all(|target| target.kind != Kind::Directory);
-    let usual: &[LoadName] = if devices { &[LoadName::Read] } else { &[LoadName::Write, LoadName::Read] };
     let load = |name: &LoadName| SuiteLoad {
         label: name.name().to_owned(),
         load: name.load(ask),
         until: Until::Sustained,
         cold: false,
     };
-    let loads = ask.loads.as_deref().unwrap_or(usual).iter().map(load).collect();
+    let loads = ask.loads.as_deref().unwrap_or(&[LoadName::Write, LoadName::Read]).iter().map(load).collect();
     Suite { runs: 1, loads, ..Suite::default() }
 }
 
 fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
     let mut steps = Steps::default();
+    // What was named is refused where it can't be done; of anything else, only reads are done on devices.
+    let named = ask.loads.is_some();
     let all: Vec<usize> = (0..ask.targets.len()).collect();
     let groups: Vec<&[usize]> = if suite.together { vec![&all] } else { all.chunks(1).collect() };
     for group in groups {
         let targets = || group.iter().map(|&at| &ask.targets[at]);
         let files = targets().all(|target| target.kind == Kind::Directory);
         let loads: Vec<&SuiteLoad> =
-            suite.loads.iter().filter(|l| own || files || !l.load.writes()).collect();
+            suite.loads.iter().filter(|l| named || files || !l.load.writes()).collect();
         let exact = loads.iter().any(|l| matches!(l.until, Until::Bytes(_)));
         let refused = targets().find(|target| target.kind != Kind::Directory);
         if let (Some(target), true) = (refused, loads.is_empty() || exact && suite.writes()) {
@@ -84,6 +84,9 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
             for l in &loads {
                 l.load.check()?;
                 aligned(target, &l.load)?;
+                if limits.bytes < l.load.block {
+                    return Err(PlanError::Budget { bytes: limits.bytes, block: l.load.block });
+                }
             }
             room = room.min(space(ask, suite, target, &loads, &limits)?);
         }
@@ -95,12 +98,13 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         }
         for l in loads {
             let rotates = targets().all(|target| target.rotates() && target.kind == Kind::BlockDevice);
+            let (label, row) = label(l, own);
             let measure = Measure {
                 only_written: files && (!gapless(l) || exact && !l.load.writes()),
                 cold: l.cold,
-                row: (l.label != l.load.short_name() && !own).then(|| l.label.clone()),
+                row,
                 ..Measure::new(
-                    &label(l, own),
+                    &label,
                     Load { seed: ask.seed, ..l.load.clone() },
                     limits.rule(l, rotates),
                     room,
@@ -123,14 +127,17 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
     Ok(steps)
 }
 
-/// A read and a write of a suite may share a label.
-fn label(l: &SuiteLoad, own: bool) -> String {
+/// The label of a load and the row of its table, if that has a name of its own: a read and a write of a suite share one.
+fn label(l: &SuiteLoad, own: bool) -> (String, Option<String>) {
     let direction = match l.load.direction {
         Direction::Read => "read",
         Direction::Write => "write",
         Direction::Mixed { .. } => "mixed",
     };
-    if own || l.label == direction { l.label.clone() } else { format!("{} {direction}", l.label) }
+    if own || l.label == direction {
+        return (l.label.clone(), None);
+    }
+    (format!("{} {direction}", l.label), (l.label != l.load.short_name()).then(|| l.label.clone()))
 }
 
 /// The limits of each load on one drive.

@@ -173,8 +173,8 @@ impl Measure {
             }
             Rule::Adaptive { rules, .. } => format!("until the interval is ±{}", aim(rules.precision)),
             Rule::Span { rules, seconds, .. } => {
-                let (least, most) = (duration(rules.fast[0]), duration(rules.slow[1].min(*seconds)));
-                format!("until the interval is ±{}, {least} to {most}", aim(rules.precision))
+                let (least, most) = (rules.fast[0], duration(rules.slow[1].min(*seconds)));
+                format!("until ±{}, {least} to {most}", aim(rules.precision))
             }
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
