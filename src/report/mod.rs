@@ -2,6 +2,7 @@
 
 mod colours;
 mod export;
+mod head;
 mod html;
 mod markdown;
 pub mod plot;

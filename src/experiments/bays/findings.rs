@@ -76,6 +76,7 @@ fn figure(plan: &Plan, c: &Crossing) -> Figure {
     Figure {
         title: format!("{} speed of each drive in each bay", c.label),
         text: "A slow drive is low in every bay; a slow bay lowers every drive in it.".to_owned(),
+        load: c.load.describe(),
         n: format!("n = {n} measurements"),
         x: Axis::named("bay", bays),
         y: Axis::speed(),

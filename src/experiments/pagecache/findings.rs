@@ -209,7 +209,7 @@ fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
     Figure {
         title: format!("speed by I/O mode, {given}"),
         text: format!("{}.", modes.collect::<Vec<_>>().join("; ")),
-        n: format!("n = {} runs each", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
+        n: format!("n = {} runs each, 95 % intervals", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
         x: Axis::named("", ways.iter().map(|(w, _)| w.name.to_owned())),
         y: Axis::speed().log(),
         curves: vec![Curve::new("", Style::Dots, points)],

@@ -13,7 +13,7 @@ use crate::{
     },
     plan::Plan,
     record::Run,
-    units::{Caching, Direction, MIB, duration, percent, rate, size},
+    units::{Caching, Direction, MIB, capital, duration, percent, rate, size},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -225,15 +225,20 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     };
     let enough = curves.iter().filter_map(|c| {
         let (enough, best) = (size(c.enough()?.block), rate(c.best()?.speed.value));
-        Some(format!("{}: flat from {enough} on, best {best}.", way(c)))
+        Some(format!("{}: within a tenth of its best, {best}, from {enough} on.", capital(way(c))))
     });
+    let knees = "Up to the knee, most of the time is the fixed cost of a transfer.".to_owned();
+    let knees = Some(knees).filter(|_| curves.iter().any(|c| c.knee().is_some()));
     let runs = curves.iter().flat_map(|c| c.points.iter().map(|p| p.runs));
     Figure {
         title: format!("speed over transfer size, {title}"),
-        text: enough.collect::<Vec<_>>().join(" "),
-        n: format!("n = {} repetitions per point", runs.min().unwrap_or(0)),
+        text: enough.chain(knees).collect::<Vec<_>>().join(" "),
+        load: curves
+            .first()
+            .map_or(String::new(), |c| LoadKey { caching: None, ..c.load.clone() }.describe()),
+        n: format!("n = {} repetitions per point; band: 95 % interval", runs.min().unwrap_or(0)),
         x: Axis::of("transfer size", Unit::Bytes).log(),
-        y: Axis::speed(),
+        y: Axis::speed().log(),
         curves: curves.iter().map(drawn).collect(),
         marks: curves.iter().filter_map(mark).collect(),
         ..Figure::default()

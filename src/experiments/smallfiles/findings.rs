@@ -219,19 +219,20 @@ fn advice(both: &[Costs; 2]) -> Option<String> {
 fn figure(given: &str, both: &[Costs; 2]) -> Figure {
     let measured = |c: &Costs| {
         let points = c.sets.iter().filter_map(|s| Some(Point::of(s.set.size as f64, &s.speed()?)));
-        Curve::new(format!("{}, measured", verb(c)), Style::Dots, points)
+        Curve::new(verb(c), Style::Dots, points)
     };
     let fitted = |c: &Costs| {
         let fit = |s: &Set| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?));
-        let name = format!("{}, fitted from the costs of files and bytes", verb(c));
-        Curve::new(name, Style::Line, c.sets.iter().filter_map(fit))
+        Curve::new(verb(c), Style::Line, c.sets.iter().filter_map(fit))
     };
     let text = both.iter().map(one).collect::<Vec<_>>().join(" ");
     let runs = both.iter().flat_map(|c| c.sets.iter().map(|s| s.runs.len())).min().unwrap_or(0);
     Figure {
         title: format!("speed over the size of files, {given}"),
         text,
-        n: format!("n = {runs} runs per set"),
+        n: format!(
+            "dots: n = {runs} runs per set, 95 % intervals; lines: fitted from the costs of files and bytes"
+        ),
         x: Axis::of("size of a file", Unit::Bytes).log(),
         y: Axis::speed().log(),
         curves: both.iter().flat_map(|c| [measured(c), fitted(c)]).filter(|c| !c.points.is_empty()).collect(),
