@@ -345,7 +345,9 @@ fn fast_media_are_measured_for_seconds_and_stalls_make_the_interval_wide() {
     stalled[2000] = 2.6;
     let t = span(&SpanRules::standard(), &operations(&stalled, 4096));
     assert!((8.9..9.1).contains(&t.seconds) && t.reason == Some(Reason::IrregularStalls), "{t:?}");
-    assert_eq!((t.stalls.each.len(), t.stalls.each[0].longest), (1, 2.6));
+    assert_eq!(t.stalls.each.len(), 1);
+    // Histograms are accurate to 0.1 %.
+    assert!((t.stalls.each[0].longest / 2.6 - 1.0).abs() < 1e-3, "{:?}", t.stalls);
     assert!((t.stalls.each[0].at_seconds - 1.0).abs() < 0.1, "{:?}", t.stalls);
 }
 

@@ -108,6 +108,7 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
                 .global(true)
                 .hide(true),
         )
+        .mut_arg("targets", |arg| arg.default_values(experiment.default_target).hide_default_value(true))
         .mut_arg("resume", |arg| arg.conflicts_with_all(planned))
         .args(options.iter().map(|option| arg(*option)))
 }

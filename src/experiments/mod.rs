@@ -26,6 +26,8 @@ pub struct Experiment {
     pub examples: &'static [&'static str],
     /// Its numbers are evidence for advice.
     pub is_evidence: bool,
+    /// What is measured if no target is named.
+    pub default_target: Option<&'static str>,
     plan: fn(&Request) -> Result<Plan, PlanError>,
     findings: fn(&mut dyn Iterator<Item = Event>) -> Findings,
 }

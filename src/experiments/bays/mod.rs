@@ -20,6 +20,7 @@ pub static BAYS: Experiment = Experiment {
         "bays --resume r2k4             continue, even days later",
     ],
     is_evidence: true,
+    default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

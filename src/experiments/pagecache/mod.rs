@@ -19,6 +19,7 @@ pub static PAGECACHE: Experiment = Experiment {
         "pagecache /dev/sda           a whole drive, reading only",
     ],
     is_evidence: true,
+    default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(findings::unflagged(common::read(record)), findings::results),
 };

@@ -20,6 +20,7 @@ pub static SIZES: Experiment = Experiment {
         "sizes /dev/sda         a whole drive, reading only",
     ],
     is_evidence: true,
+    default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };
