@@ -46,9 +46,11 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     }
     assert!(done.out.lines().all(|l| l.chars().count() <= 80 || l.starts_with("  ")), "{}", done.out);
     let name = cli.run_name();
-    let again = cli.run(["results", "show", &name]);
-    assert_eq!((again.code, &again.out), (0, &done.out));
-    let full = cli.run(["results", "show", &name, "--full"]);
+    for show in [&["results", "show", &name][..], &["show", &name]] {
+        let again = cli.run(show);
+        assert_eq!((again.code, again.out.as_str()), (0, done.out.as_str()));
+    }
+    let full = cli.run(["show", &name, "--full"]);
     for expected in
         ["settled", "latency of one operation", "suite posts", "To repeat:", "drivebench run baseline"]
     {
@@ -78,6 +80,8 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     assert!(cli.run(["results", "show", &name, "--format", "markdown"]).out.contains("| write |"));
     let list = cli.run(["results"]).out;
     assert!(list.contains(&name) && list.lines().all(|l| l.chars().count() <= 80), "{list}");
+    assert!(list.contains("SEQ4K ") && list.contains(" MB/s"), "{list}");
+    assert_eq!(cli.run(["results"]).out, list, "the index has the same");
     assert_eq!(cli.run(["results", "rm", &name]).code, 0);
     assert_eq!(cli.run(["results", "show", &name]).code, 2);
 }
@@ -150,12 +154,59 @@ fn bad_input_is_refused_before_anything_is_touched() {
 }
 
 #[test]
+fn mistakes_get_one_hint_that_can_be_typed() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let here = place.path().to_str().expect("UTF-8");
+    let cases: &[&[&str]] = &[
+        &["baseline", here],
+        &[here],
+        &["run", here],
+        &["run"],
+        &["run", "cliff"],
+        &["run", "basement", here, "--quick"],
+        &["run", "nonsense", here],
+        &["run", "baseline", "--bs", "4kb", here],
+        &["run", "baseline", "--bs", "4q", here],
+        &["run", "baseline", "--json", here],
+        &["run", "baseline", "--precison", "5", here],
+        &["run", "baseline", "--engine", "psnc", here],
+        &["list", "--json"],
+        &["export"],
+        &["reslts"],
+        &["results", "shw", "r999"],
+        &["results", "baseline"],
+        &["show"],
+        &["show", "r999"],
+        &["import"],
+        &["nonsense"],
+        &["list", "--color", "sometimes"],
+    ];
+    let mut shown = String::new();
+    for args in cases {
+        let done = cli.run(*args);
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{args:?}: {}", done.err);
+        assert_eq!(
+            done.err.lines().filter(|l| l.starts_with("  hint: ")).count(),
+            1,
+            "{args:?}: {}",
+            done.err
+        );
+        assert!(done.err.starts_with("error: "), "{args:?}: {}", done.err);
+        let line = args.join(" ").replace(here, "TARGET");
+        let error = normalised(&done.err, place.path()).replace(&*cli.store().to_string_lossy(), "STORE");
+        shown += &format!("$ drivebench {line}\n{error}\n\n");
+    }
+    insta::assert_snapshot!(shown);
+    assert!(!cli.store().exists() && names(place.path()).is_empty(), "nothing was touched");
+}
+
+#[test]
 fn mistakes_are_explained_within_80_columns() {
     let cli = Cli::new();
     let long = format!("/{}", "deep/".repeat(9));
     for (args, help) in [
         (vec!["export"], "did you mean `drivebench results export`?"),
-        (vec!["baseline", "."], "did you mean `drivebench run baseline`?"),
+        (vec!["baseline", "."], "did you mean `drivebench run baseline .`?"),
         (vec!["run", "baseline", "--precision", "a\u{7}b", "."], "'ab'"),
         (vec!["run", "baseline", &long, "--engine", "warp-engine-of-the-future"], "possible values:"),
         (vec!["list", "--sysroot", &long], "can't be read"),

@@ -37,17 +37,20 @@ fn on(experiment: &str, inventory: &Inventory, drives: &[&Drive], options: &[&st
     }
 }
 
-pub(super) fn baseline(inventory: &Inventory, drives: &[&Drive], options: &[&str]) -> Option<String> {
-    on("baseline", inventory, drives, options)
+pub(super) fn baseline(inventory: &Inventory, drives: &[&Drive]) -> Option<String> {
+    on("baseline", inventory, drives, &[])
 }
 
-/// How fast they are at once; of one drive, how fast it is.
+/// How fast they are at once with large blocks; of one drive, how fast it is.
 pub(super) fn together(inventory: &Inventory, drives: &[&Drive]) -> Option<String> {
-    on(if drives.len() < 2 { "baseline" } else { "together" }, inventory, drives, &[])
+    if drives.len() < 2 {
+        return baseline(inventory, drives);
+    }
+    on("together", inventory, drives, &["--bs", "1M"])
 }
 
 /// How bad the worst write of each is: only where a filesystem can be written.
-pub(super) fn writes(inventory: &Inventory, drives: &[&Drive], options: &[&str]) -> Option<String> {
+pub(super) fn writes(inventory: &Inventory, drives: &[&Drive]) -> Option<String> {
     let paths: Vec<&str> = drives.iter().filter_map(|d| directory(inventory, d)).collect();
-    line("baseline", options, &paths)
+    line("baseline", &[], &paths)
 }

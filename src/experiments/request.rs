@@ -148,8 +148,8 @@ pub enum PlanError {
     )]
     NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
     #[error(
-        "direct I/O on {path} moves multiples of {}, not {}: choose another --bs, or --caching buffered+fsync",
-        size(*.unit), size(*.block), path = path.display()
+        "direct I/O on {path} moves multiples of {}, not {block} B: choose another --bs, or --caching buffered+fsync",
+        size(*.unit), path = path.display()
     )]
     Alignment { path: PathBuf, block: u64, unit: u64 },
     #[error("suite {suite} is followed exactly: --{option} can't be used with it")]

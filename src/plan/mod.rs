@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
-    zone_bytes,
+    Act, AtLeast, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile,
+    Standby, zone_bytes,
 };
 pub use cut::{Cut, CutBy};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

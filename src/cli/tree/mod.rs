@@ -31,7 +31,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     let mut text = style.text(&(page.lines.join("\n") + "\n"));
     let style = Style { width: WIDTH, ..style };
     for finding in inventory.findings() {
-        text += &wrapped(&format!("{} {}", finding.what, finding.advice), "! ", style);
+        text += &style.warn(&wrapped(&format!("{} {}", finding.what, finding.advice), "! ", style));
     }
     for (why, drives) in inventory.unknown_health() {
         text += &wrapped(&format!("Health of {} is unknown: {why}.", drives.join(", ")), "  ", style);

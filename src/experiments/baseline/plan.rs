@@ -158,7 +158,7 @@ impl Limits {
     fn new(ask: &Request, loads: &[&SuiteLoad], runs: u32, fills: bool) -> Self {
         let (quick, thorough) = (ask.values.get(&shared::QUICK), ask.values.get(&shared::THOROUGH));
         let runs = |l: &&SuiteLoad| if l.load.caching == Caching::Direct { runs } else { CACHED_RUNS };
-        let all = loads.iter().map(|l| runs(l)).sum::<u32>() + u32::from(fills);
+        let all = loads.iter().map(runs).sum::<u32>() + u32::from(fills);
         let all = u64::from(all.max(1));
         let bytes = ask.effort.max_bytes;
         // What was typed holds for the whole drive.

@@ -112,13 +112,13 @@ fn between(group: &Group, plan: &Plan) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { title: String::new(), columns, rows })
 }
 
-/// Bars for each target alone and at once, with the ceilings as lines.
+/// Each target alone and at once, with the ceilings as lines.
 fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     let name = &a.group.load.name;
     let names = a.group.members.iter().map(|&m| short(&plan.targets[m].given)).chain(["sum".to_owned()]);
-    let bars = |name: &str, each: &[Estimate], sum: &Estimate| {
+    let dots = |name: &str, each: &[Estimate], sum: &Estimate| {
         let points = each.iter().chain([sum]).enumerate().map(|(x, e)| Point::of(x as f64, e));
-        Curve::new(name, Style::Bars, points)
+        Curve::new(name, Style::Dots, points)
     };
     let held = a.limits.iter().filter(|l| l.what != Limiter::Drives).map(|l| Mark {
         label: format!("{}, {}", l.name, rate(l.ceiling.value)),
@@ -133,10 +133,11 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     Figure {
         title: format!("{name} speed alone and at once"),
         text: format!("The {name} sum at once is {sum}, {share} of the sum alone, {alone}."),
+        load: a.group.load.describe(),
         n: format!("{} at once, 95 % intervals", count(runs, "run")),
         x: Axis::named("target", names),
         y: Axis::speed(),
-        curves: vec![bars("alone", &a.alone, &a.sum_alone), bars("at once", &a.at_once, &a.sum)],
+        curves: vec![dots("alone", &a.alone, &a.sum_alone), dots("at once", &a.at_once, &a.sum)],
         marks: held.chain(free).collect(),
         ..Figure::default()
     }
