@@ -154,9 +154,6 @@ pub struct LoadKey {
     pub sync: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
-    /// Each write lasts until it is on stable storage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sync: Option<bool>,
     /// Parts of the file that a sequential load goes through in turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<u32>,
@@ -253,7 +250,6 @@ impl LoadKey {
             caching: Some(load.caching),
             sync: load.sync,
             content: Some(load.content),
-            sync: Some(load.sync),
             streams: Some(load.streams),
             on: Some(on),
             engine: engine.to_owned(),
@@ -274,7 +270,6 @@ impl LoadKey {
             || unlike(self.caching, other.caching)
             || self.sync != other.sync
             || unlike(self.content, other.content)
-            || unlike(self.sync, other.sync)
             || unlike(self.streams, other.streams)
     }
 }
