@@ -149,9 +149,6 @@ pub struct LoadKey {
     /// What stood between the load and the drive, and whether a sync at the end counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caching: Option<Caching>,
-    /// Each write is synced.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub sync: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
     /// Parts of the file that a sequential load goes through in turn.
@@ -248,7 +245,6 @@ impl LoadKey {
             depth: Some(load.depth),
             jobs: Some(1),
             caching: Some(load.caching),
-            sync: load.sync,
             content: Some(load.content),
             streams: Some(load.streams),
             on: Some(on),
@@ -268,7 +264,6 @@ impl LoadKey {
             || unlike(self.depth, other.depth)
             || unlike(self.jobs, other.jobs)
             || unlike(self.caching, other.caching)
-            || self.sync != other.sync
             || unlike(self.content, other.content)
             || unlike(self.streams, other.streams)
     }
