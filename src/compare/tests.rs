@@ -40,7 +40,7 @@ fn unlike_loads_are_refused_unless_forced() {
         LoadKey { pattern: Some(Pattern::Random), ..same.clone() },
         LoadKey { depth: Some(32), ..same.clone() },
         LoadKey { caching: Some(Caching::Buffered), ..same.clone() },
-        LoadKey { sync: true, ..same.clone() },
+        LoadKey { sync: Some(true), ..same.clone() },
         LoadKey { content: Some(Content::Zeros), ..same.clone() },
         LoadKey { on: Some(On::Device), ..same.clone() },
     ];

@@ -151,6 +151,9 @@ pub struct LoadKey {
     pub caching: Option<Caching>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
+    /// Each write lasts until it is on stable storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<bool>,
     /// Parts of the file that a sequential load goes through in turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<u32>,
@@ -246,6 +249,7 @@ impl LoadKey {
             jobs: Some(1),
             caching: Some(load.caching),
             content: Some(load.content),
+            sync: Some(load.sync),
             streams: Some(load.streams),
             on: Some(on),
             engine: engine.to_owned(),
@@ -265,6 +269,7 @@ impl LoadKey {
             || unlike(self.jobs, other.jobs)
             || unlike(self.caching, other.caching)
             || unlike(self.content, other.content)
+            || unlike(self.sync, other.sync)
             || unlike(self.streams, other.streams)
     }
 }

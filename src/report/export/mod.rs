@@ -117,7 +117,7 @@ const COLUMNS: [(&str, Get); 33] = [
     ("depth", Get::Whole(|r| r.load()?.depth.map(u64::from))),
     ("jobs", Get::Whole(|r| r.load()?.jobs.map(u64::from))),
     ("caching", Get::Text(|r| r.load()?.caching.map(|caching| caching.words().into()))),
-    ("sync", Get::Text(|r| Some(if r.load()?.sync { "each write" } else { "none" }.into()))),
+    ("sync", Get::Text(|r| r.load()?.sync.map(|sync| if sync { "each write" } else { "none" }.into()))),
     ("streams", Get::Whole(|r| r.load()?.streams.map(u64::from))),
 ];
 

@@ -210,7 +210,7 @@ fn the_load_has_columns_of_its_own_and_labels() {
         block: Some(4096),
         depth: Some(32),
         caching: Some(Caching::Direct),
-        sync: true,
+        sync: Some(true),
         ..LoadKey::default()
     };
     let random = metric("/mnt/a", "", Quantity::Throughput, 1e6).of(&random);
