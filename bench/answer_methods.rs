@@ -196,16 +196,7 @@ fn run(
     bytes: u64,
     mut watch: impl FnMut(&Window) -> Flow,
 ) -> Result<f64, EngineError> {
-    let load = Load {
-        direction: Direction::Write,
-        pattern: Pattern::Sequential,
-        block: MIB,
-        depth: 1,
-        caching: Caching::Direct,
-        content: Content::Random,
-        seed: 1,
-        verify: false,
-    };
+    let load = Load::new(Direction::Write, Pattern::Sequential, MIB, Caching::Direct, 1);
     let job = Job { target: 0, load, extent: Extent { offset, length: bytes }, bytes, window: MIB };
     let outcomes = sim.run(&[job], &Cancel::default(), &mut |_, w| watch(w))?;
     Ok(outcomes.iter().map(|o| o.seconds).sum())

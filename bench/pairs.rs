@@ -80,7 +80,7 @@ impl Drop for Scratch {
 
 pub fn load(direction: Direction, pattern: Pattern, block: u64, depth: u32) -> Load {
     let (caching, content) = (Caching::Direct, Content::Random);
-    Load { direction, pattern, block, depth, caching, content, seed: 1, verify: false }
+    Load { depth, content, ..Load::new(direction, pattern, block, caching, 1) }
 }
 
 /// Runs fio with these arguments; returns the fields of its terse output, counted from 0.

@@ -26,7 +26,7 @@ const OWN: [&str; 2] = ["psync", "uring"];
 
 fn load(direction: Direction, block: u64, caching: Caching, depth: u32) -> Load {
     let (pattern, content) = (Pattern::Sequential, Content::Random);
-    Load { direction, pattern, block, depth, caching, content, seed: 7, verify: false }
+    Load { depth, content, ..Load::new(direction, pattern, block, caching, 7) }
 }
 
 fn job(load: Load, extent: Extent, bytes: u64) -> Job {

@@ -5,21 +5,13 @@ use crate::{
     analyse::{Estimate, repeat},
     findings::{Limiter, LoadKey, Metric, On, Quantity, Scope},
     inventory::{Drive, Inventory, Mount, fixtures},
-    units::{Caching, Content, Direction, Load, MIB, Pattern, Percentile},
+    units::{Caching, Direction, Load, MIB, Pattern, Percentile},
 };
 
 /// A load, sequential and direct, in a file.
 pub(crate) fn load(reads: bool, block: u64, depth: u32) -> LoadKey {
-    let load = Load {
-        direction: if reads { Direction::Read } else { Direction::Write },
-        pattern: Pattern::Sequential,
-        block,
-        depth,
-        caching: Caching::Direct,
-        content: Content::Random,
-        seed: 1,
-        verify: false,
-    };
+    let direction = if reads { Direction::Read } else { Direction::Write };
+    let load = Load { depth, ..Load::new(direction, Pattern::Sequential, block, Caching::Direct, 1) };
     LoadKey::new(if reads { "read" } else { "write" }, &load, On::Directory, "psync")
 }
 

@@ -28,13 +28,23 @@ impl Estimate {
         self.low > 0.0 && self.high.is_finite()
     }
 
-    /// As in tables: `1.93 MB/s ±1.8 %`, or `1.93 MB/s (1.60–2.40 MB/s)` where the interval is wide; `write` adds units.
+    /// As in tables: `1.93 MB/s ±1.8 %`, or `1.93 MB/s (1.60–2.40)` where the interval is wide; `write` adds units.
     pub fn text(&self, write: impl Fn(f64) -> String) -> String {
         let half = self.half_width();
+        let value = write(self.value);
+        let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
         match () {
-            () if !half.is_finite() => write(self.value),
-            () if half < WIDE => format!("{} ±{}", write(self.value), percent(half)),
-            () => format!("{} ({})", write(self.value), self.range(write)),
+            () if !half.is_finite() && self.low > 0.0 => format!("{value} (at least {})", write(self.low)),
+            () if !half.is_finite() => value,
+            () if half < WIDE => format!("{value} ±{}", percent(half)),
+            () => {
+                let range = self.range(&write);
+                // The unit is written once where all three numbers have the same.
+                let shared = unit(&value).filter(|u| unit(&write(self.low)).as_ref() == Some(u));
+                let short =
+                    shared.and_then(|unit| range.strip_suffix(&format!(" {unit}")).map(str::to_owned));
+                format!("{value} ({})", short.unwrap_or(range))
+            }
         }
     }
 
@@ -69,7 +79,7 @@ impl Estimate {
 }
 
 /// From this half-width on, both ends of an interval are written.
-pub const WIDE: f64 = 0.1;
+pub const WIDE: f64 = 0.2;
 
 /// JSON has no infinity: an upper end without bound is `null`.
 mod unbounded {
@@ -95,7 +105,7 @@ mod tests {
         assert_eq!(of(1.93e6, 1.9e6, 1.96e6).text(rate), "1.93 MB/s ±1.6 %");
         let wide = of(2e-3, 900e-6, 4e-3);
         assert_eq!(wide.text(duration), "2 ms (900 µs–4 ms)");
-        assert_eq!(of(2e6, 1e6, 4e6).text(rate), "2.00 MB/s (1.00–4.00 MB/s)");
+        assert_eq!(of(2e6, 1e6, 4e6).text(rate), "2.00 MB/s (1.00–4.00)");
         assert_eq!(wide.sentence(duration, ""), "2 ms (95 %: 900 µs to 4 ms)");
         let open = Estimate::unbounded(2e6, "");
         assert_eq!([open.text(rate), open.sentence(rate, " alone")], ["2.00 MB/s", "2.00 MB/s alone"]);

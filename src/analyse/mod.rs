@@ -1,7 +1,7 @@
 //! Numbers with intervals. Knows windows and histograms, no drives and no files.
 //!
 //! Everything here is a pure function of windows: the windows of a stored record give the same numbers again.
-//! [`Adaptive`] decides when a load has been measured well enough, [`Zones`] does so for rotating disks. [`Tail`] gives
+//! [`Adaptive`] decides when the sustained speed of a load is known, [`Span`] when its speed over seconds is, [`Zones`] does so for rotating disks. [`Tail`] gives
 //! latency percentiles, [`open_loop`] the latency of requests that arrive at a steady rate. [`compare`] and [`repeat`]
 //! compare and combine several results. [`CostFit`] fits fixed and per-byte costs, [`ceiling_fit`] the ceilings of shared
 //! links, and [`latin_square`] separates the effects of drives from those of bays.
@@ -20,8 +20,10 @@ pub mod latin_square;
 pub mod open_loop;
 pub mod repeat;
 mod rules;
+mod span;
 mod stalls;
 mod steady;
+mod stopping_rule;
 mod tail;
 mod throughput;
 mod timeline;
@@ -36,6 +38,8 @@ pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};
 pub use estimate::{Estimate, WIDE};
 pub use rules::Rules;
+pub use span::{Span, SpanRules};
+pub use stopping_rule::StoppingRule;
 pub use tail::{LatencyPercentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};
 pub use timeline::{Stretch, Timeline};

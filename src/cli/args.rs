@@ -312,6 +312,9 @@ pub enum ResultsAction {
         /// text, markdown, csv or json
         #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
         format: Format,
+        /// Add reasons, percentiles, conditions and commands
+        #[arg(long)]
+        full: bool,
         /// Add the modelled latency of clients at 50 % and 80 % load
         #[arg(long)]
         waiting: bool,

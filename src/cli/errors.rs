@@ -2,7 +2,7 @@
 
 use crate::{
     compare::CompareError, experiments::PlanError, import::ImportError, inventory::BayError,
-    plan::ProtocolError, record::StoreError, run::LockError, target::TargetError,
+    plan::SuiteError, record::StoreError, run::LockError, target::TargetError,
 };
 
 /// The exit code for errors in what was typed.
@@ -23,7 +23,7 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
     let usage = e.is::<Usage>()
         || e.is::<TargetError>()
         || e.is::<BayError>()
-        || e.is::<ProtocolError>()
+        || e.is::<SuiteError>()
         || e.is::<CompareError>()
         || e.is::<ImportError>()
         || e.downcast_ref::<PlanError>().is_some_and(plan)

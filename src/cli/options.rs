@@ -37,6 +37,10 @@ pub struct Options {
     #[arg(long)]
     pub wait: bool,
 
+    /// Add reasons, percentiles, conditions and commands
+    #[arg(long, conflicts_with_all = ["plan", "events"])]
+    pub explain: bool,
+
     /// text, markdown, csv or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: Format,

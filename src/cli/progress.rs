@@ -214,7 +214,7 @@ fn value(e: &Estimate) -> String {
 fn budget(m: &Measure) -> (u64, f64) {
     match m.rule {
         Rule::Fixed { bytes, seconds } => (bytes.max(1), seconds.unwrap_or(f64::INFINITY)),
-        Rule::Adaptive { bytes, seconds, .. } => (bytes.max(1), seconds),
+        Rule::Adaptive { bytes, seconds, .. } | Rule::Span { bytes, seconds, .. } => (bytes.max(1), seconds),
         Rule::Again { seconds, .. } => ((m.reach / 2).max(1), seconds),
         Rule::Zones { seconds, .. } => (crate::plan::zone_bytes(), seconds),
     }

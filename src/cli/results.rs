@@ -21,13 +21,13 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     let store = stored::store(dir)?;
     match args.action.as_ref().unwrap_or(&ResultsAction::List(Which::default())) {
         ResultsAction::List(which) => list(&store, which, output),
-        ResultsAction::Show { runs, format, waiting } => {
+        ResultsAction::Show { runs, format, full, waiting } => {
             for run in runs {
                 let mut findings = stored::findings(&store, run)?;
                 if *waiting {
                     findings.tables.push(open_loop::waiting(|| store.open(run))?);
                 }
-                output.result(&render(&findings, *format, output.style))?;
+                output.result(&render(&findings, *format, output.style, *full || *waiting))?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -36,7 +36,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
             let findings = compare((&first, target), second)?;
-            output.result(&render(&findings, *format, output.style))?;
+            output.result(&render(&findings, *format, output.style, false))?;
             Ok(ExitCode::SUCCESS)
         }
         ResultsAction::Export(args) => export::export(args, &store, output),

@@ -193,10 +193,10 @@ fn carry_out(
         show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
     } else {
         output.note("");
-        let shown = output.result(&render(&findings, args.format, output.style));
+        let shown = output.result(&render(&findings, args.format, output.style, args.explain));
         // A closed pipe, such as `| head`, does not change the exit code of the run.
         shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
-        stored::saved(store, &name, output);
+        stored::saved(store, &name, &findings, output);
         if how != How::Finished {
             let resume = stored::command(store, &format!("run {} --resume {name}", experiment.name));
             output.note(&format!("`{resume}` continues it."));
@@ -222,7 +222,7 @@ fn lock(plan: &Plan, wait: bool, cancel: &Cancel, output: &Output) -> Result<Vec
     keys.sort();
     keys.dedup_by(|a, b| a.0 == b.0);
     let take = |(identity, label): &(String, String)| match Lock::take(identity, label) {
-        Err(busy) if wait => {
+        Err(busy @ LockError::Busy { .. }) if wait => {
             output.note(&format!("{busy}; waiting for it."));
             Lock::wait(identity, label, || cancel.is_set())
         }

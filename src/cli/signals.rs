@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    thread,
     time::Duration,
 };
 
@@ -40,12 +41,12 @@ impl Signals {
         }
         // A write beyond the limit of `ulimit -f` fails instead of killing the run.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-        std::thread::spawn(move || {
+        thread::Builder::new().spawn(move || {
             if first.read_exact(&mut [0]).is_ok() {
-                std::thread::sleep(TOGETHER);
+                thread::sleep(TOGETHER);
                 impatient.store(true, Ordering::Relaxed);
             }
-        });
+        })?;
         Ok(Self { cancel, which })
     }
 

@@ -85,9 +85,14 @@ pub(super) fn pack(store: &Store, run: &str, output: &Output) {
 }
 
 /// Says what a run was saved as, and how to show it.
-pub(super) fn saved(store: &Store, run: &str, output: &Output) {
-    let show = command(store, &format!("results show {run}"));
-    output.note(&format!("Saved as {run} · `{show}` shows it again."));
+/// What the run cost, where it is, and what to do next.
+pub(super) fn saved(store: &Store, run: &str, findings: &Findings, output: &Output) {
+    let spent = findings.spent.map(|spent| spent.describe() + " ").unwrap_or_default();
+    output.note(&format!("{spent}Saved as {run}."));
+    let own =
+        [format!("results show {run} --full"), format!("report {run}")].map(|words| command(store, &words));
+    let next: Vec<String> = own.into_iter().chain(findings.next.iter().cloned()).collect();
+    output.note(&next.join(" · "));
 }
 
 /// A command for this store, as it must be typed.

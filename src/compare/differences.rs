@@ -38,8 +38,8 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
             sentences.push(format!("Different engines: '{label}' ran with {x} in {a}, with {y} in {b}."));
         }
     }
-    let experiment = |side: Side<'_>| match &side.run.origin.protocol {
-        Some(protocol) => format!("{} by protocol {protocol}", side.run.experiment),
+    let experiment = |side: Side<'_>| match &side.run.origin.suite {
+        Some(suite) => format!("{} of suite {suite}", side.run.experiment),
         None => side.run.experiment.clone(),
     };
     let (x, y) = (experiment(pair.a), experiment(pair.b));

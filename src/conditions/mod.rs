@@ -11,7 +11,7 @@ pub use snapshot::{Activity, Resync, Snapshot};
 use crate::{
     inventory::{Drive, Inventory, Layer},
     target::{Kind, Target},
-    units::{MIB, decimal_bytes, percent, rate, size},
+    units::{MIB, count, decimal_bytes, percent, rate, size},
 };
 
 /// Results of all checks, in a fixed order.
@@ -168,7 +168,7 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
         let flag = match activity.in_flight {
             _ if share > BUSY => Some(format!("Other I/O on {value}.")),
             0 => None,
-            n => Some(format!("Other I/O on {drive}: {n} operations in flight.")),
+            n => Some(format!("Other I/O on {drive}: {} in flight.", count(n, "operation"))),
         };
         check("other I/O", value, flag)
     };

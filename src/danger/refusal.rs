@@ -10,13 +10,10 @@ use std::{
 use rustix::fs::{major, minor};
 
 use crate::{
-    inventory::{Block, Drive, Inventory, Layer, Mount},
+    inventory::{self, Block, Drive, Inventory, Layer, Mount},
     sysroot::Sysroot,
     units::shell_word,
 };
-
-/// Mount points of the system.
-const SYSTEM: [&str; 7] = ["/", "/boot", "/boot/firmware", "/boot/efi", "/home", "/usr", "/var"];
 
 #[derive(Debug, thiserror::Error)]
 #[error("{drive} can't be erased: {why}")]
@@ -92,7 +89,7 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     let is = |other: &&Drive| other.name == drive.name;
     let on = |mount: &&Mount| inventory.drives_of(mount).iter().any(is);
     let mounted: Vec<String> = inventory.mounts.iter().filter(on).map(|mount| mount.path.clone()).collect();
-    if let Some(system) = mounted.iter().find(|path| SYSTEM.contains(&path.as_str())) {
+    if let Some(system) = mounted.iter().find(|path| inventory::SYSTEM_MOUNTS.contains(&path.as_str())) {
         return Err(Why::Carries(system.clone()));
     }
     if let Some(swap) = inventory.swaps.iter().find(|swap| inventory.drives_of_swap(swap).iter().any(is)) {

@@ -39,7 +39,9 @@ pub(super) struct Op {
 pub(super) struct OpSequence {
     offset: u64,
     block: u64,
+    /// In each stream.
     blocks: u64,
+    streams: u64,
     random: bool,
     read_percent: u64,
     next: u64,
@@ -51,11 +53,16 @@ pub(super) struct OpSequence {
 impl OpSequence {
     /// The extent must hold at least one block.
     pub(super) fn new(job: &Job) -> Self {
+        let random = job.load.pattern == Pattern::Random;
+        // An extent of fewer blocks than streams has one stream.
+        let streams = u64::from(job.load.streams);
+        let streams = if random || job.extent.length / job.load.block < streams { 1 } else { streams };
         Self {
             offset: job.extent.offset,
             block: job.load.block,
-            blocks: job.extent.length / job.load.block,
-            random: job.load.pattern == Pattern::Random,
+            blocks: (job.extent.length / job.load.block / streams).max(1),
+            streams,
+            random,
             read_percent: match job.load.direction {
                 Direction::Read => 100,
                 Direction::Write => 0,
@@ -84,8 +91,8 @@ impl Iterator for OpSequence {
             self.rng.below(self.blocks)
         } else {
             let at = self.at;
-            self.at = if at + 1 == self.blocks { 0 } else { at + 1 };
-            at
+            self.at = if at + 1 == self.blocks * self.streams { 0 } else { at + 1 };
+            at % self.streams * self.blocks + at / self.streams
         };
         let read = match self.read_percent {
             0 => false,
@@ -108,6 +115,15 @@ mod tests {
         job.extent = Extent { offset: 8192, length: 3 * 4096 + 100 };
         let offsets: Vec<u64> = OpSequence::new(&job).map(|op| op.offset).collect();
         assert_eq!(offsets, [8192, 12288, 16384, 8192, 12288]);
+    }
+
+    #[test]
+    fn streams_take_turns_in_parts_of_the_extent() {
+        let mut job = job(4096, 10 * 4096);
+        job.load.streams = 2;
+        job.extent = Extent { offset: 0, length: 9 * 4096 };
+        let blocks: Vec<u64> = OpSequence::new(&job).map(|op| op.offset / 4096).collect();
+        assert_eq!(blocks, [0, 4, 1, 5, 2, 6, 3, 7, 0, 4]);
     }
 
     #[test]

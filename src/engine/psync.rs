@@ -2,10 +2,12 @@
 
 use std::{
     fs::File,
-    io::{self, ErrorKind},
+    io::{self, ErrorKind, IoSlice},
     os::unix::fs::FileExt,
     sync::Arc,
 };
+
+use rustix::io::{ReadWriteFlags, pwritev2};
 
 use crate::units::Load;
 
@@ -103,8 +105,8 @@ impl ThreadBuffers {
         while done < load.block as usize {
             let at = op.offset + done as u64;
             let moved = match (&self.pool, op.read) {
-                (Some(pool), false) if !load.verify => file.write_at(&pool.block(op.number)[done..], at),
-                (_, false) => file.write_at(&self.own[done..], at),
+                (Some(pool), false) if !load.verify => write(file, &pool.block(op.number)[done..], at, load),
+                (_, false) => write(file, &self.own[done..], at, load),
                 (_, true) => file.read_at(&mut self.own[done..], at),
             };
             match moved {
@@ -115,6 +117,13 @@ impl ThreadBuffers {
             }
         }
         Ok(())
+    }
+}
+
+fn write(file: &File, from: &[u8], at: u64, load: &Load) -> io::Result<usize> {
+    match load.sync {
+        false => file.write_at(from, at),
+        true => Ok(pwritev2(file, &[IoSlice::new(from)], at, ReadWriteFlags::DSYNC)?),
     }
 }
 

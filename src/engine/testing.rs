@@ -1,20 +1,11 @@
 //! Jobs for the tests of this room.
 
-use crate::units::{Caching, Content, Direction, Extent, Load, Pattern};
+use crate::units::{Caching, Direction, Extent, Load, Pattern};
 
 use super::Job;
 
 /// A buffered sequential write of `bytes` in blocks of `block` at the start of the first target.
 pub(super) fn job(block: u64, bytes: u64) -> Job {
-    let load = Load {
-        direction: Direction::Write,
-        pattern: Pattern::Sequential,
-        block,
-        depth: 1,
-        caching: Caching::Buffered,
-        content: Content::Random,
-        seed: 1,
-        verify: false,
-    };
+    let load = Load::new(Direction::Write, Pattern::Sequential, block, Caching::Buffered, 1);
     Job { target: 0, load, extent: Extent { offset: 0, length: 1 << 30 }, bytes, window: 1 << 20 }
 }

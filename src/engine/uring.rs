@@ -110,6 +110,7 @@ struct Ring {
     memory: ManuallyDrop<RingBuffers>,
     file: RawFd,
     block: u32,
+    write_flags: i32,
     fixed_file: bool,
     fixed_buffers: bool,
     slots: Vec<Slot>,
@@ -165,6 +166,7 @@ impl Ring {
             memory: ManuallyDrop::new(memory),
             file,
             block: lane.load.block as u32,
+            write_flags: if lane.load.sync { libc::RWF_DSYNC } else { 0 },
             fixed_file,
             fixed_buffers,
             slots: vec![slot; depth as usize],
@@ -253,9 +255,14 @@ impl Ring {
         };
         let entry = match (slot.op.read, self.fixed_buffers) {
             (true, true) => opcode::ReadFixed::new(file, memory, len, slot.buffer).offset(offset).build(),
-            (false, true) => opcode::WriteFixed::new(file, memory, len, slot.buffer).offset(offset).build(),
+            (false, true) => opcode::WriteFixed::new(file, memory, len, slot.buffer)
+                .offset(offset)
+                .rw_flags(self.write_flags)
+                .build(),
             (true, false) => opcode::Read::new(file, memory, len).offset(offset).build(),
-            (false, false) => opcode::Write::new(file, memory, len).offset(offset).build(),
+            (false, false) => {
+                opcode::Write::new(file, memory, len).offset(offset).rw_flags(self.write_flags).build()
+            }
         };
         entry.flags(flags).user_data(u64::from(index))
     }

@@ -11,8 +11,8 @@ use super::{Ended, Job, Outcome, WINDOW_PILOT, WINDOW_SECONDS, op_sequence};
 const BATCH: usize = 2048;
 /// The maximum number of slow operations in a window.
 const SLOW: usize = 64;
-/// The maximum growth of windows; it divides [`WINDOW_PILOT`].
-const GROWTH: u64 = 64;
+/// The maximum growth of windows.
+const GROWTH: u64 = 1024;
 /// Marks the latency of a read in a mixed load.
 const READ: u64 = 1 << 63;
 

@@ -58,6 +58,16 @@ impl<T> Opt<T> {
         self
     }
 
+    pub const fn name(&self) -> &'static str {
+        self.spec.name
+    }
+
+    /// The plan decides what holds if nothing was typed.
+    pub const fn without_default(mut self, help: &'static str) -> Self {
+        (self.spec.default, self.spec.help) = (None, help);
+        self
+    }
+
     pub const fn help(mut self, help: &'static str) -> Self {
         self.spec.help = help;
         self
@@ -120,6 +130,10 @@ pub struct Values(BTreeMap<String, String>);
 impl Values {
     pub fn set(&mut self, name: &str, text: &str) {
         self.0.insert(name.to_owned(), text.to_owned());
+    }
+
+    pub fn is_typed(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     /// What was typed; `None` where nothing was.

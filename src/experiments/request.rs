@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Declared, Experiment, LoadName, Values, shared_options as shared};
 use crate::{
     analyse::Rules,
-    plan::{Plan, Protocol, ProtocolError, Steps},
+    plan::{Plan, Steps, Suite, SuiteError},
     target::Target,
     units::{Caching, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
@@ -26,15 +26,15 @@ pub struct Request {
     /// The engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
     pub effort: Effort,
-    /// A published procedure to follow exactly.
-    pub protocol: Option<Protocol>,
+    /// The set of loads that was asked for.
+    pub suite: Option<Suite>,
     /// What was typed; an experiment reads its own options here.
     pub values: Values,
 }
 
 impl Request {
     /// The request to this experiment; options that weren't typed have its defaults.
-    pub fn new(experiment: &Experiment, targets: Vec<Target>, values: Values) -> Result<Self, ProtocolError> {
+    pub fn new(experiment: &Experiment, targets: Vec<Target>, values: Values) -> Result<Self, SuiteError> {
         let options = experiment.options;
         Ok(Self {
             targets,
@@ -48,7 +48,7 @@ impl Request {
             seed: values.get_among(options, &shared::SEED),
             engine: values.typed(&shared::ENGINE),
             effort: Effort::new(options, &values),
-            protocol: values.typed(&shared::PROTOCOL).map(|name| Protocol::find(&name)).transpose()?,
+            suite: values.typed(&shared::SUITE).map(|name| Suite::find(&name)).transpose()?,
             values,
         })
     }
@@ -57,7 +57,7 @@ impl Request {
     pub fn planned(&self, steps: Steps) -> Plan {
         Plan {
             experiment: String::new(),
-            protocol: self.protocol.as_ref().map(|p| p.name.clone()),
+            suite: self.suite.as_ref().map(|suite| suite.name.clone()),
             engine: self.engine.clone(),
             targets: self.targets.clone(),
             steps: steps.into(),
@@ -151,6 +151,8 @@ pub enum PlanError {
         size(*.unit), size(*.block), path = path.display()
     )]
     Alignment { path: PathBuf, block: u64, unit: u64 },
+    #[error("suite {suite} is followed exactly: --{option} can't be used with it")]
+    Exact { suite: String, option: &'static str },
     #[error("--max-bytes {} is less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
     Budget { bytes: u64, block: u64 },
     #[error("{path}: {why}", path = path.display())]

@@ -39,22 +39,11 @@ pub const ENGINE: Opt<String> =
         .heading(LOAD)
         .choices(&["psync", "uring", "fio"]);
 
-pub const PROTOCOL: Opt<String> =
-    Opt::new("protocol", "NAME", parsed, "pi-zero, fio-qd64, dd-256k, dd-parallel or a file")
+pub const SUITE: Opt<String> =
+    Opt::new("suite", "NAME", parsed, "mark, cdm, nas, db, posts or a file [default: mark]")
         .heading(LOAD)
-        .conflicts(&[
-            "quick",
-            "thorough",
-            "precision",
-            "max-time",
-            "max-bytes",
-            "rw",
-            "bs",
-            "iodepth",
-            "rwmixread",
-            "caching",
-            "verify",
-        ]);
+        .alias("protocol")
+        .conflicts(&["rw", "bs", "iodepth", "rwmixread", "caching", "verify"]);
 
 pub const QUICK: Opt<bool> = Opt::switch("quick", "±10 %, at most 1.5 GiB a load, 10 min a drive")
     .heading(EFFORT)
@@ -146,7 +135,7 @@ mod tests {
     use crate::{
         analyse::Rules,
         experiments::{Declared, REGISTER},
-        plan::Protocol,
+        plan::Suite,
         units::{MIB, size},
     };
 
@@ -163,10 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn the_help_names_every_protocol_that_is_shipped() {
-        let unknown = Protocol::find("no such protocol").expect_err("unknown").to_string();
-        let (names, _) = PROTOCOL.spec().help.split_once(" or ").expect("names, or a file");
-        assert!(unknown.ends_with(names), "{unknown}");
+    fn suites_in_the_help_exist() {
+        let (names, _) = SUITE.spec().help.split_once(" or ").expect("names, or a file");
+        for name in names.split(", ") {
+            assert_eq!(Suite::find(name).map(|suite| suite.name).expect("exists"), name);
+        }
+        assert!(names.starts_with(&Suite::mark().name));
     }
 
     #[test]

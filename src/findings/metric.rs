@@ -103,7 +103,7 @@ pub enum Reference {
 pub enum Scope {
     #[default]
     Whole,
-    /// Sustained by drivebench's own method, where a protocol reports the whole load.
+    /// Sustained by drivebench's own method, where a published procedure reports the whole load.
     Sustained,
     /// Of operations or transfers of this size, bytes, where a load has several.
     Block(u64),
@@ -157,9 +157,9 @@ pub struct LoadKey {
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.
     pub engine: String,
-    /// The protocol that was followed exactly.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<String>,
+    /// The suite that it belongs to.
+    #[serde(alias = "protocol", skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

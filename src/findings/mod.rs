@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
 pub use metric::{Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
 
-use crate::units::{RunStatus, shortened};
+use crate::units::{RunStatus, decimal_bytes, duration, shortened};
 
 /// What a run found, ready to be drawn by any report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Findings {
     /// Some figures come from a model, not from a drive.
     #[serde(rename = "virtual")]
     pub modelled: bool,
-    /// What was measured, on what and how: lines of context.
+    /// What was measured: a line for each target.
     pub context: Vec<String>,
     pub tables: Vec<Table>,
     #[serde(default)]
@@ -29,7 +29,19 @@ pub struct Findings {
     pub verdicts: Vec<String>,
     /// Flags: conditions that may have changed the result, and steps not done; whole sentences.
     pub flags: Vec<String>,
+    /// For readers who want more than the answer.
+    #[serde(default)]
+    pub details: Details,
+    /// How it was measured: suite, engine, version, machine, date.
+    #[serde(default)]
+    pub conditions: Vec<String>,
     pub reproduce: Vec<String>,
+    /// Commands that answer the next question, each with that question.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<String>,
+    /// What measuring cost; none of findings from several runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     #[serde(serialize_with = "metric::labelled")]
     pub estimates: Vec<Metric>,
     /// Further numbers that advice needs.
@@ -38,6 +50,33 @@ pub struct Findings {
     /// Where they come from; empty for findings from several runs.
     #[serde(default)]
     pub origin: Origin,
+}
+
+/// Reasons of intervals, stalls, percentiles, and what a run could not see.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    pub sentences: Vec<String>,
+    pub tables: Vec<Table>,
+}
+
+/// The time under load, s, and the bytes moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    pub seconds: f64,
+    pub read: u64,
+    pub written: u64,
+}
+
+impl Spent {
+    /// Such as `Measured 41 s, 0.46 GB written.`
+    pub fn describe(&self) -> String {
+        let written = match self.written {
+            0 => "nothing written".to_owned(),
+            bytes => format!("{} written", decimal_bytes(bytes)),
+        };
+        format!("Measured {}, {written}.", duration(self.seconds))
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +90,8 @@ pub struct Origin {
     pub board: Option<String>,
     /// The lab's scenario, where it ran in the lab.
     pub lab: Option<String>,
-    pub protocol: Option<String>,
+    #[serde(alias = "protocol")]
+    pub suite: Option<String>,
     /// What carries each target, in the order of the plan.
     pub carriers: Vec<Carrier>,
 }

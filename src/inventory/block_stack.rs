@@ -1,8 +1,8 @@
 //! Finds the drives below a filesystem or block device.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
-use super::{Drive, Inventory, Layer, Mount, Partition, Signature, drive::node};
+use super::{Drive, Inventory, Layer, Mount, Partition, Signature, drive::node, mounts::deepest};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Block<'a> {
@@ -82,17 +82,14 @@ impl Inventory {
         stack
     }
 
-    /// The mount of a path (absolute, without links): the deepest, and of those the last.
     pub fn mount_of(&self, path: &str) -> Option<&Mount> {
-        let path = std::path::Path::new(path);
-        let over = self.mounts.iter().filter(|mount| path.starts_with(&mount.path));
-        over.max_by_key(|mount| std::path::Path::new(&mount.path).components().count())
+        deepest(&self.mounts, Path::new(path))
     }
 
     /// The mount of a path whose files have this device number. The path alone is ambiguous where one mount hides
     /// another, the number alone where btrfs subvolumes have their own.
     pub fn mount_at(&self, path: &str, device: (u32, u32)) -> Option<&Mount> {
-        let over = |mount: &&Mount| std::path::Path::new(path).starts_with(&mount.path);
+        let over = |mount: &&Mount| Path::new(path).starts_with(&mount.path);
         let same = self.mounts.iter().filter(|mount| mount.device == device);
         let deepest = same.filter(over).max_by_key(|mount| mount.path.len());
         deepest.or_else(|| self.mount_of(path))

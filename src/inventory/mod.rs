@@ -47,7 +47,7 @@ pub use findings::{Code, Finding};
 pub use health::FailureRate;
 pub use lsblk::LSBLK;
 pub use machine::Machine;
-pub use mounts::{SPACE, parse_mountinfo};
+pub use mounts::{SPACE, SYSTEM_MOUNTS, deepest, parse_mountinfo};
 pub use network::NetworkPort;
 pub use queue_limits::Queue;
 pub use usb::Usb;

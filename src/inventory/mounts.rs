@@ -1,6 +1,6 @@
 //! Mounted filesystems and swap, from procfs.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 use super::Mount;
 use crate::sysroot::{Space, Sysroot, printable};
@@ -29,6 +29,15 @@ pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
         mount.space = root.space(&mount.path).or_else(|| archived.get(&mount.path).copied());
     }
     (mounts, swaps, unread)
+}
+
+/// Mount points of the system.
+pub const SYSTEM_MOUNTS: [&str; 7] = ["/", "/boot", "/boot/firmware", "/boot/efi", "/home", "/usr", "/var"];
+
+/// The mount of a path (absolute, without links): the deepest, and of those the last.
+pub fn deepest<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    let over = mounts.iter().filter(|mount| path.starts_with(&mount.path));
+    over.max_by_key(|mount| Path::new(&mount.path).components().count())
 }
 
 /// Reads `/proc/self/mountinfo`; lines that can't be read are left out.

@@ -2,7 +2,7 @@
 
 mod act;
 mod describe;
-mod protocol;
+mod suite;
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,15 @@ pub use act::{
     Act, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
     zone_bytes,
 };
-pub use protocol::{Protocol, ProtocolError};
+pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 
 use crate::target::Target;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub experiment: String,
-    pub protocol: Option<String>,
+    #[serde(alias = "protocol")]
+    pub suite: Option<String>,
     /// The requested engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
     /// The targets; steps refer to them by position.

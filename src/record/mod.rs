@@ -17,6 +17,6 @@ pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use progress::{Done, Refill};
 pub use reader::{ReadError, Reader};
 pub use run::{Flag, Load, Run, Step, Windows};
-pub use store::{Store, StoreError};
+pub use store::{Store, StoreError, lock};
 pub use summary::Summary;
 pub use writer::{Log, Writer};

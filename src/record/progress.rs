@@ -7,7 +7,7 @@ use std::{
 
 use super::{End, How, Run};
 use crate::{
-    plan::{Act, Condition, Measure, Plan, Rule, Step, StepId},
+    plan::{Act, Condition, FILL, Measure, Plan, Rule, Step, StepId},
     units::Ended,
 };
 
@@ -30,7 +30,7 @@ pub struct Refill {
 impl Refill {
     pub fn measure(&self) -> Measure {
         let rule = Rule::Fixed { bytes: self.bytes, seconds: None };
-        let label = "fill".to_owned();
+        let label = FILL.to_owned();
         Measure { label, rule, only_written: false, cold: false, ..self.by.clone() }
     }
 }

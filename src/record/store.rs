@@ -80,7 +80,7 @@ impl Store {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 64 => continue,
                 Err(e) => return Err(unwritable(&path, e)),
             };
-            lock(&file, &run)?;
+            lock_record(&file, &run)?;
             let mut writer = Writer::new(file);
             let begun =
                 writer.append(&Event::Start(Box::new(start(run.clone())))).and_then(|()| writer.sync());
@@ -106,7 +106,7 @@ impl Store {
         }
         let unwritable = |source| StoreError::Unwritable { path: path.clone(), source };
         let mut file = OpenOptions::new().append(true).open(&path).map_err(unwritable)?;
-        lock(&file, run)?;
+        lock_record(&file, run)?;
         let (record, (length, ended)) = self.read_whole(run)?;
         let last: &[u8] = if ended { b"" } else { b"\n" };
         file.set_len(length).and_then(|()| file.write_all(last)).map_err(unwritable)?;
@@ -151,7 +151,7 @@ impl Store {
     /// Refuses to remove a run that doesn't exist or is being written.
     pub fn removable(&self, run: &str) -> Result<(), StoreError> {
         let mut files = self.files(run)?.into_iter().filter_map(|path| open_regular(&path).ok());
-        files.try_for_each(|file| lock(&file, run))
+        files.try_for_each(|file| lock_record(&file, run))
     }
 
     pub fn remove(&self, run: &str) -> Result<(), StoreError> {
@@ -238,12 +238,16 @@ fn name(letters: usize) -> io::Result<String> {
     Ok(std::iter::once('r').chain(tail).collect())
 }
 
-/// Locks a record while `file` is open. Some filesystems have no locks.
-fn lock(file: &File, run: &str) -> Result<(), StoreError> {
+/// Locks a file or directory while it is open, if the filesystem supports locks; the error is `WouldBlock`.
+pub fn lock(file: &File) -> io::Result<()> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(StoreError::Busy(run.to_owned())),
+        Err(Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
         _ => Ok(()),
     }
+}
+
+fn lock_record(file: &File, run: &str) -> Result<(), StoreError> {
+    lock(file).map_err(|_| StoreError::Busy(run.to_owned()))
 }
 
 #[cfg(test)]

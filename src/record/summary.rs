@@ -182,7 +182,7 @@ mod tests {
             steps.add(&[0], Files { set: FileSet { files: 1, size: 3 }, work, seconds: 1.0 });
             let plan = Plan {
                 experiment: "baseline".to_owned(),
-                protocol: None,
+                suite: None,
                 engine: None,
                 targets,
                 steps: steps.into(),

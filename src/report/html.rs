@@ -80,8 +80,13 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
             (heading("Flags"))
             ul { @for flag in &findings.flags { li { (glued(flag)) } } }
         }
+        @if !findings.details.sentences.is_empty() {
+            (heading("Details"))
+            ul { @for line in &findings.details.sentences { li { (glued(line)) } } }
+        }
+        @for one in &findings.details.tables { (table(one)) }
         (heading("How it was measured"))
-        ul { @for line in &findings.context { li { (glued(line)) } } }
+        ul { @for line in findings.context.iter().chain(&findings.conditions) { li { (glued(line)) } } }
         @if !findings.reproduce.is_empty() {
             p { "To repeat:" }
             pre tabindex="0" { code { @for line in &findings.reproduce { (Style::PLAIN.clean(line)) "\n" } } }

@@ -21,7 +21,12 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
         out += &format!("\n{}", table(t));
     }
     out += &list("## Flags\n\n", &findings.flags, "- ");
-    out += &list("## How it was measured\n\n", &findings.context, "- ");
+    out += &list("## Details\n\n", &findings.details.sentences, "- ");
+    for t in &findings.details.tables {
+        out += &format!("\n{}", table(t));
+    }
+    let how: Vec<String> = findings.context.iter().chain(&findings.conditions).cloned().collect();
+    out += &list("## How it was measured\n\n", &how, "- ");
     if !findings.reproduce.is_empty() {
         let commands: Vec<String> = findings.reproduce.iter().map(|c| Style::PLAIN.clean(c)).collect();
         out += &format!("\n```sh\n{}\n```\n", commands.join("\n"));

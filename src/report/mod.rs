@@ -31,10 +31,10 @@ pub enum Format {
     Json,
 }
 
-/// Findings in this format; `style` is for terminals only.
-pub fn render(findings: &Findings, format: Format, style: Style) -> String {
+/// Findings in this format; `style` and `full` are for terminals only.
+pub fn render(findings: &Findings, format: Format, style: Style, full: bool) -> String {
     match format {
-        Format::Text => text(findings, style),
+        Format::Text => text(findings, style, full),
         Format::Markdown => style.text(&markdown(findings, &[])),
         Format::Csv => style.text(&csv(findings)),
         Format::Json => serde_json::to_string_pretty(findings).map_or_else(|e| e.to_string(), |s| s + "\n"),

@@ -5,15 +5,22 @@ use unicode_width::UnicodeWidthStr;
 use super::Style;
 use crate::findings::{Findings, Table};
 
-/// Findings for a terminal: context, tables, verdicts, flags, and commands to repeat them.
-pub fn text(findings: &Findings, style: Style) -> String {
-    let lines = |all: &[String]| all.iter().map(|line| wrapped(line, "", style)).collect();
+/// Findings for a terminal: what was measured, tables, verdicts and flags; in `full` with reasons, conditions, and commands
+/// to repeat them.
+pub fn text(findings: &Findings, style: Style, full: bool) -> String {
+    let lines = |all: &[String]| all.iter().map(|line| wrapped(line, "", style)).collect::<String>();
+    let tables = |all: &[Table]| all.iter().map(|t| table(t, style)).collect::<Vec<_>>();
     let flags = findings.flags.iter().map(|flag| style.warn(&wrapped(flag, "! ", style))).collect();
-    let commands: String = findings.reproduce.iter().map(|c| format!("  {}\n", style.clean(c))).collect();
-    let repeat = if commands.is_empty() { commands } else { format!("To repeat:\n{commands}") };
     let mut blocks: Vec<String> = vec![lines(&findings.context)];
-    blocks.extend(findings.tables.iter().map(|t| table(t, style)));
-    blocks.extend([lines(&findings.verdicts), flags, repeat]);
+    blocks.extend(tables(&findings.tables));
+    blocks.extend([lines(&findings.verdicts), flags]);
+    if full {
+        let commands: String = findings.reproduce.iter().map(|c| format!("  {}\n", style.clean(c))).collect();
+        let repeat = if commands.is_empty() { commands } else { format!("To repeat:\n{commands}") };
+        blocks.push(lines(&findings.details.sentences));
+        blocks.extend(tables(&findings.details.tables));
+        blocks.extend([lines(&findings.conditions), repeat]);
+    }
     blocks.retain(|block| !block.is_empty());
     blocks.join("\n")
 }
@@ -42,7 +49,8 @@ pub(super) fn glued(text: &str) -> String {
     out
 }
 
-/// A table, aligned, with two spaces between columns.
+/// A table, aligned, with two spaces between columns. One that is wider than the terminal is cut into several below each
+/// other, each with the first column.
 pub fn table(table: &Table, style: Style) -> String {
     let head: Vec<String> = table.columns.iter().map(|c| style.clean(&c.name)).collect();
     let rows: Vec<Vec<String>> =
@@ -50,17 +58,35 @@ pub fn table(table: &Table, style: Style) -> String {
     let widths: Vec<usize> = (0..head.len())
         .map(|i| rows.iter().chain([&head]).filter_map(|r| r.get(i)).map(|c| c.width()).max().unwrap_or(0))
         .collect();
-    let line = |cells: &[String]| {
-        let padded = cells.iter().zip(&widths).zip(&table.columns).map(|((cell, width), column)| {
-            let space = " ".repeat(width - cell.width());
-            if column.right { space + cell } else { cell.clone() + &space }
+    let line = |cells: &[String], columns: &[usize]| {
+        let padded = columns.iter().filter_map(|&at| Some((at, cells.get(at)?))).map(|(at, cell)| {
+            let space = " ".repeat(widths[at] - cell.width());
+            if table.columns[at].right { space + cell } else { cell.clone() + &space }
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     let title = Some(style.clean(&table.title)).filter(|title| !title.is_empty());
-    let head = style.strong(&line(&head));
-    let lines = title.into_iter().chain([head]).chain(rows.iter().map(|row| line(row)));
-    lines.map(|line| line + "\n").collect()
+    let parts = parts(&widths, style.width).into_iter().map(|columns| {
+        let head = style.strong(&line(&head, &columns));
+        let lines = [head].into_iter().chain(rows.iter().map(|row| line(row, &columns)));
+        lines.map(|line| line + "\n").collect::<String>()
+    });
+    title.map(|title| title + "\n").into_iter().chain([parts.collect::<Vec<_>>().join("\n")]).collect()
+}
+
+/// Which columns stand beside each other.
+fn parts(widths: &[usize], most: usize) -> Vec<Vec<usize>> {
+    let width = |columns: &[usize]| columns.iter().map(|&at| widths[at] + 2).sum::<usize>().saturating_sub(2);
+    let mut parts: Vec<Vec<usize>> = vec![(0..widths.len().min(1)).collect()];
+    for at in 1..widths.len() {
+        let last = parts.len() - 1;
+        parts[last].push(at);
+        if parts[last].len() > 2 && width(&parts[last]) > most {
+            parts[last].pop();
+            parts.push(vec![0, at]);
+        }
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -69,8 +95,8 @@ mod tests {
     use crate::{
         analyse::Estimate,
         findings::{
-            At, Axis, Band, Column, Curve, Figure, LoadKey, Mark, Metric, Origin, Point, Quantity,
-            Style as Drawn, Unit,
+            At, Axis, Band, Column, Curve, Details, Figure, LoadKey, Mark, Metric, Origin, Point, Quantity,
+            Spent, Style as Drawn, Unit,
         },
         report::{Format, html, markdown, plot, render},
     };
@@ -125,7 +151,11 @@ mod tests {
                 "Writes stopped 17 times for about 440 ms, every 61 MiB or so: 1.4 % of the time, 451 ms at worst, which is what a client sees.".to_owned(),
             ],
             flags: vec!["The governor is 'powersave' | *measured* as found.".to_owned()],
+            details: Details { sentences: vec!["No slow-down up to 1.07 GB.".to_owned()], tables: vec![] },
+            conditions: vec!["suite mark".to_owned(), "engine psync · drivebench 0.1.0".to_owned()],
             reproduce: vec!["drivebench run baseline /mnt/a".to_owned()],
+            next: vec!["drivebench run cliff /mnt/a (does it slow down later?)".to_owned()],
+            spent: Some(Spent { seconds: 41.0, read: 0, written: 460_000_000 }),
             estimates: vec![speed("write", 1.96e6), speed("read", f64::INFINITY)],
             evidence: vec![],
             origin: Origin { at: "2026-11-21T10:00:00Z".to_owned(), ..Origin::default() },
@@ -141,6 +171,14 @@ mod tests {
     }
 
     #[test]
+    fn wide_tables_are_cut_between_columns() {
+        assert_eq!(parts(&[10, 20, 6, 20, 6], 80), [[0, 1, 2, 3, 4].to_vec()]);
+        assert_eq!(parts(&[10, 20, 6, 20, 6], 50), [[0, 1, 2].to_vec(), [0, 3, 4].to_vec()]);
+        assert_eq!(parts(&[10, 90], 50), [[0, 1].to_vec()], "one column is never cut");
+        assert_eq!(parts(&[], 50), [[0; 0].to_vec()]);
+    }
+
+    #[test]
     fn every_format() {
         for (name, format, style) in [
             ("text", Format::Text, Style::PLAIN),
@@ -150,7 +188,7 @@ mod tests {
             ("csv", Format::Csv, Style::PLAIN),
             ("json", Format::Json, Style::PLAIN),
         ] {
-            insta::assert_snapshot!(name, render(&findings(), format, style));
+            insta::assert_snapshot!(name, render(&findings(), format, style, true));
         }
     }
 
@@ -168,8 +206,8 @@ mod tests {
             findings.figures[0].title = name.to_owned();
             let coloured = Style { color: true, ..Style::PLAIN };
             [
-                text(&findings, Style::PLAIN),
-                coloured.printable(&text(&findings, coloured)).replace(['\u{1b}'], ""),
+                text(&findings, Style::PLAIN, true),
+                coloured.printable(&text(&findings, coloured, true)).replace(['\u{1b}'], ""),
                 markdown(&findings, &["a.svg".to_owned()]),
                 html(&[findings.clone()]),
                 plot::file(&findings.figures[0]),
@@ -187,7 +225,7 @@ mod tests {
 
     #[test]
     fn json_reads_back() {
-        let text = render(&findings(), Format::Json, Style::PLAIN);
+        let text = render(&findings(), Format::Json, Style::PLAIN, true);
         assert_eq!(serde_json::from_str::<Findings>(&text).expect("reads back"), findings());
     }
 

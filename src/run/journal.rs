@@ -105,7 +105,7 @@ pub(super) struct Entry {
     id: u64,
     undo: Undo,
     /// Of a file or directory.
-    place: Option<(Place, PathBuf)>,
+    place: Option<Place>,
     journal: Journal,
 }
 
@@ -141,12 +141,10 @@ impl Journal {
 
     /// Records how to undo a change that is about to be made. The entry is synced when this returns.
     pub(super) fn will(&self, undo: Undo) -> io::Result<Entry> {
-        let path = undo.path().map(Path::to_owned);
-        let place = path.and_then(|path| Some((Place::of(&path)?, path)));
+        let place = undo.path().and_then(Place::of);
         let mut open = self.lock();
         let id = open.next;
-        let placed = place.as_ref().map(|(place, _)| place.clone());
-        open.append(&Line::Will { id, undo: undo.clone(), place: placed })?;
+        open.append(&Line::Will { id, undo: undo.clone(), place: place.clone() })?;
         open.next += 1;
         open.left.insert(id);
         Ok(Entry { id, undo, place, journal: self.clone() })
@@ -179,7 +177,7 @@ impl Entry {
 
     /// Strikes the entry out if the change was undone by this removal or earlier.
     pub fn removed(self, removed: io::Result<()>) -> io::Result<()> {
-        match (removed, &self.place) {
+        match (removed, self.place.as_ref().zip(self.undo.path())) {
             (Err(e), _) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             (Err(_), Some((place, path))) => place.check(path)?,
             _ => {}

@@ -5,6 +5,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::mpsc,
+    thread,
     time::Duration,
 };
 
@@ -13,10 +14,13 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use super::{
     journal::{Abandoned, FileId, Left, Undo, host},
     place::Away,
-    scratch_dir,
-    scratch_name::{self, lock},
+    scratch_dir, scratch_name,
 };
-use crate::{record::Host, sysroot::Sysroot, units::shell_word};
+use crate::{
+    record::{Host, lock},
+    sysroot::Sysroot,
+    units::shell_word,
+};
 
 /// How long a removal may take before the drive counts as failed.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
@@ -42,14 +46,12 @@ pub struct Kept {
 pub fn sweep(store: &Path) -> Vec<Leftover> {
     let here = host(&Sysroot::live());
     let unreadable = |path: PathBuf, e: io::Error| {
-        let remedy = match e.kind() {
-            io::ErrorKind::PermissionDenied => {
-                format!("sudo {}", cleanup(store))
-            }
-            _ => "check it".to_owned(),
+        let (ended, remedy) = match e.kind() {
+            io::ErrorKind::PermissionDenied => ("a run of another user", format!("sudo {}", cleanup(store))),
+            _ => ("a run whose journal is damaged", "check it".to_owned()),
         };
         let kept = Some(Kept { why: format!("it can't be read: {e}"), remedy });
-        vec![Leftover { path, ended: "a run of another user", kept }]
+        vec![Leftover { path, ended, kept }]
     };
     let (dir, paths) = Abandoned::paths(store);
     let swept = |path: PathBuf| match Abandoned::read(path.clone()) {
@@ -196,7 +198,7 @@ fn leftover(
 /// and cleanup must not wait for a failed drive.
 pub(super) fn patiently(remove: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
     let (done, removed) = mpsc::channel();
-    std::thread::spawn(move || done.send(remove()));
+    thread::Builder::new().spawn(move || done.send(remove()))?;
     removed
         .recv_timeout(REMOVAL_LIMIT)
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "the drive does not respond")))
@@ -207,7 +209,6 @@ mod tests {
     use std::{
         os::unix::fs::symlink,
         sync::atomic::{AtomicBool, Ordering},
-        thread,
     };
 
     use super::*;

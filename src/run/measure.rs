@@ -2,7 +2,7 @@
 
 use super::zones;
 use crate::{
-    analyse::{Adaptive, End, Estimate},
+    analyse::{End, Estimate, StoppingRule},
     engine::{Cancel, Engine, Flow, Job, Outcome, Outcomes},
     plan::{Measure, Rule},
     units::{Ended, Extent, Window, ZonePoint},
@@ -25,7 +25,7 @@ pub struct Progress<'a> {
     pub seconds: f64,
     /// Speed of the last window, bytes per second.
     pub speed: f64,
-    /// The adaptive rule's estimate so far; after the load's end, the final estimate.
+    /// The rule's estimate so far; after the load's end, the final estimate.
     pub estimate: Option<Estimate>,
     pub stalls: usize,
     pub cliffs: usize,
@@ -59,21 +59,23 @@ pub fn measure(
     cancel: &Cancel,
     show: &mut Show<'_>,
 ) -> Outcomes {
-    let (bytes, seconds, rules) = match &m.rule {
+    let (bytes, seconds, rule) = match &m.rule {
         Rule::Zones { precision, seconds } => {
             let zones =
                 |(at, site)| zones::measure(engine, m, (*precision, *seconds), at, site, cancel, show);
             return sites.iter().enumerate().map(zones).collect();
         }
         Rule::Fixed { bytes, seconds } => (*bytes, seconds.unwrap_or(f64::INFINITY), None),
-        Rule::Adaptive { rules, bytes, seconds } => (*bytes, *seconds, Some(rules)),
+        Rule::Adaptive { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::sustained(rules))),
+        Rule::Span { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::span(rules))),
         Rule::Again { rules, seconds, .. } => {
             let shortest = sites.iter().map(|site| site.extent.length).min().unwrap_or(0);
-            (shortest / m.load.block * m.load.block, *seconds, Some(rules))
+            let bytes = shortest / m.load.block * m.load.block;
+            (bytes, *seconds, Some(StoppingRule::sustained(rules)))
         }
     };
     // The rule of each load; none if the amount is fixed.
-    let mut adaptive: Vec<Adaptive> = sites.iter().filter_map(|_| rules.map(Adaptive::new)).collect();
+    let mut rules: Vec<StoppingRule> = sites.iter().filter_map(|_| rule.clone()).collect();
     let job = |(target, site): (usize, &Site)| Job {
         target,
         load: m.load.clone(),
@@ -92,16 +94,16 @@ pub fn measure(
         let shown = show(Seen::Window { target: sites[at].target, zone: None, window });
         moved[at] += window.bytes;
         let elapsed = window.to_ns as f64 / 1e9;
-        let decided = adaptive.get_mut(at).is_some_and(|rule| rule.push(window).stops());
+        let decided = rules.get_mut(at).is_some_and(|rule| rule.push(window).stops());
         let now = (moved[at], elapsed, window.bytes as f64 / window.seconds());
-        let watched = show(progress(at, now, seen(adaptive.get(at), None)));
+        let watched = show(progress(at, now, seen(rules.get(at), None)));
         let stop = decided || elapsed >= seconds || [shown, watched].contains(&Flow::Stop);
         if stop { Flow::Stop } else { Flow::Continue }
     })?;
     for (at, (site, outcome)) in sites.iter().zip(&outcomes).enumerate() {
         let bytes = outcome.bytes_read + outcome.bytes_written;
         let end = (bytes, outcome.seconds, bytes as f64 / outcome.seconds);
-        show(progress(at, end, seen(adaptive.get(at), Some(&outcome.ended))));
+        show(progress(at, end, seen(rules.get(at), Some(&outcome.ended))));
         show(Seen::Outcome { target: site.target, zone: None, outcome });
     }
     Ok(outcomes)
@@ -109,7 +111,7 @@ pub fn measure(
 
 /// The estimate, stalls and cliffs of a running load as of the last look; of an ended load, as analysis of the record
 /// gives them.
-fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
+fn seen(rule: Option<&StoppingRule>, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
     match (rule, ended) {
         (None, _) => (None, 0, 0),
         (Some(rule), None) => rule.progress(),

@@ -6,7 +6,7 @@ use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    inventory::{Mount, parse_mountinfo},
+    inventory::{Mount, deepest, parse_mountinfo},
     sysroot::Sysroot,
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Away {
 impl Place {
     /// Of a path that needs not exist; none without procfs.
     pub fn of(path: &Path) -> Option<Self> {
-        mounts().into_iter().filter(|m| path.starts_with(&m.path)).max_by_key(|m| m.path.len()).map(Self::at)
+        deepest(&mounts(), path).cloned().map(Self::at)
     }
 
     fn at(mount: Mount) -> Self {

@@ -13,8 +13,9 @@ use rustix::{
 
 use super::{
     journal::{Entry, Journal, Undo},
-    scratch_name::{self, lock},
+    scratch_name,
 };
+use crate::record::lock;
 
 /// A scratch file. It has no name if the filesystem supports that; otherwise it is removed on drop.
 #[derive(Debug)]

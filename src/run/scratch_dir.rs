@@ -6,6 +6,7 @@ use std::{
     io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -17,12 +18,12 @@ use rustix::fs::{
 
 use super::{
     journal::{Entry, Journal, Undo},
-    scratch_name::{self, lock},
+    scratch_name,
 };
 use crate::{
     engine::Cancel,
     plan::{FileSet, FileWork, Files},
-    record::ActResult,
+    record::{ActResult, lock},
 };
 
 /// How often a wait checks for cancellation.
@@ -77,13 +78,16 @@ impl Folder {
             }
             self.files = set.files;
         }
-        std::thread::spawn(move || {
+        let spawned = thread::Builder::new().spawn(move || {
             let failed = match work {
                 FileWork::Write { seed, .. } => task.write(set, seed),
                 FileWork::Read => task.read(set),
             };
             done.send((task.took, failed.err())).is_ok()
         });
+        if let Err(e) = spawned {
+            return (ActResult { cut_short: true, ..ActResult::default() }, Some(e.to_string()));
+        }
         loop {
             let timeout = if cancel.is_set() { GRACE } else { POLL };
             match result.recv_timeout(timeout) {

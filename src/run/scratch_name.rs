@@ -1,8 +1,6 @@
 //! Names and locks of scratch files and directories.
 
-use std::{fs::File, io, path::Path};
-
-use rustix::fs::{FlockOperation, flock};
+use std::path::Path;
 
 const PREFIX: &str = ".drivebench-";
 pub(super) const FILE: &str = ".scratch";
@@ -24,14 +22,6 @@ pub(super) fn is_scratch(path: &Path, suffix: &str) -> bool {
 pub(super) fn is_of(run: &str, path: &Path, suffix: &str) -> bool {
     let at = middle(path, suffix).and_then(|name| name.strip_prefix(run));
     is_scratch(path, suffix) && at.is_some_and(|at| !at.is_empty() && at.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Locks a file or directory, if the filesystem supports locks.
-pub(super) fn lock(file: &File) -> io::Result<()> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
-        _ => Ok(()),
-    }
 }
 
 fn middle<'a>(path: &'a Path, suffix: &str) -> Option<&'a str> {

@@ -71,6 +71,12 @@ pub struct Load {
     pub caching: Caching,
     #[serde(default)]
     pub content: Content,
+    /// Each write lasts until it is on stable storage (`O_DSYNC`), as databases and file servers ask for.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sync: bool,
+    /// A sequential load goes on in turn in so many equal parts of the extent.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub streams: u32,
     /// Seeds the content and the order of offsets. Writing and verifying must use the same seed.
     pub seed: u64,
     /// Write a stamp (offset, seed, checksum) into each block, and check the stamp of each block read.
@@ -84,6 +90,8 @@ pub enum LoadError {
     Block(u64),
     #[error("depth {0} is out of range: 1 to 256")]
     Depth(u32),
+    #[error("{0} streams are out of range: 1 to 64")]
+    Streams(u32),
     #[error("{0} % of reads is out of range: 0 to 100")]
     ReadPercent(u8),
     #[error("{depth} blocks of {} in flight need {} of buffers; the limit is {}", size(*.block), size(.block * u64::from(*.depth)), size(Load::MAX_BUFFERS))]
@@ -101,7 +109,18 @@ impl Load {
 
     /// A load of depth 1 with random content, not verified.
     pub fn new(direction: Direction, pattern: Pattern, block: u64, caching: Caching, seed: u64) -> Self {
-        Self { direction, pattern, block, depth: 1, caching, content: Content::Random, seed, verify: false }
+        Self {
+            direction,
+            pattern,
+            block,
+            depth: 1,
+            caching,
+            content: Content::Random,
+            sync: false,
+            streams: 1,
+            seed,
+            verify: false,
+        }
     }
 
     /// Refuses loads that are out of range.
@@ -111,6 +130,9 @@ impl Load {
         }
         if !(1..=256).contains(&self.depth) {
             return Err(LoadError::Depth(self.depth));
+        }
+        if !(1..=64).contains(&self.streams) {
+            return Err(LoadError::Streams(self.streams));
         }
         if self.block * u64::from(self.depth) > Self::MAX_BUFFERS {
             return Err(LoadError::Buffers { block: self.block, depth: self.depth });
@@ -135,6 +157,19 @@ impl Load {
         !matches!(self.direction, Direction::Write | Direction::Mixed { read_percent: 0 })
     }
 
+    /// A short name without the direction, such as `RND4K Q32`; sequential loads of depth 1 have no depth in it.
+    pub fn short_name(&self) -> String {
+        let sequential = self.pattern == Pattern::Sequential;
+        let block: String = size(self.block).chars().filter(|c| !matches!(c, ' ' | 'i' | 'B')).collect();
+        let order = if sequential { "SEQ" } else { "RND" };
+        let depth = match (self.streams, self.depth) {
+            (2.., _) => format!(" {} streams", self.streams),
+            (_, 1) if sequential => String::new(),
+            (_, depth) => format!(" Q{depth}"),
+        };
+        format!("{order}{block}{depth}{}", if self.sync { " sync" } else { "" })
+    }
+
     /// The load in fio's words, such as `sequential write, 4 KiB, direct, depth 1`.
     pub fn describe(&self) -> String {
         let direction = match self.direction {
@@ -144,8 +179,22 @@ impl Load {
         };
         let pattern = if self.pattern == Pattern::Sequential { "sequential" } else { "random" };
         let caching = self.caching.words();
-        format!("{pattern} {direction}, {}, {caching}, depth {}", size(self.block), self.depth)
+        let streams = if self.streams > 1 { format!(", {} streams", self.streams) } else { String::new() };
+        let sync = if self.sync { ", each synced" } else { "" };
+        format!("{pattern} {direction}, {}, {caching}, depth {}{streams}{sync}", size(self.block), self.depth)
     }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(n: &u32) -> bool {
+    *n == 1
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[cfg(test)]
@@ -153,16 +202,7 @@ mod tests {
     use super::*;
 
     fn load() -> Load {
-        Load {
-            direction: Direction::Write,
-            pattern: Pattern::Sequential,
-            block: 4096,
-            depth: 1,
-            caching: Caching::Direct,
-            content: Content::Random,
-            seed: 1,
-            verify: false,
-        }
+        Load::new(Direction::Write, Pattern::Sequential, 4096, Caching::Direct, 1)
     }
 
     #[test]
@@ -174,6 +214,13 @@ mod tests {
             caching: Caching::BufferedFsync,
             ..load()
         };
+        let synced = Load { depth: 4, streams: 4, sync: true, ..load() };
+        assert_eq!(synced.describe(), "sequential write, 4 KiB, direct, depth 4, 4 streams, each synced");
+        let random = Load { pattern: Pattern::Random, ..load() };
+        let names =
+            [&synced, &random, &Load { block: MIB, ..load() }, &Load { block: 512, depth: 8, ..load() }];
+        let names = names.map(Load::short_name);
+        assert_eq!(names, ["SEQ4K 4 streams sync", "RND4K Q1", "SEQ1M", "SEQ512 Q8"]);
         assert_eq!(mixed.describe(), "random mixed 70 % read, 4 KiB, buffered + fsync, depth 1");
     }
 
@@ -184,6 +231,7 @@ mod tests {
         assert_eq!(Load { block: 17 * MIB, ..load() }.check(), Err(LoadError::Block(17 * MIB)));
         assert_eq!(Load { depth: 0, ..load() }.check(), Err(LoadError::Depth(0)));
         assert_eq!(Load { depth: 257, ..load() }.check(), Err(LoadError::Depth(257)));
+        assert_eq!(Load { streams: 0, ..load() }.check(), Err(LoadError::Streams(0)));
         let wide = Load { block: 16 * MIB, depth: 5, ..load() }.check().expect_err("80 MiB of buffers");
         assert_eq!(
             wide.to_string(),

@@ -14,6 +14,8 @@ pub use histogram::Histogram;
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern};
 pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};
 pub use percentile::Percentile;
-pub use size::{KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size};
+pub use size::{
+    KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size, thousands,
+};
 pub use window::{SlowOp, Window, ZonePoint};
 pub use words::{capital, distinct, listed, shell_word, shortened};

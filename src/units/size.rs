@@ -108,6 +108,16 @@ pub fn aim(share: f64) -> String {
 }
 
 /// A count with its noun: `1 stall`, `17 stalls`.
+/// A number of operations with its thousands apart: `1,510`; of less than ten one decimal.
+pub fn thousands(n: f64) -> String {
+    if n < 9.95 {
+        return format!("{n:.1}");
+    }
+    let digits = format!("{n:.0}");
+    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
+}
+
 pub fn count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
@@ -115,6 +125,12 @@ pub fn count(n: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        let all = [0.31, 9.96, 999.4, 1510.0, 123_456_789.0].map(thousands);
+        assert_eq!(all, ["0.3", "10", "999", "1,510", "123,456,789"]);
+    }
 
     #[test]
     fn reads_sizes() {

@@ -182,17 +182,12 @@ mod tests {
     fn simulated(board: &Board, write: bool, offset: u64, block: u64, warm: u64, bytes: u64) -> f64 {
         let mut sim = Sim::new(board).unwrap();
         let length = (board.drives[0].capacity - offset).min(MIB * 1024) / block * block;
+        let direction = if write { Direction::Write } else { Direction::Read };
         let job = |bytes| Job {
             target: 0,
             load: Load {
-                direction: if write { Direction::Write } else { Direction::Read },
-                pattern: Pattern::Sequential,
-                block,
-                depth: 1,
-                caching: Caching::Buffered,
                 content: Content::Zeros,
-                seed: 1,
-                verify: false,
+                ..Load::new(direction, Pattern::Sequential, block, Caching::Buffered, 1)
             },
             extent: Extent { offset, length },
             bytes,

@@ -82,7 +82,7 @@ pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
         reproduce: commands(answers).into_iter().map(|(c, topics)| format!("{c}  # {topics}")).collect(),
         ..Findings::default()
     };
-    render(&findings, Format::Markdown, style)
+    render(&findings, Format::Markdown, style, true)
 }
 
 fn head(inventory: &Inventory, gathered: &Gathered) -> String {

@@ -27,20 +27,30 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
     let parallel = || if crate::engine::uring_available().is_ok() { "io_uring" } else { "libaio" };
     // fio takes `:` as the end of a file name.
     let file = path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:");
+    let streams = u64::from(load.streams);
+    let whole = extent.length / load.block / streams * load.block;
     let mut args = vec![
         format!("--name={name}"),
         format!("--filename={file}"),
         format!("--rw={order}{direction}"),
         format!("--bs={}", load.block),
-        format!("--size={}", extent.length / load.block * load.block),
-        format!("--io_size={}", bytes.next_multiple_of(load.block)),
+        format!("--size={}", whole),
+        format!("--io_size={}", (bytes / streams).next_multiple_of(load.block)),
         format!("--ioengine={}", if load.depth == 1 { "psync" } else { parallel() }),
-        format!("--iodepth={}", load.depth),
+        format!("--iodepth={}", u64::from(load.depth).div_ceil(streams)),
         format!("--direct={}", u8::from(load.caching == Caching::Direct)),
         format!("--randseed={}", load.seed),
         "--fallocate=none".to_owned(),
         KEEP.to_owned(),
     ];
+    if streams > 1 {
+        // Jobs of fio share nothing, so each has its part of the file and of the depth.
+        args.extend([
+            format!("--numjobs={streams}"),
+            format!("--offset_increment={whole}"),
+            "--group_reporting".to_owned(),
+        ]);
+    }
     if extent.offset > 0 {
         args.push(format!("--offset={}", extent.offset));
     }
@@ -51,6 +61,7 @@ pub(super) fn section(name: &str, load: &Load, path: &Path, extent: Extent, byte
     let switches = [
         (load.pattern == Pattern::Random, "--norandommap=1"),
         (load.caching == Caching::BufferedFsync && writes, "--end_fsync=1"),
+        (load.sync && writes, "--sync=dsync"),
         (load.content == Content::Zeros && writes, "--zero_buffers=1"),
         (load.verify, "--verify=crc32c"),
         (load.verify, "--verify_fatal=1"),
@@ -103,6 +114,7 @@ mod tests {
             caching: Caching::BufferedFsync,
             content: Content::Zeros,
             depth: 32,
+            sync: true,
             verify: true,
             ..job(1000, 0).load
         };
@@ -118,10 +130,16 @@ mod tests {
             "--direct=0",
             "--norandommap=1",
             "--end_fsync=1",
+            "--sync=dsync",
             "--zero_buffers=1",
             "--verify=crc32c",
         ] {
             assert!(args.iter().any(|a| a == arg), "{arg} is missing from {args:?}");
         }
+        let streams = Load { depth: 4, streams: 4, ..job(1000, 0).load };
+        let line = command_line(&streams, Path::new("/x"), 9_999, 20_000, false);
+        let own = "--size=2000 --io_size=5000 --ioengine=io_uring --iodepth=1 --direct=0 --randseed=1 --fallocate=none \
+                   --invalidate=0 --numjobs=4 --offset_increment=2000 --group_reporting";
+        assert!(line.replace("libaio", "io_uring").ends_with(own), "{line}");
     }
 }

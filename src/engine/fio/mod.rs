@@ -55,6 +55,10 @@ impl Fio {
         if job.bytes == 0 {
             return Err(EngineError::Job("fio can't run a load of 0 bytes".to_owned()));
         }
+        if job.load.streams > 1 {
+            let why = "fio can't take turns between streams: use psync or uring".to_owned();
+            return Err(EngineError::Job(why));
+        }
         let system =
             |source: io::Error| EngineError::System { what: format!("measuring {}", target.name), source };
         let length = (&*target.file).seek(io::SeekFrom::End(0)).map_err(system)?;

@@ -3,22 +3,13 @@
 use super::*;
 use crate::{
     engine::{Ended, Flow, Outcome},
-    units::{Caching, Content, Direction, Extent, Load, MIB, Pattern, Window},
+    units::{Caching, Direction, Extent, Load, MIB, Pattern, Window},
 };
 
 const GIB: u64 = 1024 * MIB;
 
 fn load(direction: Direction, block: u64, depth: u32) -> Load {
-    Load {
-        direction,
-        pattern: Pattern::Sequential,
-        block,
-        depth,
-        caching: Caching::Direct,
-        content: Content::Random,
-        seed: 1,
-        verify: false,
-    }
+    Load { depth, ..Load::new(direction, Pattern::Sequential, block, Caching::Direct, 1) }
 }
 
 fn job(load: Load, bytes: u64) -> Job {

@@ -2,24 +2,40 @@
 
 use super::{
     super::common::{self, Group, Series, Summary},
-    figures, verdicts,
+    figures, summary, verdicts,
 };
 use crate::{
     findings::{Column, Findings, Metric, Quantity, Scope, Table, short},
     plan::{Plan, Rule},
     record::Run,
-    units::{Percentile, count, decimal_bytes, duration, rate},
+    target::Kind,
+    units::{Percentile, count, decimal_bytes, duration, rate, shell_word},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let groups = common::group(run, plan);
-    if !groups.is_empty() {
-        findings.tables = vec![speeds(plan, &groups), latencies(plan, &groups)];
+    if groups.is_empty() {
+        return;
     }
+    let several = plan.targets.len() > 1;
+    let of = |at: usize| groups.iter().filter(|g| g.at == at).collect::<Vec<_>>();
+    let title = |at: usize| if several { plan.targets[at].given.clone() } else { String::new() };
+    let measured: Vec<usize> = (0..plan.targets.len()).filter(|at| !of(*at).is_empty()).collect();
+    let summaries: Option<Vec<Table>> =
+        measured.iter().map(|&at| summary::table(title(at), &of(at))).collect();
+    let speeds = speeds(plan, &groups);
+    findings.tables = summaries.clone().unwrap_or_else(|| vec![speeds.clone()]);
+    findings.details.tables.extend(summaries.map(|_| speeds));
+    findings.details.tables.push(latencies(plan, &groups));
     findings.figures = figures::figures(plan, &groups);
-    findings.verdicts = verdicts::verdicts(plan, &groups);
+    (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups);
     findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
     findings.evidence = groups.iter().filter_map(Group::longest).collect();
+    let fills = |g: &&Group<'_>| g.target.kind == Kind::Directory && g.measure.load.writes();
+    if let Some(group) = groups.iter().find(fills) {
+        let path = shell_word(&group.target.given);
+        findings.next.push(format!("drivebench run cliff {path} (does it slow down later?)"));
+    }
 }
 
 /// The first cells of a row: the target, if there are several, and the load, with its run if there are several.
@@ -78,10 +94,10 @@ fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
             let mut row = heads(plan, group, Some(run));
             let histogram = run.tail.histogram();
             let cell = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| duration(ns as f64 / 1e9));
-            row.extend(Percentile::SHOWN.map(|p| match plan.protocol {
-                // As fio prints it, because protocols are followed exactly.
-                Some(_) => cell(histogram.quantile(p.share())),
-                None => latency(run, p),
+            row.extend(Percentile::SHOWN.map(|p| match group.measure.rule {
+                // As fio prints it, because published procedures are followed exactly.
+                Rule::Fixed { .. } => cell(histogram.quantile(p.share())),
+                _ => latency(run, p),
             }));
             row.push(cell(histogram.max()));
             row.push(histogram.count().to_string());
@@ -118,7 +134,7 @@ fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
         if several {
             all.push(metric(Quantity::Throughput, run.estimate.clone()));
         }
-        if plan.protocol.is_some() && !several {
+        if matches!(group.measure.rule, Rule::Fixed { .. }) && plan.suite.is_some() && !several {
             let sustained = metric(Quantity::Throughput, run.throughput.estimate.clone());
             all.push(sustained.at(Scope::Sustained));
         }

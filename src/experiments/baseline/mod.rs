@@ -2,21 +2,22 @@
 
 mod figures;
 mod findings;
+mod fitness;
 mod options;
 mod plan;
+mod summary;
 mod verdicts;
 
 use super::{Experiment, common};
 
-/// Each drive alone: a sequential write, then a read of what was written, until the number is good enough.
+/// Each drive alone: the loads of a suite, one after the other.
 pub static BASELINE: Experiment = Experiment {
     name: "baseline",
     question: "how fast is each drive, and how bad is its worst case?",
     options: options::OPTIONS,
     examples: &[
-        "baseline /mnt/a /mnt/b     two drives, by a directory on each",
-        "baseline /dev/sda          a whole drive, reading only",
-        "baseline --quick --plan .  what a rough answer costs",
+        "baseline /mnt/a /mnt/b  two drives, by a directory on each",
+        "baseline /dev/sda       a whole drive, reading only",
     ],
     is_evidence: true,
     plan: plan::plan,

@@ -1,82 +1,220 @@
-//! The plan of baseline.
+//! The plan of baseline: the loads of a suite, one drive after the other.
 
-use super::super::{
-    LoadName, PlanError, Request,
-    target_checks::{aligned, fits, reach, too_small, would_erase},
+use super::{
+    super::{
+        LoadName, PlanError, Request, shared_options as shared,
+        target_checks::{aligned, fits, reach, too_small, would_erase},
+    },
+    options,
 };
 use crate::{
-    analyse::Rules,
-    plan::{FILL, Measure, Plan, Protocol, Rule, ScratchFile, Steps},
-    target::Kind,
+    analyse::{Rules, SpanRules},
+    plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps, Suite, SuiteLoad, Until},
+    target::{Kind, Target},
     units::{Caching, Direction, Load, MIB, Pattern},
 };
 
 /// The most that a load reads; only filled blocks are read.
 const FILL_BYTES: u64 = 1024 * MIB;
+/// The least room for the file of a suite.
+const LEAST_FILE: u64 = 64 * MIB;
 /// Through the page cache an interval needs repetitions.
 const CACHED_RUNS: u32 = 3;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    let steps = match &ask.protocol {
-        Some(protocol) => protocol_steps(ask, protocol)?,
-        None => adaptive_steps(ask)?,
+    let own = ask.suite.is_none() && asks_for_loads(ask);
+    let suite = match &ask.suite {
+        Some(suite) => suite.clone(),
+        None if own => own_loads(ask),
+        None => Suite::mark(),
     };
-    Ok(ask.planned(steps))
+    let steps = steps(ask, &suite, own)?;
+    Ok(Plan { suite: (!own).then_some(suite.name), ..ask.planned(steps) })
 }
 
-/// The loads, each until its interval is narrow enough, one target after the other.
-fn adaptive_steps(ask: &Request) -> Result<Steps, PlanError> {
+/// Whether loads were described instead of a suite.
+fn asks_for_loads(ask: &Request) -> bool {
+    let values = &ask.values;
+    ask.loads.is_some()
+        || ask.verify
+        || [&shared::BS.name(), &shared::IODEPTH.name(), &shared::CACHING.name(), &shared::RWMIXREAD.name()]
+            .into_iter()
+            .any(|name| values.is_typed(name))
+}
+
+/// The described loads as a suite.
+fn own_loads(ask: &Request) -> Suite {
+    let devices = ask.targets.iter().all(|target| target.kind != Kind::Directory);
+    let usual: &[LoadName] = if devices { &[LoadName::Read] } else { &[LoadName::Write, LoadName::Read] };
+    let load = |name: &LoadName| SuiteLoad {
+        label: name.name().to_owned(),
+        load: name.load(ask),
+        until: Until::Sustained,
+        cold: false,
+    };
+    let loads = ask.loads.as_deref().unwrap_or(usual).iter().map(load).collect();
+    Suite { runs: 1, loads, ..Suite::default() }
+}
+
+fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
     let mut steps = Steps::default();
-    for (at, target) in ask.targets.iter().enumerate() {
-        let usual: &[LoadName] = match target.kind {
-            Kind::Directory => &[LoadName::Write, LoadName::Read],
-            Kind::File | Kind::BlockDevice => &[LoadName::Read],
+    let all: Vec<usize> = (0..ask.targets.len()).collect();
+    let groups: Vec<&[usize]> = if suite.together { vec![&all] } else { all.chunks(1).collect() };
+    for group in groups {
+        let targets = || group.iter().map(|&at| &ask.targets[at]);
+        let files = targets().all(|target| target.kind == Kind::Directory);
+        let loads: Vec<&SuiteLoad> =
+            suite.loads.iter().filter(|l| own || files || !l.load.writes()).collect();
+        let exact = loads.iter().any(|l| matches!(l.until, Until::Bytes(_)));
+        let refused = targets().find(|target| target.kind != Kind::Directory);
+        if let (Some(target), true) = (refused, loads.is_empty() || exact && suite.writes()) {
+            return Err(would_erase(target));
+        }
+        if let (true, Some(option)) = (exact, options::LIMITS.iter().find(|name| ask.values.is_typed(name))) {
+            return Err(PlanError::Exact { suite: suite.name.clone(), option });
+        }
+        // Whether it leaves a file without gaps for the loads after it.
+        let gapless = |l: &SuiteLoad| {
+            (l.load.direction, l.load.pattern, l.load.streams) == (Direction::Write, Pattern::Sequential, 1)
         };
-        let names = ask.loads.as_deref().unwrap_or(usual);
-        let loads: Vec<(LoadName, Load)> = names.iter().map(|n| (*n, n.load(ask))).collect();
-        for (_, load) in &loads {
-            load.check()?;
-            aligned(target, load)?;
-        }
-        let writes = loads.iter().any(|(_, l)| l.writes());
-        let reach = reach(target, ask, writes)?;
-        // All steps on one drive share its time limit.
-        let filled = target.kind == Kind::Directory && !matches!(loads.first(), Some((LoadName::Write, _)));
-        let runs = if ask.caching == Caching::Direct { 1 } else { CACHED_RUNS as usize };
-        let seconds = ask.effort.max_seconds / (loads.len() * runs + usize::from(filled)) as f64;
-        if target.kind == Kind::Directory {
-            steps.add(&[at], ScratchFile { bytes: reach });
-            // Only a sequential write fills the file for the other loads.
-            if filled {
-                steps.add(&[at], fill(ask, reach, seconds));
+        let fills = files && !loads.first().is_some_and(|l| gapless(l));
+        let limits = Limits::new(ask, &loads, suite.runs, fills);
+        let mut room = u64::MAX;
+        for target in targets() {
+            for l in &loads {
+                l.load.check()?;
+                aligned(target, &l.load)?;
             }
+            room = room.min(space(ask, suite, target, &loads, &limits)?);
         }
-        for (name, load) in loads {
-            // Giving up early saves flash wear; reading causes none.
-            let give_up = ask.effort.rules.give_up.filter(|_| load.writes());
-            let rules = Rules { give_up, ..ask.effort.rules.clone() };
-            let bytes = ask.effort.max_bytes / ask.block * ask.block;
-            let adaptive = Rule::Adaptive { rules, bytes, seconds };
-            let zoned = target.rotates() && target.kind == Kind::BlockDevice && name == LoadName::Read;
-            let rule =
-                if zoned { Rule::Zones { precision: ask.effort.rules.precision, seconds } } else { adaptive };
+        for &at in group.iter().filter(|_| files) {
+            steps.add(&[at], ScratchFile { bytes: room });
+        }
+        if fills {
+            steps.add(group, fill(ask, room, limits.seconds));
+        }
+        for l in loads {
+            let rotates = targets().all(|target| target.rotates() && target.kind == Kind::BlockDevice);
             let measure = Measure {
-                only_written: target.kind == Kind::Directory && name != LoadName::Write,
-                ..Measure::new(name.name(), load, rule, reach)
+                only_written: files && (!gapless(l) || exact && !l.load.writes()),
+                cold: l.cold,
+                row: (l.label != l.load.short_name() && !own).then(|| l.label.clone()),
+                ..Measure::new(
+                    &label(l, own),
+                    Load { seed: ask.seed, ..l.load.clone() },
+                    limits.rule(l, rotates),
+                    room,
+                )
             };
-            if ask.caching == Caching::Direct {
-                steps.add(&[at], measure);
+            if matches!(l.until, Until::Bytes(_)) || l.load.caching == Caching::Direct {
+                for repetition in 1..=suite.runs {
+                    steps.add(group, Measure { repetition, ..measure.clone() });
+                }
             } else {
                 for repetition in 1..=CACHED_RUNS {
                     let mut cached = measure.through_cache();
                     // As asked for, even without the final fsync.
                     cached.load.caching = ask.caching;
-                    steps.add(&[at], Measure { repetition, ..cached });
+                    steps.add(group, Measure { repetition, ..cached });
                 }
             }
         }
     }
     Ok(steps)
+}
+
+/// A read and a write of a suite may share a label.
+fn label(l: &SuiteLoad, own: bool) -> String {
+    let direction = match l.load.direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+        Direction::Mixed { .. } => "mixed",
+    };
+    if own || l.label == direction { l.label.clone() } else { format!("{} {direction}", l.label) }
+}
+
+/// The limits of each load on one drive.
+struct Limits {
+    rules: Rules,
+    span: SpanRules,
+    bytes: u64,
+    seconds: f64,
+    /// Spans are measured until the sustained speed is known.
+    thorough: bool,
+}
+
+impl Limits {
+    fn new(ask: &Request, loads: &[&SuiteLoad], runs: u32, fills: bool) -> Self {
+        let (quick, thorough) = (ask.values.get(&shared::QUICK), ask.values.get(&shared::THOROUGH));
+        let runs = |l: &&SuiteLoad| if l.load.caching == Caching::Direct { runs } else { CACHED_RUNS };
+        let all = loads.iter().map(|l| runs(l)).sum::<u32>() + u32::from(fills);
+        let all = u64::from(all.max(1));
+        let bytes = ask.effort.max_bytes;
+        // What was typed holds for the whole drive.
+        let bytes = if ask.values.is_typed(shared::MAX_BYTES.name()) { bytes / all } else { bytes };
+        let sustained = thorough || loads.iter().any(|l| l.until == Until::Sustained);
+        let seconds = match ask.values.is_typed(shared::MAX_TIME.name()) {
+            true => ask.effort.max_seconds,
+            false if sustained && quick => shared::QUICK_SECONDS,
+            false if sustained && thorough => shared::THOROUGH_SECONDS,
+            false if sustained => options::SUSTAINED_SECONDS,
+            false => options::SPAN_SECONDS,
+        };
+        let precision = ask.effort.rules.precision;
+        let span = if quick { SpanRules::quick() } else { SpanRules::standard() };
+        Self {
+            rules: Rules { budget: bytes.div_ceil(MIB), ..ask.effort.rules.clone() },
+            span: SpanRules { precision, ..span },
+            bytes,
+            seconds: seconds / all as f64,
+            thorough,
+        }
+    }
+
+    fn rule(&self, l: &SuiteLoad, rotates: bool) -> Rule {
+        let (seconds, sequential) = (self.seconds, l.load.pattern == Pattern::Sequential);
+        let bytes = self.bytes / l.load.block * l.load.block;
+        match l.until {
+            Until::Bytes(bytes) => Rule::Fixed { bytes, seconds: None },
+            _ if rotates && sequential && !l.load.writes() => {
+                Rule::Zones { precision: self.rules.precision, seconds }
+            }
+            Until::Span if !self.thorough => Rule::Span { rules: self.span.clone(), bytes, seconds },
+            Until::Span | Until::Sustained => {
+                // Giving up early saves flash wear; reading causes none.
+                let give_up = self.rules.give_up.filter(|_| l.load.writes());
+                Rule::Adaptive { rules: Rules { give_up, ..self.rules.clone() }, bytes, seconds }
+            }
+        }
+    }
+}
+
+/// How far into a target the loads may reach.
+fn space(
+    ask: &Request,
+    suite: &Suite,
+    target: &Target,
+    loads: &[&SuiteLoad],
+    limits: &Limits,
+) -> Result<u64, PlanError> {
+    let block = loads.iter().map(|l| l.load.block).max().unwrap_or(1);
+    let exact =
+        loads.iter().filter_map(|l| if let Until::Bytes(bytes) = l.until { Some(bytes) } else { None }).max();
+    let writes = loads.iter().any(|l| l.load.writes());
+    match (exact, suite.file) {
+        (Some(bytes), _) if target.kind == Kind::Directory => fits(target, bytes).map(|_| bytes),
+        (Some(bytes), _) if target.size.unwrap_or(0) < bytes => Err(too_small(target, bytes)),
+        (Some(bytes), _) => Ok(bytes),
+        (None, Some(file)) if target.kind == Kind::Directory => {
+            let wanted = file.min(limits.bytes).max(block);
+            let room = fits(target, wanted.min(LEAST_FILE))?;
+            Ok((wanted.min(room) / block).max(1) * block)
+        }
+        _ => {
+            let effort = super::super::Effort { max_bytes: limits.bytes, ..ask.effort.clone() };
+            reach(target, &Request { block, effort, ..ask.clone() }, writes)
+        }
+    }
 }
 
 /// Fills the file in large blocks; its speed is recorded but not reported.
@@ -87,39 +225,4 @@ fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
     let load = Load::new(Direction::Write, Pattern::Sequential, block, ask.caching, ask.seed);
     let rule = Rule::Fixed { bytes, seconds: Some(seconds) };
     Measure::new(FILL, Load { verify: ask.verify, ..load }, rule, bytes)
-}
-
-/// A protocol, followed exactly: its bytes, however long they take.
-fn protocol_steps(ask: &Request, protocol: &Protocol) -> Result<Steps, PlanError> {
-    let bytes = protocol.loads.iter().map(|l| l.bytes).max().unwrap_or(0);
-    let mut steps = Steps::default();
-    for target in &ask.targets {
-        protocol.loads.iter().try_for_each(|l| aligned(target, &l.load))?;
-        let writes = protocol.loads.iter().any(|l| l.load.writes());
-        if target.kind != Kind::Directory && writes {
-            return Err(would_erase(target));
-        }
-        if target.kind == Kind::Directory {
-            fits(target, bytes)?;
-        } else if target.size.unwrap_or(0) < bytes {
-            return Err(too_small(target, bytes));
-        }
-    }
-    let all: Vec<usize> = (0..ask.targets.len()).collect();
-    let groups: Vec<&[usize]> = if protocol.together { vec![&all] } else { all.chunks(1).collect() };
-    for group in groups {
-        for &target in group.iter().filter(|&&t| ask.targets[t].kind == Kind::Directory) {
-            steps.add(&[target], ScratchFile { bytes });
-        }
-        for load in &protocol.loads {
-            for repetition in 1..=protocol.runs {
-                let seeded = Load { seed: ask.seed, ..load.load.clone() };
-                let rule = Rule::Fixed { bytes: load.bytes, seconds: None };
-                let only_written = !load.load.writes() && ask.targets[group[0]].kind == Kind::Directory;
-                let measure = Measure::new(&load.label, seeded, rule, load.bytes);
-                steps.add(group, Measure { repetition, only_written, cold: load.cold, ..measure });
-            }
-        }
-    }
-    Ok(steps)
 }

@@ -1,17 +1,25 @@
 //! Verdicts of baseline, in sentences.
 
-use super::super::common::{Group, Summary, labels, named, range};
+use super::{
+    super::common::{Group, Summary, labels, named, range},
+    fitness,
+};
 use crate::{
-    analyse::{Cliff, Estimate, LatencyPercentile, Reason, Rules, StallSummary, Throughput, Unseen, compare},
+    analyse::{
+        Cliff, Estimate, LatencyPercentile, Reason, Rules, SpanRules, StallSummary, Throughput, Unseen,
+        compare,
+    },
     inventory::Drive,
-    plan::{Plan, Rule},
+    plan::{Measure, Plan, Rule},
     target::Target,
     units::{
-        Caching, Direction, Ended, MIB, aim, count, decimal_bytes, duration, listed, percent, rate, size,
+        Caching, Direction, Ended, MIB, aim, capital, count, decimal_bytes, duration, listed, percent, rate,
+        size,
     },
 };
 
-pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
+/// The verdicts, and what a reader finds behind them.
+pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<String>) {
     let several = plan.targets.len() > 1;
     let mut all = Vec::new();
     if several {
@@ -20,10 +28,20 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
         let ranked: Vec<&Group<'_>> = groups.iter().filter(|group| again(group.at).is_none()).collect();
         all.extend(labels(groups).into_iter().filter_map(|label| ranking(label, &ranked)));
     }
-    let texts = groups.iter().map(|group| (group.target, one(group).join(" ")));
-    let texts = texts.filter(|(_, text)| !text.is_empty());
-    all.extend(texts.map(|(target, text)| named(several, target, text)));
-    all
+    let is_span = |group: &Group<'_>| matches!(group.measure.rule, Rule::Span { .. });
+    for (at, target) in plan.targets.iter().enumerate() {
+        let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
+        let spans = of.iter().filter(|g| is_span(g));
+        let slower = spans.flat_map(|g| g.runs.iter().flat_map(|run| cliffs(g, &run.throughput)));
+        let text = fitness::sentences(&of).into_iter().chain(slower).collect::<Vec<_>>().join(" ");
+        all.extend((!text.is_empty()).then(|| named(several, target, text)));
+    }
+    let text = |group: &Group<'_>| {
+        let text = one(group).join(" ");
+        (!text.is_empty()).then(|| named(several, group.target, text))
+    };
+    all.extend(groups.iter().filter(|g| !is_span(g)).filter_map(text));
+    (all, groups.iter().filter(|g| is_span(g)).filter_map(text).collect())
 }
 
 fn same_drives(a: &Target, b: &Target) -> bool {
@@ -42,11 +60,7 @@ fn unranked(first: &Target, again: &Target) -> String {
 }
 
 fn one(group: &Group<'_>) -> Vec<String> {
-    let verb = match group.measure.load.direction {
-        Direction::Read => "Reads",
-        Direction::Write => "Writes",
-        Direction::Mixed { .. } => "Mixed reads and writes",
-    };
+    let verb = &verb(group);
     let mut sentences = Vec::new();
     if group.runs.len() > 1 {
         let n = group.runs.len() as u64;
@@ -57,10 +71,10 @@ fn one(group: &Group<'_>) -> Vec<String> {
     if let [run] = &group.runs[..] {
         sentences.push(speed(verb, group, run));
         sentences.extend(zones(run));
-        sentences.extend(cliffs(verb, &run.throughput));
+        sentences.extend(cliffs(group, &run.throughput));
         sentences.extend(stalls(verb, &run.throughput.stalls));
         sentences.extend(unsettled(group, run));
-        sentences.extend(unseen(run));
+        sentences.extend(unseen(group, run));
         sentences.extend(tail(run));
     }
     if let Some(Summary { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last()
@@ -99,10 +113,27 @@ fn zones(run: &Summary) -> Option<String> {
     ))
 }
 
-fn cliffs(verb: &str, t: &Throughput) -> Vec<String> {
+/// The loads of a suite by their names, others by their direction.
+fn verb(group: &Group<'_>) -> String {
+    let Measure { load, row, rule, .. } = &group.measure;
+    let verb = match load.direction {
+        Direction::Read => "reads",
+        Direction::Write => "writes",
+        Direction::Mixed { .. } => "mixed reads and writes",
+    };
+    match rule {
+        Rule::Span { .. } => format!("{} {verb}", row.clone().unwrap_or_else(|| load.short_name())),
+        _ => capital(verb),
+    }
+}
+
+fn cliffs(group: &Group<'_>, t: &Throughput) -> Vec<String> {
+    let verb = verb(group);
+    let given =
+        if matches!(group.measure.rule, Rule::Span { .. }) { "the mean of both" } else { "the one after" };
     let slows = |c: &Cliff| {
         let (before, after, at) = (rate(c.before), rate(c.after), decimal_bytes(c.at_bytes));
-        format!("{verb} slow down from {before} to {after} after {at}; the speed given is the one after.")
+        format!("{verb} slow down from {before} to {after} after {at}; the speed given is {given}.")
     };
     t.cliffs.iter().map(slows).collect()
 }
@@ -127,7 +158,11 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
 }
 
 fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
-    let Rule::Adaptive { rules, .. } = &group.measure.rule else { return None };
+    let rules = match &group.measure.rule {
+        Rule::Adaptive { rules, .. } => rules,
+        Rule::Span { rules, .. } => return wide(rules, run),
+        _ => return None,
+    };
     let t = &run.throughput;
     let aim = aim(rules.precision);
     let needed = match t.bytes_needed {
@@ -152,6 +187,20 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
     })
 }
 
+/// Why the interval of a span is wider than asked for.
+fn wide(rules: &SpanRules, run: &Summary) -> Option<String> {
+    let aim = aim(rules.precision);
+    match run.throughput.reason? {
+        Reason::TooShort => None,
+        Reason::Interrupted => Some("Stopped early.".to_owned()),
+        Reason::Failed => Some("A failure ended it early.".to_owned()),
+        Reason::IrregularStalls => Some(format!("Wider than ±{aim}: few or irregular stalls in this span.")),
+        Reason::Drifting | Reason::Noisy | Reason::Budget => {
+            Some(format!("Wider than ±{aim}: the speed varies within this span."))
+        }
+    }
+}
+
 /// What was still missing when a load ended early.
 fn open(rules: &Rules, run: &Summary, needed: &str) -> String {
     let aim = aim(rules.precision);
@@ -164,8 +213,14 @@ fn open(rules: &Rules, run: &Summary, needed: &str) -> String {
 }
 
 /// What a run this short can't exclude.
-fn unseen(run: &Summary) -> Option<String> {
+fn unseen(group: &Group<'_>, run: &Summary) -> Option<String> {
     let u = run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none())?;
+    if matches!(group.measure.rule, Rule::Span { .. }) {
+        let (time, bytes) = (duration(run.seconds), decimal_bytes(run.bytes));
+        return Some(format!(
+            "This is the speed over {time} ({bytes}), not what the drive keeps up for hours."
+        ));
+    }
     let no_cliff = if run.throughput.cliffs.is_empty() {
         format!("No slow-down up to {}. ", decimal_bytes(u.clean_bytes))
     } else {

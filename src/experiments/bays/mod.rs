@@ -16,7 +16,6 @@ pub static BAYS: Experiment = Experiment {
     examples: &[
         "bays --plan /dev/sda /dev/sdb  moves, minutes and bytes",
         "bays bay:1.1 bay:1.2 bay:1.3   whole drives, read in each bay",
-        "bays /mnt/a /mnt/b             files on them, written and read",
         "bays --runs 2 /dev/sd[a-d]     each drive twice in each bay",
         "bays --resume r2k4             continue, even days later",
     ],

@@ -101,7 +101,7 @@ impl Written<'_> {
 
 fn over_bytes(written: &Written<'_>) -> Figure {
     let curve = |name: &str, writing: &Writing| {
-        let points = writing.run.adaptive.curve(POINTS).into_iter();
+        let points = writing.run.rule.curve(POINTS).into_iter();
         Curve::new(name, Style::Line, points.map(|(bytes, speed)| Point::new(bytes as f64, speed)))
     };
     let pause = duration(written.pause.unwrap_or_default());

@@ -34,7 +34,7 @@ pub(super) struct Writing {
 pub(super) fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<Writing> {
     let group = groups.iter_mut().find(|group| group.at == at && group.measure.label == label)?;
     let run = group.runs.pop()?;
-    Some(Writing { falls: run.adaptive.cliff_estimates(), run, load: group.load.clone() })
+    Some(Writing { falls: run.rule.cliff_estimates(), run, load: group.load.clone() })
 }
 
 pub(super) fn written<'a>(

@@ -1,7 +1,7 @@
 //! The summary of one load.
 
 use crate::{
-    analyse::{Adaptive, End, Estimate, Rules, Tail, Throughput, Timeline, Zoned, Zones, repeat},
+    analyse::{End, Estimate, Rules, StoppingRule, Tail, Throughput, Timeline, Zoned, Zones, repeat},
     plan::{Measure, Rule},
     record::Windows,
     units::{Ended, Outcome, Window, ZonePoint},
@@ -9,7 +9,7 @@ use crate::{
 
 /// One run of one load on one target, as its windows come.
 pub(in super::super) struct Series {
-    adaptive: Adaptive,
+    rule: StoppingRule,
     zones: Option<Zones>,
     tail: Tail,
     timeline: Timeline,
@@ -21,7 +21,7 @@ pub(in super::super) struct Summary {
     pub repetition: u32,
     pub estimate: Estimate,
     pub throughput: Throughput,
-    pub adaptive: Adaptive,
+    pub rule: StoppingRule,
     pub zoned: Option<Zoned>,
     pub tail: Tail,
     /// Speed over time; nothing in a zone measurement.
@@ -33,29 +33,28 @@ pub(in super::super) struct Summary {
 
 impl Series {
     pub fn new(m: &Measure) -> Self {
-        let rules = match &m.rule {
-            Rule::Adaptive { rules, .. } | Rule::Again { rules, .. } => rules.clone(),
+        let rule = match &m.rule {
+            Rule::Adaptive { rules, .. } | Rule::Again { rules, .. } => StoppingRule::sustained(rules),
+            Rule::Span { rules, .. } => StoppingRule::span(rules),
             // A fixed load is searched for stalls and cliffs only, so the rule must accept all of its windows.
-            _ => Rules { precision: 1e-9, give_up: None, budget: 1 << 40, ..Rules::standard() },
+            Rule::Fixed { .. } | Rule::Zones { .. } => StoppingRule::sustained(&Rules {
+                precision: 1e-9,
+                give_up: None,
+                budget: 1 << 40,
+                ..Rules::standard()
+            }),
         };
         let zones = match m.rule {
             Rule::Zones { precision, .. } => Some(Zones::new(precision)),
             _ => None,
         };
-        Self {
-            adaptive: Adaptive::new(&rules),
-            zones,
-            tail: Tail::default(),
-            timeline: Timeline::default(),
-            bytes: 0,
-            seconds: 0.0,
-        }
+        Self { rule, zones, tail: Tail::default(), timeline: Timeline::default(), bytes: 0, seconds: 0.0 }
     }
 
     /// The summary, with the totals of `outcome`.
     pub fn finish(self, m: &Measure, outcome: Option<&Outcome>) -> Summary {
         let ended = outcome.map(|o| o.ended.clone());
-        let throughput = self.adaptive.finish(End::of(ended.as_ref()));
+        let throughput = self.rule.finish(End::of(ended.as_ref()));
         let zoned = self.zones.as_ref().and_then(Zones::finish);
         // All bytes count, not only those in recorded windows.
         let (bytes, seconds) = match outcome {
@@ -69,9 +68,9 @@ impl Series {
             }
             _ => throughput.estimate.clone(),
         };
-        let Self { adaptive, tail, timeline, .. } = self;
+        let Self { rule, tail, timeline, .. } = self;
         let repetition = m.repetition;
-        Summary { repetition, estimate, throughput, adaptive, zoned, tail, timeline, bytes, seconds, ended }
+        Summary { repetition, estimate, throughput, rule, zoned, tail, timeline, bytes, seconds, ended }
     }
 }
 
@@ -83,7 +82,7 @@ impl Windows for Series {
         match (&mut self.zones, zone) {
             (Some(zones), Some(place)) => zones.push(place, window),
             _ => {
-                self.adaptive.push(window);
+                self.rule.push(window);
                 self.timeline.push(window);
             }
         }

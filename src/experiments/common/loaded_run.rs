@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Series;
 use crate::{
-    findings::{Carrier, CarrierDrive, Findings, On, Origin},
+    findings::{Carrier, CarrierDrive, Findings, On, Origin, Spent},
     inventory::Drive,
     plan::Plan,
     record::{Event, Run},
@@ -39,7 +39,9 @@ pub(in super::super) fn findings<T>(
         findings.flags.push("Nothing was measured: the record ends before its plan.".to_owned());
         return findings;
     };
-    findings.context = context(&run, &plan);
+    findings.context = plan.targets.iter().map(Target::describe).collect();
+    findings.conditions = conditions(&run, &plan);
+    findings.spent = Some(spent(&run));
     results(&mut findings, &mut run, &plan);
     findings
 }
@@ -64,16 +66,25 @@ fn origin<T>(run: &Run<T>) -> Origin {
         ended: run.status(),
         board: start.inventory.machine.board.clone(),
         lab: start.inventory.machine.lab.clone(),
-        protocol: run.plan.as_ref().and_then(|plan| plan.protocol.clone()),
+        suite: run.plan.as_ref().and_then(|plan| plan.suite.clone()),
         carriers: run.plan.iter().flat_map(|plan| &plan.targets).map(carrier).collect(),
     }
 }
 
-fn context<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
-    let mut lines: Vec<String> = plan.targets.iter().map(Target::describe).collect();
-    if let Some(protocol) = &plan.protocol {
-        lines.push(format!("protocol {protocol}, followed exactly"));
+/// The time under load and the bytes moved. Loads of one step run at the same time.
+fn spent<T>(run: &Run<T>) -> Spent {
+    let mut spent = Spent::default();
+    for step in run.steps.values() {
+        let outcomes = || step.loads.values().filter_map(|load| load.outcome.as_ref());
+        spent.seconds += outcomes().map(|o| o.seconds).fold(0.0, f64::max);
+        spent.read += outcomes().map(|o| o.bytes_read).sum::<u64>();
+        spent.written += outcomes().map(|o| o.bytes_written).sum::<u64>();
     }
+    spent
+}
+
+fn conditions<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
+    let mut lines: Vec<String> = plan.suite.iter().map(|suite| format!("suite {suite}")).collect();
     let engine = |e: &EngineInfo| match &e.detail {
         Some(detail) => format!("engine {} ({detail})", e.name),
         None => format!("engine {}", e.name),

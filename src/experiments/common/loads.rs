@@ -70,7 +70,7 @@ pub(in super::super) fn load_key<T: Windows>(
     let engine = step.engine.as_ref().map(|engine| engine.name.as_str()).unwrap_or_default();
     LoadKey {
         cold: step.measure.cold,
-        protocol: plan.protocol.clone(),
+        suite: plan.suite.clone(),
         ..LoadKey::new(name, &step.measure.load, on(target), engine)
     }
 }

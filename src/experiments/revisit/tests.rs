@@ -130,12 +130,13 @@ fn it_runs_and_its_record_gives_findings_in_every_format() {
     assert!(findings.estimates.iter().all(|metric| metric.quantity == Quantity::Throughput));
     let labels: Vec<String> = speeds(&findings).into_iter().map(|(label, _)| label).collect();
     assert_eq!(labels, ["read throughput", "read again throughput"]);
-    let text = render(&findings, Format::Text, Style::PLAIN);
+    let text = render(&findings, Format::Text, Style::PLAIN, true);
     assert!(text.contains("read again") && text.contains("MB/s ±"), "{text}");
-    let json: Findings = serde_json::from_str(&render(&findings, Format::Json, Style::PLAIN)).expect("JSON");
+    let json: Findings =
+        serde_json::from_str(&render(&findings, Format::Json, Style::PLAIN, true)).expect("JSON");
     assert_eq!(json.verdicts, findings.verdicts);
     for format in [Format::Markdown, Format::Csv] {
-        assert!(render(&findings, format, Style::PLAIN).contains("read again"));
+        assert!(render(&findings, format, Style::PLAIN, true).contains("read again"));
     }
 }
 

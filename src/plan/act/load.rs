@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cost, StepId};
 use crate::{
-    analyse::{Rules, Zones},
+    analyse::{Rules, SpanRules, Zones},
     units::{Caching, Direction, Extent, Load, MIB, Pattern, aim, duration, size},
 };
 
@@ -27,6 +27,9 @@ pub const FILL: &str = "fill";
 pub struct Measure {
     /// The label, such as `write`. Steps with the same label and target are repetitions.
     pub label: String,
+    /// The row of a table that its read and its write share, if it is not the load's short name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
     /// Which repetition of it, from 1.
     pub repetition: u32,
     pub load: Load,
@@ -42,10 +45,12 @@ pub struct Measure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "rule")]
 pub enum Rule {
-    /// A fixed number of bytes; in a protocol without a time limit.
+    /// A fixed number of bytes; in a published procedure without a time limit.
     Fixed { bytes: u64, seconds: Option<f64> },
     /// Until the interval is narrow enough or a limit is reached.
     Adaptive { rules: Rules, bytes: u64, seconds: f64 },
+    /// Until the speed over a span of time is known or a limit is reached.
+    Span { rules: SpanRules, bytes: u64, seconds: f64 },
     /// Repeats the load of an earlier step: continues at its end, moves at most as many bytes, within the same
     /// bytes.
     Again { of: StepId, rules: Rules, seconds: f64 },
@@ -62,7 +67,9 @@ impl Measure {
     pub(super) fn cost(&self) -> Cost {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
-            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+            Rule::Adaptive { bytes, seconds, .. } | Rule::Span { bytes, seconds, .. } => {
+                (bytes, Some(seconds))
+            }
             // Counted with the step it continues.
             Rule::Again { seconds, .. } => (0, Some(seconds)),
             Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
@@ -83,7 +90,8 @@ impl Measure {
 
     /// The first repetition of a load. It may read unwritten areas, and the page cache is not dropped.
     pub fn new(label: &str, load: Load, rule: Rule, reach: u64) -> Self {
-        Self { label: label.to_owned(), repetition: 1, load, rule, reach, only_written: false, cold: false }
+        let label = label.to_owned();
+        Self { label, row: None, repetition: 1, load, rule, reach, only_written: false, cold: false }
     }
 
     /// The extent that it may use on a target of which `readable` bytes from the start can be read back.
@@ -103,6 +111,8 @@ impl Measure {
     pub fn filled(&self, extent: Extent, written: u64) -> u64 {
         let gapless = self.load.pattern == Pattern::Sequential && self.load.direction == Direction::Write;
         let whole = extent.length / self.load.block * self.load.block;
+        // Streams leave gaps between them until all of it is written.
+        let gapless = gapless && (self.load.streams == 1 || written >= whole);
         if gapless { extent.offset + written.min(whole) } else { 0 }
     }
 
@@ -111,7 +121,9 @@ impl Measure {
     pub fn through_cache(&self) -> Self {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
-            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+            Rule::Adaptive { bytes, seconds, .. } | Rule::Span { bytes, seconds, .. } => {
+                (bytes, Some(seconds))
+            }
             Rule::Zones { seconds, .. } | Rule::Again { seconds, .. } => (self.reach, Some(seconds)),
         };
         let bytes = bytes.min(CACHED).min(self.reach) / self.load.block * self.load.block;
@@ -130,6 +142,8 @@ impl Measure {
     pub fn window(&self) -> u64 {
         let chunk = match self.rule {
             Rule::Fixed { bytes, seconds: Some(_) } => (bytes / WINDOWS).clamp(1, MIB),
+            // Slow media answer few operations in a span, and each counts; windows of fast ones grow.
+            Rule::Span { .. } => 1,
             _ => MIB,
         };
         chunk.next_multiple_of(self.load.block)
@@ -158,6 +172,10 @@ impl Measure {
                 "until it slows down for good".to_owned()
             }
             Rule::Adaptive { rules, .. } => format!("until the interval is ±{}", aim(rules.precision)),
+            Rule::Span { rules, seconds, .. } => {
+                let (least, most) = (duration(rules.fast[0]), duration(rules.slow[1].min(*seconds)));
+                format!("until the interval is ±{}, {least} to {most}", aim(rules.precision))
+            }
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
         };

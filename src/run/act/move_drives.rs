@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Execution, RunError};
 use crate::{
-    inventory::{Drive, Inventory, Mount},
+    inventory::{Drive, Inventory, Mount, SYSTEM_MOUNTS},
     plan::{MoveDrives, Plan, StepId},
     record::ActResult,
     target::{NotFound, Target},
@@ -61,13 +61,13 @@ pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), R
     if plan.arrangements().count() < 2 {
         return Ok(());
     }
-    const SYSTEM: [&str; 7] = ["/", "/boot", "/boot/firmware", "/boot/efi", "/home", "/usr", "/var"];
     let kept = store.ancestors().find(|dir| dir.is_dir()).and_then(Path::to_str);
     let kept =
         kept.and_then(|dir| Target::resolve(inventory, dir).ok()).map(|t| t.drives).unwrap_or_default();
     for drive in plan.targets.iter().flat_map(|t| &t.drives) {
         let carries = |m: &&Mount| inventory.drives_of(m).iter().any(|d| d.identity() == drive.identity());
-        let system = inventory.mounts.iter().filter(|m| SYSTEM.contains(&m.path.as_str())).find(carries);
+        let system =
+            inventory.mounts.iter().filter(|m| SYSTEM_MOUNTS.contains(&m.path.as_str())).find(carries);
         let is = |d: &Drive| d.identity() == drive.identity();
         let why = match system {
             Some(mount) => format!("{} is on it", mount.path),
@@ -206,7 +206,7 @@ mod tests {
         steps.add(&[0, 1], MoveDrives { number: 1, bays: bays.clone() });
         bays.reverse();
         steps.add(&[0, 1], MoveDrives { number: 2, bays });
-        Plan { experiment: "bays".to_owned(), protocol: None, engine: None, targets, steps: steps.into() }
+        Plan { experiment: "bays".to_owned(), suite: None, engine: None, targets, steps: steps.into() }
     }
 
     fn second(plan: &Plan) -> &MoveDrives {

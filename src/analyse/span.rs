@@ -1,0 +1,273 @@
+//! The speed over a span of time: what a drive does in seconds to a minute from its present state, with its interval. It
+//! says nothing about what comes after.
+//!
+//! The rule was chosen by simulation before it was built: 24 kinds of drives, each with blocks of 1 MiB and 4 KiB, see
+//! `docs/method.md`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Cliff, Decision, End, Estimate, Reason, Stall, StallSummary, Throughput, Unseen,
+    assessment::WIDEN,
+    chunks::Chunks,
+    cliff::{self, Cut},
+    interval::{average, base_half_width, correlated_half_width, deviation, spacings, stall_share},
+    stalls::{self, StallSpan},
+};
+use crate::units::{MIB, Window};
+
+/// A load is cut into at most this many pieces, less than twice as many.
+const PIECES: usize = 256;
+/// Fewer pieces than this give no interval.
+const LEAST: usize = 16;
+/// Two spans on one drive differ by about this share, which a single one does not show.
+const FLOOR: f64 = 0.02;
+/// Looks are this much further apart each time.
+const GROWTH: f64 = 1.25;
+/// From so many operations or bytes per second on, a few seconds are enough.
+const FAST_OPERATIONS: f64 = 1000.0;
+const FAST_BYTES: f64 = 100e6;
+
+/// When to stop, s. Stored in the plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpanRules {
+    /// The half-width aimed at, as a share of the value.
+    pub precision: f64,
+    /// The least and the most for a medium that answers thousands of operations a second.
+    pub fast: [f64; 2],
+    /// The same for other media.
+    pub slow: [f64; 2],
+}
+
+impl SpanRules {
+    /// 5 %, 3 to 9 s, and 15 to 55 s where the medium is slow: with six loads, a minute and six minutes at most.
+    pub fn standard() -> Self {
+        Self { precision: 0.05, fast: [3.0, 9.0], slow: [15.0, 55.0] }
+    }
+
+    /// 10 %, in half the time.
+    pub fn quick() -> Self {
+        Self { precision: 0.10, fast: [1.5, 4.5], slow: [7.5, 27.5] }
+    }
+
+    /// The least and the most for a load that moved so much in `seconds`.
+    fn limits(&self, operations: u64, bytes: u64, seconds: f64) -> [f64; 2] {
+        let fast = operations as f64 >= FAST_OPERATIONS * seconds || bytes as f64 >= FAST_BYTES * seconds;
+        if fast { self.fast } else { self.slow }
+    }
+}
+
+/// Applies the rule to the windows of one load. The same windows always give the same result.
+#[derive(Debug, Clone)]
+pub struct Span {
+    rules: SpanRules,
+    series: Chunks,
+    operations: u64,
+    /// When to look next, s.
+    due: f64,
+    latest: Option<Look>,
+    decision: Decision,
+}
+
+/// The result of one look. Times are in s per MiB, positions in chunks.
+#[derive(Debug, Clone)]
+struct Look {
+    mean: f64,
+    /// The 95 % interval of the mean.
+    low: f64,
+    high: f64,
+    /// The mean of what isn't a stall, and its half-width.
+    base_half: f64,
+    stalls_half: f64,
+    stalled: f64,
+    events: Vec<StallSpan>,
+    cuts: Vec<Cut>,
+}
+
+impl Look {
+    fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0 / self.mean
+    }
+
+    fn estimate(&self, converged: bool) -> Estimate {
+        let low = self.mean - WIDEN * (self.mean - self.low);
+        let high = self.mean + WIDEN * (self.high - self.mean);
+        let fastest = if low > 0.0 { MIB as f64 / low } else { f64::INFINITY };
+        Estimate::new(MIB as f64 / self.mean, [MIB as f64 / high, fastest], "span", converged)
+    }
+}
+
+impl Span {
+    pub fn new(rules: &SpanRules) -> Self {
+        Self {
+            rules: rules.clone(),
+            series: Chunks::default(),
+            operations: 0,
+            due: 0.0,
+            latest: None,
+            decision: Decision::Continue,
+        }
+    }
+
+    /// Takes the next window. After a decision to stop, windows are ignored and the decision stays.
+    pub fn push(&mut self, window: &Window) -> Decision {
+        if self.decision.stops() {
+            return self.decision;
+        }
+        self.series.push(window);
+        self.operations += window.ops;
+        let seconds = self.series.total_seconds;
+        let [least, most] = self.rules.limits(self.operations, self.series.total_bytes, seconds);
+        if seconds >= self.due.max(self.rules.fast[0]) || seconds >= most {
+            self.latest = look(&self.series);
+            let precise =
+                self.latest.as_ref().is_some_and(|l| WIDEN * l.half_width() <= self.rules.precision);
+            self.decision = match () {
+                () if precise && seconds >= least => Decision::Converged,
+                () if seconds >= most => Decision::Budget,
+                () => Decision::Continue,
+            };
+            let next = seconds * GROWTH;
+            self.due = if seconds < least { next.min(least) } else { next.min(most) };
+        }
+        self.decision
+    }
+
+    /// The estimate, stalls and cliffs of the latest look; before the first look, the mean rate, unbounded.
+    pub fn progress(&self) -> (Option<Estimate>, usize, usize) {
+        match &self.latest {
+            Some(look) => (Some(look.estimate(false)), look.events.len(), look.cuts.len()),
+            None => (self.plain(), 0, 0),
+        }
+    }
+
+    fn plain(&self) -> Option<Estimate> {
+        let (bytes, seconds) = (self.series.total_bytes, self.series.total_seconds);
+        let rate = (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds);
+        rate.map(|rate| Estimate::unbounded(rate, "too short for an interval"))
+    }
+
+    /// The speed over the span so far, bytes per second.
+    pub fn finish(&self, end: End) -> Throughput {
+        let series = &self.series;
+        let look = look(series);
+        let converged = self.decision == Decision::Converged;
+        let estimate = look.as_ref().map(|look| look.estimate(converged)).or_else(|| self.plain());
+        Throughput {
+            estimate: estimate.unwrap_or_else(|| Estimate::unbounded(0.0, "nothing was moved")),
+            reason: reason(look.as_ref(), converged, end),
+            gave_up: false,
+            bytes: series.total_bytes,
+            seconds: series.total_seconds,
+            discarded: 0,
+            used: series.total_bytes,
+            chunk: series.chunk,
+            bytes_needed: None,
+            stalls: look.as_ref().map(|look| self.stalls(look)).unwrap_or_default(),
+            cliffs: look.iter().flat_map(|look| &look.cuts).map(|cut| self.cliff(cut)).collect(),
+            unseen: look.as_ref().map(|look| self.unseen(look)),
+        }
+    }
+
+    fn cliff(&self, cut: &Cut) -> Cliff {
+        let at_bytes = self.series.bytes_before(cut.at);
+        Cliff { at_bytes, before: MIB as f64 / cut.before, after: MIB as f64 / cut.after }
+    }
+
+    fn stalls(&self, look: &Look) -> StallSummary {
+        let series = &self.series;
+        let stall = |e: &StallSpan| Stall {
+            at_seconds: series.seconds_before(e.first),
+            at_bytes: series.bytes_before(e.first),
+            seconds: e.excess,
+            longest: series.longest(e.first, e.last),
+            discarded: false,
+        };
+        let each: Vec<Stall> = look.events.iter().map(stall).collect();
+        let lengths = spacings(&look.events);
+        StallSummary {
+            mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
+            spacing: (!lengths.is_empty()).then(|| average(&lengths) * series.chunk as f64),
+            variation: (lengths.len() >= 2).then(|| deviation(&lengths) / average(&lengths)),
+            time_share: look.stalled / look.mean,
+            each,
+        }
+    }
+
+    fn unseen(&self, look: &Look) -> Unseen {
+        let from = look.cuts.last().map_or(0, |cut| cut.resume);
+        let clean_bytes = self.series.total_bytes.saturating_sub(self.series.bytes_before(from));
+        let per_mib = 3.0 * Unseen::STALL_SECONDS / (clean_bytes.max(1) as f64 / MIB as f64);
+        Unseen { clean_bytes, rarer_than: clean_bytes / 3, cost_share: per_mib / (look.mean + per_mib) }
+    }
+}
+
+fn reason(look: Option<&Look>, converged: bool, end: End) -> Option<Reason> {
+    match (look, end) {
+        _ if converged => None,
+        (_, End::Interrupted) => Some(Reason::Interrupted),
+        (_, End::Failed) => Some(Reason::Failed),
+        (None, _) => Some(Reason::TooShort),
+        (Some(look), _) if look.stalls_half > look.base_half => Some(Reason::IrregularStalls),
+        (Some(_), _) => Some(Reason::Noisy),
+    }
+}
+
+/// The mean over all of `series` and its interval; `None` if it has too few chunks. Speeds before and after a cliff are
+/// both part of the span, so noise is what is left around the speed between cliffs.
+fn look(series: &Chunks) -> Option<Look> {
+    let group = (series.len() / PIECES).max(1);
+    let pieces = pieces(series, group);
+    if pieces.len() < LEAST {
+        return None;
+    }
+    let mib = series.chunk_mib() * group as f64;
+    let cuts = cliff::find(&stalls::split(&pieces, mib).base);
+    let ends = cuts.iter().map(|cut| cut.at).chain([pieces.len()]);
+    let (mut noise, mut events, mut from) = (Vec::new(), Vec::new(), 0);
+    for to in ends {
+        let split = stalls::split(&pieces[from..to], mib);
+        let level = average(&split.base);
+        noise.extend(split.base.iter().map(|x| x - level));
+        events.extend(split.events.into_iter().map(|e| StallSpan {
+            first: e.first + from,
+            last: e.last + from,
+            ..e
+        }));
+        from = to;
+    }
+    let mean = series.total_seconds * MIB as f64 / series.total_bytes as f64;
+    let share = stall_share(&events, pieces.len());
+    let base_half = base_half_width(&noise).max(correlated_half_width(&noise));
+    let with = |stalls: f64| base_half.hypot(stalls).hypot(FLOOR * mean);
+    // From pieces to chunks, and from s per MiB to s.
+    let chunks = |e: StallSpan| StallSpan {
+        first: e.first * group,
+        last: ((e.last + 1) * group - 1).min(series.len() - 1),
+        excess: e.excess * mib,
+    };
+    let cut = |c: Cut| Cut { at: c.at * group, resume: c.resume * group, ..c };
+    Some(Look {
+        mean,
+        low: mean - with(share.below),
+        high: mean + with(share.above),
+        base_half,
+        stalls_half: share.below.max(share.above),
+        stalled: share.mean,
+        events: events.into_iter().map(chunks).collect(),
+        cuts: cuts.into_iter().map(cut).collect(),
+    })
+}
+
+/// Seconds per MiB of pieces of `group` chunks; the last one has the rest as well.
+fn pieces(series: &Chunks, group: usize) -> Vec<f64> {
+    let all = series.len() / group;
+    let piece = |n: usize| {
+        let to = if n + 1 == all { series.len() } else { (n + 1) * group };
+        let part = n * group..to;
+        let bytes: u64 = series.bytes[part.clone()].iter().sum();
+        let seconds: f64 = part.map(|i| series.x[i] * series.bytes[i] as f64).sum();
+        seconds / bytes as f64
+    };
+    (0..all).map(piece).collect()
+}

@@ -1,0 +1,58 @@
+//! The rule that ends a load: when its sustained speed is known, or its speed over a span of time.
+
+use super::{Adaptive, CliffEstimate, Decision, End, Estimate, Rules, Span, SpanRules, Throughput};
+use crate::units::Window;
+
+#[derive(Debug, Clone)]
+pub enum StoppingRule {
+    Sustained(Adaptive),
+    Span(Span),
+}
+
+impl StoppingRule {
+    pub fn sustained(rules: &Rules) -> Self {
+        Self::Sustained(Adaptive::new(rules))
+    }
+
+    pub fn span(rules: &SpanRules) -> Self {
+        Self::Span(Span::new(rules))
+    }
+
+    pub fn push(&mut self, window: &Window) -> Decision {
+        match self {
+            Self::Sustained(rule) => rule.push(window),
+            Self::Span(rule) => rule.push(window),
+        }
+    }
+
+    /// The estimate, stalls and cliffs of the latest look.
+    pub fn progress(&self) -> (Option<Estimate>, usize, usize) {
+        match self {
+            Self::Sustained(rule) => rule.progress(),
+            Self::Span(rule) => rule.progress(),
+        }
+    }
+
+    pub fn finish(&self, end: End) -> Throughput {
+        match self {
+            Self::Sustained(rule) => rule.finish(end),
+            Self::Span(rule) => rule.finish(end),
+        }
+    }
+
+    /// Every cliff, with intervals of its position and of both speeds; none of a span.
+    pub fn cliff_estimates(&self) -> Vec<CliffEstimate> {
+        match self {
+            Self::Sustained(rule) => rule.cliff_estimates(),
+            Self::Span(_) => Vec::new(),
+        }
+    }
+
+    /// Speed over bytes moved, see [`Adaptive::curve`]; nothing of a span.
+    pub fn curve(&self, most: usize) -> Vec<(u64, f64)> {
+        match self {
+            Self::Sustained(rule) => rule.curve(most),
+            Self::Span(_) => Vec::new(),
+        }
+    }
+}

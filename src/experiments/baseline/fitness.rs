@@ -1,0 +1,121 @@
+//! What a drive is fit for, by its numbers. Thresholds and their sources: `docs/fitness.md`.
+
+use super::{super::common::Group, summary::worst_wait};
+use crate::{
+    analyse::Estimate,
+    units::{Direction, KIB, MIB, Pattern, duration, listed, rate, thousands},
+};
+
+/// Application performance class A1 of the SD Association: random 4 KiB, operations per second.
+const A1_READ: f64 = 1500.0;
+const A1_WRITE: f64 = 500.0;
+/// Class A2, as far as swap and databases need it.
+const A2_WRITE: f64 = 2000.0;
+/// A stream of 40 Mb/s, as on a Blu-ray disc, bytes per second.
+const STREAM: f64 = 5e6;
+/// A desktop that waits longer counts as hung, s.
+const SYSTEM_WAIT: f64 = 1.0;
+/// A request that waits longer is a timeout for many clients of databases, s.
+const DATABASE_WAIT: f64 = 0.5;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Yes,
+    No,
+    /// The interval holds the threshold, or something was not measured.
+    Unclear,
+}
+
+impl Fit {
+    /// Whether a number is at least `least`.
+    fn at_least(estimate: Option<&Estimate>, least: f64) -> Self {
+        match estimate {
+            Some(e) if e.high < least => Self::No,
+            Some(e) if e.low >= least => Self::Yes,
+            _ => Self::Unclear,
+        }
+    }
+
+    /// Whether the worst wait that was seen is shorter. A run that saw none may have been too short for one.
+    fn shorter(wait: Option<f64>, than: f64) -> Self {
+        match wait {
+            Some(wait) if wait >= than => Self::No,
+            Some(_) => Self::Yes,
+            None => Self::Unclear,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Yes, Self::Yes) => Self::Yes,
+            _ => Self::Unclear,
+        }
+    }
+}
+
+/// The sentences for one target: what stands out, and what it is fit for. Nothing without the loads that this needs.
+pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
+    let find = |direction, pattern, block| {
+        let mut all = groups.iter().map(|g| (&g.measure.load, *g));
+        let same = |l: &crate::units::Load| {
+            (l.direction, l.pattern, l.block, l.depth) == (direction, pattern, block, 1)
+        };
+        all.find(|(load, _)| same(load) && !load.sync).map(|(_, group)| group)
+    };
+    let operations = |direction| {
+        let group = find(direction, Pattern::Random, 4 * KIB)?;
+        let of = |bytes: f64| bytes / (4 * KIB) as f64;
+        let e = &group.estimate;
+        Some(Estimate { value: of(e.value), low: of(e.low), high: of(e.high), ..e.clone() })
+    };
+    let (reads, writes) = (operations(Direction::Read), operations(Direction::Write));
+    let streams = find(Direction::Read, Pattern::Sequential, MIB).map(|g| &g.estimate);
+    let waits = [false, true].map(|writes| worst_wait(groups, writes));
+    let wait = waits
+        .into_iter()
+        .flatten()
+        .fold(None, |most: Option<f64>, wait| Some(most.map_or(wait, |m| m.max(wait))));
+    let wait = wait.filter(|_| waits.iter().all(Option::is_some));
+    let system = Fit::at_least(reads.as_ref(), A1_READ)
+        .and(Fit::at_least(writes.as_ref(), A1_WRITE))
+        .and(Fit::shorter(wait, SYSTEM_WAIT));
+    let databases = Fit::at_least(writes.as_ref(), A2_WRITE).and(Fit::shorter(wait, DATABASE_WAIT));
+    let uses = [
+        ("media", Fit::at_least(streams, STREAM)),
+        ("backups", Fit::at_least(streams, STREAM)),
+        ("a system", system),
+        ("swap", databases),
+        ("databases", databases),
+    ];
+    let mut sentences = Vec::new();
+    if let Some(speed) = streams.filter(|e| e.high < STREAM) {
+        sentences.push(format!(
+            "Reads are slow: {}; a video of 40 Mb/s needs {}.",
+            rate(speed.value),
+            rate(STREAM)
+        ));
+    }
+    for (what, operations, least) in [("reads", &reads, A1_READ), ("writes", &writes, A1_WRITE)] {
+        if let Some(e) = operations.as_ref().filter(|e| e.high < least) {
+            sentences.push(format!(
+                "Random {what} are slow: {} IOPS; class A1 asks for {}.",
+                thousands(e.value),
+                thousands(least)
+            ));
+        }
+    }
+    if let Some(wait) = wait.filter(|wait| *wait >= DATABASE_WAIT) {
+        sentences.push(format!("The longest operation took {}.", duration(wait)));
+    }
+    let of = |fit: Fit| uses.iter().filter(|(_, f)| *f == fit).map(|(name, _)| *name).collect::<Vec<_>>();
+    let (yes, no) = (of(Fit::Yes), of(Fit::No));
+    let or = |names: &[&str]| listed(names).replace(" and ", " or ");
+    match (&yes[..], &no[..]) {
+        ([], []) => {}
+        (yes, []) => sentences.push(format!("Fit for {}.", listed(yes))),
+        ([], no) => sentences.push(format!("Not fit for {}.", or(no))),
+        (yes, no) => sentences.push(format!("Fit for {}; not for {}.", listed(yes), or(no))),
+    }
+    sentences
+}

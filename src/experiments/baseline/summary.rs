@@ -1,0 +1,73 @@
+//! The first table of baseline: a row for each load, its read beside its write.
+
+use super::super::common::Group;
+use crate::{
+    findings::{Column, Table},
+    units::{Direction, Load, Pattern, duration, rate, thousands},
+};
+
+/// Reads and writes of one target; `None` where a load mixes both.
+pub(super) fn table(title: String, groups: &[&Group<'_>]) -> Option<Table> {
+    let mut rows: Vec<(String, [Option<&Group<'_>>; 2])> = Vec::new();
+    for group in groups {
+        let column = match group.measure.load.direction {
+            Direction::Read => 0,
+            Direction::Write => 1,
+            Direction::Mixed { .. } => return None,
+        };
+        let name = name(group);
+        match rows.iter_mut().find(|(row, cells)| *row == name && cells[column].is_none()) {
+            Some((_, cells)) => cells[column] = Some(group),
+            None => {
+                let mut cells = [None, None];
+                cells[column] = Some(*group);
+                rows.push((name, cells));
+            }
+        }
+    }
+    let cells = |group: Option<&Group<'_>>| match group {
+        Some(group) => [group.estimate.text(rate), operations(group)],
+        None => [String::new(), String::new()],
+    };
+    let row = |(name, [read, write]): (String, [Option<&Group<'_>>; 2])| {
+        [vec![name], cells(read).into(), cells(write).into()].concat()
+    };
+    let mut rows: Vec<Vec<String>> = rows.into_iter().map(row).collect();
+    let waits = [false, true].map(|writes| worst_wait(groups, writes).map(duration).unwrap_or_default());
+    let [read, write] = waits;
+    rows.push(vec!["worst wait".to_owned(), read, String::new(), write, String::new()]);
+    let mut columns =
+        Column::all([("", false), ("READ", false), ("IOPS", true), ("WRITE", false), ("IOPS", true)]);
+    // A column without a number is left out.
+    for at in (1..columns.len()).rev() {
+        if rows.iter().all(|row| row[at].is_empty()) {
+            columns.remove(at);
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+    }
+    Some(Table { title, columns, rows })
+}
+
+fn name(group: &Group<'_>) -> String {
+    group.measure.row.clone().unwrap_or_else(|| group.measure.load.short_name())
+}
+
+/// Operations per second, where they are what people compare: at random.
+fn operations(group: &Group<'_>) -> String {
+    let Load { pattern, block, .. } = group.measure.load;
+    match pattern {
+        Pattern::Random => thousands(group.estimate.value / block as f64),
+        Pattern::Sequential => String::new(),
+    }
+}
+
+/// The longest operation, s, of loads one at a time: at depth, operations wait for each other. Of all loads where there are
+/// no others.
+pub(super) fn worst_wait(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
+    let longest = |all: bool| {
+        let of =
+            groups.iter().filter(|g| g.measure.load.writes() == writes && (all || g.measure.load.depth == 1));
+        of.flat_map(|g| &g.runs).filter_map(|run| run.tail.histogram().max()).max()
+    };
+    longest(false).or_else(|| longest(true)).map(|ns| ns as f64 / 1e9)
+}
