@@ -3,6 +3,7 @@
 use std::process::Command;
 
 /// What bash offers for the last of these words.
+#[expect(clippy::disallowed_methods, reason = "bash is what is tested with")]
 fn offered(words: &[&str]) -> Vec<String> {
     let script = r#"
         . <("$0" completions bash)
