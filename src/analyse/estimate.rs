@@ -32,20 +32,22 @@ impl Estimate {
     pub fn text(&self, write: impl Fn(f64) -> String) -> String {
         let half = self.half_width();
         let value = write(self.value);
-        let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
         match () {
             () if !half.is_finite() && self.low > 0.0 => format!("{value} (at least {})", write(self.low)),
             () if !half.is_finite() => value,
             () if half < WIDE => format!("{value} ±{}", percent(half)),
-            () => {
-                let range = self.range(&write);
-                // The unit is written once where all three numbers have the same.
-                let shared = unit(&value).filter(|u| unit(&write(self.low)).as_ref() == Some(u));
-                let short =
-                    shared.and_then(|unit| range.strip_suffix(&format!(" {unit}")).map(str::to_owned));
-                format!("{value} ({})", short.unwrap_or(range))
-            }
+            () => self.with_ends(write),
         }
+    }
+
+    /// With both ends, such as `1.93 MB/s (1.60–2.40)`.
+    pub fn with_ends(&self, write: impl Fn(f64) -> String) -> String {
+        let (value, range) = (write(self.value), self.range(&write));
+        let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
+        // The unit is written once where all three numbers have the same.
+        let shared = unit(&value).filter(|u| unit(&write(self.low)).as_ref() == Some(u));
+        let short = shared.and_then(|unit| range.strip_suffix(&format!(" {unit}")).map(str::to_owned));
+        format!("{value} ({})", short.unwrap_or(range))
     }
 
     /// The interval alone: `1.60–2.40 MB/s`, with the unit once where both ends have the same.

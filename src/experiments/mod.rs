@@ -1,6 +1,7 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
 mod common;
+mod free_space;
 mod load_name;
 mod options;
 mod request;

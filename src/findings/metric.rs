@@ -149,8 +149,17 @@ pub struct LoadKey {
     /// What stood between the load and the drive, and whether a sync at the end counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caching: Option<Caching>,
+    /// Each write is synced.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sync: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
+    /// Each write lasts until it is on stable storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<bool>,
+    /// Parts of the file that a sequential load goes through in turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
     /// The page cache was emptied before it.
     pub cold: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -242,7 +251,10 @@ impl LoadKey {
             depth: Some(load.depth),
             jobs: Some(1),
             caching: Some(load.caching),
+            sync: load.sync,
             content: Some(load.content),
+            sync: Some(load.sync),
+            streams: Some(load.streams),
             on: Some(on),
             engine: engine.to_owned(),
             ..Self::default()
@@ -260,7 +272,10 @@ impl LoadKey {
             || unlike(self.depth, other.depth)
             || unlike(self.jobs, other.jobs)
             || unlike(self.caching, other.caching)
+            || self.sync != other.sync
             || unlike(self.content, other.content)
+            || unlike(self.sync, other.sync)
+            || unlike(self.streams, other.streams)
     }
 }
 
