@@ -203,7 +203,7 @@ impl Evidence {
         let (fits, usual) =
             if sequential { (block >= LARGE, MIB) } else { (block <= SMALL && depth == 1, 4 * KIB) };
         let is = load.direction == Some(direction) && load.pattern == Some(wanted.pattern);
-        (is && own_speed && !load.sync && block > 0 && (fits || wanted.any)).then(|| Fit {
+        (is && own_speed && load.sync != Some(true) && block > 0 && (fits || wanted.any)).then(|| Fit {
             source: if self.is_import() { 2 } else { u8::from(self.worst().is_none()) },
             block: block.max(usual) / block.min(usual),
             smaller: block < usual,

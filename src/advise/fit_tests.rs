@@ -161,7 +161,7 @@ fn other_loads_give_no_verdict_but_a_command() {
         LoadKey { caching: Some(crate::units::Caching::Buffered), cold: true, ..load(false, MIB, 1) },
         random(false, MIB, 1),
         LoadKey { jobs: Some(4), ..random(false, 4096, 1) },
-        LoadKey { sync: true, ..random(false, 4096, 1) },
+        LoadKey { sync: Some(true), ..random(false, 4096, 1) },
     ];
     for load in unlike {
         let answers = advise(&inventory, &[run(&inventory, 1, "sda", load.clone(), 10.0, Some(0.1))]);

@@ -149,9 +149,6 @@ pub struct LoadKey {
     /// What stood between the load and the drive, and whether a sync at the end counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caching: Option<Caching>,
-    /// Each write is synced.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub sync: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
     /// Each write lasts until it is on stable storage.
@@ -251,7 +248,6 @@ impl LoadKey {
             depth: Some(load.depth),
             jobs: Some(1),
             caching: Some(load.caching),
-            sync: load.sync,
             content: Some(load.content),
             sync: Some(load.sync),
             streams: Some(load.streams),
@@ -272,7 +268,6 @@ impl LoadKey {
             || unlike(self.depth, other.depth)
             || unlike(self.jobs, other.jobs)
             || unlike(self.caching, other.caching)
-            || self.sync != other.sync
             || unlike(self.content, other.content)
             || unlike(self.sync, other.sync)
             || unlike(self.streams, other.streams)
