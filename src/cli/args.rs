@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args as Group, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use clap_complete::Shell;
 
 use super::{options::Run, output::Color};
 use crate::report::{Format, RowFormat};
@@ -63,7 +67,29 @@ pub enum Command {
     Report(Report),
     /// Remove files left by runs that were killed
     Cleanup,
+    /// Print a script that completes commands and options in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// bash, zsh or fish
+        #[arg(hide_possible_values = true, value_parser = PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>()))]
+        shell: Shell,
+    },
+    /// Print a man page
+    #[command(hide = true)]
+    Man {
+        /// Such as drivebench-run-baseline [default: list the names]
+        page: Option<String>,
+    },
 }
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  drivebench completions bash > ~/.local/share/bash-completion/completions/drivebench
+  drivebench completions zsh > ~/.zfunc/_drivebench
+  drivebench completions fish > ~/.config/fish/completions/drivebench.fish
+
+The directories must exist; zsh needs `fpath+=~/.zfunc` before `compinit` in
+.zshrc. The Debian package has all three.";
 
 #[derive(Debug, Group)]
 #[command(after_help = "The page needs no network and no script. Nothing is uploaded.")]

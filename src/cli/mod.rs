@@ -5,6 +5,7 @@ mod args;
 mod bay;
 mod capture;
 mod cleanup;
+mod completions;
 mod errors;
 mod export;
 mod headline;
@@ -60,6 +61,8 @@ pub fn main() -> ExitCode {
         Command::Advise(advise) => advise::answer(advise, &args.store, &output),
         Command::Capture(capture) => capture::capture(capture, &output),
         Command::Cleanup => stored::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
+        Command::Completions { shell } => completions::completions(*shell, &output),
+        Command::Man { page } => completions::man(page.as_deref(), &output),
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Report(report) => report::report(report, &args.store, &output),
         Command::Import(import) => import::import(import, &args.store, &output),
