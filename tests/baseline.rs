@@ -8,7 +8,7 @@ use drivebench::{
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
     experiments::BASELINE,
     findings::Findings,
-    plan::Protocol,
+    plan::Suite,
     record::Event,
     report::{Format, Style, render},
     target::Target,
@@ -55,7 +55,7 @@ fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a drivebench::analyse::
 
 fn said(findings: &Findings) -> String {
     assert!(findings.modelled, "figures from a model say so");
-    render(findings, Format::Text, Style::PLAIN)
+    render(findings, Format::Text, Style::PLAIN, true)
 }
 
 #[test]
@@ -117,10 +117,10 @@ fn four_sticks_are_ranked_and_equal_ones_tie() {
 
 #[test]
 fn a_protocol_repeats_and_averages() {
-    let text = include_str!("../protocols/pi-zero.toml").replace("1GiB", "16MiB");
+    let text = include_str!("../suites/pi-zero.toml").replace("1GiB", "16MiB");
     let mut asked =
         ask(vec![target("A", 62 * GB, false), target("B", 62 * GB, false)], Rules::standard(), 4096);
-    asked.protocol = Some(Protocol::parse("pi-zero", &text).expect("a protocol"));
+    asked.suite = Some(Suite::parse("pi-zero", &text).expect("a suite"));
     let board =
         Board { drives: vec![stick(1.93e6, 6.6e6), stick(3.86e6, 7.26e6)], buses: Vec::new(), seed: 7 };
     let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
@@ -133,7 +133,7 @@ fn a_truncated_record_is_read() {
     let first = events.iter().position(|e| matches!(e, Event::Window { .. })).expect("a window");
     for keep in [0, 1, 2, first, first + 1, first + 40, first + 300] {
         let findings = BASELINE.findings(&mut events[..keep].iter().cloned());
-        let text = render(&findings, Format::Text, Style::PLAIN);
+        let text = render(&findings, Format::Text, Style::PLAIN, true);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
         assert_eq!(findings.estimates.is_empty(), keep <= first, "{keep} events");
     }

@@ -130,7 +130,7 @@ fn found(events: &[Event]) -> Findings {
 
 fn said(findings: &Findings) -> String {
     assert!(findings.modelled, "figures from a model say so");
-    let text = render(findings, Format::Text, Style::PLAIN);
+    let text = render(findings, Format::Text, Style::PLAIN, true);
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     text
 }
@@ -226,7 +226,7 @@ fn a_truncated_record_gives_no_answer() {
     let plan = BAYS.plan(&asked(2, false)).expect("plans");
     let events = moved(&plan, &sticks()[..2], &[None, None], 5);
     for keep in (0..events.len()).step_by(events.len() / 40) {
-        let text = render(&found(&events[..keep]), Format::Text, Style::PLAIN);
+        let text = render(&found(&events[..keep]), Format::Text, Style::PLAIN, true);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep}: {text}");
         assert!(!text.contains("Drives explain"), "{keep}: {text}");
     }

@@ -12,14 +12,18 @@ use faultfs::FaultFs;
 use rustix::process::Signal;
 
 /// Arguments of a very short run.
-const SHORT: [&str; 5] = ["run", "baseline", "--wait", "--max-bytes", "4M"];
+const SHORT: [&str; 7] = ["run", "baseline", "--wait", "--suite", "posts", "--max-bytes", "8M"];
 
 fn short(target: &Path) -> Vec<PathBuf> {
     SHORT.iter().map(PathBuf::from).chain([target.to_owned()]).collect()
 }
 
 fn long(target: &Path) -> Vec<PathBuf> {
-    ["run", "baseline", "--max-bytes", "2G"].iter().map(PathBuf::from).chain([target.to_owned()]).collect()
+    ["run", "baseline", "--suite", "posts", "--max-bytes", "4G"]
+        .iter()
+        .map(PathBuf::from)
+        .chain([target.to_owned()])
+        .collect()
 }
 
 /// Text without the target's path and without line ends that depend on the path's length.
@@ -34,21 +38,33 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     let done = cli.run(short(place.path()));
     assert_eq!(done.code, 0, "{}", done.err);
     assert_eq!(names(place.path()), [""; 0], "nothing is left");
-    for expected in
-        ["speed", "settled", "99.99th", "Writes: ", "Reads: ", "To repeat:", "drivebench run baseline"]
-    {
+    for expected in ["READ", "WRITE", "SEQ4K", "worst wait", "Writes: ", "Reads: "] {
         assert!(done.out.contains(expected), "{expected} in {}", done.out);
+    }
+    for expected in [" written. Saved as ", "drivebench run cliff"] {
+        assert!(done.err.contains(expected), "{expected} in {}", done.err);
     }
     assert!(done.out.lines().all(|l| l.chars().count() <= 80 || l.starts_with("  ")), "{}", done.out);
     let name = cli.run_name();
-    let again = cli.run(["results", "show", &name]);
-    assert_eq!((again.code, again.out), (0, done.out));
+    for show in [&["results", "show", &name][..], &["show", &name]] {
+        let again = cli.run(show);
+        assert_eq!((again.code, again.out.as_str()), (0, done.out.as_str()));
+    }
+    let full = cli.run(["show", &name, "--full"]);
+    for expected in
+        ["settled", "latency of one operation", "suite posts", "To repeat:", "drivebench run baseline"]
+    {
+        assert!(full.out.contains(expected) && !done.out.contains(expected), "{expected} in {}", full.out);
+    }
 
     let json: serde_json::Value =
         serde_json::from_str(&cli.run(["results", "show", &name, "--format", "json"]).out).expect("JSON");
-    let written =
-        json["estimates"].as_array().expect("estimates").iter().find(|e| e["name"] == "write throughput");
-    let value = written.expect("a write throughput")["estimate"]["value"].as_f64().expect("a number");
+    let written = json["estimates"]
+        .as_array()
+        .expect("estimates")
+        .iter()
+        .find(|e| e["name"] == "SEQ4K write throughput");
+    let value = written.expect("a speed of writes")["estimate"]["value"].as_f64().expect("a number");
     assert!(value > 0.0);
     let record = cli.record();
     let moved: u64 = record
@@ -64,6 +80,8 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     assert!(cli.run(["results", "show", &name, "--format", "markdown"]).out.contains("| write |"));
     let list = cli.run(["results"]).out;
     assert!(list.contains(&name) && list.lines().all(|l| l.chars().count() <= 80), "{list}");
+    assert!(list.contains("SEQ4K ") && list.contains(" MB/s"), "{list}");
+    assert_eq!(cli.run(["results"]).out, list, "the index has the same");
     assert_eq!(cli.run(["results", "rm", &name]).code, 0);
     assert_eq!(cli.run(["results", "show", &name]).code, 2);
 }
@@ -136,12 +154,59 @@ fn bad_input_is_refused_before_anything_is_touched() {
 }
 
 #[test]
+fn mistakes_get_one_hint_that_can_be_typed() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let here = place.path().to_str().expect("UTF-8");
+    let cases: &[&[&str]] = &[
+        &["baseline", here],
+        &[here],
+        &["run", here],
+        &["run"],
+        &["run", "cliff"],
+        &["run", "basement", here, "--quick"],
+        &["run", "nonsense", here],
+        &["run", "baseline", "--bs", "4kb", here],
+        &["run", "baseline", "--bs", "4q", here],
+        &["run", "baseline", "--json", here],
+        &["run", "baseline", "--precison", "5", here],
+        &["run", "baseline", "--engine", "psnc", here],
+        &["list", "--json"],
+        &["export"],
+        &["reslts"],
+        &["results", "shw", "r999"],
+        &["results", "baseline"],
+        &["show"],
+        &["show", "r999"],
+        &["import"],
+        &["nonsense"],
+        &["list", "--color", "sometimes"],
+    ];
+    let mut shown = String::new();
+    for args in cases {
+        let done = cli.run(*args);
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{args:?}: {}", done.err);
+        assert_eq!(
+            done.err.lines().filter(|l| l.starts_with("  hint: ")).count(),
+            1,
+            "{args:?}: {}",
+            done.err
+        );
+        assert!(done.err.starts_with("error: "), "{args:?}: {}", done.err);
+        let line = args.join(" ").replace(here, "TARGET");
+        let error = normalised(&done.err, place.path()).replace(&*cli.store().to_string_lossy(), "STORE");
+        shown += &format!("$ drivebench {line}\n{error}\n\n");
+    }
+    insta::assert_snapshot!(shown);
+    assert!(!cli.store().exists() && names(place.path()).is_empty(), "nothing was touched");
+}
+
+#[test]
 fn mistakes_are_explained_within_80_columns() {
     let cli = Cli::new();
     let long = format!("/{}", "deep/".repeat(9));
     for (args, help) in [
         (vec!["export"], "did you mean `drivebench results export`?"),
-        (vec!["baseline", "."], "did you mean `drivebench run baseline`?"),
+        (vec!["baseline", "."], "did you mean `drivebench run baseline .`?"),
         (vec!["run", "baseline", "--precision", "a\u{7}b", "."], "'ab'"),
         (vec!["run", "baseline", &long, "--engine", "warp-engine-of-the-future"], "possible values:"),
         (vec!["list", "--sysroot", &long], "can't be read"),
@@ -291,9 +356,8 @@ fn without_direct_io_a_filesystem_is_measured_through_the_cache_with_a_note() {
 #[test]
 fn what_was_written_is_verified() {
     let (cli, place) = (Cli::new(), Cli::directory());
-    let mut args = short(place.path());
-    args.push("--verify".into());
-    let done = cli.run(args);
+    let place = place.path().to_str().expect("UTF-8");
+    let done = cli.run(["run", "baseline", "--wait", "--max-bytes", "8M", "--verify", place]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
 }
 
@@ -413,6 +477,7 @@ fn protocols_are_followed_exactly() {
         "run",
         "baseline",
         "--wait",
+        "--explain",
         "--protocol",
         own.to_str().expect("UTF-8"),
         place.path().to_str().expect("UTF-8"),
@@ -434,7 +499,7 @@ fn protocols_are_followed_exactly() {
         outcomes,
         [(2 << 20, 0), (2 << 20, 0), (2 << 20, 0), (0, 2 << 20), (0, 2 << 20), (0, 2 << 20)]
     );
-    assert!(done.out.contains("out 3") && done.out.contains("over 3 runs"), "{}", done.out);
+    assert!(done.out.contains("out write 3") && done.out.contains("over 3 runs"), "{}", done.out);
 }
 
 #[test]
@@ -458,7 +523,7 @@ fn targets_are_measured_together_and_the_plan_says_which() {
 
     let done = cli.run(args("--wait"));
     assert_eq!(done.code, 0, "{}", done.err);
-    for expected in ["at once", "share", "sum", "Writes: ", "Confidence: "] {
+    for expected in ["at once", "share", "sum", "Writes: "] {
         assert!(done.out.replace('\n', " ").contains(expected), "{expected} in {}", done.out);
     }
     assert!(names(a.path()).is_empty() && names(b.path()).is_empty(), "nothing is left");
@@ -509,7 +574,7 @@ fn help_says_what_there_is() {
 fn a_report_is_a_new_directory_or_nothing() {
     let (cli, dir) = (Cli::new(), Cli::directory());
     let place = dir.path().to_str().expect("UTF-8");
-    let run = cli.run(["run", "baseline", "--wait", "--max-bytes", "2MiB", "--bs", "64k", place]);
+    let run = cli.run(["run", "baseline", "--wait", "--max-bytes", "4MiB", "--bs", "64k", place]);
     assert_eq!(run.code, 0, "{}", run.err);
     let name = cli.run(["results"]).out.lines().last().and_then(|l| l.split(' ').next().map(str::to_owned));
     let name = name.expect("a run");

@@ -67,7 +67,7 @@ fn estimate<'a>(findings: &'a Findings, name: &str) -> Option<&'a Estimate> {
 }
 
 fn said(findings: &Findings) -> String {
-    render(findings, Format::Text, Style::PLAIN)
+    render(findings, Format::Text, Style::PLAIN, true)
 }
 
 /// Medians of five drives: fast region, speed before, speed after.
@@ -93,6 +93,23 @@ fn the_size_of_a_cache_and_both_speeds() {
     close("size", size, CACHE, 0.02);
     close("before", before, 25e6, 0.05);
     close("after", after, 5e6, 0.05);
+}
+
+#[test]
+fn what_was_cut_and_why_the_writing_ended_are_said() {
+    let ended = |free: Option<u64>| {
+        let mut asked = asked(60.0);
+        (asked.targets[0].capacity, asked.targets[0].free) = (Some(62 * GB), free);
+        said(&measured(&asked, &stick(20e6), 1)).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let cut = ended(Some(4 * GB));
+    assert!(
+        cut.contains("the free space ended it") && cut.contains("Free some space to look further"),
+        "{cut}"
+    );
+    assert!(cut.contains("the file was cut from 4.29 GB to 900 MB: 4.00 GB are free"), "{cut}");
+    let whole = ended(None);
+    assert!(whole.contains("--max-bytes ended it") && !whole.contains("cut from"), "{whole}");
 }
 
 #[test]

@@ -84,17 +84,25 @@ fn the_drives_of_one_run_and_of_two() {
 }
 
 #[test]
-fn differences_between_runs_are_flagged() {
+fn differences_between_runs_are_flagged_and_unlike_loads_refused() {
     let cli = Cli::new();
     let one = reads(&["A"], Rules::quick());
     let real = keep(&cli, SPRING, &one, &[6.6e6], 1, true);
     let model = keep(&cli, AUTUMN, &one, &[6.6e6], 1, false);
     let large = Request { block: 1 << 20, ..one };
     let large = keep(&cli, AUTUMN, &large, &[19e6], 1, true);
+    let refused = cli.run(["results", "compare", &real, &large]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    let dir = tempfile::tempdir().expect("a directory");
+    let out = dir.path().join("report");
+    let report = cli.run(["report", &real, &large, "--out", out.to_str().expect("UTF-8")]);
+    assert_eq!(report.code, 0, "{}", report.err);
+    assert!(report.err.contains("are not compared: the loads of"), "{}", report.err);
     insta::assert_snapshot!(
         [
             compared(&cli, &[&real, &model], &[&real, &model]),
-            compared(&cli, &[&real, &large], &[&real, &large]),
+            refused.err.replace(&real, "runA").replace(&large, "runB"),
+            compared(&cli, &["--force", &real, &large], &[&real, &large]),
         ]
         .join("----\n")
     );

@@ -7,6 +7,8 @@ mod faultfs;
 #[path = "support/modelled.rs"]
 mod modelled;
 
+use std::collections::BTreeMap;
+
 use cli::{Cli, names};
 use drivebench::{
     analyse::Rules,
@@ -14,7 +16,7 @@ use drivebench::{
     experiments::{PAGECACHE, Request, SMALLFILES},
     findings::Findings,
     inventory::Mount,
-    plan::{Act, FileSet, FileWork, Plan, StepId},
+    plan::{Act, FileSet, FileWork, Measure, Plan, StepId},
     record::{ActResult, Event},
     report::{Format, Style, render},
     target::Target,
@@ -30,7 +32,7 @@ use rustix::process::Signal;
 const GB: u64 = 1_000_000_000;
 
 fn said(findings: &Findings) -> String {
-    render(findings, Format::Text, Style::PLAIN)
+    render(findings, Format::Text, Style::PLAIN, true)
 }
 
 fn asked() -> Request {
@@ -57,18 +59,121 @@ fn recorded(plan: &Plan, seed: u64) -> Vec<Event> {
     events
 }
 
-#[test]
-fn a_mix_that_was_not_measured_is_predicted() {
-    let mix = FileSet { files: 300, size: 200_000 };
+fn copying(mix: FileSet) -> Request {
     let mut asked = asked();
     asked.values.set("files", &mix.files.to_string());
     asked.values.set("size", &mix.size.to_string());
+    asked
+}
+
+/// A text without its line breaks.
+fn line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The acts of a record, changed.
+fn changed(events: &[Event], change: impl Fn(StepId, &ActResult) -> ActResult) -> Vec<Event> {
+    let one = |event: &Event| match event {
+        Event::Act { step, target, at, result } => {
+            let result = Box::new(change(*step, result));
+            Event::Act { step: *step, target: *target, at: at.clone(), result }
+        }
+        other => other.clone(),
+    };
+    events.iter().map(one).collect()
+}
+
+#[test]
+fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
+    let mix = FileSet { files: 1500, size: 200_000 };
+    let planned = |ask: &Request| {
+        let plan = SMALLFILES.plan(ask).expect("plans");
+        let most = plan.files().filter(|(_, f)| f.set.size == mix.size).map(|(_, f)| f.set.files).max();
+        let text = line(&said(&SMALLFILES.findings(&mut recorded(&plan, 1).into_iter())));
+        (most, text, plan)
+    };
+    let ask = copying(mix);
+    let (files, text, plan) = planned(&ask);
+    assert_eq!(files, Some(mix.files));
+    assert!(text.contains("Writing 1500 files of 200 kB, measured:"), "{text}");
+    assert!(!text.contains("Asked:") && !text.contains("beyond what was measured"), "{text}");
+    assert!(plan.cost(0).seconds.expect("bounded") <= ask.effort.max_seconds * 1.001, "{:?}", plan.cost(0));
+
+    let mut few = copying(mix);
+    few.effort.max_bytes = 100 * 1000 * 1000;
+    let (files, text, _) = planned(&few);
+    assert_eq!(files, Some(500));
+    let cut = "Asked: 1500 files of 200 kB. Measured: 500 files of 200 kB, because --max-bytes";
+    assert!(text.contains(cut) && text.contains("200 kB, predicted:"), "{text}");
+
+    let mut full = copying(mix);
+    // 1 GiB stays free.
+    full.targets[0].free = Some((1024 + 136) * MIB);
+    let (files, text, _) = planned(&full);
+    assert!(files.is_some_and(|files| files * mix.size <= 136 * MIB && files > 600), "{files:?}");
+    assert!(text.contains("because there is no more free space"), "{text}");
+
+    let mut small = asked();
+    small.effort.max_bytes = 16 * MIB;
+    let (_, text, _) = planned(&small);
+    assert!(
+        text.contains("Usual: 1 file of 64 MiB. Measured: 1 file of 16 MiB, because --max-bytes"),
+        "{text}"
+    );
+}
+
+#[test]
+fn files_that_the_time_did_not_suffice_for_are_not_counted() {
+    let mix = FileSet { files: 1500, size: 200_000 };
+    let plan = SMALLFILES.plan(&copying(mix)).expect("plans");
+    let of_mix = |step: StepId| plan.files().any(|(s, f)| s.id == step && f.set == mix);
+    let half = changed(&recorded(&plan, 1), |step, result| match of_mix(step) {
+        true => {
+            let (files, bytes) = (result.files / 2, result.bytes / 2);
+            ActResult { files, bytes, seconds: result.seconds / 2.0, ..result.clone() }
+        }
+        false => result.clone(),
+    });
+    let findings = SMALLFILES.findings(&mut half.into_iter());
+    let text = line(&said(&findings));
+    assert!(text.contains("Planned: 1500 files of 200 kB. Written: 750 files at most"), "{text}");
+    assert!(text.contains("Writing 1500 files of 200 kB, predicted:"), "{text}");
+    let row = findings.tables[0].rows.iter().find(|row| row[1] == "195 KiB").expect("a row");
+    assert_eq!((row[0].as_str(), row[2].as_str()), ("750", "-"), "{row:?}");
+}
+
+#[test]
+fn a_prediction_from_scattered_copies_is_too_noisy_to_say() {
+    let plan = SMALLFILES.plan(&asked()).expect("plans");
+    for seed in 0..20 {
+        let random = std::cell::RefCell::new(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let scattered = changed(&recorded(&plan, seed), |_, result| {
+            let factor = random.borrow_mut().sample::<f64, _>(StandardNormal).exp();
+            ActResult { seconds: result.seconds * factor, ..result.clone() }
+        });
+        let text = line(&said(&SMALLFILES.findings(&mut scattered.into_iter())));
+        for verb in ["Writing", "Reading"] {
+            let noisy = format!("{verb} 20000 files of 1.00 MB, predicted: too noisy to say");
+            assert!(text.contains(&noisy), "seed {seed}: {text}");
+        }
+        assert!(
+            !text.contains("separate files take") || text.contains("longer (95 %"),
+            "seed {seed}: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_mix_that_was_not_measured_is_predicted() {
+    let mix = FileSet { files: 600, size: 200_000 };
+    let mut asked = copying(mix);
+    asked.effort.max_bytes = 64 * MIB;
     let plan = SMALLFILES.plan(&asked).expect("plans");
     let (mut near, mut held) = (0, 0);
     for seed in 0..100 {
         let findings = SMALLFILES.findings(&mut recorded(&plan, seed).into_iter());
         for (write, verb) in [(true, "write"), (false, "read")] {
-            let name = format!("{verb} 300 files of 195 KiB, predicted");
+            let name = format!("{verb} 600 files of 195 KiB, predicted");
             let predicted =
                 &findings.estimates.iter().find(|n| n.label() == name).expect("predicted").estimate;
             let truth = truth(write, mix);
@@ -95,18 +200,7 @@ fn extrapolations_are_marked_and_incomplete_sets_are_left_out() {
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
     assert!(text(&events[..3]).contains("too little was measured"));
-    let cut: Vec<Event> = events
-        .iter()
-        .map(|e| match e {
-            Event::Act { step, target, at, result } => Event::Act {
-                step: *step,
-                target: *target,
-                at: at.clone(),
-                result: Box::new(ActResult { cut_short: true, ..(**result).clone() }),
-            },
-            other => other.clone(),
-        })
-        .collect();
+    let cut = changed(&events, |_, result| ActResult { cut_short: true, ..result.clone() });
     assert!(SMALLFILES.findings(&mut cut.into_iter()).tables.is_empty());
 }
 
@@ -133,10 +227,12 @@ fn memory() -> Target {
     }
 }
 
-/// The events with cached loads at the speed of memory.
+/// The events with cached loads of the drive nine times as fast.
 fn as_plain_dd(plan: &Plan, events: Vec<Event>) -> Vec<Event> {
     let cached = |step: StepId| {
-        plan.measure(step).is_some_and(|m| ["write cached", "read warm"].contains(&m.label.as_str()))
+        let of_drive = plan.step(step).is_some_and(|step| step.is_on(0));
+        let cached = |m: &Measure| ["write cached", "read warm"].contains(&m.label.as_str());
+        of_drive && plan.measure(step).is_some_and(cached)
     };
     let faster = |event| match event {
         Event::Outcome { step, target, zone, mut outcome, again } if cached(step) => {
@@ -153,7 +249,7 @@ fn the_figure_of_a_plain_dd() {
     let noise = Noise { variation: 0.03, memory: 0.6, run: 0.01 };
     let stick = Model { noise, flush_seconds: 0.01, ..Model::flat(62 * GB, 22e6) };
     let plan = PAGECACHE.plan(&Request { memory: Some(memory()), ..asked() }).expect("plans");
-    let board = Board { drives: vec![stick, Model::flat(GB, 900e6)], buses: Vec::new(), seed: 3 };
+    let board = Board { drives: vec![stick, Model::flat(GB, 8100e6)], buses: Vec::new(), seed: 3 };
     let events = carry_out(&plan, &board).expect("runs");
     let honest = said(&PAGECACHE.findings(&mut events.clone().into_iter()));
     assert!(honest.contains("no difference found"), "{honest}");
@@ -169,6 +265,41 @@ fn the_figure_of_a_plain_dd() {
         let text = said(&PAGECACHE.findings(&mut events[..keep].iter().cloned()));
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
+}
+
+#[test]
+fn each_mode_of_pagecache_is_measured_for_a_second() {
+    let board =
+        Board { drives: vec![Model::flat(62 * GB, 2e9), Model::flat(GB, 3e9)], buses: Vec::new(), seed: 1 };
+    let measured = |max_bytes: u64| {
+        let mut ask = Request { memory: Some(memory()), ..asked() };
+        ask.effort.max_bytes = max_bytes;
+        let plan = PAGECACHE.plan(&ask).expect("plans");
+        let events = carry_out(&plan, &board).expect("runs");
+        let mut modes: BTreeMap<(u32, String), f64> = BTreeMap::new();
+        let mut steps: BTreeMap<StepId, u64> = BTreeMap::new();
+        for event in &events {
+            if let Event::Outcome { step, target, outcome, .. } = event {
+                let label = plan.measure(*step).expect("a load").label.clone();
+                *modes.entry((*target, label)).or_default() += outcome.seconds;
+                *steps.entry(*step).or_default() += outcome.bytes_read + outcome.bytes_written;
+            }
+        }
+        let most = steps.into_values().max().expect("loads");
+        (modes, most, line(&said(&PAGECACHE.findings(&mut events.into_iter()))))
+    };
+    let (modes, most, text) = measured(3 << 30);
+    assert_eq!(modes.len(), 8);
+    assert!(modes.values().all(|seconds| *seconds > 0.999), "{modes:?}");
+    assert!(most <= 3 << 30 && !text.contains("instead of"), "{most}: {text}");
+    let (modes, _, text) = measured(32 * MIB);
+    for ((_, label), seconds) in &modes {
+        let of_memory = label == "read warm";
+        assert!(if of_memory { *seconds > 0.999 } else { *seconds < 0.2 }, "{label}: {seconds} s");
+    }
+    let short = ["'read, cold' was measured for", "because of --max-bytes"];
+    assert!(short.iter().all(|part| text.contains(part)) && !text.contains("'read, again' was"), "{text}");
+    assert!(text.contains("the same 32 MiB over and over instead of 64 MiB"), "{text}");
 }
 
 #[test]

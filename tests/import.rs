@@ -34,7 +34,7 @@ fn import(cli: &Cli, args: &[&str]) -> Done {
 /// The name of the saved run.
 fn saved(done: &Done) -> String {
     assert_eq!(done.code, 0, "{}", done.err);
-    done.err.split("Saved as ").nth(1).and_then(|t| t.split(' ').next()).expect("a run's name").to_owned()
+    done.err.split("Saved as ").nth(1).and_then(|t| t.split('.').next()).expect("a run's name").to_owned()
 }
 
 /// Text without line breaks, which depend on the length of paths.
@@ -157,7 +157,7 @@ fn the_command_that_shows_a_run_names_its_store() {
     let dir = place.path().join("my results").to_str().expect("UTF-8").to_owned();
     let file = "tests/fixtures/import/fio-2.2.10.json";
     let said = words(&cli.run(["import", file, "--store", &dir]).err);
-    assert!(said.contains(&format!(" --store '{dir}'` shows it again.")), "{said}");
+    assert!(said.contains(&format!(" --full --store '{dir}'")), "{said}");
     assert!(!cli.run(["import", file]).err.contains("--store"));
 }
 

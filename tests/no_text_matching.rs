@@ -46,7 +46,7 @@ const METHODS: [&str; 19] = [
 
 /// Names that are not drivebench's words: they come from the kernel, the hardware or the command line, and both sides
 /// know them from there.
-const GIVEN: [&str; 30] = [
+const GIVEN: [&str; 31] = [
     // processors and boards
     "bcm2711",
     "bcm2712",
@@ -75,6 +75,7 @@ const GIVEN: [&str; 30] = [
     "overlay",
     "tmpfs",
     "partition",
+    "squashfs",
     "/boot",
     "/boot/",
     "/usr",

@@ -116,7 +116,7 @@ fn they_are_compared_with_the_same_numbers() {
         &["rtogether"],
     ];
     let numbers = pairs.map(|pair| {
-        let args = [&["results", "compare"], pair].concat();
+        let args = [&["results", "compare", "--force"], pair].concat();
         assert!(!old.out(&args).is_empty());
         format!("{}\n{}", pair.join(" "), old.numbers(&args))
     });

@@ -352,8 +352,16 @@ struct Killed {
 impl Killed {
     fn on(place: &Path) -> Self {
         let cli = Cli::new();
-        let mut running =
-            cli.start(["run", "baseline", "--wait", "--max-bytes", "4M", &place.to_string_lossy()]);
+        let mut running = cli.start([
+            "run",
+            "baseline",
+            "--wait",
+            "--suite",
+            "posts",
+            "--max-bytes",
+            "8M",
+            &place.to_string_lossy(),
+        ]);
         running.wait_for("plan");
         running.signal(Signal::KILL);
         assert_eq!(running.finish(), None);
@@ -472,8 +480,16 @@ fn a_run_that_waited_reads_its_record_again() {
     let place = Cli::directory();
     let killed = Killed::on(place.path());
     let other = Cli::new();
-    let mut running =
-        other.start(["run", "baseline", "--wait", "--max-bytes", "2G", &place.path().to_string_lossy()]);
+    let mut running = other.start([
+        "run",
+        "baseline",
+        "--wait",
+        "--suite",
+        "posts",
+        "--max-bytes",
+        "4G",
+        &place.path().to_string_lossy(),
+    ]);
     running.wait_for("plan");
     let mut command = killed.cli.command(["run", "baseline", "--wait", "--resume", &killed.name]);
     let mut waiting = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
@@ -493,8 +509,16 @@ fn a_run_that_waited_reads_its_record_again() {
 fn a_run_that_is_being_written_is_neither_continued_nor_removed() {
     let place = Cli::directory();
     let cli = Cli::new();
-    let mut running =
-        cli.start(["run", "baseline", "--wait", "--max-bytes", "2G", &place.path().to_string_lossy()]);
+    let mut running = cli.start([
+        "run",
+        "baseline",
+        "--wait",
+        "--suite",
+        "posts",
+        "--max-bytes",
+        "4G",
+        &place.path().to_string_lossy(),
+    ]);
     running.wait_for("plan");
     let name = cli.run_name();
     let removed = cli.run(["results", "rm", &name]);

@@ -3,15 +3,17 @@
 #[path = "support/modelled.rs"]
 mod modelled;
 
+use std::collections::BTreeMap;
+
 use drivebench::{
     analyse::{Estimate, Rules},
     engine::sim::{Board, Model, Noise, Stalls, Zone},
     experiments::{Request, SIZES},
-    findings::{At, Findings},
+    findings::{At, Findings, Quantity, Scope},
     plan::{Act, Plan, ScratchFile},
     record::Event,
     report::{Format, Style, render},
-    units::MIB,
+    units::{MIB, parse_size},
 };
 use modelled::{ask, carry_out, target};
 
@@ -64,7 +66,7 @@ fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
 }
 
 fn said(findings: &Findings) -> String {
-    render(findings, Format::Text, Style::PLAIN)
+    render(findings, Format::Text, Style::PLAIN, true)
 }
 
 #[test]
@@ -89,6 +91,40 @@ fn knee_cost_and_rate_are_those_of_the_model() {
             assert!(findings.figures.iter().all(|f| f.x.log && !f.text.is_empty() && f.curves.len() == 2));
         }
     }
+}
+
+/// By load: each size with its speed.
+fn rows(findings: &Findings) -> BTreeMap<String, Vec<(u64, Estimate)>> {
+    let mut rows: BTreeMap<String, Vec<(u64, Estimate)>> = BTreeMap::new();
+    for metric in findings.estimates.iter().filter(|m| m.quantity == Quantity::Throughput) {
+        if let (Scope::Block(size), Some(load)) = (metric.scope, &metric.load) {
+            rows.entry(load.name.clone()).or_default().push((size, metric.estimate.clone()));
+        }
+    }
+    rows
+}
+
+#[test]
+fn a_size_is_recommended_only_if_the_table_has_no_slower_one_above_it() {
+    let steady = Model { stalls: Vec::new(), ..stick() };
+    let mut recommended = 0;
+    for (model, seed) in (1..=5).flat_map(|seed| [(steady.clone(), seed), (stick(), seed)]) {
+        let findings = found(&measured(model, seed));
+        let advised = findings.verdicts.iter().find_map(|text| text.strip_prefix("Move "));
+        let Some((least, _)) = advised.and_then(|text| text.split_once(" or more")) else {
+            assert!(findings.verdicts.iter().any(|text| text.starts_with("Too noisy")), "seed {seed}");
+            continue;
+        };
+        let least = parse_size(least).expect("a size");
+        for (load, row) in rows(&findings) {
+            let best = row.iter().map(|(_, e)| e.value).fold(0.0, f64::max);
+            for (size, e) in row.iter().filter(|(size, _)| *size >= least) {
+                assert!(e.low >= 0.9 * best, "seed {seed}, {load}, {size}: {e:?} of {best}");
+            }
+        }
+        recommended += 1;
+    }
+    assert!(recommended >= 3, "steady drives have an answer: {recommended}");
 }
 
 #[test]
@@ -128,6 +164,23 @@ fn bytes_are_bounded_and_impossible_sizes_are_refused() {
     insta::assert_snapshot!(
         [says(&small), says(&huge), says(&Request { targets: vec![], ..asked() })].join("\n")
     );
+}
+
+#[test]
+fn repetitions_cut_by_limits_are_said() {
+    let flags = |ask: &Request| {
+        let board = Board { drives: vec![Model::flat(62 * GB, 20e6)], buses: Vec::new(), seed: 1 };
+        found(&carry_out(&planned(ask), &board).expect("runs")).flags
+    };
+    let mut little = asked();
+    little.values.set("runs", "1");
+    assert_eq!(flags(&little), [""; 0]);
+    little.effort.max_bytes = 2 * MIB;
+    let said = flags(&little);
+    assert!(said.len() == 1 && said[0].contains("2 MiB at most instead of 8 MiB"), "{said:?}");
+    little.effort.max_seconds = 10.0;
+    let said = flags(&little);
+    assert!(said.len() == 2 && said[1].contains("--max-time"), "{said:?}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn estimate<'a>(findings: &'a Findings, name: &str) -> &'a Estimate {
 }
 
 fn said(findings: &Findings) -> String {
-    render(findings, Format::Text, Style::PLAIN)
+    render(findings, Format::Text, Style::PLAIN, true)
 }
 
 #[test]

@@ -4,11 +4,11 @@
 mod modelled;
 
 use drivebench::{
-    analyse::Rules,
+    analyse::{Estimate, Rules, compare},
     conditions::{Core, Processors},
     engine::sim::{Board, Model, Noise, SharedBus, Zone},
     experiments::{LoadName, TOGETHER},
-    findings::Findings,
+    findings::{Findings, Metric, Scope},
     inventory::{Bus, BusKind, Ceiling, Inventory, NetworkPort},
     record::{Event, SCHEMA, Start},
     report::{Format, Style, render},
@@ -139,7 +139,7 @@ fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
 
 fn said(findings: &Findings) -> String {
     assert!(findings.modelled, "figures from a model say so");
-    let text = render(findings, Format::Text, Style::PLAIN);
+    let text = render(findings, Format::Text, Style::PLAIN, true);
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     text
 }
@@ -205,6 +205,8 @@ struct Score {
     wrong_and_sure: Vec<String>,
     /// Answers of high confidence.
     sure: u32,
+    /// Loads without a verdict.
+    open: u32,
     /// The largest error of a ceiling, as a share.
     worst: f64,
 }
@@ -218,6 +220,10 @@ fn judge(machines: u64, seed: u64, near: bool) -> Score {
         let mut right = true;
         for (load, truth) in ["read", "write"].iter().zip(&truth) {
             let named = limits(&findings, load);
+            if named.is_empty() {
+                score.open += 1;
+                continue;
+            }
             let is_near = |name: &String| truth.near.contains(name);
             let true_one = |name: &String| truth.limits.iter().find(|t| t.0 == *name);
             let ceilings: Vec<_> = named.iter().filter(|l| l.0 != "drives" && !is_near(&l.0)).collect();
@@ -249,6 +255,7 @@ fn the_limits_of_random_machines() {
     assert!(score.sure >= 20, "of 40 answers half are sure: {score:#?}");
     let score = judge(200, 3, false);
     assert!(score.right >= 197 && score.wrong_and_sure.is_empty(), "{score:#?}");
+    assert!(score.open <= 4, "of 400 loads few are without a verdict: {score:#?}");
     // Ceilings near to the sum of the drives: either answer is right, but no third one.
     let score = judge(60, 2, true);
     assert!(score.right >= 56 && score.wrong_and_sure.is_empty(), "{score:#?}");
@@ -370,6 +377,7 @@ fn two_directories_on_one_drive_share_it() {
     let findings = TOGETHER.findings(&mut record.into_iter());
     let text = said(&findings).replace('\n', " ");
     assert!(text.contains("the drive sda limits /mnt/a and /mnt/b"), "{text}");
+    assert!(!text.contains("USB2"), "no bus is named: {text}");
 }
 
 #[test]
@@ -377,7 +385,7 @@ fn a_truncated_record_is_read() {
     let record = two_hubs().record(None, 1);
     for keep in [0, 1, 2, 3, 40, 300, 900, record.len() / 2, record.len() - 1] {
         let findings = TOGETHER.findings(&mut record[..keep].iter().cloned());
-        let text = render(&findings, Format::Text, Style::PLAIN);
+        let text = render(&findings, Format::Text, Style::PLAIN, true);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
     }
     // The record written and read again gives the same findings.
@@ -387,7 +395,7 @@ fn a_truncated_record_is_read() {
 }
 
 #[test]
-fn one_run_has_no_interval_and_low_confidence() {
+fn one_run_has_no_interval_and_no_verdict() {
     let machine = two_hubs();
     let mut asked = ask(machine.targets(), Rules::standard(), 1 << 20);
     asked.values.set("runs", "1");
@@ -407,25 +415,39 @@ fn one_run_has_no_interval_and_low_confidence() {
             .all(|n| n.estimate.high.is_infinite())
     );
     for load in ["read", "write"] {
-        assert!(limits(&findings, load).iter().all(|l| l.2 == "low"), "{:?}", limits(&findings, load));
+        assert_eq!(limits(&findings, load), []);
     }
+    assert!(said(&findings).contains("one run has no interval"), "{}", said(&findings));
+}
+
+/// The sum at once of a load as a share of the sum alone.
+fn share(findings: &Findings, load: &str) -> Estimate {
+    let sum = |scope| {
+        let of = |m: &&Metric| m.scope == scope && m.load.as_ref().is_some_and(|l| l.name == load);
+        &findings.estimates.iter().find(of).expect("a sum").estimate
+    };
+    compare::ratio(sum(Scope::Sum), sum(Scope::SumAlone)).expect("positive").estimate
 }
 
 #[test]
-fn two_runs_that_differ_are_too_few() {
+fn there_is_no_verdict_where_the_interval_holds_both_answers() {
     let mut machine = two_sticks();
     machine.models.iter_mut().for_each(|model| model.noise.run = 0.1);
-    let mut asked = ask(machine.targets(), Rules::standard(), 1 << 20);
-    asked.values.set("runs", "2");
-    let plan = TOGETHER.plan(&asked).expect("plans");
-    let text = |seed| {
-        let board = Board { drives: machine.models.clone(), buses: machine.links.clone(), seed };
-        said(&TOGETHER.findings(&mut carry_out(&plan, &board).expect("runs").into_iter()))
-    };
-    let words = |seed| text(seed).split_whitespace().collect::<Vec<_>>().join(" ");
-    let flag = "2 runs at once are too few to say how fast they are. Raise --runs.";
-    let flagged: Vec<String> = (1..=8).map(words).filter(|words| words.contains(flag)).collect();
-    assert!(flagged.iter().any(|words| words.contains("not known")), "{}", words(1));
+    let mut open = 0;
+    for seed in 1..=20 {
+        let findings = machine.findings(seed);
+        for load in ["read", "write"] {
+            let share = share(&findings, load);
+            if share.low < 0.9 && share.high >= 0.95 {
+                open += 1;
+                assert_eq!(limits(&findings, load), [], "{share:?}");
+                assert!(said(&findings).contains("is not known"), "{}", said(&findings));
+            } else {
+                assert!(!limits(&findings, load).is_empty(), "{share:?}");
+            }
+        }
+    }
+    assert!(open > 0);
 }
 
 #[test]

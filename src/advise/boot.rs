@@ -1,13 +1,20 @@
 //! Where to boot from. Boot times can't be measured yet; published ones are marked as such.
 
 use super::{
-    Answer, Evidence, Sure, Topic, commands, context::Context, evidence::Wanted, published, sentences::times,
+    Answer, Evidence, Sure, Topic, commands,
+    context::{Context, LONG, Number},
+    evidence::Wanted,
+    published,
+    sentences::times,
 };
 use crate::{
-    analyse::compare,
+    analyse::compare::{self, Ratio},
     inventory::{Drive, Machine},
     units::{duration, rate},
 };
+
+/// Below this gain another boot drive is not worth the move.
+const WORTH: f64 = 1.3;
 
 const NOT_HERE: &str = "This version can't measure boot times.";
 
@@ -49,6 +56,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let failing = system.iter().any(|d| context.failing(d));
     let rotates = Context::rotates(now);
     let likely = if pi { Sure::Published } else { Sure::Inferred };
+    let field = [&system[..1], &others[..]].concat();
+    let reads = Reads::of(context, &field);
     let (sure, says) = if failing {
         let says = format!(
             "Boot from another drive soon: {name} reports failing or unreadable sectors. Copy what is on it first."
@@ -57,6 +66,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     } else if rotates {
         let to = others.first().map_or("flash".to_owned(), |d| context.name(d));
         (likely, format!("Boot from {to} rather than from {name}, a disk that has to spin up and seek."))
+    } else if let Some(reads) = &reads {
+        (Sure::Inferred, reads.says(context))
     } else if pi && now.bus.as_deref() == Some("mmc") {
         (likely, format!("Stay with {name}: flash on USB boots no faster, and the USB stays free for data."))
     } else if pi {
@@ -67,36 +78,72 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let wakes = context.wakes(now).filter(|_| rotates && !failing);
     let spin_up = wakes.map(|n| format!("Spin-up takes {}.", duration(n.estimate.value)));
     let published = (pi && !failing).then(|| published::BOOT.to_owned());
-    let field = [&system[..1], &others[..]].concat();
-    let (sentence, runs) = small_reads(context, &field).unzip();
-    let undecided = runs.is_none() && !others.is_empty();
+    let sentence = reads.as_ref().map(|reads| reads.sentence(context));
+    let stalls = stalls(context, now);
+    let (stall, writes) = stalls.unzip();
+    let undecided = reads.is_none() && !others.is_empty();
     // One other drive is enough to compare.
-    let decide = || commands::baseline(context.inventory, &field[..2], &["--rw", "randread"]);
+    let decide = || commands::baseline(context.inventory, &field[..2]);
+    let runs = reads.iter().flat_map(|reads| [reads.own.from, reads.best.from]);
     let answer = Answer::new(Topic::Boot, sure, says)
-        .because([spin_up, published, sentence, Some(NOT_HERE.to_owned())].into_iter().flatten())
-        .rests_on(wakes.map(|n| n.from).into_iter().chain(runs.into_iter().flatten()))
+        .because([sentence, stall, spin_up, published, Some(NOT_HERE.to_owned())].into_iter().flatten())
+        .rests_on(runs.chain(writes).chain(wakes.map(|n| n.from)))
         .decide(undecided.then(decide).flatten());
-    vec![answer]
+    vec![if failing { answer.problem() } else { answer }]
 }
 
-/// Small random reads, the main load of a boot: how other drives compare with the current boot drive.
-fn small_reads<'a>(context: &Context<'a>, field: &[&'a Drive]) -> Option<(String, [&'a Evidence; 2])> {
-    let speeds = context.speeds(field, Wanted::RANDOM_READ);
-    let own = speeds.first().copied().flatten()?;
-    let others = speeds.iter().zip(field).skip(1).filter_map(|(n, d)| Some(((*n)?, *d)));
-    let (best, drive) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value))?;
-    let ratio = compare::ratio(best.estimate, own.estimate)?;
-    let (a, b) = (context.name(drive), context.name(field[0]));
-    let (x, y) = (rate(best.estimate.value), rate(own.estimate.value));
-    let sentence = if !ratio.different {
-        format!("No difference found in random reads: {x} from {a}, {y} from {b}.")
-    } else if ratio.estimate.value > 1.0 {
-        let n = times(ratio.estimate.value);
-        format!(
-            "Random reads: {x} from {a}, {n} as fast as {b} with {y}: programs would start sooner from {a}."
-        )
-    } else {
-        format!("Random reads: {y} from {b}, more than {x} from {a}.")
-    };
-    Some((sentence, [own.from, best.from]))
+/// The longest small random write of the boot drive, where that is a stall.
+fn stalls<'a>(context: &Context<'a>, now: &Drive) -> Option<(String, &'a Evidence)> {
+    let newest = context.fitting(&[now], Wanted::RANDOM_WRITE, |e| e.worst().is_some())[0]?;
+    let (seconds, from) = context.worst(now, newest).filter(|(seconds, _)| *seconds >= LONG)?;
+    let (name, longest) = (context.name(now), duration(seconds));
+    Some((format!("Small random writes on {name} stall for up to {longest}: the system waits."), from))
+}
+
+/// Small random reads, the main load of a boot: the fastest other drive against the current boot drive.
+struct Reads<'a> {
+    own: Number<'a>,
+    best: Number<'a>,
+    /// Drives of the two.
+    of: [&'a Drive; 2],
+    ratio: Ratio,
+}
+
+impl<'a> Reads<'a> {
+    fn of(context: &Context<'a>, field: &[&'a Drive]) -> Option<Self> {
+        let speeds = context.speeds(field, Wanted::RANDOM_READ);
+        let own = speeds.first().copied().flatten()?;
+        let others = speeds.iter().zip(field).skip(1).filter_map(|(n, d)| Some(((*n)?, *d)));
+        let (best, drive) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value))?;
+        let ratio = compare::ratio(best.estimate, own.estimate)?;
+        Some(Self { own, best, of: [field[0], drive], ratio })
+    }
+
+    fn faster(&self) -> bool {
+        self.ratio.different && self.ratio.estimate.value > 1.0
+    }
+
+    fn says(&self, context: &Context<'_>) -> String {
+        let [own, best] = self.of.map(|drive| context.name(drive));
+        if self.faster() && self.ratio.estimate.value >= WORTH {
+            let n = times(self.ratio.estimate.value);
+            format!(
+                "Programs would start sooner from {best}: it reads small blocks at random {n} as fast as {own}."
+            )
+        } else {
+            format!("Stay with {own}: no drive was found that reads small blocks at random much faster.")
+        }
+    }
+
+    fn sentence(&self, context: &Context<'_>) -> String {
+        let [b, a] = self.of.map(|drive| context.name(drive));
+        let (x, y) = (rate(self.best.estimate.value), rate(self.own.estimate.value));
+        if !self.ratio.different {
+            format!("No difference found in random reads: {x} from {a}, {y} from {b}.")
+        } else if self.faster() {
+            format!("Random reads: {x} from {a}, {y} from {b}.")
+        } else {
+            format!("Random reads: {y} from {b}, more than {x} from {a}.")
+        }
+    }
 }

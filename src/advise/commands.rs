@@ -9,7 +9,10 @@ use crate::{
 pub(super) fn directory<'a>(inventory: &'a Inventory, drive: &Drive) -> Option<&'a str> {
     let on_it = |mount: &&Mount| {
         let drives = inventory.drives_of(mount);
-        !mount.read_only() && drives.len() == 1 && drives[0].name == drive.name
+        !mount.read_only()
+            && !inventory.is_in_a_file(mount)
+            && drives.len() == 1
+            && drives[0].name == drive.name
     };
     let firmware = |mount: &Mount| mount.path.starts_with("/boot");
     let room = |mount: &Mount| mount.space.map_or(0, |space| space.free);
@@ -34,17 +37,20 @@ fn on(experiment: &str, inventory: &Inventory, drives: &[&Drive], options: &[&st
     }
 }
 
-pub(super) fn baseline(inventory: &Inventory, drives: &[&Drive], options: &[&str]) -> Option<String> {
-    on("baseline", inventory, drives, options)
+pub(super) fn baseline(inventory: &Inventory, drives: &[&Drive]) -> Option<String> {
+    on("baseline", inventory, drives, &[])
 }
 
-/// How fast they are at once; of one drive, how fast it is.
+/// How fast they are at once with large blocks; of one drive, how fast it is.
 pub(super) fn together(inventory: &Inventory, drives: &[&Drive]) -> Option<String> {
-    on(if drives.len() < 2 { "baseline" } else { "together" }, inventory, drives, &[])
+    if drives.len() < 2 {
+        return baseline(inventory, drives);
+    }
+    on("together", inventory, drives, &["--bs", "1M"])
 }
 
 /// How bad the worst write of each is: only where a filesystem can be written.
-pub(super) fn writes(inventory: &Inventory, drives: &[&Drive], options: &[&str]) -> Option<String> {
+pub(super) fn writes(inventory: &Inventory, drives: &[&Drive]) -> Option<String> {
     let paths: Vec<&str> = drives.iter().filter_map(|d| directory(inventory, d)).collect();
-    line("baseline", options, &paths)
+    line("baseline", &[], &paths)
 }

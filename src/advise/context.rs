@@ -1,14 +1,20 @@
 //! The basis of all answers: the inventory, and the evidence that counts here.
 
+use std::cmp::Reverse;
+
 use super::{
-    evidence::{Evidence, Key, Wanted},
+    evidence::{Evidence, Wanted},
     sentences,
 };
 use crate::{
     analyse::Estimate,
+    findings::LoadKey,
     inventory::{Block, Drive, Inventory, Layer, Medium},
-    units::{distinct, listed},
+    units::{Caching, Direction, distinct, duration, listed},
 };
+
+/// A longer write is a stall that people and clients notice, s.
+pub(super) const LONG: f64 = 1.0;
 
 /// The inventory and the evidence that counts, oldest first.
 pub(super) struct Context<'a> {
@@ -27,6 +33,12 @@ impl<'a> Number<'a> {
     fn of(from: &'a Evidence) -> Option<Self> {
         Some(Self { estimate: from.speed()?, from })
     }
+}
+
+/// The speed under the load that fits best, and of several runs the newest; `all` are oldest first.
+fn best<'a>(all: impl Iterator<Item = &'a Evidence>, wanted: Wanted) -> Option<Number<'a>> {
+    let fitting = all.filter_map(|e| Some((Reverse(e.fit(wanted)?), Number::of(e)?)));
+    fitting.max_by_key(|(fit, _)| *fit).map(|(_, number)| number)
 }
 
 impl<'a> Context<'a> {
@@ -51,31 +63,27 @@ impl<'a> Context<'a> {
         self.all().filter(move |e| !e.at_once && e.drives.len() == 1 && e.drives[0] == identity)
     }
 
-    /// The newest speed of each drive under the same load of this kind: the load that most drives were measured with, and
-    /// of those the one used last.
+    /// The newest speed of each drive under the same fitting load.
     pub fn speeds(&self, drives: &[&'a Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
-        let fitting = |drive: &Drive| self.of(drive).filter(move |e| e.is(wanted) && e.speed().is_some());
-        // How many drives a load was used on, and when last.
-        let mut keys: Vec<(Key<'_>, usize, &str)> = Vec::new();
-        for drive in drives {
-            let mut own: Vec<Key<'_>> = Vec::new();
-            for e in fitting(drive) {
-                let key = e.key();
-                let new = !own.contains(&key);
-                match keys.iter_mut().find(|(known, ..)| *known == key) {
-                    Some((_, n, last)) => {
-                        *n += usize::from(new);
-                        *last = e.at.as_str().max(last);
-                    }
-                    None => keys.push((key, 1, &e.at)),
-                }
-                own.push(key);
-            }
-        }
-        let chosen = keys.iter().max_by_key(|(_, n, last)| (*n, *last)).map(|(key, ..)| *key);
-        let newest =
-            |drive: &&Drive| fitting(drive).rev().find(|e| Some(e.key()) == chosen).and_then(Number::of);
-        drives.iter().map(newest).collect()
+        let each = self.fitting(drives, wanted, |e| e.speed().is_some()).into_iter();
+        each.map(|e| e.and_then(Number::of)).collect()
+    }
+
+    /// The newest evidence of each drive under the same load, if it `has` what is asked for: the load that most of the
+    /// drives were measured with, and of those the one that fits best.
+    pub fn fitting(
+        &self,
+        drives: &[&Drive],
+        wanted: Wanted,
+        has: fn(&Evidence) -> bool,
+    ) -> Vec<Option<&'a Evidence>> {
+        let of = |drive: &&Drive| self.of(drive).filter(|e| e.is(wanted) && has(e)).collect::<Vec<_>>();
+        let all: Vec<Vec<&'a Evidence>> = drives.iter().map(of).collect();
+        let shared = |e: &Evidence| all.iter().filter(|own| own.iter().any(|o| o.key() == e.key())).count();
+        let best = all.iter().flatten().max_by_key(|e| (shared(e), Reverse(e.fit(wanted)), &e.at));
+        let key = best.map(|e| e.key());
+        let newest = |own: &Vec<&'a Evidence>| own.iter().rev().find(|e| Some(e.key()) == key).copied();
+        all.iter().map(newest).collect()
     }
 
     /// The longest write of a drive in all runs like this one, s, and the runs.
@@ -85,13 +93,28 @@ impl<'a> Context<'a> {
         each.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// The newest run of several targets at once under such a load, whose drives are all here.
-    pub fn at_once(&self, wanted: Wanted) -> Option<Number<'a>> {
-        let all = self.all().rev().filter(|e| e.at_once && e.drives.len() > 1 && e.is(wanted));
-        all.filter_map(Number::of).next()
+    /// Stalls of a second or more in writes, one at a time, of another load than the question is about; one of each drive.
+    pub fn other_stalls(&self, drives: &[&Drive], wanted: Wanted) -> Vec<(String, &'a Evidence)> {
+        let of = |drive: &&Drive| {
+            let other = |l: &LoadKey| {
+                let alone = l.depth == Some(1) && l.jobs.unwrap_or(1) == 1;
+                alone && l.direction == Some(Direction::Write) && l.caching == Some(Caching::Direct)
+            };
+            let writes = |e: &&Evidence| e.load.as_ref().is_some_and(other) && !e.is(wanted);
+            let each = self.of(drive).filter(writes).filter_map(|e| Some((e.worst()?, e)));
+            let (seconds, from) = each.filter(|(s, _)| *s >= LONG).max_by(|a, b| a.0.total_cmp(&b.0))?;
+            let (name, load) = (self.name(drive), from.load_in_words()?);
+            Some((format!("{name} stalled for {} in another load ({load}).", duration(seconds)), from))
+        };
+        drives.iter().filter_map(of).collect()
     }
 
-    /// The newest speed of a layer, such as an array.
+    /// The best run of several targets at once under such a load, whose drives are all here.
+    pub fn at_once(&self, wanted: Wanted) -> Option<Number<'a>> {
+        best(self.all().filter(|e| e.at_once && e.drives.len() > 1), wanted)
+    }
+
+    /// The speed of a layer, such as an array.
     pub fn of_layer(&self, layer: &Layer, wanted: Wanted) -> Option<Number<'a>> {
         let under = self.inventory.stack_of([Block::Layer(layer)]);
         let mut drives: Vec<String> = under.drives.iter().map(|d| d.identity()).collect();
@@ -99,9 +122,9 @@ impl<'a> Context<'a> {
         let same = |e: &&Evidence| {
             let mut own = e.drives.clone();
             own.sort();
-            !e.at_once && e.layers.contains(&layer.name) && own == drives && e.is(wanted)
+            !e.at_once && e.layers.contains(&layer.name) && own == drives
         };
-        self.all().rev().filter(same).find_map(Number::of)
+        best(self.all().filter(same), wanted)
     }
 
     pub fn drive(&self, identity: &str) -> Option<&'a Drive> {
@@ -170,13 +193,14 @@ impl<'a> Context<'a> {
     }
 
     pub fn other_board(&self, e: &Evidence) -> bool {
-        e.board != self.inventory.machine.board
+        let unknown = e.is_import() && e.board.is_none();
+        !unknown && e.board != self.inventory.machine.board
     }
 
     /// Whether one of its drives was in another bay then, or on another board.
     pub fn moved(&self, e: &Evidence) -> bool {
         let stays = |(identity, bay): (&String, &String)| {
-            self.drive(identity).is_none_or(|drive| drive.full_bay() == *bay)
+            bay.is_empty() || self.drive(identity).is_none_or(|drive| drive.full_bay() == *bay)
         };
         self.other_board(e) || !e.drives.iter().zip(&e.bays).all(stays)
     }
@@ -186,6 +210,8 @@ impl<'a> Context<'a> {
         let mut sentences = Vec::new();
         for run in runs {
             let own: Vec<&Evidence> = self.all().filter(|e| e.run == *run).collect();
+            let tool = own.iter().find(|e| e.is_import()).and_then(|e| e.load.as_ref());
+            sentences.extend(tool.map(|load| format!("{run} is an import: {} measured it.", load.engine)));
             let board = own.iter().find(|e| self.other_board(e));
             let Some(e) = board.or_else(|| own.iter().find(|e| self.moved(e))) else { continue };
             sentences.push(match &e.board {

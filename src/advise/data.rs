@@ -2,7 +2,7 @@
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Context, Number},
+    context::{Context, LONG, Number},
     evidence::{Evidence, Wanted},
     regression,
 };
@@ -11,9 +11,6 @@ use crate::{
     inventory::{Drive, Layer},
     units::{count, decimal_bytes, duration, listed, rate},
 };
-
-/// A longer write is a stall that people and clients notice, s.
-pub(super) const LONG: f64 = 1.0;
 
 /// Drives of one model differ by some sectors; from this ratio on one is larger.
 const LARGER: f64 = 1.05;
@@ -103,15 +100,61 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
         why.push(format!("Not on {}, which became much slower than before.", context.names(&sunk)));
     }
     let Some(best) = choose(&known) else { return unmeasured(context, &drives, why) };
-    let answer = Answer::new(Topic::Data, Sure::Measured, chosen(context, best, written));
+    let mut says = chosen(context, best, written);
+    let files = small_files(context, best.drive, &drives);
+    says += &files.elsewhere.map(|text| format!(" {text}")).unwrap_or_default();
+    let answer = Answer::new(Topic::Data, Sure::Measured, says);
     why.extend(others(context, best, &known, written));
+    why.extend(files.here);
+    let unseen = best.worst.is_none();
+    if unseen {
+        why.push("How long its writes stall is not measured.".to_owned());
+    }
     if !unknown.is_empty() {
         let n = count(unknown.len() as u64, "drive");
         why.push(format!("{n} more not measured in this way."));
     }
     why.push(second(context, best.drive, &drives));
     let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
-    answer.because(why).rests_on(runs).decide(commands::baseline(context.inventory, &unknown, &[]))
+    let open: Vec<&Drive> = unknown.into_iter().chain(unseen.then_some(best.drive)).collect();
+    answer.because(why).rests_on(runs.chain(files.runs)).decide(commands::baseline(context.inventory, &open))
+}
+
+/// What small files cost.
+#[derive(Default)]
+struct SmallFiles<'a> {
+    /// On the drive that was chosen.
+    here: Option<String>,
+    /// On another drive, where they cost less.
+    elsewhere: Option<String>,
+    runs: Vec<&'a Evidence>,
+}
+
+fn small_files<'a>(context: &Context<'a>, best: &Drive, drives: &[&'a Drive]) -> SmallFiles<'a> {
+    let cost = |drive: &Drive| {
+        let mut all = context.of(drive).rev();
+        all.find_map(|from| Some(Number { estimate: from.cost_of_file()?, from }))
+    };
+    let Some(own) = cost(best) else { return SmallFiles::default() };
+    let mine = duration(own.estimate.value);
+    let here =
+        format!("Writing a small file to {} takes {mine}; copy many as one archive.", context.name(best));
+    let less = |drive: &'a Drive| {
+        let other = cost(drive)?;
+        let ratio = compare::ratio(other.estimate, own.estimate)?;
+        (ratio.different && ratio.estimate.value < 1.0).then_some((drive, other))
+    };
+    let less = drives
+        .iter()
+        .copied()
+        .filter_map(less)
+        .min_by(|a, b| a.1.estimate.value.total_cmp(&b.1.estimate.value));
+    let elsewhere = less.map(|(drive, other)| {
+        let (name, cost) = (context.name(drive), duration(other.estimate.value));
+        format!("Many small files rather on {name}: {cost} to write each, not {mine}.")
+    });
+    let runs = [Some(own), less.map(|(_, other)| other)].into_iter().flatten().map(|n| n.from).collect();
+    SmallFiles { here: elsewhere.is_none().then_some(here), elsewhere, runs }
 }
 
 /// The fastest drive without long stalls, or the fastest of all if all have them; of equally fast ones the largest.
@@ -173,11 +216,19 @@ fn unmeasured(context: &Context<'_>, drives: &[&Drive], mut why: Vec<String>) ->
     let (name, size) = (context.name(largest), decimal_bytes(largest.bytes()));
     let says = match drives.len() {
         1 => {
-            format!("{name} ({size}) is the only drive for data; its speed and stalls are not measured.")
+            format!(
+                "{name} ({size}) is the only drive for data; its speed and stalls with large blocks are not measured."
+            )
         }
-        _ => format!("Speed and stalls are not measured; {name} is the largest, {size}."),
+        _ => format!("Speed and stalls with large blocks are not measured; {name} is the largest, {size}."),
     };
+    let (stalls, mut runs): (Vec<_>, Vec<_>) =
+        context.other_stalls(drives, Wanted::WRITE).into_iter().unzip();
+    let says = [says].into_iter().chain(stalls).collect::<Vec<_>>().join(" ");
+    let files = small_files(context, largest, drives);
+    why.extend(files.here.into_iter().chain(files.elsewhere));
+    runs.extend(files.runs);
     why.push(second(context, largest, drives));
-    let decide = commands::baseline(context.inventory, drives, &[]);
-    Answer::new(Topic::Data, Sure::Unknown, says).because(why).decide(decide)
+    let decide = commands::baseline(context.inventory, drives);
+    Answer::new(Topic::Data, Sure::Unknown, says).because(why).rests_on(runs).decide(decide)
 }

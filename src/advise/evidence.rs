@@ -3,8 +3,14 @@
 use crate::{
     analyse::Estimate,
     findings::{Carrier, Findings, LoadKey, Metric, Quantity, Scope},
-    units::{Caching, Direction, Pattern, Percentile},
+    inventory::Inventory,
+    units::{Caching, Direction, KIB, MIB, Pattern, Percentile, size},
 };
+
+/// Blocks that copies, media and network clients move, from this size on.
+const LARGE: u64 = 128 * KIB;
+/// Blocks of swap and of starting programs, up to this size.
+const SMALL: u64 = 16 * KIB;
 
 /// What a run found of one load on one target, or of one load on all its targets at once.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,26 +31,58 @@ pub struct Evidence {
     pub layers: Vec<String>,
     /// The figures are of several targets at once.
     pub at_once: bool,
-    /// The load; none where the experiment has none, as spinup.
+    /// The figures are of bays that differ, whatever drive is in them.
+    pub of_bays: bool,
+    /// The load; none where the experiment has none, as spinup and smallfiles.
     pub load: Option<LoadKey>,
     pub numbers: Vec<Metric>,
 }
 
+/// The load that a question is about: large blocks in order, or small ones at random, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub reads: bool,
     pub pattern: Pattern,
+    /// Of any block size and depth.
+    pub any: bool,
 }
 
 impl Wanted {
-    pub const READ: Self = Self { reads: true, pattern: Pattern::Sequential };
-    pub const WRITE: Self = Self { reads: false, pattern: Pattern::Sequential };
-    pub const RANDOM_READ: Self = Self { reads: true, pattern: Pattern::Random };
-    pub const RANDOM_WRITE: Self = Self { reads: false, pattern: Pattern::Random };
+    pub const READ: Self = Self { reads: true, pattern: Pattern::Sequential, any: false };
+    pub const WRITE: Self = Self { reads: false, ..Self::READ };
+    pub const RANDOM_READ: Self = Self { pattern: Pattern::Random, ..Self::READ };
+    pub const RANDOM_WRITE: Self = Self { reads: false, ..Self::RANDOM_READ };
+    pub const ANY_READ: Self = Self { any: true, ..Self::READ };
 }
 
-/// Evidence is compared if these are equal: the load and the layers below the target.
-pub(super) type Key<'a> = (Option<&'a LoadKey>, &'a [String]);
+/// How far a load is from the one that a question is about; the smallest fits best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Fit {
+    /// A run with latencies comes before a short one, and both before an import.
+    source: u8,
+    /// The usual block size as a multiple of this one, or this one of it.
+    block: u64,
+    smaller: bool,
+    depth: u32,
+    cached: bool,
+}
+
+/// Evidence is compared if these are equal: the load by whatever name, the layers below the target, and whether
+/// latencies were measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key<'a> {
+    load: Option<&'a LoadKey>,
+    layers: &'a [String],
+    latencies: bool,
+}
+
+impl PartialEq for Key<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let nameless = |load: &LoadKey| LoadKey { name: String::new(), ..load.clone() };
+        (self.layers, self.latencies) == (other.layers, other.latencies)
+            && self.load.map(nameless) == other.load.map(nameless)
+    }
+}
 
 impl Evidence {
     /// The evidence in the findings of a run: of each load on each target, and of each load on several at once.
@@ -70,7 +108,27 @@ impl Evidence {
             let about = Self::about(findings, "all", &carriers);
             all.push(Self { load, at_once: true, numbers: together, ..about });
         }
+        // Numbers of what carries no target, such as bays.
+        let carriers: Vec<&Carrier> = findings.origin.carriers.iter().collect();
+        let of_bays = findings.evidence.iter().filter(|m| {
+            matches!(m.quantity, Quantity::RelativeSpeed(_)) && carriers.iter().all(|c| c.target != m.target)
+        });
+        for (load, numbers) in by_load(of_bays) {
+            all.push(Self { load, numbers, of_bays: true, ..Self::about(findings, "bays", &carriers) });
+        }
         all
+    }
+
+    /// The same, with identities for drives that an import names by their serials.
+    #[must_use]
+    pub fn named(mut self, inventory: &Inventory) -> Self {
+        for name in self.drives.iter_mut() {
+            let mut here = inventory.drives.iter();
+            if let Some(drive) = here.find(|drive| drive.unique_id() == Some(name)) {
+                *name = drive.identity();
+            }
+        }
+        self
     }
 
     /// The fields that all evidence of these targets shares.
@@ -103,12 +161,20 @@ impl Evidence {
         } else {
             &[Scope::AfterCliff(None), Scope::Whole, Scope::Alone]
         };
-        scopes.iter().find_map(|scope| self.number(Quantity::Throughput, *scope))
+        let of_block = self.load.as_ref().and_then(|load| load.block).map(Scope::Block);
+        let mut scopes = scopes.iter().copied().chain(of_block);
+        scopes.find_map(|scope| self.number(Quantity::Throughput, scope))
     }
 
     /// The sum of the targets alone, bytes per second.
     pub(super) fn sum_alone(&self) -> Option<&Estimate> {
         self.number(Quantity::Throughput, Scope::SumAlone)
+    }
+
+    /// The fixed cost of writing a file, s.
+    pub(super) fn cost_of_file(&self) -> Option<&Estimate> {
+        let cost = self.number(Quantity::CostPerFile(Direction::Write), Scope::Whole);
+        cost.filter(|cost| cost.low > 0.0)
     }
 
     /// How long a disk takes to wake, s.
@@ -122,19 +188,54 @@ impl Evidence {
         quantities.into_iter().find_map(|quantity| self.number(quantity, Scope::Whole)).map(|e| e.value)
     }
 
-    /// Whether it is this kind of load, without the effect of the page cache.
-    pub(super) fn is(&self, wanted: Wanted) -> bool {
+    /// How well its load fits; `None` where the load is another one or not known in full, and where the page cache decides.
+    pub(super) fn fit(&self, wanted: Wanted) -> Option<Fit> {
+        let load = self.load.as_ref()?;
         let direction = if wanted.reads { Direction::Read } else { Direction::Write };
-        let fits = |l: &LoadKey| {
-            l.direction == Some(direction)
-                && l.pattern == Some(wanted.pattern)
-                && (l.caching != Some(Caching::Buffered) || wanted.reads && l.cold)
+        let (block, sequential) = (load.block?, wanted.pattern == Pattern::Sequential);
+        let depth = load.depth?.saturating_mul(load.jobs.unwrap_or(1));
+        let own_speed = match load.caching? {
+            Caching::Direct => true,
+            // The sync is no part of single operations.
+            Caching::BufferedFsync => sequential,
+            Caching::Buffered => wanted.reads && load.cold,
         };
-        self.load.as_ref().is_some_and(fits)
+        let (fits, usual) =
+            if sequential { (block >= LARGE, MIB) } else { (block <= SMALL && depth == 1, 4 * KIB) };
+        let is = load.direction == Some(direction) && load.pattern == Some(wanted.pattern);
+        (is && own_speed && load.sync != Some(true) && block > 0 && (fits || wanted.any)).then(|| Fit {
+            source: if self.is_import() { 2 } else { u8::from(self.worst().is_none()) },
+            block: block.max(usual) / block.min(usual),
+            smaller: block < usual,
+            depth,
+            cached: load.caching != Some(Caching::Direct),
+        })
+    }
+
+    pub(super) fn is(&self, wanted: Wanted) -> bool {
+        self.fit(wanted).is_some()
+    }
+
+    /// Another tool measured it.
+    pub(super) fn is_import(&self) -> bool {
+        self.load.as_ref().is_some_and(|load| load.on.is_none())
+    }
+
+    /// Its load in a few words: `sequential 1 MiB, depth 1`.
+    pub(super) fn load_in_words(&self) -> Option<String> {
+        let load = self.load.as_ref()?;
+        let pattern = match load.pattern? {
+            Pattern::Sequential => "sequential",
+            Pattern::Random => "random",
+        };
+        let depth = format!("depth {}", load.depth?);
+        let cached = load.caching.filter(|caching| *caching != Caching::Direct);
+        let cached = cached.map(|caching| format!(", {}", caching.words())).unwrap_or_default();
+        Some(format!("{pattern} {}, {depth}{cached}", size(load.block?)))
     }
 
     pub(super) fn key(&self) -> Key<'_> {
-        (self.load.as_ref(), &self.layers)
+        Key { load: self.load.as_ref(), layers: &self.layers, latencies: self.worst().is_some() }
     }
 
     pub(super) fn day(&self) -> &str {

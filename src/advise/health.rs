@@ -21,11 +21,19 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         return vec![Answer::new(Topic::Health, Sure::Unknown, "No drives found.")];
     }
     let bearing = context.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code));
-    let mut all: Vec<Answer> =
-        bearing.map(|f| Answer::new(Topic::Health, Sure::Inferred, f.what).because([f.advice])).collect();
+    let mut all: Vec<Answer> = bearing
+        .map(|f| Answer::new(Topic::Health, Sure::Inferred, f.what).because([f.advice]).problem())
+        .collect();
     let trends: Vec<(&Drive, Trend<'_>)> =
         drives.iter().flat_map(|d| regression::of(context, d).into_iter().map(move |t| (*d, t))).collect();
-    all.extend(trends.iter().filter(|(_, t)| t.worse()).map(|(drive, t)| worse(context, drive, t)));
+    let mut slower: Vec<&(&Drive, Trend<'_>)> = trends.iter().filter(|(_, t)| t.worse()).collect();
+    // Of several loads of a kind, the one that lost most.
+    slower.sort_by(|(_, a), (_, b)| a.loss().total_cmp(&b.loss()));
+    let kind = |(drive, t): &(&Drive, Trend<'_>)| (drive.identity(), t.verb);
+    let first = |at: usize| slower[..at].iter().all(|other| kind(other) != kind(slower[at]));
+    all.extend(
+        (0..slower.len()).filter(|at| first(*at)).map(|at| worse(context, slower[at].0, &slower[at].1)),
+    );
     let quiet = all.is_empty();
     all.push(rest(context, &drives, &trends, quiet));
     all
@@ -55,7 +63,8 @@ fn worse(context: &Context<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
         "A fuller drive alone may cause this. Measure again in some weeks."
     };
     let sure = if t.same_place() { Sure::Measured } else { Sure::Inferred };
-    Answer::new(Topic::Health, sure, says).because([advice.to_owned()]).rests_on([t.old.from, t.new.from])
+    let answer = Answer::new(Topic::Health, sure, says).because([advice.to_owned()]);
+    answer.rests_on([t.old.from, t.new.from]).problem()
 }
 
 /// The answer about all other drives.
@@ -69,7 +78,7 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
     let once: Vec<&Drive> = again.iter().copied().filter(|d| context.of(d).next().is_some()).collect();
     let free: Vec<&Drive> = context.for_data().into_iter().filter(|d| again.contains(d)).collect();
     let which = [once, free, again].into_iter().find(|which| !which.is_empty()).unwrap_or_default();
-    let command = commands::baseline(context.inventory, &which, &[]);
+    let command = commands::baseline(context.inventory, &which);
     let mut answer = if steady.is_empty() {
         let of = if trends.iter().any(|(_, t)| t.worse()) { " of other drives" } else { "" };
         let says =

@@ -6,6 +6,8 @@ mod commands;
 mod context;
 mod data;
 mod evidence;
+#[cfg(test)]
+mod fit_tests;
 mod health;
 mod layout;
 mod limits;
@@ -27,7 +29,7 @@ use context::Context;
 
 pub use evidence::Evidence;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
     Boot,
@@ -60,10 +62,14 @@ pub struct Answer {
     pub because: Vec<String>,
     /// The runs behind it, by their names.
     pub rests_on: Vec<String>,
+    /// The loads of those runs, in a few words each.
+    pub loads: Vec<String>,
     pub sure: Sure,
     /// Some of those runs are of modelled drives.
     #[serde(rename = "virtual")]
     pub modelled: bool,
+    /// Something is wrong: it comes first.
+    pub problem: bool,
     /// The command that would settle it.
     pub decide: Option<String>,
 }
@@ -80,8 +86,17 @@ pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
 
 impl Answer {
     fn new(topic: Topic, sure: Sure, says: impl Into<String>) -> Self {
-        let (because, rests_on) = (Vec::new(), Vec::new());
-        Self { topic, says: says.into(), because, rests_on, sure, modelled: false, decide: None }
+        Self {
+            topic,
+            says: says.into(),
+            because: Vec::new(),
+            rests_on: Vec::new(),
+            loads: Vec::new(),
+            sure,
+            modelled: false,
+            problem: false,
+            decide: None,
+        }
     }
 
     fn because(mut self, why: impl IntoIterator<Item = String>) -> Self {
@@ -94,6 +109,7 @@ impl Answer {
             if !self.rests_on.contains(&one.run) {
                 self.rests_on.push(one.run.clone());
             }
+            self.loads.extend(one.load_in_words().filter(|load| !self.loads.contains(load)));
         }
         self
     }
@@ -103,9 +119,19 @@ impl Answer {
         self
     }
 
-    /// Adds where its runs were made, if not here.
+    fn problem(mut self) -> Self {
+        self.problem = true;
+        self
+    }
+
+    /// Adds where its runs were made, if not here. Of an import too little is known for more than an inference.
     fn finish(mut self, context: &Context<'_>) -> Self {
-        self.modelled = context.all().any(|e| e.modelled && self.rests_on.contains(&e.run));
+        let behind =
+            |is: fn(&Evidence) -> bool| context.all().any(|e| is(e) && self.rests_on.contains(&e.run));
+        self.modelled = behind(|e| e.modelled);
+        if self.sure == Sure::Measured && behind(Evidence::is_import) {
+            self.sure = Sure::Inferred;
+        }
         self.because.extend(context.elsewhere(&self.rests_on));
         self
     }

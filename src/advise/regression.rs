@@ -33,6 +33,11 @@ impl Trend<'_> {
         self.ratio.different && (self.ratio.estimate.value < 1.0) == self.speed
     }
 
+    /// The smaller, the worse: what is left of the speed.
+    pub fn loss(&self) -> f64 {
+        if self.speed { self.ratio.estimate.value } else { 1.0 / self.ratio.estimate.value }
+    }
+
     pub fn far_worse(&self) -> bool {
         self.worse() && self.speed && self.same_place() && self.ratio.estimate.value < FAR_SLOWER
     }
@@ -48,11 +53,13 @@ impl Trend<'_> {
     }
 }
 
-/// All figures of a drive that were measured in the same way on two days at least.
+/// All figures of a drive that were measured in the same way on two days at least; short runs, without latencies, don't
+/// count.
 pub(super) fn of<'a>(context: &Context<'a>, drive: &Drive) -> Vec<Trend<'a>> {
     let mut seen: Vec<(Key<'_>, &str)> = Vec::new();
     let mut trends = Vec::new();
-    for old in context.of(drive) {
+    let long = |e: &&Evidence| !e.at.is_empty() && (e.load.is_none() || e.worst().is_some());
+    for old in context.of(drive).filter(long) {
         let kind = (old.key(), old.experiment.as_str());
         let same = |e: &&Evidence| e.key() == kind.0 && e.experiment == kind.1;
         if seen.contains(&kind) {

@@ -1,6 +1,10 @@
 //! Where to swap: by the longest stall, because every program waits for it.
 
-use super::{Answer, Evidence, Sure, Topic, commands, context::Context, data::LONG, evidence::Wanted};
+use super::{
+    Answer, Evidence, Sure, Topic, commands,
+    context::{Context, LONG},
+    evidence::Wanted,
+};
 use crate::{
     inventory::Drive,
     units::{capital, duration, listed, size},
@@ -50,11 +54,11 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
             let free = context.for_data();
             let which = if free.is_empty() { &drives } else { &free };
             Answer::new(Topic::Swap, if first.is_empty() { Sure::Unknown } else { Sure::Published }, says)
-                .decide(commands::writes(context.inventory, which, &[]))
+                .decide(commands::writes(context.inventory, which))
         }
         [best, others @ ..] if best.seconds < LONG => {
             let (name, longest) = (context.name(best.drive), duration(best.seconds));
-            let says = format!("{name}, where no write took longer than {longest}.");
+            let says = format!("{name}, where no small random write took longer than {longest}.");
             let says = if rest.is_empty() { format!("On {says}") } else { format!("{first}Then {says}") };
             let wakes = context.wakes(best.drive);
             let asleep =
@@ -74,32 +78,27 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let move_it = (!stay.is_empty()).then(|| format!("Swap is now on {}: move it.", context.names(&stay)));
     let wear = drives.iter().any(|d| !Context::rotates(d));
     let wear = wear.then(|| "Swap wears flash.".to_owned());
-    let random = (measured && !small_writes(context, &drives))
-        .then(|| "Small random writes, as swap makes them, are not measured.".to_owned());
-    let decide = answer.decide.clone().or_else(|| {
-        let which = if unmeasured.is_empty() { &drives } else { &unmeasured };
-        let wanted = measured && (random.is_some() || !unmeasured.is_empty());
-        if wanted { commands::writes(context.inventory, which, &["--rw", "randwrite"]) } else { None }
-    });
-    vec![answer.because(move_it.into_iter().chain(random).chain(wear)).decide(decide)]
+    let mut why: Vec<String> = move_it.into_iter().collect();
+    let mut other = Vec::new();
+    if !measured && !drives.is_empty() {
+        why.push("Small random writes, one at a time, as swap makes them, are not measured.".to_owned());
+        let (sentences, from): (Vec<_>, Vec<_>) =
+            context.other_stalls(&drives, Wanted::RANDOM_WRITE).into_iter().unzip();
+        why.extend(sentences);
+        other = from;
+    }
+    let decide = answer.decide.clone().or_else(|| commands::writes(context.inventory, &unmeasured));
+    vec![answer.because(why.into_iter().chain(wear)).rests_on(other).decide(decide)]
 }
 
-/// The longest write of each drive under the same load: random writes where measured, else sequential ones.
+/// The longest small random write of each drive under the same load.
 fn worst<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Vec<Worst<'a>> {
-    let of = |wanted| {
-        let speeds = context.speeds(drives, wanted).into_iter().zip(drives);
-        let each = speeds.filter_map(|(number, &drive)| {
-            let (seconds, from) = context.worst(drive, number?.from)?;
-            Some(Worst { drive, seconds, from })
-        });
-        each.collect::<Vec<_>>()
-    };
-    let (random, sequential) = (of(Wanted::RANDOM_WRITE), of(Wanted::WRITE));
-    if random.len() >= sequential.len() { random } else { sequential }
-}
-
-fn small_writes(context: &Context<'_>, drives: &[&Drive]) -> bool {
-    drives.iter().any(|d| context.of(d).any(|e| e.is(Wanted::RANDOM_WRITE)))
+    let all = context.fitting(drives, Wanted::RANDOM_WRITE, |e| e.worst().is_some()).into_iter().zip(drives);
+    let each = all.filter_map(|(newest, &drive)| {
+        let (seconds, from) = context.worst(drive, newest?)?;
+        Some(Worst { drive, seconds, from })
+    });
+    each.collect()
 }
 
 fn stops(context: &Context<'_>, all: &[Worst<'_>]) -> Option<String> {

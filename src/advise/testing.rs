@@ -168,3 +168,41 @@ pub(crate) fn card_and_flash() -> (Inventory, Vec<Evidence>) {
     ];
     (inventory, evidence)
 }
+
+/// The same at random.
+pub(crate) fn random(reads: bool, block: u64, depth: u32) -> LoadKey {
+    LoadKey { pattern: Some(Pattern::Random), ..load(reads, block, depth) }
+}
+
+/// A run of one load at an hour of a day; the longest operation as in `alone`.
+pub(crate) fn run(
+    inventory: &Inventory,
+    hour: u32,
+    drive: &str,
+    load: LoadKey,
+    mb: f64,
+    longest: Option<f64>,
+) -> Evidence {
+    let one = alone(inventory, &format!("r{hour:02}"), drive, load, within(mb, 0.02), longest);
+    Evidence { at: format!("2026-11-21T{hour:02}:00:00Z"), ..one }
+}
+
+/// Large blocks favour one stick, small sequential ones the other, small random ones the first again.
+pub(crate) fn two_with_all_loads() -> (Inventory, Vec<Evidence>) {
+    let inventory = two_sticks().0;
+    let one = |drive: &str, speeds: [f64; 5], stall: f64| {
+        let loads = [
+            (load(false, MIB, 1), Some(0.2)),
+            (load(false, 4096, 1), Some(0.02)),
+            (random(false, 4096, 1), Some(stall)),
+            (random(false, 4096, 32), Some(stall * 20.0)),
+            (load(true, MIB, 1), Some(0.01)),
+        ];
+        let each = loads.into_iter().zip(speeds).zip(1..);
+        each.map(|(((load, longest), mb), hour)| run(&inventory, hour, drive, load, mb, longest))
+            .collect::<Vec<_>>()
+    };
+    let first = one("sda", [20.0, 1.0, 0.5, 0.6, 25.0], 0.3);
+    let all = [first, one("sdb", [10.0, 5.0, 0.1, 0.9, 30.0], 0.9)].concat();
+    (inventory, all)
+}

@@ -3,14 +3,14 @@
 use super::{
     Answer, Sure, Topic, commands,
     context::Context,
-    evidence::Wanted,
+    evidence::{Evidence, Wanted},
     limits::{Flow, Held, described, flows, sure},
     network_link::{NetworkLink, called, narrowest, usable},
     published,
     sentences::times,
 };
 use crate::{
-    findings::Limiter,
+    findings::{Limiter, Metric},
     inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium},
     units::{capital, rate},
 };
@@ -30,6 +30,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let mut all = vec![faster(context, &flows, link.as_ref())];
     all.extend(link.as_ref().and_then(|link| network(context, &flows, link)));
     all.extend(ports(context));
+    all.extend(slow_bay(context));
     all.extend(card(context, &drives));
     all.extend(uas(context, link.as_ref()));
     all
@@ -52,7 +53,7 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     if flows.is_empty() {
         let more = cap(context, &drives, link)
             .map(|(most, what)| format!("More than {} would not help: {what} carries no more.", rate(most)));
-        let says = "Not known whether a faster drive would help: none of these is measured.";
+        let says = "Not known whether a faster drive would help: large blocks are not measured.";
         return Answer::new(Topic::Money, Sure::Unknown, says)
             .because(more)
             .decide(commands::together(context.inventory, &drives));
@@ -180,6 +181,22 @@ fn ports(context: &Context<'_>) -> Option<Answer> {
     (!slow.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
 }
 
+/// A bay in which all drives are slower, by the run of `bays` whose load fits best, and of those the newest.
+fn slow_bay(context: &Context<'_>) -> Option<Answer> {
+    let fits = |e: &Evidence| e.is(Wanted::READ) || e.is(Wanted::WRITE);
+    let runs = context.all().filter(|e| e.of_bays && !context.other_board(e));
+    let run = runs.max_by_key(|e| (fits(e), &e.at))?;
+    let slow = |m: &&Metric| m.estimate.high < 1.0 && m.estimate.value * FELT <= 1.0;
+    let slow = run.numbers.iter().filter(slow);
+    let bay = slow.min_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value))?;
+    let says = format!(
+        "No cost: leave {} empty, where every drive is slower: {:.2} times as fast as in other bays.",
+        bay.target, bay.estimate.value
+    );
+    let why = "Or try another cable or hub there, or use it for the least important drive.".to_owned();
+    Some(Answer::new(Topic::Money, Sure::Measured, says).because([why]).rests_on([run]))
+}
+
 /// Whether the SD card or its slot is the limit.
 fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     let card = drives.iter().find(|d| d.in_sd_slot())?;
@@ -187,9 +204,10 @@ fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     let most = usable(slot)?;
     let mut with = vec![*card];
     with.extend(context.for_data().into_iter().filter(|d| d != card));
-    // The same load on both, so that card and drive can be compared.
-    let speeds = context.speeds(&with, Wanted::READ);
-    let own = speeds.first().copied().flatten().or_else(|| context.speeds(&[*card], Wanted::READ)[0])?;
+    // The same load on both, so that card and drive can be compared. Whichever load comes near the slot's speed shows the
+    // limit.
+    let speeds = context.speeds(&with, Wanted::ANY_READ);
+    let own = speeds.first().copied().flatten().or_else(|| context.speeds(&[*card], Wanted::ANY_READ)[0])?;
     if own.estimate.value < NEAR * most {
         return None;
     }

@@ -112,13 +112,20 @@ impl CostFit {
 
     /// How many units of one part cost as much as one unit of the other.
     pub fn ratio(&self, one: usize, other: usize) -> Estimate {
-        let (a, b) = (self.cost(one), self.cost(other));
-        let value = a.value / b.value;
+        let unit = |part: usize| -> Vec<f64> {
+            (0..self.costs.len()).map(|p| f64::from(u8::from(p == part))).collect()
+        };
+        self.times(&unit(one), &unit(other))
+    }
+
+    /// How many times as much one amount costs as another.
+    pub fn times(&self, one: &[f64], other: &[f64]) -> Estimate {
+        let value = self.at(one) / self.at(other);
         if !(value > 0.0 && value.is_finite()) {
             return self.estimate(0.0, 0.0, f64::INFINITY);
         }
         // The variance of the logarithm of a ratio: relative variances minus the covariance.
-        let relative = |p: usize, q: usize| self.covariance[p][q] / self.costs[p] / self.costs[q];
+        let relative = |p: &[f64], q: &[f64]| self.covariance_of(p, q) / self.at(p) / self.at(q);
         let variance = relative(one, one) + relative(other, other) - 2.0 * relative(one, other);
         let factor = (student(self.degrees) * variance.max(0.0).sqrt()).exp();
         self.estimate(value, value / factor, value * factor)
@@ -130,13 +137,17 @@ impl CostFit {
         if value <= 0.0 {
             return self.estimate(0.0, 0.0, f64::INFINITY);
         }
-        let mut variance = (value * error).powi(2) * self.squares / self.degrees as f64;
-        for (i, a) in parts.iter().enumerate() {
-            variance += parts.iter().enumerate().map(|(j, b)| a * b * self.covariance[i][j]).sum::<f64>();
-        }
+        let own = (value * error).powi(2) * self.squares / self.degrees as f64;
+        let variance = own + self.covariance_of(parts, parts);
         // The interval is symmetric on a logarithmic scale, so it never reaches zero.
         let factor = (student(self.degrees) * variance.max(0.0).sqrt() / value).exp();
         self.estimate(value, value / factor, value * factor)
+    }
+
+    /// The covariance of the costs of two amounts.
+    fn covariance_of(&self, one: &[f64], other: &[f64]) -> f64 {
+        let row = |line: &Vec<f64>| line.iter().zip(other).map(|(c, b)| c * b).sum::<f64>();
+        self.covariance.iter().zip(one).map(|(line, a)| a * row(line)).sum()
     }
 
     pub fn at(&self, parts: &[f64]) -> f64 {
@@ -212,6 +223,8 @@ mod tests {
         assert_eq!((fit.cost(0).value, fit.cost(0).low), (0.0, 0.0));
         assert!(fit.cost(1).value > 1.8 && fit.rate(1).value < 0.56);
         assert_eq!((fit.ratio(0, 1).value, fit.ratio(0, 1).high), (0.0, f64::INFINITY));
+        let same = fit.times(&[5.0, 3.0], &[1.0, 3.0]);
+        assert!(same.value == 1.0 && same.low < 1.0 && 1.0 < same.high, "transfers cost nothing: {same:?}");
     }
 
     /// 2,000 measurements of a known truth: a file costs 3 ms, bytes pass at 20 MB/s, sync 50 ms, all to within 5 %.

@@ -23,6 +23,12 @@ impl Estimate {
         (self.high - self.low) / 2.0 / self.value
     }
 
+    /// Whether one side is much longer, so that one number for both would mislead.
+    fn is_lopsided(&self) -> bool {
+        let (below, above) = (self.value - self.low, self.high - self.value);
+        below.max(above) > 2.0 * below.min(above) && below.max(above) > 0.05 * self.value
+    }
+
     /// Whether both ends of the interval are known and lie above zero.
     pub fn is_bounded(&self) -> bool {
         self.low > 0.0 && self.high.is_finite()
@@ -32,20 +38,22 @@ impl Estimate {
     pub fn text(&self, write: impl Fn(f64) -> String) -> String {
         let half = self.half_width();
         let value = write(self.value);
-        let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
         match () {
             () if !half.is_finite() && self.low > 0.0 => format!("{value} (at least {})", write(self.low)),
             () if !half.is_finite() => value,
-            () if half < WIDE => format!("{value} ±{}", percent(half)),
-            () => {
-                let range = self.range(&write);
-                // The unit is written once where all three numbers have the same.
-                let shared = unit(&value).filter(|u| unit(&write(self.low)).as_ref() == Some(u));
-                let short =
-                    shared.and_then(|unit| range.strip_suffix(&format!(" {unit}")).map(str::to_owned));
-                format!("{value} ({})", short.unwrap_or(range))
-            }
+            () if half < WIDE && !self.is_lopsided() => format!("{value} ±{}", percent(half)),
+            () => self.with_ends(write),
         }
+    }
+
+    /// With both ends, such as `1.93 MB/s (1.60–2.40)`.
+    pub fn with_ends(&self, write: impl Fn(f64) -> String) -> String {
+        let (value, range) = (write(self.value), self.range(&write));
+        let unit = |text: &str| text.rsplit_once(' ').map(|(_, unit)| unit.to_owned());
+        // The unit is written once where all three numbers have the same.
+        let shared = unit(&value).filter(|u| unit(&write(self.low)).as_ref() == Some(u));
+        let short = shared.and_then(|unit| range.strip_suffix(&format!(" {unit}")).map(str::to_owned));
+        format!("{value} ({})", short.unwrap_or(range))
     }
 
     /// The interval alone: `1.60–2.40 MB/s`, with the unit once where both ends have the same.
@@ -103,6 +111,8 @@ mod tests {
     fn intervals_have_one_style() {
         let of = |value, low, high| Estimate { value, low, high, ..Estimate::unbounded(0.0, "") };
         assert_eq!(of(1.93e6, 1.9e6, 1.96e6).text(rate), "1.93 MB/s ±1.6 %");
+        assert_eq!(of(2.38e6, 1.88e6, 2.41e6).text(rate), "2.38 MB/s (1.88–2.41)");
+        assert_eq!(of(2e6, 1.7e6, 2.4e6).text(rate), "2.00 MB/s ±18 %");
         let wide = of(2e-3, 900e-6, 4e-3);
         assert_eq!(wide.text(duration), "2 ms (900 µs–4 ms)");
         assert_eq!(of(2e6, 1e6, 4e6).text(rate), "2.00 MB/s (1.00–4.00)");

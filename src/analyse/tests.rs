@@ -290,3 +290,82 @@ fn large_chunks_converge_within_the_budget() {
         assert!((t.estimate.value / (rate * 1_048_576.0) - 1.0).abs() < 0.01);
     }
 }
+
+/// Windows of one operation each, from their durations.
+fn operations(seconds: &[f64], bytes: u64) -> Vec<Window> {
+    windows(seconds).into_iter().map(|w| Window { bytes, ..w }).collect()
+}
+
+fn span(rules: &SpanRules, windows: &[Window]) -> Throughput {
+    let mut span = Span::new(rules);
+    let _ = windows.iter().find(|w| span.push(w).stops());
+    span.finish(End::Complete)
+}
+
+#[test]
+fn a_span_holds_the_mean_of_as_long_a_time() {
+    let drives = 100;
+    for (name, every, at_random) in
+        [("steady", 1e9, true), ("regular stalls", 30.0, false), ("random stalls", 60.0, true)]
+    {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+        let mut covered = 0;
+        for _ in 0..drives {
+            let rate = random.random_range(15.0..40.0);
+            let truth = 1.0 / (1.0 / rate + 0.44 / every) * MIB as f64;
+            let t = span(&SpanRules::standard(), &windows(&drive(&mut random, 3072, rate, every, at_random)));
+            assert!(t.seconds <= 60.0, "{} s", t.seconds);
+            assert!(t.reason.is_some() || t.estimate.half_width() <= 0.05 + 1e-9, "{t:?}");
+            covered += u32::from(t.estimate.low <= truth && truth <= t.estimate.high);
+        }
+        assert!(covered >= 95, "{name}: {covered} of {drives}");
+    }
+}
+
+#[test]
+fn a_few_hundred_slow_operations_have_an_interval() {
+    // 31 operations a second, as random writes on a stick: 465 in 15 s.
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(6);
+    let slow: Vec<f64> = (0..2000).map(|_| random.random_range(0.9..1.1) / 31.0).collect();
+    let t = span(&SpanRules::standard(), &operations(&slow, 4096));
+    assert!((15.0..15.1).contains(&t.seconds), "{}", t.seconds);
+    assert!(t.estimate.converged && t.estimate.is_bounded(), "{:?}", t.estimate);
+    assert!(t.estimate.low <= 31.0 * 4096.0 && 31.0 * 4096.0 <= t.estimate.high, "{:?}", t.estimate);
+    // The last windows may not be a whole number of pieces: nothing is lost.
+    let moved = (t.bytes as f64 / t.seconds / t.estimate.value - 1.0).abs();
+    assert!(moved < 1e-9, "{moved}");
+}
+
+#[test]
+fn fast_media_are_measured_for_seconds_and_stalls_make_the_interval_wide() {
+    let fast: Vec<f64> = vec![0.0005; 40_000];
+    let t = span(&SpanRules::standard(), &operations(&fast, 4096));
+    assert!((3.0..3.1).contains(&t.seconds) && t.reason.is_none(), "{t:?}");
+    let mut stalled = fast;
+    stalled[2000] = 2.6;
+    let t = span(&SpanRules::standard(), &operations(&stalled, 4096));
+    assert!((8.9..9.1).contains(&t.seconds) && t.reason == Some(Reason::IrregularStalls), "{t:?}");
+    assert_eq!(t.stalls.each.len(), 1);
+    // Histograms are accurate to 0.1 %.
+    assert!((t.stalls.each[0].longest / 2.6 - 1.0).abs() < 1e-3, "{:?}", t.stalls);
+    assert!((t.stalls.each[0].at_seconds - 1.0).abs() < 0.1, "{:?}", t.stalls);
+}
+
+#[test]
+fn both_speeds_of_a_cache_belong_to_the_span() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+    let mut x = drive(&mut random, 300, 40.0, 1e9, true);
+    x.extend(drive(&mut random, 3000, 8.0, 1e9, true));
+    let t = span(&SpanRules::standard(), &windows(&x));
+    let [cliff] = &t.cliffs[..] else { panic!("{:?}", t.cliffs) };
+    assert!(cliff.at_bytes.abs_diff(300 * MIB) <= 16 * MIB, "{cliff:?}");
+    assert!((t.bytes as f64 / t.seconds / t.estimate.value - 1.0).abs() < 1e-9 && t.discarded == 0);
+    assert!(t.estimate.half_width() < 0.2, "{:?}", t.estimate);
+}
+
+#[test]
+fn too_few_operations_have_no_interval() {
+    let t = span(&SpanRules::standard(), &operations(&[5.0; 11], 4096));
+    assert!((54.9..55.1).contains(&t.seconds) && t.reason == Some(Reason::TooShort));
+    assert!(!t.estimate.high.is_finite());
+}

@@ -2,9 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args as Group, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use clap_complete::Shell;
 
-use super::options::Run;
+use super::{options::Run, output::Color};
 use crate::report::{Format, RowFormat};
 
 /// Measure the drives of a small server: how fast, how slow at worst, and why.
@@ -18,6 +22,11 @@ pub struct Args {
     /// Plain ASCII output
     #[arg(long, global = true, display_order = 900)]
     pub ascii: bool,
+
+    /// Colours: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    #[arg(display_order = 900)]
+    pub color: Color,
 
     #[command(subcommand)]
     pub command: Command,
@@ -52,11 +61,35 @@ pub enum Command {
     Import(Import),
     /// List, show, compare, export or remove earlier runs
     Results(Results),
+    /// Show the findings of runs
+    Show(Show),
     /// Write a report of runs as HTML and Markdown
     Report(Report),
     /// Remove files left by runs that were killed
     Cleanup,
+    /// Print a script that completes commands and options in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// bash, zsh or fish
+        #[arg(hide_possible_values = true, value_parser = PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>()))]
+        shell: Shell,
+    },
+    /// Print a man page
+    #[command(hide = true)]
+    Man {
+        /// Such as drivebench-run-baseline [default: list the names]
+        page: Option<String>,
+    },
 }
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  drivebench completions bash > ~/.local/share/bash-completion/completions/drivebench
+  drivebench completions zsh > ~/.zfunc/_drivebench
+  drivebench completions fish > ~/.config/fish/completions/drivebench.fish
+
+The directories must exist; zsh needs `fpath+=~/.zfunc` before `compinit` in
+.zshrc. The Debian package has all three.";
 
 #[derive(Debug, Group)]
 #[command(after_help = "The page needs no network and no script. Nothing is uploaded.")]
@@ -120,13 +153,17 @@ pub struct Advise {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: AdviceFormat,
 
+    /// Add the reasons, their sources, and what is not known
+    #[arg(long)]
+    pub full: bool,
+
     #[command(flatten)]
     pub machine: Machine,
 }
 
 const ADVISE_NOTES: &str = "\
-Answers use the drives of this machine and the stored runs on them. Each names its runs, how sure it is, and the
-experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
+Answers use the drives of this machine and the stored runs on them. Each names its runs and their load, how sure it is,
+and the experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
 
 #[derive(Debug, Group)]
 pub struct Capture {
@@ -260,6 +297,25 @@ pub struct Export {
     pub force: bool,
 }
 
+#[derive(Debug, Group)]
+pub struct Show {
+    /// Names of runs; `drivebench results` lists them
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<String>,
+
+    /// text, markdown, csv or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    pub format: Format,
+
+    /// Add reasons, percentiles, conditions and commands
+    #[arg(long)]
+    pub full: bool,
+
+    /// Add the modelled latency of clients at 50 % and 80 % load
+    #[arg(long)]
+    pub waiting: bool,
+}
+
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   drivebench results export > all.csv            for a spreadsheet or DuckDB
@@ -279,20 +335,7 @@ pub enum ResultsAction {
     /// List runs
     List(Which),
     /// Show the findings of runs
-    Show {
-        /// Names of runs
-        #[arg(required = true, value_name = "RUN")]
-        runs: Vec<String>,
-        /// text, markdown, csv or json
-        #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
-        format: Format,
-        /// Add reasons, percentiles, conditions and commands
-        #[arg(long)]
-        full: bool,
-        /// Add the modelled latency of clients at 50 % and 80 % load
-        #[arg(long)]
-        waiting: bool,
-    },
+    Show(Show),
     /// Compare two runs, drive by drive: ratios with intervals
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare {
@@ -302,6 +345,9 @@ pub enum ResultsAction {
         /// The other run [default: compare the targets of the first]
         #[arg(value_name = "RUN[:TARGET]")]
         second: Option<String>,
+        /// Compare unlike loads too
+        #[arg(long)]
+        force: bool,
         /// text, markdown, csv or json
         #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
         format: Format,

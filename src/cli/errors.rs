@@ -35,12 +35,22 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
+    if let Some(PlanError::Alignment { block, .. }) = e.downcast_ref() {
+        // `kB` and `MB` were meant as `k` and `M`.
+        let (unit, letter) = if block % 1_000_000 == 0 { (1_000_000, "M") } else { (1000, "k") };
+        let (n, binary) = (block / unit, letter.to_uppercase());
+        return (block % unit == 0)
+            .then(|| format!("{letter}B is {unit} bytes here; {n}{letter} is {n} {binary}iB"));
+    }
     let hint = match (e.downcast_ref(), e.downcast_ref()) {
         (Some(StoreError::Unwritable { .. } | StoreError::NoHome), _) => {
             "choose another directory with --store DIR"
         }
         (Some(StoreError::NoSuchRun { .. }), _) => "`drivebench results` lists all runs",
         (_, Some(LockError::Busy { .. })) => "wait for it with --wait, or measure another drive",
+        _ if matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })) => {
+            "measure both with the same load, or compare them anyway with --force"
+        }
         _ if e.is::<BayError>() => "`drivebench list` shows the bays, `drivebench bay` their names",
         _ => return None,
     };

@@ -101,7 +101,7 @@ fn chosen(
         args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
         return Ok((args.runs.clone(), true));
     }
-    let (mut runs, unreadable) = stored::matching(store, &args.which, output)?;
+    let (mut runs, unreadable) = stored::matching(store, store.list()?, &args.which, output);
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
     if format == RowFormat::OpenMetrics {
         runs = latest(runs);

@@ -2,9 +2,10 @@
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as Group, FromArgMatches, Subcommand, builder::PossibleValuesParser,
-    error::ErrorKind, parser::ValueSource,
+    error::ErrorKind, parser::ValueSource, value_parser,
 };
 
+use super::output::Color;
 use crate::{
     experiments::{self, Declared, Experiment, REGISTER, Values},
     report::Format,
@@ -98,6 +99,16 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
     Options::augment_args(clap::Command::new(experiment.name))
         .about(experiment.question)
         .after_help(notes)
+        // The help of some experiments has 40 lines without it.
+        .arg(
+            Arg::new("color")
+                .long("color")
+                .value_parser(value_parser!(Color))
+                .default_value("auto")
+                .global(true)
+                .hide(true),
+        )
+        .mut_arg("targets", |arg| arg.default_values(experiment.default_target).hide_default_value(true))
         .mut_arg("resume", |arg| arg.conflicts_with_all(planned))
         .args(options.iter().map(|option| arg(*option)))
 }

@@ -1,11 +1,28 @@
 //! Where output goes, and what the terminal can show.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal, Write},
+};
+
+use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
 
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
 };
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// In a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
 
 /// Standard output for results, standard error for everything else.
 #[derive(Debug)]
@@ -13,22 +30,25 @@ pub struct Output {
     pub style: Style,
     /// The style of standard error.
     pub aside: Style,
-    /// Standard error is a terminal, so a line can be redrawn.
+    /// Standard error is a terminal, so lines can be redrawn.
     pub live: bool,
 }
 
 impl Output {
     pub(super) fn new(ascii: bool) -> Self {
         let unicode = !ascii && utf8();
-        let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-        let style = |terminal: bool| Style {
+        let style = |terminal: bool, colours: ColorChoice| Style {
             unicode,
-            color: terminal && !set("NO_COLOR") && !dumb,
-            width: if terminal { columns().clamp(40, 100) } else { 80 },
+            color: colours != ColorChoice::Never,
+            width: if terminal { width(columns()) } else { 80 },
         };
-        let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
-        Self { style: style(out), aside: style(err), live: err && !dumb }
+        let (out, err) = (io::stdout(), io::stderr());
+        let redraws = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
+        Self {
+            style: style(out.is_terminal(), AutoStream::choice(&out)),
+            aside: style(err.is_terminal(), AutoStream::choice(&err)),
+            live: err.is_terminal() && redraws,
+        }
     }
 
     pub fn result(&self, text: &str) -> io::Result<()> {
@@ -49,20 +69,30 @@ impl Output {
 
     /// Writes a paragraph behind a mark to standard error.
     pub fn marked(&self, mark: &str, text: &str) {
-        let _ = io::stderr().lock().write_all(wrapped(text, mark, self.aside).as_bytes());
+        let _ = io::stderr().lock().write_all(self.paragraph(mark, text).as_bytes());
     }
 
-    /// Replaces the last line; `None` clears it.
-    pub fn redraw(&self, line: Option<&str>) {
-        let text = format!("\r\x1b[K{}", self.aside.clean(line.unwrap_or_default()));
-        let mut err = io::stderr().lock();
-        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    /// Writes a warning to standard error.
+    pub fn warn(&self, text: &str) {
+        let _ = io::stderr().lock().write_all(self.aside.warn(&self.paragraph("! ", text)).as_bytes());
     }
 
-    pub fn error(&self, error: &anyhow::Error, hint: Option<String>) {
-        let line = wrapped(&format!("{error}"), "error: ", self.aside);
-        let hint = hint.map(|h| wrapped(&h, "  hint: ", self.aside)).unwrap_or_default();
-        let _ = io::stderr().lock().write_all((line + &hint).as_bytes());
+    /// A paragraph as wide as standard error is now.
+    fn paragraph(&self, mark: &str, text: &str) -> String {
+        let width = if self.live { width(columns_now()) } else { self.aside.width };
+        wrapped(text, mark, Style { width, ..self.aside })
+    }
+
+    /// Writes what is wrong to standard error, and a hint at what to do.
+    pub fn error(&self, wrong: &dyn Display, hint: Option<String>) {
+        let marked = |mark: &str, text: &str| {
+            let lines = self.paragraph(mark, text);
+            let (indent, word) = mark.trim_end().split_at(mark.len() - mark.trim_start().len());
+            let coloured = indent.to_owned() + &self.aside.error(word);
+            lines.strip_prefix(mark.trim_end()).map(|rest| coloured + rest).unwrap_or(lines)
+        };
+        let hint = hint.map(|hint| marked("  hint: ", &hint)).unwrap_or_default();
+        let _ = io::stderr().lock().write_all((marked("error: ", &wrong.to_string()) + &hint).as_bytes());
     }
 }
 
@@ -74,8 +104,26 @@ fn utf8() -> bool {
     locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"))
 }
 
+/// The width of texts in a terminal of so many columns.
+fn width(columns: usize) -> usize {
+    columns.clamp(40, 100)
+}
+
 fn columns() -> usize {
-    rustix::termios::tcgetwinsize(io::stdout())
-        .or_else(|_| rustix::termios::tcgetwinsize(io::stderr()))
-        .map_or(80, |size| if size.ws_col == 0 { 80 } else { usize::from(size.ws_col) })
+    of_terminal(io::stdout()).or_else(|| of_terminal(io::stderr())).unwrap_or(80)
+}
+
+/// The columns of standard error now: people resize terminals while a run goes on.
+pub(super) fn columns_now() -> usize {
+    of_terminal(io::stderr()).unwrap_or(80)
+}
+
+/// Moves the cursor of standard error up, and clears what is below.
+pub(super) fn rise(rows: usize) {
+    let _ = io::stderr().lock().write_all(format!("\x1b[{rows}A\x1b[J").as_bytes());
+}
+
+fn of_terminal(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }

@@ -1,4 +1,4 @@
-//! Progress of a run: one line that is redrawn, plain lines, or events for a program.
+//! Progress of a run: two lines that are redrawn, plain lines, or events for a program.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::json;
 
-use super::output::Output;
+use super::{
+    live::{Live, Load, Now},
+    output::Output,
+};
 use crate::{
     analyse::Estimate,
     plan::{Act, Measure, Plan, Repetitions, Rule, Step},
@@ -18,8 +21,6 @@ use crate::{
 
 /// If more loads than this have the same label, only failed ones are listed individually.
 const EACH: usize = 20;
-/// Width of the progress bar, columns.
-const BAR: usize = 12;
 
 pub struct Show<'a> {
     output: &'a Output,
@@ -27,6 +28,7 @@ pub struct Show<'a> {
     repetitions: Repetitions,
     how: Way,
     shown: Instant,
+    live: Live<'a>,
     /// The latest estimate of each running load, by target. The last one equals the report's.
     estimates: BTreeMap<usize, Estimate>,
     /// Standard output was closed, so events are dropped; the measurement continues.
@@ -45,14 +47,8 @@ impl<'a> Show<'a> {
         let people = if output.live { Way::Live } else { Way::Plain };
         let how = if events { Way::Events } else { people };
         let (repetitions, estimates) = (plan.repetitions(), BTreeMap::new());
-        Self { output, plan, repetitions, how, shown: Instant::now(), estimates, unread: false }
-    }
-
-    /// Clears the line that is redrawn, before other lines are printed.
-    fn clear(&self) {
-        if let Way::Live = self.how {
-            self.output.redraw(None);
-        }
+        let live = Live::new(plan, output.aside, matches!(how, Way::Live));
+        Self { output, plan, repetitions, how, shown: Instant::now(), live, estimates, unread: false }
     }
 
     pub fn line(&mut self, value: &serde_json::Value) {
@@ -81,9 +77,9 @@ impl Watcher for Show<'_> {
             }
             return;
         }
+        self.live.event(event);
         match event {
             Event::Outcome { step, target, zone: None, outcome, .. } => {
-                self.clear();
                 let Some(m) = self.plan.measure(*step) else { return };
                 let alike = || self.plan.measures().filter(|(_, other)| other.label == m.label);
                 let how = match &outcome.ended {
@@ -104,12 +100,10 @@ impl Watcher for Show<'_> {
                 };
                 let heading = self.heading(*target as usize, &m.label);
                 let seconds = duration(outcome.seconds);
-                self.output.note(&format!("  {heading}{run}: {how}, {moved} in {seconds}{speed}"));
+                let line = format!("  {heading}{run}: {how}, {moved} in {seconds}{speed}");
+                self.live.above(|| self.output.note(&line));
             }
-            Event::Note { text, .. } => {
-                self.clear();
-                self.output.marked("! ", text);
-            }
+            Event::Note { text, .. } => self.live.above(|| self.output.warn(text)),
             _ => {}
         }
     }
@@ -120,7 +114,7 @@ impl Watcher for Show<'_> {
             let heading = self.heading(target, &label);
             let line = format!("  {heading}: {}", step.act.describe().unwrap_or_default());
             match self.how {
-                Way::Live => self.output.redraw(Some(&line)),
+                Way::Live => self.live.step(line.trim_start()),
                 // There are dozens of file sets, and each takes little time.
                 Way::Plain if matches!(step.act, Act::Files(_)) => {}
                 Way::Plain => self.output.note(&line),
@@ -140,20 +134,33 @@ impl Watcher for Show<'_> {
             value["event"] = json!("wanted");
             return self.line(&value);
         }
-        self.clear();
         let all = self.plan.arrangements().count();
-        self.output.note(&format!("  Arrangement {} of {all}:", wanted.number));
-        for one in wanted.moves.iter().map(Move::describe).chain(wanted.waits.iter().cloned()) {
-            self.output.marked("    - ", &one);
-        }
-        self.output.note(
-            "  The run continues when all drives are in place. Ctrl-C stops it; --resume continues it later.",
-        );
+        self.live.above(|| {
+            self.output.note(&format!("  Arrangement {} of {all}:", wanted.number));
+            for one in wanted.moves.iter().map(Move::describe).chain(wanted.waits.iter().cloned()) {
+                self.output.marked("    - ", &one);
+            }
+            self.output.note(
+                "  The run continues when all drives are in place. Ctrl-C stops it; --resume continues it later.",
+            );
+        });
     }
 
     fn progress(&mut self, p: &Progress<'_>) {
         if let Some(estimate) = &p.estimate {
             self.estimates.insert(p.target, estimate.clone());
+        }
+        if let Way::Live = self.how {
+            let (bytes, seconds) = budget(p.measure);
+            let now = Now {
+                bytes: p.bytes,
+                share: (p.bytes as f64 / bytes as f64).max(p.seconds / seconds).clamp(0.0, 1.0),
+                speed: p.estimate.as_ref().map_or(p.bytes as f64 / p.seconds, |e| e.value),
+                interval: p.estimate.as_ref().map(Estimate::half_width).filter(|half| half.is_finite()),
+                left: left(p),
+                stalls: p.stalls,
+            };
+            self.live.load(p.target, now);
         }
         let every = match self.how {
             Way::Live => Duration::from_millis(200),
@@ -165,7 +172,11 @@ impl Watcher for Show<'_> {
         }
         self.shown = Instant::now();
         match self.how {
-            Way::Live => self.output.redraw(Some(&self.bar(p))),
+            Way::Live => {
+                let Measure { label, load, .. } = p.measure;
+                let heading = self.heading(p.target, label);
+                self.live.draw(&Load { heading: &heading, label, load });
+            }
             Way::Plain => self.output.note(&format!("  {}", self.words(p))),
             Way::Events => self.line(&json!({
                 "event": "progress",
@@ -185,14 +196,6 @@ impl Watcher for Show<'_> {
 }
 
 impl Show<'_> {
-    fn bar(&self, p: &Progress<'_>) -> String {
-        let (bytes, seconds) = budget(p.measure);
-        let share = (p.bytes as f64 / bytes as f64).max(p.seconds / seconds).clamp(0.0, 1.0);
-        let full = (share * BAR as f64) as usize;
-        let line = format!("  ▕{}{}▏ {}", "█".repeat(full), " ".repeat(BAR - full), self.words(p));
-        line.chars().take(self.output.aside.width.saturating_sub(1)).collect()
-    }
-
     fn words(&self, p: &Progress<'_>) -> String {
         let speed = p.estimate.as_ref().map_or_else(|| rate(p.bytes as f64 / p.seconds), value);
         let left = left(p).map(|left| format!(", up to {} left", duration(left))).unwrap_or_default();

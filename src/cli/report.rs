@@ -28,7 +28,7 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     // The comparison comes first: it is why several runs are in one report.
     let mut compared = Vec::new();
     for (other, second) in args.runs.iter().zip(&all).skip(1) {
-        match compare((&all[0], None), Some((second, None))) {
+        match compare((&all[0], None), Some((second, None)), false) {
             Ok(findings) => compared.push(findings),
             Err(e) => output.note(&format!("{} and {other} are not compared: {e}.", args.runs[0])),
         }

@@ -2,9 +2,12 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
+use unicode_width::UnicodeWidthStr;
+
 use super::{
-    args::{Results, ResultsAction, Which},
+    args::{Results, ResultsAction, Show, Which},
     export,
+    headline::headline,
     output::Output,
     stored,
 };
@@ -14,28 +17,20 @@ use crate::{
     open_loop,
     record::{End, Store, Summary},
     report::render,
-    units::shortened,
+    run,
+    units::{RunStatus, shortened},
 };
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = stored::store(dir)?;
     match args.action.as_ref().unwrap_or(&ResultsAction::List(Which::default())) {
         ResultsAction::List(which) => list(&store, which, output),
-        ResultsAction::Show { runs, format, full, waiting } => {
-            for run in runs {
-                let mut findings = stored::findings(&store, run)?;
-                if *waiting {
-                    findings.tables.push(open_loop::waiting(|| store.open(run))?);
-                }
-                output.result(&render(&findings, *format, output.style, *full || *waiting))?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        ResultsAction::Compare { first, second, format } => {
+        ResultsAction::Show(args) => show(args, &store, output),
+        ResultsAction::Compare { first, second, force, format } => {
             let (first, target) = stored::side(&store, first)?;
             let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
-            let findings = compare((&first, target), second)?;
+            let findings = compare((&first, target), second, *force)?;
             output.result(&render(&findings, *format, output.style, false))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -53,26 +48,155 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     }
 }
 
+pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    for run in &args.runs {
+        let mut findings = stored::findings(store, run)?;
+        if args.waiting {
+            findings.tables.push(open_loop::waiting(|| store.open(run))?);
+        }
+        output.result(&render(&findings, args.format, output.style, args.full || args.waiting))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {
-    let (runs, unreadable) = stored::matching(store, which, output)?;
+    // A run that can't be read has no headline; it isn't read again.
+    let headline = |run: &str| Some(stored::findings(store, run).map(|f| headline(&f)).unwrap_or_default());
+    let (runs, unreadable) = stored::matching(store, store.list_with(&headline)?, which, output);
     if !runs.is_empty() {
-        let row = |run: &Summary| {
-            let at = run.at.get(..16).unwrap_or(&run.at).replace('T', " ");
-            let ended = End::status(run.end.as_ref()).words().to_owned();
-            vec![run.run.clone(), at, run.experiment.clone(), ended, run.targets.join(", ")]
-        };
-        let names = ["run", "started (UTC)", "experiment", "ended", "on"];
-        let mut rows: Vec<Vec<String>> = runs.iter().map(row).collect();
-        // The last column has what the others leave of the width.
-        let width = |at: usize| {
-            let cells = rows.iter().map(|row| row[at].as_str()).chain([names[at]]);
-            cells.map(|cell| cell.chars().count() + 2).max().unwrap_or(0)
-        };
-        let room = output.style.width.saturating_sub((0..4).map(width).sum()).max(16);
-        rows.iter_mut().for_each(|row| row[4] = shortened(&row[4], room));
-        let columns = names.map(|name| (name, false));
-        output.table(Column::all(columns), rows)?;
+        let (columns, rows) = lines(&runs, &run::now(), output.style.width);
+        output.table(columns, rows)?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line for each run, `width` columns at most. `now` is the time of the list, as RFC 3339.
+fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<String>>) {
+    let wide = width >= WIDE;
+    let drive = if wide { 14 } else { 8 };
+    let cells = |run: &Summary| {
+        let drives = if run.drives.is_empty() { &run.targets } else { &run.drives };
+        let more = match drives.len() {
+            0 | 1 => String::new(),
+            n => format!(" +{}", n - 1),
+        };
+        let first = drives.first().map(String::as_str).unwrap_or_default();
+        let on = shortened(first, drive - more.len()) + &more;
+        let mut cells = vec![run.run.clone(), run.experiment.clone(), on];
+        if wide {
+            cells.insert(1, short_date(&run.at, now));
+        }
+        cells
+    };
+    let rows: Vec<Vec<String>> = runs.iter().map(cells).collect();
+    let mut names = vec!["run", "experiment", "drive", "result"];
+    if wide {
+        names.insert(1, "when (UTC)");
+    }
+    let taken = (0..names.len() - 1).map(|at| {
+        let cells = rows.iter().map(|row| row[at].as_str()).chain([names[at]]);
+        cells.map(|cell| cell.width() + 2).max().unwrap_or(0)
+    });
+    // The last column has what the others leave of the width.
+    let room = width.saturating_sub(taken.sum()).max(8);
+    let rows = rows.into_iter().zip(runs).map(|(mut row, run)| {
+        row.push(result(run, room));
+        row
+    });
+    (names.iter().map(|name| Column::new(name, false)).collect(), rows.collect())
+}
+
+/// From this width on, the list has dates.
+const WIDE: usize = 70;
+
+/// How a run ended, unless it is finished, and as many of its numbers as fit.
+fn result(run: &Summary, room: usize) -> String {
+    let status = End::status(run.end.as_ref());
+    let ended = (status != RunStatus::Finished).then(|| status.words().to_owned());
+    let numbers = run.headline.iter().flatten().cloned();
+    let fits = ended.into_iter().chain(numbers).reduce(|line, next| {
+        let longer = format!("{line}, {next}");
+        if longer.width() <= room { longer } else { line }
+    });
+    let mut line = fits.unwrap_or_default();
+    if line.width() > room {
+        while line.width() >= room {
+            line.pop();
+        }
+        line.push('…');
+    }
+    line
+}
+
+/// `22 Nov 07:30`, or `22 Nov 2024` of another year.
+fn short_date(at: &str, now: &str) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let part = |range| at.get(range);
+    let month = part(5..7).and_then(|month| MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?));
+    match (part(0..4), month, part(8..10), part(11..16)) {
+        (Some(year), Some(month), Some(day), Some(_)) if now.get(..4) != Some(year) => {
+            format!("{day} {month} {year}")
+        }
+        (_, Some(month), Some(day), Some(time)) => format!("{day} {month} {time}"),
+        _ => at.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        findings::Table,
+        record::How,
+        report::{Style, table},
+    };
+
+    fn listed(width: usize) -> String {
+        let run = |run: &str, at: &str, experiment: &str, drives: &[&str], headline: &[&str]| Summary {
+            run: run.to_owned(),
+            at: at.to_owned(),
+            experiment: experiment.to_owned(),
+            targets: vec!["/mnt/a (Cruzer Blade 4C530001 in bay 1.1)".to_owned()],
+            drives: drives.iter().map(|drive| (*drive).to_owned()).collect(),
+            board: None,
+            lab: false,
+            end: Some(End { how: How::Finished, at: String::new() }),
+            written: Default::default(),
+            headline: Some(headline.iter().map(|number| (*number).to_owned()).collect()),
+        };
+        let stopped = Some(End { how: How::Interrupted, at: String::new() });
+        let twins = ["Cruzer Blade 4C530001", "Cruzer Blade 4C530002"];
+        let runs = [
+            run("rold", "2024-11-22T07:30:00Z", "baseline", &["/mnt/nas"], &["SEQ4K 28.1 / 8.90 MB/s"]),
+            run(
+                "r6qj",
+                "2026-11-21T07:30:00Z",
+                "baseline",
+                &twins[..1],
+                &["SEQ1M 28.1 / 8.90 MB/s", "RND4K Q1 6.20 / 0.13 MB/s"],
+            ),
+            run("r7xz", "2026-11-21T08:30:00Z", "smallfiles", &twins, &["3.1 ms write cost of a file"]),
+            Summary {
+                end: stopped,
+                ..run("r8xz", "2026-11-22T08:30:00Z", "cliff", &twins[..1], &["SEQ4K write 8.90 MB/s"])
+            },
+            Summary { end: None, ..run("r9kq", "2026-11-22T09:30:00Z", "sizes", &[], &[]) },
+        ];
+        let (columns, rows) = lines(&runs, "2026-11-22T10:00:00Z", width);
+        table(&Table { title: String::new(), columns, rows }, Style { width, ..Style::PLAIN })
+    }
+
+    #[test]
+    fn a_run_is_a_line_with_its_most_important_numbers() {
+        insta::assert_snapshot!([100, 80, 50].map(listed).join("\n"));
+        for width in 40..=120 {
+            let lines = listed(width);
+            assert!(
+                lines.lines().count() == 6 && lines.lines().all(|l| l.width() <= width),
+                "{width}: {lines}"
+            );
+        }
+    }
 }

@@ -62,7 +62,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let task = Task { experiment, before: plan.describe(), plan, resumed: None };
+    let task = Task { experiment, before: plan.brief(), plan, resumed: None };
     carry_out(args, task, inventory, &store, output)
 }
 

@@ -42,13 +42,14 @@ pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option
     Ok((findings, record.damage().map(str::to_owned)))
 }
 
-/// Matching runs, oldest first, and unreadable records. If there are none, prints a note that says why.
+/// Matching runs of a list, oldest first, and unreadable records. If there are none, prints a note that says why.
 pub(super) fn matching(
     store: &Store,
+    listed: (Vec<Summary>, Vec<ReadError>),
     which: &Which,
     output: &Output,
-) -> anyhow::Result<(Vec<Summary>, Vec<ReadError>)> {
-    let (mut runs, unreadable) = store.list()?;
+) -> (Vec<Summary>, Vec<ReadError>) {
+    let (mut runs, unreadable) = listed;
     let all = runs.len();
     runs.retain(|run| asked_for(run, which));
     if all == 0 && unreadable.is_empty() {
@@ -58,7 +59,7 @@ pub(super) fn matching(
     } else if all > 0 && runs.is_empty() {
         output.note("No matching runs.");
     }
-    Ok((runs, unreadable))
+    (runs, unreadable)
 }
 
 fn asked_for(run: &Summary, which: &Which) -> bool {
@@ -84,15 +85,19 @@ pub(super) fn pack(store: &Store, run: &str, output: &Output) {
     }
 }
 
-/// Says what a run was saved as, and how to show it.
 /// What the run cost, where it is, and what to do next.
 pub(super) fn saved(store: &Store, run: &str, findings: &Findings, output: &Output) {
     let spent = findings.spent.map(|spent| spent.describe() + " ").unwrap_or_default();
     output.note(&format!("{spent}Saved as {run}."));
-    let own =
-        [format!("results show {run} --full"), format!("report {run}")].map(|words| command(store, &words));
+    let own = [format!("show {run} --full"), format!("report {run}")].map(|words| command(store, &words));
     let next: Vec<String> = own.into_iter().chain(findings.next.iter().cloned()).collect();
-    output.note(&next.join(" · "));
+    let line = next.join(" · ");
+    // A command that is cut in two can't be copied.
+    if line.chars().count() <= output.aside.width {
+        output.note(&line);
+    } else {
+        next.iter().for_each(|one| output.marked("  ", one));
+    }
 }
 
 /// A command for this store, as it must be typed.

@@ -1,9 +1,9 @@
-//! Differences in how two results were measured, reported with every comparison.
+//! Differences in how two results were measured: which loads can't be compared, and what is said with every comparison.
 
 use std::collections::BTreeMap;
 
 use super::{Pair, Side};
-use crate::findings::{LoadKey, Metric};
+use crate::findings::{LoadKey, Metric, On};
 
 /// What differs besides the numbers.
 pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Vec<String> {
@@ -18,15 +18,7 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     } else if x.origin.lab != y.origin.lab {
         sentences.push(format!("Different machines: {a} and {b} are from different machines of the lab."));
     }
-    let mut loads: BTreeMap<&str, (&LoadKey, &LoadKey)> = BTreeMap::new();
-    for (left, right) in both.iter().filter_map(|(n, other)| Some((n.load.as_ref()?, other.load.as_ref()?))) {
-        loads.entry(&left.name).or_insert((left, right));
-    }
-    for (label, (load, other)) in loads {
-        if load.differs(other) {
-            let (x, y) = (load.describe(), other.describe());
-            sentences.push(format!("Different loads: '{label}' is {x} in {a}, but {y} in {b}."));
-        }
+    for (label, load, other) in loads(both) {
         for (run, load) in [(a, load), (b, other)] {
             let unknown = load.unknown();
             if !unknown.is_empty() {
@@ -46,8 +38,39 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     if x != y {
         sentences.push(format!("{a} is a run of {x}, {b} of {y}: they may measure differently."));
     }
-    if pair.a.target.on.zip(pair.b.target.on).is_some_and(|(x, y)| x != y) {
-        sentences.push("Different targets: one is a file, the other is the bare device.".to_owned());
-    }
     sentences
+}
+
+/// Each load of these numbers in both runs, by its name.
+fn loads<'a>(both: &[(&'a Metric, &'a Metric)]) -> Vec<(&'a str, &'a LoadKey, &'a LoadKey)> {
+    let mut loads: BTreeMap<&str, (&LoadKey, &LoadKey)> = BTreeMap::new();
+    for (load, other) in both.iter().filter_map(|(n, other)| Some((n.load.as_ref()?, other.load.as_ref()?))) {
+        loads.entry(&load.name).or_insert((load, other));
+    }
+    loads.into_iter().map(|(name, (load, other))| (name, load, other)).collect()
+}
+
+/// Whether two numbers are of loads that can be compared, as far as is known.
+pub(super) fn alike(a: &Metric, b: &Metric) -> bool {
+    a.load.as_ref().zip(b.load.as_ref()).is_none_or(|(a, b)| !a.differs(b) && !is_elsewhere(a, b))
+}
+
+/// One is a file, the other the bare device.
+fn is_elsewhere(a: &LoadKey, b: &LoadKey) -> bool {
+    a.on.zip(b.on).is_some_and(|(a, b)| (a == On::Device) != (b == On::Device))
+}
+
+/// How the loads of these numbers differ.
+pub(super) fn unlike_loads(both: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Vec<String> {
+    let describe = |load: &LoadKey, other: &LoadKey| {
+        let on = is_elsewhere(load, other).then_some(match load.on {
+            Some(On::Device) => ", on the device",
+            _ => ", in a file",
+        });
+        load.describe() + on.unwrap_or_default()
+    };
+    let one = |(label, x, y): (&str, &LoadKey, &LoadKey)| {
+        format!("'{label}' is {} in {a}, but {} in {b}", describe(x, y), describe(y, x))
+    };
+    loads(both).into_iter().map(one).collect()
 }

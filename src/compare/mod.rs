@@ -4,12 +4,13 @@ mod differences;
 mod sentences;
 
 use self::{
-    differences::unlike,
-    sentences::{figure, sentence, short, times},
+    differences::{alike, unlike, unlike_loads},
+    sentences::{figure, no_interval, sentence, short, times},
 };
 use crate::{
     analyse::compare::{across_runs, ratio},
     findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit},
+    units::distinct,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum CompareError {
     Alone { run: String },
     #[error("{a} and {b} have no number of the same name to compare")]
     NothingInCommon { a: String, b: String },
+    /// How each of their loads differs.
+    #[error("the loads of {a} and {b} differ: {}", loads.join("; "))]
+    Unlike { a: String, b: String, loads: Vec<String> },
 }
 
 /// The targets of a run that a name stands for, by their positions; all of them without one.
@@ -40,10 +44,12 @@ fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError>
 }
 
 /// Compares two results. A name chooses a target of a run; without one, targets on the same drive belong together,
-/// else the only targets of both. Without a second run the first one's targets are compared with each other.
+/// else the only targets of both. Without a second run the first one's targets are compared with each other. Unlike
+/// loads are left out unless `forced`; an error if no others remain.
 pub fn compare<'a>(
     a: (&'a Findings, Option<&str>),
     b: Option<(&'a Findings, Option<&str>)>,
+    forced: bool,
 ) -> Result<Findings, CompareError> {
     let (first, second) = (a.0, b.map_or(a.0, |b| b.0));
     let mut findings = Findings {
@@ -55,12 +61,26 @@ pub fn compare<'a>(
     };
     let pairs = pairs(a, b)?;
     let several = pairs.len() > 1 && b.is_some();
+    let mut failed = Vec::new();
     for pair in pairs {
         let on = several.then(|| first.origin.carriers[pair.0].target.clone());
         let side = |run: &'a Findings, at: usize| Side { run, target: &run.origin.carriers[at] };
-        one(&Pair { a: side(first, pair.0), b: side(second, pair.1) }, on, &mut findings)?;
+        let pair = Pair { a: side(first, pair.0), b: side(second, pair.1) };
+        failed.extend(one(&pair, on, forced, &mut findings).err());
     }
-    findings.flags.dedup();
+    if findings.tables.is_empty() {
+        return failed.into_iter().next().map_or(Ok(findings), Err);
+    }
+    findings.flags.extend(failed.iter().map(|e| format!("Not compared: {e}.")));
+    let runs = distinct([first, second].map(|run| &run.run));
+    let flags = distinct(first.flags.iter().chain(&second.flags));
+    findings.flags.extend(flags.into_iter().map(|flag| {
+        let has =
+            |name: &&&String| [first, second].iter().any(|f| f.run == ***name && f.flags.contains(flag));
+        let of: Vec<&str> = runs.iter().filter(has).map(|name| name.as_str()).collect();
+        format!("{}: {flag}", of.join(" and "))
+    }));
+    findings.flags = distinct(findings.flags);
     Ok(findings)
 }
 
@@ -127,7 +147,12 @@ impl<'a> Pair<'a> {
 }
 
 /// Compares two targets; `on` names them where there are more such pairs.
-fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(), CompareError> {
+fn one(
+    pair: &Pair<'_>,
+    on: Option<String>,
+    forced: bool,
+    findings: &mut Findings,
+) -> Result<(), CompareError> {
     let (a, b) = (pair.name(pair.a), pair.name(pair.b));
     let (left, right) = (pair.a.target, pair.b.target);
     for (name, side) in [(&a, pair.a), (&b, pair.b)] {
@@ -147,10 +172,24 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
         };
         findings.context.push(drives.to_owned());
     }
-    let both = pair.metrics();
+    let (mut both, other): (Vec<_>, Vec<_>) = pair.metrics().into_iter().partition(|(x, y)| alike(x, y));
+    let different = unlike_loads(&other, (&a, &b));
+    if forced {
+        both = pair.metrics();
+        let say = |load| format!("Different loads: {load}. Their ratio does not compare drives.");
+        findings.verdicts.extend(different.into_iter().map(say));
+    } else if both.is_empty() && !other.is_empty() {
+        return Err(CompareError::Unlike { a, b, loads: different });
+    } else {
+        findings.flags.extend(different.into_iter().map(|load| format!("Not compared: {load}.")));
+    }
     findings.flags.extend(unlike(pair, &both, (&a, &b)));
 
+    let busy = [(&a, left), (&b, right)].into_iter().filter(|(_, target)| target.other_io);
+    let busy = distinct(busy.map(|(run, _)| run.clone()));
+    let mut unbounded: Vec<(&Metric, &Metric)> = Vec::new();
     let mut rows = Vec::new();
+    let of = on.iter().map(|on| format!("{on}: ")).collect::<String>();
     let mut sentences = Vec::new();
     let mut speeds = Vec::new();
     for (n, other) in both {
@@ -169,8 +208,11 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
         let shown = |m: &Metric| unit.write(m.estimate.value);
         rows.push(vec![n.label(), shown(n), shown(other), times(&r), differs.to_owned()]);
         if unit == Unit::BytesPerSecond && n.repetition.is_none() {
-            let on = on.iter().map(|on| format!("{on}: ")).collect::<String>();
-            sentences.push(on + &sentence(n, other, &r, (&a, &b)));
+            if r.estimate.is_bounded() {
+                sentences.push(format!("{of}{}", sentence(n, other, &r, (&a, &b), &busy)));
+            } else {
+                unbounded.push((n, other));
+            }
             speeds.push((n, other));
         }
         let (target, quantity) = (format!("{a} / {b}"), Quantity::Ratio(Box::new(n.quantity.clone())));
@@ -184,5 +226,9 @@ fn one(pair: &Pair<'_>, on: Option<String>, findings: &mut Findings) -> Result<(
     findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
     findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
     findings.verdicts.extend(sentences);
+    findings.verdicts.extend(no_interval(&unbounded, (&a, &b)).map(|text| of + &text));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

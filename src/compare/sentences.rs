@@ -3,7 +3,7 @@
 use crate::{
     analyse::compare::{More, Ratio, to_tell_apart},
     findings::{Axis, Curve, Figure, Metric, Point, Style},
-    units::{count, decimal_bytes, rate, shortened},
+    units::{count, decimal_bytes, distinct, listed, rate, shortened},
 };
 
 pub(super) fn figure(
@@ -46,20 +46,38 @@ pub(super) fn times(r: &Ratio) -> String {
     }
 }
 
-pub(super) fn sentence(a: &Metric, b: &Metric, r: &Ratio, names: (&str, &str)) -> String {
+/// Labels that are named; of more, only their number.
+const NAMED: usize = 3;
+
+/// One sentence for all ratios without an interval.
+pub(super) fn no_interval(of: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Option<String> {
+    let labels = distinct(of.iter().map(|(metric, _)| metric.label()));
+    let mut named: Vec<String> = labels.iter().take(NAMED).cloned().collect();
+    let more = labels.len().saturating_sub(NAMED);
+    named.extend((more > 0).then(|| format!("{more} more")));
+    let lacks = |get: fn(&(&Metric, &Metric)) -> bool, run| of.iter().any(get).then_some(run);
+    let runs = [lacks(|(x, _)| !x.estimate.is_bounded(), a), lacks(|(_, y)| !y.estimate.is_bounded(), b)];
+    let runs = listed(&runs.into_iter().flatten().collect::<Vec<_>>());
+    (!of.is_empty()).then(|| {
+        format!("{}: {runs} has no interval, so a difference may be chance. Repeat {runs}.", named.join(", "))
+    })
+}
+
+/// What a ratio says; `busy` are the runs during which other programs used the drive.
+pub(super) fn sentence(a: &Metric, b: &Metric, r: &Ratio, names: (&str, &str), busy: &[String]) -> String {
     let e = &r.estimate;
     let (first, second) = names;
     let what = a.label();
-    if !e.is_bounded() {
-        return format!(
-            "{what}: {first} is {:.2} times {second}, but one of them has no interval, so this may be \
-             chance. Repeat it.",
-            e.value
-        );
-    }
     let interval = e.ends(|x| format!("{x:.3}"));
     if r.different {
-        return format!("{what}: {first} is {:.3} times {second} ({interval}).", e.value);
+        let why = match busy {
+            [] => String::new(),
+            runs => format!(
+                " The difference may come from other programs that used the drive during {}: repeat it when idle.",
+                runs.join(" and ")
+            ),
+        };
+        return format!("{what}: {first} is {:.3} times {second} ({interval}).{why}", e.value);
     }
     let more = match (to_tell_apart(&a.estimate, &b.estimate), a.bytes.zip(b.bytes)) {
         (Some(More::Bytes(times)), Some((x, y))) => {

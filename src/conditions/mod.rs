@@ -30,6 +30,8 @@ pub struct Check {
     pub flag: Option<String>,
 }
 
+/// The name of checks of I/O by other programs.
+const OTHER_IO: &str = "other I/O";
 /// Filesystems on another machine.
 const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "afs", "lustre"];
 /// Layers that pass each request on to one drive.
@@ -44,6 +46,13 @@ const HOT: f64 = 80.0;
 const RISE: f64 = 10.0;
 /// Other I/O below this, or below 2 % of the run's own, is not flagged: metadata, journals, small system reads.
 const SMALL: u64 = 4 * MIB;
+
+impl Check {
+    /// Whether other programs used the drive.
+    pub fn saw_other_io(&self) -> bool {
+        self.name == OTHER_IO && self.flag.is_some()
+    }
+}
 
 impl Preflight {
     /// Checks before a run. `earlier` and `now` are at least a second apart, without I/O of drivebench between them.
@@ -144,19 +153,24 @@ fn layers_of<'a>(inventory: &'a Inventory, target: &Target) -> impl Iterator<Ite
 fn layers(inventory: &Inventory, target: &Target) -> Check {
     let name = |layer: &Layer| format!("{} ({})", layer.name, layer.kind);
     let first = |is: fn(&str) -> bool| layers_of(inventory, target).find(|layer| is(&layer.kind)).map(name);
+    let image = layers_of(inventory, target).find(|layer| layer.is_loop()).map(name).map(|name| {
+        format!(
+            "The target is on {name}, a file of another filesystem: this measures both, not the drive alone."
+        )
+    });
     let other = first(|kind| !PLAIN.contains(&kind))
         .map(|name| format!("The target is on {name}: this measures the array or volume, not one drive."));
     let crypt = first(|kind| kind == "crypt")
         .map(|name| format!("The target is on {name}: encryption may be the limit, not the drive."));
     let names: Vec<String> = layers_of(inventory, target).map(name).collect();
-    check("layers", joined(&names, "none"), other.or(crypt))
+    check("layers", joined(&names, "none"), image.or(other).or(crypt))
 }
 
 fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
     let elapsed = earlier.uptime.zip(now.uptime).map(|(from, to)| to - from).filter(|&seconds| seconds > 0.0);
     let one = |drive: &str| {
         let Some((seconds, activity)) = elapsed.zip(earlier.between(now, drive)) else {
-            return check("other I/O", format!("{drive}: unknown"), None);
+            return check(OTHER_IO, format!("{drive}: unknown"), None);
         };
         let share = (activity.busy / seconds).min(1.0);
         let [read, written] = [activity.read, activity.written].map(|bytes| rate(bytes as f64 / seconds));
@@ -170,7 +184,7 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
             0 => None,
             n => Some(format!("Other I/O on {drive}: {} in flight.", count(n, "operation"))),
         };
-        check("other I/O", value, flag)
+        check(OTHER_IO, value, flag)
     };
     target.drives.iter().map(|drive| one(&drive.name)).collect()
 }
@@ -282,7 +296,7 @@ fn other_io_during(
         let drive = &activity.drive;
         let flag =
             flag.then(|| format!("Other I/O on {drive} during the run: {read} read, {written} written."));
-        check("other I/O", value, flag)
+        check(OTHER_IO, value, flag)
     };
     target.drives.iter().filter_map(|drive| start.between(end, &drive.name)).map(one).collect()
 }

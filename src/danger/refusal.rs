@@ -125,6 +125,7 @@ fn describe(layer: &Layer) -> String {
         "lvm" => format!("the logical volume {name} (dmsetup remove {name})"),
         "dm" | "multipath" => format!("the mapping {name} (dmsetup remove {name})"),
         "partition" => format!("the partition {name}"),
+        "loop" => format!("the loop device {name} (losetup --detach /dev/{name})"),
         "btrfs" => format!("the btrfs {name}"),
         "bcache" => format!("the cache {name}"),
         level => format!("the {level} array /dev/{name} (mdadm --stop /dev/{name})"),

@@ -1,6 +1,7 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
 mod common;
+mod free_space;
 mod load_name;
 mod options;
 mod request;
@@ -25,6 +26,8 @@ pub struct Experiment {
     pub examples: &'static [&'static str],
     /// Its numbers are evidence for advice.
     pub is_evidence: bool,
+    /// What is measured if no target is named.
+    pub default_target: Option<&'static str>,
     plan: fn(&Request) -> Result<Plan, PlanError>,
     findings: fn(&mut dyn Iterator<Item = Event>) -> Findings,
 }

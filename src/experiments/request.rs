@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Declared, Experiment, LoadName, Values, shared_options as shared};
+use super::{Declared, Experiment, LoadName, Values, free_space::cuts, shared_options as shared};
 use crate::{
     analyse::Rules,
     plan::{Plan, Steps, Suite, SuiteError},
@@ -57,9 +57,10 @@ impl Request {
     pub fn planned(&self, steps: Steps) -> Plan {
         Plan {
             experiment: String::new(),
-            suite: self.suite.as_ref().map(|suite| suite.name.clone()),
+            suite: None,
             engine: self.engine.clone(),
             targets: self.targets.clone(),
+            cuts: cuts(&self.targets, steps.files()),
             steps: steps.into(),
         }
     }
@@ -142,21 +143,29 @@ pub enum PlanError {
     #[error("{path} can't be written: {why}", path = path.display())]
     NotWritable { path: PathBuf, why: String },
     #[error(
-        "{path} has {} free; this needs {} and leaves {} free for others: free some space, \
-         or start a run with a lower --max-bytes", size(*.free), size(*.needed), size(*.reserve), path = path.display()
+        "{path} has {} free; this needs {} and leaves {} free for others: {}", size(*.free), size(*.needed), size(*.reserve),
+        instead(*.free, *.reserve), path = path.display()
     )]
     NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
     #[error(
-        "direct I/O on {path} moves multiples of {}, not {}: choose another --bs, or --caching buffered+fsync",
-        size(*.unit), size(*.block), path = path.display()
+        "direct I/O on {path} moves multiples of {}, not {block} B: choose another --bs, or --caching buffered+fsync",
+        size(*.unit), path = path.display()
     )]
     Alignment { path: PathBuf, block: u64, unit: u64 },
     #[error("suite {suite} is followed exactly: --{option} can't be used with it")]
     Exact { suite: String, option: &'static str },
-    #[error("--max-bytes {} is less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
+    #[error("--max-bytes leaves {} for a load, less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
     Budget { bytes: u64, block: u64 },
     #[error("{path}: {why}", path = path.display())]
     Unsuitable { path: PathBuf, why: String },
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]
     TooSmall { path: PathBuf, bytes: u64, block: u64 },
+}
+
+/// What to do where the free space is too small.
+fn instead(free: u64, reserve: u64) -> String {
+    match free.saturating_sub(reserve) / MIB {
+        0 => "free some space or choose another directory".to_owned(),
+        most => format!("free some space, choose another directory, or use --max-bytes {most}MiB"),
+    }
 }

@@ -10,7 +10,10 @@ pub struct Figure {
     pub title: String,
     /// A description in a sentence or two, for people who can't see it.
     pub text: String,
-    /// The sample size, such as `n = 1024 windows`.
+    /// The load, such as `sequential write, 1 MiB, direct, depth 1`; empty where it has several.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub load: String,
+    /// The sample size, such as `n = 1024 windows`, and what its intervals are.
     pub n: String,
     pub x: Axis,
     pub y: Axis,
@@ -55,7 +58,7 @@ pub enum Style {
 pub struct Point {
     pub x: f64,
     pub y: f64,
-    /// The ends of its 95 % interval.
+    /// The ends of its interval: of 95 %, or the spread that the figure's `n` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
 }
@@ -104,7 +107,52 @@ impl Axis {
     }
 }
 
+/// A curve of many values has about so many points.
+const SLOTS: usize = 60;
+/// A median and its spread need so many values.
+const IN_SLOT: usize = 5;
+
 impl Curve {
+    /// What a curve of [`Curve::spread`] shows, where it had enough of these `pieces`.
+    pub fn shown(&self, pieces: &str) -> String {
+        let band = self.points.iter().any(|p| p.interval.is_some());
+        if band { format!("median and middle 80 % of {pieces}") } else { pieces.to_owned() }
+    }
+
+    /// A line through medians, each with the range from the 10th to the 90th percentile, of pieces in order: where each
+    /// begins and ends, and its value, which counts for as long as it lasts. Too few pieces are joined as they are.
+    pub fn spread(name: impl Into<String>, pieces: &[(f64, f64, f64)]) -> Self {
+        let slots = SLOTS.min(pieces.len() / IN_SLOT);
+        let (Some((first, ..)), Some((_, last, _)), true) = (pieces.first(), pieces.last(), slots >= IN_SLOT)
+        else {
+            return Self::new(
+                name,
+                Style::Line,
+                pieces.iter().map(|(a, b, y)| Point::new((a + b) / 2.0, *y)),
+            );
+        };
+        let wide = (last - first) / slots as f64;
+        let slot = |i: usize| {
+            let (from, to) = (first + wide * i as f64, first + wide * (i + 1) as f64);
+            let own =
+                pieces.iter().map(|(a, b, y)| (*y, b.min(to) - a.max(from))).filter(|(_, long)| *long > 0.0);
+            let mut own: Vec<(f64, f64)> = own.collect();
+            own.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let all: f64 = own.iter().map(|(_, long)| long).sum();
+            let at = |share: f64| {
+                let mut sum = 0.0;
+                let reached = own.iter().find(|(_, long)| {
+                    sum += long;
+                    sum >= share * all
+                });
+                reached.or(own.last()).map(|(y, _)| *y)
+            };
+            let (y, low, high) = (at(0.5)?, at(0.1)?, at(0.9)?);
+            Some(Point { x: (from + to) / 2.0, y, interval: Some((low, high)) })
+        };
+        Self::new(name, Style::Line, (0..slots).filter_map(slot))
+    }
+
     /// A curve; an empty name is for one that is alone.
     pub fn new(name: impl Into<String>, style: Style, points: impl IntoIterator<Item = Point>) -> Self {
         Self { name: name.into(), style, points: points.into_iter().collect() }
@@ -120,5 +168,46 @@ impl Point {
     pub fn of(x: f64, estimate: &crate::analyse::Estimate) -> Self {
         let interval = estimate.high.is_finite().then_some((estimate.low, estimate.high));
         Self { x, y: estimate.value, interval }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_pieces_become_a_median_with_a_band() {
+        // Nine in ten are 10; every tenth is slow.
+        let saw: Vec<(f64, f64, f64)> = (0..500)
+            .map(|i| (f64::from(i), f64::from(i + 1), if i % 10 == 9 { 1.0 } else { 10.0 }))
+            .collect();
+        let drawn = Curve::spread("", &saw);
+        assert!(drawn.points.len() <= SLOTS, "{}", drawn.points.len());
+        for p in &drawn.points {
+            let (low, high) = p.interval.expect("a band");
+            assert!(p.y == 10.0 && low <= p.y && p.y <= high, "{p:?}");
+        }
+        assert!(drawn.points.is_sorted_by(|a, b| a.x < b.x));
+    }
+
+    #[test]
+    fn a_piece_counts_for_as_long_as_it_lasts() {
+        // A hundred fast pieces within 1 s, then one slow one that takes 9 s.
+        let fast = (0..100).map(|i| (f64::from(i) / 100.0, f64::from(i + 1) / 100.0, 10.0));
+        let pieces: Vec<(f64, f64, f64)> = fast.chain([(1.0, 10.0, 1.0)]).collect();
+        let drawn = Curve::spread("", &pieces);
+        let (fast, slow): (Vec<&Point>, Vec<&Point>) = drawn.points.iter().partition(|p| p.x < 1.0);
+        assert!(fast.iter().all(|p| p.y == 10.0) && slow.iter().all(|p| p.y == 1.0), "{drawn:?}");
+        assert!(slow.len() > 5 * fast.len() && !fast.is_empty(), "{drawn:?}");
+    }
+
+    #[test]
+    fn few_pieces_are_drawn_as_they_are() {
+        for n in [0, 1, 24] {
+            let few: Vec<(f64, f64, f64)> = (0..n).map(|i| (f64::from(i), f64::from(i + 1), 2.0)).collect();
+            let drawn = Curve::spread("", &few);
+            assert_eq!(drawn.points.len(), few.len());
+            assert!(drawn.points.iter().all(|p| p.interval.is_none()));
+        }
     }
 }

@@ -151,6 +151,12 @@ pub struct LoadKey {
     pub caching: Option<Caching>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
+    /// Each write lasts until it is on stable storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<bool>,
+    /// Parts of the file that a sequential load goes through in turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
     /// The page cache was emptied before it.
     pub cold: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -243,6 +249,8 @@ impl LoadKey {
             jobs: Some(1),
             caching: Some(load.caching),
             content: Some(load.content),
+            sync: Some(load.sync),
+            streams: Some(load.streams),
             on: Some(on),
             engine: engine.to_owned(),
             ..Self::default()
@@ -261,6 +269,8 @@ impl LoadKey {
             || unlike(self.jobs, other.jobs)
             || unlike(self.caching, other.caching)
             || unlike(self.content, other.content)
+            || unlike(self.sync, other.sync)
+            || unlike(self.streams, other.streams)
     }
 }
 

@@ -108,6 +108,9 @@ pub struct Carrier {
     pub drives: Vec<CarrierDrive>,
     /// Names of the layers between, such as `md0`.
     pub layers: Vec<String>,
+    /// Other programs used its drives meanwhile.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub other_io: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

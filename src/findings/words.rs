@@ -99,7 +99,9 @@ impl LoadKey {
         let caching = self.caching.map(|c| c.words().to_owned());
         let depth = self.depth.map(|d| format!("depth {d}"));
         let jobs = self.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
-        let known = [Some(what), self.block.map(size), caching, depth, jobs];
+        let synced = self.sync.filter(|sync| *sync).map(|_| "each write synced".to_owned());
+        let streams = self.streams.filter(|s| *s > 1).map(|s| format!("{s} streams"));
+        let known = [Some(what), self.block.map(size), caching, depth, jobs, synced, streams];
         known.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 

@@ -88,7 +88,13 @@ fn read_partitions(root: &Sysroot, dir: &str, name: &str, holders: &mut Vec<Stri
 }
 
 /// A layer and its partitions.
-fn read_layer(root: &Sysroot, dir: &str, name: String, members: Vec<String>, sectors: u64) -> Vec<Layer> {
+pub(super) fn read_layer(
+    root: &Sysroot,
+    dir: &str,
+    name: String,
+    members: Vec<String>,
+    sectors: u64,
+) -> Vec<Layer> {
     let (device, udev) = read_udev(root, dir);
     let logical_block = block_size(root, dir, "logical");
     let partition = |part: Partition| Layer {
@@ -127,6 +133,7 @@ fn layer_kind(root: &Sysroot, dir: &str, name: &str) -> String {
         Some("mpath") => "multipath",
         _ if name.starts_with("bcache") => "bcache",
         _ if name.starts_with("md") => "md",
+        _ if name.starts_with("loop") => "loop",
         _ => "dm",
     }
     .to_owned()

@@ -113,7 +113,7 @@ pub struct Layer {
     pub alias: Option<String>,
     /// Device number (major, minor); btrfs has none: (0, 0).
     pub device: (u32, u32),
-    /// `raid1` and other levels, `crypt`, `lvm`, `dm`, `bcache`, `btrfs`, `partition`.
+    /// `raid1` and other levels, `crypt`, `lvm`, `dm`, `bcache`, `btrfs`, `loop`, `partition`.
     pub kind: String,
     /// Kernel names of its members: drives, partitions or other layers.
     pub members: Vec<String>,

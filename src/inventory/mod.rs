@@ -20,6 +20,7 @@ mod health;
 mod hubs_and_buses;
 mod identity;
 mod link_speed;
+mod loops;
 mod lsblk;
 pub(crate) mod machine;
 mod media_type;
@@ -62,7 +63,7 @@ pub struct Inventory {
     /// Drives, sorted by bus and bay.
     pub drives: Vec<Drive>,
     pub ports: Vec<NetworkPort>,
-    /// Layers on drives: md arrays, encrypted and logical volumes, btrfs on several drives.
+    /// Layers on drives: md arrays, encrypted and logical volumes, btrfs on several drives, loop devices.
     pub layers: Vec<Layer>,
     /// Mounted filesystems, in mount order.
     pub mounts: Vec<Mount>,
@@ -80,15 +81,17 @@ impl Inventory {
         let supply_5a = root.bytes("/proc/device-tree/chosen/power/usb_max_current_enable");
         machine.usb_budget_ma = machine.usb_budget(supply_5a == Some(vec![0, 0, 0, 1]));
         let mut topology = Topology::new(root, &machine);
-        let (mut drives, mut layers) = blocks::read(root, &mut topology);
+        let (drives, layers) = blocks::read(root, &mut topology);
         let ports = network::read(root, &mut topology);
         let (mounts, swaps, unread) = mounts::read(root);
-        lsblk::fill(root, &mut drives, &mut layers);
-        blocks::fill_from_mounts(&mut drives, &mut layers, &mounts);
-        identity::mark_shared_serials(&mut drives);
-        device_path::sort(&mut drives);
         let buses = topology.buses;
         let mut inventory = Self { machine, buses, drives, ports, layers, mounts, swaps, unread };
+        loops::add(root, &mut inventory);
+        let Self { drives, layers, mounts, .. } = &mut inventory;
+        lsblk::fill(root, drives, layers);
+        blocks::fill_from_mounts(drives, layers, mounts);
+        identity::mark_shared_serials(drives);
+        device_path::sort(drives);
         bus_limits::mark(&mut inventory);
         inventory
     }

@@ -12,11 +12,20 @@ impl Plan {
     /// The acts on each drive, their maximum cost and their changes. Lines that belong to the one
     /// above are indented.
     pub fn describe(&self) -> String {
+        self.lines(true)
+    }
+
+    /// The same without the acts: what is measured, what that costs and changes, and what people must do.
+    pub fn brief(&self) -> String {
+        self.lines(false)
+    }
+
+    fn lines(&self, acts: bool) -> String {
         let repetitions = self.repetitions();
         let mut lines = Vec::new();
         for (at, target) in self.targets.iter().enumerate() {
             lines.push(target.describe().replace(char::is_control, "?"));
-            let steps = self.steps.iter().filter(|s| s.is_on(at));
+            let steps = self.steps.iter().filter(|s| acts && s.is_on(at));
             lines.extend(distinct(steps.filter_map(|s| self.line(s, at, &repetitions))));
             let cost = self.cost(at);
             let written = match cost.written {
@@ -28,6 +37,7 @@ impl Plan {
                 None => "no time limit".to_owned(),
             };
             lines.push(format!("  {written} · {time}"));
+            lines.extend(self.cut(at).map(|cut| format!("  {}", cut.describe())));
             lines.push(format!("  changes: {}", self.changes(at)));
         }
         lines.extend(self.moves());

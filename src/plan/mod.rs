@@ -1,6 +1,7 @@
 //! A plan: the steps of a run and their cost. Planning touches no drive.
 
 mod act;
+mod cut;
 mod describe;
 mod suite;
 
@@ -9,9 +10,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile, Standby,
-    zone_bytes,
+    Act, AtLeast, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile,
+    Standby, zone_bytes,
 };
+pub use cut::{Cut, CutBy};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 
 use crate::target::Target;
@@ -26,6 +28,8 @@ pub struct Plan {
     /// The targets; steps refer to them by position.
     pub targets: Vec<Target>,
     pub steps: Vec<Step>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<Cut>,
 }
 
 /// Which repetition each step is, from 1, and how many there are.
@@ -65,11 +69,32 @@ impl Step {
 
 /// A list of steps under construction. Each step gets its id when it is added.
 #[derive(Debug, Default)]
-pub struct Steps(Vec<Step>);
+pub struct Steps {
+    steps: Vec<Step>,
+    files: Vec<WantedFile>,
+}
+
+/// A scratch file whose size was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WantedFile {
+    pub target: usize,
+    pub bytes: u64,
+    pub asked: u64,
+}
 
 impl Steps {
     pub fn add(&mut self, on: &[usize], act: impl Into<Act>) -> StepId {
         self.add_if(None, on, act)
+    }
+
+    /// Adds a scratch file, which may be smaller than asked.
+    pub fn add_file(&mut self, target: usize, bytes: u64, asked: u64) {
+        self.files.push(WantedFile { target, bytes, asked });
+        self.add(&[target], ScratchFile { bytes });
+    }
+
+    pub fn files(&self) -> &[WantedFile] {
+        &self.files
     }
 
     pub fn add_if(
@@ -78,15 +103,15 @@ impl Steps {
         on: &[usize],
         act: impl Into<Act>,
     ) -> StepId {
-        let (id, on) = (StepId(self.0.len() as u32), on.iter().map(|&t| t as u32).collect());
-        self.0.push(Step { id, on, needs: needs.into(), act: act.into() });
+        let (id, on) = (StepId(self.steps.len() as u32), on.iter().map(|&t| t as u32).collect());
+        self.steps.push(Step { id, on, needs: needs.into(), act: act.into() });
         id
     }
 }
 
 impl From<Steps> for Vec<Step> {
     fn from(steps: Steps) -> Self {
-        steps.0
+        steps.steps
     }
 }
 
@@ -132,6 +157,11 @@ impl Plan {
             step.act.check().or_else(wrong)?;
         }
         Ok(())
+    }
+
+    /// Why the file on a target is smaller than asked.
+    pub fn cut(&self, target: usize) -> Option<&Cut> {
+        self.cuts.iter().find(|cut| cut.target as usize == target)
     }
 
     pub fn step(&self, id: StepId) -> Option<&Step> {

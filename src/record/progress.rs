@@ -31,7 +31,7 @@ impl Refill {
     pub fn measure(&self) -> Measure {
         let rule = Rule::Fixed { bytes: self.bytes, seconds: None };
         let label = FILL.to_owned();
-        Measure { label, rule, only_written: false, cold: false, ..self.by.clone() }
+        Measure { label, rule, only_written: false, cold: false, again: None, ..self.by.clone() }
     }
 }
 

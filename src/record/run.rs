@@ -70,6 +70,8 @@ pub struct Flag {
     pub text: String,
     /// The target that the note is about; `None` for notes about the run.
     pub conditions_of: Option<usize>,
+    /// Other programs used the drive.
+    pub other_io: bool,
 }
 
 impl<T> Load<T> {
@@ -138,14 +140,16 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
             Event::Start(start) => run.start = Some(*start),
             Event::Plan { plan } => run.plan = Some(plan),
             Event::Preflight { target, checks, .. } => {
-                let flags = checks.into_iter().filter_map(|check| check.flag);
-                run.flags.extend(flags.map(|text| Flag { text, conditions_of: Some(target as usize) }));
+                run.flags.extend(checks.into_iter().filter_map(|check| {
+                    let other_io = check.saw_other_io();
+                    Some(Flag { text: check.flag?, conditions_of: Some(target as usize), other_io })
+                }));
                 run.flags.sort();
                 run.flags.dedup();
             }
             Event::Note { text, .. } => {
                 if run.flags.iter().all(|flag| flag.text != text) {
-                    run.flags.push(Flag { text, conditions_of: None });
+                    run.flags.push(Flag { text, conditions_of: None, other_io: false });
                 }
             }
             Event::Step { step, engine, instead, .. } => {

@@ -14,8 +14,9 @@ use rustix::{
 };
 
 use super::{
-    AtomicFile, Event, Log, ReadError, Reader, Run, Start, Summary, Writer, reader::open_regular,
-    summary::Index,
+    AtomicFile, Event, Log, ReadError, Reader, Run, Start, Summary, Writer,
+    reader::open_regular,
+    summary::{Headline, Index},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,7 @@ pub enum StoreError {
     NoSuchRun { run: String, path: PathBuf },
     #[error("{0} is running: another drivebench writes its record; wait for its end, or stop it")]
     Busy(String),
-    #[error("{0} is complete: `drivebench results show {0}` shows it")]
+    #[error("{0} is complete: `drivebench show {0}` shows it")]
     Complete(String),
     #[error("{run} can't be continued, because its record {why}: start a new run")]
     Damaged { run: String, why: String },
@@ -163,6 +164,11 @@ impl Store {
 
     /// All runs, oldest first, and errors of unreadable records.
     pub fn list(&self) -> Result<(Vec<Summary>, Vec<ReadError>), StoreError> {
+        self.list_with(&|_| None)
+    }
+
+    /// The same with headlines. The index keeps them, so that each is computed once.
+    pub fn list_with(&self, headline: &Headline<'_>) -> Result<(Vec<Summary>, Vec<ReadError>), StoreError> {
         let unreadable = |source| StoreError::Unreadable { path: self.dir.clone(), source };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -178,7 +184,7 @@ impl Store {
             // Both files exist during compression.
             let plain = plain.filter(|_| !path.with_extension("jsonl.gz").exists());
             let Some(run) = plain.or(packed).map(str::to_owned) else { continue };
-            match index.summary(&path) {
+            match index.summary(&path, &run, headline) {
                 Ok(_) if !is_name(&run) => {
                     let why = "its name has other characters than letters and digits: rename it".to_owned();
                     bad.push(ReadError::NotARecord { path, why });

@@ -11,6 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{AtomicFile, End, ReadError, Reader, Run, reader::open_regular};
+use crate::inventory::Drive;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -19,6 +20,8 @@ pub struct Summary {
     pub at: String,
     pub experiment: String,
     pub targets: Vec<String>,
+    /// The drives of each target, or its path.
+    pub drives: Vec<String>,
     /// The board, or another name of the machine.
     pub board: Option<String>,
     pub lab: bool,
@@ -26,6 +29,8 @@ pub struct Summary {
     pub end: Option<End>,
     /// Bytes written, by the identity of the drive.
     pub written: BTreeMap<String, u64>,
+    /// Its most important numbers, as the program that listed it last wrote them; `None` before it was listed.
+    pub headline: Option<Vec<String>>,
 }
 
 impl Summary {
@@ -43,7 +48,14 @@ impl Summary {
                 *sum = sum.saturating_add(run.written.get(&at).copied().unwrap_or(0));
             }
         }
+        let targets = run.plan.iter().flat_map(|plan| &plan.targets);
+        let drives = targets.map(|target| match &target.drives[..] {
+            [] => target.given.clone(),
+            drives => drives.iter().map(name).collect::<Vec<_>>().join(" + "),
+        });
         Ok(Self {
+            drives: drives.collect(),
+            headline: None,
             run: start.run,
             at: start.at,
             experiment: start.experiment,
@@ -54,6 +66,11 @@ impl Summary {
             written,
         })
     }
+}
+
+fn name(drive: &Drive) -> String {
+    let words: Vec<&str> = drive.model.iter().chain(&drive.serial).map(String::as_str).collect();
+    if words.is_empty() { drive.name.clone() } else { words.join(" ") }
 }
 
 /// The state of a record file when its summary was made. If size or time differ, the record is read again.
@@ -69,8 +86,15 @@ struct State {
 struct Line {
     #[serde(flatten)]
     state: State,
+    /// Which drivebench wrote the headline; another one words it anew.
+    version: String,
     summary: Summary,
 }
+
+/// The headline of a run; `None` if the list needs none.
+pub type Headline<'a> = dyn Fn(&str) -> Option<Vec<String>> + 'a;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The index: summaries of unchanged records. It may be deleted at any time; it is rebuilt from the records.
 pub(super) struct Index {
@@ -88,20 +112,29 @@ impl Index {
         let lines = open_regular(&path).map(|file| BufReader::new(file).lines());
         let lines = lines.into_iter().flatten().map_while(Result::ok);
         let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
-        let known = known.map(|line| (line.state, line.summary)).collect();
+        let current = |line: Line| {
+            let headline = line.summary.headline.filter(|_| line.version == VERSION);
+            (line.state, Summary { headline, ..line.summary })
+        };
+        let known = known.map(current).collect();
         Self { path, known, kept: Vec::new(), learned: false }
     }
 
-    pub fn summary(&mut self, path: &Path) -> Result<Summary, ReadError> {
+    /// The summary of the record in this file; `headline` adds the headline where it is unknown.
+    pub fn summary(&mut self, path: &Path, run: &str, headline: &Headline<'_>) -> Result<Summary, ReadError> {
         let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (bytes, seconds, nanoseconds) = (meta.len(), meta.mtime(), meta.mtime_nsec());
         let state = State { file, bytes, seconds, nanoseconds };
-        let summary = match self.known.remove(&state) {
+        let mut summary = match self.known.remove(&state) {
             Some(summary) => summary,
             None => Summary::read(path).inspect(|_| self.learned = true)?,
         };
-        self.kept.push(Line { state, summary: summary.clone() });
+        if summary.headline.is_none() {
+            summary.headline = headline(run);
+            self.learned |= summary.headline.is_some();
+        }
+        self.kept.push(Line { state, version: VERSION.to_owned(), summary: summary.clone() });
         Ok(summary)
     }
 
@@ -157,23 +190,44 @@ mod tests {
         Event::Outcome { step: StepId(0), target, zone: None, outcome, again: None }
     }
 
+    fn start(run: String) -> Start {
+        Start {
+            schema: SCHEMA,
+            run,
+            at: "2026-11-21T10:00:00Z".to_owned(),
+            version: "0.1.0".to_owned(),
+            command: vec![],
+            experiment: "baseline".to_owned(),
+            targets: vec![],
+            host: Default::default(),
+            inventory: Default::default(),
+        }
+    }
+
+    #[test]
+    fn a_headline_is_computed_once_for_each_version_of_drivebench() {
+        let home = tempfile::tempdir().expect("a directory");
+        let store = Store::at(home.path().to_owned());
+        let (run, _) = store.create(start).expect("creates");
+        let listed =
+            |headline: &Headline<'_>| store.list_with(headline).expect("lists").0[0].headline.clone();
+        assert_eq!(listed(&|_| None), None);
+        let one = Some(vec!["1 MB/s".to_owned()]);
+        assert_eq!(listed(&|name| (name == run).then(|| vec!["1 MB/s".to_owned()])), one);
+        assert_eq!(listed(&|_| panic!("the index has it")), one);
+        let index = home.path().join("index");
+        let text = fs::read_to_string(&index).expect("an index");
+        fs::write(&index, text.replace(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\""))
+            .expect("writes");
+        assert_eq!(listed(&|_| Some(vec!["2 MB/s".to_owned()])), Some(vec!["2 MB/s".to_owned()]));
+    }
+
     #[test]
     fn bytes_written_are_summed_by_drive() {
         let home = tempfile::tempdir().expect("a directory");
         let store = Store::at(home.path().to_owned());
         assert!(store.written().expect("an empty store").is_empty());
         for bytes in [100, 20] {
-            let start = |run| Start {
-                schema: SCHEMA,
-                run,
-                at: "2026-11-21T10:00:00Z".to_owned(),
-                version: "0.1.0".to_owned(),
-                command: vec![],
-                experiment: "baseline".to_owned(),
-                targets: vec![],
-                host: Default::default(),
-                inventory: Default::default(),
-            };
             let (_, mut writer) = store.create(start).expect("creates");
             let targets = vec![target(&["4C530001"]), target(&["S6PUNX01", "S6PUNX02"])];
             let mut steps = Steps::default();
@@ -186,6 +240,7 @@ mod tests {
                 engine: None,
                 targets,
                 steps: steps.into(),
+                cuts: Vec::new(),
             };
             let took = |step| Event::Act {
                 step: StepId(step),

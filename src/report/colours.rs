@@ -3,7 +3,7 @@
 /// A name, and its colour on light and on dark paper.
 type Colour = (&'static str, &'static str, &'static str);
 
-const PAGE: [Colour; 8] = [
+const PAGE: [Colour; 9] = [
     ("ink", "#222222", "#E8E8E8"),
     ("soft", "#5A5A5A", "#A8A8A8"),
     ("paper", "#FFFFFF", "#17191C"),
@@ -12,6 +12,7 @@ const PAGE: [Colour; 8] = [
     ("warn", "#D55E00", "#FF9D57"),
     ("note", "#FFF6E0", "#3A3118"),
     ("code", "#F4F6F8", "#22262B"),
+    ("edge", "#A8A8A8", "#707070"),
 ];
 
 /// Okabe and Ito's colours, which people with any colour vision can tell apart, and brighter ones for dark paper.

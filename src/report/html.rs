@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Style, colours, plot, text::glued};
+use super::{Style, colours, head, plot, text::glued};
 use crate::{
     findings::{Findings, Table},
     units::capital,
@@ -16,14 +16,18 @@ body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,s
 main{max-width:72rem;margin:auto;padding:1rem}\
 h1{font-size:1.6rem;line-height:1.25;margin:.2rem 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}h3{font-size:1rem;margin:1.5rem 0 .3rem}\
 p,li{max-width:48rem;overflow-wrap:anywhere}\
-.soft,footer{color:var(--soft);font-size:.9rem}\
+.head{margin:0 0 1rem}.head p{margin:0}.soft,footer{color:var(--soft);font-size:.9rem}\
 .answer{font-size:1.1rem}.note{background:var(--note);padding:.5rem .8rem;border-left:4px solid var(--warn)}\
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}\
+.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));gap:1.5rem 1rem;margin:1.5rem 0}\
 figure{margin:0;break-inside:avoid}svg{width:100%;height:auto;display:block}\
-.wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
+.wide{overflow-x:auto;margin:1rem 0;background:linear-gradient(to right,var(--paper) 50%,transparent) left/4rem 100% local,\
+linear-gradient(to left,var(--paper) 50%,transparent) right/4rem 100% local,\
+linear-gradient(to right,var(--edge),transparent) left/1rem 100% scroll,\
+linear-gradient(to left,var(--edge),transparent) right/1rem 100% scroll;background-repeat:no-repeat}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
 caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.25rem .9rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}\
-.n{text-align:right}pre{background:var(--code);padding:.7rem;overflow-x:auto;font-size:.85rem}article+article{border-top:2px solid var(--line);margin-top:3rem}\
-@media print{main{max-width:none;padding:0}pre{white-space:pre-wrap}.wide{overflow:visible}}";
+.n{text-align:right}pre{background:var(--code);padding:.7rem;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}\
+pre code{display:block;padding-left:2ch;text-indent:-2ch}article+article{border-top:2px solid var(--line);margin-top:3rem}\
+@media print{main{max-width:none;padding:0}.wide{overflow:visible;background:none}}";
 
 pub fn html(all: &[Findings]) -> String {
     let title = if let [one] = all { &one.question } else { "Measurements of drives" };
@@ -58,12 +62,18 @@ pub fn html(all: &[Findings]) -> String {
 fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
     // Heading levels must not skip one.
     let heading = |text| html! { @if alone { h2 { (text) } } @else { h3 { (text) } } };
+    let (first, rest) = head::tables(&findings.tables);
     html! {
-        p.soft { (findings.experiment) " · " (findings.run) }
+        div.head.soft { @for line in head::lines(findings) { p { (glued(&line)) } } }
         @if findings.modelled {
             p.note { "Virtual: these figures come from modelled drives, not from real ones." }
         }
+        @for one in first { (table(one)) }
         @for verdict in &findings.verdicts { p.answer { (glued(verdict)) } }
+        @if !findings.flags.is_empty() {
+            (heading("Flags"))
+            ul { @for flag in &findings.flags { li { (glued(flag)) } } }
+        }
         @if !findings.figures.is_empty() {
             div.figures {
                 @for (i, figure) in findings.figures.iter().enumerate() {
@@ -75,21 +85,19 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
                 }
             }
         }
-        @for one in &findings.tables { (table(one)) }
-        @if !findings.flags.is_empty() {
-            (heading("Flags"))
-            ul { @for flag in &findings.flags { li { (glued(flag)) } } }
-        }
+        @for one in rest { (table(one)) }
         @if !findings.details.sentences.is_empty() {
             (heading("Details"))
             ul { @for line in &findings.details.sentences { li { (glued(line)) } } }
         }
         @for one in &findings.details.tables { (table(one)) }
-        (heading("How it was measured"))
-        ul { @for line in findings.context.iter().chain(&findings.conditions) { li { (glued(line)) } } }
+        @if !findings.conditions.is_empty() {
+            (heading("Conditions"))
+            ul { @for line in &findings.conditions { li { (glued(line)) } } }
+        }
         @if !findings.reproduce.is_empty() {
-            p { "To repeat:" }
-            pre tabindex="0" { code { @for line in &findings.reproduce { (Style::PLAIN.clean(line)) "\n" } } }
+            (heading("How it was measured"))
+            pre { @for line in &findings.reproduce { code { (Style::PLAIN.clean(line)) } } }
         }
     }
 }
@@ -108,5 +116,80 @@ fn table(table: &Table) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::markdown, *};
+    use crate::{
+        analyse::Estimate,
+        findings::{Column, Details, Figure, LoadKey, Metric, Origin, Quantity},
+        units::Direction,
+    };
+
+    fn table(title: &str, rows: usize) -> Table {
+        Table {
+            title: title.to_owned(),
+            columns: Column::all([("cell", false)]),
+            rows: vec![vec!["cell".to_owned()]; rows],
+        }
+    }
+
+    fn findings() -> Findings {
+        let load =
+            LoadKey { name: "loadname".to_owned(), direction: Some(Direction::Read), ..LoadKey::default() };
+        let speed = Metric::new("/mnt/a", Quantity::Throughput, Estimate::unbounded(1e6, "")).of(&load);
+        let words = |text: &str| vec![text.to_owned()];
+        Findings {
+            question: "question".to_owned(),
+            experiment: "experiment".to_owned(),
+            run: "r7k2".to_owned(),
+            context: words("drive"),
+            conditions: words("condition"),
+            details: Details { sentences: words("detail"), tables: Vec::new() },
+            tables: vec![table("Short", 2), table("Long", 40)],
+            figures: vec![Figure { title: "picture".to_owned(), ..Figure::default() }],
+            verdicts: words("sentence"),
+            flags: words("flagged"),
+            reproduce: words("command"),
+            estimates: vec![speed.clone(), speed],
+            origin: Origin { board: Some("machine".to_owned()), ..Origin::default() },
+            ..Findings::default()
+        }
+    }
+
+    #[test]
+    fn pages_open_with_what_a_reader_came_for() {
+        let order = [
+            "uestion",
+            "machine",
+            "drive",
+            "loadname",
+            "Short",
+            "sentence",
+            "flagged",
+            "picture",
+            "Long",
+            "detail",
+            "condition",
+            "command",
+        ];
+        let page = html(&[findings()]);
+        let body = page.split_once("<h1>").expect("a title").1;
+        for (name, text) in [("html", body), ("markdown", &markdown(&findings(), &["a.svg".to_owned()]))] {
+            let at =
+                order.map(|word| text.find(word).unwrap_or_else(|| panic!("{name} has no {word}: {text}")));
+            assert!(at.is_sorted(), "{name}: {order:?} are at {at:?}");
+            assert_eq!(text.matches("loadname").count(), 1, "{name} names each load once");
+        }
+    }
+
+    #[test]
+    fn the_first_table_stands_above_the_sentences_however_long() {
+        let findings = Findings { tables: vec![table("Long", 40)], ..findings() };
+        let page = html(&[findings]);
+        assert!(page.find("Long") < page.find("sentence"), "{page}");
+        assert!(html(&[Findings::default()]).contains("</main>"));
     }
 }

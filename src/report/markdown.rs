@@ -1,6 +1,6 @@
 //! Findings as Markdown.
 
-use super::Style;
+use super::{Style, head};
 use crate::findings::{Findings, Table};
 
 /// Findings as a Markdown page. `pictures` names the files of its figures, where there are any.
@@ -10,26 +10,27 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
         let lines: String = items.iter().map(|i| format!("{mark}{}\n", escape(i))).collect();
         if items.is_empty() { String::new() } else { format!("\n{title}{lines}") }
     };
-    out += &list("", &findings.verdicts, "- ");
+    out += &list("", &head::lines(findings), "- ");
     if findings.modelled && !pictures.is_empty() {
         out += "\n**Virtual: these figures come from modelled drives, not from real ones.**\n";
     }
+    let (first, rest) = head::tables(&findings.tables);
+    let tables = |all: &[Table]| all.iter().map(|t| format!("\n{}", table(t))).collect::<String>();
+    out += &tables(first);
+    out += &list("", &findings.verdicts, "- ");
+    out += &list("## Flags\n\n", &findings.flags, "- ");
     for (figure, file) in findings.figures.iter().zip(pictures) {
         out += &format!("\n![{}. {}]({file})\n", escape(&figure.title), escape(&figure.text));
     }
-    for t in &findings.tables {
-        out += &format!("\n{}", table(t));
-    }
-    out += &list("## Flags\n\n", &findings.flags, "- ");
+    out += &tables(rest);
     out += &list("## Details\n\n", &findings.details.sentences, "- ");
-    for t in &findings.details.tables {
-        out += &format!("\n{}", table(t));
-    }
-    let how: Vec<String> = findings.context.iter().chain(&findings.conditions).cloned().collect();
-    out += &list("## How it was measured\n\n", &how, "- ");
+    out += &tables(&findings.details.tables);
+    out += &list("## Conditions\n\n", &findings.conditions, "- ");
     if !findings.reproduce.is_empty() {
         let commands: Vec<String> = findings.reproduce.iter().map(|c| Style::PLAIN.clean(c)).collect();
-        out += &format!("\n```sh\n{}\n```\n", commands.join("\n"));
+        // Commands of advice were not run.
+        let title = if findings.run.is_empty() { "" } else { "## How it was measured\n\n" };
+        out += &format!("\n{title}```sh\n{}\n```\n", commands.join("\n"));
     }
     Style::PLAIN.printable(&out)
 }

@@ -2,6 +2,7 @@
 
 mod colours;
 mod export;
+mod head;
 mod html;
 mod markdown;
 pub mod plot;
@@ -36,7 +37,8 @@ pub fn render(findings: &Findings, format: Format, style: Style, full: bool) -> 
     match format {
         Format::Text => text(findings, style, full),
         Format::Markdown => style.text(&markdown(findings, &[])),
-        Format::Csv => style.text(&csv(findings)),
+        // No colours, so what looks like one comes from a name.
+        Format::Csv => Style { color: false, ..style }.printable(&style.text(&csv(findings))),
         Format::Json => serde_json::to_string_pretty(findings).map_or_else(|e| e.to_string(), |s| s + "\n"),
     }
 }

@@ -1,14 +1,16 @@
 //! What a terminal can show.
 
-const STRONG: &str = "\x1b[1m";
-const WARN: &str = "\x1b[33m";
-const PLAIN: &str = "\x1b[0m";
+use anstyle::{AnsiColor, Reset, Style as Ansi};
+
+const STRONG: Ansi = Ansi::new().bold();
+const WARN: Ansi = AnsiColor::Yellow.on_default();
+const ERROR: Ansi = AnsiColor::Red.on_default();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Characters beyond ASCII.
     pub unicode: bool,
-    /// Bold, dim and colours.
+    /// Bold and colours.
     pub color: bool,
     /// Columns.
     pub width: usize,
@@ -30,19 +32,28 @@ impl Style {
 
     /// The text without control characters, which names of drives and files may hold, except line ends and colours.
     pub fn printable(self, text: &str) -> String {
-        let colour = |at: usize| {
-            self.color && [STRONG, WARN, PLAIN].iter().any(|colour| text[at..].starts_with(*colour))
-        };
+        let codes = [STRONG, WARN, ERROR].map(|ansi| ansi.render().to_string());
+        let reset = Reset.render().to_string();
+        let colour =
+            |at: usize| self.color && codes.iter().chain([&reset]).any(|code| text[at..].starts_with(code));
         let raw = |at, c: char| c.is_control() && c != '\n' && !colour(at);
         text.char_indices().map(|(at, c)| if raw(at, c) { '?' } else { c }).collect()
     }
 
     pub fn strong(self, text: &str) -> String {
-        if self.color { [STRONG, text, PLAIN].concat() } else { text.to_owned() }
+        self.paint(STRONG, text)
     }
 
     pub fn warn(self, text: &str) -> String {
-        if self.color { [WARN, text, PLAIN].concat() } else { text.to_owned() }
+        self.paint(WARN, text)
+    }
+
+    pub fn error(self, text: &str) -> String {
+        self.paint(ERROR, text)
+    }
+
+    fn paint(self, ansi: Ansi, text: &str) -> String {
+        if self.color { format!("{ansi}{text}{ansi:#}") } else { text.to_owned() }
     }
 }
 
@@ -70,4 +81,36 @@ pub fn ascii(text: &str) -> String {
         if c.is_ascii() { out.push(c) } else { out.push_str(spell(c)) }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analyse::Estimate,
+        findings::{Findings, Metric, Quantity, Table},
+        report::{Format, render},
+    };
+
+    #[test]
+    fn names_bring_no_colours_of_their_own() {
+        let style = Style { color: true, ..Style::PLAIN };
+        let escapes = |name: &str, format| {
+            let name = name.to_owned();
+            let findings = Findings {
+                context: vec![name.clone()],
+                tables: vec![Table { title: name.clone(), columns: vec![], rows: vec![] }],
+                verdicts: vec![name.clone()],
+                flags: vec![name.clone()],
+                reproduce: vec![name.clone()],
+                estimates: vec![Metric::new(&name, Quantity::Throughput, Estimate::unbounded(1.0, &name))],
+                ..Findings::default()
+            };
+            style.printable(&render(&findings, format, style, true)).matches('\u{1b}').count()
+        };
+        for format in [Format::Text, Format::Markdown, Format::Csv, Format::Json] {
+            let hostile = escapes("a\u{1b}[1mb\u{1b}[33mc\u{1b}[31md\u{1b}[0m", format);
+            assert_eq!(hostile, escapes("abcd", format), "{format:?}");
+        }
+    }
 }

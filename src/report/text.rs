@@ -128,6 +128,7 @@ mod tests {
             }],
             figures: vec![Figure {
                 title: "write <speed> & time".to_owned(),
+                load: "sequential write, 4 KiB".to_owned(),
                 text: "1.93 MB/s, with 2 stalls.".to_owned(),
                 n: "n = 3 windows".to_owned(),
                 x: Axis { label: "time".to_owned(), unit: Unit::Seconds, ..Axis::default() },

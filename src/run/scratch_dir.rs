@@ -71,7 +71,8 @@ impl Folder {
         let (done, result) = mpsc::channel();
         let &Files { set, work, seconds } = files;
         let (dir, cancel, before) = (Arc::clone(&self.dir), cancel.clone(), self.files);
-        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, took: ActResult::default() };
+        let (all, took) = (set.bytes(), ActResult::default());
+        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, all, took };
         if set.files > self.files {
             if let Err(e) = self.entry.as_ref().map_or(Ok(()), |entry| entry.files(set.files)) {
                 return (ActResult { cut_short: true, ..ActResult::default() }, Some(e.to_string()));
@@ -127,6 +128,8 @@ struct Task {
     /// Files from before have the numbers below this.
     before: u64,
     seconds: f64,
+    /// The bytes of the whole set.
+    all: u64,
     took: ActResult,
 }
 
@@ -153,8 +156,7 @@ impl Task {
             }
         }
         if result.is_ok() && !self.cancel.is_set() {
-            result =
-                syncfs(&self.dir).map_err(|e| failed("the files can't be brought to the drive", e.into()));
+            result = self.sync().map_err(|e| failed("the files can't be brought to the drive", e));
         }
         self.took.seconds = since.elapsed().as_secs_f64();
         result
@@ -183,10 +185,19 @@ impl Task {
             let piece = &content[..PIECE.min(left as usize)];
             file.write_all(piece)?;
             left -= piece.len() as u64;
+            let before = self.took.bytes / Files::SYNC;
             self.took.bytes += piece.len() as u64;
+            // The sync at the end is one of them.
+            if self.took.bytes / Files::SYNC > before && self.took.bytes < self.all {
+                self.sync()?;
+            }
         }
         self.took.files += 1;
         Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(syncfs(&self.dir)?)
     }
 
     fn read(&mut self, set: FileSet) -> Result<(), String> {

@@ -62,7 +62,7 @@ pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetEr
 /// The mount point of a block device if it is mounted once and writable, else its node.
 fn mount_point_or_node(inventory: &Inventory, block: Block<'_>) -> String {
     let carries = |mount: &&Mount| match block {
-        Block::Drive(drive) => inventory.drives_of(mount) == [drive],
+        Block::Drive(drive) => inventory.drives_of(mount) == [drive] && !inventory.is_in_a_file(mount),
         _ => inventory.blocks_of(mount) == [block],
     };
     let mut mounts: Vec<&Mount> = Vec::new();

@@ -35,6 +35,9 @@ pub fn target(name: &str, capacity: u64, rotates: bool) -> Target {
 
 /// What a person asks by naming nothing but targets, with these rules.
 pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Request {
+    // A load of one's own, not a suite.
+    let mut values = Values::default();
+    values.set("bs", &block.to_string());
     Request {
         targets,
         loads: None,
@@ -46,9 +49,9 @@ pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Request {
         seed: 1,
         engine: None,
         effort: Effort { max_bytes: rules.budget * MIB, max_seconds: 1e9, rules },
-        protocol: None,
+        suite: None,
         memory: None,
-        values: Values::default(),
+        values,
     }
 }
 

@@ -7,16 +7,18 @@ use serde::Serialize;
 use super::super::stored;
 use crate::{
     advise::Evidence,
-    experiments,
+    experiments::REGISTER,
+    import::EXPERIMENT,
     inventory::{Drive, Inventory},
     record::{Store, Summary},
 };
 
-/// How many of the newest and of the oldest runs of each drive and experiment are read.
-const NEWEST: usize = 3;
+/// How many of the newest and of the oldest runs of each drive and experiment are read. The newest ones may have other loads
+/// than the questions are about.
+const NEWEST: usize = 12;
 const OLDEST: usize = 2;
 /// Most records that are read, and most bytes of them as they are kept: about a second's work on a PC.
-pub(super) const MOST: usize = 24;
+pub(super) const MOST: usize = 64;
 const MOST_BYTES: u64 = 10_000_000;
 
 #[derive(Debug, Default, Serialize)]
@@ -41,7 +43,10 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
             break;
         }
         match stored::findings(store, run) {
-            Ok(findings) => gathered.evidence.extend(Evidence::of(&findings)),
+            Ok(findings) => {
+                let named = Evidence::of(&findings).into_iter().map(|e| e.named(inventory));
+                gathered.evidence.extend(named);
+            }
             Err(why) => gathered.unreadable.push(why.to_string()),
         }
         gathered.runs_read += 1;
@@ -49,13 +54,20 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
     Ok(gathered)
 }
 
-/// The runs to read: in turn the newest of each drive and experiment, the oldest, the second newest, up to the limit.
+/// The runs to read: in turn the newest of each experiment and drive, the oldest, the second newest, up to the limit.
+/// Only the records of imports name their drives, so imports are one group.
 pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&Summary>> = BTreeMap::new();
-    let is_evidence = |b: &&Summary| experiments::find(&b.experiment).is_some_and(|e| e.is_evidence);
-    for summary in summaries.iter().filter(is_evidence) {
-        for drive in summary.written.keys().filter(|drive| here.contains(*drive)) {
-            groups.entry((drive, &summary.experiment)).or_default().push(summary);
+    let mut groups: BTreeMap<(usize, &str), Vec<&Summary>> = BTreeMap::new();
+    for summary in summaries {
+        let rank = REGISTER.iter().position(|e| e.is_evidence && e.name == summary.experiment);
+        for (rank, drive) in rank.into_iter().flat_map(|rank| summary.written.keys().map(move |d| (rank, d)))
+        {
+            if here.contains(drive) {
+                groups.entry((rank, drive)).or_default().push(summary);
+            }
+        }
+        if summary.experiment == EXPERIMENT {
+            groups.entry((REGISTER.len(), "")).or_default().push(summary);
         }
     }
     let mut chosen: Vec<&str> = Vec::new();

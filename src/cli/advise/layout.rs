@@ -6,31 +6,49 @@ use crate::{
     findings::Findings,
     inventory::Inventory,
     report::{Format, Style, render, wrapped},
-    units::count,
+    units::{count, listed},
 };
 
 /// More runs than this are counted, not named.
 const NAMED: usize = 4;
 
-/// The topic, the answer, the reasons and the confidence; then commands that would settle more.
-pub(super) fn text(inventory: &Inventory, gathered: &Gathered, answers: &[Answer], style: Style) -> String {
+/// The topic, the answer and the confidence, problems first; in `full` with the reasons. Then commands that would settle more.
+pub(super) fn text(
+    inventory: &Inventory,
+    gathered: &Gathered,
+    answers: &[Answer],
+    full: bool,
+    style: Style,
+) -> String {
     let mut out = wrapped(&head(inventory, gathered), "", style);
+    let mut shown: Vec<&Answer> = answers.iter().filter(|answer| full || in_short(answer, answers)).collect();
+    shown.sort_by_key(|answer| !answer.problem);
     let mut last = None;
-    for answer in answers {
+    for answer in shown {
         let topic = if last == Some(answer.topic) { "" } else { name(answer.topic) };
         last = Some(answer.topic);
         let mark = format!("{topic:8}");
-        if answer.because.is_empty() {
-            out += &wrapped(&format!("{} {}", answer.says, why(answer)), &mark, style);
-        } else {
+        let why = if full || answer.problem { why(answer) } else { confidence(answer) };
+        if full && !answer.because.is_empty() {
             out += &style.strong(&wrapped(&answer.says, &mark, style));
-            out += &wrapped(&why(answer), "        ", style);
+            out += &wrapped(&why, "        ", style);
+        } else {
+            out += &wrapped(&format!("{} {why}", answer.says), &mark, style);
         }
     }
     let commands = commands(answers);
+    let mut open: Vec<&str> = answers.iter().filter(|a| !full && is_open(a)).map(|a| name(a.topic)).collect();
+    open.dedup();
     if !commands.is_empty() {
-        out += "\nTo learn more, run:\n";
+        let open =
+            if open.is_empty() { String::new() } else { format!("Not known yet: {}. ", listed(&open)) };
+        out += &format!("\n{open}To learn more, run:\n");
     }
+    let more = if full || answers.iter().all(|a| a.because.is_empty()) {
+        String::new()
+    } else {
+        "Reasons and sources: drivebench advise --full\n".to_owned()
+    };
     let clean: Vec<(String, String)> = commands
         .into_iter()
         .map(|(command, topics)| (style.clean(&command), format!("# {topics}")))
@@ -44,11 +62,22 @@ pub(super) fn text(inventory: &Inventory, gathered: &Gathered, answers: &[Answer
             format!("  {topics}\n{}", broken(&command, style.width))
         };
     }
-    out
+    out + &more
 }
 
-/// A command over several lines, as a shell accepts it; quoted words are not broken.
-fn broken(command: &str, width: usize) -> String {
+/// Nothing is known, and there is a command that measures it.
+fn is_open(answer: &Answer) -> bool {
+    answer.sure == Sure::Unknown && answer.rests_on.is_empty() && answer.decide.is_some()
+}
+
+/// Whether the short form has it: problems, and of each topic the first answer that is not open.
+fn in_short(answer: &Answer, all: &[Answer]) -> bool {
+    let first = all.iter().find(|a| a.topic == answer.topic && !a.problem && !is_open(a));
+    answer.problem || first.is_some_and(|first| std::ptr::eq(first, answer))
+}
+
+/// The words of a command, as a shell splits them.
+fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in command.chars() {
         quoted ^= c == '\'';
@@ -59,9 +88,14 @@ fn broken(command: &str, width: usize) -> String {
         }
     }
     words.push(word);
+    words
+}
+
+/// A command over several lines, as a shell accepts it; quoted words are not broken.
+fn broken(command: &str, width: usize) -> String {
     let mut out = String::new();
     let mut line = " ".to_owned();
-    for word in words {
+    for word in words(command) {
         // Room for the mark at the end of the line.
         if line.chars().count() + 1 + word.chars().count() + 2 > width && !line.trim().is_empty() {
             out += &format!("{line} \\\n");
@@ -112,6 +146,12 @@ fn name(topic: Topic) -> &'static str {
 
 /// The reasons and the confidence, in one paragraph.
 fn why(answer: &Answer) -> String {
+    let because: String = answer.because.iter().map(|reason| format!("{reason} ")).collect();
+    because + &confidence(answer)
+}
+
+/// `(measured, sequential 1 MiB, depth 1: r6qj)`.
+fn confidence(answer: &Answer) -> String {
     let sure = match answer.sure {
         Sure::Measured => "measured",
         Sure::Inferred => "inferred",
@@ -124,21 +164,43 @@ fn why(answer: &Answer) -> String {
         all => format!(": {} and {} more", all[..NAMED].join(", "), all.len() - NAMED),
     };
     let modelled = if answer.modelled { ", virtual" } else { "" };
-    let because: String = answer.because.iter().map(|reason| format!("{reason} ")).collect();
-    format!("{because}({sure}{modelled}{runs})")
+    let loads = match &answer.loads[..] {
+        [] => String::new(),
+        [one] => format!(", {one}"),
+        [one, rest @ ..] => format!(", {one} and {}", count(rest.len() as u64, "other load")),
+    };
+    format!("({sure}{modelled}{loads}{runs})")
 }
 
-/// Each command once, with the topics that it would settle.
+/// Each command once, with the topics that it would settle; one with more targets takes the place of one with fewer.
 fn commands(answers: &[Answer]) -> Vec<(String, String)> {
-    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut all: Vec<(String, Vec<Topic>)> = Vec::new();
     for answer in answers {
         let Some(command) = &answer.decide else { continue };
-        let topic = name(answer.topic);
+        let topic = answer.topic;
         match all.iter_mut().find(|(known, _)| known == command) {
             Some((_, topics)) if topics.contains(&topic) => {}
             Some((_, topics)) => topics.push(topic),
             None => all.push((command.clone(), vec![topic])),
         }
     }
-    all.into_iter().map(|(command, topics)| (command, topics.join(", "))).collect()
+    let within = |a: &str, b: &str| {
+        let b = words(b);
+        words(a).iter().all(|word| b.contains(word))
+    };
+    let mut at = 0;
+    while at < all.len() {
+        match (0..all.len()).find(|other| *other != at && within(&all[at].0, &all[*other].0)) {
+            Some(other) => {
+                let (_, topics) = all.remove(at);
+                let other = &mut all[if other > at { other - 1 } else { other }].1;
+                other.extend(topics);
+                other.sort_unstable();
+                other.dedup();
+            }
+            None => at += 1,
+        }
+    }
+    let names = |topics: Vec<Topic>| topics.into_iter().map(name).collect::<Vec<_>>().join(", ");
+    all.into_iter().map(|(command, topics)| (command, names(topics))).collect()
 }

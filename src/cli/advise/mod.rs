@@ -32,7 +32,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
     };
     let answers = advise(&inventory, &gathered.evidence);
     output.result(&match args.format {
-        AdviceFormat::Text => layout::text(&inventory, &gathered, &answers, output.style),
+        AdviceFormat::Text => layout::text(&inventory, &gathered, &answers, args.full, output.style),
         AdviceFormat::Markdown => layout::markdown(&answers, output.style),
         AdviceFormat::Json => serde_json::to_string_pretty(&document(&gathered, &answers))? + "\n",
     })?;

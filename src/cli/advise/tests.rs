@@ -12,20 +12,30 @@ use super::{
 use crate::{
     advise::{
         Answer, Evidence, Sure, Topic, advise,
-        testing::{alone, at_once, card_and_flash, drive, four_sticks, load, metric, of, two_sticks, within},
+        testing::{
+            alone, at_once, card_and_flash, drive, four_sticks, load, metric, of, two_sticks,
+            two_with_all_loads, within,
+        },
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
-    experiments::{BASELINE, Effort, Experiment, Request, TOGETHER, Values},
+    experiments::{
+        BASELINE, BAYS, Effort, Experiment, LoadName, PAGECACHE, Request, SIZES, SMALLFILES, TOGETHER, Values,
+    },
     findings::{Metric, Quantity, Scope},
+    import,
     inventory::{Inventory, fixtures},
-    record::{End, Event, How, Log, SCHEMA, Start, Store, Summary},
+    plan::{FileWork, StepId},
+    record::{ActResult, End, Event, How, ImportOptions, Log, SCHEMA, Start, Store, Summary},
     report::Style,
     target::{Kind, Target},
     units::{Ended, EngineInfo, Histogram, Outcome, Window},
 };
 
-fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
+/// Lines of a small terminal, without the prompt.
+const SCREEN: usize = 24;
+
+fn shown(inventory: &Inventory, evidence: &[Evidence], full: bool) -> String {
     let mut runs: Vec<&str> = evidence.iter().map(|e| e.run.as_str()).collect();
     runs.dedup();
     let gathered = Gathered {
@@ -34,7 +44,7 @@ fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
         runs_read: runs.len(),
         unreadable: Vec::new(),
     };
-    let text = layout::text(inventory, &gathered, &advise(inventory, evidence), Style::PLAIN);
+    let text = layout::text(inventory, &gathered, &advise(inventory, evidence), full, Style::PLAIN);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
@@ -43,37 +53,50 @@ fn shown(inventory: &Inventory, evidence: &[Evidence]) -> String {
 
 #[test]
 fn four_sticks_and_no_runs() {
-    insta::assert_snapshot!(shown(&fixtures::pi_zero().inventory(), &[]));
+    let text = shown(&fixtures::pi_zero().inventory(), &[], false);
+    assert!(text.lines().count() <= SCREEN, "{text}");
+    insta::assert_snapshot!(text);
 }
 
 #[test]
 fn four_sticks_measured_alone() {
     let (inventory, evidence) = four_sticks();
-    insta::assert_snapshot!(shown(&inventory, &evidence));
+    insta::assert_snapshot!(shown(&inventory, &evidence, true));
 }
 
 #[test]
 fn two_sticks_behind_ethernet_of_100_megabits() {
     let (inventory, evidence) = two_sticks();
-    insta::assert_snapshot!(shown(&inventory, &evidence));
+    let text = shown(&inventory, &evidence, false);
+    assert!(text.lines().count() <= SCREEN, "{text}");
+    insta::assert_snapshot!(text);
+    insta::assert_snapshot!("two_sticks_in_full", shown(&inventory, &evidence, true));
+}
+
+#[test]
+fn two_sticks_with_all_loads() {
+    let (inventory, evidence) = two_with_all_loads();
+    let text = shown(&inventory, &evidence, false);
+    assert!(text.lines().count() <= SCREEN, "{text}");
+    insta::assert_snapshot!(text);
 }
 
 #[test]
 fn a_card_and_usb_flash() {
     let (inventory, evidence) = card_and_flash();
-    insta::assert_snapshot!(shown(&inventory, &evidence));
+    insta::assert_snapshot!(shown(&inventory, &evidence, true));
 }
 
 #[test]
 fn no_drives() {
-    insta::assert_snapshot!(shown(&Inventory::default(), &[]));
+    insta::assert_snapshot!(shown(&Inventory::default(), &[], false));
 }
 
 #[test]
 fn machines_without_runs() {
     let all = ["pi_5", "pc", "server"].map(|name| {
         let (_, tree) = fixtures::ALL.iter().find(|(known, _)| *known == name).expect("a tree");
-        format!("{name}\n{}", shown(&tree().inventory(), &[]))
+        format!("{name}\n{}", shown(&tree().inventory(), &[], false))
     });
     insta::assert_snapshot!(all.join("\n"));
 }
@@ -207,7 +230,7 @@ fn naked(inventory: &Inventory, text: &str) -> Option<String> {
         |word: &str| word.chars().next().is_some_and(|c| c.is_ascii_digit()) && word.parse::<f64>().is_ok();
     let (mut i, mut bad) = (0, None);
     while i < words.len() {
-        let place = i > 0 && ["bay", "bays", "hub", "ports"].contains(&words[i - 1]);
+        let place = i > 0 && ["bay", "bays", "hub", "ports", "depth"].contains(&words[i - 1]);
         if number(words[i]) && !place {
             // `17.5 to 18.0 s`
             let unit = match &words[i + 1..] {
@@ -271,7 +294,8 @@ proptest! {
         let answers = advise(&inventory, &evidence);
         prop_assert!(answers.len() >= 7);
         answers.iter().for_each(|answer| check(&inventory, &evidence, answer));
-        shown(&inventory, &evidence);
+        shown(&inventory, &evidence, false);
+        shown(&inventory, &evidence, true);
     }
 }
 
@@ -294,6 +318,23 @@ fn keep(
     drives: &[(&str, [f64; 2])],
     year: u16,
 ) -> String {
+    keep_loads(store, inventory, experiment, drives, year, None)
+}
+
+/// Some other factor near 1 for each step.
+fn noise(step: StepId) -> f64 {
+    1.0 + f64::from(step.0 * 7 % 5) / 200.0
+}
+
+/// The same, with these loads in blocks of 4 KiB instead of its own.
+fn keep_loads(
+    store: &Store,
+    inventory: &Inventory,
+    experiment: &Experiment,
+    drives: &[(&str, [f64; 2])],
+    year: u16,
+    loads: Option<Vec<LoadName>>,
+) -> String {
     let target = |(name, _): &(&str, [f64; 2])| Target {
         given: format!("/mnt/{name}"),
         kind: Kind::Directory,
@@ -312,7 +353,8 @@ fn keep(
     let ask = Request::new(experiment, drives.iter().map(target).collect(), Values::default())
         .expect("no protocol");
     let effort = Effort { rules: Rules::standard(), max_bytes: 256 << 20, max_seconds: 600.0 };
-    let ask = Request { block: 1 << 20, effort, ..ask };
+    let block = if loads.is_some() { 4096 } else { 1 << 20 };
+    let ask = Request { block, loads, effort, ..ask };
     let plan = experiment.plan(&ask).expect("a plan");
     let start = |run| Start {
         schema: SCHEMA,
@@ -327,15 +369,23 @@ fn keep(
     };
     let (run, mut writer) = store.create(start).expect("a record");
     let mut events = vec![Event::Plan { plan: plan.clone() }];
+    // `sizes` has hundreds of short measurements.
+    let windows = if plan.measures().count() > 100 { 4 } else { 128 };
     for (step, m) in plan.measures() {
         let (step, on) = (step.id, step.on.clone());
         let engine = EngineInfo { name: "psync".to_owned(), detail: None, modelled: false };
         events.push(Event::Step { step, engine, at: String::new(), instead: None });
+        let arrangement = plan.arrangements().map(|(_, a)| a).find(|a| a.number == m.repetition);
         for target in on {
             let [write, read] = drives[target as usize].1;
-            let speed = 1e6 * if m.load.writes() { write } else { read };
+            // In the last bay every drive is slower.
+            let first = plan.arrangements().next().and_then(|(_, a)| a.bays.last());
+            let slow = arrangement.is_some_and(|a| a.bays.get(target as usize) == first);
+            let noise = if arrangement.is_some() { noise(step) } else { 1.0 };
+            let speed =
+                noise * 1e6 * if m.load.writes() { write } else { read } * if slow { 0.5 } else { 1.0 };
             let (mut seconds, mut bytes) = (0.0, 0);
-            for n in 0..128u64 {
+            for n in 0..windows {
                 // Real repetitions are never equal.
                 let took = ((1 << 20) as f64 / speed * if n % 2 == 0 { 0.99 } else { 1.01 } * 1e9) as u64;
                 let stops = if n == 100 && m.load.writes() { 300_000_000 } else { 0 };
@@ -358,11 +408,24 @@ fn keep(
                 ended: Ended::Finished,
                 bytes_read,
                 bytes_written,
-                ops: 128,
+                ops: windows,
                 seconds,
                 fsync_seconds: 0.0,
             };
             events.push(Event::Outcome { step, target, zone: None, outcome, again: None });
+        }
+    }
+    for (step, files) in plan.files() {
+        for target in &step.on {
+            let speeds = drives[*target as usize].1;
+            let (set, write) = (files.set, files.work != FileWork::Read);
+            let noise = noise(step.id);
+            // A drive that writes 4 MB/s takes 10 ms for a file.
+            let each = set.files as f64 * 0.04 / speeds[0];
+            let seconds = noise * (0.01 + each + set.bytes() as f64 / (1e6 * speeds[usize::from(!write)]));
+            let result = ActResult { seconds, bytes: set.bytes(), files: set.files, ..ActResult::default() };
+            let (target, at) = (Some(*target), String::new());
+            events.push(Event::Act { step: step.id, target, at, result: Box::new(result) });
         }
     }
     events.push(Event::End(End { how: How::Finished, at: format!("{year}-05-01T10:10:00Z") }));
@@ -402,9 +465,115 @@ fn records_become_evidence() {
         assert!(sum.numbers.iter().any(|n| matches!(n.quantity, Quantity::Ceiling(_))), "{sum:?}");
     }
     let answers = advise(&inventory, &gathered.evidence);
+    let data = answers.iter().find(|a| a.topic == Topic::Data).expect("an answer");
+    assert!(data.says.contains("no write took longer than 560 ms"), "{data:?}");
     let swap = answers.iter().find(|a| a.topic == Topic::Swap).expect("an answer");
-    assert!(swap.says.contains("no write took longer than 560 ms"), "{swap:?}");
+    assert_eq!((swap.sure, &swap.loads[..]), (Sure::Measured, &["random 4 KiB, depth 1".to_owned()][..]));
     answers.iter().for_each(|answer| check(&inventory, &gathered.evidence, answer));
+}
+
+/// The answer about data, from all that the store holds.
+fn data(store: &Store, inventory: &Inventory) -> Answer {
+    let gathered = gather::gather(store, inventory).expect("gathers");
+    let answers = advise(inventory, &gathered.evidence);
+    answers.iter().for_each(|answer| check(inventory, &gathered.evidence, answer));
+    answers.into_iter().find(|a| a.topic == Topic::Data).expect("an answer")
+}
+
+#[test]
+fn sizes_and_pagecache_answer_where_large_blocks_are_not_measured_otherwise() {
+    let inventory = fixtures::pi_zero().inventory();
+    for experiment in [&SIZES, &PAGECACHE] {
+        let (_home, store) = store();
+        assert_eq!(data(&store, &inventory).sure, Sure::Unknown);
+        let run = keep(&store, &inventory, experiment, &[("sda", [4.0, 8.0]), ("sdc", [6.0, 7.0])], 2026);
+        let answer = data(&store, &inventory);
+        assert!(
+            answer.says.starts_with("Keep data on Cruzer Blade in bay 1.2: 62.0 GB, writes "),
+            "{answer:?}"
+        );
+        assert_eq!(
+            (answer.sure, &answer.loads[..]),
+            (Sure::Measured, &["sequential 1 MiB, depth 1".to_owned()][..])
+        );
+        assert_eq!(answer.rests_on, [run]);
+        assert!(
+            answer.because.iter().any(|why| why == "How long its writes stall is not measured."),
+            "{answer:?}"
+        );
+        // A run with latencies comes first, whichever was last.
+        let long = keep(&store, &inventory, &BASELINE, &[("sda", [5.0, 8.0]), ("sdc", [3.0, 7.0])], 2020);
+        let answer = data(&store, &inventory);
+        assert!(answer.says.contains("Keep data on Cruzer Blade in bay 1.1"), "{answer:?}");
+        assert_eq!(answer.rests_on, [long]);
+    }
+}
+
+#[test]
+fn smallfiles_and_bays_change_the_answers() {
+    let inventory = fixtures::pi_zero().inventory();
+    let (_home, store) = store();
+    let drives = [("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0]), ("sdd", [3.5, 9.0])];
+    keep(&store, &inventory, &BASELINE, &drives, 2026);
+    let swapped = [("sda", [1.0, 8.0]), ("sdc", [4.0, 7.0]), ("sdd", [1.0, 7.0])];
+    keep(&store, &inventory, &SMALLFILES, &swapped, 2026);
+    let answer = data(&store, &inventory);
+    let says = "Many small files rather on Cruzer Blade in bay 1.2: ";
+    assert!(
+        answer.says.contains("Keep data on Cruzer Blade in bay 1.1") && answer.says.contains(says),
+        "{answer:?}"
+    );
+    let bays = keep(&store, &inventory, &BAYS, &drives, 2026);
+    let gathered = gather::gather(&store, &inventory).expect("gathers");
+    let answers = advise(&inventory, &gathered.evidence);
+    let empty = answers.iter().find(|a| a.topic == Topic::Money && a.rests_on == [bays.clone()]);
+    assert!(empty.is_some_and(|a| a.says.starts_with("No cost: leave bay ")), "{answers:?}");
+}
+
+#[test]
+fn an_import_with_a_serial_changes_the_answer() {
+    let inventory = fixtures::pi_zero().inventory();
+    let keep = |store: &Store, drive: &str| {
+        let said = ImportOptions { drive: Some(drive.to_owned()), ..ImportOptions::default() };
+        let log = include_bytes!("../../../tests/fixtures/import/dd-loop.txt");
+        let imported = import::read(log, &said).expect("a result");
+        let start = |run| Start {
+            schema: SCHEMA,
+            run,
+            at: "2026-05-01T10:00:00Z".to_owned(),
+            version: "0.1.0".to_owned(),
+            command: Vec::new(),
+            experiment: import::EXPERIMENT.to_owned(),
+            targets: vec![format!("dd-loop.txt ({drive})")],
+            host: Default::default(),
+            inventory: Inventory::default(),
+        };
+        let (run, mut writer) = store.create(start).expect("a record");
+        writer.append(&Event::Imported(Box::new(imported))).expect("is written");
+        run
+    };
+    let (_home, store) = store();
+    keep(&store, "another");
+    assert_eq!(data(&store, &inventory).sure, Sure::Unknown);
+    let serial = drive(&inventory, "sdc").unique_id().expect("a serial");
+    let run = keep(&store, serial);
+    let answer = data(&store, &inventory);
+    assert!(answer.says.starts_with("Keep data on Cruzer Blade in bay 1.2: 62.0 GB, writes "), "{answer:?}");
+    assert_eq!((answer.sure, answer.rests_on), (Sure::Inferred, vec![run]));
+}
+
+#[test]
+fn runs_with_other_blocks_do_not_hide_the_one_that_fits() {
+    let inventory = fixtures::pi_zero().inventory();
+    let (_home, store) = store();
+    let fits = keep(&store, &inventory, &BASELINE, &[("sda", [4.0, 8.0]), ("sdc", [3.0, 7.0])], 2020);
+    for year in 2021..2026 {
+        let loads = Some(vec![LoadName::Write, LoadName::Read, LoadName::RandWrite]);
+        keep_loads(&store, &inventory, &BASELINE, &[("sda", [1.0, 8.0]), ("sdc", [3.0, 7.0])], year, loads);
+    }
+    let answer = data(&store, &inventory);
+    assert!(answer.says.contains("Keep data on Cruzer Blade in bay 1.1"), "{answer:?}");
+    assert_eq!(answer.rests_on, [fits]);
 }
 
 #[test]
@@ -417,7 +586,7 @@ fn a_slow_down_from_the_oldest_to_the_newest_run_is_found() {
             .map(|(year, write)| keep(&store, &inventory, &BASELINE, &[("sda", [write, 8.0])], year))
             .collect();
     let gathered = gather::gather(&store, &inventory).expect("gathers");
-    assert_eq!((gathered.runs_kept, gathered.runs_read), (7, 5), "the newest and the oldest");
+    assert_eq!((gathered.runs_kept, gathered.runs_read), (7, 7));
     let answers = advise(&inventory, &gathered.evidence);
     let slow =
         answers.iter().find(|a| a.topic == Topic::Health && a.sure == Sure::Measured).expect("an answer");
@@ -447,8 +616,10 @@ fn few_of_thousands_of_runs_are_read() {
     let summary = |n: usize| Summary {
         run: format!("r{n}"),
         at: format!("2026-01-01T{n:08}"),
-        experiment: ["baseline", "together", "sizes"][n % 3].to_owned(),
+        experiment: ["baseline", "together", "another"][n % 3].to_owned(),
         targets: Vec::new(),
+        drives: Vec::new(),
+        headline: None,
         board: None,
         lab: false,
         end: None,

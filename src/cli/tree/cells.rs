@@ -109,8 +109,9 @@ fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
 
 pub(super) fn layer(inventory: &Inventory, layer: &Layer) -> Vec<String> {
     let alias = layer.alias.as_ref().map(|alias| format!(" {alias}")).unwrap_or_default();
+    let of = if layer.members.is_empty() { "" } else { " of " };
     let mut cells =
-        vec![format!("{}{alias}", layer.name), format!("{} of {}", layer.kind, layer.members.join(", "))];
+        vec![format!("{}{alias}", layer.name), format!("{}{of}{}", layer.kind, layer.members.join(", "))];
     if layer.sectors > 0 {
         cells.push(decimal_bytes(layer.sectors.saturating_mul(512)));
     }

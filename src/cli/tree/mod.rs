@@ -4,7 +4,7 @@ mod cells;
 mod layout;
 
 use crate::{
-    inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Machine, NetworkPort, natural_order},
+    inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Layer, Machine, NetworkPort, natural_order},
     report::{Style, wrapped},
     units::{count, decimal_bytes, shortened, size},
 };
@@ -22,13 +22,16 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     if inventory.drives.is_empty() {
         page.add("", "", &["No drives found.".to_owned()], " ");
     }
-    for layer in inventory.layers.iter().filter(|layer| layer.kind != "partition") {
+    // Images of packages are many and never measured.
+    let is_image = |layer: &&Layer| layer.content.filesystem.as_deref() == Some("squashfs");
+    let layers = inventory.layers.iter().filter(|layer| layer.kind != "partition");
+    for layer in layers.filter(|layer| !is_image(layer)) {
         page.add("", "  ", &cells::layer(inventory, layer), "  ");
     }
     let mut text = style.text(&(page.lines.join("\n") + "\n"));
     let style = Style { width: WIDTH, ..style };
     for finding in inventory.findings() {
-        text += &wrapped(&format!("{} {}", finding.what, finding.advice), "! ", style);
+        text += &style.warn(&wrapped(&format!("{} {}", finding.what, finding.advice), "! ", style));
     }
     for (why, drives) in inventory.unknown_health() {
         text += &wrapped(&format!("Health of {} is unknown: {why}.", drives.join(", ")), "  ", style);

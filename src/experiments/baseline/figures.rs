@@ -38,9 +38,9 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
         groups.iter().map(|g| format!("{} {}: {}", g.target.given, g.measure.label, g.estimate.text(rate)));
     let loads = groups.iter().map(|g| g.runs.len() as u64).sum();
     Figure {
-        title: "speed of each drive with its 95 % interval".to_owned(),
+        title: "speed of each drive".to_owned(),
         text: sentences.collect::<Vec<_>>().join("; ") + ".",
-        n: format!("n = {}", count(loads, "load")),
+        n: format!("{}, 95 % intervals", count(loads, "load")),
         x: Axis::named("", plan.targets.iter().map(|t| short(&t.given))),
         y: Axis::speed(),
         curves: curves.collect(),
@@ -51,7 +51,10 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
 fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let stretches: Vec<&Stretch> = run.timeline.stretches().collect();
     let (first, last) = (stretches.first()?, stretches.last()?);
-    let points = stretches.iter().map(|s| Point::new((s.from + s.to) / 2.0, s.rate()));
+    if run.bytes == 0 {
+        return None;
+    }
+    let values: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.from, s.to, s.rate())).collect();
     let t = &run.throughput;
     let stalls: Vec<Point> = t.stalls.each.iter().map(|s| Point::new(s.at_seconds, 0.0)).collect();
     let (slowest, fastest) = range(stretches.iter().map(|s| s.rate()));
@@ -63,7 +66,8 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
         (run.estimate.text(rate), duration(last.to), rate(slowest), rate(fastest));
     let each = duration((last.to - first.from) / stretches.len() as f64);
     let used = stretches.iter().find(|s| s.before >= t.discarded).map(|s| s.from);
-    let mut curves = vec![Curve::new(if stalls.is_empty() { "" } else { "speed" }, Style::Line, points)];
+    let mut curves = vec![Curve::spread(if stalls.is_empty() { "" } else { "speed" }, &values)];
+    let n = curves[0].shown(&format!("{} of {each}", count(stretches.len() as u64, "piece")));
     if !stalls.is_empty() {
         curves.push(Curve::new("stalls", Style::Dots, stalls));
     }
@@ -71,9 +75,10 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     Some(Figure {
         title: title(plan, group, "speed over time"),
         text: format!(
-            "{speed} over {seconds}, between {slowest} and {fastest} in stretches of {each}. {stalled}"
+            "{speed} over {seconds}, between {slowest} and {fastest} in pieces of {each}. {stalled}"
         ),
-        n: format!("n = {}", count(run.tail.histogram().count(), "operation")),
+        load: group.load.describe(),
+        n,
         x: Axis::of("time", Unit::Seconds),
         y: Axis::speed(),
         curves,
@@ -87,11 +92,12 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let positions = &run.zoned.as_ref()?.positions;
     let (first, last) = (positions.first()?, positions.last()?);
     let (fast, slow, end) = (rate(first.speed.value), rate(last.speed.value), decimal_bytes(last.offset));
-    let points = positions.iter().map(|p| Point::new(p.offset as f64, p.speed.value));
+    let points = positions.iter().map(|p| Point::of(p.offset as f64, &p.speed));
     Some(Figure {
         title: title(plan, group, "speed over the disk"),
         text: format!("From {fast} at the beginning to {slow} at {end}."),
-        n: format!("n = {}", count(positions.len() as u64, "position")),
+        load: group.load.describe(),
+        n: format!("{}, 95 % intervals", count(positions.len() as u64, "position")),
         x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),
         curves: vec![Curve::new("", Style::Line, points)],
@@ -100,12 +106,13 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
 }
 
 fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
-    let points = group.runs.iter().enumerate().map(|(i, run)| Point::new(i as f64, run.estimate.value));
+    let points = group.runs.iter().enumerate().map(|(i, run)| Point::of(i as f64, &run.estimate));
     let mean = group.estimate.value;
     Figure {
         title: title(plan, group, "speed of every run"),
         text: format!("{} over all runs.", group.estimate.text(rate)),
-        n: format!("n = {}", count(group.runs.len() as u64, "run")),
+        load: group.load.describe(),
+        n: format!("{}, 95 % intervals", count(group.runs.len() as u64, "run")),
         x: Axis::named("", group.runs.iter().map(|run| format!("run {}", run.repetition))),
         y: Axis::speed(),
         curves: vec![Curve::new("", Style::Dots, points)],
@@ -113,6 +120,10 @@ fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
         ..Figure::default()
     }
 }
+
+/// How the curve of latency is read.
+const READING: &str = "At 99, all but 1 in 100 operations took no longer than the curve shows; further right are \
+     the rarer, slower ones. Each step upwards is a longer wait. A curve ends where operations are too few to say.";
 
 /// As many lines as stay distinct.
 const LINES: usize = 6;
@@ -159,10 +170,10 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
     let operations = shown.iter().map(|(_, run, _)| run.tail.histogram().count()).sum();
     let names = Percentile::ALL.iter().map(|p| p.number().to_owned()).chain(["longest".to_owned()]);
     (!shown.is_empty()).then(|| Figure {
-        title: format!("latency of one {load}operation, percentiles that are resolvable{of_all}"),
-        text: sentences.collect::<Vec<_>>().join(" "),
-        n: format!("n = {}", count(operations, "operation")),
-        x: Axis::named("percentile of operations", names),
+        title: format!("how long one {load}operation takes{of_all}"),
+        text: format!("{READING} {}", sentences.collect::<Vec<_>>().join(" ")),
+        n: format!("{}; band: 95 % interval", count(operations, "operation")),
+        x: Axis::named("% of operations that took no longer", names),
         y: Axis::of("latency", Unit::Seconds).log(),
         curves: curves.filter(|c| !c.points.is_empty()).collect(),
         ..Figure::default()

@@ -17,15 +17,14 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if groups.is_empty() {
         return;
     }
-    let several = plan.targets.len() > 1;
-    let of = |at: usize| groups.iter().filter(|g| g.at == at).collect::<Vec<_>>();
-    let title = |at: usize| if several { plan.targets[at].given.clone() } else { String::new() };
-    let measured: Vec<usize> = (0..plan.targets.len()).filter(|at| !of(*at).is_empty()).collect();
-    let summaries: Option<Vec<Table>> =
-        measured.iter().map(|&at| summary::table(title(at), &of(at))).collect();
     let speeds = speeds(plan, &groups);
-    findings.tables = summaries.clone().unwrap_or_else(|| vec![speeds.clone()]);
-    findings.details.tables.extend(summaries.map(|_| speeds));
+    match summary::table(plan, &groups) {
+        Some(summary) => {
+            findings.tables = vec![summary];
+            findings.details.tables = vec![speeds];
+        }
+        None => findings.tables = vec![speeds],
+    }
     findings.details.tables.push(latencies(plan, &groups));
     findings.figures = figures::figures(plan, &groups);
     (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups);

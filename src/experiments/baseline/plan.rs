@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analyse::{Rules, SpanRules},
-    plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps, Suite, SuiteLoad, Until},
+    plan::{FILL, Measure, Plan, Rule, Steps, Suite, SuiteLoad, Until},
     target::{Kind, Target},
     units::{Caching, Direction, Load, MIB, Pattern},
 };
@@ -44,27 +44,27 @@ fn asks_for_loads(ask: &Request) -> bool {
 
 /// The described loads as a suite.
 fn own_loads(ask: &Request) -> Suite {
-    let devices = ask.targets.iter().all(|target| target.kind != Kind::Directory);
-    let usual: &[LoadName] = if devices { &[LoadName::Read] } else { &[LoadName::Write, LoadName::Read] };
     let load = |name: &LoadName| SuiteLoad {
         label: name.name().to_owned(),
         load: name.load(ask),
         until: Until::Sustained,
         cold: false,
     };
-    let loads = ask.loads.as_deref().unwrap_or(usual).iter().map(load).collect();
+    let loads = ask.loads.as_deref().unwrap_or(&[LoadName::Write, LoadName::Read]).iter().map(load).collect();
     Suite { runs: 1, loads, ..Suite::default() }
 }
 
 fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
     let mut steps = Steps::default();
+    // What was named is refused where it can't be done; of anything else, only reads are done on devices.
+    let named = ask.loads.is_some();
     let all: Vec<usize> = (0..ask.targets.len()).collect();
     let groups: Vec<&[usize]> = if suite.together { vec![&all] } else { all.chunks(1).collect() };
     for group in groups {
         let targets = || group.iter().map(|&at| &ask.targets[at]);
         let files = targets().all(|target| target.kind == Kind::Directory);
         let loads: Vec<&SuiteLoad> =
-            suite.loads.iter().filter(|l| own || files || !l.load.writes()).collect();
+            suite.loads.iter().filter(|l| named || files || !l.load.writes()).collect();
         let exact = loads.iter().any(|l| matches!(l.until, Until::Bytes(_)));
         let refused = targets().find(|target| target.kind != Kind::Directory);
         if let (Some(target), true) = (refused, loads.is_empty() || exact && suite.writes()) {
@@ -84,23 +84,31 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
             for l in &loads {
                 l.load.check()?;
                 aligned(target, &l.load)?;
+                if limits.bytes < l.load.block {
+                    return Err(PlanError::Budget { bytes: limits.bytes, block: l.load.block });
+                }
             }
             room = room.min(space(ask, suite, target, &loads, &limits)?);
         }
         for &at in group.iter().filter(|_| files) {
-            steps.add(&[at], ScratchFile { bytes: room });
+            steps.add_file(
+                at,
+                room,
+                if exact { room } else { suite.file.unwrap_or(u64::MAX).min(limits.bytes) },
+            );
         }
         if fills {
             steps.add(group, fill(ask, room, limits.seconds));
         }
         for l in loads {
             let rotates = targets().all(|target| target.rotates() && target.kind == Kind::BlockDevice);
+            let (label, row) = label(l, own);
             let measure = Measure {
                 only_written: files && (!gapless(l) || exact && !l.load.writes()),
                 cold: l.cold,
-                row: (l.label != l.load.short_name() && !own).then(|| l.label.clone()),
+                row,
                 ..Measure::new(
-                    &label(l, own),
+                    &label,
                     Load { seed: ask.seed, ..l.load.clone() },
                     limits.rule(l, rotates),
                     room,
@@ -123,14 +131,17 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
     Ok(steps)
 }
 
-/// A read and a write of a suite may share a label.
-fn label(l: &SuiteLoad, own: bool) -> String {
+/// The label of a load and the row of its table, if that has a name of its own: a read and a write of a suite share one.
+fn label(l: &SuiteLoad, own: bool) -> (String, Option<String>) {
     let direction = match l.load.direction {
         Direction::Read => "read",
         Direction::Write => "write",
         Direction::Mixed { .. } => "mixed",
     };
-    if own || l.label == direction { l.label.clone() } else { format!("{} {direction}", l.label) }
+    if own || l.label == direction {
+        return (l.label.clone(), None);
+    }
+    (format!("{} {direction}", l.label), (l.label != l.load.short_name()).then(|| l.label.clone()))
 }
 
 /// The limits of each load on one drive.
@@ -147,7 +158,7 @@ impl Limits {
     fn new(ask: &Request, loads: &[&SuiteLoad], runs: u32, fills: bool) -> Self {
         let (quick, thorough) = (ask.values.get(&shared::QUICK), ask.values.get(&shared::THOROUGH));
         let runs = |l: &&SuiteLoad| if l.load.caching == Caching::Direct { runs } else { CACHED_RUNS };
-        let all = loads.iter().map(|l| runs(l)).sum::<u32>() + u32::from(fills);
+        let all = loads.iter().map(runs).sum::<u32>() + u32::from(fills);
         let all = u64::from(all.max(1));
         let bytes = ask.effort.max_bytes;
         // What was typed holds for the whole drive.

@@ -2,13 +2,34 @@
 
 use super::super::common::Group;
 use crate::{
-    findings::{Column, Table},
+    findings::{Column, Table, short},
+    plan::Plan,
     units::{Direction, Load, Pattern, duration, rate, thousands},
 };
 
-/// Reads and writes of one target; `None` where a load mixes both.
-pub(super) fn table(title: String, groups: &[&Group<'_>]) -> Option<Table> {
-    let mut rows: Vec<(String, [Option<&Group<'_>>; 2])> = Vec::new();
+/// Reads and writes of every target; `None` where a load mixes both.
+pub(super) fn table(plan: &Plan, groups: &[Group<'_>]) -> Option<Table> {
+    let several = plan.targets.len() > 1;
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (at, target) in plan.targets.iter().enumerate() {
+        let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
+        let named = |row: Vec<String>| if several { [vec![short(&target.given)], row].concat() } else { row };
+        rows.extend(self::rows(&of)?.into_iter().map(named));
+    }
+    let numbers = [("READ", false), ("IOPS", true), ("WRITE", false), ("IOPS", true)];
+    let mut columns = [Column::heads(several), Column::all(numbers)].concat();
+    // A column without a number is left out.
+    for at in (0..columns.len()).rev() {
+        if rows.iter().all(|row| row[at].is_empty()) {
+            columns.remove(at);
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+    }
+    Some(Table { title: String::new(), columns, rows })
+}
+
+fn rows(groups: &[&Group<'_>]) -> Option<Vec<Vec<String>>> {
+    let mut loads: Vec<(String, [Option<&Group<'_>>; 2])> = Vec::new();
     for group in groups {
         let column = match group.measure.load.direction {
             Direction::Read => 0,
@@ -16,36 +37,26 @@ pub(super) fn table(title: String, groups: &[&Group<'_>]) -> Option<Table> {
             Direction::Mixed { .. } => return None,
         };
         let name = name(group);
-        match rows.iter_mut().find(|(row, cells)| *row == name && cells[column].is_none()) {
+        match loads.iter_mut().find(|(row, cells)| *row == name && cells[column].is_none()) {
             Some((_, cells)) => cells[column] = Some(group),
             None => {
                 let mut cells = [None, None];
                 cells[column] = Some(*group);
-                rows.push((name, cells));
+                loads.push((name, cells));
             }
         }
     }
-    let cells = |group: Option<&Group<'_>>| match group {
+    let cells = |group: &Option<&Group<'_>>| match group {
         Some(group) => [group.estimate.text(rate), operations(group)],
         None => [String::new(), String::new()],
     };
-    let row = |(name, [read, write]): (String, [Option<&Group<'_>>; 2])| {
-        [vec![name], cells(read).into(), cells(write).into()].concat()
+    let row = |(name, loads): (String, [Option<&Group<'_>>; 2])| {
+        std::iter::once(name).chain(loads.iter().flat_map(cells)).collect()
     };
-    let mut rows: Vec<Vec<String>> = rows.into_iter().map(row).collect();
-    let waits = [false, true].map(|writes| worst_wait(groups, writes).map(duration).unwrap_or_default());
-    let [read, write] = waits;
-    rows.push(vec!["worst wait".to_owned(), read, String::new(), write, String::new()]);
-    let mut columns =
-        Column::all([("", false), ("READ", false), ("IOPS", true), ("WRITE", false), ("IOPS", true)]);
-    // A column without a number is left out.
-    for at in (1..columns.len()).rev() {
-        if rows.iter().all(|row| row[at].is_empty()) {
-            columns.remove(at);
-            rows.iter_mut().for_each(|row| drop(row.remove(at)));
-        }
-    }
-    Some(Table { title, columns, rows })
+    let wait = |writes| worst_wait(groups, writes).map(duration).unwrap_or_default();
+    let waits = ["worst wait".to_owned(), wait(false), String::new(), wait(true), String::new()];
+    let rows = loads.into_iter().map(row).chain((!groups.is_empty()).then(|| waits.to_vec()));
+    Some(rows.collect())
 }
 
 fn name(group: &Group<'_>) -> String {

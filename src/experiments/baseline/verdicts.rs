@@ -36,12 +36,20 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
         let text = fitness::sentences(&of).into_iter().chain(slower).collect::<Vec<_>>().join(" ");
         all.extend((!text.is_empty()).then(|| named(several, target, text)));
     }
-    let text = |group: &Group<'_>| {
-        let text = one(group).join(" ");
-        (!text.is_empty()).then(|| named(several, group.target, text))
-    };
-    all.extend(groups.iter().filter(|g| !is_span(g)).filter_map(text));
-    (all, groups.iter().filter(|g| is_span(g)).filter_map(text).collect())
+    let mut behind = Vec::new();
+    for group in groups {
+        let text = |sentences: Vec<String>| {
+            (!sentences.is_empty()).then(|| named(several, group.target, sentences.join(" ")))
+        };
+        match (one(group), reservations(group)) {
+            (found, more) if is_span(group) => behind.extend(text([found, more].concat())),
+            (found, more) => {
+                all.extend(text(found));
+                behind.extend(text(more));
+            }
+        }
+    }
+    (all, behind)
 }
 
 fn same_drives(a: &Target, b: &Target) -> bool {
@@ -74,8 +82,6 @@ fn one(group: &Group<'_>) -> Vec<String> {
         sentences.extend(cliffs(group, &run.throughput));
         sentences.extend(stalls(verb, &run.throughput.stalls));
         sentences.extend(unsettled(group, run));
-        sentences.extend(unseen(group, run));
-        sentences.extend(tail(run));
     }
     if let Some(Summary { ended: Some(Ended::Failed { what, offset, message, .. }), .. }) = group.runs.last()
     {
@@ -83,6 +89,17 @@ fn one(group: &Group<'_>) -> Vec<String> {
         sentences.push(format!("A {what} at offset {at} failed: {message}. Results before it are valid."));
     }
     sentences
+}
+
+/// What the runs could not see.
+fn reservations(group: &Group<'_>) -> Vec<String> {
+    let [run] = &group.runs[..] else { return Vec::new() };
+    let sentences: Vec<String> = unseen(group, run).into_iter().chain(tail(run)).collect();
+    match group.measure.rule {
+        Rule::Span { .. } => sentences,
+        _ if sentences.is_empty() => sentences,
+        _ => vec![format!("{}: {}", verb(group), sentences.join(" "))],
+    }
 }
 
 fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {

@@ -6,7 +6,7 @@ use super::{
     verdicts,
 };
 use crate::{
-    analyse::{latin_square, latin_square::Crossed, repeat},
+    analyse::{Estimate, latin_square, latin_square::Crossed, repeat},
     findings::{
         Axis, Column, Curve, Factor, Figure, Findings, Metric, Point, Quantity, Reference, Style, Table,
         short,
@@ -25,6 +25,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.tables.extend(c.crossed.as_ref().map(|crossed| shares(c, crossed)));
         findings.figures.push(figure(plan, c));
         findings.estimates.extend(metrics(plan, c));
+        let differ = c.crossed.iter().filter(|crossed| crossed.places.differ);
+        findings.evidence.extend(differ.flat_map(|crossed| levels(plan, c, crossed)));
     }
     findings.verdicts = verdicts::verdicts(plan, &crossings, &run.arranged, &findings.run);
 }
@@ -74,6 +76,7 @@ fn figure(plan: &Plan, c: &Crossing) -> Figure {
     Figure {
         title: format!("{} speed of each drive in each bay", c.label),
         text: "A slow drive is low in every bay; a slow bay lowers every drive in it.".to_owned(),
+        load: c.load.describe(),
         n: format!("n = {n} measurements"),
         x: Axis::named("bay", bays),
         y: Axis::speed(),
@@ -92,12 +95,22 @@ fn metrics(plan: &Plan, c: &Crossing) -> Vec<Metric> {
     let Some(crossed) = &c.crossed else { return all };
     all.push(metric("drives", Quantity::VarianceShare(Factor::Drives), crossed.things.share.clone()));
     all.push(metric("bays", Quantity::VarianceShare(Factor::Bays), crossed.places.share.clone()));
-    let others = if plan.targets.len() == 2 { Reference::Other } else { Reference::Median };
     for (target, e) in plan.targets.iter().zip(&crossed.things.levels) {
-        all.push(metric(&target.given, Quantity::RelativeSpeed(others), e.clone()));
+        all.push(metric(&target.given, Quantity::RelativeSpeed(others(plan)), e.clone()));
     }
-    for (bay, e) in bays(plan).iter().zip(&crossed.places.levels) {
-        all.push(metric(&format!("bay {bay}"), Quantity::RelativeSpeed(others), e.clone()));
-    }
+    all.extend(levels(plan, c, crossed));
     all
+}
+
+/// The speed of each bay against the others.
+fn levels(plan: &Plan, c: &Crossing, crossed: &Crossed) -> Vec<Metric> {
+    let level = |(bay, e): (&String, &Estimate)| {
+        let quantity = Quantity::RelativeSpeed(others(plan));
+        Metric::new(&format!("bay {bay}"), quantity, e.clone()).of(&c.load)
+    };
+    bays(plan).iter().zip(&crossed.places.levels).map(level).collect()
+}
+
+fn others(plan: &Plan) -> Reference {
+    if plan.targets.len() == 2 { Reference::Other } else { Reference::Median }
 }

@@ -101,10 +101,16 @@ impl Written<'_> {
 
 fn over_bytes(written: &Written<'_>) -> Figure {
     let curve = |name: &str, writing: &Writing| {
-        let points = writing.run.rule.curve(POINTS).into_iter();
-        Curve::new(name, Style::Line, points.map(|(bytes, speed)| Point::new(bytes as f64, speed)))
+        let ends: Vec<(f64, f64)> =
+            writing.run.rule.curve(POINTS).into_iter().map(|(end, speed)| (end as f64, speed)).collect();
+        let begins = [0.0].into_iter().chain(ends.iter().map(|(end, _)| *end));
+        let pieces: Vec<(f64, f64, f64)> =
+            begins.zip(&ends).map(|(begin, (end, speed))| (begin, *end, *speed)).collect();
+        Curve::spread(name, &pieces)
     };
     let pause = duration(written.pause.unwrap_or_default());
+    let pieces = |writing: &Writing| writing.run.rule.curve(POINTS).len() as u64;
+    let pieces = pieces(&written.first) + written.again.as_ref().map_or(0, pieces);
     let mut curves = vec![curve("first", &written.first)];
     curves.extend(written.again.as_ref().map(|again| curve(&format!("after a pause of {pause}"), again)));
     let first = &written.first.run.throughput;
@@ -115,7 +121,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
         label: format!("slows down after {}", decimal_bytes(fall.at.value as u64)),
         at: At::X(fall.at.value),
     };
-    let windows = curves.iter().map(|curve| curve.points.len() as u64).sum();
+    let n = curves[0].shown(&format!("{} of {} or more", count(pieces, "piece"), decimal_bytes(first.chunk)));
     Figure {
         title: format!("write speed over bytes written, {}", written.target.given),
         text: match written.first.falls.last() {
@@ -128,7 +134,8 @@ fn over_bytes(written: &Written<'_>) -> Figure {
                 .clone()
                 .unwrap_or_else(|| format!("No lasting slow-down within {}.", decimal_bytes(first.bytes))),
         },
-        n: format!("{} of at least {}", count(windows, "piece"), decimal_bytes(first.chunk)),
+        load: written.first.load.describe(),
+        n,
         x: Axis::of("written", Unit::Bytes),
         y: Axis::speed(),
         curves,
@@ -144,7 +151,7 @@ fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
     Some(Figure {
         title: format!("read speed over position, {}", target.given),
         text: format!("From {fast} at the beginning to {slow} at the end."),
-        n: count(positions.len() as u64, "position"),
+        n: format!("{}, 95 % intervals", count(positions.len() as u64, "position")),
         x: Axis::of("position", Unit::Bytes),
         y: Axis::speed(),
         curves: vec![Curve::new("", Style::Line, points)],

@@ -22,6 +22,7 @@ pub static CLIFF: Experiment = Experiment {
         "cliff --plan .              what it would write at most",
     ],
     is_evidence: true,
+    default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

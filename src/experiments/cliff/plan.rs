@@ -7,7 +7,7 @@ use super::super::{
 use super::options;
 use crate::{
     analyse::Rules,
-    plan::{Condition, Measure, Pause, Plan, Rule, ScratchFile, Steps},
+    plan::{Condition, Measure, Pause, Plan, Rule, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
@@ -18,8 +18,6 @@ pub(super) const SWEEP: &str = "read";
 
 /// The first check, MiB: a cliff can't be found in fewer.
 const FIRST: u64 = 128;
-/// FAT counts a file's bytes in 32 bits.
-const FAT_FILE: u64 = (4 << 30) - 1;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
@@ -45,10 +43,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 /// overwritten, because that may have another speed.
 fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<(), PlanError> {
     let target = &ask.targets[at];
-    let fat =
-        target.mount.as_ref().is_some_and(|mount| ["vfat", "msdos"].contains(&mount.filesystem.as_str()));
-    let most = if fat { FAT_FILE } else { u64::MAX };
-    let reach = reach(target, ask, true)?.min(most) / load.block * load.block;
+    let reach = reach(target, ask, true)?;
     let pause = ask.values.get(&options::PAUSE);
     // The second write takes as long as the first at most; some of it is fast again.
     let seconds = (ask.effort.max_seconds - pause).max(1.0);
@@ -61,7 +56,7 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<()
     };
     let measure = |label: &str, rule| Measure::new(label, load.clone(), rule, reach);
     let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: seconds * 0.6 };
-    steps.add(&[at], ScratchFile { bytes: reach });
+    steps.add_file(at, reach, ask.effort.max_bytes);
     let of = steps.add(&[at], measure(WRITE, first));
     let needs = Condition::Cliff { of };
     steps.add_if(needs, &[at], Pause { seconds: pause });

@@ -3,7 +3,8 @@
 use super::written::{Writing, Written, places};
 use crate::{
     analyse::{CliffEstimate, Estimate, Position, Zoned},
-    units::{Ended, MIB, decimal_bytes, duration, percent, rate, size},
+    plan::CutBy,
+    units::{Ended, MIB, capital, decimal_bytes, duration, percent, rate, size},
 };
 
 /// A fast part smaller than this many chunks is lost in the noise at the beginning.
@@ -25,9 +26,10 @@ pub(super) fn written(written: &Written<'_>) -> String {
             let limit =
                 || format!("Up to {most} written at once run at the first speed, all beyond at the last.");
             sentences.extend((!fall.gradual).then(limit));
+            sentences.extend(unsettled(written));
             sentences.extend(restored(written, fall));
         }
-        None => sentences.extend(none(first)),
+        None => sentences.extend(none(written)),
     }
     if let Some(Ended::Failed { what, offset, message, .. }) = &first.run.ended {
         sentences.push(format!("A {what} at offset {} failed: {message}.", size(*offset)));
@@ -62,23 +64,46 @@ pub(super) fn too_few(writing: &Writing) -> Option<String> {
     })
 }
 
+/// What ended the first writing; `None` where its rule had enough.
+fn ended(written: &Written<'_>) -> Option<&'static str> {
+    let run = &written.first.run;
+    match (&run.ended, written.cut.map(|cut| &cut.by)) {
+        (Some(Ended::Finished), Some(CutBy::FreeSpace { .. })) => Some("the free space ended it"),
+        (Some(Ended::Finished), Some(CutBy::LargestFile { .. })) => Some("the largest file ended it"),
+        (Some(Ended::Finished), None) => Some("--max-bytes ended it"),
+        (Some(Ended::Stopped), _) if run.throughput.reason.is_none() => None,
+        (Some(Ended::Stopped), _) => Some("--max-time ended it"),
+        _ => Some("it was stopped"),
+    }
+}
+
+/// The last speed may change, because the writing ended too early.
+fn unsettled(written: &Written<'_>) -> Option<String> {
+    let why = ended(written).filter(|_| written.first.run.throughput.reason.is_some())?;
+    let bytes = decimal_bytes(written.first.run.bytes);
+    Some(format!("The writing ended after {bytes}, before the last speed was settled: {why}."))
+}
+
 /// No slow-down, and what that does not exclude.
-fn none(first: &Writing) -> Vec<String> {
+fn none(written: &Written<'_>) -> Vec<String> {
+    let first = &written.first;
     let run = &first.run;
-    if let Some(why) = too_few(first) {
-        return vec![why];
+    if let Some(too_few) = too_few(first) {
+        let why = ended(written).map(|why| format!("{}.", capital(why)));
+        return [Some(too_few), why].into_iter().flatten().collect();
     }
     let bytes = decimal_bytes(run.bytes);
-    let why = match run.ended {
-        Some(Ended::Finished) => "--max-bytes or the free space ended it",
-        Some(Ended::Stopped) => "--max-time ended it",
-        _ => "it was stopped",
+    let why = ended(written).unwrap_or("the speed was settled");
+    let further = match written.cut.map(|cut| &cut.by) {
+        Some(CutBy::FreeSpace { .. }) => "Free some space to look further.",
+        Some(CutBy::LargestFile { .. }) => "Choose another filesystem to look further.",
+        None => "Raise --max-bytes and --max-time to look further.",
     };
     vec![
         format!("No lasting slow-down within {bytes}; {why}. Writes: {}.", speed(&run.estimate)),
         format!(
-            "A fast part larger than that or smaller than {} can't be excluded: SSDs have some of tens of GB. Raise \
-             --max-bytes and --max-time to look further.",
+            "A fast part larger than that or smaller than {} can't be excluded: SSDs have some of tens of GB. \
+             {further}",
             size(LEAST * run.throughput.chunk)
         ),
     ]

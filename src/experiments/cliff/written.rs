@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{CliffEstimate, Position},
     findings::{LoadKey, Scope},
-    plan::{Act, Plan},
+    plan::{Act, Cut, Plan},
     record::Run,
     target::Target,
     units::Caching,
@@ -19,6 +19,8 @@ pub(super) struct Written<'a> {
     /// Pause before the second write, s.
     pub pause: Option<f64>,
     pub again: Option<Writing>,
+    /// The file is smaller than asked.
+    pub cut: Option<&'a Cut>,
     /// Writes went through the page cache, so they don't show the drive.
     pub cached: bool,
 }
@@ -39,7 +41,7 @@ pub(super) fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<W
 
 pub(super) fn written<'a>(
     run: &Run<Series>,
-    plan: &Plan,
+    plan: &'a Plan,
     groups: &mut [Group<'_>],
     at: usize,
     target: &'a Target,
@@ -48,6 +50,7 @@ pub(super) fn written<'a>(
     let mut pauses = plan.steps.iter().filter(|step| matches!(step.act, Act::Pause(_)));
     Some(Written {
         target,
+        cut: plan.cut(at),
         cached: first.load.caching != Some(Caching::Direct),
         first,
         pause: pauses.find_map(|step| run.acts.get(&(step.id, at))).map(|result| result.seconds),

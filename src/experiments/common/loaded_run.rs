@@ -42,6 +42,9 @@ pub(in super::super) fn findings<T>(
     findings.context = plan.targets.iter().map(Target::describe).collect();
     findings.conditions = conditions(&run, &plan);
     findings.spent = Some(spent(&run));
+    let cuts = plan.cuts.iter().filter_map(|cut| Some((plan.targets.get(cut.target as usize)?, cut)));
+    let said = cuts.map(|(target, cut)| format!("{}: the file was {}.", target.given, cut.describe()));
+    findings.flags.extend(said);
     results(&mut findings, &mut run, &plan);
     findings
 }
@@ -60,6 +63,7 @@ fn again<T>(run: &Run<T>) -> Vec<String> {
 
 fn origin<T>(run: &Run<T>) -> Origin {
     let Some(start) = &run.start else { return Origin::default() };
+    let targets = run.plan.iter().flat_map(|plan| &plan.targets).enumerate();
     Origin {
         at: start.at.clone(),
         version: start.version.clone(),
@@ -67,7 +71,12 @@ fn origin<T>(run: &Run<T>) -> Origin {
         board: start.inventory.machine.board.clone(),
         lab: start.inventory.machine.lab.clone(),
         suite: run.plan.as_ref().and_then(|plan| plan.suite.clone()),
-        carriers: run.plan.iter().flat_map(|plan| &plan.targets).map(carrier).collect(),
+        carriers: targets
+            .map(|(at, target)| {
+                let other_io = run.flags.iter().any(|flag| flag.other_io && flag.conditions_of == Some(at));
+                Carrier { other_io, ..carrier(target) }
+            })
+            .collect(),
     }
 }
 
@@ -126,6 +135,7 @@ fn carrier(target: &Target) -> Carrier {
         on: Some(on(target)),
         drives: target.drives.iter().map(drive).collect(),
         layers: target.layers.clone(),
+        other_io: false,
     }
 }
 

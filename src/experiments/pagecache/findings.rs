@@ -2,7 +2,7 @@
 
 use super::{
     super::common::{self, Group, ONE_RUN, Series, named},
-    plan::{NAIVE_READ, NAIVE_WRITE, TRUE_READ, TRUE_WRITE, WAYS, Way, is_memory},
+    plan::{AMOUNT, NAIVE_READ, NAIVE_WRITE, SECONDS, TRUE_READ, TRUE_WRITE, WAYS, Way, is_memory},
 };
 use crate::{
     analyse::{Estimate, compare, repeat},
@@ -11,7 +11,7 @@ use crate::{
     },
     plan::{Plan, Rule},
     record::Run,
-    units::{Caching, Direction, rate, size},
+    units::{Caching, Direction, duration, rate, size},
 };
 
 /// The run without flags of memory, which is the ceiling on purpose.
@@ -40,6 +40,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.figures.push(figure(&target.given, &own, &ceiling));
         findings.verdicts.extend(sentences(&own).into_iter().map(|text| named(drives > 1, target, text)));
     }
+    let given = |g: &Group<'_>, text| named(plan.targets.len() > 1, g.target, text);
+    findings.flags.extend(groups.iter().filter_map(|g| Some(given(g, too_short(g)?))));
+    findings.flags.extend(little(plan));
     findings.verdicts.extend(memory(&ceiling, drives));
     findings.verdicts.extend(advice(&groups));
     findings.estimates = groups.iter().flat_map(|g| metrics(g, &groups)).collect();
@@ -60,13 +63,55 @@ fn truth(direction: Direction) -> &'static str {
     if direction == Direction::Write { TRUE_WRITE } else { TRUE_READ }
 }
 
+/// The measured time of all runs, s.
+fn measured(group: &Group<'_>) -> f64 {
+    group.runs.iter().map(|run| run.seconds).sum()
+}
+
+/// A mode that was measured for less than it should be, and which limit ended it.
+fn too_short(group: &Group<'_>) -> Option<String> {
+    let (name, again) = (way(group)?.name, group.measure.again?);
+    let Rule::Fixed { bytes, seconds: Some(limit) } = group.measure.rule else { return None };
+    let time = measured(group);
+    // Sums of thirds of a second may be a rounding error less.
+    if time >= SECONDS * 0.999 {
+        return None;
+    }
+    let spent =
+        |bytes_left: u64| group.runs.iter().any(|run| run.bytes.saturating_add(bytes_left) > again.bytes);
+    let why = match () {
+        () if group.runs.iter().any(|run| run.seconds >= limit) || again.seconds >= limit => {
+            ", because of --max-time"
+        }
+        () if spent(bytes) => ", because of --max-bytes",
+        () => "",
+    };
+    let (time, wanted) = (duration(time), duration(SECONDS));
+    Some(format!("'{name}' was measured for {time} instead of {wanted}{why}: its speed is less certain."))
+}
+
+/// Few bytes stay in caches of drives and processors.
+fn little(plan: &Plan) -> Option<String> {
+    let amount = plan.measures().filter_map(|(_, m)| match m.rule {
+        Rule::Fixed { bytes, .. } => Some(bytes),
+        _ => None,
+    });
+    let amount = amount.min().filter(|amount| *amount < AMOUNT)?;
+    let (amount, usual) = (size(amount), size(AMOUNT));
+    Some(format!(
+        "Each mode moved the same {amount} over and over instead of {usual}: a cache of the drive or the processor may hold them."
+    ))
+}
+
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
-    let columns = Column::all([("", false), ("speed", false), ("vs drive", true), ("runs", true)]);
+    let columns =
+        Column::all([("", false), ("speed", false), ("vs drive", true), ("runs", true), ("time", true)]);
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
         let times = times.map_or(String::new(), |r| times_of(r.estimate.value));
-        vec![name, group.estimate.text(rate), times, group.runs.len().to_string()]
+        let time = duration(measured(group));
+        vec![name, group.estimate.text(rate), times, group.runs.len().to_string(), time]
     };
     let ways = own.iter().filter_map(|g| Some(row(way(g)?.name.to_owned(), g)));
     let memory = ceiling.iter().map(|g| {
@@ -74,6 +119,9 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
         row(format!("{verb}, memory itself"), g)
     });
     let amount = own.iter().find_map(|g| match g.measure.rule {
+        Rule::Fixed { bytes, .. } if g.measure.again.is_some() => {
+            Some(format!("{} each, repeated for {} or more", size(bytes), duration(SECONDS)))
+        }
         Rule::Fixed { bytes, .. } => Some(format!("{} each", size(bytes))),
         _ => None,
     });
@@ -161,7 +209,7 @@ fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
     Figure {
         title: format!("speed by I/O mode, {given}"),
         text: format!("{}.", modes.collect::<Vec<_>>().join("; ")),
-        n: format!("n = {} runs each", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
+        n: format!("n = {} runs each, 95 % intervals", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
         x: Axis::named("", ways.iter().map(|(w, _)| w.name.to_owned())),
         y: Axis::speed().log(),
         curves: vec![Curve::new("", Style::Dots, points)],

@@ -6,14 +6,18 @@ use super::super::{
 };
 use super::options;
 use crate::{
-    plan::{Measure, Plan, Rule, ScratchFile, Steps},
+    plan::{AtLeast, Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Caching, Caching::*, Direction, Direction::*, Load, MIB, Pattern},
 };
 
 /// Most bytes of each load: more than most drives' own caches, and little enough that the page cache of a board with
 /// 512 MB takes all of it before it throttles writers, as happens with short copies.
-const AMOUNT: u64 = 64 * MIB;
+pub(super) const AMOUNT: u64 = 64 * MIB;
+/// How long each mode is measured at least, over all its runs, s.
+pub(super) const SECONDS: f64 = 1.0;
+/// Most passes of a run that only reads memory.
+const PASSES: u64 = 1024;
 /// The usual block size of dd.
 const BLOCK: u64 = MIB;
 
@@ -50,6 +54,21 @@ pub(super) fn is_memory(target: &Target) -> bool {
     target.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs")
 }
 
+/// Most bytes of all passes of one run.
+fn most(way: &Way, bytes: u64, ask: &Request) -> u64 {
+    let (max, runs) = (ask.effort.max_bytes, u64::from(ask.values.get(&options::RUNS)));
+    let most = match way.label {
+        // Only memory is read.
+        NAIVE_READ => PASSES * bytes,
+        // As fast as memory.
+        NAIVE_WRITE => max,
+        // Flash wears by writing.
+        _ if way.direction == Write => max / runs,
+        _ => max,
+    };
+    most.max(bytes)
+}
+
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let bytes = AMOUNT.min(ask.effort.max_bytes) / BLOCK * BLOCK;
     if bytes == 0 {
@@ -75,6 +94,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         let ways: Vec<&Way> = WAYS.iter().filter(reads).filter(naive).collect();
         let runs = ask.values.get(&options::RUNS);
         let seconds = ask.effort.max_seconds / (ways.len() as f64 * f64::from(runs));
+        let lasts = (SECONDS / f64::from(runs)).min(seconds);
         for repetition in 1..=runs {
             if made {
                 // A new file each time, as dd creates one: overwriting may have another speed.
@@ -87,6 +107,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                     repetition,
                     only_written: made && w.direction == Read,
                     cold: w.cold && !memory,
+                    again: Some(AtLeast { seconds: lasts, bytes: most(w, bytes, ask) }),
                     ..Measure::new(w.label, load, rule, bytes)
                 };
                 steps.add(&[at], measure);

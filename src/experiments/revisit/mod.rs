@@ -18,6 +18,7 @@ pub static REVISIT: Experiment = Experiment {
         "revisit --gap 10m .   10 min between them",
     ],
     is_evidence: false,
+    default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

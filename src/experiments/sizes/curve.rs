@@ -8,7 +8,9 @@ use crate::{
 };
 
 /// A size that reaches this share of the best speed is good enough.
-const AS_GOOD: f64 = 0.9;
+pub(super) const AS_GOOD: f64 = 0.9;
+/// The sum of cost and bytes does not explain a curve that has a size off by more than this share.
+const OFF: f64 = 0.25;
 /// The least error of a speed, as a share.
 const CHANCE: f64 = 0.01;
 /// The assumed error of a speed without an interval, as a share.
@@ -89,10 +91,25 @@ impl Curve {
         self.points.iter().max_by(|a, b| a.speed.value.total_cmp(&b.speed.value))
     }
 
-    /// The smallest size from which on all are about as good as the fastest; `None` where the largest is not.
+    /// The smallest size from which on all are about as good as the fastest, whole intervals included; `None` where the
+    /// largest is not.
     pub fn enough(&self) -> Option<&Point> {
-        let best = self.best()?.speed.value;
-        self.points.iter().rev().take_while(|p| p.speed.value >= AS_GOOD * best).last()
+        self.from(|p| p.speed.low)
+    }
+
+    /// The same by the values alone.
+    pub fn seems_enough(&self) -> Option<&Point> {
+        self.from(|p| p.speed.value)
+    }
+
+    fn from(&self, speed: impl Fn(&Point) -> f64) -> Option<&Point> {
+        let least = AS_GOOD * self.best()?.speed.value;
+        self.points.iter().rev().take_while(|p| speed(p) >= least).last()
+    }
+
+    /// Whether the whole interval is more than a tenth below the best speed.
+    pub fn is_slow(&self, point: &Point) -> bool {
+        self.best().is_some_and(|best| point.speed.high < AS_GOOD * best.speed.low)
     }
 
     /// Its speed as a share of the fastest.
@@ -114,16 +131,17 @@ impl Curve {
     pub fn knee(&self) -> Option<Estimate> {
         let knee = self.fit.as_ref()?.ratio(0, 1);
         let (first, last) = (self.points.first()?, self.points.last()?);
-        // There is none outside the measured sizes, or where the fixed cost may be zero.
+        // There is none outside the measured sizes, where the fixed cost may be zero, or where the model is wrong.
         let within = (first.block as f64 / 4.0..=last.block as f64).contains(&knee.value);
-        (within && self.cost()?.low > 0.0).then_some(knee)
+        (within && self.cost()?.low > 0.0 && self.misfit().is_none()).then_some(knee)
     }
 
-    /// The size where the model is furthest off, and by what share.
-    pub fn furthest(&self) -> Option<(&Point, f64)> {
+    /// The size where the model is furthest off, and by what share, if that is too far.
+    pub fn misfit(&self) -> Option<(&Point, f64)> {
         let fit = self.fit.as_ref()?;
         let off = |p: &Point| (fit.at(&[1.0, p.block as f64]) / p.seconds() - 1.0).abs();
-        self.points.iter().map(|p| (p, off(p))).max_by(|a, b| a.1.total_cmp(&b.1))
+        let furthest = self.points.iter().map(|p| (p, off(p))).max_by(|a, b| a.1.total_cmp(&b.1));
+        furthest.filter(|(_, off)| *off > OFF)
     }
 
     /// The unit in which the drive writes, where it is visible.
@@ -134,29 +152,33 @@ impl Curve {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    #[test]
-    fn a_size_is_enough_only_if_all_larger_ones_are() {
-        let enough = |speeds: &[f64]| {
-            let point = |(i, speed): (usize, &f64)| Point {
-                block: 4096 << i,
-                speed: repeat::median(&[*speed]).expect("a median"),
-                runs: 1,
-            };
-            let curve = Curve {
-                at: 0,
-                load: LoadKey::default(),
-                direction: Direction::Read,
-                caching: Caching::Direct,
-                points: speeds.iter().enumerate().map(point).collect(),
-                fit: None,
-            };
-            curve.enough().map(|p| p.block / 4096)
+    /// A curve of sizes from 4 KiB in doublings; each speed with the ends of its interval.
+    pub fn curve(direction: Direction, caching: Caching, speeds: &[[f64; 3]]) -> Curve {
+        let point = |(i, &[value, low, high]): (usize, &[f64; 3])| Point {
+            block: 4096 << i,
+            speed: Estimate { low, high, ..Estimate::unbounded(value, "") },
+            runs: 6,
         };
-        assert_eq!(enough(&[10.0, 50.0, 95.0, 100.0]), Some(4));
-        assert_eq!(enough(&[95.0, 50.0, 100.0, 91.0]), Some(4), "the first is fast by chance");
-        assert_eq!(enough(&[95.0, 100.0, 50.0]), None);
+        let points = speeds.iter().enumerate().map(point).collect();
+        Curve { at: 0, load: LoadKey::default(), direction, caching, points, fit: None }
+    }
+
+    #[test]
+    fn a_size_is_enough_only_if_the_whole_intervals_of_all_larger_ones_are() {
+        let enough = |speeds: &[[f64; 3]]| {
+            let curve = curve(Direction::Read, Caching::Direct, speeds);
+            let times = |p: &Point| p.block / 4096;
+            (curve.enough().map(times), curve.seems_enough().map(times))
+        };
+        let exact = |speeds: &[f64]| enough(&speeds.iter().map(|&s| [s, s, s]).collect::<Vec<_>>());
+        assert_eq!(exact(&[10.0, 50.0, 95.0, 100.0]), (Some(4), Some(4)));
+        assert_eq!(exact(&[95.0, 50.0, 100.0, 91.0]), (Some(4), Some(4)), "the first is fast by chance");
+        assert_eq!(exact(&[95.0, 100.0, 50.0]), (None, None));
+        let noisy = [[50.0, 49.0, 51.0], [95.0, 80.0, 99.0], [99.0, 95.0, 101.0], [100.0, 97.0, 102.0]];
+        assert_eq!(enough(&noisy), (Some(4), Some(2)), "2 may be a fifth slower");
+        assert_eq!(enough(&[[100.0, 97.0, 102.0], [99.0, 70.0, 101.0]]), (None, Some(1)));
     }
 }

@@ -2,20 +2,19 @@
 
 use super::{
     super::common::{self, Series, named},
-    curve::{Curve, Point, curves},
+    curve::{AS_GOOD, Curve, Point, curves},
+    plan::limits,
 };
 use crate::{
+    analyse::Estimate,
     findings::{
         At, Axis, Column, Curve as Drawn, Figure, Findings, LoadKey, Mark, Metric, Point as Dot, Quantity,
         Scope, Style, Table, Unit,
     },
     plan::Plan,
     record::Run,
-    units::{Caching, Direction, MIB, duration, percent, rate, size},
+    units::{Caching, Direction, MIB, capital, duration, percent, rate, size},
 };
-
-/// The sum of cost and bytes is not all there is to a size that is off by more than this share.
-const OFF: f64 = 0.25;
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     // One fio command is enough as an example; there would be one per size.
@@ -38,6 +37,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             .verdicts
             .extend(sentences.map(|text| named(plan.targets.len() > 1, &plan.targets[at], text)));
     }
+    findings.flags.extend(limits(plan));
     findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
 }
 
@@ -65,12 +65,18 @@ fn table(title: &str, curves: &[&Curve]) -> Table {
     sizes.dedup();
     let row = |block: u64| {
         let cells = curves.iter().flat_map(|c| match c.points.iter().find(|p| p.block == block) {
-            Some(p) => [p.speed.text(rate), percent(c.share(p))],
+            Some(p) => [cell(&p.speed), percent(c.share(p))],
             None => ["-".to_owned(), String::new()],
         });
         [size(block)].into_iter().chain(cells).collect()
     };
     Table { title: title.to_owned(), columns, rows: sizes.into_iter().map(row).collect() }
+}
+
+/// A stall widens one side of an interval, which `±` would hide; verdicts need the lower end.
+fn cell(speed: &Estimate) -> String {
+    let reaches_far = speed.is_bounded() && speed.low < AS_GOOD * speed.value;
+    if reaches_far { speed.with_ends(rate) } else { speed.text(rate) }
 }
 
 fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
@@ -80,37 +86,102 @@ fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
     {
         sentences.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
     }
-    let each: Option<Vec<u64>> = curves.iter().map(|c| Some(c.enough()?.block)).collect();
-    let enough = each.and_then(|each| each.into_iter().max());
-    let advice = |block| {
-        format!("Move {} or more at a time: every mode is then within a tenth of its best.", size(block))
-    };
-    sentences.extend(enough.filter(|_| curves.len() > 1).map(advice));
+    sentences.extend(advice(curves));
     sentences
+}
+
+/// The size to use in all modes, if every larger one is good in each of them.
+fn advice(curves: &[&Curve]) -> Option<String> {
+    const MORE: &str = "Repeat with more --runs.";
+    if curves.len() < 2 {
+        return None;
+    }
+    let largest = curves.iter().filter_map(|c| c.points.last()).map(|p| p.block).max()?;
+    if let Some(c) = curves.iter().find(|c| c.points.last().is_none_or(|p| p.block < largest)) {
+        let (name, largest) = (name(c), size(largest));
+        return Some(format!("No size is recommended: {name} were not measured up to {largest}."));
+    }
+    let all = |of: fn(&Curve) -> Option<&Point>| -> Option<u64> {
+        let each: Option<Vec<u64>> = curves.iter().map(|c| Some(of(c)?.block)).collect();
+        each?.into_iter().max()
+    };
+    Some(if let Some(block) = all(Curve::enough) {
+        format!(
+            "Move {} or more at a time: every measured mode is then within a tenth of its best.",
+            size(block)
+        )
+    } else if let Some(block) = all(Curve::seems_enough) {
+        let larger = |c: &&Curve| {
+            let best = c.best().map_or(f64::NAN, |best| best.speed.value);
+            let low = c.points.iter().filter(|p| p.block >= block).map(move |p| p.speed.low / best);
+            low.fold(f64::INFINITY, f64::min)
+        };
+        let (block, least) = (size(block), curves.iter().map(larger).fold(f64::INFINITY, f64::min));
+        let least = percent(least);
+        format!(
+            "Too noisy to recommend a size. From {block} on the measured modes seem within a tenth of their best, but the intervals reach down to {least} of it. {MORE}"
+        )
+    } else if let Some((c, slow)) =
+        curves.iter().find_map(|c| Some((c, c.points.last().filter(|p| c.is_slow(p))?)))
+    {
+        let (name, slow, best) = (name(c), size(slow.block), size(c.best()?.block));
+        format!("No size from which on all modes are fast: {name} are slower at {slow} than at {best}.")
+    } else {
+        format!("Too noisy to recommend a size for all modes. {MORE}")
+    })
+}
+
+fn name(curve: &Curve) -> &'static str {
+    match (curve.direction, curve.caching) {
+        (Direction::Read, Caching::Direct) => "direct reads",
+        (Direction::Read, _) => "cold reads through the page cache",
+        (_, Caching::Direct) => "direct writes",
+        _ => "writes with fsync",
+    }
+}
+
+/// How fast the best size is, and which smaller one is enough.
+fn fastest(curve: &Curve, best: &Point) -> String {
+    let (speed, fastest) = (best.speed.sentence(rate, ""), size(best.block));
+    let share = |p: &Point| percent(curve.share(p));
+    let smaller = curve.points.iter().rev().find(|p| p.block < best.block);
+    let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
+    let more = if last { "; try larger ones with --largest" } else { "" };
+    match (curve.enough(), curve.seems_enough()) {
+        (Some(enough), _) if enough.block != best.block => {
+            let (enough, share) = (size(enough.block), share(enough));
+            format!("{enough} reaches {share} of the best speed, {speed} at {fastest}")
+        }
+        (Some(_), _) if smaller.is_some_and(|p| curve.is_slow(p)) => {
+            let slower = format!("the next smaller size is more than {} slower", percent(1.0 - AS_GOOD));
+            format!("{fastest} is the fastest, {speed}; {slower}{more}")
+        }
+        (Some(_), _) => {
+            format!(
+                "the best speed, {speed}, was at {fastest}; whether a smaller size is as good is too noisy to say"
+            )
+        }
+        (None, Some(_)) => {
+            format!(
+                "the best speed, {speed}, was at {fastest}; from which size on all are close to it is too noisy to say"
+            )
+        }
+        (None, None) => {
+            format!("the best speed, {speed}, was at {fastest}; larger sizes are slower, or too noisy to say")
+        }
+    }
 }
 
 fn one(curve: &Curve) -> Option<String> {
     let best = curve.best()?;
-    let name = match (curve.direction, curve.caching) {
-        (Direction::Read, Caching::Direct) => "Direct reads",
-        (Direction::Read, _) => "Cold reads through the page cache",
-        (_, Caching::Direct) => "Direct writes",
-        _ => "Writes with fsync",
-    };
-    let speed = best.speed.sentence(rate, "");
-    let fastest = size(best.block);
-    let mut sentences = if let Some(enough) = curve.enough().filter(|enough| enough.block != best.block) {
-        let (enough, share) = (size(enough.block), percent(curve.share(enough)));
-        format!("{name}: {enough} reaches {share} of the best speed, {speed} at {fastest}.")
-    } else if curve.enough().is_none() {
-        format!("{name}: {fastest} is the fastest, {speed}; larger sizes are slower, or too noisy to say.")
-    } else {
-        let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
-        let more = if last { "; try larger ones with --largest" } else { "" };
-        format!(
-            "{name}: {fastest} is the fastest, {speed}; the next smaller size is more than a tenth slower{more}."
-        )
-    };
+    let (first, rest) = name(curve).split_at(1);
+    let mut sentences = format!("{}{rest}: {}.", first.to_uppercase(), fastest(curve, best));
+    if let Some((point, off)) = curve.misfit() {
+        let (off, at) = (percent(off), size(point.block));
+        sentences +=
+            &format!(" No fixed cost is given: a fixed cost and a speed of bytes are off by {off} at {at}.");
+        return Some(sentences + unknown(best));
+    }
     sentences += &match (curve.cost(), curve.rate(), curve.knee()) {
         (Some(cost), Some(bytes), Some(knee)) => {
             let (cost, speed) = (cost.sentence(duration, ""), bytes.sentence(rate, ""));
@@ -122,14 +193,11 @@ fn one(curve: &Curve) -> Option<String> {
         (Some(_), _, _) => " The fixed cost of a transfer could not be determined.".to_owned(),
         (None, ..) => " Too few sizes were measured to determine the fixed cost of a transfer.".to_owned(),
     };
-    if let Some((point, off)) = curve.furthest().filter(|(_, off)| *off > OFF) {
-        let (off, at) = (percent(off), size(point.block));
-        sentences += &format!(" The sum of both is off by {off} at {at}: another cost applies there.");
-    }
-    if best.speed.high.is_infinite() {
-        sentences += " Fewer than 6 repetitions: no interval.";
-    }
-    Some(sentences)
+    Some(sentences + unknown(best))
+}
+
+fn unknown(best: &Point) -> &'static str {
+    if best.speed.high.is_infinite() { " Fewer than 6 repetitions: no interval." } else { "" }
 }
 
 /// The unit in which a flash drive writes, from direct writes.
@@ -157,15 +225,20 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     };
     let enough = curves.iter().filter_map(|c| {
         let (enough, best) = (size(c.enough()?.block), rate(c.best()?.speed.value));
-        Some(format!("{}: flat from {enough} on, best {best}.", way(c)))
+        Some(format!("{}: within a tenth of its best, {best}, from {enough} on.", capital(way(c))))
     });
+    let knees = "Up to the knee, most of the time is the fixed cost of a transfer.".to_owned();
+    let knees = Some(knees).filter(|_| curves.iter().any(|c| c.knee().is_some()));
     let runs = curves.iter().flat_map(|c| c.points.iter().map(|p| p.runs));
     Figure {
         title: format!("speed over transfer size, {title}"),
-        text: enough.collect::<Vec<_>>().join(" "),
-        n: format!("n = {} repetitions per point", runs.min().unwrap_or(0)),
+        text: enough.chain(knees).collect::<Vec<_>>().join(" "),
+        load: curves
+            .first()
+            .map_or(String::new(), |c| LoadKey { caching: None, ..c.load.clone() }.describe()),
+        n: format!("n = {} repetitions per point; band: 95 % interval", runs.min().unwrap_or(0)),
         x: Axis::of("transfer size", Unit::Bytes).log(),
-        y: Axis::speed(),
+        y: Axis::speed().log(),
         curves: curves.iter().map(drawn).collect(),
         marks: curves.iter().filter_map(mark).collect(),
         ..Figure::default()
@@ -186,4 +259,49 @@ fn metrics(target: &str, curve: &Curve) -> Vec<Metric> {
         .into_iter()
         .filter_map(|(quantity, e)| Some(Metric::new(target, quantity, e?).of(&curve.load)));
     curve.points.iter().map(of_size).chain(of_all).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::curve::tests::curve, *};
+
+    /// What is advised for a quiet mode and another one, of 4 KiB to 32 KiB.
+    fn advised(other: &[[f64; 3]]) -> String {
+        let quiet = [[50.0, 49.0, 51.0], [96.0, 95.0, 97.0], [99.0, 98.0, 100.0], [100.0, 99.0, 101.0]];
+        let quiet = curve(Direction::Read, Caching::Direct, &quiet);
+        advice(&[&quiet, &curve(Direction::Write, Caching::Direct, other)]).expect("two modes")
+    }
+
+    #[test]
+    fn a_size_is_advised_only_where_all_larger_ones_are_good_in_every_mode() {
+        let good = [[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [19.5, 19.0, 20.0], [20.0, 19.5, 20.5]];
+        assert!(advised(&good).starts_with("Move 8 KiB or more"), "{}", advised(&good));
+        let mut noisy = good;
+        noisy[1][1] = 8.0;
+        assert!(advised(&noisy).starts_with("Move 16 KiB or more"), "8 KiB may be slow: {}", advised(&noisy));
+        noisy[3] = [19.8, 7.0, 20.5];
+        let said = advised(&noisy);
+        assert!(said.starts_with("Too noisy") && said.contains("35 %") && !said.contains("Move"), "{said}");
+        let mut falls = good;
+        falls[3] = [12.0, 11.0, 13.0];
+        let said = advised(&falls);
+        assert!(said.contains("direct writes are slower at 32 KiB than at 16 KiB"), "{said}");
+        falls[3] = [12.0, 9.0, 21.0];
+        let said = advised(&falls);
+        assert!(said.starts_with("Too noisy") && !said.contains("KiB"), "{said}");
+        let said = advised(&good[..3]);
+        assert!(said.contains("direct writes were not measured up to 32 KiB"), "{said}");
+    }
+
+    #[test]
+    fn a_mode_says_no_more_than_its_row() {
+        let said =
+            |speeds: &[[f64; 3]]| one(&curve(Direction::Write, Caching::Direct, speeds)).expect("points");
+        let wide = said(&[[15.0, 9.0, 21.0], [20.0, 19.0, 21.0]]);
+        assert!(wide.contains("whether a smaller size is as good is too noisy"), "{wide}");
+        let clear = said(&[[15.0, 14.0, 16.0], [20.0, 19.0, 21.0]]);
+        assert!(clear.contains("the next smaller size is more than 10 % slower"), "{clear}");
+        let stalls = said(&[[19.9, 19.0, 21.0], [20.0, 9.0, 21.0]]);
+        assert!(stalls.contains("from which size on all are close to it is too noisy"), "{stalls}");
+    }
 }

@@ -11,7 +11,7 @@ use super::options;
 use crate::{
     plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps},
     target::Kind,
-    units::{Caching, Direction, Load, LoadError, MIB, Pattern},
+    units::{Caching, Direction, Load, LoadError, MIB, Pattern, duration, size},
 };
 
 /// The smallest transfer; each next one is twice as large.
@@ -93,13 +93,39 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
 }
 
 fn rule(caching: Caching, block: u64, room: u64, share: f64) -> Rule {
+    let (bytes, seconds) = wanted(caching, block);
+    Rule::Fixed { bytes: bytes.min(room) / block * block, seconds: Some(seconds.min(share)) }
+}
+
+/// The bytes and seconds of a repetition without the limits of a request.
+fn wanted(caching: Caching, block: u64) -> (u64, f64) {
     let (most, seconds) = match caching {
         Caching::Direct => (MOVED.min(block * OPERATIONS), SECONDS),
         Caching::Buffered => (MOVED, SECONDS),
         Caching::BufferedFsync => (WRITTEN, WRITE_SECONDS),
     };
-    let bytes = most.max(2 * block).min(room) / block * block;
-    Rule::Fixed { bytes, seconds: Some(seconds.min(share)) }
+    (most.max(2 * block), seconds)
+}
+
+/// What `--max-bytes` and `--max-time` took from repetitions; whole sentences.
+pub(super) fn limits(plan: &Plan) -> Vec<String> {
+    let cut = |m: &Measure| match m.rule {
+        Rule::Fixed { bytes, seconds: Some(seconds) } if m.label != FILL => {
+            let (wanted, whole) = wanted(m.load.caching, m.load.block);
+            Some(((wanted, bytes), (whole, seconds)))
+        }
+        _ => None,
+    };
+    let cuts: Vec<_> = plan.measures().filter_map(|(_, m)| cut(m)).collect();
+    let bytes = cuts.iter().map(|(bytes, _)| *bytes).filter(|(wanted, got)| got < wanted).max();
+    let seconds = cuts.iter().map(|(_, seconds)| *seconds).filter(|(whole, got)| got < whole);
+    let seconds = seconds.max_by(|a, b| a.0.total_cmp(&b.0));
+    let less = |wanted, got, option| {
+        format!("Repetitions were cut to {got} at most instead of {wanted}, because of {option}.")
+    };
+    let bytes = bytes.map(|(wanted, got)| less(size(wanted), size(got), "--max-bytes"));
+    let seconds = seconds.map(|(whole, got)| less(duration(whole), duration(got), "--max-time"));
+    bytes.into_iter().chain(seconds).collect()
 }
 
 /// Writes the whole file once; its speed is recorded but not reported.

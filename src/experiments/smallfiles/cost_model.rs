@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     analyse::{CostFit, CostSample, Estimate, repeat},
-    plan::{FileSet, FileWork, Plan, StepId},
+    plan::{FileSet, FileWork, Files, Plan, StepId},
     record::ActResult,
 };
 
@@ -13,19 +13,33 @@ pub(super) struct Costs {
     pub write: bool,
     /// What was measured of each set, in order of size.
     pub sets: Vec<Set>,
-    /// Parts: the sync at the end (writing only), files, bytes.
+    /// Parts: syncs (writing only), files, bytes.
     fit: Option<CostFit>,
 }
 
 pub(super) struct Set {
+    /// As planned.
     pub set: FileSet,
+    /// Its time limit, s.
+    pub limit: f64,
     pub runs: Vec<ActResult>,
 }
 
 impl Set {
-    /// Seconds of a repetition.
+    /// Whether no repetition was ended by its time limit.
+    pub fn is_whole(&self) -> bool {
+        self.runs.iter().all(|t| t.files >= self.set.files && t.bytes >= self.set.bytes())
+    }
+
+    /// The most files of a repetition.
+    pub fn measured(&self) -> u64 {
+        self.runs.iter().map(|t| t.files).max().unwrap_or(0)
+    }
+
+    /// Seconds of a repetition, if all were whole.
     pub fn seconds(&self) -> Option<Estimate> {
-        repeat::typical(&self.runs.iter().map(|t| t.seconds).collect::<Vec<_>>())
+        let seconds: Vec<f64> = self.runs.iter().map(|t| t.seconds).collect();
+        repeat::typical(&seconds).filter(|_| self.is_whole())
     }
 
     /// Bytes per second.
@@ -35,8 +49,7 @@ impl Set {
 }
 
 impl Costs {
-    /// The sets of a record on one target. Sets that were cut short are left out, because the time of the rest is not
-    /// known.
+    /// The sets of a record on one target, without those that were interrupted.
     pub fn of(plan: &Plan, acts: &BTreeMap<(StepId, usize), ActResult>, at: usize, write: bool) -> Self {
         let mut sets: Vec<Set> = Vec::new();
         for (step, files) in plan.files().filter(|(_, f)| write != (f.work == FileWork::Read)) {
@@ -45,12 +58,12 @@ impl Costs {
             let Some(took) = acts.get(&(step.id, at)).filter(whole) else { continue };
             match sets.iter_mut().find(|s| s.set == set) {
                 Some(same) => same.runs.push(took.clone()),
-                None => sets.push(Set { set, runs: vec![took.clone()] }),
+                None => sets.push(Set { set, limit: files.seconds, runs: vec![took.clone()] }),
             }
         }
         sets.sort_by_key(|s| s.set.size);
         let row = |t: &ActResult| CostSample {
-            parts: parts(write, t.files, t.bytes),
+            parts: parts(write, Files::syncs(t.bytes), t.files, t.bytes),
             cost: t.seconds,
             error: t.seconds,
         };
@@ -71,7 +84,7 @@ impl Costs {
         rate.value.is_finite().then_some(rate)
     }
 
-    /// The cost of the final sync, s.
+    /// The cost of a sync, s.
     pub fn sync(&self) -> Option<Estimate> {
         self.fit.as_ref().filter(|_| self.write).map(|fit| fit.cost(0))
     }
@@ -85,32 +98,47 @@ impl Costs {
 
     /// The time of a set by the model, s.
     pub fn fitted(&self, set: FileSet) -> Option<f64> {
-        Some(self.fit.as_ref()?.at(&parts(self.write, set.files, set.bytes())))
+        Some(self.fit.as_ref()?.at(&parts(self.write, Files::syncs(set.bytes()), set.files, set.bytes())))
+    }
+
+    fn once(&self, set: FileSet) -> Vec<f64> {
+        parts(self.write, 1, set.files, set.bytes())
     }
 
     /// The predicted time to copy this set once.
     pub fn predict(&self, set: FileSet) -> Option<Estimate> {
-        Some(self.fit.as_ref()?.predict(&parts(self.write, set.files, set.bytes()), 1.0))
+        Some(self.fit.as_ref()?.predict(&self.once(set), 1.0))
+    }
+
+    /// The measured time of this set, if it was measured as a whole.
+    pub fn measured(&self, set: FileSet) -> Option<Estimate> {
+        self.sets.iter().find(|s| s.set == set)?.seconds()
+    }
+
+    /// How many times as long one set takes as another.
+    pub fn times(&self, one: FileSet, other: FileSet) -> Option<Estimate> {
+        Some(self.fit.as_ref()?.times(&self.once(one), &self.once(other)))
     }
 
     /// How far a set is beyond those measured, in phrases such as `39.0 times as many files as were measured`.
     pub fn beyond(&self, set: FileSet) -> Vec<String> {
-        let most = |of: fn(FileSet) -> u64| self.sets.iter().map(|s| of(s.set)).max().unwrap_or(0);
+        let most =
+            |of: fn(&ActResult) -> u64| self.sets.iter().flat_map(|s| &s.runs).map(of).max().unwrap_or(0);
         let times = |asked: u64, most: u64, what: &str| {
             let times = asked as f64 / most as f64;
             (times > 1.0).then(|| format!("{times:.1} times as {what} as were measured"))
         };
         let smallest = self.sets.iter().map(|s| s.set.size).min().unwrap_or(0);
         let beyond = [
-            times(set.files, most(|s| s.files), "many files"),
-            times(set.bytes(), most(|s| s.bytes()), "many bytes"),
+            times(set.files, most(|t| t.files), "many files"),
+            times(set.bytes(), most(|t| t.bytes), "many bytes"),
             (set.size < smallest).then(|| "files smaller than any measured".to_owned()),
         ];
         beyond.into_iter().flatten().collect()
     }
 }
 
-fn parts(write: bool, files: u64, bytes: u64) -> Vec<f64> {
-    let (files, bytes) = (files as f64, bytes as f64);
-    if write { vec![1.0, files, bytes] } else { vec![files, bytes] }
+fn parts(write: bool, syncs: u64, files: u64, bytes: u64) -> Vec<f64> {
+    let (syncs, files, bytes) = (syncs as f64, files as f64, bytes as f64);
+    if write { vec![syncs, files, bytes] } else { vec![files, bytes] }
 }

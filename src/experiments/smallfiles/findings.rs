@@ -3,6 +3,7 @@
 use super::{
     super::common::named,
     cost_model::{Costs, Set},
+    plan::{Cut, Limit, cuts},
 };
 use crate::{
     analyse::{Estimate, WIDE},
@@ -16,6 +17,8 @@ use crate::{
 const EXAMPLE: FileSet = FileSet { files: 20_000, size: 1_000_000 };
 /// A set that the model misses by more than this share is reported.
 const OFF: f64 = 0.25;
+/// An interval whose ends differ by more than this factor is given without a value.
+const NOISY: f64 = 2.0;
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
     let asked = plan.files().find_map(|(_, files)| match files.work {
@@ -31,7 +34,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
         let several = plan.targets.len() > 1;
         findings.tables.push(table(if several { &target.given } else { "" }, &both));
         findings.figures.push(figure(&target.given, &both));
-        let mut sentences: Vec<String> = both.iter().filter_map(|c| predicted(c, set)).collect();
+        let limits = limits(plan, at, asked, &both).into_iter();
+        findings.flags.extend(limits.map(|text| named(several, target, text)));
+        let mut sentences: Vec<String> = both.iter().filter_map(|c| copying(c, set)).collect();
         sentences.extend(both.iter().find_map(|c| beyond(c, set)));
         sentences.extend(both.iter().map(one));
         sentences.extend(advice(&both));
@@ -45,6 +50,41 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
                 .to_owned(),
         );
     }
+}
+
+/// What was measured less than asked or planned, and why.
+fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> Vec<String> {
+    let planned = cuts(plan, at, asked).into_iter().map(|Cut { wanted, planned, by }| {
+        let why = match by {
+            Some(Limit::FreeSpace) => ", because there is no more free space",
+            Some(Limit::MaxBytes) => ", because --max-bytes allows no more",
+            None => "",
+        };
+        let verb = if asked == Some(wanted) { "Asked" } else { "Usual" };
+        let got = if planned.files == 0 { "nothing".to_owned() } else { words(planned) };
+        format!("{verb}: {}. Measured: {got}{why}.", words(wanted))
+    });
+    let timed = both.iter().flat_map(|c| c.sets.iter().filter(|s| !s.is_whole()).map(move |s| (c, s)));
+    let timed = timed.map(|(c, s)| {
+        let (verb, files) = (if c.write { "Written" } else { "Read" }, count(s.measured(), "file"));
+        let limit = duration(s.limit);
+        format!("Planned: {}. {verb}: {files} at most, because --max-time leaves {limit}.", words(s.set))
+    });
+    planned.chain(timed).collect()
+}
+
+/// A set as in `300 files of 200 kB`; binary units where they are short.
+fn words(set: FileSet) -> String {
+    let whole = set.size % 1024 == 0;
+    format!(
+        "{} of {}",
+        count(set.files, "file"),
+        if whole { size(set.size) } else { decimal_bytes(set.size) }
+    )
+}
+
+fn is_noisy(e: &Estimate) -> bool {
+    !e.is_bounded() || e.high > NOISY * e.low
 }
 
 fn verb(costs: &Costs) -> &'static str {
@@ -72,25 +112,55 @@ fn table(title: &str, both: &[Costs; 2]) -> Table {
             let speed = own.and_then(|s| s.speed()).map_or("-".to_owned(), |e| rate(e.value));
             [cell(own.and_then(|s| s.seconds())), speed]
         });
-        [set.files.to_string(), size(set.size)].into_iter().chain(cells).collect()
+        let measured = both.iter().filter_map(|c| Some(c.sets.iter().find(|s| s.set == set)?.measured()));
+        let files = measured.max().unwrap_or(set.files).min(set.files);
+        [files.to_string(), size(set.size)].into_iter().chain(cells).collect()
     };
     Table { title: title.to_owned(), columns, rows: sets.into_iter().map(row).collect() }
 }
 
-fn predicted(costs: &Costs, set: FileSet) -> Option<String> {
-    let many = costs.predict(set)?;
-    let one = costs.predict(FileSet { files: 1, size: set.bytes() })?;
+/// The time to copy a set, measured or predicted, and as one file; no more than the intervals allow.
+fn copying(costs: &Costs, set: FileSet) -> Option<String> {
+    let measured = costs.measured(set);
+    let how = if measured.is_some() { "measured" } else { "predicted" };
+    let many = measured.or_else(|| costs.predict(set))?;
+    let single = FileSet { files: 1, size: set.bytes() };
     let verb = if costs.write { "Writing" } else { "Reading" };
-    let more = percent(many.value / one.value - 1.0);
-    let (files, each, all) = (count(set.files, "file"), decimal_bytes(set.size), decimal_bytes(set.bytes()));
-    let (many, one) = (many.sentence(duration, ""), duration(one.value));
-    Some(format!(
-        "{verb} {files} of {each}: {many}. As one file of {all}: {one}, so separate files take {more} longer."
-    ))
+    let (files, each) = (count(set.files, "file"), decimal_bytes(set.size));
+    let mut text = format!("{verb} {files} of {each}, {how}: {}.", time(&many));
+    let one = costs.predict(single).filter(|one| set.files > 1 && !is_noisy(one));
+    if let Some((one, times)) = one.zip(costs.times(set, single)) {
+        let (all, one) = (decimal_bytes(set.bytes()), time(&one));
+        let more = Estimate {
+            value: times.value - 1.0,
+            low: times.low - 1.0,
+            high: times.high - 1.0,
+            ..times.clone()
+        };
+        let longer = match () {
+            () if times.low <= 1.0 => "whether separate files take longer is too noisy to say".to_owned(),
+            () if is_noisy(&more) => format!("separate files take longer ({})", more.ends(percent)),
+            () => format!("separate files take {} longer", more.sentence(percent, "")),
+        };
+        text += &format!(" As one file of {all}: {one}; {longer}.");
+    }
+    Some(text)
+}
+
+/// A time with its interval, or the interval alone where it is too wide for a value.
+fn time(e: &Estimate) -> String {
+    match () {
+        () if !e.high.is_finite() => "too noisy to say".to_owned(),
+        () if is_noisy(e) => format!("too noisy to say ({})", e.ends(duration)),
+        () => e.sentence(duration, ""),
+    }
 }
 
 /// How far the prediction is beyond what was measured.
 fn beyond(costs: &Costs, set: FileSet) -> Option<String> {
+    if costs.measured(set).is_some() {
+        return None;
+    }
     let beyond = costs.predict(set).map(|_| costs.beyond(set)).filter(|beyond| !beyond.is_empty())?;
     Some(format!(
         "This is beyond what was measured: {}. It leaves out any slow-down after a while; measure that with `drivebench run cliff`.",
@@ -100,24 +170,26 @@ fn beyond(costs: &Costs, set: FileSet) -> Option<String> {
 
 fn one(costs: &Costs) -> String {
     let verb = if costs.write { "Writing" } else { "Reading" };
-    let (Some(file), Some(rate_of)) = (costs.file(), costs.rate()) else {
+    let Some(file) = costs.file() else {
         return format!(
             "{verb}: too little was measured to separate the costs of files and bytes; more than two sets are needed."
         );
     };
     let sync = match costs.sync().filter(|sync| sync.value > 0.0) {
-        Some(e) if e.low > 0.0 => format!("; the final sync takes {}", e.sentence(duration, "")),
-        Some(e) => format!("; the final sync takes at most {}", duration(e.high)),
+        Some(e) if e.low > 0.0 => format!("; a sync takes {}", e.sentence(duration, "")),
+        Some(e) => format!("; a sync takes at most {}", duration(e.high)),
         None => String::new(),
     };
-    let speed = rate_of.sentence(rate, "");
+    let bytes = match costs.rate() {
+        Some(e) if e.is_bounded() => format!("bytes move at {}", e.sentence(rate, "")),
+        Some(e) => format!("bytes move at {} or more, too noisy to say how fast", rate(e.low)),
+        None => "the speed of bytes could not be determined".to_owned(),
+    };
     let mut sentences = if file.low > 0.0 {
-        format!("{verb}: each file costs {}, bytes move at {speed}{sync}.", file.sentence(duration, ""))
+        format!("{verb}: each file costs {}, {bytes}{sync}.", file.sentence(duration, ""))
     } else {
         let most = duration(file.high);
-        format!(
-            "{verb}: the cost of a file could not be determined, it is at most {most}; bytes move at {speed}{sync}."
-        )
+        format!("{verb}: the cost of a file could not be determined, it is at most {most}; {bytes}{sync}.")
     };
     let off = costs.sets.iter().filter_map(|s| {
         let share = costs.fitted(s.set)? / s.seconds()?.value - 1.0;
@@ -132,10 +204,14 @@ fn one(costs: &Costs) -> String {
 
 /// The file size from which on the fixed cost hardly matters.
 fn advice(both: &[Costs; 2]) -> Option<String> {
-    let even = both.iter().filter_map(Costs::even).max_by(|a, b| a.value.total_cmp(&b.value))?;
-    let (bytes, ten) = (size(even.value.round() as u64), size((even.value * 9.0).round() as u64));
+    let even = both.iter().filter_map(Costs::even).max_by(|a, b| a.high.total_cmp(&b.high))?;
+    if is_noisy(&even) {
+        return Some("From which size on files are as fast as one archive is too noisy to say.".to_owned());
+    }
+    let bytes = |bytes: f64| size(bytes.round() as u64);
+    let (twice, ten) = (even.sentence(bytes, ""), bytes(even.high * 9.0));
     Some(format!(
-        "A file of {bytes} takes twice as long as its bytes alone; from {ten} on separate files cost less than a tenth. \
+        "A file of {twice} takes twice as long as its bytes alone; from {ten} on separate files cost less than a tenth. \
          Copy smaller files as one archive (tar)."
     ))
 }
@@ -143,19 +219,20 @@ fn advice(both: &[Costs; 2]) -> Option<String> {
 fn figure(given: &str, both: &[Costs; 2]) -> Figure {
     let measured = |c: &Costs| {
         let points = c.sets.iter().filter_map(|s| Some(Point::of(s.set.size as f64, &s.speed()?)));
-        Curve::new(format!("{}, measured", verb(c)), Style::Dots, points)
+        Curve::new(verb(c), Style::Dots, points)
     };
     let fitted = |c: &Costs| {
         let fit = |s: &Set| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?));
-        let name = format!("{}, fitted from the costs of files and bytes", verb(c));
-        Curve::new(name, Style::Line, c.sets.iter().filter_map(fit))
+        Curve::new(verb(c), Style::Line, c.sets.iter().filter_map(fit))
     };
     let text = both.iter().map(one).collect::<Vec<_>>().join(" ");
     let runs = both.iter().flat_map(|c| c.sets.iter().map(|s| s.runs.len())).min().unwrap_or(0);
     Figure {
         title: format!("speed over the size of files, {given}"),
         text,
-        n: format!("n = {runs} runs per set"),
+        n: format!(
+            "dots: n = {runs} runs per set, 95 % intervals; lines: fitted from the costs of files and bytes"
+        ),
         x: Axis::of("size of a file", Unit::Bytes).log(),
         y: Axis::speed().log(),
         curves: both.iter().flat_map(|c| [measured(c), fitted(c)]).filter(|c| !c.points.is_empty()).collect(),

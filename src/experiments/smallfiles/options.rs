@@ -6,10 +6,10 @@ use super::super::{Declared, Opt, options::parsed, shared_options as shared, sha
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");
 
 pub const FILES: Opt<u64> =
-    Opt::new("files", "N", files, "Files in the mix whose copying is predicted").requires("size");
+    Opt::new("files", "N", files, "Files to copy, measured within the limits").requires("size");
 
 pub const SIZE: Opt<u64> =
-    Opt::new("size", "SIZE", shared::bytes, "Size of each file of that mix").requires("files");
+    Opt::new("size", "SIZE", shared::bytes, "Size of each of these files").requires("files");
 
 pub const OPTIONS: &[&dyn Declared] = &[&SEED, &MAX_TIME, &MAX_BYTES, &RUNS, &FILES, &SIZE];
 

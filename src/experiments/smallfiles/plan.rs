@@ -7,7 +7,7 @@ use super::super::{PlanError, Request, target_checks::fits};
 use super::options;
 use crate::{
     plan::{FileSet, FileWork, Files, Plan, Steps},
-    target::Kind,
+    target::{Kind, Target},
     units::{KIB, MIB},
 };
 
@@ -20,9 +20,10 @@ const SETS: [FileSet; 5] = [
     FileSet { files: 16, size: MIB },
     FileSet { files: 1, size: 64 * MIB },
 ];
-/// Most files and most bytes of the extra set that has the size asked for.
-const FILES: u64 = 512;
-const BYTES: u64 = 16 * MIB;
+/// The share of the time that the set asked for may take.
+const ASKED: f64 = 0.5;
+/// What a file takes of the free space at least.
+const CLUSTER: u64 = 4 * KIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if let Some(target) = ask.targets.iter().find(|t| t.kind != Kind::Directory) {
@@ -33,16 +34,27 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         .typed(&options::FILES)
         .zip(ask.values.typed(&options::SIZE))
         .map(|(files, size)| FileSet { files, size });
-    let sets = sets(predict.map(|set| set.size), ask.effort.max_bytes);
-    let most = sets.iter().map(FileSet::bytes).max().filter(|most| *most > 0);
-    let Some(most) = most.filter(|_| sets.len() >= SETS.len() - 1) else {
+    let usual = usual(ask.effort.max_bytes);
+    let most = usual.iter().map(FileSet::bytes).max().filter(|most| *most > 0);
+    let Some(most) = most.filter(|_| usual.len() >= SETS.len() - 1) else {
         return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: SETS[3].size });
     };
     let runs = ask.values.get(&options::RUNS);
-    let seconds = ask.effort.max_seconds / (sets.len() as f64 * f64::from(runs) * 2.0);
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
-        fits(target, most)?;
+        let room = fits(target, most)?;
+        let own = predict.map(|set| FileSet {
+            files: set.files.min(ask.effort.max_bytes / set.size.max(1)).min(room / space(set)),
+            ..set
+        });
+        let own = own.filter(|own| own.bytes() > 0 && !usual.contains(own));
+        let sets: Vec<FileSet> = usual.iter().copied().chain(own).collect();
+        let share = if own.is_some() { ASKED } else { 0.0 };
+        let twice = ask.effort.max_seconds / (f64::from(runs) * 2.0);
+        let seconds = |set: FileSet| match own {
+            Some(own) if own == set => twice * share,
+            _ => twice * (1.0 - share) / usual.len() as f64,
+        };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed.wrapping_add(at as u64));
         for repetition in 1..=runs {
             // In random order, so that a drift over time does not look like an effect of size.
@@ -50,6 +62,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             order.shuffle(&mut random);
             for set in order {
                 let seed = ask.seed.wrapping_add(u64::from(repetition));
+                let seconds = seconds(set);
                 steps.add(&[at], Files { set, work: FileWork::Write { seed, predict }, seconds });
                 steps.add(&[at], Files { set, work: FileWork::Read, seconds });
             }
@@ -59,18 +72,62 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     Ok(Plan { engine: None, ..ask.planned(steps) })
 }
 
-/// The sets, each at most `max_bytes`, and one more with files of the size asked for.
-fn sets(asked: Option<u64>, max_bytes: u64) -> Vec<FileSet> {
-    let within = |set: FileSet| {
-        // The single large file gets smaller; sets of small files get fewer files.
-        let size = if set.files == 1 { set.size.min(max_bytes) } else { set.size };
-        FileSet { files: set.files.min(max_bytes / size.max(1)), size }
-    };
-    let own = asked.filter(|size| (1..=BYTES).contains(size) && SETS.iter().all(|set| set.size != *size));
-    let own = own.map(|size| FileSet { files: (BYTES / size).clamp(1, FILES), size });
+/// The sets of every run, each at most `max_bytes`.
+fn usual(max_bytes: u64) -> Vec<FileSet> {
     let mut sets: Vec<FileSet> =
-        SETS.into_iter().chain(own).map(within).filter(|set| set.files > 0).collect();
+        SETS.into_iter().map(|set| within(set, max_bytes)).filter(|set| set.files > 0).collect();
     sets.sort();
     sets.dedup();
     sets
+}
+
+/// The single large file gets smaller; sets of small files get fewer files.
+fn within(set: FileSet, max_bytes: u64) -> FileSet {
+    let size = if set.files == 1 { set.size.min(max_bytes) } else { set.size };
+    FileSet { files: set.files.min(max_bytes / size.max(1)), size }
+}
+
+/// What a file of the set takes of the free space.
+fn space(set: FileSet) -> u64 {
+    set.size.max(1).next_multiple_of(CLUSTER)
+}
+
+/// A set that is smaller than usual or than asked.
+#[derive(Debug, PartialEq)]
+pub(super) struct Cut {
+    pub wanted: FileSet,
+    pub planned: FileSet,
+    /// `None` in records of versions with other limits.
+    pub by: Option<Limit>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Limit {
+    MaxBytes,
+    FreeSpace,
+}
+
+/// The sets of this plan for a target that were cut.
+pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<Cut> {
+    let sets: Vec<FileSet> = plan.files().filter(|(step, _)| step.is_on(at)).map(|(_, f)| f.set).collect();
+    let most = sets.iter().map(FileSet::bytes).max().unwrap_or(0);
+    let smaller = |wanted: FileSet| {
+        let planned = within(wanted, most);
+        let cut = !sets.contains(&wanted) && sets.contains(&planned);
+        cut.then_some(Cut { wanted, planned, by: Some(Limit::MaxBytes) })
+    };
+    let mut cuts: Vec<Cut> = SETS.into_iter().filter_map(smaller).collect();
+    if let Some(asked) = asked.filter(|asked| !sets.contains(asked)) {
+        let own = sets.iter().filter(|set| set.size == asked.size && set.files < asked.files);
+        let files = own.map(|set| set.files).max().unwrap_or(0);
+        let room = plan.targets.get(at).and_then(|target: &Target| fits(target, 0).ok()).unwrap_or(u64::MAX);
+        let one_more = asked.size.saturating_mul(files + 1);
+        let by = match () {
+            () if room / space(asked) <= files => Some(Limit::FreeSpace),
+            () if one_more > most => Some(Limit::MaxBytes),
+            () => None,
+        };
+        cuts.push(Cut { wanted: asked, planned: FileSet { files, ..asked }, by });
+    }
+    cuts
 }

@@ -80,7 +80,7 @@ impl Woken<'_> {
         Some(Figure {
             title: format!("spin-up time, {}", self.target.given),
             text: verdicts::both(self),
-            n: count(wakings.len() as u64, "spin-up"),
+            n: format!("{}, 95 % intervals", count(wakings.len() as u64, "spin-up")),
             x: Axis::named("method", names),
             y: Axis::of("spin-up time", Unit::Seconds),
             curves: vec![

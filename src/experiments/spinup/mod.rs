@@ -20,6 +20,7 @@ pub static SPINUP: Experiment = Experiment {
         "spinup --plan /dev/sda       the steps and their time",
     ],
     is_evidence: true,
+    default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -12,7 +12,7 @@ use crate::{
         compare, repeat,
     },
     findings::Limiter,
-    units::{Percentile, capital, duration, percent, rate},
+    units::{Percentile, capital, duration, rate},
 };
 
 pub(super) struct Answer<'a> {
@@ -25,8 +25,18 @@ pub(super) struct Answer<'a> {
     /// The sum at once as a share of the sum alone.
     pub share: Estimate,
     pub limits: Vec<Limit>,
+    /// Targets that something shared may limit or not: the interval of their share holds both.
+    pub open: Vec<Open>,
+    /// All targets are on one drive.
+    pub one_drive: bool,
     /// Processor load while all ran at once; `None` where it wasn't recorded.
     pub strain: Option<Strain>,
+}
+
+pub(super) struct Open {
+    /// The targets, as positions in the plan.
+    pub members: Vec<usize>,
+    pub share: Estimate,
 }
 
 pub(super) struct Limit {
@@ -63,6 +73,8 @@ impl Confidence {
 const CLEAR: f64 = 10.0;
 /// From this share of the sum alone on, nothing shared limits.
 const REACHED: f64 = 0.95;
+/// Below this share of the sum alone, something shared limits.
+const HELD: f64 = 0.9;
 /// A ceiling above this share of the sum alone may not be a ceiling.
 const NEAR: f64 = 0.92;
 /// With a half width beyond this share the confidence is at most moderate.
@@ -86,6 +98,8 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
         sum,
         share,
         limits: Vec::new(),
+        open: Vec::new(),
+        one_drive: shared.iter().any(|s| s.drive && s.members == group.members),
         strain: Strain::of(&all.processors, group.members.len()),
     };
     let trials: Vec<ceiling_fit::Trial> = group.sets.iter().map(|s| s.trial.clone()).collect();
@@ -95,17 +109,46 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
     }
     let candidates: Vec<Vec<usize>> = shared.iter().map(|s| s.members.clone()).collect();
     let found = fit_ceilings(&trials, &candidates)?;
-    answer.limits =
-        found.ceilings.iter().map(|c| answer.ceiling(c, &shared[c.group], found.misfit)).collect();
+    for c in &found.ceilings {
+        let shared = &shared[c.group];
+        let share = answer.share_of(&shared.members, all)?;
+        match Held::by(&share) {
+            Held::Yes => answer.limits.push(answer.ceiling(c, shared, found.misfit)),
+            Held::No => {}
+            Held::Unknown => answer.open.push(Open { members: shared.members.clone(), share }),
+        }
+    }
     answer.limits.sort_by_key(|limit| limit.members.first().copied());
-    let held: Vec<usize> = answer.limits.iter().flat_map(|l| l.members.clone()).collect();
-    if answer.limits.is_empty() {
-        answer.limits.push(answer.own());
-    } else if held.len() < group.members.len() {
-        let free: Vec<usize> = group.members.iter().copied().filter(|m| !held.contains(m)).collect();
-        answer.limits.push(answer.free(&free, all));
+    let known = answer.limits.iter().map(|l| &l.members).chain(answer.open.iter().map(|o| &o.members));
+    let known: Vec<usize> = known.flatten().copied().collect();
+    let rest: Vec<usize> = group.members.iter().copied().filter(|m| !known.contains(m)).collect();
+    let share = answer.share_of(&rest, all);
+    match share.as_ref().map(Held::by) {
+        None => {}
+        Some(Held::Unknown) => answer.open.extend(share.map(|share| Open { members: rest, share })),
+        Some(Held::Yes) => answer.limits.push(answer.unexplained(&rest, all)),
+        Some(_) if known.is_empty() => answer.limits.push(answer.own()),
+        Some(_) => answer.limits.push(answer.free(&rest, all)),
     }
     Some(answer)
+}
+
+/// Whether something shared limits.
+enum Held {
+    Yes,
+    No,
+    /// The interval holds both answers.
+    Unknown,
+}
+
+impl Held {
+    fn by(share: &Estimate) -> Self {
+        match share {
+            share if share.high < REACHED => Self::Yes,
+            share if share.low >= HELD => Self::No,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// The sum of independent estimates.
@@ -200,6 +243,17 @@ impl Answer<'_> {
         Limit::new(what, &shared.name, &shared.members, &found.ceiling, confidence, because)
     }
 
+    /// What these targets move at once, as a share of what they move alone.
+    fn share_of(&self, members: &[usize], all: &Set) -> Option<Estimate> {
+        if *members == self.group.members {
+            return Some(self.share.clone());
+        }
+        let each = self.group.members.iter().zip(&self.alone);
+        let alone: Vec<Estimate> =
+            each.filter(|(m, _)| members.contains(m)).map(|(_, e)| e.clone()).collect();
+        Some(compare::ratio(&repeat::mean(&all.sums(members))?, &added(&alone))?.estimate)
+    }
+
     /// The sum of these targets alone, bytes per second.
     pub fn own_sum(&self, members: &[usize]) -> f64 {
         let each = self.group.members.iter().zip(&self.alone);
@@ -216,21 +270,24 @@ impl Answer<'_> {
         if level == Some(Level::Limit) {
             return self.processor(&self.sum, Confidence::Moderate, sign);
         }
-        let reached = self.share.low >= REACHED && self.share.high.is_finite();
-        let lost = self.share.high < REACHED;
         let confidence = match level {
-            _ if lost || self.share.value < 0.9 => Confidence::Low,
-            Some(Level::Idle) if reached => Confidence::High,
+            Some(Level::Idle) if self.share.low >= REACHED => Confidence::High,
             _ if self.share.value >= REACHED => Confidence::Moderate,
             _ => Confidence::Low,
         };
-        let note = if lost {
-            let share = percent(1.0 - self.share.value);
-            format!("A shared limit costs {share}; it is too small or too irregular to identify.")
-        } else {
-            sign
-        };
-        Limit::new(Limiter::Drives, "drives", &self.group.members, &self.sum, confidence, vec![note])
+        Limit::new(Limiter::Drives, "drives", &self.group.members, &self.sum, confidence, vec![sign])
+    }
+
+    /// Targets that lose speed at once, where no ceiling explains it.
+    fn unexplained(&self, members: &[usize], all: &Set) -> Limit {
+        let (level, sign) = self.processors();
+        let sum = repeat::mean(&all.sums(members));
+        let sum = sum.as_ref().unwrap_or(&self.sum);
+        if level == Some(Level::Limit) && *members == self.group.members {
+            return self.processor(sum, Confidence::Moderate, sign);
+        }
+        let because = vec!["It is too small or too irregular to identify.".to_owned()];
+        Limit::new(Limiter::Unknown, "something shared", members, sum, Confidence::Low, because)
     }
 
     /// Targets without a ceiling where others have one.

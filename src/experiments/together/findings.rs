@@ -40,6 +40,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
     let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
     findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
+    let open = answers.iter().flat_map(|a| a.open.iter().map(move |open| (a, open)));
+    findings.verdicts.extend(open.map(|(a, open)| sentences::open(a, open, &plan.targets)));
+    let one_drive = shared.iter().filter(|s| s.drive);
+    findings.flags.extend(one_drive.map(|s| sentences::on_one_drive(s, &plan.targets)));
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         let name = capital(&group.load.name);
         let open = format!("{name}: no answer; it needs each target measured alone and all of them at once.");
@@ -51,15 +55,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     if lost > 0 {
         let lost = count(lost as u64, "run");
         let flag = format!("{lost} left out: a load failed, was stopped, or hardly overlapped the others.");
-        findings.flags.push(flag);
-    }
-    for a in answers.iter().filter(|a| a.sum.high.is_finite() && a.sum.half_width() > TOO_WIDE) {
-        let (name, runs) =
-            (capital(&a.group.load.name), a.group.at_once().map_or(0, |set| set.trial.runs.len()));
-        let flag = format!(
-            "{name}: {} at once are too few to say how fast they are. Raise --runs.",
-            count(runs as u64, "run")
-        );
         findings.flags.push(flag);
     }
     findings.estimates = answers.iter().flat_map(|a| metrics(a, &plan.targets)).collect();
@@ -117,13 +112,13 @@ fn between(group: &Group, plan: &Plan) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { title: String::new(), columns, rows })
 }
 
-/// Bars for each target alone and at once, with the ceilings as lines.
+/// Each target alone and at once, with the ceilings as lines.
 fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     let name = &a.group.load.name;
     let names = a.group.members.iter().map(|&m| short(&plan.targets[m].given)).chain(["sum".to_owned()]);
-    let bars = |name: &str, each: &[Estimate], sum: &Estimate| {
+    let dots = |name: &str, each: &[Estimate], sum: &Estimate| {
         let points = each.iter().chain([sum]).enumerate().map(|(x, e)| Point::of(x as f64, e));
-        Curve::new(name, Style::Bars, points)
+        Curve::new(name, Style::Dots, points)
     };
     let held = a.limits.iter().filter(|l| l.what != Limiter::Drives).map(|l| Mark {
         label: format!("{}, {}", l.name, rate(l.ceiling.value)),
@@ -138,10 +133,11 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
     Figure {
         title: format!("{name} speed alone and at once"),
         text: format!("The {name} sum at once is {sum}, {share} of the sum alone, {alone}."),
+        load: a.group.load.describe(),
         n: format!("{} at once, 95 % intervals", count(runs, "run")),
         x: Axis::named("target", names),
         y: Axis::speed(),
-        curves: vec![bars("alone", &a.alone, &a.sum_alone), bars("at once", &a.at_once, &a.sum)],
+        curves: vec![dots("alone", &a.alone, &a.sum_alone), dots("at once", &a.at_once, &a.sum)],
         marks: held.chain(free).collect(),
         ..Figure::default()
     }

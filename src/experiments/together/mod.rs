@@ -27,6 +27,7 @@ pub static TOGETHER: Experiment = Experiment {
         "together --max-time 2m /mnt/*  a rough answer",
     ],
     is_evidence: true,
+    default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(Run::read(record, |_, _, _| Times::default()), findings::results),
 };

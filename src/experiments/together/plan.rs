@@ -6,7 +6,7 @@ use super::super::{
 };
 use super::options;
 use crate::{
-    plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps},
+    plan::{FILL, Measure, Plan, Rule, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
@@ -45,7 +45,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 
     let mut steps = Steps::default();
     for &target in &files {
-        steps.add(&[target], ScratchFile { bytes: reach });
+        steps.add_file(target, reach, ask.effort.max_bytes);
     }
     if filled {
         steps.add(&files, fill(ask, reach, seconds));

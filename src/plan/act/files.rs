@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Cost;
-use crate::units::{count, size};
+use crate::units::{MIB, count, size};
 
 /// Files that are written or read, timed as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,14 @@ impl FileSet {
 }
 
 impl Files {
+    /// The filesystem is synced after so many bytes, so that the last sync ends soon after the time limit.
+    pub const SYNC: u64 = 64 * MIB;
+
+    /// How often writing so many bytes syncs.
+    pub fn syncs(bytes: u64) -> u64 {
+        bytes.div_ceil(Self::SYNC).max(1)
+    }
+
     pub(super) fn label(&self) -> String {
         let verb = if self.work == FileWork::Read { "read" } else { "write" };
         format!("{verb} {}", self.set.describe())

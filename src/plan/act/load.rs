@@ -40,6 +40,17 @@ pub struct Measure {
     pub only_written: bool,
     /// Empty the page cache of the target first.
     pub cold: bool,
+    /// Run it again while it is too short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<AtLeast>,
+}
+
+/// A load runs again, from the same state, until it took so many seconds in total, unless that would be too many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct AtLeast {
+    pub seconds: f64,
+    /// Maximum bytes in total.
+    pub bytes: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +85,7 @@ impl Measure {
             Rule::Again { seconds, .. } => (0, Some(seconds)),
             Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
         };
+        let bytes = self.again.map_or(bytes, |again| bytes.max(again.bytes));
         let (written, read) = if self.load.writes() { (bytes, 0) } else { (0, bytes) };
         Cost { written, read, seconds }
     }
@@ -90,8 +102,27 @@ impl Measure {
 
     /// The first repetition of a load. It may read unwritten areas, and the page cache is not dropped.
     pub fn new(label: &str, load: Load, rule: Rule, reach: u64) -> Self {
-        let label = label.to_owned();
-        Self { label, row: None, repetition: 1, load, rule, reach, only_written: false, cold: false }
+        Self {
+            label: label.to_owned(),
+            row: None,
+            repetition: 1,
+            load,
+            rule,
+            reach,
+            only_written: false,
+            cold: false,
+            again: None,
+        }
+    }
+
+    /// Whether a fixed load that moved these bytes in these seconds, in total, runs again.
+    pub fn runs_again(&self, bytes: u64, seconds: f64) -> bool {
+        match (self.again, &self.rule) {
+            (Some(again), Rule::Fixed { bytes: once, .. }) => {
+                seconds < again.seconds && bytes.saturating_add(*once) <= again.bytes
+            }
+            _ => false,
+        }
     }
 
     /// The extent that it may use on a target of which `readable` bytes from the start can be read back.
@@ -166,15 +197,19 @@ impl Measure {
             Rule::Fixed { bytes, seconds } => {
                 let runs = if runs > 1 { format!(", {runs} runs") } else { String::new() };
                 let within = seconds.map(|s| format!(" or {}", duration(s))).unwrap_or_default();
-                format!("{}{within}{runs}", size(*bytes))
+                let again = |again: AtLeast| {
+                    format!(", again until {} or {}", duration(again.seconds), size(again.bytes))
+                };
+                let again = self.again.map(again).unwrap_or_default();
+                format!("{}{within}{again}{runs}", size(*bytes))
             }
             Rule::Adaptive { rules, .. } if rules.w_min.is_none() => {
                 "until it slows down for good".to_owned()
             }
             Rule::Adaptive { rules, .. } => format!("until the interval is ±{}", aim(rules.precision)),
             Rule::Span { rules, seconds, .. } => {
-                let (least, most) = (duration(rules.fast[0]), duration(rules.slow[1].min(*seconds)));
-                format!("until the interval is ±{}, {least} to {most}", aim(rules.precision))
+                let (least, most) = (rules.fast[0], duration(rules.slow[1].min(*seconds)));
+                format!("until ±{}, {least} to {most}", aim(rules.precision))
             }
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),

@@ -6,7 +6,7 @@ mod load;
 use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
-pub use load::{FILL, Measure, Rule, zone_bytes};
+pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 
 use super::{Cost, StepId};
 use crate::units::duration;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{COLUMNS, Cell, Export, Row, rows};
+use super::{COLUMNS, Export, Row, rows};
 use crate::findings::Findings;
 
 /// CSV with a head; what isn't known is empty.
@@ -20,14 +20,7 @@ impl<W: Write> Csv<W> {
 
 impl<W: Write> Export for Csv<W> {
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
-        let text = |cell: Cell<'_>| match cell {
-            Cell::Text(text) => text.into_owned(),
-            Cell::Flag(flag) => flag.to_string(),
-            Cell::Number(number) => number.to_string(),
-            Cell::Whole(number) => number.to_string(),
-            Cell::None => String::new(),
-        };
-        self.out.write_record(row.cells().map(text)).map_err(failed)
+        self.out.write_record(row.cells().map(|cell| cell.to_string())).map_err(failed)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

@@ -7,6 +7,7 @@ mod openmetrics;
 
 use std::{
     borrow::Cow,
+    fmt,
     io::{self, Write},
 };
 
@@ -16,7 +17,10 @@ use csv::Csv;
 pub use csv::csv;
 use openmetrics::OpenMetrics;
 
-use crate::findings::{Carrier, CarrierDrive, Findings, Metric};
+use crate::{
+    findings::{Carrier, CarrierDrive, Findings, LoadKey, Metric, Scope},
+    units::{Direction, Pattern},
+};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
@@ -81,7 +85,7 @@ enum Cell<'a> {
 }
 
 /// Every column, in order. Names are lower case and no words of SQL's.
-const COLUMNS: [(&str, Get); 23] = [
+const COLUMNS: [(&str, Get); 33] = [
     ("run", Get::Text(|r| known(&r.findings.run))),
     ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
     ("version", Get::Text(|r| known(&r.findings.origin.version))),
@@ -105,7 +109,21 @@ const COLUMNS: [(&str, Get); 23] = [
     ("how", Get::Text(|r| known(&r.metric.estimate.how))),
     ("converged", Get::Flag(|r| r.metric.estimate.converged)),
     ("moved_bytes", Get::Whole(|r| r.metric.bytes)),
+    ("suite", Get::Text(|r| known(r.findings.origin.suite.as_ref()?))),
+    ("direction", Get::Text(|r| r.direction())),
+    ("read_percent", Get::Whole(|r| r.read_percent())),
+    ("pattern", Get::Text(|r| r.pattern())),
+    ("block", Get::Whole(|r| r.block())),
+    ("depth", Get::Whole(|r| r.load()?.depth.map(u64::from))),
+    ("jobs", Get::Whole(|r| r.load()?.jobs.map(u64::from))),
+    ("caching", Get::Text(|r| r.load()?.caching.map(|caching| caching.words().into()))),
+    ("sync", Get::Text(|r| r.load()?.sync.map(|sync| if sync { "each write" } else { "none" }.into()))),
+    ("streams", Get::Whole(|r| r.load()?.streams.map(u64::from))),
 ];
+
+/// Columns that are labels of metrics, too.
+const LABELS: [&str; 10] =
+    ["suite", "direction", "read_percent", "pattern", "block", "depth", "jobs", "caching", "sync", "streams"];
 
 fn known(text: &str) -> Option<Cow<'_, str>> {
     Some(text).filter(|text| !text.is_empty()).map(Cow::Borrowed)
@@ -129,8 +147,61 @@ impl<'a> Row<'a> {
         drive.bytes
     }
 
+    fn load(&self) -> Option<&'a LoadKey> {
+        self.metric.load.as_ref()
+    }
+
+    fn direction(&self) -> Option<Cow<'a, str>> {
+        Some(match self.load()?.direction? {
+            Direction::Read => "read".into(),
+            Direction::Write => "write".into(),
+            Direction::Mixed { .. } => "mixed".into(),
+        })
+    }
+
+    fn read_percent(&self) -> Option<u64> {
+        match self.load()?.direction? {
+            Direction::Mixed { read_percent } => Some(read_percent.into()),
+            _ => None,
+        }
+    }
+
+    fn pattern(&self) -> Option<Cow<'a, str>> {
+        Some(match self.load()?.pattern? {
+            Pattern::Sequential => "sequential".into(),
+            Pattern::Random => "random".into(),
+        })
+    }
+
+    /// Bytes of an operation or transfer.
+    fn block(&self) -> Option<u64> {
+        match self.metric.scope {
+            Scope::Block(bytes) => Some(bytes),
+            _ => self.load()?.block,
+        }
+    }
+
+    /// What is known of these columns, as text.
+    fn texts(&self, columns: &[&'static str]) -> Vec<(&'static str, String)> {
+        let wanted = COLUMNS.iter().filter(|(name, _)| columns.contains(name));
+        let texts = wanted.map(|(name, get)| (*name, get.of(self).to_string()));
+        texts.filter(|(_, text)| !text.is_empty()).collect()
+    }
+
     fn cells(&self) -> impl Iterator<Item = Cell<'a>> {
         COLUMNS.iter().map(|(_, get)| get.of(self))
+    }
+}
+
+impl fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Whole(number) => number.fmt(f),
+            Self::None => Ok(()),
+        }
     }
 }
 

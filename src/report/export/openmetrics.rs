@@ -11,7 +11,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Export, Row};
+use super::{Export, LABELS, Row};
 use crate::{findings::Unit, units::RunStatus};
 
 /// The estimates of the latest finished run of each drive and experiment.
@@ -89,10 +89,12 @@ impl<W: Write> Export for OpenMetrics<W> {
         }
         let name = metric.label();
         let own = [("target", metric.target.as_str()), ("name", &name), ("virtual", is_virtual)];
+        let load = row.texts(&LABELS);
+        let load = load.iter().map(|(name, text)| (*name, text.as_str()));
         let e = &metric.estimate;
         let series = latest.series.entry(metric.quantity.unit()).or_default();
         // Of two estimates with one name the first is kept.
-        series.entry(labels(common.into_iter().chain(own))).or_insert([e.value, e.low, e.high]);
+        series.entry(labels(common.into_iter().chain(own).chain(load))).or_insert([e.value, e.low, e.high]);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     analyse::Estimate,
     findings::{LoadKey, Origin, Quantity, Reference, Scope},
-    units::{Percentile, RunStatus},
+    units::{Caching, Percentile, RunStatus},
 };
 
 fn findings(run: &str, at: &str, carriers: Vec<Carrier>, estimates: Vec<Metric>) -> Findings {
@@ -199,6 +199,34 @@ fn labels_are_escaped_and_read_back() {
     assert!(line.contains(r#"target="a \"b\" \\ c\nd,e=\"f\"} 1","#), "{line}");
     let (labels, value) = unescaped(line.split_once('{').expect("labels").1).expect("reads");
     assert_eq!((labels[3].1.as_str(), value), (odd, "1.5"));
+}
+
+#[test]
+fn the_load_has_columns_of_its_own_and_labels() {
+    let random = LoadKey {
+        name: "RND4K Q32".to_owned(),
+        direction: Some(Direction::Mixed { read_percent: 70 }),
+        pattern: Some(Pattern::Random),
+        block: Some(4096),
+        depth: Some(32),
+        caching: Some(Caching::Direct),
+        sync: Some(true),
+        ..LoadKey::default()
+    };
+    let random = metric("/mnt/a", "", Quantity::Throughput, 1e6).of(&random);
+    let small = metric("/mnt/a", "x", Quantity::Throughput, 1e6).at(Scope::Block(512));
+    let mut all = [findings("r1", "2026-11-21T10:00:00Z", vec![], vec![random, small])];
+    all[0].origin.suite = Some("mark".to_owned());
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&written(RowFormat::Json, &all)).expect("JSON");
+    let of = |row: usize| LABELS.map(|name| rows[row][name].clone());
+    assert_eq!(
+        serde_json::json!(of(0)),
+        serde_json::json!(["mark", "mixed", 70, "random", 4096, 32, null, "direct", "each write", null])
+    );
+    assert_eq!(rows[1]["block"], 512);
+    let text = metrics(&all);
+    let labels = r#"suite="mark",direction="mixed",read_percent="70",pattern="random",block="4096",depth="32",caching="direct",sync="each write""#;
+    assert!(text.contains(labels), "{text}");
 }
 
 #[test]

@@ -151,12 +151,14 @@ pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
     (html! { @for one in drawn { (one) } }, covered)
 }
 
-/// Intervals as upright lines.
+/// Intervals as upright lines with a bar at each end.
 fn uprights(intervals: &[Area], class: &str) -> Markup {
     html! {
         @for a in intervals {
-            @let x = px((a.left + a.right) / 2.0);
-            "\n" path class={ "stroke curve " (class) } d=(format!("M{x} {}V{}", px(a.top), px(a.bottom))) {}
+            @let [x, left, right] = [(a.left + a.right) / 2.0, a.left - 3.0, a.right + 3.0].map(px);
+            @let [top, bottom] = [a.top, a.bottom].map(px);
+            "\n" path class={ "stroke curve " (class) }
+                d=(format!("M{left} {top}H{right}M{x} {top}V{bottom}M{left} {bottom}H{right}")) {}
         }
     }
 }

@@ -13,6 +13,10 @@ use crate::findings::{At, Figure, Style};
 const HEIGHT: f64 = 300.0;
 /// Between the axes and what stands at the ends of a scale, so that markers are whole.
 const INSET: f64 = 10.0;
+/// Dots of which the lowest is below this share of the highest are shown from zero on.
+const FROM_ZERO: f64 = 0.5;
+/// Others from this share of the highest on, at least.
+const NEAR: f64 = 0.8;
 /// Between texts side by side.
 const GAP: f64 = 12.0;
 /// Names below an axis stand in at most so many rows.
@@ -36,7 +40,14 @@ impl Frame {
         let upright = |at| if let At::X(x) = at { Some(x) } else { None };
         let level = |at| if let At::Y(y) = at { Some(y) } else { None };
         let x = Scale::new(&figure.x, xs.chain(marks(upright)), false);
-        let y = Scale::new(&figure.y, ys.chain(marks(level)), true);
+        let ys: Vec<f64> = ys.chain(marks(level)).collect();
+        // Dots can be compared without zero, if their differences are not blown up.
+        let dots = !figure.curves.is_empty() && figure.curves.iter().all(|c| c.style == Style::Dots);
+        let (low, high) =
+            ys.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| (l.min(*y), h.max(*y)));
+        let near = dots && low > FROM_ZERO * high;
+        let least = if near && !figure.y.log { Some(low.min(NEAR * high)) } else { None };
+        let y = Scale::new(&figure.y, ys.into_iter().chain(least), !near);
         let widest = y.ticks.iter().map(|t| width(&y.write(*t), SIZE)).fold(0.0, f64::max);
         let (left, top) = (EDGE + widest + GAP, top + LINE + 2.0);
         let area = Area { left, top, right: WIDTH - 2.0 * EDGE, bottom: top + HEIGHT };

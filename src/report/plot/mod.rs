@@ -50,7 +50,7 @@ fn document(figure: &Figure, id: &str, before: Markup) -> Markup {
         svg.figure xmlns="http://www.w3.org/2000/svg" width=(WIDTH) height=(height)
             viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-labelledby={ (title) " " (text) } {
             title id=(title) { (clean(&figure.title)) }
-            desc id=(text) { (clean(&figure.text)) " " (clean(&figure.n)) }
+            desc id=(text) { (clean(&figure.text)) " " (clean(&figure.load)) " " (clean(&figure.n)) }
             (before)
             (body)
             "\n"
@@ -62,7 +62,7 @@ fn document(figure: &Figure, id: &str, before: Markup) -> Markup {
 fn body(figure: &Figure) -> (Markup, f64) {
     let mut top = EDGE;
     let mut head = Vec::new();
-    for (text, size, most) in [(&figure.title, TITLE, 2), (&figure.n, SIZE, 1)] {
+    for (text, size, most) in [(&figure.title, TITLE, 2), (&figure.load, SIZE, 2), (&figure.n, SIZE, 2)] {
         for line in lines(text, size, WIDTH - 2.0 * EDGE, most) {
             head.push(Label { size, ..Label::new(line, Anchor::Start, EDGE, top) });
             top += size * 1.25;

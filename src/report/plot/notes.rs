@@ -9,6 +9,10 @@ use super::{
 };
 use crate::findings::{At, Figure};
 
+/// What a label costs for each square that it covers of a curve.
+const COVERING: f64 = 3.0;
+/// Lines this near to each other look like one: their labels stand together beside both.
+const TOGETHER: f64 = 10.0;
 /// A label this near to another upright line seems to belong to it.
 const APART: f64 = 24.0;
 /// What that costs.
@@ -52,7 +56,8 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
                 .concat(),
         };
         // A label between two upright lines would seem to belong to either.
-        let others = lines.iter().filter(|other| matches!(mark.at, At::X(_)) && other.left != line.left);
+        let apart = |other: &&Area| (other.left - line.left).abs() > TOGETHER;
+        let others = lines.iter().filter(|other| matches!(mark.at, At::X(_)) && apart(other));
         let near = |other: &Area| Area { left: other.left - APART, right: other.left + APART, ..*other };
         places.put(&mark.label, rows, &others.map(near).collect::<Vec<_>>());
     }
@@ -101,7 +106,7 @@ impl Places {
             let free = inside && self.texts.iter().all(|t| t.area().overlap(&area) == 0.0);
             let covers: f64 = self.covered.iter().map(|c| c.overlap(&area)).sum();
             let unclear = if avoid.iter().any(|a| a.overlap(&area) > 0.0) { UNCLEAR } else { 0.0 };
-            free.then_some((covers + cost + unclear, label))
+            free.then_some((COVERING * covers + cost + unclear, label))
         });
         self.texts.extend(labels.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, label)| label));
     }

@@ -275,3 +275,68 @@ fn the_same_figure_is_the_same_file() {
         assert_eq!(file(&figure), file(&figure.clone()));
     }
 }
+
+fn text(drawn: &str, wanted: &str) -> Area {
+    let tags = tags(drawn);
+    tags.iter()
+        .filter(|tag| tag.text == wanted)
+        .find_map(area)
+        .unwrap_or_else(|| panic!("no {wanted}: {drawn}"))
+}
+
+#[test]
+fn knees_at_nearly_one_place_are_named_beside_it() {
+    let knee = |label: &str, x| Mark { label: label.to_owned(), at: At::X(x) };
+    let points = (6..21).map(|e| Point::new(2f64.powi(e), 2e6 / (1.0 + 1400.0 / 2f64.powi(e))));
+    let drawn = file(&Figure {
+        x: Axis::of("transfer size", Unit::Bytes).log(),
+        y: Axis::speed().log(),
+        curves: vec![Curve::new("", Style::Line, points)],
+        marks: vec![knee("knee one", 1440.0), knee("knee two", 1410.0)],
+        ..Figure::default()
+    });
+    let [one, two] = ["knee one", "knee two"].map(|label| text(&drawn, label));
+    let line = tags(&drawn)
+        .iter()
+        .filter(|tag| tag.name == "path" && tag.get("class") == Some("stroke ink thick"))
+        .filter_map(area)
+        .find(|a| a.right - a.left < 4.0)
+        .expect("an upright line");
+    for label in [one, two] {
+        let gap = (label.left - line.right).max(line.left - label.right);
+        assert!(gap < label.right - label.left, "{label:?} is far from {line:?}");
+    }
+    assert_eq!(complaints(&drawn), Vec::<String>::new());
+}
+
+#[test]
+fn a_figure_names_its_load_below_its_title() {
+    let load = "sequential write, 1 MiB, direct, depth 1";
+    let [bars, _] = <[Figure; 2]>::try_from(crowded()).expect("two");
+    let drawn = file(&Figure { load: load.to_owned(), title: "a title".to_owned(), ..bars });
+    assert!(text(&drawn, "a title").bottom <= text(&drawn, load).top, "{drawn}");
+    assert_eq!(complaints(&drawn), Vec::<String>::new());
+}
+
+#[test]
+fn dots_that_are_near_each_other_are_shown_without_zero_and_others_with() {
+    let first = |low: f64| {
+        let points = [(0.0, low), (1.0, 2.44e6)].map(|(x, y)| Point::new(x, y));
+        let figure = Figure {
+            x: Axis::named("", ["a", "b"].map(str::to_owned)),
+            y: Axis::speed(),
+            curves: vec![Curve::new("", Style::Dots, points)],
+            ..Figure::default()
+        };
+        let drawn = file(&figure);
+        assert_eq!(complaints(&drawn), Vec::<String>::new());
+        let ticks = tags(&drawn).iter().filter_map(|tag| tag.text.parse::<f64>().ok()).collect::<Vec<_>>();
+        ticks.into_iter().fold(f64::INFINITY, f64::min)
+    };
+    assert!(first(2.42e6) > 0.0);
+    assert!(first(2.42e6) <= NEAR_ENOUGH, "a difference of 1 % must not fill the figure");
+    assert_eq!(first(0.4e6), 0.0);
+}
+
+/// Of 2.44 MB/s, in MB/s.
+const NEAR_ENOUGH: f64 = 2.44 * 0.8;

@@ -97,40 +97,80 @@ fn loads(
     sites: &[Site],
 ) -> Result<Troubles, RunError> {
     let on: Vec<usize> = step.targets().collect();
-    for &target in on.iter().filter(|_| m.cold) {
-        let path = &run.plan.targets[target].path;
-        let cooled = run.ctx.world.cool(target, run.ctx.cancel);
-        cooled.map_err(|source| RunError::Cool { path: path.clone(), source })?;
+    let mut begun = None;
+    let mut totals: Vec<Outcome> = sites.iter().map(|_| Outcome::nothing(Ended::Finished)).collect();
+    loop {
+        for &target in on.iter().filter(|_| m.cold) {
+            let path = &run.plan.targets[target].path;
+            let cooled = run.ctx.world.cool(target, run.ctx.cancel);
+            cooled.map_err(|source| RunError::Cool { path: path.clone(), source })?;
+        }
+        let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
+        let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut begun)?;
+        run.ended(m, sites, &outcomes);
+        totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
+        // The shortest of several targets counts.
+        let shortest = totals.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let again = shortest.is_some_and(|o| m.runs_again(o.bytes_read + o.bytes_written, o.seconds));
+        let whole = totals.iter().all(|o| o.ended == Ended::Finished) && !run.ctx.cancel.is_set();
+        if !(whole && again) {
+            break;
+        }
     }
-    let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
-    let outcomes = record(run, step, (m, instead), sites, engine.as_mut())?;
-    run.ended(m, sites, &outcomes);
-    let failures = on.iter().zip(&outcomes).filter_map(|(&target, o)| Some((target, failure(m, o)?)));
+    let ctx = &mut run.ctx;
+    if let (Some(Begun { real, .. }), false) = (&begun, matches!(m.rule, Rule::Zones { .. })) {
+        for (site, outcome) in sites.iter().zip(&totals) {
+            let again = real.then(|| again(&run.plan.targets[site.target], m, site.extent.length, outcome));
+            let (target, outcome) = (site.target as u32, outcome.clone());
+            ctx.emit(Event::Outcome { step: step.id, target, zone: None, outcome, again })?;
+        }
+    }
+    ctx.log.sync()?;
+    if let Some(Begun { processors, since, .. }) = begun {
+        let did = processors.end(ctx.world.sysroot(), ctx.world.seconds() - since);
+        ctx.emit(Event::Processors { step: step.id, did })?;
+    }
+    let failures = on.iter().zip(&totals).filter_map(|(&target, o)| Some((target, failure(m, o)?)));
     Ok(failures.collect())
 }
 
+/// A load that has begun, perhaps with several passes.
+struct Begun {
+    processors: ProcessorWatch,
+    since: f64,
+    /// Not modelled: fio could repeat it.
+    real: bool,
+}
+
+/// Runs it once and records its windows; the first time also the step.
 fn record(
     run: &mut Execution<'_, '_>,
     step: &Step,
     (m, instead): (&Measure, bool),
     sites: &[Site],
     engine: &mut dyn Engine,
+    begun: &mut Option<Begun>,
 ) -> Result<Vec<Outcome>, RunError> {
     let Execution { plan, ctx, fell, .. } = run;
     let step = step.id;
-    let instead = instead.then(|| Box::new(m.clone()));
     let mut info = engine.info();
     // A modelled load has no fio command.
     let real = !info.modelled;
-    info.modelled |= ctx.inventory.machine.lab.is_some();
-    ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
+    if begun.is_none() {
+        info.modelled |= ctx.inventory.machine.lab.is_some();
+        let instead = instead.then(|| Box::new(m.clone()));
+        ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
+    }
     let store = ctx.store.to_str().and_then(|s| Target::resolve(ctx.inventory, s).ok());
     ctx.log.quiet(sites.iter().any(|site| shares_drive(store.as_ref(), &plan.targets[site.target])));
 
     let mut unwritten = Ok(());
-    let since = ctx.world.seconds();
-    let mut looked = since;
-    let mut processors = ProcessorWatch::begin(ctx.world.sysroot());
+    let mut looked = ctx.world.seconds();
+    let begun = begun.get_or_insert_with(|| Begun {
+        processors: ProcessorWatch::begin(ctx.world.sysroot()),
+        since: ctx.world.seconds(),
+        real,
+    });
     let outcomes = measure(engine, m, sites, ctx.cancel, &mut |seen| {
         let event = match seen {
             Seen::Progress(progress) => {
@@ -140,7 +180,7 @@ fn record(
                 };
                 ctx.watcher.progress(&progress);
                 if ctx.world.seconds() - looked >= GLANCE {
-                    processors.look(ctx.world.sysroot());
+                    begun.processors.look(ctx.world.sysroot());
                     looked = ctx.world.seconds();
                 }
                 return Flow::Continue;
@@ -148,10 +188,11 @@ fn record(
             Seen::Window { target, zone, window } => {
                 Event::Window { step, target: target as u32, zone, window: window.clone() }
             }
+            // That of a whole load is recorded after its last pass.
+            Seen::Outcome { zone: None, .. } => return Flow::Continue,
             Seen::Outcome { target, zone, outcome } => {
-                let site = sites.iter().find(|s| s.target == target && zone.is_none() && real);
-                let again = site.map(|s| again(&plan.targets[target], m, s.extent.length, outcome));
-                Event::Outcome { step, target: target as u32, zone, outcome: outcome.clone(), again }
+                let target = target as u32;
+                Event::Outcome { step, target, zone, outcome: outcome.clone(), again: None }
             }
         };
         if unwritten.is_ok() {
@@ -159,13 +200,9 @@ fn record(
         }
         if unwritten.is_ok() { Flow::Continue } else { Flow::Stop }
     });
-    let did = processors.end(ctx.world.sysroot(), ctx.world.seconds() - since);
     ctx.log.quiet(false);
     unwritten?;
-    ctx.log.sync()?;
-    let outcomes = outcomes?;
-    ctx.emit(Event::Processors { step, did })?;
-    Ok(outcomes)
+    Ok(outcomes?)
 }
 
 impl Execution<'_, '_> {

@@ -1,0 +1,142 @@
+//! `drivebench completions` and `drivebench man`: what shells and `man` know of the command line, from the command line itself.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::CommandFactory;
+use clap_complete::Shell;
+use clap_mangen::{
+    Man,
+    roff::{Roff, roman},
+};
+
+use super::{args::Args, errors::Usage, output::Output};
+
+pub(super) fn completions(shell: Shell, output: &Output) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "drivebench", &mut script);
+    output.result(&String::from_utf8(script)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of that name, or else the names of all pages.
+pub(super) fn man(name: Option<&str>, output: &Output) -> anyhow::Result<ExitCode> {
+    let pages = pages();
+    let text = match name {
+        None => pages.iter().map(|(name, _)| format!("{name}\n")).collect(),
+        Some(name) => {
+            let page = pages.into_iter().find(|(page, _)| page == name);
+            let (_, command) = page.ok_or_else(|| Usage(format!("no man page {name:?}")))?;
+            String::from_utf8(page_of(command).context("can't write the page")?)?
+        }
+    };
+    output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Each command that the help shows, with the name of its page: `drivebench-run-baseline`.
+fn pages() -> Vec<(String, clap::Command)> {
+    fn add(command: &clap::Command, pages: &mut Vec<(String, clap::Command)>) {
+        let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+        pages.push((name.to_owned(), command.clone()));
+        command.get_subcommands().filter(|one| !one.is_hide_set()).for_each(|one| add(one, pages));
+    }
+    let mut all = Args::command().disable_help_subcommand(true);
+    all.build();
+    let mut pages = Vec::new();
+    add(&all, &mut pages);
+    pages
+}
+
+fn page_of(command: clap::Command) -> std::io::Result<Vec<u8>> {
+    let notes = command.get_after_help().map(ToString::to_string);
+    let subcommands = command.has_subcommands();
+    let man = Man::new(command).source(concat!("drivebench ", env!("CARGO_PKG_VERSION")));
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if subcommands {
+        man.render_subcommands_section(&mut page)?;
+    }
+    if let Some(notes) = notes {
+        let mut roff = Roff::default();
+        roff.control("SH", ["NOTES"]);
+        let mut examples = false;
+        for line in notes.lines() {
+            // Examples are indented and keep their lines; all else is filled.
+            let example = line.starts_with(' ');
+            if std::mem::replace(&mut examples, example) != example {
+                roff.control(if example { "nf" } else { "fi" }, []);
+            }
+            if line.is_empty() {
+                roff.control("PP", []);
+            } else {
+                roff.text([roman(line)]);
+            }
+        }
+        roff.to_writer(&mut page)?;
+    }
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::REGISTER;
+
+    fn page(name: &str) -> String {
+        let (_, command) = pages().into_iter().find(|(page, _)| page == name).expect(name);
+        String::from_utf8(page_of(command).expect("a page")).expect("UTF-8")
+    }
+
+    #[test]
+    fn every_experiment_has_a_page_with_all_its_options() {
+        for experiment in REGISTER {
+            let page = page(&format!("drivebench-run-{}", experiment.name));
+            assert!(page.contains(".TP\n[\\fITARGET\\fR]"), "{page}");
+            for spec in experiment.options.iter().map(|option| option.spec()) {
+                let flag = format!("\\fB\\-\\-{}\\fR", spec.name.replace('-', "\\-"));
+                assert!(page.contains(&format!(".TP\n{flag}")), "{flag}: {page}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_of_the_help_has_a_page() {
+        let names: Vec<String> = pages().into_iter().map(|(name, _)| name).collect();
+        for command in Args::command().get_subcommands() {
+            let name = format!("drivebench-{}", command.get_name());
+            assert_eq!(names.contains(&name), !command.is_hide_set(), "{name}");
+        }
+    }
+
+    #[test]
+    fn examples_keep_their_lines() {
+        let page = page("drivebench-run-baseline");
+        let (_, notes) = page.split_once(".SH NOTES\nExamples:\n.nf\n").expect("examples");
+        let (examples, rest) = notes.split_once(".fi\n").expect("an end of the examples");
+        assert!(
+            examples.lines().count() > 1 && examples.lines().all(|line| line.starts_with("  ")),
+            "{examples}"
+        );
+        assert!(rest.starts_with("Sizes:"), "{rest}");
+    }
+
+    #[test]
+    fn scripts_of_all_shells_have_every_experiment_and_option() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "drivebench", &mut script);
+            let script = String::from_utf8(script).expect("UTF-8");
+            for experiment in REGISTER {
+                assert!(script.contains(experiment.name), "{shell}: {}", experiment.name);
+                for spec in experiment.options.iter().map(|option| option.spec()) {
+                    assert!(script.contains(spec.name), "{shell}: {}", spec.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The most important numbers of a run, for lists.
+
+use crate::{
+    findings::{Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit},
+    units::{Direction, KIB, MIB, Pattern, distinct, percent, rate, size},
+};
+
+/// The most important numbers of a run, each with its unit: what its experiment asks for, else the speeds of its loads.
+pub(super) fn headline(findings: &Findings) -> Vec<String> {
+    let all = &findings.estimates;
+    let asked = [is_answer, is_sum, is_share].iter().find_map(|wanted| {
+        let answers: Vec<String> = all.iter().filter(|metric| wanted(metric)).map(written).collect();
+        Some(answers).filter(|answers| !answers.is_empty())
+    });
+    asked.unwrap_or_else(|| speeds(all))
+}
+
+fn is_answer(metric: &Metric) -> bool {
+    let whole = matches!(metric.scope, Scope::Whole | Scope::BeforeCliff(None | Some(1)));
+    let answer = matches!(
+        metric.quantity,
+        Quantity::WakeTime
+            | Quantity::Ceiling(_)
+            | Quantity::CacheSize
+            | Quantity::Knee
+            | Quantity::CostPerFile(_)
+            | Quantity::VarianceShare(_)
+    );
+    let fell = metric.quantity == Quantity::Throughput && matches!(metric.scope, Scope::AfterCliff(None));
+    (whole && answer || fell) && metric.repetition.is_none()
+}
+
+fn is_sum(metric: &Metric) -> bool {
+    metric.scope == Scope::Sum && metric.quantity == Quantity::Throughput
+}
+
+fn is_share(metric: &Metric) -> bool {
+    metric.quantity == Quantity::RelativeSpeed(Reference::Drive)
+}
+
+fn written(metric: &Metric) -> String {
+    let value = metric.estimate.value;
+    let text = match metric.quantity {
+        Quantity::Knee => size(value as u64),
+        Quantity::VarianceShare(_) => return format!("{} {}", metric.target, percent(value)),
+        Quantity::RelativeSpeed(_) => {
+            let name = metric.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
+            return format!("{value:.1} × the drive ({name})");
+        }
+        _ if metric.quantity.unit() == Unit::None => percent(value),
+        _ => metric.quantity.unit().write(value),
+    };
+    format!("{text} {}", metric.label())
+}
+
+/// The speeds of each load, reads before writes: `SEQ1M 28.1 / 8.90 MB/s`. Of several targets, the slowest and fastest.
+fn speeds(all: &[Metric]) -> Vec<String> {
+    let whole =
+        |m: &&Metric| m.quantity == Quantity::Throughput && m.repetition.is_none() && m.scope == Scope::Whole;
+    let speeds: Vec<(Name, Option<Direction>, f64)> = all
+        .iter()
+        .filter(whole)
+        .filter_map(|m| m.load.as_ref().map(|load| (Name::of(load), load.direction, m.estimate.value)))
+        .collect();
+    let mut names = distinct(speeds.iter().map(|(name, _, _)| name.clone()));
+    names.sort_by_key(Name::order);
+    let pair = |name: Name| {
+        let of = |direction: Direction| {
+            let same = speeds.iter().filter(|(n, d, _)| *n == name && *d == Some(direction));
+            span(same.map(|(_, _, speed)| *speed))
+        };
+        let text = name.text();
+        match (of(Direction::Read), of(Direction::Write)) {
+            (Some(read), Some(write)) => format!("{text} {} / {write}", without_unit(&read)),
+            (Some(read), None) => format!("{text} read {read}"),
+            (None, Some(write)) => format!("{text} write {write}"),
+            (None, None) => {
+                let all = speeds.iter().filter(|(n, _, _)| *n == name).map(|(_, _, speed)| *speed);
+                format!("{text} {}", span(all).unwrap_or_default())
+            }
+        }
+    };
+    names.into_iter().map(pair).collect()
+}
+
+/// `8.90 MB/s`, or `8.60–8.90 MB/s` of several.
+fn span(speeds: impl Iterator<Item = f64>) -> Option<String> {
+    let ends = speeds.fold(None, |ends, speed| {
+        Some(ends.map_or((speed, speed), |(low, high): (f64, f64)| (low.min(speed), high.max(speed))))
+    });
+    let (low, high) = ends.map(|(low, high)| (rate(low), rate(high)))?;
+    Some(if low == high { high } else { format!("{}–{high}", without_unit(&low)) })
+}
+
+fn without_unit(text: &str) -> &str {
+    text.rsplit_once(' ').map_or(text, |(number, _)| number)
+}
+
+/// What a load is called whichever way it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Name {
+    Known {
+        pattern: Pattern,
+        block: u64,
+        depth: u32,
+    },
+    /// As it is called in the plan, where an import doesn't say more.
+    Given(String),
+}
+
+impl Name {
+    fn of(load: &LoadKey) -> Self {
+        match (load.pattern, load.block) {
+            (Some(pattern), Some(block)) => {
+                Self::Known { pattern, block, depth: load.depth.unwrap_or(1) * load.jobs.unwrap_or(1) }
+            }
+            _ => Self::Given(load.name.clone()),
+        }
+    }
+
+    /// Sequential loads first, then large blocks, then few operations in flight.
+    fn order(&self) -> (u8, std::cmp::Reverse<u64>, u32) {
+        match self {
+            Self::Known { pattern: Pattern::Sequential, block, depth } => {
+                (0, std::cmp::Reverse(*block), *depth)
+            }
+            Self::Known { pattern: Pattern::Random, block, depth } => (1, std::cmp::Reverse(*block), *depth),
+            Self::Given(_) => (2, std::cmp::Reverse(0), 0),
+        }
+    }
+
+    /// `SEQ1M`, `RND4K Q32`.
+    fn text(&self) -> String {
+        let (pattern, block, depth) = match self {
+            Self::Known { pattern, block, depth } => (pattern, *block, *depth),
+            Self::Given(name) => return name.clone(),
+        };
+        let block = match block {
+            block if block % MIB == 0 => format!("{}M", block / MIB),
+            block if block % KIB == 0 => format!("{}K", block / KIB),
+            block => format!("{block}B"),
+        };
+        match pattern {
+            Pattern::Sequential if depth == 1 => format!("SEQ{block}"),
+            Pattern::Sequential => format!("SEQ{block} Q{depth}"),
+            Pattern::Random => format!("RND{block} Q{depth}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analyse::Estimate,
+        findings::{Factor, Limiter},
+    };
+
+    fn metric(target: &str, quantity: Quantity, value: f64, load: Option<LoadKey>) -> Metric {
+        Metric { load, ..Metric::new(target, quantity, Estimate::unbounded(value, "")) }
+    }
+
+    fn load(direction: Direction, pattern: Pattern, block: u64, depth: u32) -> Option<LoadKey> {
+        let (direction, pattern, block, depth) = (Some(direction), Some(pattern), Some(block), Some(depth));
+        Some(LoadKey { name: "write".to_owned(), direction, pattern, block, depth, ..LoadKey::default() })
+    }
+
+    fn of(estimates: Vec<Metric>) -> Vec<String> {
+        headline(&Findings { estimates, ..Findings::default() })
+    }
+
+    #[test]
+    fn speeds_are_named_by_their_loads() {
+        use Direction::{Read, Write};
+        use Pattern::{Random, Sequential};
+        let speed = |target: &str, value, direction, pattern, block, depth| {
+            metric(target, Quantity::Throughput, value, load(direction, pattern, block, depth))
+        };
+        let suite = vec![
+            speed("a", 0.13e6, Write, Random, 4 * KIB, 1),
+            speed("a", 6.2e6, Read, Random, 4 * KIB, 1),
+            speed("a", 6.6e6, Read, Random, 4 * KIB, 32),
+            speed("a", 8.9e6, Write, Sequential, MIB, 1),
+            speed("a", 28.1e6, Read, Sequential, MIB, 1),
+        ];
+        let repeated = Metric { repetition: Some(1), ..speed("a", 1e9, Write, Sequential, MIB, 1) };
+        assert_eq!(
+            of([suite, vec![repeated]].concat()),
+            ["SEQ1M 28.1 / 8.90 MB/s", "RND4K Q1 6.20 / 0.13 MB/s", "RND4K Q32 read 6.60 MB/s"]
+        );
+        let ranked = [("a", 8.9e6), ("b", 8.7e6), ("c", 8.8e6)];
+        let ranked = ranked.map(|(target, value)| speed(target, value, Write, Sequential, 4 * KIB, 1));
+        assert_eq!(of(ranked.to_vec()), ["SEQ4K write 8.70–8.90 MB/s"]);
+        let unknown = LoadKey { name: "dd".to_owned(), ..LoadKey::default() };
+        assert_eq!(of(vec![metric("a", Quantity::Throughput, 8.9e6, Some(unknown))]), ["dd 8.90 MB/s"]);
+        assert!(of(vec![]).is_empty());
+    }
+
+    #[test]
+    fn other_experiments_say_what_was_asked() {
+        let key = || load(Direction::Write, Pattern::Sequential, 4 * KIB, 1);
+        let speed = |value, scope| metric("a", Quantity::Throughput, value, key()).at(scope);
+        let alone = |quantity, value| of(vec![speed(1e9, Scope::Whole), metric("a", quantity, value, None)]);
+        assert_eq!(alone(Quantity::WakeTime, 5.1), ["5.1 s spin-up time"]);
+        assert_eq!(alone(Quantity::Ceiling(Limiter::Bus), 34.6e6), ["34.6 MB/s limit"]);
+        assert_eq!(alone(Quantity::Knee, 65536.0), ["64 KiB knee"]);
+        assert_eq!(alone(Quantity::CostPerFile(Direction::Write), 3.1e-3), ["3.1 ms write cost of a file"]);
+        assert_eq!(alone(Quantity::VarianceShare(Factor::Bays), 0.92), ["a 92 %"]);
+        let fell = metric("a", Quantity::CacheSize, 1.2e9, key()).at(Scope::BeforeCliff(None));
+        assert_eq!(
+            of(vec![speed(28e6, Scope::BeforeCliff(None)), fell, speed(8.9e6, Scope::AfterCliff(None))]),
+            ["1.20 GB write fast region", "8.90 MB/s write throughput after"]
+        );
+        assert_eq!(of(vec![speed(20e6, Scope::Alone), speed(34.6e6, Scope::Sum)]), ["34.6 MB/s write sum"]);
+        let cached = metric("a", Quantity::RelativeSpeed(Reference::Drive), 12.0, key());
+        assert_eq!(of(vec![speed(1e9, Scope::Whole), cached]), ["12.0 × the drive (write)"]);
+    }
+}

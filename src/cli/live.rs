@@ -1,0 +1,420 @@
+//! The two lines that are redrawn during a run: the load, and the run so far. What doesn't fit is dropped, the least
+//! important first.
+
+use std::{cell::Cell, collections::BTreeMap, time::Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use unicode_width::UnicodeWidthStr;
+
+use super::output::{columns_now, rise};
+use crate::{
+    plan::{Act, FileWork, Plan, StepId},
+    record::Event,
+    report::Style,
+    units::{self, Direction, Pattern, count, decimal_bytes, duration, percent, rate},
+};
+
+/// Columns of the bar.
+const BAR: std::ops::RangeInclusive<usize> = 6..=24;
+
+/// A load on one target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Now {
+    pub bytes: u64,
+    /// How much of its bytes or time is used, whichever is more.
+    pub share: f64,
+    pub speed: f64,
+    /// Half-width of the interval of the speed, as a share of it.
+    pub interval: Option<f64>,
+    /// Seconds at most.
+    pub left: Option<f64>,
+    pub stalls: usize,
+}
+
+pub(super) struct Load<'a> {
+    /// Its label with its drive, where there are several.
+    pub heading: &'a str,
+    pub label: &'a str,
+    pub load: &'a units::Load,
+}
+
+/// The run so far.
+#[derive(Debug, Default)]
+struct Totals {
+    seconds: f64,
+    seconds_at_most: Option<f64>,
+    written: u64,
+    written_at_most: u64,
+    stalls: usize,
+    longest: Option<f64>,
+}
+
+pub(super) struct Live<'a> {
+    plan: &'a Plan,
+    style: Style,
+    bar: ProgressBar,
+    began: Instant,
+    step: Option<StepId>,
+    now: BTreeMap<usize, Now>,
+    /// Of ended loads and acts; of all operations the longest.
+    totals: Totals,
+    /// The columns of the two lines that are shown.
+    shown: Cell<[usize; 2]>,
+}
+
+impl<'a> Live<'a> {
+    pub fn new(plan: &'a Plan, style: Style, visible: bool) -> Self {
+        let to = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, to);
+        if let Ok(style) = ProgressStyle::with_template("{msg}") {
+            bar.set_style(style);
+        }
+        let costs = plan.steps.iter().map(|step| (step.act.cost(), step.on.len() as u64));
+        let written = costs.clone().map(|(cost, on)| cost.written.saturating_mul(on));
+        let totals = Totals {
+            seconds_at_most: costs.map(|(cost, _)| cost.seconds).sum(),
+            written_at_most: written.fold(0, u64::saturating_add),
+            ..Totals::default()
+        };
+        let (began, now, shown) = (Instant::now(), BTreeMap::new(), Cell::default());
+        Self { plan, style, bar, began, step: None, now, totals, shown }
+    }
+
+    /// Prints lines above.
+    pub fn above(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
+    pub fn event(&mut self, event: &Event) {
+        match event {
+            Event::Step { step, .. } => {
+                self.fold();
+                self.step = Some(*step);
+            }
+            Event::Window { window, .. } => {
+                let longest = window.latency.max().map(|ns| ns as f64 / 1e9);
+                self.totals.longest = self.totals.longest.into_iter().chain(longest).reduce(f64::max);
+            }
+            Event::Outcome { target, outcome, .. } => {
+                self.totals.written += outcome.bytes_written;
+                if let Some(now) = self.now.get_mut(&(*target as usize)) {
+                    now.bytes = 0;
+                }
+            }
+            Event::Act { step, result, .. } => {
+                let act = self.plan.step(*step).map(|step| &step.act);
+                if matches!(act, Some(Act::Files(files)) if matches!(files.work, FileWork::Write { .. })) {
+                    self.totals.written += result.bytes;
+                }
+            }
+            Event::End(_) => {
+                self.fold();
+                self.bar.finish_and_clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds up what has ended.
+    fn fold(&mut self) {
+        self.totals.stalls += self.now.values().map(|now| now.stalls).sum::<usize>();
+        self.now.clear();
+    }
+
+    pub fn load(&mut self, target: usize, now: Now) {
+        self.now.insert(target, now);
+    }
+
+    /// A step without loads.
+    pub fn step(&mut self, what: &str) {
+        self.fold();
+        let line = |width| cut(self.style.clean(what), width);
+        self.show(line, &self.totals());
+    }
+
+    pub fn draw(&self, load: &Load<'_>) {
+        let now: Vec<Now> = self.now.values().copied().collect();
+        let totals = self.totals();
+        let written = match load.load.direction {
+            Direction::Read => 0.0,
+            Direction::Write => 1.0,
+            Direction::Mixed { read_percent } => 1.0 - f64::from(read_percent) / 100.0,
+        };
+        let bytes: u64 = now.iter().map(|now| now.bytes).sum();
+        let totals = Totals {
+            written: totals.written + (bytes as f64 * written) as u64,
+            stalls: totals.stalls + now.iter().map(|now| now.stalls).sum::<usize>(),
+            ..totals
+        };
+        self.show(|width| first(self.place(), load, &now, self.style, width), &totals);
+    }
+
+    fn totals(&self) -> Totals {
+        Totals { seconds: self.began.elapsed().as_secs_f64(), ..self.totals }
+    }
+
+    fn show(&self, line: impl Fn(usize) -> String, totals: &Totals) {
+        // A terminal that is full to its last column may wrap.
+        let width = columns_now().saturating_sub(1).max(1);
+        let lines = [line(width), second(totals, self.style, width)];
+        let rows: usize =
+            self.shown.get().iter().map(|columns| columns.saturating_sub(1) / (width + 1)).sum();
+        if rows > 0 {
+            // It became narrower, so lines that were shown are wrapped now and take more rows.
+            self.bar.suspend(|| rise(rows));
+        }
+        self.shown.set([lines[0].width(), lines[1].width()]);
+        self.bar.set_message(lines.join("\n"));
+    }
+
+    /// Which load it is, of how many.
+    fn place(&self) -> Option<(usize, usize)> {
+        let loads = || self.plan.steps.iter().filter(|step| matches!(step.act, Act::Load(_)));
+        Some((loads().position(|step| Some(step.id) == self.step)? + 1, loads().count()))
+    }
+}
+
+/// A part of a line. Parts of a low rank come in first.
+struct Part {
+    rank: u8,
+    /// What separates it from the part before.
+    gap: &'static str,
+    /// It says nothing without the part before.
+    attached: bool,
+    text: String,
+}
+
+impl Part {
+    fn new(rank: u8, gap: &'static str, text: String) -> Self {
+        Self { rank, gap, attached: false, text }
+    }
+
+    fn attached(rank: u8, gap: &'static str, text: String) -> Self {
+        Self { attached: true, ..Self::new(rank, gap, text) }
+    }
+}
+
+/// The parts that fit, in their order. The first is always there, cut where it must be.
+fn fitted(parts: &[Part], width: usize) -> String {
+    let line = |kept: &[usize]| {
+        let text = |at: &usize| {
+            if *at == 0 { parts[0].text.clone() } else { parts[*at].gap.to_owned() + &parts[*at].text }
+        };
+        kept.iter().map(text).collect::<String>()
+    };
+    let mut ranked: Vec<usize> = (1..parts.len()).collect();
+    ranked.sort_by_key(|at| parts[*at].rank);
+    let mut kept = vec![0];
+    for at in ranked {
+        let mut more = [&kept[..], &[at]].concat();
+        more.sort_unstable();
+        if (!parts[at].attached || kept.contains(&(at - 1))) && line(&more).width() <= width {
+            kept = more;
+        }
+    }
+    cut(line(&kept), width)
+}
+
+fn cut(mut line: String, width: usize) -> String {
+    while line.width() > width {
+        line.pop();
+    }
+    line
+}
+
+/// `[3/6] RND4K Q1 write  ▕█████▌     ▏  46 %  31 IOPS ±22 %  up to 18 s left`
+fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Style, width: usize) -> String {
+    let several = now.len() > 1;
+    let heading = match several {
+        true => format!("{} on {} targets", load.label, now.len()),
+        false => load.heading.to_owned(),
+    };
+    let place = place.map(|(at, all)| format!("[{at}/{all}] ")).unwrap_or_default();
+    let heading = place + &heading;
+    let speed: f64 = now.iter().map(|now| now.speed).sum();
+    let speed = match load.load.pattern {
+        Pattern::Random => iops(speed / load.load.block as f64),
+        Pattern::Sequential => rate(speed),
+    };
+    let share = now.iter().map(|now| now.share).reduce(f64::min).unwrap_or(0.0);
+    let left = now.iter().filter_map(|now| now.left).reduce(f64::max);
+    // The speeds of several are added up, their intervals can't be.
+    let interval = now.first().and_then(|now| now.interval).filter(|_| !several);
+    let mut parts = vec![
+        Part::new(0, "", style.clean(&heading)),
+        Part::new(2, "  ", format!("{:>2.0} %", share * 100.0)),
+        Part::new(1, "  ", speed),
+    ];
+    parts.extend(interval.map(|half| Part::attached(4, " ", style.text(&format!("±{}", percent(half))))));
+    let left = left.map(|left| format!("up to {} left", duration(left.ceil().max(1.0))));
+    parts.extend(left.map(|left| Part::new(3, "  ", style.text(&left))));
+    let head = parts[0].text.width();
+    let line = fitted(&parts, width);
+    let room = width.saturating_sub(line.width() + 4).min(*BAR.end());
+    if room < *BAR.start() || line.width() <= head {
+        return line;
+    }
+    let full = ((share * room as f64) as usize).min(room);
+    let bar = style.text(&format!("▕{}{}▏", "█".repeat(full), " ".repeat(room - full)));
+    // The heading is the first part, so it is whole where there is room for a bar.
+    let (heading, rest) = line.split_at(parts_end(&line, head));
+    format!("{heading}  {bar}{rest}")
+}
+
+/// Where the first `columns` columns of a line end, bytes.
+fn parts_end(line: &str, columns: usize) -> usize {
+    line.char_indices().map(|(at, _)| at).find(|at| line[..*at].width() >= columns).unwrap_or(line.len())
+}
+
+/// `total 1:10 of at most 6:00 · written 0.3 of at most 1.5 GB · 2 stalls, longest 2.6 s`
+fn second(totals: &Totals, style: Style, width: usize) -> String {
+    let line = |at_most: &str, width: usize| {
+        let total = clock(totals.seconds);
+        let mut parts = vec![Part::new(0, "", format!("total {total}"))];
+        let limit = totals.seconds_at_most.map(|most| format!("of {at_most}{}", clock(most)));
+        parts.extend(limit.map(|limit| Part::attached(4, " ", limit)));
+        if totals.written_at_most > 0 {
+            let (so_far, most) = (decimal_bytes(totals.written), decimal_bytes(totals.written_at_most));
+            let so_far = match (so_far.split_once(' '), most.split_once(' ')) {
+                (Some((number, unit)), Some((_, same))) if unit == same => number.to_owned(),
+                _ => so_far,
+            };
+            parts.push(Part::new(3, " · ", format!("written {so_far} of {at_most}{most}")));
+        }
+        if totals.stalls > 0 {
+            parts.push(Part::new(1, " · ", count(totals.stalls as u64, "stall")));
+            let longest = totals.longest.map(|longest| format!("longest {}", duration(longest)));
+            parts.extend(longest.map(|longest| Part::attached(2, ", ", longest)));
+        }
+        let parts: Vec<Part> = parts
+            .into_iter()
+            .map(|part| Part {
+                text: style.text(&part.text),
+                gap: if style.unicode || part.gap != " · " { part.gap } else { " - " },
+                ..part
+            })
+            .collect();
+        fitted(&parts, width)
+    };
+    let long = line("at most ", usize::MAX);
+    if long.width() <= width { long } else { line("≤", width) }
+}
+
+/// `0:05`, `6:00`, `1:02:03`.
+fn clock(seconds: f64) -> String {
+    if seconds < 59.5 { format!("0:{seconds:02.0}") } else { duration(seconds.max(60.0)) }
+}
+
+fn iops(operations: f64) -> String {
+    let whole = format!("{operations:.0}");
+    let groups: Vec<&str> =
+        whole.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect();
+    format!("{} IOPS", groups.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::{Measure, Rule, ScratchFile, Steps},
+        units::{Caching, Ended, EngineInfo, Histogram, Outcome, Window},
+    };
+
+    fn lines(width: usize, style: Style, several: usize) -> String {
+        let load = units::Load::new(Direction::Write, Pattern::Random, 4096, Caching::Direct, 1);
+        let now = Now {
+            bytes: 300_000_000,
+            share: 0.46,
+            speed: 31.0 * 4096.0,
+            interval: Some(0.22),
+            left: Some(18.0),
+            stalls: 2,
+        };
+        let load = Load { heading: "RND4K Q1 write", label: "RND4K Q1 write", load: &load };
+        let totals = Totals {
+            seconds: 70.2,
+            seconds_at_most: Some(360.0),
+            written: 300_000_000,
+            written_at_most: 1_500_000_000,
+            stalls: 2,
+            longest: Some(2.6),
+        };
+        let now = vec![now; several];
+        format!("{}\n{}\n", first(Some((3, 6)), &load, &now, style, width), second(&totals, style, width))
+    }
+
+    #[test]
+    fn parts_are_dropped_in_order_of_importance() {
+        let ascii = Style { unicode: false, ..Style::PLAIN };
+        let at = |width| lines(width, Style::PLAIN, 1);
+        insta::assert_snapshot!(
+            [at(99), at(79), at(59), at(49), at(39), lines(79, ascii, 1), lines(79, Style::PLAIN, 4)]
+                .join("\n")
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let ascii = Style { unicode: false, ..Style::PLAIN };
+        for width in 1..=120 {
+            for text in [lines(width, Style::PLAIN, 1), lines(width, ascii, 2)] {
+                assert!(
+                    text.lines().count() <= 2 && text.lines().all(|l| l.width() <= width),
+                    "{width}: {text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_and_stalls_of_ended_loads_are_added_up() {
+        let mut steps = Steps::default();
+        steps.add(&[0, 1], ScratchFile { bytes: 1 << 20 });
+        for direction in [Direction::Write, Direction::Read] {
+            let load = units::Load::new(direction, Pattern::Sequential, 4096, Caching::Direct, 1);
+            let rule = Rule::Fixed { bytes: 1000, seconds: Some(10.0) };
+            steps.add(&[0, 1], Measure::new("load", load, rule, 1 << 20));
+        }
+        let (experiment, targets) = ("baseline".to_owned(), vec![]);
+        let plan = Plan { experiment, suite: None, engine: None, targets, steps: steps.into(), cuts: Vec::new() };
+        let mut live = Live::new(&plan, Style::PLAIN, false);
+        assert_eq!((live.totals.written_at_most, live.totals.seconds_at_most), (2000, Some(20.0)));
+        let step = |step| Event::Step {
+            step: StepId(step),
+            engine: EngineInfo { name: String::new(), detail: None, modelled: false },
+            at: String::new(),
+            instead: None,
+        };
+        let now = Now { bytes: 900, share: 0.9, speed: 1.0, interval: None, left: None, stalls: 2 };
+        assert_eq!(live.place(), None);
+        live.event(&step(1));
+        assert_eq!(live.place(), Some((1, 2)));
+        for target in [0, 1] {
+            live.load(target, now);
+            let outcome = Outcome { bytes_written: 1000, ..Outcome::nothing(Ended::Finished) };
+            live.event(&Event::Outcome {
+                step: StepId(1),
+                target: target as u32,
+                zone: None,
+                outcome,
+                again: None,
+            });
+            assert_eq!(live.now[&target].bytes, 0, "they count once");
+        }
+        live.event(&step(2));
+        assert_eq!((live.place(), live.totals.written, live.totals.stalls), (Some((2, 2)), 2000, 4));
+        let latency = Histogram::of(&mut [1_000_000, 2_000_000_000]);
+        let window = Window { latency, ..Window::default() };
+        live.event(&Event::Window { step: StepId(2), target: 0, zone: None, window });
+        let longest = live.totals.longest.expect("an operation");
+        assert!((1.9..2.1).contains(&longest), "{longest}");
+    }
+
+    #[test]
+    fn operations_are_grouped() {
+        assert_eq!(
+            [31.4, 999.6, 1_510.0, 1_234_567.0].map(iops),
+            ["31 IOPS", "1,000 IOPS", "1,510 IOPS", "1,234,567 IOPS"]
+        );
+    }
+}

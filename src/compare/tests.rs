@@ -1,0 +1,93 @@
+//! Which loads are compared, and what the comparison says of the runs.
+
+use super::*;
+use crate::{
+    analyse::Estimate,
+    findings::{LoadKey, On, Origin},
+    units::{Caching, Content, Direction, Load, Pattern},
+};
+
+fn load(name: &str, block: u64) -> LoadKey {
+    let load = Load::new(Direction::Read, Pattern::Sequential, block, Caching::Direct, 1);
+    LoadKey::new(name, &load, On::Directory, "psync")
+}
+
+/// A run with these loads, each at this speed.
+fn run(name: &str, loads: &[LoadKey], speed: f64) -> Findings {
+    let (low, high) = (speed * 0.98, speed * 1.02);
+    let estimate = Estimate { value: speed, low, high, how: String::new(), converged: true };
+    let metric = |load| Metric::new("/mnt/a", Quantity::Throughput, estimate.clone()).of(load);
+    let carrier = Carrier { target: "/mnt/a".to_owned(), on: Some(On::Directory), ..Carrier::default() };
+    Findings {
+        run: name.to_owned(),
+        experiment: "baseline".to_owned(),
+        estimates: loads.iter().map(metric).collect(),
+        origin: Origin { carriers: vec![carrier], ..Origin::default() },
+        ..Findings::default()
+    }
+}
+
+fn of(a: &Findings, b: &Findings, forced: bool) -> Result<Findings, CompareError> {
+    compare((a, None), Some((b, None)), forced)
+}
+
+#[test]
+fn unlike_loads_are_refused_unless_forced() {
+    let same = load("read", 4096);
+    let unlike = [
+        load("read", 1 << 20),
+        LoadKey { direction: Some(Direction::Write), ..same.clone() },
+        LoadKey { pattern: Some(Pattern::Random), ..same.clone() },
+        LoadKey { depth: Some(32), ..same.clone() },
+        LoadKey { caching: Some(Caching::Buffered), ..same.clone() },
+        LoadKey { sync: Some(true), ..same.clone() },
+        LoadKey { content: Some(Content::Zeros), ..same.clone() },
+        LoadKey { on: Some(On::Device), ..same.clone() },
+    ];
+    let a = run("rA", std::slice::from_ref(&same), 6e6);
+    for other in unlike {
+        let b = run("rB", std::slice::from_ref(&other), 6e6);
+        assert!(matches!(of(&a, &b, false), Err(CompareError::Unlike { .. })), "{other:?}");
+        let forced = of(&a, &b, true).expect("forced");
+        assert!(forced.verdicts[0].starts_with("Different loads: 'read' is "), "{:?}", forced.verdicts);
+        assert_eq!(forced.estimates.len(), 1);
+    }
+    // An existing file and one of drivebench's own are both files; what an import doesn't know is no difference.
+    for other in [LoadKey { on: Some(On::File), ..same.clone() }, LoadKey { block: None, ..same }] {
+        assert!(of(&a, &run("rB", &[other], 6e6), false).is_ok());
+    }
+}
+
+#[test]
+fn only_like_loads_are_compared() {
+    let a = run("rA", &[load("read", 4096), load("RND4K", 4096)], 6e6);
+    let b = run("rB", &[load("read", 1 << 20), load("RND4K", 4096)], 6e6);
+    let compared = of(&a, &b, false).expect("one of them");
+    let names: Vec<_> =
+        compared.estimates.iter().filter_map(|m| Some(m.load.as_ref()?.name.as_str())).collect();
+    assert_eq!(names, ["RND4K"]);
+    assert!(compared.flags.iter().any(|flag| flag.starts_with("Not compared: 'read' is ")), "{compared:?}");
+}
+
+#[test]
+fn flags_of_both_runs_are_shown_and_other_io_is_named_as_a_cause() {
+    let [mut a, mut b] =
+        [("rA", 6e6), ("rB", 9e6)].map(|(name, speed)| run(name, &[load("read", 4096)], speed));
+    let idle = of(&a, &b, false).expect("alike");
+    assert!(!idle.verdicts[0].contains("other programs"), "{:?}", idle.verdicts);
+    a.flags.push("The processor was hot.".to_owned());
+    [&mut a, &mut b].into_iter().for_each(|run| run.flags.push("It was noon.".to_owned()));
+    a.origin.carriers[0].other_io = true;
+    let busy = of(&a, &b, false).expect("alike");
+    assert_eq!(busy.flags, ["rA: The processor was hot.", "rA and rB: It was noon."]);
+    assert!(busy.verdicts[0].contains("other programs that used the drive during rA"), "{:?}", busy.verdicts);
+}
+
+#[test]
+fn numbers_without_an_interval_share_a_sentence() {
+    let loads: Vec<LoadKey> = (0..12).map(|n| load(&format!("read {n}"), 4096)).collect();
+    let (a, mut b) = (run("rA", &loads, 6e6), run("rB", &loads, 9e6));
+    b.estimates.iter_mut().for_each(|m| m.estimate.high = f64::INFINITY);
+    let [sentence] = &of(&a, &b, false).expect("alike").verdicts[..] else { panic!("one sentence") };
+    assert!(sentence.contains("9 more: rB has no interval"), "{sentence}");
+}

@@ -1,0 +1,49 @@
+//! What a page opens with, and which tables stand before its pictures.
+
+use crate::findings::{Findings, LoadKey, Scope, Table};
+
+/// Tables of at most so many rows together stand before the sentences.
+const ROWS: usize = 12;
+
+/// Lines under the title: experiment and run, machine, drives, loads; none where nothing was run.
+pub(super) fn lines(findings: &Findings) -> Vec<String> {
+    if findings.run.is_empty() {
+        return Vec::new();
+    }
+    let origin = &findings.origin;
+    let machine = origin.board.as_ref().or(origin.lab.as_ref());
+    let run =
+        [Some(&findings.experiment), Some(&findings.run), machine, Some(&origin.at)].into_iter().flatten();
+    let run = run.map(String::as_str).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ");
+    [run]
+        .into_iter()
+        .chain(findings.context.iter().cloned())
+        .chain(loads(findings))
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+/// Each load that was measured, once; of a load in many block sizes, what is common to all.
+fn loads(findings: &Findings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for metric in &findings.estimates {
+        let Some(load) = &metric.load else { continue };
+        let block = load.block.filter(|_| !matches!(metric.scope, Scope::Block(_)));
+        let words = LoadKey { block, ..load.clone() }.describe();
+        let line = if load.name.is_empty() { words } else { format!("{}: {words}", load.name) };
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// The tables before the sentences, at least one, and those after the pictures.
+pub(super) fn tables(all: &[Table]) -> (&[Table], &[Table]) {
+    let mut rows = 0;
+    let fits = |table: &&Table| {
+        rows += table.rows.len();
+        rows <= ROWS
+    };
+    all.split_at(all.iter().take_while(fits).count().max(1).min(all.len()))
+}
