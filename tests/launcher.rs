@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -111,12 +112,19 @@ impl Machine {
     }
 }
 
+/// One test at a time: a program that was just written can't be started while another thread's child still has it open.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
 fn builds_once_static_and_is_quiet_afterwards() {
+    let _turn = turn();
     let machine = Machine::new("once").rust("bin", "", "1.85.0");
     let first = machine.run();
     assert_eq!(first.status.code(), Some(7), "{}", stderr(&first));
@@ -139,6 +147,7 @@ fn builds_once_static_and_is_quiet_afterwards() {
 
 #[test]
 fn flags_of_the_caller_are_kept() {
+    let _turn = turn();
     let machine = Machine::new("flags").rust("bin", "", "1.85.0");
     let launcher = machine.checkout().join("drivebench");
     let output = machine.command(&launcher).env("RUSTFLAGS", "-C debuginfo=1").output().expect("it starts");
@@ -148,6 +157,7 @@ fn flags_of_the_caller_are_kept() {
 
 #[test]
 fn arguments_and_input_pass_through_a_link_from_another_directory() {
+    let _turn = turn();
     let machine = Machine::new("link").rust("bin", "", "1.85.0");
     symlink(machine.checkout().join("drivebench"), machine.dir.join("home/db")).expect("a link can be made");
     let mut command = machine.command(Path::new("./db"));
@@ -161,6 +171,7 @@ fn arguments_and_input_pass_through_a_link_from_another_directory() {
 
 #[test]
 fn two_first_calls_build_once() {
+    let _turn = turn();
     let machine = Machine::new("two").rust("bin", "", "1.85.0");
     let launcher = machine.checkout().join("drivebench");
     let calls: Vec<_> = (0..2).map(|_| machine.command(&launcher).spawn().expect("it starts")).collect();
@@ -172,6 +183,7 @@ fn two_first_calls_build_once() {
 
 #[test]
 fn toolchains_off_the_path_and_with_versions_in_their_names_are_found() {
+    let _turn = turn();
     let machine = Machine::new("rustup").rust("bin", "", "1.63.0").rust("home/.cargo/bin", "", "1.90.0");
     assert_eq!(machine.run().status.code(), Some(7));
     let machine = Machine::new("named").rust("bin", "", "1.75.0").rust("bin", "-1.85", "1.85.1");
@@ -180,6 +192,7 @@ fn toolchains_off_the_path_and_with_versions_in_their_names_are_found() {
 
 #[test]
 fn an_old_toolchain_is_reported_and_apt_installs_a_new_one() {
+    let _turn = turn();
     let machine = Machine::new("apt").rust("bin", "", "1.63.0").apt("  Candidate: 1.96.0+x");
     let output = machine.run();
     let error = stderr(&output);
@@ -195,6 +208,7 @@ fn an_old_toolchain_is_reported_and_apt_installs_a_new_one() {
 
 #[test]
 fn without_root_and_sudo_the_apt_command_is_printed() {
+    let _turn = turn();
     let machine = Machine::new("user").apt("  Candidate: 1.96.0+x");
     machine.program("bin/id", "echo 1000");
     let output = machine.run();
@@ -206,6 +220,7 @@ fn without_root_and_sudo_the_apt_command_is_printed() {
 
 #[test]
 fn if_apt_has_no_recent_rust_another_installation_is_suggested() {
+    let _turn = turn();
     let machine = Machine::new("none").apt("");
     let output = machine.run();
     assert_eq!(output.status.code(), Some(1));
@@ -219,6 +234,7 @@ fn if_apt_has_no_recent_rust_another_installation_is_suggested() {
 
 #[test]
 fn a_failed_build_ends_with_cargos_code_and_is_tried_again() {
+    let _turn = turn();
     let machine = Machine::new("broken").rust("bin", "", "1.85.0");
     let launcher = machine.checkout().join("drivebench");
     let output = machine.command(&launcher).env("BREAK", "yes").output().expect("the launcher starts");
@@ -230,6 +246,7 @@ fn a_failed_build_ends_with_cargos_code_and_is_tried_again() {
 
 #[test]
 fn a_target_that_cannot_be_made_is_named() {
+    let _turn = turn();
     let machine = Machine::new("unwritable").rust("bin", "", "1.85.0");
     // A file blocks the directory. A file mode would not stop root.
     fs::write(machine.checkout().join("target"), "").expect("a file can be written");
