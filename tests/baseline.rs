@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
-    experiments::BASELINE,
+    experiments::{BASELINE, Request, Values},
     findings::Findings,
     plan::Suite,
     record::Event,
@@ -72,6 +72,54 @@ fn a_stick_that_stalls() {
     let lines: Vec<String> = events.iter().map(|e| serde_json::to_string(e).expect("JSON")).collect();
     let read = lines.iter().map(|l| serde_json::from_str::<Event>(l).expect("an event"));
     assert_eq!(BASELINE.findings(&mut read.collect::<Vec<_>>().into_iter()), findings);
+}
+
+/// By the suite that is run if nothing else is asked for.
+fn by_default(model: Model) -> (Findings, Vec<Event>) {
+    let asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096);
+    let asked = Request { values: Values::default(), ..asked };
+    let events =
+        carry_out(&plan(&asked).expect("plans"), &Board { drives: vec![model], buses: Vec::new(), seed: 7 });
+    let events = events.expect("runs");
+    (BASELINE.findings(&mut events.clone().into_iter()), events)
+}
+
+#[test]
+fn a_stick_by_the_default_suite() {
+    // Random writes on cheap sticks: some 30 a second.
+    let model = Model { seek_seconds: 0.03, ..stalling() };
+    let (findings, _) = by_default(model);
+    insta::assert_snapshot!(render(&findings, Format::Text, Style::PLAIN, false));
+    insta::assert_snapshot!(
+        "a_stick_at_fifty_columns",
+        render(&findings, Format::Text, Style { width: 50, ..Style::PLAIN }, false)
+    );
+    let spent = findings.spent.expect("of one run");
+    assert!(spent.seconds <= 360.0, "{spent:?}");
+    let truth = MIB as f64 / (MIB as f64 / 1.96e6 + 0.44 / 61.0);
+    let write = estimate(&findings, "SEQ1M write throughput");
+    assert!(write.low <= truth && truth <= write.high, "{write:?} holds {truth}");
+    let read = estimate(&findings, "SEQ1M read throughput");
+    assert!(read.converged && read.low <= 6.65e6 && 6.65e6 <= read.high, "{read:?}");
+}
+
+#[test]
+fn a_fast_drive_takes_less_than_a_minute_and_may_be_fit_for_everything() {
+    let (findings, _) = by_default(Model { operation_seconds: 20e-6, ..stick(400e6, 500e6) });
+    let spent = findings.spent.expect("of one run");
+    assert!(spent.seconds <= 60.0, "{spent:?}");
+    assert_eq!(findings.verdicts[..1], ["Fit for media, backups, a system, swap and databases."]);
+}
+
+#[test]
+fn a_use_is_named_only_where_the_whole_interval_decides() {
+    // 1,500 random reads a second are what class A1 asks for: neither more nor less can be said of them.
+    let model = Model { operation_seconds: 1.0 / 1500.0, ..stick(400e6, 500e6) };
+    let (findings, _) = by_default(model);
+    let reads = estimate(&findings, "RND4K Q1 read throughput");
+    let asked = 1500.0 * 4096.0;
+    assert!(reads.low < asked && asked < reads.high, "{reads:?}");
+    assert_eq!(findings.verdicts[..1], ["Fit for media and backups; not for swap or databases."]);
 }
 
 #[test]

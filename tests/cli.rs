@@ -77,7 +77,7 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
 
     let csv = cli.run(["results", "show", &name, "--format", "csv"]).out;
     assert_eq!(csv, cli.run(["results", "export", &name]).out);
-    assert!(cli.run(["results", "show", &name, "--format", "markdown"]).out.contains("| write |"));
+    assert!(cli.run(["results", "show", &name, "--format", "markdown"]).out.contains("| SEQ4K |"));
     let list = cli.run(["results"]).out;
     assert!(list.contains(&name) && list.lines().all(|l| l.chars().count() <= 80), "{list}");
     assert!(list.contains("SEQ4K ") && list.contains(" MB/s"), "{list}");

@@ -30,7 +30,7 @@ use drivebench::{
     },
     experiments::{
         BASELINE, BAYS, CLIFF, Experiment, LoadName, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP,
-        TOGETHER,
+        TOGETHER, Values,
     },
     inventory::Drive,
     plan::{Act, Plan, StepId},
@@ -204,6 +204,12 @@ fn baseline() {
     Case { experiment: &BASELINE, ask: asked.clone(), board: board.clone() }.check(12);
     asked.loads = Some(vec![LoadName::RandRead, LoadName::Read]);
     Case { experiment: &BASELINE, ask: asked, board }.check(6);
+}
+
+#[test]
+fn the_default_suite() {
+    let asked = Request { values: Values::default(), ..ask(directories(1), rules(), 4096) };
+    Case { experiment: &BASELINE, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(6);
 }
 
 #[test]

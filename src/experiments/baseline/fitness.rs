@@ -1,6 +1,6 @@
 //! What a drive is fit for, by its numbers. Thresholds and their sources: `docs/fitness.md`.
 
-use super::{super::common::Group, summary::worst_wait};
+use super::{super::common::Group, summary::worst_stop};
 use crate::{
     analyse::Estimate,
     units::{Direction, KIB, MIB, Pattern, duration, listed, rate, thousands},
@@ -13,9 +13,9 @@ const A1_WRITE: f64 = 500.0;
 const A2_WRITE: f64 = 2000.0;
 /// A stream of 40 Mb/s, as on a Blu-ray disc, bytes per second.
 const STREAM: f64 = 5e6;
-/// A desktop that waits longer counts as hung, s.
+/// A desktop that stops for longer counts as hung, s.
 const SYSTEM_WAIT: f64 = 1.0;
-/// A request that waits longer is a timeout for many clients of databases, s.
+/// A request that stops for longer is a timeout for many clients of databases, s.
 const DATABASE_WAIT: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Fit {
         }
     }
 
-    /// Whether the worst wait that was seen is shorter. A run that saw none may have been too short for one.
+    /// Whether the longest stop that was seen is shorter.
     fn shorter(wait: Option<f64>, than: f64) -> Self {
         match wait {
             Some(wait) if wait >= than => Self::No,
@@ -71,7 +71,7 @@ pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
     };
     let (reads, writes) = (operations(Direction::Read), operations(Direction::Write));
     let streams = find(Direction::Read, Pattern::Sequential, MIB).map(|g| &g.estimate);
-    let waits = [false, true].map(|writes| worst_wait(groups, writes));
+    let waits = [false, true].map(|writes| worst_stop(groups, writes));
     let wait = waits
         .into_iter()
         .flatten()
@@ -106,7 +106,7 @@ pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
         }
     }
     if let Some(wait) = wait.filter(|wait| *wait >= DATABASE_WAIT) {
-        sentences.push(format!("The longest operation took {}.", duration(wait)));
+        sentences.push(format!("Operations stopped for up to {}.", duration(wait)));
     }
     let of = |fit: Fit| uses.iter().filter(|(_, f)| *f == fit).map(|(name, _)| *name).collect::<Vec<_>>();
     let (yes, no) = (of(Fit::Yes), of(Fit::No));

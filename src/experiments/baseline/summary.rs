@@ -1,6 +1,6 @@
 //! The first table of baseline: a row for each load, its read beside its write.
 
-use super::super::common::Group;
+use super::super::common::{Group, Summary};
 use crate::{
     findings::{Column, Table, short},
     plan::Plan,
@@ -72,13 +72,24 @@ fn operations(group: &Group<'_>) -> String {
     }
 }
 
-/// The longest operation, s, of loads one at a time: at depth, operations wait for each other. Of all loads where there are
-/// no others.
-pub(super) fn worst_wait(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
-    let longest = |all: bool| {
-        let of =
-            groups.iter().filter(|g| g.measure.load.writes() == writes && (all || g.measure.load.depth == 1));
-        of.flat_map(|g| &g.runs).filter_map(|run| run.tail.histogram().max()).max()
+/// The longest operation, s.
+fn worst_wait(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
+    alone(groups, writes).filter_map(|run| run.tail.histogram().max()).max().map(|ns| ns as f64 / 1e9)
+}
+
+/// How much longer the longest operation took than most of its load, s: large blocks on slow media take long without any stop.
+pub(super) fn worst_stop(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
+    let stop = |run: &Summary| {
+        let histogram = run.tail.histogram();
+        Some(histogram.max()?.saturating_sub(histogram.quantile(0.5)?))
     };
-    longest(false).or_else(|| longest(true)).map(|ns| ns as f64 / 1e9)
+    alone(groups, writes).filter_map(stop).max().map(|ns| ns as f64 / 1e9)
+}
+
+/// Loads one at a time: at depth, operations wait for each other. All loads where there are no others.
+fn alone<'a>(groups: &[&'a Group<'a>], writes: bool) -> impl Iterator<Item = &'a Summary> {
+    let same: Vec<&'a Group<'a>> =
+        groups.iter().copied().filter(|g| g.measure.load.writes() == writes).collect();
+    let any = same.iter().any(|g| g.measure.load.depth == 1);
+    same.into_iter().filter(move |g| !any || g.measure.load.depth == 1).flat_map(|g| &g.runs)
 }
