@@ -8,7 +8,7 @@ use drivebench::{
     },
     experiments::{BASELINE, LoadName},
     record::Event,
-    units::{Caching, Content, Direction, Extent, Load, MIB, Pattern, Window},
+    units::{Caching, Direction, Extent, Load, MIB, Pattern, Window},
 };
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
