@@ -107,7 +107,7 @@ fn bad_input_is_refused_before_anything_is_touched() {
     std::fs::create_dir(&other).expect("a directory");
     let cases: &[&[&str]] = &[
         &["run"],
-        &["run", "baseline"],
+        &["run", "cliff"],
         &["run", "basement", here],
         &["run", "together", here],
         &["run", "together", "--caching", "buffered", here, &other],

@@ -23,7 +23,7 @@ pub struct Run {
 #[derive(Debug, Group)]
 pub struct Options {
     /// Directories, files, /dev paths, serials, labels or bay:PORT
-    #[arg(required_unless_present = "resume", value_name = "TARGET")]
+    #[arg(value_name = "TARGET")]
     pub targets: Vec<String>,
 
     /// Show what would be done and what it costs, and stop
@@ -108,7 +108,10 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
                 .global(true)
                 .hide(true),
         )
-        .mut_arg("targets", |arg| arg.default_values(experiment.default_target).hide_default_value(true))
+        .mut_arg("targets", |arg| match experiment.default_target {
+            Some(target) => arg.default_value(target).hide_default_value(true),
+            None => arg.required_unless_present("resume"),
+        })
         .mut_arg("resume", |arg| arg.conflicts_with_all(planned))
         .args(options.iter().map(|option| arg(*option)))
 }

@@ -16,7 +16,7 @@ use crate::{
     plan::{Act, Measure, Plan, Repetitions, Rule, Step},
     record::Event,
     run::{Move, Progress, Wanted, Watcher},
-    units::{Ended, count, decimal_bytes, duration, percent, rate, size},
+    units::{Ended, count, decimal_bytes, duration, rate, size},
 };
 
 /// If more loads than this have the same label, only failed ones are listed individually.
@@ -94,7 +94,7 @@ impl Watcher for Show<'_> {
                 let moved = decimal_bytes(bytes);
                 let whole = bytes as f64 / outcome.seconds;
                 let speed = match self.estimates.remove(&(*target as usize)) {
-                    Some(estimate) => format!(": {}", value(&estimate)),
+                    Some(estimate) => format!(": {}", estimate.text(rate)),
                     None if whole.is_finite() => format!(": {}", rate(whole)),
                     None => String::new(),
                 };
@@ -197,7 +197,7 @@ impl Watcher for Show<'_> {
 
 impl Show<'_> {
     fn words(&self, p: &Progress<'_>) -> String {
-        let speed = p.estimate.as_ref().map_or_else(|| rate(p.bytes as f64 / p.seconds), value);
+        let speed = p.estimate.as_ref().map_or_else(|| rate(p.bytes as f64 / p.seconds), |e| e.text(rate));
         let left = left(p).map(|left| format!(", up to {} left", duration(left))).unwrap_or_default();
         let stalls =
             if p.stalls > 0 { format!(", {}", count(p.stalls as u64, "stall")) } else { String::new() };
@@ -205,12 +205,6 @@ impl Show<'_> {
         let heading = self.heading(p.target, &p.measure.label);
         format!("{heading} {speed}  {}  {}{left}{stalls}{slower}", size(p.bytes), duration(p.seconds))
     }
-}
-
-/// A value with its interval as a share, where it has one.
-fn value(e: &Estimate) -> String {
-    let half = e.half_width();
-    if half.is_finite() { format!("{} ±{}", rate(e.value), percent(half)) } else { rate(e.value) }
 }
 
 /// The maximum bytes and seconds of a measurement on one target.

@@ -16,6 +16,8 @@ use crate::{
 
 /// The most that a load reads; only filled blocks are read.
 const FILL_BYTES: u64 = 1024 * MIB;
+/// More than a span can read.
+const READ_BYTES: u64 = 1 << 40;
 /// The least room for the file of a suite.
 const LEAST_FILE: u64 = 64 * MIB;
 /// Through the page cache an interval needs repetitions.
@@ -149,6 +151,7 @@ struct Limits {
     rules: Rules,
     span: SpanRules,
     bytes: u64,
+    typed_bytes: bool,
     seconds: f64,
     /// Spans are measured until the sustained speed is known.
     thorough: bool,
@@ -162,7 +165,8 @@ impl Limits {
         let all = u64::from(all.max(1));
         let bytes = ask.effort.max_bytes;
         // What was typed holds for the whole drive.
-        let bytes = if ask.values.is_typed(shared::MAX_BYTES.name()) { bytes / all } else { bytes };
+        let typed_bytes = ask.values.is_typed(shared::MAX_BYTES.name());
+        let bytes = if typed_bytes { bytes / all } else { bytes };
         let sustained = thorough || loads.iter().any(|l| l.until == Until::Sustained);
         let seconds = match ask.values.is_typed(shared::MAX_TIME.name()) {
             true => ask.effort.max_seconds,
@@ -177,6 +181,7 @@ impl Limits {
             rules: Rules { budget: bytes.div_ceil(MIB), ..ask.effort.rules.clone() },
             span: SpanRules { precision, ..span },
             bytes,
+            typed_bytes,
             seconds: seconds / all as f64,
             thorough,
         }
@@ -190,7 +195,11 @@ impl Limits {
             _ if rotates && sequential && !l.load.writes() => {
                 Rule::Zones { precision: self.rules.precision, seconds }
             }
-            Until::Span if !self.thorough => Rule::Span { rules: self.span.clone(), bytes, seconds },
+            Until::Span if !self.thorough => {
+                // Reading wears nothing, so only time and what was typed limit it.
+                let bytes = if l.load.writes() || self.typed_bytes { bytes } else { READ_BYTES };
+                Rule::Span { rules: self.span.clone(), bytes, seconds }
+            }
             Until::Span | Until::Sustained => {
                 // Giving up early saves flash wear; reading causes none.
                 let give_up = self.rules.give_up.filter(|_| l.load.writes());
