@@ -64,7 +64,7 @@ fn hubs_that_limit_are_named_with_their_ceilings() {
 fn limits_of_drives_bus_and_processor_are_distinguished() {
     let _turn = turn();
     let machine = start(&scenario("two-sticks"));
-    let found = findings(&machine, "together --runs 2 --max-time 33s /mnt/a /mnt/b");
+    let found = findings(&machine, "together --runs 4 --max-time 44s /mnt/a /mnt/b");
     println!("{:#?}", found.verdicts);
     let writes = limits(&found, "write");
     assert_eq!((writes.len(), writes[0].0.as_str()), (1, "drives"), "{writes:?}");
@@ -80,8 +80,8 @@ fn limits_of_drives_bus_and_processor_are_distinguished() {
 
     let limited = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && \
         echo +cpu >/sys/fs/cgroup/cgroup.subtree_control && mkdir /sys/fs/cgroup/small && \
-        echo 3000 100000 >/sys/fs/cgroup/small/cpu.max && echo 0 >/sys/fs/cgroup/small/cgroup.procs && \
-        exec drivebench run together --rw read --bs 128k --runs 2 --max-time 33s --format json /mnt/a /mnt/b";
+        echo 2000 40000 >/sys/fs/cgroup/small/cpu.max && echo 0 >/sys/fs/cgroup/small/cgroup.procs && \
+        exec drivebench run together --rw read --bs 128k --runs 4 --max-time 44s --format json /mnt/a /mnt/b";
     let found: Findings = serde_json::from_str(&out(&machine, limited)).expect("JSON");
     println!("{:#?}", found.verdicts);
     let reads = limits(&found, "read");

@@ -79,7 +79,8 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         let gapless = |l: &SuiteLoad| {
             (l.load.direction, l.load.pattern, l.load.streams) == (Direction::Write, Pattern::Sequential, 1)
         };
-        let fills = files && !loads.first().is_some_and(|l| gapless(l));
+        // A procedure that is followed exactly does nothing besides.
+        let fills = files && !exact && !loads.first().is_some_and(|l| gapless(l));
         let limits = Limits::new(ask, &loads, suite.runs, fills);
         let mut room = u64::MAX;
         for target in targets() {
@@ -106,7 +107,7 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
             let rotates = targets().all(|target| target.rotates() && target.kind == Kind::BlockDevice);
             let (label, row) = label(l, own);
             let measure = Measure {
-                only_written: files && (!gapless(l) || exact && !l.load.writes()),
+                only_written: files && if exact { !l.load.writes() } else { !gapless(l) },
                 cold: l.cold,
                 row,
                 ..Measure::new(
