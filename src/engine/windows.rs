@@ -109,12 +109,14 @@ impl Recorder {
         self.hand_over(Some(closed))
     }
 
-    /// Determines the size of all later windows from the median of the pilot windows, so that one stall has no effect.
+    /// Determines the size of all later windows from the mean of the pilot windows without the longest: one stall has no
+    /// effect, and operations that complete in batches count with the time between batches.
     fn settle(&mut self) {
-        self.pilot.sort_unstable();
-        let median = self.pilot[self.pilot.len() / 2].max(1);
+        let longest = self.pilot.iter().max().copied().unwrap_or(0);
+        let rest = self.pilot.iter().sum::<u64>() - longest;
+        let typical = (rest / (self.pilot.len() as u64 - 1).max(1)).max(1);
         let mut growth = 1;
-        while growth < GROWTH && ((median * growth) as f64) < WINDOW_SECONDS * 1e9 {
+        while growth < GROWTH && ((typical * growth) as f64) < WINDOW_SECONDS * 1e9 {
             growth *= 2;
         }
         self.window *= growth;

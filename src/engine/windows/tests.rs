@@ -41,6 +41,14 @@ fn windows_of_fast_drives_grow_once() {
 }
 
 #[test]
+fn operations_that_complete_in_batches_do_not_make_windows_large() {
+    // 32 at a time every 20 ms, as random reads of a stick at depth 32.
+    let job = Job { window: 1, ..job(4096, 4096 * 2000) };
+    let (windows, _) = feed(&job, (0..2000).map(|i| if i % 32 == 0 { 20_000_000 } else { 100 }));
+    assert!(windows[100].ops <= 32, "{}", windows[100].ops);
+}
+
+#[test]
 fn one_stall_in_the_pilot_does_not_keep_windows_small() {
     let job = Job { window: 256 * 4096, ..job(4096, 4096 * 256 * 200) };
     let (windows, _) = feed(&job, (0..256 * 200).map(|i| if i == 5000 { 2_600_000_000 } else { 2_000 }));
