@@ -481,21 +481,17 @@ fn a_plan_that_cannot_be_executed_is_damage() {
     }
 }
 
+/// Arguments of a run that lasts until it is stopped.
+fn long(target: &str) -> [&str; 8] {
+    ["run", "baseline", "--wait", "--suite", "posts", "--max-bytes", "4G", target]
+}
+
 #[test]
 fn a_run_that_waited_reads_its_record_again() {
     let place = Cli::directory();
     let killed = Killed::on(place.path());
     let other = Cli::new();
-    let mut running = other.start([
-        "run",
-        "baseline",
-        "--wait",
-        "--suite",
-        "posts",
-        "--max-bytes",
-        "4G",
-        &place.path().to_string_lossy(),
-    ]);
+    let mut running = other.start(long(&place.path().to_string_lossy()));
     running.wait_for("plan");
     let mut command = killed.cli.command(["run", "baseline", "--wait", "--resume", &killed.name]);
     let mut waiting = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
@@ -515,16 +511,7 @@ fn a_run_that_waited_reads_its_record_again() {
 fn a_run_that_is_being_written_is_neither_continued_nor_removed() {
     let place = Cli::directory();
     let cli = Cli::new();
-    let mut running = cli.start([
-        "run",
-        "baseline",
-        "--wait",
-        "--suite",
-        "posts",
-        "--max-bytes",
-        "4G",
-        &place.path().to_string_lossy(),
-    ]);
+    let mut running = cli.start(long(&place.path().to_string_lossy()));
     running.wait_for("plan");
     let name = cli.run_name();
     let removed = cli.run(["results", "rm", &name]);

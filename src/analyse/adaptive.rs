@@ -1,12 +1,12 @@
 //! The sequential rule: measures until the estimate is precise enough.
 
 use super::{
-    Cliff, CliffEstimate, End, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
+    CliffEstimate, End, Estimate, Reason, Rules, StallSummary, Throughput, Unseen,
     assessment::{Assessment, WIDEN, assess},
     chunks::Chunks,
     cliff::Cut,
     cliff_estimate::cliff_estimates,
-    interval::{average, deviation, spacings},
+    interval::{average, spacings},
 };
 use crate::units::{MIB, Window};
 
@@ -124,7 +124,7 @@ impl Adaptive {
     /// The estimate, stalls and cliffs of the latest look; before the first look, the mean rate, unbounded.
     pub fn progress(&self) -> (Option<Estimate>, usize, usize) {
         let Some(judged) = &self.latest else {
-            let estimate = self.plain_rate().map(|rate| Estimate::unbounded(rate, "plain rate so far"));
+            let estimate = self.series.rate().map(|rate| Estimate::unbounded(rate, "plain rate so far"));
             return (estimate, 0, 0);
         };
         let stalls = judged.earlier.len() + judged.events.len();
@@ -151,7 +151,7 @@ impl Adaptive {
         let latest = self.latest.clone().filter(|judged| judged.seen == series.len());
         let judged = latest.or_else(|| assess(&series.x, series.chunk_mib()));
         let throughput = Throughput {
-            estimate: Estimate::unbounded(self.plain_rate().unwrap_or(0.0), "too short for an interval"),
+            estimate: Estimate::unbounded(self.series.rate().unwrap_or(0.0), "too short for an interval"),
             reason: Some(Reason::TooShort),
             gave_up: self.decision == Decision::GaveUp,
             bytes: series.total_bytes,
@@ -166,11 +166,6 @@ impl Adaptive {
         };
         let Some(judged) = &judged else { return throughput };
         let discarded = series.bytes_before(judged.cut);
-        let cliff = |c: &Cut| Cliff {
-            at_bytes: series.bytes_before(c.at),
-            before: MIB as f64 / c.before,
-            after: MIB as f64 / c.after,
-        };
         Throughput {
             estimate: self.estimate(judged),
             reason: self.reason(judged, end),
@@ -178,15 +173,10 @@ impl Adaptive {
             used: throughput.used - discarded,
             bytes_needed: self.bytes_needed(judged),
             stalls: self.stalls(judged),
-            cliffs: judged.cliffs.iter().map(cliff).collect(),
+            cliffs: judged.cliffs.iter().map(|c| series.cliff(c)).collect(),
             unseen: Some(self.unseen(judged)),
             ..throughput
         }
-    }
-
-    fn plain_rate(&self) -> Option<f64> {
-        let (bytes, seconds) = (self.series.total_bytes, self.series.total_seconds);
-        (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
     }
 
     fn estimate(&self, judged: &Assessment) -> Estimate {
@@ -221,33 +211,15 @@ impl Adaptive {
 
     fn stalls(&self, judged: &Assessment) -> StallSummary {
         let series = &self.series;
-        let each: Vec<Stall> = judged
-            .earlier
-            .iter()
-            .chain(&judged.events)
-            .map(|e| Stall {
-                at_seconds: series.seconds_before(e.first),
-                at_bytes: series.bytes_before(e.first),
-                seconds: e.excess * series.chunk_mib(),
-                longest: series.longest(e.first, e.last),
-                discarded: e.first < judged.cut,
-            })
-            .collect();
-        let lengths = spacings(&judged.events);
-        let mean = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
-        StallSummary {
-            mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
-            spacing: (!lengths.is_empty()).then_some(mean * series.chunk as f64),
-            variation: (lengths.len() >= 2).then(|| deviation(&lengths) / mean),
-            time_share: judged.share.mean / judged.mean,
-            each,
-        }
+        let all = judged.earlier.iter().chain(&judged.events);
+        let each = all.map(|e| series.stall(e, e.excess * series.chunk_mib(), judged.cut)).collect();
+        let share = judged.share.mean / judged.mean;
+        StallSummary::new(each, &spacings(&judged.events), series.chunk, share)
     }
 
     fn unseen(&self, judged: &Assessment) -> Unseen {
         let series = &self.series;
         let clean_bytes = series.bytes_before(judged.seen) - series.bytes_before(judged.after_cliff());
-        let per_mib = 3.0 * Unseen::STALL_SECONDS / (clean_bytes as f64 / MIB as f64);
-        Unseen { clean_bytes, rarer_than: clean_bytes / 3, cost_share: per_mib / (judged.mean + per_mib) }
+        Unseen::after(clean_bytes, judged.mean)
     }
 }

@@ -7,7 +7,6 @@ use super::{
     stalls::{self, StallSpan},
     steady::{self, Steady},
 };
-use crate::units::MIB;
 
 /// Two runs on one drive differ by about this share, which a single run does not show.
 pub(super) const FLOOR: f64 = 0.01;
@@ -50,10 +49,7 @@ impl Assessment {
 
     /// The speed, bytes per second; `widen` is a factor on the interval of the mean.
     pub fn speed(&self, widen: f64, how: &str, converged: bool) -> Estimate {
-        let low = self.mean - widen * (self.mean - self.low);
-        let high = self.mean + widen * (self.high - self.mean);
-        let fastest = if low > 0.0 { MIB as f64 / low } else { f64::INFINITY };
-        Estimate::new(MIB as f64 / self.mean, [MIB as f64 / high, fastest], how, converged)
+        Estimate::of_time(self.mean, [self.low, self.high], widen, how, converged)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Converts windows of several sizes to chunks of one size.
 
+use super::{Cliff, Stall, cliff::Cut, stalls::StallSpan};
 use crate::units::{MIB, Window};
 
 /// The minimum time per MiB, s. Keeps logarithms and quotients finite.
@@ -68,6 +69,28 @@ impl Chunks {
     /// Bytes in a chunk; 0 before the first window.
     pub fn chunk_mib(&self) -> f64 {
         mib(self.chunk)
+    }
+
+    /// The mean speed so far, bytes per second; `None` before anything was moved.
+    pub fn rate(&self) -> Option<f64> {
+        (self.total_bytes > 0 && self.total_seconds > 0.0)
+            .then(|| self.total_bytes as f64 / self.total_seconds)
+    }
+
+    pub fn cliff(&self, cut: &Cut) -> Cliff {
+        let (before, after) = (MIB as f64 / cut.before, MIB as f64 / cut.after);
+        Cliff { at_bytes: self.bytes_before(cut.at), before, after }
+    }
+
+    /// A stall that took `seconds` longer than usual; the estimate leaves out chunks before `used`.
+    pub fn stall(&self, span: &StallSpan, seconds: f64, used: usize) -> Stall {
+        Stall {
+            at_seconds: self.seconds_before(span.first),
+            at_bytes: self.bytes_before(span.first),
+            seconds,
+            longest: self.longest(span.first, span.last),
+            discarded: span.first < used,
+        }
     }
 
     pub fn bytes_before(&self, n: usize) -> u64 {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::percent;
+use crate::units::{MIB, percent};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -78,6 +78,13 @@ impl Estimate {
 
     pub(super) fn new(value: f64, [low, high]: [f64; 2], how: impl Into<String>, converged: bool) -> Self {
         Self { value, low, high, how: how.into(), converged }
+    }
+
+    /// A speed, bytes per second, from a mean time, s per MiB, and its interval, which `widen` is a factor on.
+    pub(super) fn of_time(mean: f64, [low, high]: [f64; 2], widen: f64, how: &str, converged: bool) -> Self {
+        let (low, high) = (mean - widen * (mean - low), mean + widen * (high - mean));
+        let fastest = if low > 0.0 { MIB as f64 / low } else { f64::INFINITY };
+        Self::new(MIB as f64 / mean, [MIB as f64 / high, fastest], how, converged)
     }
 
     /// An unbounded value: the interval is from 0 to infinity, and `how` says why.

@@ -7,11 +7,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Cliff, Decision, End, Estimate, Reason, Stall, StallSummary, Throughput, Unseen,
+    Decision, End, Estimate, Reason, StallSummary, Throughput, Unseen,
     assessment::WIDEN,
     chunks::Chunks,
     cliff::{self, Cut},
-    interval::{average, base_half_width, correlated_half_width, deviation, spacings, stall_share},
+    interval::{average, base_half_width, correlated_half_width, spacings, stall_share},
     stalls::{self, StallSpan},
 };
 use crate::units::{MIB, Window};
@@ -90,10 +90,7 @@ impl Look {
     }
 
     fn estimate(&self, converged: bool) -> Estimate {
-        let low = self.mean - WIDEN * (self.mean - self.low);
-        let high = self.mean + WIDEN * (self.high - self.mean);
-        let fastest = if low > 0.0 { MIB as f64 / low } else { f64::INFINITY };
-        Estimate::new(MIB as f64 / self.mean, [MIB as f64 / high, fastest], "span", converged)
+        Estimate::of_time(self.mean, [self.low, self.high], WIDEN, "span", converged)
     }
 }
 
@@ -142,9 +139,7 @@ impl Span {
     }
 
     fn plain(&self) -> Option<Estimate> {
-        let (bytes, seconds) = (self.series.total_bytes, self.series.total_seconds);
-        let rate = (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds);
-        rate.map(|rate| Estimate::unbounded(rate, "too short for an interval"))
+        self.series.rate().map(|rate| Estimate::unbounded(rate, "too short for an interval"))
     }
 
     /// The speed over the span so far, bytes per second.
@@ -164,41 +159,19 @@ impl Span {
             chunk: series.chunk,
             bytes_needed: None,
             stalls: look.as_ref().map(|look| self.stalls(look)).unwrap_or_default(),
-            cliffs: look.iter().flat_map(|look| &look.cuts).map(|cut| self.cliff(cut)).collect(),
+            cliffs: look.iter().flat_map(|look| &look.cuts).map(|cut| series.cliff(cut)).collect(),
             unseen: look.as_ref().map(|look| self.unseen(look)),
         }
     }
 
-    fn cliff(&self, cut: &Cut) -> Cliff {
-        let at_bytes = self.series.bytes_before(cut.at);
-        Cliff { at_bytes, before: MIB as f64 / cut.before, after: MIB as f64 / cut.after }
-    }
-
     fn stalls(&self, look: &Look) -> StallSummary {
-        let series = &self.series;
-        let stall = |e: &StallSpan| Stall {
-            at_seconds: series.seconds_before(e.first),
-            at_bytes: series.bytes_before(e.first),
-            seconds: e.excess,
-            longest: series.longest(e.first, e.last),
-            discarded: false,
-        };
-        let each: Vec<Stall> = look.events.iter().map(stall).collect();
-        let lengths = spacings(&look.events);
-        StallSummary {
-            mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
-            spacing: (!lengths.is_empty()).then(|| average(&lengths) * series.chunk as f64),
-            variation: (lengths.len() >= 2).then(|| deviation(&lengths) / average(&lengths)),
-            time_share: look.stalled / look.mean,
-            each,
-        }
+        let each = look.events.iter().map(|e| self.series.stall(e, e.excess, 0)).collect();
+        StallSummary::new(each, &spacings(&look.events), self.series.chunk, look.stalled / look.mean)
     }
 
     fn unseen(&self, look: &Look) -> Unseen {
         let from = look.cuts.last().map_or(0, |cut| cut.resume);
-        let clean_bytes = self.series.total_bytes.saturating_sub(self.series.bytes_before(from));
-        let per_mib = 3.0 * Unseen::STALL_SECONDS / (clean_bytes.max(1) as f64 / MIB as f64);
-        Unseen { clean_bytes, rarer_than: clean_bytes / 3, cost_share: per_mib / (look.mean + per_mib) }
+        Unseen::after(self.series.total_bytes - self.series.bytes_before(from), look.mean)
     }
 }
 

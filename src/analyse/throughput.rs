@@ -1,7 +1,10 @@
 //! The result of a load: sustained throughput, stalls, cliffs, and what the load was too short to show.
 
-use super::Estimate;
-use crate::units::Ended;
+use super::{
+    Estimate,
+    interval::{average, deviation},
+};
+use crate::units::{Ended, MIB};
 
 /// How measuring ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +108,27 @@ pub struct Unseen {
     pub cost_share: f64,
 }
 
+impl StallSummary {
+    /// `lengths` are the distances between them in chunks of `chunk` bytes.
+    pub(super) fn new(each: Vec<Stall>, lengths: &[f64], chunk: u64, time_share: f64) -> Self {
+        let mean = average(lengths);
+        Self {
+            mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
+            spacing: (!lengths.is_empty()).then_some(mean * chunk as f64),
+            variation: (lengths.len() >= 2).then(|| deviation(lengths) / mean),
+            time_share,
+            each,
+        }
+    }
+}
+
 impl Unseen {
+    /// After so many bytes without a cliff, at a mean time of so many s per MiB.
+    pub(super) fn after(clean_bytes: u64, mean: f64) -> Self {
+        let per_mib = 3.0 * Self::STALL_SECONDS / (clean_bytes as f64 / MIB as f64);
+        Self { clean_bytes, rarer_than: clean_bytes / 3, cost_share: per_mib / (mean + per_mib) }
+    }
+
     /// The assumed length of unseen stalls: the longest known of cheap flash, s.
     pub const STALL_SECONDS: f64 = 2.6;
 }

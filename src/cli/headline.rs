@@ -2,7 +2,7 @@
 
 use crate::{
     findings::{Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit},
-    units::{Direction, KIB, MIB, Pattern, distinct, percent, rate, size},
+    units::{Direction, Pattern, distinct, percent, rate, short_load_name, size},
 };
 
 /// The most important numbers of a run, each with its unit: what its experiment asks for, else the speeds of its loads.
@@ -103,6 +103,8 @@ enum Name {
         pattern: Pattern,
         block: u64,
         depth: u32,
+        streams: u32,
+        sync: bool,
     },
     /// As it is called in the plan, where an import doesn't say more.
     Given(String),
@@ -111,9 +113,13 @@ enum Name {
 impl Name {
     fn of(load: &LoadKey) -> Self {
         match (load.pattern, load.block) {
-            (Some(pattern), Some(block)) => {
-                Self::Known { pattern, block, depth: load.depth.unwrap_or(1) * load.jobs.unwrap_or(1) }
-            }
+            (Some(pattern), Some(block)) => Self::Known {
+                pattern,
+                block,
+                depth: load.depth.unwrap_or(1) * load.jobs.unwrap_or(1),
+                streams: load.streams.unwrap_or(1),
+                sync: load.sync.unwrap_or(false),
+            },
             _ => Self::Given(load.name.clone()),
         }
     }
@@ -121,29 +127,23 @@ impl Name {
     /// Sequential loads first, then large blocks, then few operations in flight.
     fn order(&self) -> (u8, std::cmp::Reverse<u64>, u32) {
         match self {
-            Self::Known { pattern: Pattern::Sequential, block, depth } => {
+            Self::Known { pattern: Pattern::Sequential, block, depth, .. } => {
                 (0, std::cmp::Reverse(*block), *depth)
             }
-            Self::Known { pattern: Pattern::Random, block, depth } => (1, std::cmp::Reverse(*block), *depth),
+            Self::Known { pattern: Pattern::Random, block, depth, .. } => {
+                (1, std::cmp::Reverse(*block), *depth)
+            }
             Self::Given(_) => (2, std::cmp::Reverse(0), 0),
         }
     }
 
     /// `SEQ1M`, `RND4K Q32`.
     fn text(&self) -> String {
-        let (pattern, block, depth) = match self {
-            Self::Known { pattern, block, depth } => (pattern, *block, *depth),
-            Self::Given(name) => return name.clone(),
-        };
-        let block = match block {
-            block if block % MIB == 0 => format!("{}M", block / MIB),
-            block if block % KIB == 0 => format!("{}K", block / KIB),
-            block => format!("{block}B"),
-        };
-        match pattern {
-            Pattern::Sequential if depth == 1 => format!("SEQ{block}"),
-            Pattern::Sequential => format!("SEQ{block} Q{depth}"),
-            Pattern::Random => format!("RND{block} Q{depth}"),
+        match self {
+            Self::Known { pattern, block, depth, streams, sync } => {
+                short_load_name(*pattern, *block, *depth, *streams, *sync)
+            }
+            Self::Given(name) => name.clone(),
         }
     }
 }
@@ -154,6 +154,7 @@ mod tests {
     use crate::{
         analyse::Estimate,
         findings::{Factor, Limiter},
+        units::{KIB, MIB},
     };
 
     fn metric(target: &str, quantity: Quantity, value: f64, load: Option<LoadKey>) -> Metric {
@@ -183,6 +184,12 @@ mod tests {
             speed("a", 8.9e6, Write, Sequential, MIB, 1),
             speed("a", 28.1e6, Read, Sequential, MIB, 1),
         ];
+        let synced = load(Write, Random, 4 * KIB, 1).map(|load| LoadKey { sync: Some(true), ..load });
+        let synced = metric("a", Quantity::Throughput, 0.1e6, synced);
+        assert_eq!(
+            of(vec![suite[0].clone(), synced]),
+            ["RND4K Q1 write 0.13 MB/s", "RND4K Q1 sync write 0.10 MB/s"]
+        );
         let repeated = Metric { repetition: Some(1), ..speed("a", 1e9, Write, Sequential, MIB, 1) };
         assert_eq!(
             of([suite, vec![repeated]].concat()),

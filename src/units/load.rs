@@ -157,17 +157,8 @@ impl Load {
         !matches!(self.direction, Direction::Write | Direction::Mixed { read_percent: 0 })
     }
 
-    /// A short name without the direction, such as `RND4K Q32`; sequential loads of depth 1 have no depth in it.
     pub fn short_name(&self) -> String {
-        let sequential = self.pattern == Pattern::Sequential;
-        let block: String = size(self.block).chars().filter(|c| !matches!(c, ' ' | 'i' | 'B')).collect();
-        let order = if sequential { "SEQ" } else { "RND" };
-        let depth = match (self.streams, self.depth) {
-            (2.., _) => format!(" {} streams", self.streams),
-            (_, 1) if sequential => String::new(),
-            (_, depth) => format!(" Q{depth}"),
-        };
-        format!("{order}{block}{depth}{}", if self.sync { " sync" } else { "" })
+        short_load_name(self.pattern, self.block, self.depth, self.streams, self.sync)
     }
 
     /// The load in fio's words, such as `sequential write, 4 KiB, direct, depth 1`.
@@ -183,6 +174,19 @@ impl Load {
         let sync = if self.sync { ", each synced" } else { "" };
         format!("{pattern} {direction}, {}, {caching}, depth {}{streams}{sync}", size(self.block), self.depth)
     }
+}
+
+/// A short name without the direction, such as `RND4K Q32`; sequential loads of depth 1 have no depth in it.
+pub fn short_load_name(pattern: Pattern, block: u64, depth: u32, streams: u32, sync: bool) -> String {
+    let sequential = pattern == Pattern::Sequential;
+    let block: String = size(block).chars().filter(|c| !matches!(c, ' ' | 'i' | 'B')).collect();
+    let order = if sequential { "SEQ" } else { "RND" };
+    let depth = match (streams, depth) {
+        (2.., _) => format!(" {streams} streams"),
+        (_, 1) if sequential => String::new(),
+        (_, depth) => format!(" Q{depth}"),
+    };
+    format!("{order}{block}{depth}{}", if sync { " sync" } else { "" })
 }
 
 fn one() -> u32 {

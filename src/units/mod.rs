@@ -11,7 +11,7 @@ mod words;
 
 pub use health::{Health, Power};
 pub use histogram::Histogram;
-pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern};
+pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern, short_load_name};
 pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};
 pub use percentile::Percentile;
 pub use size::{

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        LoadName, PlanError, Request, shared_options as shared,
+        Declared, LoadName, PlanError, Request, shared_options as shared,
         target_checks::{aligned, fits, reach, too_small, would_erase},
     },
     options,
@@ -36,12 +36,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 
 /// Whether loads were described instead of a suite.
 fn asks_for_loads(ask: &Request) -> bool {
-    let values = &ask.values;
-    ask.loads.is_some()
-        || ask.verify
-        || [&shared::BS.name(), &shared::IODEPTH.name(), &shared::CACHING.name(), &shared::RWMIXREAD.name()]
-            .into_iter()
-            .any(|name| values.is_typed(name))
+    let described = shared::SUITE.spec().conflicts;
+    ask.loads.is_some() || described.iter().any(|option| ask.values.is_typed(option))
 }
 
 /// The described loads as a suite.
