@@ -60,12 +60,26 @@ fn hubs_that_limit_are_named_with_their_ceilings() {
     assert_eq!(named.len(), 2, "{named:?}");
 }
 
+/// What is said after four runs, or after eight where four leave the reads open: the intervals of a busy machine are wide.
+fn decided(mut runs: impl FnMut(u32) -> Findings) -> Findings {
+    let found = runs(4);
+    println!("{:#?}", found.verdicts);
+    if !limits(&found, "read").is_empty() {
+        return found;
+    }
+    let found = runs(8);
+    println!("{:#?}", found.verdicts);
+    found
+}
+
 #[test]
 fn limits_of_drives_bus_and_processor_are_distinguished() {
     let _turn = turn();
     let machine = start(&scenario("two-sticks"));
-    let found = findings(&machine, "together --runs 4 --max-time 44s /mnt/a /mnt/b");
-    println!("{:#?}", found.verdicts);
+    let found = decided(|runs| {
+        let time = runs * 11;
+        findings(&machine, &format!("together --runs {runs} --max-time {time}s /mnt/a /mnt/b"))
+    });
     let writes = limits(&found, "write");
     assert_eq!((writes.len(), writes[0].0.as_str()), (1, "drives"), "{writes:?}");
     // The post's sticks read slightly faster alone than together; the ledger has the reason.
@@ -78,12 +92,19 @@ fn limits_of_drives_bus_and_processor_are_distinguished() {
     assert!(reads[0].0.starts_with("hub 1") || reads[0].0.contains("bus"), "{reads:?}");
     assert!((reads[0].1 / truth - 1.0).abs() < 0.05, "{reads:?} is not {truth}");
 
-    let limited = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && \
+    // One drive alone already takes more than this quota.
+    let quota = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && \
         echo +cpu >/sys/fs/cgroup/cgroup.subtree_control && mkdir /sys/fs/cgroup/small && \
-        echo 2000 40000 >/sys/fs/cgroup/small/cpu.max && echo 0 >/sys/fs/cgroup/small/cgroup.procs && \
-        exec drivebench run together --rw read --bs 128k --runs 4 --max-time 44s --format json /mnt/a /mnt/b";
-    let found: Findings = serde_json::from_str(&out(&machine, limited)).expect("JSON");
-    println!("{:#?}", found.verdicts);
+        echo 1000 40000 >/sys/fs/cgroup/small/cpu.max";
+    out(&machine, quota);
+    let found = decided(|runs| {
+        let time = runs * 11;
+        let limited = format!(
+            "echo 0 >/sys/fs/cgroup/small/cgroup.procs && exec drivebench run together --rw read --bs 128k \
+             --runs {runs} --max-time {time}s --format json /mnt/a /mnt/b"
+        );
+        serde_json::from_str(&out(&machine, &limited)).expect("JSON")
+    });
     let reads = limits(&found, "read");
     assert_eq!((reads.len(), reads[0].0.as_str()), (1, "processor"), "{reads:?}");
 }
