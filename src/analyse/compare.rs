@@ -75,6 +75,18 @@ pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
     groups
 }
 
+/// Positions of the lowest and of the highest, where its interval lies below or above those of all others.
+pub fn apart(estimates: &[&Estimate]) -> [Option<usize>; 2] {
+    let beyond = |is: fn(&Estimate, &Estimate) -> bool| {
+        let alone = |&at: &usize| {
+            let others = estimates.iter().enumerate().filter(|(other, _)| *other != at);
+            estimates.len() > 1 && others.into_iter().all(|(_, other)| is(estimates[at], other))
+        };
+        (0..estimates.len()).find(alone)
+    };
+    [beyond(|one, other| one.high < other.low), beyond(|one, other| one.low > other.high)]
+}
+
 const MOST_SPLITS: u64 = 200_000;
 
 /// The exact two-sided permutation p of a difference in means; `None` without data, or with too many permutations.

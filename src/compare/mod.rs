@@ -9,7 +9,7 @@ use self::{
 };
 use crate::{
     analyse::compare::{across_runs, ratio},
-    findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit},
+    findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit, extremes},
     units::distinct,
 };
 
@@ -187,6 +187,8 @@ fn one(
 
     let busy = [(&a, left), (&b, right)].into_iter().filter(|(_, target)| target.other_io);
     let busy = distinct(busy.map(|(run, _)| run.clone()));
+    let columns = [("", false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
+    let mut columns = Column::all(columns);
     let mut unbounded: Vec<(&Metric, &Metric)> = Vec::new();
     let mut rows = Vec::new();
     let of = on.iter().map(|on| format!("{on}: ")).collect::<String>();
@@ -195,17 +197,23 @@ fn one(
     for (n, other) in both {
         let unit = n.quantity.unit();
         // Intervals of throughput already include the difference between runs.
-        let r = match unit {
-            Unit::BytesPerSecond => ratio(&n.estimate, &other.estimate),
-            _ => ratio(&across_runs(&n.estimate), &across_runs(&other.estimate)),
-        };
-        let Some(r) = r else { continue };
+        let both = [n, other].map(|m| match unit {
+            Unit::BytesPerSecond => m.estimate.clone(),
+            _ => across_runs(&m.estimate),
+        });
+        let Some(r) = ratio(&both[0], &both[1]) else { continue };
         let differs = match r.estimate.is_bounded() {
             _ if r.different => "yes",
             true => "no",
             false => "not known",
         };
         let shown = |m: &Metric| unit.write(m.estimate.value);
+        // Where another cause than the drives is likely, neither side is called better.
+        if busy.is_empty() && alike(n, other) && pair.a.run.modelled == pair.b.run.modelled {
+            for (side, which) in extremes(&both.each_ref(), unit) {
+                columns[1 + side].extremes.push((rows.len(), which));
+            }
+        }
         rows.push(vec![n.label(), shown(n), shown(other), times(&r), differs.to_owned()]);
         if unit == Unit::BytesPerSecond && n.repetition.is_none() {
             if r.estimate.is_bounded() {
@@ -221,8 +229,6 @@ fn one(
     if rows.is_empty() {
         return Err(CompareError::NothingInCommon { a, b });
     }
-    let columns = [("", false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
-    let columns = Column::all(columns);
     findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
     findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
     findings.verdicts.extend(sentences);

@@ -58,17 +58,20 @@ pub fn table(table: &Table, style: Style) -> String {
     let widths: Vec<usize> = (0..head.len())
         .map(|i| rows.iter().chain([&head]).filter_map(|r| r.get(i)).map(|c| c.width()).max().unwrap_or(0))
         .collect();
-    let line = |cells: &[String], columns: &[usize]| {
+    let line = |row: Option<usize>, cells: &[String], columns: &[usize]| {
         let padded = columns.iter().filter_map(|&at| Some((at, cells.get(at)?))).map(|(at, cell)| {
             let space = " ".repeat(widths[at] - cell.width());
-            if table.columns[at].right { space + cell } else { cell.clone() + &space }
+            let extreme = table.columns[at].extremes.iter().find(|(of, _)| Some(*of) == row);
+            let cell = extreme.map_or(cell.clone(), |(_, which)| style.extreme(*which, cell));
+            if table.columns[at].right { space + &cell } else { cell + &space }
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     let title = Some(style.clean(&table.title)).filter(|title| !title.is_empty());
     let parts = parts(&widths, style.width).into_iter().map(|columns| {
-        let head = style.strong(&line(&head, &columns));
-        let lines = [head].into_iter().chain(rows.iter().map(|row| line(row, &columns)));
+        let head = style.strong(&line(None, &head, &columns));
+        let rows = rows.iter().enumerate().map(|(at, row)| line(Some(at), row, &columns));
+        let lines = [head].into_iter().chain(rows);
         lines.map(|line| line + "\n").collect::<String>()
     });
     title.map(|title| title + "\n").into_iter().chain([parts.collect::<Vec<_>>().join("\n")]).collect()

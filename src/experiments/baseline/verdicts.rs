@@ -9,7 +9,6 @@ use crate::{
         Cliff, Estimate, LatencyPercentile, Reason, Rules, SpanRules, StallSummary, Throughput, Unseen,
         compare,
     },
-    inventory::Drive,
     plan::{Measure, Plan, Rule},
     target::Target,
     units::{
@@ -23,7 +22,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
     let several = plan.targets.len() > 1;
     let mut all = Vec::new();
     if several {
-        let again = |at: usize| plan.targets[..at].iter().find(|t| same_drives(t, &plan.targets[at]));
+        let again = |at: usize| plan.targets[..at].iter().find(|t| t.is_on_same_drives(&plan.targets[at]));
         all.extend((0..plan.targets.len()).filter_map(|at| Some(unranked(again(at)?, &plan.targets[at]))));
         let ranked: Vec<&Group<'_>> = groups.iter().filter(|group| again(group.at).is_none()).collect();
         all.extend(labels(groups).into_iter().filter_map(|label| ranking(label, &ranked)));
@@ -50,11 +49,6 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
         }
     }
     (all, behind)
-}
-
-fn same_drives(a: &Target, b: &Target) -> bool {
-    let key = |drive: &Drive| (drive.name.clone(), drive.identity());
-    !a.drives.is_empty() && a.drives.iter().map(key).eq(b.drives.iter().map(key))
 }
 
 fn unranked(first: &Target, again: &Target) -> String {
