@@ -159,7 +159,7 @@ impl Desk {
         let screen = terminal.screen();
         let used = screen.cursor_position().0;
         for row in 0..used {
-            if screen.row_wrapped(row) { eprintln!("WRAP {args:?} {width}: {}", screen.contents_between(row, 0, row, width)); }
+            assert!(!screen.row_wrapped(row), "wider than {width}:\n{}", screen.contents());
         }
         let rows =
             |row: &dyn Fn(u16) -> String| (0..used).map(|at| row(at).trim_end().to_owned() + "\n").collect();

@@ -76,11 +76,11 @@ pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
 }
 
 /// Positions of the lowest and of the highest, where its interval lies below or above those of all others.
-pub fn apart(estimates: &[&Estimate]) -> [Option<usize>; 2] {
+pub fn apart(estimates: &[Estimate]) -> [Option<usize>; 2] {
     let beyond = |is: fn(&Estimate, &Estimate) -> bool| {
         let alone = |&at: &usize| {
-            let others = estimates.iter().enumerate().filter(|(other, _)| *other != at);
-            estimates.len() > 1 && others.into_iter().all(|(_, other)| is(estimates[at], other))
+            let mut others = estimates.iter().enumerate().filter(|(other, _)| *other != at);
+            estimates.len() > 1 && others.all(|(_, other)| is(&estimates[at], other))
         };
         (0..estimates.len()).find(alone)
     };
@@ -175,6 +175,20 @@ mod tests {
             of(e.value, e.value * half)
         };
         assert!(ratio(&narrow(&a), &narrow(&b)).expect("positive").different);
+    }
+
+    #[test]
+    fn what_stands_apart_overlaps_nothing() {
+        let of = |ends: &[(f64, f64)]| {
+            let estimate =
+                |&(low, high): &(f64, f64)| Estimate::new((low + high) / 2.0, [low, high], "", true);
+            apart(&ends.iter().map(estimate).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[(3.0, 4.0), (1.0, 2.0), (5.0, 6.0)]), [Some(1), Some(2)]);
+        assert_eq!(of(&[(3.0, 4.0), (1.0, 3.5), (5.0, 6.0)]), [None, Some(2)], "two may be the lowest");
+        assert_eq!(of(&[(1.0, 2.0), (1.0, 2.0), (0.0, f64::INFINITY)]), [None, None]);
+        assert_eq!(of(&[(1.0, 2.0), (2.0, 3.0)]), [None, None], "ends that touch");
+        assert_eq!((of(&[(1.0, 2.0)]), of(&[])), ([None, None], [None, None]), "one of one is no best");
     }
 
     #[test]

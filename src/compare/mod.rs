@@ -211,11 +211,11 @@ fn one(
     for (n, other) in both {
         let unit = n.quantity.unit();
         // Intervals of throughput already include the difference between runs.
-        let both = [n, other].map(|m| match unit {
-            Unit::BytesPerSecond => m.estimate.clone(),
-            _ => across_runs(&m.estimate),
-        });
-        let Some(r) = ratio(&both[0], &both[1]) else { continue };
+        let r = match unit {
+            Unit::BytesPerSecond => ratio(&n.estimate, &other.estimate),
+            _ => ratio(&across_runs(&n.estimate), &across_runs(&other.estimate)),
+        };
+        let Some(r) = r else { continue };
         let differs = match r.estimate.is_bounded() {
             _ if r.different => "yes",
             true => "no",
@@ -224,11 +224,11 @@ fn one(
         let shown = |m: &Metric| unit.write(m.estimate.value);
         // Where another cause than the drives is likely, neither side is called better.
         if busy.is_empty() && alike(n, other) && pair.a.run.modelled == pair.b.run.modelled {
-            for (side, which) in extremes(&both.each_ref(), unit) {
+            for (side, which) in extremes(&[&n.estimate, &other.estimate], unit) {
                 columns[1 + side].extremes.push((rows.len(), which));
             }
         }
-        rows.push(vec![n.label(), shown(n), shown(other), times(&r), differs.to_owned()]);
+        rows.push(vec![n.row(), shown(n), shown(other), times(&r), differs.to_owned()]);
         if unit == Unit::BytesPerSecond && n.repetition.is_none() {
             if r.estimate.is_bounded() {
                 sentences.push(format!("{of}{}", sentence(n, other, &r, (&a, &b), &busy)));
