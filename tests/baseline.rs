@@ -211,5 +211,8 @@ fn directories_on_one_drive_are_not_ranked() {
     assert!(text.contains("write: B (") && !text.contains("> A2 ("), "{text}");
     // The slower directory of the one drive does not make A the worst or the best.
     let writes = &findings.tables[0].columns[3];
-    assert_eq!((writes.name.as_str(), &writes.extremes[..]), ("WRITE", &[(0, Extreme::Worst), (4, Extreme::Best)][..]));
+    assert_eq!(
+        (writes.name.as_str(), &writes.extremes[..]),
+        ("WRITE", &[(0, Extreme::Worst), (4, Extreme::Best)][..])
+    );
 }

@@ -88,7 +88,8 @@ fn flags_of_both_runs_are_shown_and_other_io_is_named_as_a_cause() {
     let [mut a, mut b] =
         [("rA", 6e6), ("rB", 9e6)].map(|(name, speed)| run(name, &[load("read", 4096)], speed));
     let idle = of(&a, &b, false).expect("alike");
-    let extremes = |found: &Findings| found.tables[0].columns.iter().map(|c| c.extremes.clone()).collect::<Vec<_>>();
+    let extremes =
+        |found: &Findings| found.tables[0].columns.iter().map(|c| c.extremes.clone()).collect::<Vec<_>>();
     let none = vec![vec![]; 5];
     let faster_is_better = [vec![], vec![(0, Extreme::Worst)], vec![(0, Extreme::Best)], vec![], vec![]];
     assert_eq!(extremes(&idle), faster_is_better);

@@ -1,14 +1,17 @@
 //! The first table of baseline: a row for each load, its read beside its write.
 
-use super::super::common::{Group, Summary};
+use super::super::common::{Group, MeasuredFiles, Summary};
 use crate::{
     findings::{Column, Table, short},
     plan::Plan,
-    units::{Direction, Load, Pattern, distinct, duration, rate, thousands},
+    units::{Direction, Load, Pattern, distinct, duration, rate, size, thousands},
 };
 
+/// Sets of files on one target: read and written.
+pub(super) type FileSets = [Vec<MeasuredFiles>; 2];
+
 /// Reads and writes of every target; `None` where a load mixes both.
-pub(super) fn table(plan: &Plan, groups: &[Group<'_>]) -> Option<Table> {
+pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Option<Table> {
     let several = plan.targets.len() > 1;
     let numbers = [("READ", false), ("IOPS", true), ("WRITE", false), ("IOPS", true)];
     let mut columns = [Column::heads(several), Column::all(numbers)].concat();
@@ -17,7 +20,7 @@ pub(super) fn table(plan: &Plan, groups: &[Group<'_>]) -> Option<Table> {
     for (at, target) in plan.targets.iter().enumerate() {
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let named = |row: Vec<String>| if several { [vec![short(&target.given)], row].concat() } else { row };
-        for (row, groups) in self::rows(&of)? {
+        for (row, groups) in self::rows(&of, &files[at])? {
             rows.push(named(row));
             loads.push(groups);
         }
@@ -51,7 +54,7 @@ fn mark(column: &mut Column, groups: &[(usize, &Group<'_>)], plan: &Plan) {
     }
 }
 
-fn rows<'a>(groups: &[&'a Group<'a>]) -> Option<Vec<(Vec<String>, Loads<'a>)>> {
+fn rows<'a>(groups: &[&'a Group<'a>], files: &FileSets) -> Option<Vec<(Vec<String>, Loads<'a>)>> {
     let mut loads: Vec<(String, Loads<'_>)> = Vec::new();
     for group in groups {
         let column = match group.measure.load.direction {
@@ -78,8 +81,21 @@ fn rows<'a>(groups: &[&'a Group<'a>]) -> Option<Vec<(Vec<String>, Loads<'a>)>> {
     };
     let wait = |writes| worst_wait(groups, writes).map(duration).unwrap_or_default();
     let waits = ["worst wait".to_owned(), wait(false), String::new(), wait(true), String::new()];
-    let rows = loads.into_iter().map(row).chain((!groups.is_empty()).then(|| (waits.to_vec(), [None; 2])));
+    let others = file_rows(files).chain((!groups.is_empty()).then(|| waits.to_vec()));
+    let rows = loads.into_iter().map(row).chain(others.map(|row| (row, [None; 2])));
     Some(rows.collect())
+}
+
+fn file_rows([read, written]: &FileSets) -> impl Iterator<Item = Vec<String>> {
+    let cells = |measured: Option<&MeasuredFiles>| {
+        let files = |m: &MeasuredFiles| Some(format!("{}/s", thousands(m.files_per_second()?.value)));
+        measured.and_then(|m| Some([m.speed()?.text(rate), files(m)?])).unwrap_or_default()
+    };
+    written.iter().map(move |write| {
+        let read = read.iter().find(|read| read.set == write.set);
+        let name = format!("{} files", size(write.set.size));
+        [vec![name], cells(read).to_vec(), cells(Some(write)).to_vec()].concat()
+    })
 }
 
 fn name(group: &Group<'_>) -> String {
