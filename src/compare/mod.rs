@@ -201,7 +201,10 @@ fn one(
 
     let busy = [(&a, left), (&b, right)].into_iter().filter(|(_, target)| target.other_io);
     let busy = distinct(busy.map(|(run, _)| run.clone()));
-    let columns = [("", false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
+    let latencies = both.iter().any(|(n, _)| matches!(n.quantity, Quantity::Latency(_)));
+    let rows = if latencies { "speed, latency" } else { "" };
+    let columns =
+        [(rows, false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
     let mut columns = Column::all(columns);
     let mut unbounded: Vec<(&Metric, &Metric)> = Vec::new();
     let mut rows = Vec::new();
