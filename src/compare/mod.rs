@@ -23,7 +23,7 @@ pub enum CompareError {
     /// One run with one target.
     #[error("{run} has one target only: name another run to compare it with")]
     Alone { run: String },
-    #[error("{a} and {b} have no number of the same name to compare")]
+    #[error("{a} and {b} have no load in common: there is nothing to compare")]
     NothingInCommon { a: String, b: String },
     /// How each of their loads differs.
     #[error("the loads of {a} and {b} differ: {}", loads.join("; "))]

@@ -106,7 +106,7 @@ fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
     let (speed, bytes) = (rate(e.value), decimal_bytes(run.bytes));
     let fixed = matches!(group.measure.rule, Rule::Fixed { .. });
     if e.high.is_finite() {
-        format!("{verb}: {speed}{through} ({}).", e.ends(rate))
+        format!("{verb}: {}{through}.", e.text(rate))
     } else if fixed && run.ended != Some(Ended::Finished) {
         format!("{verb}: ended early, after {bytes} at {speed}; the result of a full load is not known.")
     } else if fixed {
@@ -269,7 +269,7 @@ fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<String> {
     let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
     let ratio = compare::ratio(&estimates[*best], &estimates[*worst])?.estimate;
     let interval =
-        if ratio.is_bounded() { format!(" ({})", ratio.ends(|x| format!("{x:.2}"))) } else { String::new() };
+        if ratio.is_bounded() { format!(" ({})", ratio.range(|x| format!("{x:.2}"))) } else { String::new() };
     let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
     let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no difference found" } else { "" };
     let times = ratio.value;
