@@ -76,8 +76,12 @@ fn a_stick_that_stalls() {
 
 /// By the suite that is run if nothing else is asked for.
 fn by_default(model: Model) -> (Findings, Vec<Event>) {
+    by_suite(model, None)
+}
+
+fn by_suite(model: Model, suite: Option<Suite>) -> (Findings, Vec<Event>) {
     let asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096);
-    let asked = Request { values: Values::default(), ..asked };
+    let asked = Request { values: Values::default(), suite, ..asked };
     let events =
         carry_out(&plan(&asked).expect("plans"), &Board { drives: vec![model], buses: Vec::new(), seed: 7 });
     let events = events.expect("runs");
@@ -109,6 +113,18 @@ fn a_fast_drive_takes_less_than_a_minute_and_may_be_fit_for_everything() {
     let spent = findings.spent.expect("of one run");
     assert!(spent.seconds <= 60.0, "{spent:?}");
     assert_eq!(findings.verdicts[..1], ["Fit for media, backups, a system, swap and databases."]);
+}
+
+#[test]
+fn how_long_a_synced_write_takes_is_said() {
+    let model = Model { operation_seconds: 0.02, noise: Noise::default(), ..stick(400e6, 500e6) };
+    let (findings, _) = by_suite(model, Suite::find("db").ok());
+    let said = findings.verdicts.join(" ");
+    let (block, rest) =
+        said.split_once("A synced write of ").and_then(|(_, rest)| rest.split_once(' ')).expect("said");
+    assert_eq!((block, said.matches("A synced write of").count()), ("4", 2), "{said}");
+    // 20 ms and the time of 4 KiB.
+    assert!(rest.starts_with("KiB typically takes 20 ms, the slowest in a hundred 20 ms or more."), "{said}");
 }
 
 #[test]

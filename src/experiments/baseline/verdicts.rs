@@ -32,7 +32,9 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let spans = of.iter().filter(|g| is_span(g));
         let slower = spans.flat_map(|g| g.runs.iter().flat_map(|run| cliffs(g, &run.throughput)));
-        let text = fitness::sentences(&of).into_iter().chain(slower).collect::<Vec<_>>().join(" ");
+        let synced = of.iter().filter_map(|g| synced(g));
+        let text: Vec<String> = fitness::sentences(&of).into_iter().chain(synced).chain(slower).collect();
+        let text = text.join(" ");
         all.extend((!text.is_empty()).then(|| named(several, target, text)));
     }
     let mut behind = Vec::new();
@@ -49,6 +51,18 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
         }
     }
     (all, behind)
+}
+
+/// How long a write takes until it is safe, which is what a database waits for.
+fn synced(group: &Group<'_>) -> Option<String> {
+    let [run] = &group.runs[..] else { return None };
+    let load = &group.measure.load;
+    let of = |share| Some(duration(run.tail.percentile(share)?.estimate.value));
+    let (half, most) = (of(0.5)?, of(0.99)?);
+    let block = size(load.block);
+    let text =
+        format!("A synced write of {block} typically takes {half}, the slowest in a hundred {most} or more.");
+    (load.sync && load.depth == 1).then_some(text)
 }
 
 fn unranked(first: &Target, again: &Target) -> String {
