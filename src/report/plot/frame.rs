@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    EDGE, LINE, WIDTH,
+    EDGE, LINE,
     scale::Scale,
     text::{Anchor, Area, Label, SIZE, cut, cut_front, px, width},
 };
@@ -28,11 +28,13 @@ pub struct Frame {
     y: Scale,
     /// Where the scale of y begins.
     floor: f64,
+    /// The width of the whole drawing.
+    whole: f64,
 }
 
 impl Frame {
-    /// A frame below `top` that shows everything in the figure.
-    pub fn new(figure: &Figure, top: f64) -> Self {
+    /// A frame below `top` that shows everything in the figure, in a drawing that is `whole` wide.
+    pub fn new(figure: &Figure, top: f64, whole: f64) -> Self {
         let points = || figure.curves.iter().flat_map(|c| &c.points);
         let marks = |at: fn(At) -> Option<f64>| figure.marks.iter().filter_map(move |m| at(m.at));
         let xs = points().map(|p| p.x).chain(figure.bands.iter().flat_map(|b| [b.from, b.to]));
@@ -50,11 +52,11 @@ impl Frame {
         let y = Scale::new(&figure.y, ys.into_iter().chain(least), !near);
         let widest = y.ticks.iter().map(|t| width(&y.write(*t), SIZE)).fold(0.0, f64::max);
         let (left, top) = (EDGE + widest + GAP, top + LINE + 2.0);
-        let area = Area { left, top, right: WIDTH - 2.0 * EDGE, bottom: top + HEIGHT };
+        let area = Area { left, top, right: whole - 2.0 * EDGE, bottom: top + HEIGHT };
         // Bars stand on the axis.
         let bars = figure.curves.iter().any(|c| c.style == Style::Bars);
         let floor = area.bottom - if bars { 0.0 } else { INSET };
-        Self { area, x, y, floor }
+        Self { area, x, y, floor, whole }
     }
 
     pub fn x(&self, value: f64) -> f64 {
@@ -75,8 +77,12 @@ impl Frame {
     pub fn draw(&self) -> (Markup, f64) {
         let Area { left, top, right, bottom } = self.area;
         let level = self.y.ticks.iter().map(|t| (px(self.y(*t)), self.y.write(*t)));
-        let y_label =
-            Label::new(cut(&self.y.label(), SIZE, WIDTH - 2.0 * EDGE), Anchor::Start, EDGE, top - LINE - 2.0);
+        let y_label = Label::new(
+            cut(&self.y.label(), SIZE, self.whole - 2.0 * EDGE),
+            Anchor::Start,
+            EDGE,
+            top - LINE - 2.0,
+        );
         let (below, mut end) = self.below();
         let x_label = cut(&self.x.label(), SIZE, right - left);
         let middle = (left + right) / 2.0;
@@ -108,7 +114,7 @@ impl Frame {
             let mut end = 0.0;
             labels.retain(|label| {
                 let Area { left, right, .. } = label.area();
-                let fits = left >= end && right <= WIDTH - 2.0;
+                let fits = left >= end && right <= self.whole - 2.0;
                 end = if fits { right + GAP } else { end };
                 fits
             });
@@ -116,7 +122,7 @@ impl Frame {
         }
         // Centred below its place, as wide as the next in the row and the edge allow.
         let room = |x: f64, rows: usize| {
-            (rows as f64 * self.place() - GAP).min(2.0 * (x - EDGE)).min(2.0 * (WIDTH - EDGE - x))
+            (rows as f64 * self.place() - GAP).min(2.0 * (x - EDGE)).min(2.0 * (self.whole - EDGE - x))
         };
         let fits = |rows: &usize| labels.iter().all(|l| width(&l.text, SIZE) <= room(l.x, *rows));
         let most = ROWS.min(labels.len());
