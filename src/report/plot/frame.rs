@@ -111,14 +111,17 @@ impl Frame {
         let label = |t: &f64| Label::new(self.x.write(*t), Anchor::Middle, self.x(*t), top);
         let mut labels: Vec<Label> = self.x.ticks.iter().map(label).collect();
         if !self.x.named() {
-            let mut end = 0.0;
-            labels.retain(|label| {
-                let Area { left, right, .. } = label.area();
-                let fits = left >= end && right <= self.whole - 2.0;
-                end = if fits { right + GAP } else { end };
-                fits
-            });
-            return (labels, top + LINE);
+            for label in &mut labels {
+                let half = width(&label.text, SIZE) / 2.0;
+                label.x = label.x.min(self.whole - 2.0 - half).max(half);
+            }
+            // Every second or third of them, where all don't fit.
+            let fits = |every: &usize| {
+                let shown: Vec<Area> = labels.iter().step_by(*every).map(Label::area).collect();
+                shown.windows(2).all(|pair| pair[0].right + GAP <= pair[1].left)
+            };
+            let every = (1..=labels.len()).find(fits).unwrap_or(1);
+            return (labels.into_iter().step_by(every).collect(), top + LINE);
         }
         // Centred below its place, as wide as the next in the row and the edge allow.
         let room = |x: f64, rows: usize| {

@@ -76,8 +76,8 @@ fn document(figure: &Figure, width: f64, class: &str, id: &str, before: Markup) 
 fn body(figure: &Figure, width: f64) -> (Markup, f64) {
     let mut top = EDGE;
     let mut head = Vec::new();
-    for (text, size, most) in [(&figure.title, TITLE, 2), (&figure.load, SIZE, 2), (&figure.n, SIZE, 2)] {
-        for line in lines(text, size, width - 2.0 * EDGE, most) {
+    for (text, size) in [(&figure.title, TITLE), (&figure.load, SIZE), (&figure.n, SIZE)] {
+        for line in lines(text, size, width - 2.0 * EDGE, 3) {
             head.push(Label { size, ..Label::new(line, Anchor::Start, EDGE, top) });
             top += size * 1.25;
         }
