@@ -37,17 +37,24 @@ pub struct SpanRules {
     pub fast: [f64; 2],
     /// The same for other media.
     pub slow: [f64; 2],
+    /// Once the least time is over, no more bytes than this are moved. Older plans had no such limit.
+    #[serde(default = "unlimited")]
+    pub enough: u64,
+}
+
+fn unlimited() -> u64 {
+    u64::MAX
 }
 
 impl SpanRules {
     /// 5 %, 3 to 9 s, and 15 to 55 s where the medium is slow: with six loads, a minute and six minutes at most.
     pub fn standard() -> Self {
-        Self { precision: 0.05, fast: [3.0, 9.0], slow: [15.0, 55.0] }
+        Self { precision: 0.05, fast: [3.0, 9.0], slow: [15.0, 55.0], enough: u64::MAX }
     }
 
     /// 10 %, in half the time.
     pub fn quick() -> Self {
-        Self { precision: 0.10, fast: [1.5, 4.5], slow: [7.5, 27.5] }
+        Self { precision: 0.10, fast: [1.5, 4.5], slow: [7.5, 27.5], ..Self::standard() }
     }
 
     /// The least and the most for a load that moved so much in `seconds`.
@@ -115,13 +122,14 @@ impl Span {
         self.operations += window.ops;
         let seconds = self.series.total_seconds;
         let [least, most] = self.rules.limits(self.operations, self.series.total_bytes, seconds);
-        if seconds >= self.due.max(self.rules.fast[0]) || seconds >= most {
+        let ends = seconds >= most || seconds >= least && self.series.total_bytes >= self.rules.enough;
+        if ends || seconds >= self.due.max(self.rules.fast[0]) {
             self.latest = look(&self.series);
             let precise =
                 self.latest.as_ref().is_some_and(|l| WIDEN * l.half_width() <= self.rules.precision);
             self.decision = match () {
                 () if precise && seconds >= least => Decision::Converged,
-                () if seconds >= most => Decision::Budget,
+                () if ends => Decision::Budget,
                 () => Decision::Continue,
             };
             let next = seconds * GROWTH;

@@ -352,6 +352,19 @@ fn fast_media_are_measured_for_seconds_and_stalls_make_the_interval_wide() {
 }
 
 #[test]
+fn fast_drives_are_measured_for_the_least_time_and_no_more_bytes_than_enough_after_it() {
+    // Irregular, so that the aim is not reached: 2 GB/s on average.
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
+    let x: Vec<f64> = (0..40_000).map(|_| if random.random_bool(0.01) { 0.03 } else { 0.0002 }).collect();
+    let gib = 1024 * MIB;
+    let rules = SpanRules { enough: gib, precision: 1e-4, ..SpanRules::standard() };
+    let t = span(&rules, &windows(&x));
+    assert!((3.0..3.1).contains(&t.seconds) && t.bytes > gib, "{t:?}");
+    let t = span(&SpanRules { enough: 8 * gib, ..rules }, &windows(&x));
+    assert!(t.seconds > 3.1 && t.bytes.abs_diff(8 * gib) < gib / 8, "{t:?}");
+}
+
+#[test]
 fn both_speeds_of_a_cache_belong_to_the_span() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
     let mut x = drive(&mut random, 300, 40.0, 1e9, true);

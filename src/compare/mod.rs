@@ -118,6 +118,10 @@ fn same_drives(a: &Carrier, b: &Carrier) -> bool {
     known && a.identities().eq(b.identities()) || named(a, b) || named(b, a)
 }
 
+fn name_of(metric: &Metric) -> Option<&str> {
+    metric.load.as_ref().map(|load| load.name.as_str())
+}
+
 #[derive(Clone, Copy)]
 struct Side<'a> {
     run: &'a Findings,
@@ -139,10 +143,20 @@ impl<'a> Pair<'a> {
         if self.of_one_run() { side.target.target.clone() } else { side.run.run.clone() }
     }
 
-    /// The numbers that both have.
+    /// The numbers that both have: of the same load by name or by its properties, else of loads that share their name only.
     fn metrics(&self) -> Vec<(&'a Metric, &'a Metric)> {
         let of = |side: Side<'a>| side.run.estimates.iter().filter(move |m| m.target == side.target.target);
-        of(self.a).filter_map(|m| Some((m, of(self.b).find(|other| m.is_same(other))?))).collect()
+        let other = |m: &'a Metric| {
+            let like = || of(self.b).filter(|other| m.is_like(other));
+            let named = || like().filter(|other| name_of(m) == name_of(other));
+            // Of loads that are called otherwise in this run.
+            let free =
+                |other: &&Metric| !of(self.a).any(|m| m.is_like(other) && name_of(m) == name_of(other));
+            let is = |other: &&Metric| m.load.as_ref().zip(other.load.as_ref()).is_some_and(|(a, b)| a.is(b));
+            let by_name = named().find(|other| alike(m, other));
+            by_name.or_else(|| like().filter(free).find(is)).or_else(|| named().next())
+        };
+        of(self.a).filter_map(|m| Some((m, other(m)?))).collect()
     }
 }
 

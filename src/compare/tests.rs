@@ -32,6 +32,20 @@ fn of(a: &Findings, b: &Findings, forced: bool) -> Result<Findings, CompareError
 }
 
 #[test]
+fn the_same_load_is_found_under_another_name() {
+    // The default of before called it `write`, the suite `posts` another name; a suite of today has a `read` of its own.
+    let a = run("rA", &[load("read", 4096)], 6e6);
+    let b = run("rB", &[load("read", 1 << 20), load("SEQ4K read", 4096)], 3e6);
+    let found = of(&a, &b, false).expect("one load in common");
+    assert_eq!(found.estimates.len(), 1);
+    assert!((found.estimates[0].estimate.value - 2.0).abs() < 0.01, "{:?}", found.estimates);
+    assert_eq!(found.estimates[0].load.as_ref().and_then(|load| load.block), Some(4096));
+    // What is not known of a load is no reason to call it the same.
+    let unknown = LoadKey { depth: None, ..load("dd", 4096) };
+    assert!(matches!(of(&a, &run("rB", &[unknown], 6e6), false), Err(CompareError::NothingInCommon { .. })));
+}
+
+#[test]
 fn unlike_loads_are_refused_unless_forced() {
     let same = load("read", 4096);
     let unlike = [

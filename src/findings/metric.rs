@@ -229,12 +229,10 @@ impl Metric {
         Self { scope, ..self }
     }
 
-    /// Whether it is the same number of another run: the same quantity of a load of the same name.
-    pub fn is_same(&self, other: &Self) -> bool {
-        fn key(m: &Metric) -> (&Quantity, Scope, Option<u32>, Option<&str>) {
-            (&m.quantity, m.scope, m.repetition, m.load.as_ref().map(|load| load.name.as_str()))
-        }
-        key(self) == key(other)
+    /// Whether it is the same number of another run, apart from the load.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let key = |m: &Self| (m.scope, m.repetition, m.load.is_some());
+        self.quantity == other.quantity && key(self) == key(other)
     }
 }
 
@@ -255,6 +253,18 @@ impl LoadKey {
             engine: engine.to_owned(),
             ..Self::default()
         }
+    }
+
+    /// Whether both are known to be the same load, whatever they are called.
+    pub fn is(&self, other: &Self) -> bool {
+        let known = |load: &Self| {
+            let numbers = [load.block.is_some(), load.depth.is_some(), load.jobs.is_some()];
+            load.direction.is_some()
+                && load.pattern.is_some()
+                && load.caching.is_some()
+                && !numbers.contains(&false)
+        };
+        known(self) && known(other) && self.cold == other.cold && !self.differs(other)
     }
 
     /// Whether a property that is known of both differs.
