@@ -84,7 +84,7 @@ impl Frame {
             top - LINE - 2.0,
         );
         let (below, mut end) = self.below();
-        let x_label = cut(&self.x.label(), SIZE, right - left);
+        let x_label = cut(&self.x.label(), SIZE, self.whole - 2.0 * EDGE);
         let middle = (left + right) / 2.0;
         let drawn = html! {
             @for (y, text) in level {
@@ -97,7 +97,7 @@ impl Frame {
             "\n" path.stroke.ink.thick d=(format!("M{} {}V{}H{}", px(left), px(top), px(bottom), px(right))) {}
             (y_label.draw())
             @for label in below { (label.draw()) }
-            @if !x_label.is_empty() { (Label::new(x_label, Anchor::Middle, middle, end).draw()) }
+            @if !x_label.is_empty() { (self.inside(Label::new(x_label, Anchor::Middle, middle, end)).draw()) }
         };
         if !self.x.label().is_empty() {
             end += LINE;
@@ -109,31 +109,39 @@ impl Frame {
     fn below(&self) -> (Vec<Label>, f64) {
         let top = self.area.bottom + 12.0;
         let label = |t: &f64| Label::new(self.x.write(*t), Anchor::Middle, self.x(*t), top);
-        let mut labels: Vec<Label> = self.x.ticks.iter().map(label).collect();
+        let labels: Vec<Label> = self.x.ticks.iter().map(|t| self.inside(label(t))).collect();
+        // So many labels may share a place in turn, if these are next to each other.
+        let fits = |every: &usize| {
+            let areas: Vec<Area> = labels.iter().map(Label::area).collect();
+            areas.iter().all(|a| a.right <= self.whole)
+                && areas.iter().zip(areas.iter().skip(*every)).all(|(a, b)| a.right + GAP <= b.left)
+        };
         if !self.x.named() {
-            for label in &mut labels {
-                let half = width(&label.text, SIZE) / 2.0;
-                label.x = label.x.min(self.whole - 2.0 - half).max(half);
-            }
             // Every second or third of them, where all don't fit.
-            let fits = |every: &usize| {
-                let shown: Vec<Area> = labels.iter().step_by(*every).map(Label::area).collect();
-                shown.windows(2).all(|pair| pair[0].right + GAP <= pair[1].left)
-            };
-            let every = (1..=labels.len()).find(fits).unwrap_or(1);
+            let every = (1..labels.len()).find(fits).unwrap_or(labels.len().max(1));
             return (labels.into_iter().step_by(every).collect(), top + LINE);
         }
-        // Centred below its place, as wide as the next in the row and the edge allow.
-        let room = |x: f64, rows: usize| {
-            (rows as f64 * self.place() - GAP).min(2.0 * (x - EDGE)).min(2.0 * (self.whole - EDGE - x))
-        };
-        let fits = |rows: &usize| labels.iter().all(|l| width(&l.text, SIZE) <= room(l.x, *rows));
         let most = ROWS.min(labels.len());
-        let rows = (1..=most).find(fits).unwrap_or(most);
-        for (i, label) in labels.iter_mut().enumerate() {
-            label.top += (i % rows) as f64 * LINE;
-            label.text = cut_front(&label.text, SIZE, room(label.x, rows));
+        let rows = (1..=most).find(fits);
+        let in_row = |(i, label): (usize, Label)| {
+            let top = label.top + (i % rows.unwrap_or(most)) as f64 * LINE;
+            Label { top, ..label }
+        };
+        let end = top + rows.unwrap_or(most) as f64 * LINE;
+        if rows.is_some() {
+            return (labels.into_iter().enumerate().map(in_row).collect(), end);
         }
-        (labels, top + rows as f64 * LINE)
+        // Centred below its place, as wide as the next in the row and the edge allow.
+        let room = |x: f64| {
+            (most as f64 * self.place() - GAP).min(2.0 * (x - EDGE)).min(2.0 * (self.whole - EDGE - x))
+        };
+        let short = |label: Label| Label { text: cut_front(&label.text, SIZE, room(label.x)), ..label };
+        (self.x.ticks.iter().map(|t| short(label(t))).enumerate().map(in_row).collect(), end)
+    }
+
+    /// A text that would leave the drawing, moved into it.
+    fn inside(&self, label: Label) -> Label {
+        let half = width(&label.text, label.size) / 2.0;
+        Label { x: label.x.min(self.whole - 2.0 - half).max(2.0 + half), ..label }
     }
 }

@@ -381,3 +381,20 @@ fn dots_that_are_near_each_other_are_shown_without_zero_and_others_with() {
 
 /// Of 2.44 MB/s, in MB/s.
 const NEAR_ENOUGH: f64 = 2.44 * 0.8;
+
+#[test]
+fn names_near_the_edge_are_moved_before_they_are_cut() {
+    let names =
+        ["write, as dd", "write + fsync", "write, direct", "read, cold", "read, again", "read, direct"];
+    let points = (0..names.len()).map(|i| Point::new(i as f64, 1e6));
+    let figure = Figure {
+        x: Axis::named("", names.map(str::to_owned)),
+        y: Axis::speed(),
+        curves: vec![Curve::new("", Style::Dots, points)],
+        ..Figure::default()
+    };
+    for drawn in drawings(&figure) {
+        names.iter().for_each(|name| _ = text(&drawn, name));
+        assert_eq!(complaints(&drawn), Vec::<String>::new());
+    }
+}
