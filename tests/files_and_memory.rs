@@ -7,20 +7,20 @@ mod faultfs;
 #[path = "support/modelled.rs"]
 mod modelled;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use cli::{Cli, names};
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise},
     experiments::{PAGECACHE, Request, SMALLFILES},
-    findings::Findings,
+    findings::{Findings, Metric, Quantity},
     inventory::Mount,
     plan::{Act, FileSet, FileWork, Measure, Plan, StepId},
     record::{ActResult, Event},
     report::{Format, Style, render},
     target::Target,
-    units::MIB,
+    units::{Direction, MIB},
 };
 use faultfs::FaultFs;
 use modelled::{ask, carry_out, target};
@@ -333,6 +333,39 @@ fn both_run_on_a_disk_and_leave_nothing() {
         let again = cli.run(["results", "show", &cli.run_name()]);
         assert_eq!((again.code, again.out), (0, done.out));
     }
+}
+
+#[test]
+fn files_of_a_suite_are_rows_of_its_table() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let suite = place.path().join("small.toml");
+    let text = "name = 'small'\nabout = 'a'\nsource = 's'\nruns = 1\nfile = '1M'\n\
+        [[loads]]\nrw = 'write'\nblock = '64k'\ndepth = 1\n\
+        [[files]]\ncount = 40\nsize = '4k'\n";
+    std::fs::write(&suite, text).expect("writes");
+    let here = place.path().join("here");
+    std::fs::create_dir(&here).expect("a directory");
+    let ask = ["run", "baseline", "--wait", "--quick", "--max-bytes", "2800k", "--suite"].map(Path::new);
+    let done = cli.run(ask.into_iter().chain([suite.as_path(), &here]));
+    assert_eq!(done.code, 0, "{}", done.err);
+    let row = done.out.lines().find(|line| line.starts_with("4 KiB files ")).expect("a row");
+    // Bytes and files per second, read and written.
+    assert_eq!(row.matches("/s").count(), 4, "{row}");
+    assert_eq!(names(&here), [""; 0]);
+    // All of them three times, and the file of the load.
+    let shown = cli.run(["show", &cli.run_name(), "--format", "json"]);
+    let found: Findings = serde_json::from_str(&shown.out).expect("JSON");
+    for direction in [Direction::Read, Direction::Write] {
+        let time = Quantity::FilesTime { direction, files: 40, size: 4096 };
+        let of: Vec<&Metric> = found.estimates.iter().filter(|m| m.quantity == time).collect();
+        assert!(matches!(of[..], [m] if m.estimate.value > 0.0 && m.estimate.is_bounded()), "{of:?}");
+    }
+    let spent = found.spent.expect("known");
+    assert!(spent.written >= 3 * 40 * 4096 + (1 << 16) && spent.read >= 3 * 40 * 4096, "{spent:?}");
+    assert!(found.details.sentences.iter().any(|s| s.starts_with("4 KiB files: 40 files ")), "{found:?}");
+    // A file that is there is only read.
+    let done = cli.run(["run", "baseline", "--wait", "--suite", "nas", "Cargo.toml"]);
+    assert_eq!(done.code, 2, "{}", done.out);
 }
 
 #[test]

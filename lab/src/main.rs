@@ -88,6 +88,8 @@ enum Campaign {
     PowerCuts,
     /// Measure random drives, and compare the results with their ledgers
     Drives,
+    /// Run the default baseline on drives of the shipped scenarios, one after the other, and compare its results with their ledgers
+    Baselines,
 }
 
 #[derive(Args)]
@@ -179,6 +181,11 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
             soak::power_cuts(&mut Machine::start(&scenario, &Options::default())?, times, seed)
         }
         Campaign::Drives => soak::random_drives(&Options::default(), times, seed, &campaign.out),
+        Campaign::Baselines => {
+            let scenarios = ["pi-zero", "two-sticks", "sd-vs-usb", "cliff"].map(named);
+            let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
+            soak::baselines(&Options::default(), &scenarios, times)
+        }
     };
     let name = what.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
     print!("{}", summary.describe(&name));

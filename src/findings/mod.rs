@@ -36,9 +36,8 @@ pub struct Findings {
     #[serde(default)]
     pub conditions: Vec<String>,
     pub reproduce: Vec<String>,
-    /// Commands that answer the next question, each with that question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub next: Vec<String>,
+    pub next: Vec<Next>,
     /// What measuring cost; none of findings from several runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
@@ -58,6 +57,14 @@ pub struct Findings {
 pub struct Details {
     pub sentences: Vec<String>,
     pub tables: Vec<Table>,
+}
+
+/// A command that answers the next question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Next {
+    /// Without `drivebench` and its store.
+    pub command: String,
+    pub question: String,
 }
 
 /// The time under load, s, and the bytes moved.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::FILL;
+use super::{FILL, FileSet};
 use crate::units::{Caching, Content, Direction, Load, LoadError, Pattern, SizeError, parse_size};
 
 /// The first is the default.
@@ -26,6 +26,9 @@ const MAX_FILE: u64 = 64 * 1024;
 /// The maximum number of runs. It catches typing errors, which could take years to run.
 const MAX_RUNS: u32 = 1000;
 
+/// The maximum number of files of a set.
+const MAX_FILES: u64 = 1_000_000;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suite {
     pub name: String,
@@ -39,6 +42,8 @@ pub struct Suite {
     pub file: Option<u64>,
     /// Its loads, each repeated before the next begins.
     pub loads: Vec<SuiteLoad>,
+    /// Files that are written and read after the loads.
+    pub files: Vec<FileSet>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +93,15 @@ struct FileForm {
     together: bool,
     file: Option<String>,
     loads: Vec<LoadForm>,
+    #[serde(default)]
+    files: Vec<FilesForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilesForm {
+    count: u64,
+    size: String,
 }
 
 #[derive(Deserialize)]
@@ -148,7 +162,7 @@ impl Suite {
     }
 
     pub fn writes(&self) -> bool {
-        self.loads.iter().any(|l| l.load.writes())
+        !self.files.is_empty() || self.loads.iter().any(|l| l.load.writes())
     }
 
     /// The suite of this name, or in this file.
@@ -191,6 +205,14 @@ impl Suite {
         if labels.iter().any(|(label, _)| *label == FILL) {
             return Err(format(format!("no load may be labelled '{FILL}': such loads are not reported")));
         }
+        if let (Some(files), true) =
+            (form.files.first(), loads.iter().any(|l| matches!(l.until, Until::Bytes(_))))
+        {
+            let what =
+                format!("[[files]] of {} beside a load with a size, which is followed exactly", files.size);
+            return Err(format(what));
+        }
+        let files = form.files.iter().map(file_set).collect::<Result<_, _>>().map_err(format)?;
         Ok(Self {
             name: form.name,
             about: form.about,
@@ -202,7 +224,18 @@ impl Suite {
                 .map(|text| parse_size(&text).map_err(|e| format(format!("file = {text}: {e}"))))
                 .transpose()?,
             loads,
+            files,
         })
+    }
+}
+
+fn file_set(form: &FilesForm) -> Result<FileSet, String> {
+    let wrong = |what: String| format!("[[files]] of {}: {what}", form.size);
+    let size = parse_size(&form.size).map_err(|e| wrong(e.to_string()))?;
+    match form.count {
+        1..=MAX_FILES if size > 0 => Ok(FileSet { files: form.count, size }),
+        1..=MAX_FILES => Err(wrong("empty files".to_owned())),
+        count => Err(wrong(format!("count = {count} is out of range: 1 to {MAX_FILES}"))),
     }
 }
 
@@ -289,6 +322,7 @@ mod tests {
              SEQ1M Q8T1 write, SEQ1M Q1T1 write, RND4K Q32T1 write, RND4K Q1T1 write"
         );
         assert_eq!(names("nas"), "SEQ1M 4 streams write, SEQ1M 4 streams read, SEQ64K sync write");
+        assert_eq!(Suite::find("nas").expect("nas").files, [FileSet { files: 1000, size: 16 << 10 }]);
         assert_eq!(names("db"), "RND4K Q1 sync write, RND16K Q1 sync write, RND16K Q1 read");
     }
 
@@ -299,6 +333,10 @@ mod tests {
         assert!(Suite::parse("x.toml", GOOD).is_ok());
         let refused =
             |from: &str, to: &str| Suite::parse("x.toml", &GOOD.replace(from, to)).expect_err(to).to_string();
+        let files = |of: &str| {
+            let text = format!("{}[[files]]\n{of}\n", GOOD.replace("size = '1M'\n", ""));
+            Suite::parse("x.toml", &text).expect_err(of).to_string()
+        };
         insta::assert_snapshot!(
             [
                 refused("depth = 1", "deep = 1"),
@@ -310,6 +348,12 @@ mod tests {
                 refused("'4k'", "'32M'"),
                 refused("[[loads]]", "[loads]"),
                 refused("label = 'w'", "label = 'fill'"),
+                Suite::parse("x.toml", &format!("{GOOD}[[files]]\ncount = 9\nsize = '4k'\n"))
+                    .expect_err("exact")
+                    .to_string(),
+                files("count = 0\nsize = '4k'"),
+                files("count = 9\nsize = '0'"),
+                files("count = 9\nsize = '4kk'"),
                 refused("size = '1M'", "size = '1M'\nsustained = true"),
                 refused(
                     "size = '1M'\nblock = '4k'\ndepth = 1\ncaching = 'direct'",

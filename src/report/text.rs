@@ -95,8 +95,8 @@ mod tests {
     use crate::{
         analyse::Estimate,
         findings::{
-            At, Axis, Band, Column, Curve, Details, Figure, LoadKey, Mark, Metric, Origin, Point, Quantity,
-            Spent, Style as Drawn, Unit,
+            At, Axis, Band, Column, Curve, Details, Figure, LoadKey, Mark, Metric, Next, Origin, Point,
+            Quantity, Spent, Style as Drawn, Unit,
         },
         report::{Format, html, markdown, plot, render},
     };
@@ -155,7 +155,10 @@ mod tests {
             details: Details { sentences: vec!["No slow-down up to 1.07 GB.".to_owned()], tables: vec![] },
             conditions: vec!["suite mark".to_owned(), "engine psync · drivebench 0.1.0".to_owned()],
             reproduce: vec!["drivebench run baseline /mnt/a".to_owned()],
-            next: vec!["drivebench run cliff /mnt/a (does it slow down later?)".to_owned()],
+            next: vec![Next {
+                command: "run cliff /mnt/a".to_owned(),
+                question: "does it slow down later?".to_owned(),
+            }],
             spent: Some(Spent { seconds: 41.0, read: 0, written: 460_000_000 }),
             estimates: vec![speed("write", 1.96e6), speed("read", f64::INFINITY)],
             evidence: vec![],

@@ -1,15 +1,17 @@
 //! Findings of baseline.
 
 use super::{
-    super::common::{self, Group, Series, Summary},
-    figures, summary, verdicts,
+    super::common::{self, Group, MeasuredFiles, Series, Summary, file_sets, named},
+    figures,
+    summary::{self, FileSets},
+    verdicts,
 };
 use crate::{
-    findings::{Column, Findings, Metric, Quantity, Scope, Table, short},
+    findings::{Column, Findings, Metric, Next, Quantity, Scope, Table, short},
     plan::{Plan, Rule},
     record::Run,
     target::Kind,
-    units::{Percentile, count, decimal_bytes, duration, rate, shell_word},
+    units::{Direction, Percentile, count, decimal_bytes, duration, rate, shell_word, size, thousands},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -18,7 +20,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         return;
     }
     let speeds = speeds(plan, &groups);
-    match summary::table(plan, &groups) {
+    let sets = |at| [false, true].map(|write| file_sets(plan, &run.acts, at, write));
+    let files: Vec<FileSets> = (0..plan.targets.len()).map(sets).collect();
+    match summary::table(plan, &groups, &files) {
         Some(summary) => {
             findings.tables = vec![summary];
             findings.details.tables = vec![speeds];
@@ -29,12 +33,40 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.figures = figures::figures(plan, &groups);
     (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups);
     findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
+    for (target, sets) in plan.targets.iter().zip(&files) {
+        let of = [Direction::Read, Direction::Write].into_iter().zip(sets);
+        let metrics = of.flat_map(|(direction, sets)| {
+            sets.iter().filter_map(move |s| s.metric(&target.given, direction))
+        });
+        findings.estimates.extend(metrics);
+        let say = |text| named(plan.targets.len() > 1, target, text);
+        findings.details.sentences.extend(sets[1].iter().map(about_files).map(say));
+    }
     findings.evidence = groups.iter().filter_map(Group::longest).collect();
     let fills = |g: &&Group<'_>| g.target.kind == Kind::Directory && g.measure.load.writes();
     if let Some(group) = groups.iter().find(fills) {
         let path = shell_word(&group.target.given);
-        findings.next.push(format!("drivebench run cliff {path} (does it slow down later?)"));
+        let (command, question) = (format!("run cliff {path}"), "does it slow down later?".to_owned());
+        findings.next.push(Next { command, question });
     }
+}
+
+/// What the row of a set of files shows.
+fn about_files(written: &MeasuredFiles) -> String {
+    let (set, measured, runs) = (written.set, written.measured(), written.runs.len() as u64);
+    let what = format!(
+        "{} files: {} in one directory, written, synced at the end, and read after they were dropped from the page \
+         cache; mean of {}.",
+        size(set.size),
+        count(measured, "file"),
+        count(runs, "run")
+    );
+    let cut = format!(
+        " {} were planned; --max-time left {}.",
+        thousands(set.files as f64),
+        duration(written.limit)
+    );
+    if written.is_whole() { what } else { what + &cut }
 }
 
 /// The first cells of a row: the target, if there are several, and the load, with its run if there are several.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analyse::{Rules, SpanRules},
-    plan::{FILL, Measure, Plan, Rule, Steps, Suite, SuiteLoad, Until},
+    plan::{FILL, FileSet, FileWork, Files, Measure, Plan, Rule, Steps, Suite, SuiteLoad, Until},
     target::{Kind, Target},
     units::{Caching, Direction, Load, MIB, Pattern},
 };
@@ -22,6 +22,8 @@ const READ_BYTES: u64 = 1 << 40;
 const WRITE_BYTES: u64 = 12 * 1024 * MIB;
 /// The least room for the file of a suite.
 const LEAST_FILE: u64 = 64 * MIB;
+/// Times a set of files is written and read.
+const FILE_RUNS: u32 = 3;
 /// Through the page cache an interval needs repetitions.
 const CACHED_RUNS: u32 = 3;
 
@@ -79,7 +81,9 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         };
         // A procedure that is followed exactly does nothing besides.
         let fills = files && !exact && !loads.first().is_some_and(|l| gapless(l));
-        let limits = Limits::new(ask, &loads, suite.runs, fills);
+        let sets: &[FileSet] = if files { &suite.files } else { &[] };
+        let others = u32::from(fills) + 2 * FILE_RUNS * sets.len() as u32;
+        let limits = Limits::new(ask, &loads, suite.runs, others);
         let mut room = u64::MAX;
         for target in targets() {
             for l in &loads {
@@ -90,6 +94,11 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
                 }
             }
             room = room.min(space(ask, suite, target, &loads, &limits)?);
+        }
+        let sets: Vec<FileSet> = sets.iter().map(|set| limits.files(*set)).collect();
+        let largest = sets.iter().map(FileSet::bytes).max().unwrap_or(0);
+        if largest > 0 {
+            targets().try_for_each(|target| fits(target, room.saturating_add(largest)).map(drop))?;
         }
         for &at in group.iter().filter(|_| files) {
             steps.add_file(
@@ -128,6 +137,12 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
                 }
             }
         }
+        for (set, repetition) in sets.iter().flat_map(|set| (1..=FILE_RUNS).map(move |run| (*set, run))) {
+            let write = FileWork::Write { seed: ask.seed.wrapping_add(u64::from(repetition)), predict: None };
+            for work in [write, FileWork::Read] {
+                steps.add(group, Files { set, work, seconds: limits.seconds });
+            }
+        }
     }
     Ok(steps)
 }
@@ -157,10 +172,11 @@ struct Limits {
 }
 
 impl Limits {
-    fn new(ask: &Request, loads: &[&SuiteLoad], runs: u32, fills: bool) -> Self {
+    /// `others` are steps besides the loads.
+    fn new(ask: &Request, loads: &[&SuiteLoad], runs: u32, others: u32) -> Self {
         let (quick, thorough) = (ask.values.get(&shared::QUICK), ask.values.get(&shared::THOROUGH));
         let runs = |l: &&SuiteLoad| if l.load.caching == Caching::Direct { runs } else { CACHED_RUNS };
-        let all = loads.iter().map(runs).sum::<u32>() + u32::from(fills);
+        let all = loads.iter().map(runs).sum::<u32>() + others;
         let all = u64::from(all.max(1));
         let bytes = ask.effort.max_bytes;
         // What was typed holds for the whole drive.
@@ -184,6 +200,12 @@ impl Limits {
             seconds: seconds / all as f64,
             thorough,
         }
+    }
+
+    /// As many files of the set as the bytes that were typed allow.
+    fn files(&self, set: FileSet) -> FileSet {
+        let most = if self.typed_bytes { (self.bytes / set.size).max(1) } else { u64::MAX };
+        FileSet { files: set.files.min(most), ..set }
     }
 
     fn rule(&self, l: &SuiteLoad, rotates: bool) -> Rule {

@@ -1,20 +1,23 @@
 //! The first table of baseline: a row for each load, its read beside its write.
 
-use super::super::common::{Group, Summary};
+use super::super::common::{Group, MeasuredFiles, Summary};
 use crate::{
     findings::{Column, Table, short},
     plan::Plan,
-    units::{Direction, Load, Pattern, duration, rate, thousands},
+    units::{Direction, Load, Pattern, duration, rate, size, thousands},
 };
 
+/// Sets of files on one target: read and written.
+pub(super) type FileSets = [Vec<MeasuredFiles>; 2];
+
 /// Reads and writes of every target; `None` where a load mixes both.
-pub(super) fn table(plan: &Plan, groups: &[Group<'_>]) -> Option<Table> {
+pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Option<Table> {
     let several = plan.targets.len() > 1;
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let named = |row: Vec<String>| if several { [vec![short(&target.given)], row].concat() } else { row };
-        rows.extend(self::rows(&of)?.into_iter().map(named));
+        rows.extend(self::rows(&of, &files[at])?.into_iter().map(named));
     }
     let numbers = [("READ", false), ("IOPS", true), ("WRITE", false), ("IOPS", true)];
     let mut columns = [Column::heads(several), Column::all(numbers)].concat();
@@ -28,7 +31,7 @@ pub(super) fn table(plan: &Plan, groups: &[Group<'_>]) -> Option<Table> {
     Some(Table { title: String::new(), columns, rows })
 }
 
-fn rows(groups: &[&Group<'_>]) -> Option<Vec<Vec<String>>> {
+fn rows(groups: &[&Group<'_>], files: &FileSets) -> Option<Vec<Vec<String>>> {
     let mut loads: Vec<(String, [Option<&Group<'_>>; 2])> = Vec::new();
     for group in groups {
         let column = match group.measure.load.direction {
@@ -55,8 +58,21 @@ fn rows(groups: &[&Group<'_>]) -> Option<Vec<Vec<String>>> {
     };
     let wait = |writes| worst_wait(groups, writes).map(duration).unwrap_or_default();
     let waits = ["worst wait".to_owned(), wait(false), String::new(), wait(true), String::new()];
-    let rows = loads.into_iter().map(row).chain((!groups.is_empty()).then(|| waits.to_vec()));
+    let rows = loads.into_iter().map(row).chain(file_rows(files));
+    let rows = rows.chain((!groups.is_empty()).then(|| waits.to_vec()));
     Some(rows.collect())
+}
+
+fn file_rows([read, written]: &FileSets) -> impl Iterator<Item = Vec<String>> {
+    let cells = |measured: Option<&MeasuredFiles>| {
+        let files = |m: &MeasuredFiles| Some(format!("{}/s", thousands(m.files_per_second()?.value)));
+        measured.and_then(|m| Some([m.speed()?.text(rate), files(m)?])).unwrap_or_default()
+    };
+    written.iter().map(move |write| {
+        let read = read.iter().find(|read| read.set == write.set);
+        let name = format!("{} files", size(write.set.size));
+        [vec![name], cells(read).to_vec(), cells(Some(write)).to_vec()].concat()
+    })
 }
 
 fn name(group: &Group<'_>) -> String {

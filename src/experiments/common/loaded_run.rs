@@ -6,7 +6,7 @@ use super::Series;
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, On, Origin, Spent},
     inventory::Drive,
-    plan::Plan,
+    plan::{FileWork, Plan},
     record::{Event, Run},
     target::{Kind, Target},
     units::{EngineInfo, RunStatus},
@@ -41,7 +41,7 @@ pub(in super::super) fn findings<T>(
     };
     findings.context = plan.targets.iter().map(Target::describe).collect();
     findings.conditions = conditions(&run, &plan);
-    findings.spent = Some(spent(&run));
+    findings.spent = Some(spent(&run, &plan));
     let cuts = plan.cuts.iter().filter_map(|cut| Some((plan.targets.get(cut.target as usize)?, cut)));
     let said = cuts.map(|(target, cut)| format!("{}: the file was {}.", target.given, cut.describe()));
     findings.flags.extend(said);
@@ -81,13 +81,20 @@ fn origin<T>(run: &Run<T>) -> Origin {
 }
 
 /// The time under load and the bytes moved. Loads of one step run at the same time.
-fn spent<T>(run: &Run<T>) -> Spent {
+fn spent<T>(run: &Run<T>, plan: &Plan) -> Spent {
     let mut spent = Spent::default();
     for step in run.steps.values() {
         let outcomes = || step.loads.values().filter_map(|load| load.outcome.as_ref());
         spent.seconds += outcomes().map(|o| o.seconds).fold(0.0, f64::max);
         spent.read += outcomes().map(|o| o.bytes_read).sum::<u64>();
         spent.written += outcomes().map(|o| o.bytes_written).sum::<u64>();
+    }
+    let copies = plan.files().flat_map(|(step, files)| step.targets().map(move |at| (step, files, at)));
+    for (step, files, at) in copies {
+        let Some(act) = run.acts.get(&(step.id, at)) else { continue };
+        spent.seconds += act.seconds;
+        let of = if files.work == FileWork::Read { &mut spent.read } else { &mut spent.written };
+        *of += act.bytes;
     }
     spent
 }

@@ -1,9 +1,11 @@
 //! What all experiments do with a record: summarise its loads, and describe what was measured.
 
+mod file_sets;
 mod load_summary;
 mod loaded_run;
 mod loads;
 
+pub(super) use file_sets::{MeasuredFiles, file_sets};
 pub(super) use load_summary::{Series, Summary};
 pub(super) use loaded_run::{findings, on, read};
 pub(super) use loads::{Group, group, labels, load_key, longest};

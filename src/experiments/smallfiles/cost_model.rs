@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::super::common::{MeasuredFiles, file_sets};
 use crate::{
-    analyse::{CostFit, CostSample, Estimate, repeat},
-    plan::{FileSet, FileWork, Files, Plan, StepId},
+    analyse::{CostFit, CostSample, Estimate},
+    plan::{FileSet, Files, Plan, StepId},
     record::ActResult,
 };
 
@@ -12,56 +13,15 @@ pub(super) struct Costs {
     pub at: usize,
     pub write: bool,
     /// What was measured of each set, in order of size.
-    pub sets: Vec<Set>,
+    pub sets: Vec<MeasuredFiles>,
     /// Parts: syncs (writing only), files, bytes.
     fit: Option<CostFit>,
 }
 
-pub(super) struct Set {
-    /// As planned.
-    pub set: FileSet,
-    /// Its time limit, s.
-    pub limit: f64,
-    pub runs: Vec<ActResult>,
-}
-
-impl Set {
-    /// Whether no repetition was ended by its time limit.
-    pub fn is_whole(&self) -> bool {
-        self.runs.iter().all(|t| t.files >= self.set.files && t.bytes >= self.set.bytes())
-    }
-
-    /// The most files of a repetition.
-    pub fn measured(&self) -> u64 {
-        self.runs.iter().map(|t| t.files).max().unwrap_or(0)
-    }
-
-    /// Seconds of a repetition, if all were whole.
-    pub fn seconds(&self) -> Option<Estimate> {
-        let seconds: Vec<f64> = self.runs.iter().map(|t| t.seconds).collect();
-        repeat::typical(&seconds).filter(|_| self.is_whole())
-    }
-
-    /// Bytes per second.
-    pub fn speed(&self) -> Option<Estimate> {
-        repeat::typical(&self.runs.iter().map(|t| t.bytes as f64 / t.seconds).collect::<Vec<_>>())
-    }
-}
-
 impl Costs {
-    /// The sets of a record on one target, without those that were interrupted.
+    /// The costs behind the sets of a record on one target.
     pub fn of(plan: &Plan, acts: &BTreeMap<(StepId, usize), ActResult>, at: usize, write: bool) -> Self {
-        let mut sets: Vec<Set> = Vec::new();
-        for (step, files) in plan.files().filter(|(_, f)| write != (f.work == FileWork::Read)) {
-            let set = files.set;
-            let whole = |took: &&ActResult| !took.cut_short && took.files > 0 && took.seconds > 0.0;
-            let Some(took) = acts.get(&(step.id, at)).filter(whole) else { continue };
-            match sets.iter_mut().find(|s| s.set == set) {
-                Some(same) => same.runs.push(took.clone()),
-                None => sets.push(Set { set, limit: files.seconds, runs: vec![took.clone()] }),
-            }
-        }
-        sets.sort_by_key(|s| s.set.size);
+        let sets = file_sets(plan, acts, at, write);
         let row = |t: &ActResult| CostSample {
             parts: parts(write, Files::syncs(t.bytes), t.files, t.bytes),
             cost: t.seconds,

@@ -1,8 +1,8 @@
 //! Findings of smallfiles.
 
 use super::{
-    super::common::named,
-    cost_model::{Costs, Set},
+    super::common::{MeasuredFiles, named},
+    cost_model::Costs,
     plan::{Cut, Limit, cuts},
 };
 use crate::{
@@ -222,7 +222,8 @@ fn figure(given: &str, both: &[Costs; 2]) -> Figure {
         Curve::new(verb(c), Style::Dots, points)
     };
     let fitted = |c: &Costs| {
-        let fit = |s: &Set| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?));
+        let fit =
+            |s: &MeasuredFiles| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?));
         Curve::new(verb(c), Style::Line, c.sets.iter().filter_map(fit))
     };
     let text = both.iter().map(one).collect::<Vec<_>>().join(" ");
@@ -246,7 +247,7 @@ fn metrics(plan: &Plan, costs: &Costs, set: FileSet) -> Vec<Metric> {
     let metric = |quantity, e: Option<Estimate>| Some(Metric::new(target, quantity, e?));
     let time = |set: FileSet| Quantity::FilesTime { direction, files: set.files, size: set.size };
     let predicted = metric(time(set), costs.predict(set)).map(|m| m.at(Scope::Predicted));
-    let each = costs.sets.iter().map(|s| metric(time(s.set), s.seconds()));
+    let each = costs.sets.iter().map(|s| s.metric(target, direction));
     let others = [
         metric(Quantity::CostPerFile(direction), costs.file()),
         metric(Quantity::FilesByteRate(direction), costs.rate()),

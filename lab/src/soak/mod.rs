@@ -1,11 +1,15 @@
 //! Long campaigns: repeat a test many times with random variations.
 
+mod baselines;
+
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
 use drivebench::engine::sim::{Model, Noise, Stalls, Zone};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
+
+pub use baselines::baselines;
 
 use crate::{
     Machine, MachineError, Options, Scenario,
@@ -26,12 +30,15 @@ pub struct Summary {
     pub failures: Vec<(u32, String)>,
     /// A figure per round, such as the ratio of a measured speed to the true one.
     pub figures: Vec<f64>,
+    /// What was measured, in words.
+    pub lines: Vec<String>,
 }
 
 impl Summary {
     /// In words.
     pub fn describe(&self, what: &str) -> String {
-        let mut text = format!("{what}: {} rounds, {} failed\n", self.rounds, self.failures.len());
+        let mut text = self.lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let _ = writeln!(text, "{what}: {} rounds, {} failed", self.rounds, self.failures.len());
         for (round, why) in &self.failures {
             let _ = writeln!(text, "  round {round}: {why}");
         }
