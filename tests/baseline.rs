@@ -7,7 +7,7 @@ use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
     experiments::{BASELINE, Request, Values},
-    findings::Findings,
+    findings::{Extreme, Findings},
     plan::Suite,
     record::Event,
     report::{Format, Style, render},
@@ -209,4 +209,10 @@ fn directories_on_one_drive_are_not_ranked() {
     let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("A and A2 are on one drive ("), "{text}");
     assert!(text.contains("write: B (") && !text.contains("> A2 ("), "{text}");
+    // The slower directory of the one drive does not make A the worst or the best.
+    let writes = &findings.tables[0].columns[3];
+    assert_eq!(
+        (writes.name.as_str(), &writes.extremes[..]),
+        ("WRITE", &[(0, Extreme::Worst), (4, Extreme::Best)][..])
+    );
 }

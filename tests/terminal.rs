@@ -4,77 +4,16 @@
 mod cli;
 #[path = "support/faultfs.rs"]
 mod faultfs;
-
-use std::{
-    fs::File,
-    io::Read,
-    os::fd::OwnedFd,
-    process::{Child, Command},
-};
+#[path = "support/terminal.rs"]
+mod terminal;
 
 use cli::Cli;
 use faultfs::FaultFs;
 use rustix::{
     process::{Pid, Signal, kill_process},
-    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
+    termios::tcsetwinsize,
 };
-
-/// A terminal with a program in it.
-struct Terminal {
-    child: Child,
-    master: OwnedFd,
-    /// What it has drawn, without the codes that move the cursor; each row it began is a line.
-    drawn: String,
-}
-
-fn columns(columns: u16) -> Winsize {
-    Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
-}
-
-impl Terminal {
-    fn start(mut command: Command, width: u16) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        grantpt(&master).and_then(|()| unlockpt(&master)).expect("it is ours");
-        tcsetwinsize(&master, columns(width)).expect("a width");
-        let name = ptsname(&master, Vec::new()).expect("a name").into_string().expect("UTF-8");
-        let slave = File::options().read(true).write(true).open(name).expect("opens");
-        command.env("TERM", "xterm").stderr(slave.try_clone().expect("twice")).stdout(slave);
-        let child = command.spawn().expect("drivebench starts");
-        // The command holds the program's side open.
-        drop(command);
-        Self { child, master, drawn: String::new() }
-    }
-
-    /// Reads what is drawn until `seen`, or to the end.
-    fn read(&mut self, seen: impl Fn(&str) -> bool) {
-        let (mut from, mut bytes) = (File::from(self.master.try_clone().expect("twice")), Vec::new());
-        let mut chunk = [0; 4096];
-        while !seen(&self.drawn) {
-            // At the end, Linux says that there is no terminal on the other side.
-            let Ok(n @ 1..) = from.read(&mut chunk) else { return };
-            bytes.extend_from_slice(&chunk[..n]);
-            let whole =
-                bytes.iter().rposition(|b| *b == b'\n' || *b == b'm' || *b == b'K').map_or(0, |at| at + 1);
-            let text: Vec<u8> = bytes.drain(..whole).collect();
-            self.drawn += &plain(&String::from_utf8_lossy(&text));
-        }
-    }
-}
-
-/// The text without escape sequences; the beginning of a row is a line end.
-fn plain(text: &str) -> String {
-    let mut out = String::new();
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => drop(chars.by_ref().find(char::is_ascii_alphabetic)),
-            '\r' => out.push('\n'),
-            c => out.push(c),
-        }
-    }
-    out
-}
+use terminal::{Terminal, columns};
 
 /// How often two rows were drawn as wide as the terminal: they are filled with blanks, and the second follows the first.
 fn frames(drawn: &str, width: usize) -> usize {
@@ -125,11 +64,8 @@ fn colours_are_used_where_they_are_wanted() {
         assert_eq!(text.contains('\u{1b}'), coloured, "{args:?} {variables:?}: {text}");
     }
     for (args, coloured) in [(vec!["run", "foo"], true), (vec!["run", "foo", "--color", "never"], false)] {
-        let mut terminal = Terminal::start(cli.command(&args), 80);
-        let mut text = Vec::new();
-        // At the end, Linux says that there is no terminal on the other side.
-        let _ = File::from(terminal.master.try_clone().expect("twice")).read_to_end(&mut text);
-        assert_eq!(terminal.child.wait().expect("ends").code(), Some(2));
+        let (text, code) = Terminal::start(cli.command(&args), 80).rest();
+        assert_eq!(code, Some(2));
         assert_eq!(text.contains(&0x1b), coloured, "{args:?}: {}", String::from_utf8_lossy(&text));
     }
 }

@@ -53,7 +53,7 @@ fn worse(context: &Context<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
         t.old.from.day(),
         shown(t, t.old.estimate.value),
         e.value,
-        e.ends(|x| format!("{x:.2} times"))
+        e.range(|x| format!("{x:.2}"))
     );
     let advice = if !t.same_place() {
         "The two runs were made in different places, which may explain the difference: measure again in the first place."

@@ -75,6 +75,18 @@ pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
     groups
 }
 
+/// Positions of the lowest and of the highest, where its interval lies below or above those of all others.
+pub fn apart(estimates: &[Estimate]) -> [Option<usize>; 2] {
+    let beyond = |is: fn(&Estimate, &Estimate) -> bool| {
+        let alone = |&at: &usize| {
+            let mut others = estimates.iter().enumerate().filter(|(other, _)| *other != at);
+            estimates.len() > 1 && others.all(|(_, other)| is(&estimates[at], other))
+        };
+        (0..estimates.len()).find(alone)
+    };
+    [beyond(|one, other| one.high < other.low), beyond(|one, other| one.low > other.high)]
+}
+
 const MOST_SPLITS: u64 = 200_000;
 
 /// The exact two-sided permutation p of a difference in means; `None` without data, or with too many permutations.
@@ -163,6 +175,20 @@ mod tests {
             of(e.value, e.value * half)
         };
         assert!(ratio(&narrow(&a), &narrow(&b)).expect("positive").different);
+    }
+
+    #[test]
+    fn what_stands_apart_overlaps_nothing() {
+        let of = |ends: &[(f64, f64)]| {
+            let estimate =
+                |&(low, high): &(f64, f64)| Estimate::new((low + high) / 2.0, [low, high], "", true);
+            apart(&ends.iter().map(estimate).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[(3.0, 4.0), (1.0, 2.0), (5.0, 6.0)]), [Some(1), Some(2)]);
+        assert_eq!(of(&[(3.0, 4.0), (1.0, 3.5), (5.0, 6.0)]), [None, Some(2)], "two may be the lowest");
+        assert_eq!(of(&[(1.0, 2.0), (1.0, 2.0), (0.0, f64::INFINITY)]), [None, None]);
+        assert_eq!(of(&[(1.0, 2.0), (2.0, 3.0)]), [None, None], "ends that touch");
+        assert_eq!((of(&[(1.0, 2.0)]), of(&[])), ([None, None], [None, None]), "one of one is no best");
     }
 
     #[test]

@@ -65,15 +65,9 @@ impl Estimate {
         }
     }
 
-    /// As in sentences: `1.93 MB/s (95 %: 1.60 MB/s to 2.40 MB/s)`; `alone` follows a value without an interval.
+    /// As [`Self::text`]; `alone` follows a value without an interval.
     pub fn sentence(&self, write: impl Fn(f64) -> String, alone: &str) -> String {
-        let value = write(self.value);
-        if self.high.is_finite() { format!("{value} ({})", self.ends(write)) } else { value + alone }
-    }
-
-    /// The interval in a sentence: `95 %: 1.60 MB/s to 2.40 MB/s`.
-    pub fn ends(&self, write: impl Fn(f64) -> String) -> String {
-        format!("95 %: {} to {}", write(self.low), write(self.high))
+        if self.high.is_finite() { self.text(write) } else { write(self.value) + alone }
     }
 
     pub(super) fn new(value: f64, [low, high]: [f64; 2], how: impl Into<String>, converged: bool) -> Self {
@@ -123,7 +117,7 @@ mod tests {
         let wide = of(2e-3, 900e-6, 4e-3);
         assert_eq!(wide.text(duration), "2 ms (900 µs–4 ms)");
         assert_eq!(of(2e6, 1e6, 4e6).text(rate), "2.00 MB/s (1.00–4.00)");
-        assert_eq!(wide.sentence(duration, ""), "2 ms (95 %: 900 µs to 4 ms)");
+        assert_eq!(wide.sentence(duration, ""), "2 ms (900 µs–4 ms)");
         let open = Estimate::unbounded(2e6, "");
         assert_eq!([open.text(rate), open.sentence(rate, " alone")], ["2.00 MB/s", "2.00 MB/s alone"]);
     }

@@ -120,13 +120,12 @@ fn result(run: &Summary, room: usize) -> String {
         if longer.width() <= room { longer } else { line }
     });
     let mut line = fits.unwrap_or_default();
-    if line.width() > room {
-        while line.width() >= room {
-            line.pop();
-        }
-        line.push('…');
+    let cut = line.width() > room;
+    // Half a number would be another number.
+    while line.width() + usize::from(cut) > room {
+        line.truncate(line.rfind(' ').unwrap_or(0));
     }
-    line
+    if cut { line.trim_end_matches([' ', '/']).to_owned() + "…" } else { line }
 }
 
 /// `22 Nov 07:30`, or `22 Nov 2024` of another year.

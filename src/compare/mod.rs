@@ -9,7 +9,7 @@ use self::{
 };
 use crate::{
     analyse::compare::{across_runs, ratio},
-    findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit},
+    findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit, extremes},
     units::distinct,
 };
 
@@ -23,7 +23,7 @@ pub enum CompareError {
     /// One run with one target.
     #[error("{run} has one target only: name another run to compare it with")]
     Alone { run: String },
-    #[error("{a} and {b} have no number of the same name to compare")]
+    #[error("{a} and {b} have no load in common: there is nothing to compare")]
     NothingInCommon { a: String, b: String },
     /// How each of their loads differs.
     #[error("the loads of {a} and {b} differ: {}", loads.join("; "))]
@@ -201,6 +201,11 @@ fn one(
 
     let busy = [(&a, left), (&b, right)].into_iter().filter(|(_, target)| target.other_io);
     let busy = distinct(busy.map(|(run, _)| run.clone()));
+    let latencies = both.iter().any(|(n, _)| matches!(n.quantity, Quantity::Latency(_)));
+    let rows = if latencies { "speed, latency" } else { "" };
+    let columns =
+        [(rows, false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
+    let mut columns = Column::all(columns);
     let mut unbounded: Vec<(&Metric, &Metric)> = Vec::new();
     let mut rows = Vec::new();
     let of = on.iter().map(|on| format!("{on}: ")).collect::<String>();
@@ -220,7 +225,13 @@ fn one(
             false => "not known",
         };
         let shown = |m: &Metric| unit.write(m.estimate.value);
-        rows.push(vec![n.label(), shown(n), shown(other), times(&r), differs.to_owned()]);
+        // Where another cause than the drives is likely, neither side is called better.
+        if busy.is_empty() && alike(n, other) && pair.a.run.modelled == pair.b.run.modelled {
+            for (side, which) in extremes(&[&n.estimate, &other.estimate], unit) {
+                columns[1 + side].extremes.push((rows.len(), which));
+            }
+        }
+        rows.push(vec![n.row(), shown(n), shown(other), times(&r), differs.to_owned()]);
         if unit == Unit::BytesPerSecond && n.repetition.is_none() {
             if r.estimate.is_bounded() {
                 sentences.push(format!("{of}{}", sentence(n, other, &r, (&a, &b), &busy)));
@@ -235,8 +246,6 @@ fn one(
     if rows.is_empty() {
         return Err(CompareError::NothingInCommon { a, b });
     }
-    let columns = [("", false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
-    let columns = Column::all(columns);
     findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
     findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
     findings.verdicts.extend(sentences);

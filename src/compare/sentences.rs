@@ -68,7 +68,7 @@ pub(super) fn sentence(a: &Metric, b: &Metric, r: &Ratio, names: (&str, &str), b
     let e = &r.estimate;
     let (first, second) = names;
     let what = a.label();
-    let interval = e.ends(|x| format!("{x:.3}"));
+    let interval = e.range(|x| format!("{x:.3}"));
     if r.different {
         let why = match busy {
             [] => String::new(),

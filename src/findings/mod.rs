@@ -9,7 +9,13 @@ use serde::{Deserialize, Serialize};
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
 pub use metric::{Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
 
-use crate::units::{RunStatus, decimal_bytes, duration, shortened};
+use crate::{
+    analyse::{
+        Estimate,
+        compare::{across_runs, apart},
+    },
+    units::{RunStatus, decimal_bytes, duration, shortened},
+};
 
 /// What a run found, ready to be drawn by any report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -156,6 +162,31 @@ pub struct Table {
 pub struct Column {
     pub name: String,
     pub right: bool,
+    /// One of the first columns, which name the rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub head: bool,
+    /// Rows that are better or worse than all that they are compared with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extremes: Vec<(usize, Extreme)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extreme {
+    Best,
+    Worst,
+}
+
+/// The best and the worst of comparable numbers; neither where their intervals for another run overlap, or where more is
+/// neither better nor worse.
+pub fn extremes(estimates: &[&Estimate], unit: Unit) -> Vec<(usize, Extreme)> {
+    let order = match unit {
+        Unit::BytesPerSecond => [Extreme::Worst, Extreme::Best],
+        Unit::Seconds => [Extreme::Best, Extreme::Worst],
+        _ => return Vec::new(),
+    };
+    let estimates: Vec<Estimate> = estimates.iter().map(|one| across_runs(one)).collect();
+    apart(&estimates).into_iter().zip(order).filter_map(|(at, which)| Some((at?, which))).collect()
 }
 
 /// Columns for the name of a target in a table.
@@ -164,7 +195,14 @@ const NAME: usize = 14;
 impl Column {
     /// A column of words, or of numbers aligned to the `right`.
     pub fn new(name: &str, right: bool) -> Self {
-        Self { name: name.to_owned(), right }
+        Self { name: name.to_owned(), right, head: false, extremes: Vec::new() }
+    }
+
+    /// Marks the fastest and the slowest of these rows, where the intervals show it.
+    pub fn mark(&mut self, speeds: &[(usize, &Estimate)]) {
+        let (rows, speeds): (Vec<usize>, Vec<&Estimate>) = speeds.iter().copied().unzip();
+        let found = extremes(&speeds, Unit::BytesPerSecond).into_iter();
+        self.extremes.extend(found.map(|(at, which)| (rows[at], which)));
     }
 
     pub fn all<const N: usize>(columns: [(&str, bool); N]) -> Vec<Self> {
@@ -173,7 +211,8 @@ impl Column {
 
     /// The first columns of a row of a target's results: the target where there are several, and what follows.
     pub fn heads(several: bool) -> Vec<Self> {
-        if several { Self::all([("target", false), ("", false)]) } else { Self::all([("", false)]) }
+        let names: &[&str] = if several { &["target", ""] } else { &[""] };
+        names.iter().map(|name| Self { head: true, ..Self::new(name, false) }).collect()
     }
 }
 

@@ -27,7 +27,20 @@ impl Unit {
 impl Metric {
     /// Its name for people, such as `write throughput`.
     pub fn label(&self) -> String {
-        let what = words(&self.quantity, self.scope);
+        self.named(&words(&self.quantity, self.scope))
+    }
+
+    /// Its name in a table, where units tell a speed from a latency: `write`, `write 99th`.
+    pub fn row(&self) -> String {
+        match (&self.quantity, self.scope) {
+            _ if self.load.as_ref().is_none_or(|load| load.name.is_empty()) => self.label(),
+            (Quantity::Throughput, Scope::Whole) => self.named(""),
+            (Quantity::Latency(percentile), Scope::Whole) => self.named(&percentile.name()),
+            _ => self.label(),
+        }
+    }
+
+    fn named(&self, what: &str) -> String {
         let load = self.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
         // No space before a comma or a colon.
         let gap = if load.is_empty() || what.is_empty() || what.starts_with([',', ':']) { "" } else { " " };

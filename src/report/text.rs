@@ -50,7 +50,7 @@ pub(super) fn glued(text: &str) -> String {
 }
 
 /// A table, aligned, with two spaces between columns. One that is wider than the terminal is cut into several below each
-/// other, each with the first column.
+/// other, each with the columns that name its rows.
 pub fn table(table: &Table, style: Style) -> String {
     let head: Vec<String> = table.columns.iter().map(|c| style.clean(&c.name)).collect();
     let rows: Vec<Vec<String>> =
@@ -58,35 +58,84 @@ pub fn table(table: &Table, style: Style) -> String {
     let widths: Vec<usize> = (0..head.len())
         .map(|i| rows.iter().chain([&head]).filter_map(|r| r.get(i)).map(|c| c.width()).max().unwrap_or(0))
         .collect();
-    let line = |cells: &[String], columns: &[usize]| {
-        let padded = columns.iter().filter_map(|&at| Some((at, cells.get(at)?))).map(|(at, cell)| {
-            let space = " ".repeat(widths[at] - cell.width());
-            if table.columns[at].right { space + cell } else { cell.clone() + &space }
-        });
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    let heads = table.columns.iter().take_while(|column| column.head).count().max(1);
+    let part = |columns: Vec<usize>| {
+        let widths = narrowed(columns.iter().map(|&at| widths[at]).collect(), heads, style.width);
+        let line = |row: Option<usize>, cells: &[String]| {
+            let cell = |(&at, &width): (&usize, &usize)| {
+                let column = &table.columns[at];
+                let extreme = column.extremes.iter().find(|(of, _)| Some(*of) == row);
+                let padded = |text: String| {
+                    let space = " ".repeat(width.saturating_sub(text.width()));
+                    let text = extreme.map_or(text.clone(), |(_, which)| style.extreme(*which, &text));
+                    if column.right { space + &text } else { text + &space }
+                };
+                let lines = folded(cells.get(at).map_or("", String::as_str), width);
+                (lines.into_iter().map(padded).collect::<Vec<_>>(), " ".repeat(width))
+            };
+            let cells: Vec<(Vec<String>, String)> = columns.iter().zip(&widths).map(cell).collect();
+            let lines = (0..cells.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0)).map(|n| {
+                let line: Vec<&str> =
+                    cells.iter().map(|(lines, blank)| lines.get(n).unwrap_or(blank).as_str()).collect();
+                line.join("  ").trim_end().to_owned()
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let rows = rows.iter().enumerate().map(|(at, row)| line(Some(at), row));
+        let lines = [style.strong(&line(None, &head))].into_iter().chain(rows);
+        lines.map(|line| line + "\n").collect::<String>()
     };
     let title = Some(style.clean(&table.title)).filter(|title| !title.is_empty());
-    let parts = parts(&widths, style.width).into_iter().map(|columns| {
-        let head = style.strong(&line(&head, &columns));
-        let lines = [head].into_iter().chain(rows.iter().map(|row| line(row, &columns)));
-        lines.map(|line| line + "\n").collect::<String>()
-    });
-    title.map(|title| title + "\n").into_iter().chain([parts.collect::<Vec<_>>().join("\n")]).collect()
+    let parts = parts(&widths, heads, style.width).into_iter().map(part).collect::<Vec<_>>();
+    title.map(|title| title + "\n").into_iter().chain([parts.join("\n")]).collect()
 }
 
+/// Names are not folded to less.
+const NAME: usize = 12;
+
 /// Which columns stand beside each other.
-fn parts(widths: &[usize], most: usize) -> Vec<Vec<usize>> {
-    let width = |columns: &[usize]| columns.iter().map(|&at| widths[at] + 2).sum::<usize>().saturating_sub(2);
-    let mut parts: Vec<Vec<usize>> = vec![(0..widths.len().min(1)).collect()];
-    for at in 1..widths.len() {
+fn parts(widths: &[usize], heads: usize, most: usize) -> Vec<Vec<usize>> {
+    // Names in two lines are better than a second table.
+    let spared = widths.get(heads - 1).map_or(0, |name| name.saturating_sub(NAME.max(name * 3 / 4)));
+    if total(widths.iter().copied()) <= most + spared {
+        return vec![(0..widths.len()).collect()];
+    }
+    let mut parts: Vec<Vec<usize>> = vec![(0..heads.min(widths.len())).collect()];
+    for at in heads..widths.len() {
         let last = parts.len() - 1;
         parts[last].push(at);
-        if parts[last].len() > 2 && width(&parts[last]) > most {
+        let width = total(parts[last].iter().map(|&at| widths[at]));
+        if parts[last].len() > heads + 1 && width > most {
             parts[last].pop();
-            parts.push(vec![0, at]);
+            parts.push((0..heads).chain([at]).collect());
         }
     }
     parts
+}
+
+/// The width of columns beside each other.
+fn total(widths: impl Iterator<Item = usize>) -> usize {
+    widths.map(|width| width + 2).sum::<usize>().saturating_sub(2)
+}
+
+/// The columns as narrow as they must be to fit: the last of the names first, so that numbers stay on one line.
+fn narrowed(mut widths: Vec<usize>, heads: usize, most: usize) -> Vec<usize> {
+    while total(widths.iter().copied()) > most {
+        let name = widths.get(heads - 1).filter(|width| **width > NAME).map(|_| heads - 1);
+        let widest = || (0..widths.len()).filter(|&at| widths[at] > 1).max_by_key(|&at| widths[at]);
+        let Some(at) = name.or_else(widest) else { break };
+        widths[at] -= 1;
+    }
+    widths
+}
+
+/// A cell in lines of this width.
+fn folded(cell: &str, width: usize) -> Vec<String> {
+    if cell.width() <= width {
+        return vec![cell.to_owned()];
+    }
+    let options = textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(&glued(cell), options).iter().map(|line| line.replace(GLUE, " ")).collect()
 }
 
 #[cfg(test)]
@@ -176,10 +225,56 @@ mod tests {
 
     #[test]
     fn wide_tables_are_cut_between_columns() {
-        assert_eq!(parts(&[10, 20, 6, 20, 6], 80), [[0, 1, 2, 3, 4].to_vec()]);
-        assert_eq!(parts(&[10, 20, 6, 20, 6], 50), [[0, 1, 2].to_vec(), [0, 3, 4].to_vec()]);
-        assert_eq!(parts(&[10, 90], 50), [[0, 1].to_vec()], "one column is never cut");
-        assert_eq!(parts(&[], 50), [[0; 0].to_vec()]);
+        assert_eq!(parts(&[10, 20, 6, 20, 6], 1, 80), [[0, 1, 2, 3, 4].to_vec()]);
+        assert_eq!(parts(&[10, 20, 6, 20, 6], 1, 50), [[0, 1, 2].to_vec(), [0, 3, 4].to_vec()]);
+        let named_by_two = [[0, 1, 2].to_vec(), [0, 1, 3].to_vec(), [0, 1, 4].to_vec()];
+        assert_eq!(parts(&[10, 20, 16, 20, 16], 2, 50), named_by_two);
+        assert_eq!(parts(&[32, 10, 20], 1, 58), [[0, 1, 2].to_vec()], "names are folded");
+        assert_eq!(parts(&[32, 10, 20], 1, 57), [[0, 1].to_vec(), [0, 2].to_vec()]);
+        assert_eq!(parts(&[10, 90], 1, 50), [[0, 1].to_vec()], "one column is never cut");
+        assert_eq!(parts(&[], 1, 50), [[0; 0].to_vec()]);
+    }
+
+    #[test]
+    fn cells_wider_than_the_terminal_are_folded() {
+        let row = ["RND4K Q32 write latency 99.99th", "1.00 MB/s (no interval)"].map(str::to_owned);
+        let columns = Column::all([("", false), ("ratio", true)]);
+        let wide = Table { title: String::new(), columns, rows: vec![row.to_vec()] };
+        let narrow = super::table(&wide, Style { width: 40, ..Style::PLAIN });
+        assert_eq!(
+            narrow.lines().collect::<Vec<_>>(),
+            [
+                "                                   ratio",
+                "RND4K Q32 write  1.00 MB/s (no interval)",
+                "latency 99.99th"
+            ]
+        );
+        assert!((1..100).all(|width| {
+            let table = super::table(&wide, Style { width, ..Style::PLAIN });
+            width < 4 || table.lines().all(|line| line.width() <= width)
+        }));
+    }
+
+    #[test]
+    fn the_best_and_the_worst_of_a_column_are_coloured() {
+        let estimate =
+            |value: f64| Estimate { low: 0.9 * value, high: 1.1 * value, ..Estimate::unbounded(value, "") };
+        let speeds = [2e6, 3e6, 1e6].map(estimate);
+        let mut columns = Column::all([("", false), ("speed", true)]);
+        columns[1].mark(&speeds.iter().enumerate().collect::<Vec<_>>());
+        let rows =
+            [["a", "2 MB/s"], ["b", "3 MB/s"], ["c", "1 MB/s"]].map(|row| row.map(str::to_owned).to_vec());
+        let table = Table { title: String::new(), columns, rows: rows.to_vec() };
+        assert_eq!(super::table(&table, Style::PLAIN), "    speed\na  2 MB/s\nb  3 MB/s\nc  1 MB/s\n");
+        let colour = Style { color: true, ..Style::PLAIN };
+        let coloured = super::table(&table, colour);
+        let rows = "a  2 MB/s\nb  \u{1b}[1m\u{1b}[32m3 MB/s\u{1b}[0m\nc  \u{1b}[31m1 MB/s\u{1b}[0m\n";
+        assert!(coloured.ends_with(rows), "{coloured:?}");
+        assert_eq!(colour.printable(&coloured), coloured);
+        let findings = Findings { tables: vec![table], ..Findings::default() };
+        for format in [Format::Markdown, Format::Csv] {
+            assert!(!render(&findings, format, colour, true).contains('\u{1b}'), "{format:?}");
+        }
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub(super) fn text(
             out += &style.strong(&wrapped(&answer.says, &mark, style));
             out += &wrapped(&why, "        ", style);
         } else {
-            out += &wrapped(&format!("{} {why}", answer.says), &mark, style);
+            let lines = wrapped(&format!("{} {why}", answer.says), &mark, style);
+            out += &if answer.problem { style.warn(&lines) } else { lines };
         }
     }
     let commands = commands(answers);
@@ -107,7 +108,7 @@ fn broken(command: &str, width: usize) -> String {
 }
 
 pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
-    let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a));
+    let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a)).trim_end().to_owned();
     let findings = Findings {
         experiment: "advise".to_owned(),
         question: "what do the inventory and the measurements suggest?".to_owned(),
@@ -152,6 +153,10 @@ fn why(answer: &Answer) -> String {
 
 /// `(measured, sequential 1 MiB, depth 1: r6qj)`.
 fn confidence(answer: &Answer) -> String {
+    // The answer says so itself.
+    if answer.sure == Sure::Unknown && answer.rests_on.is_empty() && answer.decide.is_none() {
+        return String::new();
+    }
     let sure = match answer.sure {
         Sure::Measured => "measured",
         Sure::Inferred => "inferred",

@@ -1,9 +1,8 @@
-//! Wraps lines between cells.
+//! Wraps lines between cells, and long cells between words.
 
-use crate::report::Style;
+use unicode_width::UnicodeWidthStr;
 
-/// No line is longer.
-pub(super) const WIDTH: usize = 80;
+use crate::report::{Style, wrapped};
 
 pub(super) struct Page {
     pub(super) lines: Vec<String>,
@@ -11,23 +10,38 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Adds cells after `first`. Cells that don't fit go on further lines, which begin with `next`.
+    /// Adds cells after `first`. What doesn't fit goes on further lines, which begin with `next`.
     pub(super) fn add(&mut self, first: &str, next: &str, cells: &[String], gap: &str) {
+        let style = self.style;
         let mut line = first.to_owned();
         let mut empty = true;
-        for cell in cells.iter().map(|cell| self.style.clean(cell)).filter(|cell| !cell.is_empty()) {
-            let width = |text: &str| text.chars().count();
-            if !empty && width(&line) + width(gap) + width(cell.trim_end()) > WIDTH {
-                self.lines.push(line.trim_end().to_owned());
-                line = next.to_owned();
+        for cell in cells.iter().map(|cell| style.clean(cell)).filter(|cell| !cell.is_empty()) {
+            if !empty && line.width() + gap.width() + cell.trim_end().width() > style.width {
+                self.begin(&mut line, next);
                 empty = true;
             }
             if !empty {
                 line += gap;
             }
-            line.extend(cell.chars().take(WIDTH.saturating_sub(width(&line))));
+            if line.width() + cell.trim_end().width() <= style.width {
+                line += &cell;
+            } else {
+                let room = style.width.saturating_sub(next.width());
+                for (at, part) in wrapped(&cell, "", Style { width: room, ..style }).lines().enumerate() {
+                    if at > 0 {
+                        self.begin(&mut line, next);
+                    }
+                    line.extend(part.chars().take(room));
+                }
+            }
             empty = false;
         }
+        self.begin(&mut line, "");
+    }
+
+    /// Ends a line and begins another.
+    fn begin(&mut self, line: &mut String, next: &str) {
         self.lines.push(line.trim_end().to_owned());
+        next.clone_into(line);
     }
 }

@@ -9,12 +9,12 @@ use crate::{
     units::{count, decimal_bytes, shortened, size},
 };
 
-use layout::{Page, WIDTH};
+use layout::Page;
 
 /// The longest name of a drive, bay or serial, columns.
 const NAME: usize = 40;
 
-/// The inventory for people: no line is longer than 80 columns.
+/// The inventory for people: no line is longer than the terminal is wide.
 pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     let mut page = Page { lines: Vec::new(), style };
     page.add("", "", &machine(&inventory.machine), " · ");
@@ -29,7 +29,6 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
         page.add("", "  ", &cells::layer(inventory, layer), "  ");
     }
     let mut text = style.text(&(page.lines.join("\n") + "\n"));
-    let style = Style { width: WIDTH, ..style };
     for finding in inventory.findings() {
         text += &style.warn(&wrapped(&format!("{} {}", finding.what, finding.advice), "! ", style));
     }
@@ -85,7 +84,7 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
         .filter_map(|node| if let Node::Drive(drive) = node { Some(start(drive)) } else { None })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let (bay_width, widths) = (width(0).min(24), [width(0), width(1), width(2)]);
+    let (bay_width, widths) = (width(0).min(page.style.width * 3 / 10), [width(0), width(1), width(2)]);
     let mut rows = rows.iter();
     for (i, node) in nodes.iter().enumerate() {
         let last = i + 1 == nodes.len();
@@ -264,9 +263,10 @@ mod tests {
             drive.vendor = Some("x".repeat(70_000));
             drive.bay = Some("1.2.3.4.5.6".repeat(9));
         }
-        for style in [UTF8, ASCII] {
+        let styles = [40, 50, 80, 100].map(|width| [UTF8, ASCII].map(|style| Style { width, ..style }));
+        for style in styles.into_iter().flatten() {
             let text = text(&inventory, style);
-            assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= style.width), "{text}");
             assert!(!text.contains('\u{1b}') && (style.unicode || text.is_ascii()), "{text}");
         }
     }

@@ -4,7 +4,7 @@ use super::super::common::{Group, MeasuredFiles, Summary};
 use crate::{
     findings::{Column, Table, short},
     plan::Plan,
-    units::{Direction, Load, Pattern, duration, rate, size, thousands},
+    units::{Direction, Load, Pattern, distinct, duration, rate, size, thousands},
 };
 
 /// Sets of files on one target: read and written.
@@ -13,14 +13,22 @@ pub(super) type FileSets = [Vec<MeasuredFiles>; 2];
 /// Reads and writes of every target; `None` where a load mixes both.
 pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Option<Table> {
     let several = plan.targets.len() > 1;
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let numbers = [("READ", false), ("IOPS", true), ("WRITE", false), ("IOPS", true)];
+    let mut columns = [Column::heads(several), Column::all(numbers)].concat();
+    let first = columns.len() - numbers.len();
+    let (mut rows, mut loads) = (Vec::new(), Vec::new());
     for (at, target) in plan.targets.iter().enumerate() {
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let named = |row: Vec<String>| if several { [vec![short(&target.given)], row].concat() } else { row };
-        rows.extend(self::rows(&of, &files[at])?.into_iter().map(named));
+        for (row, groups) in self::rows(&of, &files[at])? {
+            rows.push(named(row));
+            loads.push(groups);
+        }
     }
-    let numbers = [("READ", false), ("IOPS", true), ("WRITE", false), ("IOPS", true)];
-    let mut columns = [Column::heads(several), Column::all(numbers)].concat();
+    for (at, column) in columns[first..].iter_mut().step_by(2).enumerate() {
+        let here = loads.iter().enumerate().filter_map(|(row, of)| Some((row, of[at]?)));
+        mark(column, &here.collect::<Vec<_>>(), plan);
+    }
     // A column without a number is left out.
     for at in (0..columns.len()).rev() {
         if rows.iter().all(|row| row[at].is_empty()) {
@@ -31,8 +39,23 @@ pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Op
     Some(Table { title: String::new(), columns, rows })
 }
 
-fn rows(groups: &[&Group<'_>], files: &FileSets) -> Option<Vec<Vec<String>>> {
-    let mut loads: Vec<(String, [Option<&Group<'_>>; 2])> = Vec::new();
+/// The read and the write of a row.
+type Loads<'a> = [Option<&'a Group<'a>>; 2];
+
+/// Marks the fastest and the slowest drive of each load.
+fn mark(column: &mut Column, groups: &[(usize, &Group<'_>)], plan: &Plan) {
+    // A second target on a drive does not compete with the first.
+    let again = |g: &Group<'_>| plan.targets[..g.at].iter().any(|target| target.is_on_same_drives(g.target));
+    let all: Vec<_> = groups.iter().filter(|(_, g)| !again(g)).map(|(row, g)| (*row, *g)).collect();
+    let load = |g: &Group<'_>| (g.measure.label.clone(), g.measure.load.clone());
+    for one in distinct(all.iter().map(|(_, g)| load(g))) {
+        let same = all.iter().filter(|(_, g)| load(g) == one).map(|(row, g)| (*row, &g.estimate));
+        column.mark(&same.collect::<Vec<_>>());
+    }
+}
+
+fn rows<'a>(groups: &[&'a Group<'a>], files: &FileSets) -> Option<Vec<(Vec<String>, Loads<'a>)>> {
+    let mut loads: Vec<(String, Loads<'_>)> = Vec::new();
     for group in groups {
         let column = match group.measure.load.direction {
             Direction::Read => 0,
@@ -43,8 +66,8 @@ fn rows(groups: &[&Group<'_>], files: &FileSets) -> Option<Vec<Vec<String>>> {
         match loads.iter_mut().find(|(row, cells)| *row == name && cells[column].is_none()) {
             Some((_, cells)) => cells[column] = Some(group),
             None => {
-                let mut cells = [None, None];
-                cells[column] = Some(*group);
+                let mut cells: Loads<'_> = [None, None];
+                cells[column] = Some(group);
                 loads.push((name, cells));
             }
         }
@@ -53,13 +76,13 @@ fn rows(groups: &[&Group<'_>], files: &FileSets) -> Option<Vec<Vec<String>>> {
         Some(group) => [group.estimate.text(rate), operations(group)],
         None => [String::new(), String::new()],
     };
-    let row = |(name, loads): (String, [Option<&Group<'_>>; 2])| {
-        std::iter::once(name).chain(loads.iter().flat_map(cells)).collect()
+    let row = |(name, loads): (String, Loads<'a>)| {
+        (std::iter::once(name).chain(loads.iter().flat_map(cells)).collect(), loads)
     };
     let wait = |writes| worst_wait(groups, writes).map(duration).unwrap_or_default();
     let waits = ["worst wait".to_owned(), wait(false), String::new(), wait(true), String::new()];
-    let rows = loads.into_iter().map(row).chain(file_rows(files));
-    let rows = rows.chain((!groups.is_empty()).then(|| waits.to_vec()));
+    let others = file_rows(files).chain((!groups.is_empty()).then(|| waits.to_vec()));
+    let rows = loads.into_iter().map(row).chain(others.map(|row| (row, [None; 2])));
     Some(rows.collect())
 }
 

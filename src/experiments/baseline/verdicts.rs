@@ -9,7 +9,6 @@ use crate::{
         Cliff, Estimate, LatencyPercentile, Reason, Rules, SpanRules, StallSummary, Throughput, Unseen,
         compare,
     },
-    inventory::Drive,
     plan::{Measure, Plan, Rule},
     target::Target,
     units::{
@@ -23,7 +22,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
     let several = plan.targets.len() > 1;
     let mut all = Vec::new();
     if several {
-        let again = |at: usize| plan.targets[..at].iter().find(|t| same_drives(t, &plan.targets[at]));
+        let again = |at: usize| plan.targets[..at].iter().find(|t| t.is_on_same_drives(&plan.targets[at]));
         all.extend((0..plan.targets.len()).filter_map(|at| Some(unranked(again(at)?, &plan.targets[at]))));
         let ranked: Vec<&Group<'_>> = groups.iter().filter(|group| again(group.at).is_none()).collect();
         all.extend(labels(groups).into_iter().filter_map(|label| ranking(label, &ranked)));
@@ -50,11 +49,6 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
         }
     }
     (all, behind)
-}
-
-fn same_drives(a: &Target, b: &Target) -> bool {
-    let key = |drive: &Drive| (drive.name.clone(), drive.identity());
-    !a.drives.is_empty() && a.drives.iter().map(key).eq(b.drives.iter().map(key))
 }
 
 fn unranked(first: &Target, again: &Target) -> String {
@@ -112,7 +106,7 @@ fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
     let (speed, bytes) = (rate(e.value), decimal_bytes(run.bytes));
     let fixed = matches!(group.measure.rule, Rule::Fixed { .. });
     if e.high.is_finite() {
-        format!("{verb}: {speed}{through} ({}).", e.ends(rate))
+        format!("{verb}: {}{through}.", e.text(rate))
     } else if fixed && run.ended != Some(Ended::Finished) {
         format!("{verb}: ended early, after {bytes} at {speed}; the result of a full load is not known.")
     } else if fixed {
@@ -275,7 +269,7 @@ fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<String> {
     let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
     let ratio = compare::ratio(&estimates[*best], &estimates[*worst])?.estimate;
     let interval =
-        if ratio.is_bounded() { format!(" ({})", ratio.ends(|x| format!("{x:.2}"))) } else { String::new() };
+        if ratio.is_bounded() { format!(" ({})", ratio.range(|x| format!("{x:.2}"))) } else { String::new() };
     let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
     let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no difference found" } else { "" };
     let times = ratio.value;

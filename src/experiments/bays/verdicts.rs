@@ -43,7 +43,7 @@ fn open(c: &Crossing, run: &str) -> String {
 fn answer(plan: &Plan, c: &Crossed) -> String {
     let (drives, bays_) = (&c.things, &c.places);
     let share =
-        |f: &Factor| format!("{} ({}; {})", percent(f.share.value), f.share.ends(percent), chance(f.p));
+        |f: &Factor| format!("{} ({}; {})", percent(f.share.value), f.share.range(percent), chance(f.p));
     let only = |what: &str, yes: &Factor, other: &str, no: &Factor| {
         let (explain, part, p) = (capital(what), share(yes), chance(no.p));
         format!(
@@ -85,8 +85,9 @@ fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
     let of = |e: &Estimate| {
         let off = |ratio: f64| percent((ratio - 1.0).abs());
         let word = if e.value < 1.0 { "slower" } else { "faster" };
-        let ends = if e.value < 1.0 { (off(e.high), off(e.low)) } else { (off(e.low), off(e.high)) };
-        format!("{} {word} than {than} (95 %: {} to {})", off(e.value), ends.0, ends.1)
+        let [low, high] = if e.value < 1.0 { [e.high, e.low] } else { [e.low, e.high] };
+        let ends = Estimate { low, high, ..e.clone() }.range(off);
+        format!("{} {word} than {than} ({ends})", off(e.value))
     };
     if !factor.differ {
         let far = factor.levels.iter().map(|e| (1.0 - e.low).max(e.high - 1.0)).fold(0.0, f64::max);

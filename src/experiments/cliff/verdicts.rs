@@ -132,8 +132,7 @@ fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
         });
     };
     let bytes = |bytes: f64| decimal_bytes(bytes as u64);
-    let (at, ends) = (bytes(second.at.value), second.at.ends(bytes));
-    let fast = format!("After a pause of {rest}, {at} were fast again ({ends})");
+    let fast = format!("After a pause of {rest}, {} were fast again", second.at.text(bytes));
     Some(if second.at.high >= fall.at.low {
         format!("{fast}: all of it recovered.")
     } else {

@@ -166,9 +166,9 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let e = &ratio.estimate;
     match (e.is_bounded(), ratio.different) {
         (true, true) if e.value > 1.0 => {
-            format!("{} too high ({})", times_of(e.value), e.ends(|x| format!("{x:.1}")))
+            format!("{} too high ({})", times_of(e.value), e.range(|x| format!("{x:.1}")))
         }
-        (true, true) => format!("{:.2} of it ({})", e.value, e.ends(|x| format!("{x:.2}"))),
+        (true, true) => format!("{:.2} of it ({})", e.value, e.range(|x| format!("{x:.2}"))),
         (true, false) => format!("no difference found in so few runs, roughly {}", times_of(e.value)),
         (false, _) => format!("{}, with too few or too irregular runs for an interval", times_of(e.value)),
     }

@@ -139,7 +139,7 @@ fn copying(costs: &Costs, set: FileSet) -> Option<String> {
         };
         let longer = match () {
             () if times.low <= 1.0 => "whether separate files take longer is too noisy to say".to_owned(),
-            () if is_noisy(&more) => format!("separate files take longer ({})", more.ends(percent)),
+            () if is_noisy(&more) => format!("separate files take longer ({})", more.range(percent)),
             () => format!("separate files take {} longer", more.sentence(percent, "")),
         };
         text += &format!(" As one file of {all}: {one}; {longer}.");
@@ -151,7 +151,7 @@ fn copying(costs: &Costs, set: FileSet) -> Option<String> {
 fn time(e: &Estimate) -> String {
     match () {
         () if !e.high.is_finite() => "too noisy to say".to_owned(),
-        () if is_noisy(e) => format!("too noisy to say ({})", e.ends(duration)),
+        () if is_noisy(e) => format!("too noisy to say ({})", e.range(duration)),
         () => e.sentence(duration, ""),
     }
 }
