@@ -348,6 +348,9 @@ pub enum ResultsAction {
         /// Compare unlike loads too
         #[arg(long)]
         force: bool,
+        /// Latencies too, and what would show smaller differences
+        #[arg(long)]
+        full: bool,
         /// text, markdown, csv or json
         #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
         format: Format,

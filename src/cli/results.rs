@@ -26,12 +26,12 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     match args.action.as_ref().unwrap_or(&ResultsAction::List(Which::default())) {
         ResultsAction::List(which) => list(&store, which, output),
         ResultsAction::Show(args) => show(args, &store, output),
-        ResultsAction::Compare { first, second, force, format } => {
+        ResultsAction::Compare { first, second, force, full, format } => {
             let (first, target) = stored::side(&store, first)?;
             let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
             let findings = compare((&first, target), second, *force)?;
-            output.result(&render(&findings, *format, output.style, false))?;
+            output.result(&render(&findings, *format, output.style, *full))?;
             Ok(ExitCode::SUCCESS)
         }
         ResultsAction::Export(args) => export::export(args, &store, output),

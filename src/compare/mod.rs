@@ -5,10 +5,13 @@ mod sentences;
 
 use self::{
     differences::{alike, unlike, unlike_loads},
-    sentences::{figure, no_interval, sentence, short, times},
+    sentences::{bytes_to_differ, different_speeds, figure, no_difference, no_interval, short, times},
 };
 use crate::{
-    analyse::compare::{across_runs, ratio},
+    analyse::{
+        Estimate,
+        compare::{across_runs, ratio},
+    },
     findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit, extremes},
     units::distinct,
 };
@@ -201,13 +204,15 @@ fn one(
 
     let busy = [(&a, left), (&b, right)].into_iter().filter(|(_, target)| target.other_io);
     let busy = distinct(busy.map(|(run, _)| run.clone()));
-    let latencies = both.iter().any(|(n, _)| matches!(n.quantity, Quantity::Latency(_)));
-    let rows = if latencies { "speed, latency" } else { "" };
-    let columns =
-        [(rows, false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
-    let mut columns = Column::all(columns);
+    let columns = [("", false), (&short(&a), true), (&short(&b), true), ("ratio", false), ("differs", false)];
+    let table = |title: &str| Table {
+        title: [on.as_deref().unwrap_or_default(), title].join(" ").trim().to_owned(),
+        columns: Column::all(columns),
+        rows: Vec::new(),
+    };
+    let (mut main, mut latencies) = (table(""), table("latency of one operation"));
     let mut unbounded: Vec<(&Metric, &Metric)> = Vec::new();
-    let mut rows = Vec::new();
+    let mut alike_ones: Vec<(&Metric, Estimate)> = Vec::new();
     let of = on.iter().map(|on| format!("{on}: ")).collect::<String>();
     let mut sentences = Vec::new();
     let mut speeds = Vec::new();
@@ -226,29 +231,41 @@ fn one(
         };
         let shown = |m: &Metric| unit.write(m.estimate.value);
         // Where another cause than the drives is likely, neither side is called better.
+        let table = if matches!(n.quantity, Quantity::Latency(_)) { &mut latencies } else { &mut main };
         if busy.is_empty() && alike(n, other) && pair.a.run.modelled == pair.b.run.modelled {
             for (side, which) in extremes(&[&n.estimate, &other.estimate], unit) {
-                columns[1 + side].extremes.push((rows.len(), which));
+                table.columns[1 + side].extremes.push((table.rows.len(), which));
             }
         }
-        rows.push(vec![n.row(), shown(n), shown(other), times(&r), differs.to_owned()]);
+        table.rows.push(vec![n.row(), shown(n), shown(other), times(&r), differs.to_owned()]);
         if unit == Unit::BytesPerSecond && n.repetition.is_none() {
-            if r.estimate.is_bounded() {
-                sentences.push(format!("{of}{}", sentence(n, other, &r, (&a, &b), &busy)));
-            } else {
-                unbounded.push((n, other));
+            match r.estimate.is_bounded() {
+                true if r.different => {
+                    sentences.push(format!("{of}{}", different_speeds(n, &r, (&a, &b), &busy)));
+                }
+                true => {
+                    alike_ones.push((n, r.estimate.clone()));
+                    let bytes = bytes_to_differ(n, other, (&a, &b)).map(|text| format!("{of}{text}"));
+                    findings.details.sentences.extend(bytes);
+                }
+                false => unbounded.push((n, other)),
             }
             speeds.push((n, other));
         }
         let (target, quantity) = (format!("{a} / {b}"), Quantity::Ratio(Box::new(n.quantity.clone())));
         findings.estimates.push(Metric { target, quantity, estimate: r.estimate, bytes: None, ..n.clone() });
     }
-    if rows.is_empty() {
+    if main.rows.is_empty() {
+        std::mem::swap(&mut main, &mut latencies);
+    }
+    if main.rows.is_empty() {
         return Err(CompareError::NothingInCommon { a, b });
     }
     findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
-    findings.tables.push(Table { title: on.unwrap_or_default(), columns, rows });
+    findings.tables.push(main);
+    findings.details.tables.extend(Some(latencies).filter(|table| !table.rows.is_empty()));
     findings.verdicts.extend(sentences);
+    findings.verdicts.extend(no_difference(&alike_ones).map(|text| format!("{of}{text}")));
     findings.verdicts.extend(no_interval(&unbounded, (&a, &b)).map(|text| of + &text));
     Ok(())
 }

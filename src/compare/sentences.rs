@@ -1,7 +1,10 @@
 //! Sentences, cells and the figure of a comparison.
 
 use crate::{
-    analyse::compare::{More, Ratio, to_tell_apart},
+    analyse::{
+        Estimate,
+        compare::{More, Ratio, to_tell_apart},
+    },
     findings::{Axis, Curve, Figure, Metric, Point, Style},
     units::{count, decimal_bytes, distinct, listed, rate, shortened},
 };
@@ -64,37 +67,46 @@ pub(super) fn no_interval(of: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Op
 }
 
 /// What a ratio says; `busy` are the runs during which other programs used the drive.
-pub(super) fn sentence(a: &Metric, b: &Metric, r: &Ratio, names: (&str, &str), busy: &[String]) -> String {
-    let e = &r.estimate;
-    let (first, second) = names;
-    let what = a.label();
-    let interval = e.range(|x| format!("{x:.3}"));
-    if r.different {
-        let why = match busy {
-            [] => String::new(),
-            runs => format!(
-                " The difference may come from other programs that used the drive during {}: repeat it when idle.",
-                runs.join(" and ")
-            ),
-        };
-        return format!("{what}: {first} is {:.3} times {second} ({interval}).{why}", e.value);
-    }
-    let more = match (to_tell_apart(&a.estimate, &b.estimate), a.bytes.zip(b.bytes)) {
+pub(super) fn different_speeds(
+    a: &Metric,
+    r: &Ratio,
+    (first, second): (&str, &str),
+    busy: &[String],
+) -> String {
+    let why = match busy {
+        [] => String::new(),
+        runs => format!(
+            " The difference may come from other programs that used the drive during {}: repeat it when idle.",
+            runs.join(" and ")
+        ),
+    };
+    format!("{}: {first} is {} times as fast as {second}.{why}", a.row(), times(r))
+}
+
+/// One sentence for all ratios that hold 1.
+pub(super) fn no_difference(of: &[(&Metric, Estimate)]) -> Option<String> {
+    let one = |(metric, ratio): &(&Metric, Estimate)| {
+        format!("{} ({})", metric.row(), ratio.range(|x| format!("{x:.2}")))
+    };
+    let all = listed(&of.iter().map(one).collect::<Vec<_>>());
+    (!of.is_empty()).then(|| format!("No difference found: {all}. Repeat both to see smaller differences."))
+}
+
+/// How much more would show a difference, where more bytes can.
+pub(super) fn bytes_to_differ(a: &Metric, b: &Metric, (first, second): (&str, &str)) -> Option<String> {
+    let what = a.row();
+    match (to_tell_apart(&a.estimate, &b.estimate), a.bytes.zip(b.bytes)) {
         (Some(More::Bytes(times)), Some((x, y))) => {
             let bytes = |n: u64| decimal_bytes(((times - 1.0).max(0.0) * n as f64) as u64);
-            format!(
-                " If the difference is real, about {} more of {first} and {} of {second} would show it.",
+            Some(format!(
+                "{what}: if the difference is real, about {} more of {first} and {} of {second} would show it.",
                 bytes(x),
                 bytes(y)
-            )
+            ))
         }
-        (Some(More::Bytes(times)), None) => {
-            format!(" If the difference is real, about {times:.1} times as many runs of each would show it.")
-        }
-        _ => {
-            " More bytes would not show so small a difference: runs of one drive differ as much. Repeat both."
-                .to_owned()
-        }
-    };
-    format!("{what}: no difference found ({first} is {:.3} times {second}, {interval}).{more}", e.value)
+        (Some(More::Bytes(times)), None) => Some(format!(
+            "{what}: if the difference is real, about {times:.1} times as many runs of each would show it."
+        )),
+        _ => None,
+    }
 }
