@@ -25,7 +25,7 @@ linear-gradient(to left,var(--paper) 50%,transparent) right/4rem 100% local,\
 linear-gradient(to right,var(--edge),transparent) left/1rem 100% scroll,\
 linear-gradient(to left,var(--edge),transparent) right/1rem 100% scroll;background-repeat:no-repeat}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
 caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.25rem .9rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}\
-.n{text-align:right}pre{background:var(--code);padding:.7rem;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}\
+.n{text-align:right}th:last-child,td:last-child{padding-right:0}pre{background:var(--code);padding:.7rem;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}\
 pre code{display:block;padding-left:2ch;text-indent:-2ch}article+article{border-top:2px solid var(--line);margin-top:3rem}\
 @media print{main{max-width:none;padding:0}.wide{overflow:visible;background:none}}";
 

@@ -77,6 +77,18 @@ pub fn carry_out(plan: &Plan, board: &Board) -> Result<Vec<Event>, EngineError> 
 
 /// Carries a plan out and keeps its record; `real` says that its figures are no model's.
 pub fn keep(store: &Store, at: &str, plan: &Plan, board: &Board, real: bool) -> String {
+    let mut events = carry_out(plan, board).expect("runs");
+    for event in &mut events {
+        if let (Event::Step { engine, .. }, true) = (event, real) {
+            engine.name = "psync".to_owned();
+            engine.modelled = false;
+        }
+    }
+    keep_events(store, at, plan, Inventory::default(), events)
+}
+
+/// Keeps a record of these events on a machine.
+pub fn keep_events(store: &Store, at: &str, plan: &Plan, inventory: Inventory, events: Vec<Event>) -> String {
     let start = |run: String| Start {
         schema: SCHEMA,
         run,
@@ -86,16 +98,10 @@ pub fn keep(store: &Store, at: &str, plan: &Plan, board: &Board, real: bool) -> 
         experiment: plan.experiment.clone(),
         targets: plan.targets.iter().map(Target::label).collect(),
         host: Default::default(),
-        inventory: Inventory::default(),
+        inventory,
     };
     let (run, mut writer) = store.create(start).expect("a record");
-    for mut event in carry_out(plan, board).expect("runs") {
-        if let (Event::Step { engine, .. }, true) = (&mut event, real) {
-            engine.name = "psync".to_owned();
-            engine.modelled = false;
-        }
-        writer.append(&event).expect("appends");
-    }
-    writer.append(&Event::End(End { how: How::Finished, at: at.to_owned() })).expect("appends");
+    let end = Event::End(End { how: How::Finished, at: at.to_owned() });
+    events.iter().chain([&end]).for_each(|event| writer.append(event).expect("appends"));
     run
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    EDGE, LINE, WIDTH,
+    EDGE, LINE,
     frame::Frame,
     text::{Anchor, Area, Label, SIZE, cut, px, width},
 };
@@ -38,7 +38,7 @@ fn colour(look: usize) -> &'static str {
 }
 
 /// Samples and names of the curves, where there are several, and where what follows begins.
-pub fn legend(figure: &Figure, top: f64) -> (Markup, f64) {
+pub fn legend(figure: &Figure, top: f64, room: f64) -> (Markup, f64) {
     let looks = looks(&figure.curves);
     let all: Vec<(usize, &Curve)> =
         looks.into_iter().zip(&figure.curves).filter(|(_, c)| !c.name.is_empty()).collect();
@@ -48,9 +48,9 @@ pub fn legend(figure: &Figure, top: f64) -> (Markup, f64) {
         if all[..n].iter().any(|(other, _)| other == look) {
             continue;
         }
-        let name = cut(&curve.name, SIZE, WIDTH - 2.0 * EDGE - SAMPLE - 8.0);
+        let name = cut(&curve.name, SIZE, room - 2.0 * EDGE - SAMPLE - 8.0);
         let wide = SAMPLE + 8.0 + width(&name, SIZE);
-        if x > EDGE && x + wide > WIDTH - EDGE {
+        if x > EDGE && x + wide > room - EDGE {
             (x, top) = (EDGE, top + LINE);
         }
         let middle = top + SIZE / 2.0;

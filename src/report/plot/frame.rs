@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    EDGE, LINE, WIDTH,
+    EDGE, LINE,
     scale::Scale,
     text::{Anchor, Area, Label, SIZE, cut, cut_front, px, width},
 };
@@ -28,11 +28,13 @@ pub struct Frame {
     y: Scale,
     /// Where the scale of y begins.
     floor: f64,
+    /// The width of the whole drawing.
+    whole: f64,
 }
 
 impl Frame {
-    /// A frame below `top` that shows everything in the figure.
-    pub fn new(figure: &Figure, top: f64) -> Self {
+    /// A frame below `top` that shows everything in the figure, in a drawing that is `whole` wide.
+    pub fn new(figure: &Figure, top: f64, whole: f64) -> Self {
         let points = || figure.curves.iter().flat_map(|c| &c.points);
         let marks = |at: fn(At) -> Option<f64>| figure.marks.iter().filter_map(move |m| at(m.at));
         let xs = points().map(|p| p.x).chain(figure.bands.iter().flat_map(|b| [b.from, b.to]));
@@ -50,11 +52,11 @@ impl Frame {
         let y = Scale::new(&figure.y, ys.into_iter().chain(least), !near);
         let widest = y.ticks.iter().map(|t| width(&y.write(*t), SIZE)).fold(0.0, f64::max);
         let (left, top) = (EDGE + widest + GAP, top + LINE + 2.0);
-        let area = Area { left, top, right: WIDTH - 2.0 * EDGE, bottom: top + HEIGHT };
+        let area = Area { left, top, right: whole - 2.0 * EDGE, bottom: top + HEIGHT };
         // Bars stand on the axis.
         let bars = figure.curves.iter().any(|c| c.style == Style::Bars);
         let floor = area.bottom - if bars { 0.0 } else { INSET };
-        Self { area, x, y, floor }
+        Self { area, x, y, floor, whole }
     }
 
     pub fn x(&self, value: f64) -> f64 {
@@ -75,10 +77,14 @@ impl Frame {
     pub fn draw(&self) -> (Markup, f64) {
         let Area { left, top, right, bottom } = self.area;
         let level = self.y.ticks.iter().map(|t| (px(self.y(*t)), self.y.write(*t)));
-        let y_label =
-            Label::new(cut(&self.y.label(), SIZE, WIDTH - 2.0 * EDGE), Anchor::Start, EDGE, top - LINE - 2.0);
+        let y_label = Label::new(
+            cut(&self.y.label(), SIZE, self.whole - 2.0 * EDGE),
+            Anchor::Start,
+            EDGE,
+            top - LINE - 2.0,
+        );
         let (below, mut end) = self.below();
-        let x_label = cut(&self.x.label(), SIZE, right - left);
+        let x_label = cut(&self.x.label(), SIZE, self.whole - 2.0 * EDGE);
         let middle = (left + right) / 2.0;
         let drawn = html! {
             @for (y, text) in level {
@@ -91,7 +97,7 @@ impl Frame {
             "\n" path.stroke.ink.thick d=(format!("M{} {}V{}H{}", px(left), px(top), px(bottom), px(right))) {}
             (y_label.draw())
             @for label in below { (label.draw()) }
-            @if !x_label.is_empty() { (Label::new(x_label, Anchor::Middle, middle, end).draw()) }
+            @if !x_label.is_empty() { (self.inside(Label::new(x_label, Anchor::Middle, middle, end)).draw()) }
         };
         if !self.x.label().is_empty() {
             end += LINE;
@@ -103,28 +109,39 @@ impl Frame {
     fn below(&self) -> (Vec<Label>, f64) {
         let top = self.area.bottom + 12.0;
         let label = |t: &f64| Label::new(self.x.write(*t), Anchor::Middle, self.x(*t), top);
-        let mut labels: Vec<Label> = self.x.ticks.iter().map(label).collect();
+        let labels: Vec<Label> = self.x.ticks.iter().map(|t| self.inside(label(t))).collect();
+        // So many labels may share a place in turn, if these are next to each other.
+        let fits = |every: &usize| {
+            let areas: Vec<Area> = labels.iter().map(Label::area).collect();
+            areas.iter().all(|a| a.right <= self.whole)
+                && areas.iter().zip(areas.iter().skip(*every)).all(|(a, b)| a.right + GAP <= b.left)
+        };
         if !self.x.named() {
-            let mut end = 0.0;
-            labels.retain(|label| {
-                let Area { left, right, .. } = label.area();
-                let fits = left >= end && right <= WIDTH - 2.0;
-                end = if fits { right + GAP } else { end };
-                fits
-            });
-            return (labels, top + LINE);
+            // Every second or third of them, where all don't fit.
+            let every = (1..labels.len()).find(fits).unwrap_or(labels.len().max(1));
+            return (labels.into_iter().step_by(every).collect(), top + LINE);
+        }
+        let most = ROWS.min(labels.len());
+        let rows = (1..=most).find(fits);
+        let in_row = |(i, label): (usize, Label)| {
+            let top = label.top + (i % rows.unwrap_or(most)) as f64 * LINE;
+            Label { top, ..label }
+        };
+        let end = top + rows.unwrap_or(most) as f64 * LINE;
+        if rows.is_some() {
+            return (labels.into_iter().enumerate().map(in_row).collect(), end);
         }
         // Centred below its place, as wide as the next in the row and the edge allow.
-        let room = |x: f64, rows: usize| {
-            (rows as f64 * self.place() - GAP).min(2.0 * (x - EDGE)).min(2.0 * (WIDTH - EDGE - x))
+        let room = |x: f64| {
+            (most as f64 * self.place() - GAP).min(2.0 * (x - EDGE)).min(2.0 * (self.whole - EDGE - x))
         };
-        let fits = |rows: &usize| labels.iter().all(|l| width(&l.text, SIZE) <= room(l.x, *rows));
-        let most = ROWS.min(labels.len());
-        let rows = (1..=most).find(fits).unwrap_or(most);
-        for (i, label) in labels.iter_mut().enumerate() {
-            label.top += (i % rows) as f64 * LINE;
-            label.text = cut_front(&label.text, SIZE, room(label.x, rows));
-        }
-        (labels, top + rows as f64 * LINE)
+        let short = |label: Label| Label { text: cut_front(&label.text, SIZE, room(label.x)), ..label };
+        (self.x.ticks.iter().map(|t| short(label(t))).enumerate().map(in_row).collect(), end)
+    }
+
+    /// A text that would leave the drawing, moved into it.
+    fn inside(&self, label: Label) -> Label {
+        let half = width(&label.text, label.size) / 2.0;
+        Label { x: label.x.min(self.whole - 2.0 - half).max(2.0 + half), ..label }
     }
 }

@@ -14,7 +14,9 @@ use frame::Frame;
 use text::{Anchor, Label, SIZE, TITLE, clean, lines};
 
 /// A figure is so wide, and as high as it must be; a page shows it smaller or larger.
-const WIDTH: f64 = 800.0;
+const WIDE: f64 = 800.0;
+/// So wide on narrow pages, where text would be too small otherwise.
+const NARROW: f64 = 500.0;
 /// Between the edge and what is drawn.
 const EDGE: f64 = 8.0;
 /// From one line of text to the next.
@@ -26,29 +28,41 @@ const STYLE: &str = "\
 .figure .fill{fill:currentColor}.figure .pale{fill-opacity:.25}\
 .figure .stroke{fill:none;stroke:currentColor}.figure .thick{stroke-width:2px}.figure .curve{stroke-width:3px}";
 
+/// Which drawing a page shows.
+const CHOICE: &str =
+    "svg.narrow{display:none}@media(max-width:32rem){svg.broad{display:none}svg.narrow{display:block}}";
+
+/// For a page with figures.
 pub fn style() -> String {
+    shapes() + CHOICE
+}
+
+fn shapes() -> String {
     STYLE.to_owned() + &colours::figure()
 }
 
 /// A figure as a file of its own, on paper of its own: whoever shows it may not know what is dark.
 pub fn file(figure: &Figure) -> String {
-    let paper = html! { style { (PreEscaped(style())) } rect.fill.paper width="100%" height="100%" {} };
-    document(figure, "f", paper).into_string() + "\n"
+    let paper = html! { style { (PreEscaped(shapes())) } rect.fill.paper width="100%" height="100%" {} };
+    document(figure, WIDE, "figure", "f", paper).into_string() + "\n"
 }
 
-/// A figure as a part of a page, in which `id` is its own.
+/// A figure as a part of a page, in which `id` is its own: drawn for wide and for narrow pages.
 pub fn svg(figure: &Figure, id: &str) -> Markup {
-    document(figure, id, Markup::default())
+    html! {
+        (document(figure, WIDE, "figure broad", id, Markup::default()))
+        (document(figure, NARROW, "figure narrow", &format!("{id}-n"), Markup::default()))
+    }
 }
 
 /// The drawing, with a name and a text for those who can't see it.
-fn document(figure: &Figure, id: &str, before: Markup) -> Markup {
+fn document(figure: &Figure, width: f64, class: &str, id: &str, before: Markup) -> Markup {
     let figure = &drawable(figure);
-    let (body, height) = body(figure);
+    let (body, height) = body(figure, width);
     let (title, text) = (format!("{id}-t"), format!("{id}-d"));
     html! {
-        svg.figure xmlns="http://www.w3.org/2000/svg" width=(WIDTH) height=(height)
-            viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-labelledby={ (title) " " (text) } {
+        svg class=(class) xmlns="http://www.w3.org/2000/svg" width=(width) height=(height)
+            viewBox={ "0 0 " (width) " " (height) } role="img" aria-labelledby={ (title) " " (text) } {
             title id=(title) { (clean(&figure.title)) }
             desc id=(text) { (clean(&figure.text)) " " (clean(&figure.load)) " " (clean(&figure.n)) }
             (before)
@@ -59,17 +73,17 @@ fn document(figure: &Figure, id: &str, before: Markup) -> Markup {
 }
 
 /// From the top down: title, legend, curves in their frame. And how high that is.
-fn body(figure: &Figure) -> (Markup, f64) {
+fn body(figure: &Figure, width: f64) -> (Markup, f64) {
     let mut top = EDGE;
     let mut head = Vec::new();
-    for (text, size, most) in [(&figure.title, TITLE, 2), (&figure.load, SIZE, 2), (&figure.n, SIZE, 2)] {
-        for line in lines(text, size, WIDTH - 2.0 * EDGE, most) {
+    for (text, size) in [(&figure.title, TITLE), (&figure.load, SIZE), (&figure.n, SIZE)] {
+        for line in lines(text, size, width - 2.0 * EDGE, 3) {
             head.push(Label { size, ..Label::new(line, Anchor::Start, EDGE, top) });
             top += size * 1.25;
         }
     }
-    let (legend, top) = curves::legend(figure, top + 3.0);
-    let frame = Frame::new(figure, top + 3.0);
+    let (legend, top) = curves::legend(figure, top + 3.0, width);
+    let frame = Frame::new(figure, top + 3.0, width);
     let (axes, bottom) = frame.draw();
     let (curves, covered) = curves::curves(figure, &frame);
     let drawn = html! {

@@ -158,14 +158,54 @@ fn figures() -> impl Strategy<Value = Figure> {
     )
 }
 
+/// For a wide and for a narrow page.
+fn drawings(figure: &Figure) -> [String; 2] {
+    [WIDE, NARROW].map(|width| document(figure, width, "", "f", Markup::default()).into_string())
+}
+
 proptest! {
     #[test]
     fn any_figure_is_drawn_inside_without_overlapping_text(figure in figures()) {
-        let drawn = file(&figure);
-        prop_assert!(drawn.starts_with("<svg ") && drawn.ends_with("</svg>\n"), "{drawn}");
-        prop_assert!(!drawn.contains("NaN") && !drawn.contains("inf\""), "{drawn}");
-        prop_assert_eq!(drawn.matches('<').count(), drawn.matches('>').count());
-        prop_assert_eq!(complaints(&drawn), Vec::<String>::new());
+        for drawn in drawings(&figure) {
+            prop_assert!(drawn.starts_with("<svg ") && drawn.ends_with("</svg>"), "{drawn}");
+            prop_assert!(!drawn.contains("NaN") && !drawn.contains("inf\""), "{drawn}");
+            prop_assert_eq!(drawn.matches('<').count(), drawn.matches('>').count());
+            prop_assert_eq!(complaints(&drawn), Vec::<String>::new());
+        }
+    }
+}
+
+/// The widths of a page's text on a phone, and where the drawing for narrow pages is no longer shown.
+const PHONE: f64 = 400.0 - 2.0 * 16.0;
+const BREAK: f64 = 32.0 * 16.0 - 2.0 * 16.0;
+/// Pixels of a text that can still be read.
+const LEGIBLE: f64 = 11.0;
+
+#[test]
+fn text_is_legible_on_narrow_and_wide_pages() {
+    for figure in crowded() {
+        let page = svg(&figure, "f").into_string();
+        let drawn = page.split("<svg ").skip(1).map(|part| format!("<svg {part}")).collect::<Vec<_>>();
+        for (class, room) in [("figure broad", BREAK), ("figure narrow", PHONE)] {
+            let of = drawn.iter().map(|one| tags(one)).find(|tags| tags[0].get("class") == Some(class));
+            let of = of.unwrap_or_else(|| panic!("no {class}"));
+            let sizes = of.iter().filter(|tag| tag.name == "text").map(|tag| tag.number("font-size"));
+            let smallest = sizes.fold(f64::INFINITY, f64::min) * room / of[0].number("width");
+            assert!((LEGIBLE..100.0).contains(&smallest), "{class}: {smallest} px");
+        }
+    }
+}
+
+#[test]
+fn ticks_that_have_a_value_are_at_equal_distances() {
+    let axis = Axis::of("transfer size", Unit::Bytes).log();
+    let points = (6..21).map(|e| Point::new(2f64.powi(e), 1e6));
+    let curves = vec![Curve::new("", Style::Line, points)];
+    for drawn in drawings(&Figure { x: axis, y: Axis::speed(), curves, ..Figure::default() }) {
+        let values = tags(&drawn).into_iter().filter(|tag| tag.name == "text" && tag.text.ends_with('B'));
+        let at: Vec<f64> = values.map(|tag| tag.number("x")).collect();
+        let steps: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(steps.len() > 1 && steps.iter().all(|step| (step - steps[0]).abs() < 1.0), "{drawn}");
     }
 }
 
@@ -220,8 +260,9 @@ fn crowded() -> Vec<Figure> {
 #[test]
 fn crowded_figures_stay_legible() {
     for figure in crowded() {
-        let drawn = file(&figure);
+        let [drawn, narrow] = drawings(&figure);
         assert_eq!(complaints(&drawn), Vec::<String>::new());
+        assert_eq!(complaints(&narrow), Vec::<String>::new());
         let texts: Vec<&str> = tags(&drawn).iter().filter(|t| t.name == "text").map(|t| t.text).collect();
         for mark in &figure.marks {
             assert!(texts.contains(&mark.label.as_str()), "'{}' is left out of {texts:?}", mark.label);
@@ -340,3 +381,20 @@ fn dots_that_are_near_each_other_are_shown_without_zero_and_others_with() {
 
 /// Of 2.44 MB/s, in MB/s.
 const NEAR_ENOUGH: f64 = 2.44 * 0.8;
+
+#[test]
+fn names_near_the_edge_are_moved_before_they_are_cut() {
+    let names =
+        ["write, as dd", "write + fsync", "write, direct", "read, cold", "read, again", "read, direct"];
+    let points = (0..names.len()).map(|i| Point::new(i as f64, 1e6));
+    let figure = Figure {
+        x: Axis::named("", names.map(str::to_owned)),
+        y: Axis::speed(),
+        curves: vec![Curve::new("", Style::Dots, points)],
+        ..Figure::default()
+    };
+    for drawn in drawings(&figure) {
+        names.iter().for_each(|name| _ = text(&drawn, name));
+        assert_eq!(complaints(&drawn), Vec::<String>::new());
+    }
+}
