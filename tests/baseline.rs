@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
-    experiments::{BASELINE, Request, Values},
+    experiments::{BASELINE, Effort, Request, Values},
     findings::{Extreme, Findings},
     plan::Suite,
     record::Event,
@@ -113,6 +113,23 @@ fn a_fast_drive_takes_less_than_a_minute_and_may_be_fit_for_everything() {
     let spent = findings.spent.expect("of one run");
     assert!(spent.seconds <= 60.0, "{spent:?}");
     assert_eq!(findings.verdicts[..1], ["Fit for media, backups, a system, swap and databases."]);
+}
+
+#[test]
+fn a_second_shows_no_absence_of_stops() {
+    let asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), 4096);
+    let mut values = Values::default();
+    values.set("max-time", "6s");
+    let effort = Effort { max_seconds: 6.0, ..asked.effort.clone() };
+    let asked = Request { values, effort, ..asked };
+    let board = Board {
+        drives: vec![Model { operation_seconds: 20e-6, ..stick(400e6, 500e6) }],
+        buses: Vec::new(),
+        seed: 7,
+    };
+    let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
+    let findings = BASELINE.findings(&mut events.into_iter());
+    assert_eq!(findings.verdicts[..1], ["Fit for media and backups."]);
 }
 
 #[test]

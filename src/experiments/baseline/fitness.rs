@@ -1,6 +1,9 @@
 //! What a drive is fit for, by its numbers. Thresholds and their sources: `docs/fitness.md`.
 
-use super::{super::common::Group, summary::worst_stop};
+use super::{
+    super::common::Group,
+    summary::{seconds_alone, worst_stop},
+};
 use crate::{
     analyse::Estimate,
     units::{Direction, KIB, MIB, Pattern, duration, listed, rate, thousands},
@@ -13,6 +16,10 @@ const A1_WRITE: f64 = 500.0;
 const A2_WRITE: f64 = 2000.0;
 /// A stream of 40 Mb/s, as on a Blu-ray disc, bytes per second.
 const STREAM: f64 = 5e6;
+/// Video speed class V6, bytes per second: 170 GB in a night of eight hours.
+const V6_WRITE: f64 = 6e6;
+/// Waits of reads and of writes are watched for so long each, s; of less, only what was too long is said.
+const LEAST_SECONDS: f64 = 3.0;
 /// A desktop that stops for longer counts as hung, s.
 const SYSTEM_WAIT: f64 = 1.0;
 /// A request that stops for longer is a timeout for many clients of databases, s.
@@ -37,11 +44,11 @@ impl Fit {
     }
 
     /// Whether the longest stop that was seen is shorter.
-    fn shorter(wait: Option<f64>, than: f64) -> Self {
+    fn shorter(wait: Option<f64>, than: f64, watched: bool) -> Self {
         match wait {
             Some(wait) if wait >= than => Self::No,
-            Some(_) => Self::Yes,
-            None => Self::Unclear,
+            Some(_) if watched => Self::Yes,
+            _ => Self::Unclear,
         }
     }
 
@@ -70,20 +77,22 @@ pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
         Some(Estimate { value: of(e.value), low: of(e.low), high: of(e.high), ..e.clone() })
     };
     let (reads, writes) = (operations(Direction::Read), operations(Direction::Write));
-    let streams = find(Direction::Read, Pattern::Sequential, MIB).map(|g| &g.estimate);
+    let [streams, backups] = [Direction::Read, Direction::Write]
+        .map(|direction| find(direction, Pattern::Sequential, MIB).map(|g| &g.estimate));
     let waits = [false, true].map(|writes| worst_stop(groups, writes));
     let wait = waits
         .into_iter()
         .flatten()
         .fold(None, |most: Option<f64>, wait| Some(most.map_or(wait, |m| m.max(wait))));
     let wait = wait.filter(|_| waits.iter().all(Option::is_some));
+    let watched = [false, true].into_iter().all(|writes| seconds_alone(groups, writes) >= LEAST_SECONDS);
     let system = Fit::at_least(reads.as_ref(), A1_READ)
         .and(Fit::at_least(writes.as_ref(), A1_WRITE))
-        .and(Fit::shorter(wait, SYSTEM_WAIT));
-    let databases = Fit::at_least(writes.as_ref(), A2_WRITE).and(Fit::shorter(wait, DATABASE_WAIT));
+        .and(Fit::shorter(wait, SYSTEM_WAIT, watched));
+    let databases = Fit::at_least(writes.as_ref(), A2_WRITE).and(Fit::shorter(wait, DATABASE_WAIT, watched));
     let uses = [
         ("media", Fit::at_least(streams, STREAM)),
-        ("backups", Fit::at_least(streams, STREAM)),
+        ("backups", Fit::at_least(backups, V6_WRITE)),
         ("a system", system),
         ("swap", databases),
         ("databases", databases),
@@ -94,6 +103,13 @@ pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
             "Reads are slow: {}; a video of 40 Mb/s needs {}.",
             rate(speed.value),
             rate(STREAM)
+        ));
+    }
+    if let Some(speed) = backups.filter(|e| e.high < V6_WRITE) {
+        sentences.push(format!(
+            "Writes are slow: {}; class V6 asks for {}.",
+            rate(speed.value),
+            rate(V6_WRITE)
         ));
     }
     for (what, operations, least) in [("reads", &reads, A1_READ), ("writes", &writes, A1_WRITE)] {

@@ -125,6 +125,11 @@ pub(super) fn worst_stop(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
     alone(groups, writes).filter_map(stop).max().map(|ns| ns as f64 / 1e9)
 }
 
+/// How long loads were watched for stops, s.
+pub(super) fn seconds_alone(groups: &[&Group<'_>], writes: bool) -> f64 {
+    alone(groups, writes).map(|run| run.seconds).sum()
+}
+
 /// Loads one at a time: at depth, operations wait for each other. All loads where there are no others.
 fn alone<'a>(groups: &[&'a Group<'a>], writes: bool) -> impl Iterator<Item = &'a Summary> {
     let same: Vec<&'a Group<'a>> =
