@@ -8,7 +8,7 @@ use drivebench::{
     engine::sim::{Board, Cache, Drift, Model, Noise, Stalls, Zone},
     experiments::{CLIFF, Request},
     findings::Findings,
-    plan::Act,
+    plan::{Act, Rule},
     record::Event,
     report::{Format, Style, render},
     units::MIB,
@@ -110,6 +110,39 @@ fn what_was_cut_and_why_the_writing_ended_are_said() {
     assert!(cut.contains("the file was cut from 4.29 GB to 900 MB: 4.00 GB are free"), "{cut}");
     let whole = ended(None);
     assert!(whole.contains("--max-bytes ended it") && !whole.contains("cut from"), "{whole}");
+}
+
+#[test]
+fn a_deadline_is_kept_and_the_pause_left_out_where_it_would_take_most_of_it() {
+    for seconds in [10.0, 40.0, 59.0, 61.0, 119.0, 120.0, 1800.0] {
+        let mut asked = asked(60.0);
+        asked.effort.max_seconds = seconds;
+        let plan = plan_of(&CLIFF, &asked).expect("plans");
+        assert!(plan.cost(0).seconds.is_some_and(|most| most <= seconds * 1.001), "{seconds}");
+        let writes = plan.measures().filter_map(|(_, m)| match m.rule {
+            Rule::Adaptive { seconds, .. } | Rule::Again { seconds, .. } => Some(seconds),
+            _ => None,
+        });
+        assert!(writes.sum::<f64>() >= seconds / 2.0, "{seconds}");
+        let pause = plan.steps.iter().any(|step| matches!(step.act, Act::Pause(_)));
+        assert_eq!((pause, plan.no_pause(0).is_some()), (seconds >= 120.0, seconds < 120.0));
+        assert_eq!(plan.describe().contains("recovery after a pause of 1:00 is not measured"), !pause);
+    }
+}
+
+#[test]
+fn a_writing_that_time_ended_says_so_and_not_that_space_is_short() {
+    let mut asked = asked(60.0);
+    // The file is cut, too, but time ends the writing before its end.
+    (asked.targets[0].capacity, asked.targets[0].free) = (Some(62 * GB), Some(4 * GB));
+    asked.effort.max_seconds = 40.0;
+    let said = said(&measured(&asked, &stick(20e6), 1)).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("--max-time ended it") && said.contains("Raise --max-time to look further"),
+        "{said}"
+    );
+    assert!(!said.contains("Free some space"), "{said}");
+    assert!(said.contains("Recovery after a pause of 1:00 is not measured"), "{said}");
 }
 
 #[test]

@@ -376,8 +376,15 @@ mod tests {
             steps.add(&[0, 1], Measure::new("load", load, rule, 1 << 20));
         }
         let (experiment, targets) = ("baseline".to_owned(), vec![]);
-        let plan =
-            Plan { experiment, suite: None, engine: None, targets, steps: steps.into(), cuts: Vec::new() };
+        let plan = Plan {
+            experiment,
+            suite: None,
+            engine: None,
+            targets,
+            steps: steps.into(),
+            cuts: Vec::new(),
+            no_pauses: Vec::new(),
+        };
         let mut live = Live::new(&plan, Style::PLAIN, false);
         assert_eq!((live.totals.written_at_most, live.totals.seconds_at_most), (2000, Some(20.0)));
         let step = |step| Event::Step {

@@ -62,6 +62,7 @@ impl Request {
             targets: self.targets.clone(),
             cuts: cuts(&self.targets, steps.files()),
             steps: steps.into(),
+            no_pauses: Vec::new(),
         }
     }
 }

@@ -38,7 +38,11 @@ impl Plan {
             };
             lines.push(format!("  {written} · {time}"));
             lines.extend(self.cut(at).map(|cut| format!("  {}", cut.describe())));
+            lines.extend(self.no_pause(at).map(|left_out| format!("  {}", left_out.describe())));
             lines.push(format!("  changes: {}", self.changes(at)));
+        }
+        if self.targets.len() > 1 && self.arrangements().next().is_none() {
+            lines.extend(self.seconds().map(|seconds| format!("all targets: at most {}", duration(seconds))));
         }
         lines.extend(self.moves());
         lines.join("\n") + "\n"

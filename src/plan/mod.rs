@@ -13,7 +13,7 @@ pub use act::{
     Act, AtLeast, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile,
     Standby, zone_bytes,
 };
-pub use cut::{Cut, CutBy};
+pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 
 use crate::target::Target;
@@ -30,6 +30,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_pauses: Vec<NoPause>,
 }
 
 /// Which repetition each step is, from 1, and how many there are.
@@ -164,6 +166,11 @@ impl Plan {
         self.cuts.iter().find(|cut| cut.target as usize == target)
     }
 
+    /// What a target's time is too short for.
+    pub fn no_pause(&self, target: usize) -> Option<&NoPause> {
+        self.no_pauses.iter().find(|left_out| left_out.target as usize == target)
+    }
+
     pub fn step(&self, id: StepId) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == id)
     }
@@ -209,6 +216,11 @@ impl Plan {
         let here = self.targets.iter().flat_map(|t| &t.drives).find(|d| d.full_bay() == full);
         let named = here.and_then(|d| d.bay_name.clone().or_else(|| d.bay.clone()));
         named.unwrap_or_else(|| full.to_owned())
+    }
+
+    /// Seconds of all steps, one after the other; `None` without a limit.
+    pub fn seconds(&self) -> Option<f64> {
+        self.steps.iter().map(|step| step.act.cost().seconds).sum()
     }
 
     pub fn cost(&self, target: usize) -> Cost {

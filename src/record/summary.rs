@@ -241,6 +241,7 @@ mod tests {
                 targets,
                 steps: steps.into(),
                 cuts: Vec::new(),
+                no_pauses: Vec::new(),
             };
             let took = |step| Event::Act {
                 step: StepId(step),

@@ -15,7 +15,7 @@ use crate::{
     plan::Plan,
     record::Run,
     target::Target,
-    units::{count, decimal_bytes, duration, rate},
+    units::{capital, count, decimal_bytes, duration, rate},
 };
 
 /// Points of a curve: enough for a screen.
@@ -48,6 +48,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             findings.verdicts.push(named(several, target, sentences));
         }
     }
+    let left_out =
+        plan.no_pauses.iter().filter_map(|one| Some((plan.targets.get(one.target as usize)?, one)));
+    findings.flags.extend(
+        left_out.map(|(target, one)| named(several, target, format!("{}.", capital(&one.describe())))),
+    );
     if !rows.is_empty() {
         let mut columns = Column::heads(several);
         columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));

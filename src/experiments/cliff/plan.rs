@@ -7,7 +7,7 @@ use super::super::{
 use super::options;
 use crate::{
     analyse::Rules,
-    plan::{Condition, Measure, Pause, Plan, Rule, Steps},
+    plan::{Condition, Measure, NoPause, Pause, Plan, Rule, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
@@ -16,18 +16,21 @@ pub(super) const WRITE: &str = "write";
 pub(super) const AGAIN: &str = "write again";
 pub(super) const SWEEP: &str = "read";
 
+/// The pause takes this share of the time at most.
+const PAUSED: f64 = 0.5;
 /// The first check, MiB: a cliff can't be found in fewer.
 const FIRST: u64 = 128;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
+    let mut no_pauses = Vec::new();
     for (at, target) in ask.targets.iter().enumerate() {
         let name = if target.kind == Kind::Directory { LoadName::Write } else { LoadName::Read };
         let load = name.load(ask);
         load.check()?;
         aligned(target, &load)?;
         match target.kind {
-            Kind::Directory => writes(&mut steps, at, ask, &load)?,
+            Kind::Directory => no_pauses.extend(writes(&mut steps, at, ask, &load)?),
             Kind::BlockDevice if target.rotates() => {
                 let (precision, seconds) = (ask.effort.rules.precision, ask.effort.max_seconds);
                 let rule = Rule::Zones { precision, seconds };
@@ -36,17 +39,22 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             kind => return Err(unsuitable(target, kind)),
         }
     }
-    Ok(ask.planned(steps))
+    Ok(Plan { no_pauses, ..ask.planned(steps) })
 }
 
 /// A write until the speed falls for good, a pause, and as much again into the rest of the file. Written blocks are not
-/// overwritten, because that may have another speed.
-fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<(), PlanError> {
+/// overwritten, because that may have another speed. Where the pause would take most of the time, there is only the first.
+fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<Option<NoPause>, PlanError> {
     let target = &ask.targets[at];
     let reach = reach(target, ask, true)?;
     let pause = ask.values.get(&options::PAUSE);
+    let left_out = NoPause { target: at as u32, pause, least: pause / PAUSED };
+    let left_out = Some(left_out).filter(|left_out| ask.effort.max_seconds < left_out.least);
     // The second write takes as long as the first at most; some of it is fast again.
-    let seconds = (ask.effort.max_seconds - pause).max(1.0);
+    let [once, twice] = match &left_out {
+        Some(_) => [ask.effort.max_seconds, 0.0],
+        None => [0.6, 0.4].map(|share| share * (ask.effort.max_seconds - pause)),
+    };
     let rules = Rules {
         first: FIRST,
         w_min: None,
@@ -55,13 +63,15 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<()
         ..ask.effort.rules.clone()
     };
     let measure = |label: &str, rule| Measure::new(label, load.clone(), rule, reach);
-    let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: seconds * 0.6 };
+    let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: once };
     steps.add_file(at, reach, ask.effort.max_bytes);
     let of = steps.add(&[at], measure(WRITE, first));
-    let needs = Condition::Cliff { of };
-    steps.add_if(needs, &[at], Pause { seconds: pause });
-    steps.add_if(needs, &[at], measure(AGAIN, Rule::Again { of, rules, seconds: seconds * 0.4 }));
-    Ok(())
+    if left_out.is_none() {
+        let needs = Condition::Cliff { of };
+        steps.add_if(needs, &[at], Pause { seconds: pause });
+        steps.add_if(needs, &[at], measure(AGAIN, Rule::Again { of, rules, seconds: twice }));
+    }
+    Ok(left_out)
 }
 
 fn unsuitable(target: &Target, kind: Kind) -> PlanError {

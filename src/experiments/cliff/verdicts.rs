@@ -64,16 +64,49 @@ pub(super) fn too_few(writing: &Writing) -> Option<String> {
     })
 }
 
-/// What ended the first writing; `None` where its rule had enough.
-fn ended(written: &Written<'_>) -> Option<&'static str> {
+/// What ended the first writing before its rule had enough.
+#[derive(Clone, Copy, PartialEq)]
+enum Limit {
+    FreeSpace,
+    LargestFile,
+    MaxBytes,
+    MaxTime,
+    /// A person, or an error.
+    Stopped,
+}
+
+impl Limit {
+    fn why(self) -> &'static str {
+        match self {
+            Self::FreeSpace => "the free space ended it",
+            Self::LargestFile => "the largest file ended it",
+            Self::MaxBytes => "--max-bytes ended it",
+            Self::MaxTime => "--max-time ended it",
+            Self::Stopped => "it was stopped",
+        }
+    }
+
+    /// How to write more.
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::FreeSpace => " Free some space to look further.",
+            Self::LargestFile => " Choose another filesystem to look further.",
+            Self::MaxBytes => " Raise --max-bytes to look further.",
+            Self::MaxTime => " Raise --max-time to look further.",
+            Self::Stopped => "",
+        }
+    }
+}
+
+fn ended(written: &Written<'_>) -> Option<Limit> {
     let run = &written.first.run;
     match (&run.ended, written.cut.map(|cut| &cut.by)) {
-        (Some(Ended::Finished), Some(CutBy::FreeSpace { .. })) => Some("the free space ended it"),
-        (Some(Ended::Finished), Some(CutBy::LargestFile { .. })) => Some("the largest file ended it"),
-        (Some(Ended::Finished), None) => Some("--max-bytes ended it"),
+        (Some(Ended::Finished), Some(CutBy::FreeSpace { .. })) => Some(Limit::FreeSpace),
+        (Some(Ended::Finished), Some(CutBy::LargestFile { .. })) => Some(Limit::LargestFile),
+        (Some(Ended::Finished), None) => Some(Limit::MaxBytes),
         (Some(Ended::Stopped), _) if run.throughput.reason.is_none() => None,
-        (Some(Ended::Stopped), _) => Some("--max-time ended it"),
-        _ => Some("it was stopped"),
+        (Some(Ended::Stopped), _) => Some(Limit::MaxTime),
+        _ => Some(Limit::Stopped),
     }
 }
 
@@ -81,7 +114,7 @@ fn ended(written: &Written<'_>) -> Option<&'static str> {
 fn unsettled(written: &Written<'_>) -> Option<String> {
     let why = ended(written).filter(|_| written.first.run.throughput.reason.is_some())?;
     let bytes = decimal_bytes(written.first.run.bytes);
-    Some(format!("The writing ended after {bytes}, before the last speed was settled: {why}."))
+    Some(format!("The writing ended after {bytes}, before the last speed was settled: {}.", why.why()))
 }
 
 /// No slow-down, and what that does not exclude.
@@ -89,21 +122,16 @@ fn none(written: &Written<'_>) -> Vec<String> {
     let first = &written.first;
     let run = &first.run;
     if let Some(too_few) = too_few(first) {
-        let why = ended(written).map(|why| format!("{}.", capital(why)));
+        let why = ended(written).map(|why| format!("{}.", capital(why.why())));
         return [Some(too_few), why].into_iter().flatten().collect();
     }
     let bytes = decimal_bytes(run.bytes);
-    let why = ended(written).unwrap_or("the speed was settled");
-    let further = match written.cut.map(|cut| &cut.by) {
-        Some(CutBy::FreeSpace { .. }) => "Free some space to look further.",
-        Some(CutBy::LargestFile { .. }) => "Choose another filesystem to look further.",
-        None => "Raise --max-bytes and --max-time to look further.",
-    };
+    let ended = ended(written);
+    let (why, further) = ended.map_or(("the speed was settled", ""), |limit| (limit.why(), limit.remedy()));
     vec![
         format!("No lasting slow-down within {bytes}; {why}. Writes: {}.", speed(&run.estimate)),
         format!(
-            "A fast part larger than that or smaller than {} can't be excluded: SSDs have some of tens of GB. \
-             {further}",
+            "A fast part larger than that or smaller than {} can't be excluded: SSDs have some of tens of GB.{further}",
             size(LEAST * run.throughput.chunk)
         ),
     ]

@@ -213,6 +213,7 @@ mod tests {
             targets,
             steps: steps.into(),
             cuts: Vec::new(),
+            no_pauses: Vec::new(),
         }
     }
 
