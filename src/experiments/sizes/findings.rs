@@ -84,13 +84,13 @@ fn cell(speed: &Estimate) -> String {
 }
 
 fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
-    let mut sentences: Vec<String> = curves.iter().filter_map(|c| one(c)).collect();
+    let mut sentences: Vec<String> = advice(curves).into_iter().collect();
+    sentences.extend(curves.iter().filter_map(|c| one(c)));
     if let Some(direct) =
         curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct))
     {
         sentences.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
     }
-    sentences.extend(advice(curves));
     sentences
 }
 
@@ -162,16 +162,19 @@ fn fastest(curve: &Curve, best: &Point) -> String {
         }
         (Some(_), _) => {
             format!(
-                "the best speed, {speed}, was at {fastest}; whether a smaller size is as good is too noisy to say"
+                "{fastest} is the fastest, {speed}; a smaller size may be as fast, the runs differ too much to say"
             )
         }
-        (None, Some(_)) => {
+        (None, Some(seems)) => {
+            let seems = size(seems.block);
             format!(
-                "the best speed, {speed}, was at {fastest}; from which size on all are close to it is too noisy to say"
+                "{fastest} is the fastest, {speed}; {seems} and more seem within a tenth of it, but the runs differ too much to be sure"
             )
         }
         (None, None) => {
-            format!("the best speed, {speed}, was at {fastest}; larger sizes are slower, or too noisy to say")
+            format!(
+                "{fastest} is the fastest, {speed}; larger sizes are slower, or the runs differ too much to say"
+            )
         }
     }
 }
@@ -182,8 +185,9 @@ fn one(curve: &Curve) -> Option<String> {
     let mut sentences = format!("{}{rest}: {}.", first.to_uppercase(), fastest(curve, best));
     if let Some((point, off)) = curve.misfit() {
         let (off, at) = (percent(off), size(point.block));
-        sentences +=
-            &format!(" No fixed cost is given: a fixed cost and a speed of bytes are off by {off} at {at}.");
+        sentences += &format!(
+            " No fixed cost is given: the time does not grow evenly with the size, {at} is {off} off."
+        );
         return Some(sentences + unknown(best));
     }
     sentences += &match (curve.cost(), curve.rate(), curve.knee()) {
@@ -302,10 +306,10 @@ mod tests {
         let said =
             |speeds: &[[f64; 3]]| one(&curve(Direction::Write, Caching::Direct, speeds)).expect("points");
         let wide = said(&[[15.0, 9.0, 21.0], [20.0, 19.0, 21.0]]);
-        assert!(wide.contains("whether a smaller size is as good is too noisy"), "{wide}");
+        assert!(wide.contains("a smaller size may be as fast"), "{wide}");
         let clear = said(&[[15.0, 14.0, 16.0], [20.0, 19.0, 21.0]]);
         assert!(clear.contains("the next smaller size is more than 10 % slower"), "{clear}");
         let stalls = said(&[[19.9, 19.0, 21.0], [20.0, 9.0, 21.0]]);
-        assert!(stalls.contains("from which size on all are close to it is too noisy"), "{stalls}");
+        assert!(stalls.contains("seem within a tenth of it, but the runs differ too much"), "{stalls}");
     }
 }

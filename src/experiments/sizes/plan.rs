@@ -1,5 +1,7 @@
 //! The plan of sizes.
 
+use std::iter;
+
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -20,6 +22,8 @@ const SMALLEST: u64 = 64;
 /// weight; it is small, because all of it is written however slow the drive is.
 const WRITTEN: u64 = 4 * MIB;
 const MOVED: u64 = 8 * MIB;
+/// Filling takes this share of the time at most.
+const FILLING: f64 = 0.25;
 /// Time limit of a repetition, s, without the fsync.
 const SECONDS: f64 = 0.5;
 const WRITE_SECONDS: f64 = 4.0;
@@ -54,11 +58,12 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
         return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: largest });
     }
     let made = target.kind == Kind::Directory;
+    let fill_seconds = if made { FILL_SECONDS.min(ask.effort.max_seconds * FILLING) } else { 0.0 };
     let reach = match target.size {
         _ if made => {
             fits(target, room)?;
             steps.add(&[at], ScratchFile { bytes: room });
-            steps.add(&[at], fill(room, ask));
+            steps.add(&[at], fill(room, fill_seconds, ask.seed));
             room
         }
         size => size.unwrap_or(0),
@@ -73,18 +78,32 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
         return Err(too_small(target, SMALLEST));
     }
     let runs = ask.values.get(&options::RUNS);
-    let share = ask.effort.max_seconds / (points.len() as f64 * f64::from(runs) + 1.0);
+    let share = (ask.effort.max_seconds - fill_seconds) / (points.len() as f64 * f64::from(runs));
+    let bytes = |direction, filled| {
+        let own = points.iter().filter(|(way, _)| way.1 == direction).map(|(way, block)| (way.2, *block));
+        let own: Vec<_> = own.map(|(caching, block)| (wanted(caching, block).0.min(room), block)).collect();
+        let left = ask.effort.max_bytes.saturating_sub(filled) / u64::from(runs);
+        let enough =
+            |most: &u64| own.iter().map(|(bytes, block)| cut(*bytes, *block, *most)).sum::<u64>() <= left;
+        let mut tried = iter::successors(Some(2 * MOVED.max(largest)), |most| Some(most / 2))
+            .take_while(|most| *most > 0);
+        tried.find(enough).ok_or(PlanError::Budget { bytes: left / own.len().max(1) as u64, block: largest })
+    };
+    let filled = if made { room } else { 0 };
+    let written = if made { bytes(Direction::Write, filled)? } else { 0 };
+    let read = bytes(Direction::Read, 0)?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed.wrapping_add(at as u64));
     for repetition in 1..=runs {
         let mut order = points.clone();
         order.shuffle(&mut random);
         for ((label, direction, caching), block) in order {
             let load = Load::new(*direction, Pattern::Sequential, block, *caching, ask.seed);
+            let most = if *direction == Direction::Write { written } else { read };
             let measure = Measure {
                 repetition,
                 only_written: made && *direction == Direction::Read,
                 cold: *caching == Caching::Buffered,
-                ..Measure::new(label, load, rule(*caching, block, room, share), reach)
+                ..Measure::new(label, load, rule(*caching, block, room.min(most), share), reach)
             };
             steps.add(&[at], measure);
         }
@@ -92,9 +111,14 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
     Ok(())
 }
 
-fn rule(caching: Caching, block: u64, room: u64, share: f64) -> Rule {
+fn rule(caching: Caching, block: u64, most: u64, share: f64) -> Rule {
     let (bytes, seconds) = wanted(caching, block);
-    Rule::Fixed { bytes: bytes.min(room) / block * block, seconds: Some(seconds.min(share)) }
+    Rule::Fixed { bytes: cut(bytes, block, most), seconds: Some(seconds.min(share)) }
+}
+
+/// Whole blocks, one at least.
+fn cut(bytes: u64, block: u64, most: u64) -> u64 {
+    (bytes.min(most) / block).max(1) * block
 }
 
 /// The bytes and seconds of a repetition without the limits of a request.
@@ -109,14 +133,14 @@ fn wanted(caching: Caching, block: u64) -> (u64, f64) {
 
 /// What `--max-bytes` and `--max-time` took from repetitions; whole sentences.
 pub(super) fn limits(plan: &Plan) -> Vec<String> {
-    let cut = |m: &Measure| match m.rule {
+    let less = |m: &Measure| match m.rule {
         Rule::Fixed { bytes, seconds: Some(seconds) } if m.label != FILL => {
             let (wanted, whole) = wanted(m.load.caching, m.load.block);
             Some(((wanted, bytes), (whole, seconds)))
         }
         _ => None,
     };
-    let cuts: Vec<_> = plan.measures().filter_map(|(_, m)| cut(m)).collect();
+    let cuts: Vec<_> = plan.measures().filter_map(|(_, m)| less(m)).collect();
     let bytes = cuts.iter().map(|(bytes, _)| *bytes).filter(|(wanted, got)| got < wanted).max();
     let seconds = cuts.iter().map(|(_, seconds)| *seconds).filter(|(whole, got)| got < whole);
     let seconds = seconds.max_by(|a, b| a.0.total_cmp(&b.0));
@@ -129,10 +153,9 @@ pub(super) fn limits(plan: &Plan) -> Vec<String> {
 }
 
 /// Writes the whole file once; its speed is recorded but not reported.
-fn fill(bytes: u64, ask: &Request) -> Measure {
+fn fill(bytes: u64, seconds: f64, seed: u64) -> Measure {
     let block = MIB.min(bytes);
-    let seconds = FILL_SECONDS.min(ask.effort.max_seconds);
     let rule = Rule::Fixed { bytes: bytes / block * block, seconds: Some(seconds) };
-    let load = Load::new(Direction::Write, Pattern::Sequential, block, Caching::BufferedFsync, ask.seed);
+    let load = Load::new(Direction::Write, Pattern::Sequential, block, Caching::BufferedFsync, seed);
     Measure::new(FILL, load, rule, bytes)
 }
