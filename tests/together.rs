@@ -378,6 +378,11 @@ fn two_directories_on_one_drive_share_it() {
     let text = said(&findings).replace('\n', " ");
     assert!(text.contains("the drive sda limits /mnt/a and /mnt/b"), "{text}");
     assert!(!text.contains("USB2"), "no bus is named: {text}");
+    assert_eq!(text.matches("share its speed").count(), 1, "{text}");
+    assert!(!text.contains("the drives waited in between"), "there is one drive: {text}");
+    // The same number has the same interval in the table and in the verdict.
+    let sum = &findings.tables[0].rows.last().expect("a sum")[2];
+    assert!(findings.verdicts[0].contains(&format!("to {sum};")), "{sum}: {}", findings.verdicts[0]);
 }
 
 #[test]
@@ -401,10 +406,9 @@ fn one_run_has_no_interval_and_no_verdict() {
     asked.values.set("runs", "1");
     asked.effort.max_seconds = 60.0;
     let plan = TOGETHER.plan(&asked).expect("plans");
-    for target in 0..4 {
-        let cost = plan.cost(target);
-        assert!(cost.seconds.is_some_and(|s| s <= 60.0 + 1e-9), "{cost:?}");
-    }
+    let all = plan.seconds();
+    assert!(all.is_some_and(|s| s <= 60.0 + 1e-9), "{all:?}");
+    assert!(plan.describe().contains("all targets: at most 1:00"), "{}", plan.describe());
     let board = Board { drives: machine.models, buses: machine.links, seed: 1 };
     let findings = TOGETHER.findings(&mut carry_out(&plan, &board).expect("runs").into_iter());
     assert!(

@@ -207,9 +207,11 @@ impl Answer<'_> {
         at_most(Confidence::Moderate, misfit > 3.0 || found.ceiling.half_width() > WIDE);
         // A ceiling this near to the sum alone may be interference between the drives.
         at_most(Confidence::Moderate, self.own_sum(&shared.members) * NEAR < found.ceiling.value);
+        // The sum that was measured where that is what it limits, so that it has one interval.
+        let ceiling = if all { &self.sum } else { &found.ceiling };
         if all && level == Some(Level::Limit) {
             // A fully used processor explains a limit on all of them.
-            return self.processor(&found.ceiling, confidence, sign);
+            return self.processor(ceiling, confidence, sign);
         }
         at_most(Confidence::Low, level == Some(Level::Limit));
         at_most(Confidence::Moderate, level != Some(Level::Idle) && !found.others_free);
@@ -222,25 +224,25 @@ impl Answer<'_> {
             at_most(Confidence::Low, impossible);
             let because = vec![self.excluded(shared)];
             let name = "something shared";
-            return Limit::new(Limiter::Unknown, name, &shared.members, &found.ceiling, confidence, because);
+            return Limit::new(Limiter::Unknown, name, &shared.members, ceiling, confidence, because);
         }
         let near = shared.usable().is_some_and(|usable| (0.75..=1.05).contains(&(passes / usable)));
         // One set of targets shows that something is shared, but not what.
         at_most(Confidence::Moderate, found.reached < 2 && !found.others_free && !near && !shared.drive);
         let far = shared.usable().filter(|usable| passes < 0.5 * usable);
         at_most(Confidence::Moderate, far.is_some() && all);
-        let mut because: Vec<String> = self.waiting(&shared.members).into_iter().chain([sign]).collect();
+        let mut because: Vec<String> = self.waiting(shared).into_iter().chain([sign]).collect();
         if found.others_free {
             because.push("Other targets that ran at the same time were not slowed.".to_owned());
         }
-        if let Some(ceiling) = shared.ceiling.as_ref().filter(|_| near || far.is_some()) {
+        if let Some(known) = shared.ceiling.as_ref().filter(|_| near || far.is_some()) {
             let usable = rate(shared.usable().unwrap_or_default());
             let fits = if near { "This agrees with its" } else { "This is far below its" };
-            let kind = if ceiling.practical.is_some() { "typical speed" } else { "signalling rate" };
-            because.push(format!("{fits} {kind}, {usable} ({}).", ceiling.source));
+            let kind = if known.practical.is_some() { "typical speed" } else { "signalling rate" };
+            because.push(format!("{fits} {kind}, {usable} ({}).", known.source));
         }
         let what = if shared.drive { Limiter::Drive } else { Limiter::Bus };
-        Limit::new(what, &shared.name, &shared.members, &found.ceiling, confidence, because)
+        Limit::new(what, &shared.name, &shared.members, ceiling, confidence, because)
     }
 
     /// What these targets move at once, as a share of what they move alone.
@@ -299,18 +301,18 @@ impl Answer<'_> {
     }
 
     /// How much longer operations took at once; drives that wait for a bus are idle in between.
-    fn waiting(&self, members: &[usize]) -> Option<String> {
+    fn waiting(&self, shared: &Shared) -> Option<String> {
         let all = self.group.at_once()?;
         let median = |set: &Set, member: usize| {
             let at = set.trial.members.iter().position(|m| *m == member)?;
             Some(set.latency[at].quantile(Percentile::P50.share())? as f64 / 1e9)
         };
-        let each = members.iter().filter_map(|&m| Some((median(self.group.alone(m)?, m)?, median(all, m)?)));
+        let each =
+            shared.members.iter().filter_map(|&m| Some((median(self.group.alone(m)?, m)?, median(all, m)?)));
         let (alone, at_once) = each.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
         let (alone, at_once) = (duration(alone), duration(at_once));
-        Some(format!(
-            "The median operation took {alone} alone and {at_once} at once: the drives waited in between."
-        ))
+        let idle = if shared.drive { "" } else { ": the drives waited in between" };
+        Some(format!("The median operation took {alone} alone and {at_once} at once{idle}."))
     }
 
     /// What was excluded where the limit is unknown.

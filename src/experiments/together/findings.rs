@@ -81,12 +81,10 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 
 /// A share with its interval, where it has one.
 fn share(e: &Estimate) -> String {
-    match (e.high.is_finite(), e.half_width() > 0.2) {
-        (false, _) => percent(e.value),
-        // A wide interval is shown without its value, to keep the line short.
-        (true, true) if e.half_width() > TOO_WIDE => "not known".to_owned(),
-        (true, true) => e.range(percent),
-        (true, false) => format!("{} ({})", percent(e.value), e.range(percent)),
+    match () {
+        () if !e.high.is_finite() => percent(e.value),
+        () if e.half_width() > TOO_WIDE => "not known".to_owned(),
+        () => format!("{} ({})", percent(e.value), e.range(percent)),
     }
 }
 
@@ -173,4 +171,16 @@ fn longest(group: &Group, targets: &[Target]) -> Vec<Metric> {
         common::longest(&targets[at].given, &group.load_on(&targets[at]), set.latency.iter())
     };
     group.members.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_one_style_and_none_is_shown_that_says_nothing() {
+        let of = |low, high| share(&Estimate { low, high, ..Estimate::unbounded(0.6, "") });
+        assert_eq!([of(0.56, 0.63), of(0.4, 0.9)], ["60 % (56–63 %)", "60 % (40–90 %)"]);
+        assert_eq!([of(0.1, 1.9), of(0.0, f64::INFINITY)], ["not known", "60 %"]);
+    }
 }

@@ -5,6 +5,9 @@ use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 /// Large enough that the processor cost of an operation hardly counts.
 pub const BS: Opt<u64> = shared::BS.default("1M");
 
+/// Drives are measured one after the other, and at once.
+pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.help("Most time for all drives");
+
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");
 
 pub const OPTIONS: &[&dyn Declared] =

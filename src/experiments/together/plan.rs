@@ -37,10 +37,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         (0..ask.targets.len()).filter(|&t| ask.targets[t].kind == Kind::Directory).collect();
     let filled = !files.is_empty() && !each.is_empty();
 
-    // All steps on one drive share its time limit.
-    let on = |t: usize| each.iter().flat_map(|(.., sets)| sets).filter(|set| set.contains(&t)).count();
-    let most = (0..ask.targets.len()).map(on).max().unwrap_or(0) as f64 * f64::from(runs);
-    let shares = most + if filled { FILL_LOADS } else { 0.0 };
+    // One step follows the other, also where they are on different drives.
+    let all = each.iter().map(|(.., sets)| sets.len()).sum::<usize>() as f64 * f64::from(runs);
+    let shares = all + if filled { FILL_LOADS } else { 0.0 };
     let seconds = (ask.effort.max_seconds / shares).min(SECONDS);
 
     let mut steps = Steps::default();

@@ -72,10 +72,10 @@ pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) ->
         ),
         Limiter::Bus | Limiter::Drive => {
             let advice = match limit.what {
-                Limiter::Drive => "They are on the same drive and share its speed.",
-                _ => "Faster drives would not help there; spreading the drives over several buses would.",
+                Limiter::Drive => "",
+                _ => " Faster drives would not help there; spreading the drives over several buses would.",
             };
-            format!("{} limits {who} to {passes}; their sum alone is {own}. {advice}", limit.name)
+            format!("{} limits {who} to {passes}; their sum alone is {own}.{advice}", limit.name)
         }
         Limiter::Processor => {
             format!("the processor is the limit: at once they {verb} {passes}, {share} of their sum alone.")
