@@ -195,6 +195,8 @@ fn extrapolations_are_marked_and_incomplete_sets_are_left_out() {
     let text = |events: &[Event]| said(&SMALLFILES.findings(&mut events.iter().cloned())).replace('\n', " ");
     let whole = text(&events);
     assert!(whole.contains("39.1 times as many files as were measured"), "{whole}");
+    let findings = SMALLFILES.findings(&mut events.iter().cloned());
+    assert!(findings.verdicts[0].contains("one big file is faster"), "the question first: {whole}");
     for keep in [0, 1, 2, 5, 9, 20] {
         let text = text(&events[..keep]);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
@@ -297,9 +299,26 @@ fn each_mode_of_pagecache_is_measured_for_a_second() {
         let of_memory = label == "read warm";
         assert!(if of_memory { *seconds > 0.999 } else { *seconds < 0.2 }, "{label}: {seconds} s");
     }
-    let short = ["'read, cold' was measured for", "because of --max-bytes"];
-    assert!(short.iter().all(|part| text.contains(part)) && !text.contains("'read, again' was"), "{text}");
+    let short = ["'read cold' was measured for", "because of --max-bytes"];
+    assert!(short.iter().all(|part| text.contains(part)) && !text.contains("'read warm' was"), "{text}");
     assert!(text.contains("the same 32 MiB over and over instead of 64 MiB"), "{text}");
+}
+
+#[test]
+fn a_figure_near_memory_is_not_denied_to_a_drive_as_fast() {
+    let with = |drive: f64| {
+        let board = Board {
+            drives: vec![Model::flat(62 * GB, drive), Model::flat(GB, 2.4e9)],
+            buses: Vec::new(),
+            seed: 1,
+        };
+        let plan = PAGECACHE.plan(&Request { memory: Some(memory()), ..asked() }).expect("plans");
+        line(&said(&PAGECACHE.findings(&mut carry_out(&plan, &board).expect("runs").into_iter())))
+    };
+    let fast = with(2.5e9);
+    assert!(fast.contains("may be its own") && !fast.contains("is not a drive's"), "{fast}");
+    let slow = with(20e6);
+    assert!(slow.contains("is not a drive's") && slow.contains("memory (/shm, tmpfs)"), "{slow}");
 }
 
 #[test]

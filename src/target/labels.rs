@@ -28,11 +28,16 @@ impl Target {
             Kind::BlockDevice => about.push("read only".to_owned()),
         }
         let label = match &self.drives[..] {
+            [] if self.is_memory() => "memory".to_owned(),
             [] => "no drive known".to_owned(),
             [drive] => format!("{}, {}", drive.label(), decimal_bytes(drive.bytes())),
             _ => self.label(),
         };
         format!("{label} ({})", about.join(", "))
+    }
+
+    pub fn is_memory(&self) -> bool {
+        self.mount.as_ref().is_some_and(|mount| mount.filesystem == "tmpfs")
     }
 
     /// Keys that two runs must not lock at once, as (identity, label): each drive, or the path.

@@ -2,7 +2,7 @@
 
 use super::{
     super::common::{self, Group, ONE_RUN, Series, named},
-    plan::{AMOUNT, NAIVE_READ, NAIVE_WRITE, SECONDS, TRUE_READ, TRUE_WRITE, WAYS, Way, is_memory},
+    plan::{AMOUNT, NAIVE_READ, NAIVE_WRITE, SECONDS, TRUE_READ, TRUE_WRITE, WAYS, Way},
 };
 use crate::{
     analyse::{Estimate, compare, repeat},
@@ -11,13 +11,19 @@ use crate::{
     },
     plan::{Plan, Rule},
     record::Run,
+    target::Target,
     units::{Caching, Direction, duration, rate, size},
 };
 
+/// A multiple whose interval reaches further than this factor to one side says too little.
+const NOISY: f64 = 3.0;
+/// Memory is clearly faster than a drive from this factor on.
+const CLEAR: f64 = 2.0;
+
 /// The run without flags of memory, which is the ceiling on purpose.
 pub(super) fn unflagged(mut run: Run<Series>) -> Run<Series> {
-    if let Some(plan) = run.plan.as_ref().filter(|plan| plan.targets.iter().any(|t| !is_memory(t))) {
-        let memory = |at| plan.targets.get(at).is_some_and(is_memory);
+    if let Some(plan) = run.plan.as_ref().filter(|plan| plan.targets.iter().any(|t| !t.is_memory())) {
+        let memory = |at| plan.targets.get(at).is_some_and(Target::is_memory);
         run.flags.retain(|flag| !flag.conditions_of.is_some_and(memory));
     }
     run
@@ -29,9 +35,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         // Runs through the page cache may differ by factors, so the mean is taken on a log scale.
         group.estimate = repeat::typical(&group.speeds()).unwrap_or_else(|| group.estimate.clone());
     }
-    let ceiling: Vec<&Group<'_>> = groups.iter().filter(|g| is_memory(g.target)).collect();
-    let drives = plan.targets.iter().filter(|t| !is_memory(t)).count();
-    for (at, target) in plan.targets.iter().enumerate().filter(|(_, t)| !is_memory(t)) {
+    let ceiling: Vec<&Group<'_>> = groups.iter().filter(|g| g.target.is_memory()).collect();
+    let drives = plan.targets.iter().filter(|t| !t.is_memory()).count();
+    for (at, target) in plan.targets.iter().enumerate().filter(|(_, t)| !t.is_memory()) {
         let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         if own.is_empty() {
             continue;
@@ -43,7 +49,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let given = |g: &Group<'_>, text| named(plan.targets.len() > 1, g.target, text);
     findings.flags.extend(groups.iter().filter_map(|g| Some(given(g, too_short(g)?))));
     findings.flags.extend(little(plan));
-    findings.verdicts.extend(memory(&ceiling, drives));
+    findings.verdicts.extend(memory(&groups, drives));
     findings.verdicts.extend(advice(&groups));
     findings.estimates = groups.iter().flat_map(|g| metrics(g, &groups)).collect();
 }
@@ -70,7 +76,7 @@ fn measured(group: &Group<'_>) -> f64 {
 
 /// A mode that was measured for less than it should be, and which limit ended it.
 fn too_short(group: &Group<'_>) -> Option<String> {
-    let (name, again) = (way(group)?.name, group.measure.again?);
+    let (name, again) = (way(group)?.label, group.measure.again?);
     let Rule::Fixed { bytes, seconds: Some(limit) } = group.measure.rule else { return None };
     let time = measured(group);
     // Sums of thirds of a second may be a rounding error less.
@@ -113,11 +119,8 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
         let time = duration(measured(group));
         vec![name, group.estimate.text(rate), times, group.runs.len().to_string(), time]
     };
-    let ways = own.iter().filter_map(|g| Some(row(way(g)?.name.to_owned(), g)));
-    let memory = ceiling.iter().map(|g| {
-        let verb = if g.measure.load.writes() { "write" } else { "read" };
-        row(format!("{verb}, memory itself"), g)
-    });
+    let ways = own.iter().filter_map(|g| Some(row(way(g)?.label.to_owned(), g)));
+    let memory = ceiling.iter().map(|g| row(format!("{}, memory", g.measure.label), g));
     let amount = own.iter().find_map(|g| match g.measure.rule {
         Rule::Fixed { bytes, .. } if g.measure.again.is_some() => {
             Some(format!("{} each, repeated for {} or more", size(bytes), duration(SECONDS)))
@@ -165,23 +168,37 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
     match (e.is_bounded(), ratio.different) {
+        (true, _) if e.high.max(e.value * e.value / e.low) > NOISY * e.value => {
+            "too noisy to say how far that is off".to_owned()
+        }
         (true, true) if e.value > 1.0 => {
             format!("{} too high ({})", times_of(e.value), e.range(|x| format!("{x:.1}")))
         }
         (true, true) => format!("{:.2} of it ({})", e.value, e.range(|x| format!("{x:.2}"))),
-        (true, false) => format!("no difference found in so few runs, roughly {}", times_of(e.value)),
+        (true, false) => format!("no difference found ({} times)", e.range(|x| format!("{x:.1}"))),
         (false, _) => format!("{}, with too few or too irregular runs for an interval", times_of(e.value)),
     }
 }
 
-fn memory(ceiling: &[&Group<'_>], drives: usize) -> Option<String> {
-    let speed = |label| of(ceiling, label).map(|g| rate(g.estimate.value));
+/// How fast memory is. That a figure near that is not a drive's holds only where each drive is clearly slower.
+fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
+    let (ceiling, own): (Vec<&Group<'_>>, Vec<&Group<'_>>) =
+        groups.iter().partition(|g| g.target.is_memory());
+    let speed = |label| of(&ceiling, label).map(|g| rate(g.estimate.value));
+    let slower = |drive: &&Group<'_>| {
+        let label = if drive.measure.load.writes() { NAIVE_WRITE } else { NAIVE_READ };
+        let ratio = of(&ceiling, label).and_then(|memory| compare::ratio(&memory.estimate, &drive.estimate));
+        ratio.is_some_and(|r| r.estimate.value > CLEAR && (r.different || !r.estimate.is_bounded()))
+    };
+    let naive = |g: &&&Group<'_>| [NAIVE_WRITE, NAIVE_READ].contains(&g.measure.label.as_str());
+    let means = match own.iter().filter(|g| way(g).is_some() && !naive(g)).all(slower) {
+        true => "a figure near these is not a drive's",
+        false => "a drive here is not clearly slower, so a figure near these may be its own",
+    };
     match (speed(NAIVE_WRITE), speed(NAIVE_READ)) {
         (Some(write), Some(read)) => {
             let path = ceiling.first().map(|g| g.target.path.display().to_string()).unwrap_or_default();
-            Some(format!(
-                "Memory itself writes {write} and reads {read} (tmpfs on {path}): a figure near these is not a drive's."
-            ))
+            Some(format!("Memory itself writes {write} and reads {read} (tmpfs on {path}): {means}."))
         }
         _ if drives > 0 => Some(
             "The speed of memory itself was not measured: no tmpfs with room was found, or it failed."
@@ -205,12 +222,12 @@ fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
         let (verb, speed) = (if g.measure.load.writes() { "writing" } else { "reading" }, g.estimate.value);
         Mark { label: format!("memory {verb}, {}", rate(speed)), at: At::Y(speed) }
     };
-    let modes = ways.iter().map(|(w, g)| format!("{} {}", w.name, rate(g.estimate.value)));
+    let modes = ways.iter().map(|(w, g)| format!("{} {}", w.label, rate(g.estimate.value)));
     Figure {
         title: format!("speed by I/O mode, {given}"),
         text: format!("{}.", modes.collect::<Vec<_>>().join("; ")),
         n: format!("n = {} runs each, 95 % intervals", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
-        x: Axis::named("", ways.iter().map(|(w, _)| w.name.to_owned())),
+        x: Axis::named("", ways.iter().map(|(w, _)| w.label.to_owned())),
         y: Axis::speed().log(),
         curves: vec![Curve::new("", Style::Dots, points)],
         marks: ceiling.iter().map(mark).collect(),
@@ -229,4 +246,23 @@ fn metrics(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Metric> {
         metrics.extend(ratio.map(|r| metric(Quantity::RelativeSpeed(Reference::Drive), r.estimate)));
     }
     metrics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_multiple_with_a_wide_interval_is_too_noisy_to_say() {
+        let of = |value, low, high| {
+            let real = Estimate { low: 1.0, high: 1.0, ..Estimate::unbounded(1.0, "") };
+            wrong_by(&Estimate { low, high, ..Estimate::unbounded(value, "") }, &real)
+        };
+        assert!(of(9.0, 8.0, 10.0).starts_with("9.0 times too high"), "{}", of(9.0, 8.0, 10.0));
+        assert!(of(1.1, 0.9, 1.3).starts_with("no difference found (0."), "{}", of(1.1, 0.9, 1.3));
+        for (value, low, high) in [(14.0, 1.3, 152.3), (3.9, 0.5, 30.0)] {
+            let said = of(value, low, high);
+            assert!(said.starts_with("too noisy to say") && !said.contains("times"), "{said}");
+        }
+    }
 }

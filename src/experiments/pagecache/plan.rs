@@ -24,7 +24,6 @@ const BLOCK: u64 = MIB;
 #[derive(Debug)]
 pub(super) struct Way {
     pub label: &'static str,
-    pub name: &'static str,
     pub direction: Direction,
     pub caching: Caching,
     /// The page cache holds nothing of the file, and nothing waits to be written.
@@ -41,18 +40,13 @@ pub(super) const TRUE_READ: &str = "read cold";
 
 /// In the order in which they are measured: a warm read follows the cold one that warmed it.
 pub(super) const WAYS: [Way; 6] = [
-    Way { label: NAIVE_WRITE, name: "write, as dd", direction: Write, caching: Buffered, cold: true },
-    Way { label: TRUE_WRITE, name: "write + fsync", direction: Write, caching: BufferedFsync, cold: true },
-    Way { label: "write direct", name: "write, direct", direction: Write, caching: Direct, cold: true },
-    Way { label: TRUE_READ, name: "read, cold", direction: Read, caching: Buffered, cold: true },
-    Way { label: NAIVE_READ, name: "read, again", direction: Read, caching: Buffered, cold: false },
-    Way { label: "read direct", name: "read, direct", direction: Read, caching: Direct, cold: true },
+    Way { label: NAIVE_WRITE, direction: Write, caching: Buffered, cold: true },
+    Way { label: TRUE_WRITE, direction: Write, caching: BufferedFsync, cold: true },
+    Way { label: "write direct", direction: Write, caching: Direct, cold: true },
+    Way { label: TRUE_READ, direction: Read, caching: Buffered, cold: true },
+    Way { label: NAIVE_READ, direction: Read, caching: Buffered, cold: false },
+    Way { label: "read direct", direction: Read, caching: Direct, cold: true },
 ];
-
-/// Whether a target is memory, the ceiling of the comparison.
-pub(super) fn is_memory(target: &Target) -> bool {
-    target.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs")
-}
 
 /// Most bytes of all passes of one run.
 fn most(way: &Way, bytes: u64, ask: &Request) -> u64 {
@@ -76,12 +70,13 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     }
     let mut targets = ask.targets.clone();
     // No second memory target where one was named, and none without enough room.
-    let ceiling = ask.memory.iter().filter(|m| fits(m, bytes).is_ok() && !ask.targets.iter().any(is_memory));
+    let ceiling =
+        ask.memory.iter().filter(|m| fits(m, bytes).is_ok() && !ask.targets.iter().any(Target::is_memory));
     targets.extend(ceiling.cloned());
     let mut steps = Steps::default();
     for (at, target) in targets.iter().enumerate() {
         let made = target.kind == Kind::Directory;
-        let memory = is_memory(target);
+        let memory = target.is_memory();
         let bytes = if made { bytes } else { bytes.min(target.size.unwrap_or(0)) / BLOCK * BLOCK };
         if made {
             fits(target, bytes)?;

@@ -36,10 +36,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
         findings.figures.push(figure(&target.given, &both));
         let limits = limits(plan, at, asked, &both).into_iter();
         findings.flags.extend(limits.map(|text| named(several, target, text)));
-        let mut sentences: Vec<String> = both.iter().filter_map(|c| copying(c, set)).collect();
+        let mut sentences = vec![answer(&both)];
+        sentences.extend(both.iter().filter_map(|c| copying(c, set)));
         sentences.extend(both.iter().find_map(|c| beyond(c, set)));
         sentences.extend(both.iter().map(one));
-        sentences.extend(advice(&both));
         findings.verdicts.extend(sentences.into_iter().map(|text| named(several, target, text)));
         findings.estimates.extend(both.iter().flat_map(|c| metrics(plan, c, set)));
     }
@@ -202,18 +202,22 @@ fn one(costs: &Costs) -> String {
     sentences
 }
 
-/// The file size from which on the fixed cost hardly matters.
-fn advice(both: &[Costs; 2]) -> Option<String> {
-    let even = both.iter().filter_map(Costs::even).max_by(|a, b| a.high.total_cmp(&b.high))?;
+/// One big file or many small ones.
+fn answer(both: &[Costs; 2]) -> String {
+    let even = both.iter().filter_map(Costs::even).max_by(|a, b| a.high.total_cmp(&b.high));
+    let Some(even) = even else {
+        return "Whether one big file is faster than many small ones could not be determined.".to_owned();
+    };
     if is_noisy(&even) {
-        return Some("From which size on files are as fast as one archive is too noisy to say.".to_owned());
+        return "One big file is faster than many small ones; from which size on that hardly matters is too noisy to say."
+            .to_owned();
     }
     let bytes = |bytes: f64| size(bytes.round() as u64);
     let (twice, ten) = (even.sentence(bytes, ""), bytes(even.high * 9.0));
-    Some(format!(
-        "A file of {twice} takes twice as long as its bytes alone; from {ten} on separate files cost less than a tenth. \
-         Copy smaller files as one archive (tar)."
-    ))
+    format!(
+        "Copy files below {ten} as one archive (tar): one big file is faster. A file of {twice} takes twice as long as its \
+         bytes alone; from {ten} on separate files cost less than a tenth."
+    )
 }
 
 fn figure(given: &str, both: &[Costs; 2]) -> Figure {
