@@ -133,6 +133,19 @@ fn a_second_is_too_short_to_judge_a_drive_by() {
 }
 
 #[test]
+fn small_files_have_room_beside_the_file_of_the_loads() {
+    let (capacity, free) = (Some(512 * MIB), Some(451 * MIB));
+    let small = Target { capacity, free, ..target("A", 512 * MIB, false) };
+    let asked = ask(vec![small], Rules::standard(), 4096);
+    let asked = Request { values: Values::default(), suite: Suite::find("nas").ok(), ..asked };
+    let planned = plan(&asked).expect("a smaller file");
+    let set = planned.files().next().expect("files").1.set;
+    // About half of a small filesystem stays free.
+    let (file, set) = (planned.measures().next().expect("a load").1.reach, set.on_disk());
+    assert!(file >= 128 * MIB && file + set < 260 * MIB, "{file} and {set}");
+}
+
+#[test]
 fn how_long_a_synced_write_takes_is_said() {
     let model = Model { operation_seconds: 0.02, noise: Noise::default(), ..stick(400e6, 500e6) };
     let (findings, _) = by_suite(model, Suite::find("db").ok());
