@@ -249,8 +249,8 @@ fn bad_input_is_refused_and_nothing_is_saved() {
 fn synced_writes_of_fio_are_known_as_such() {
     let (cli, directory) = (Cli::new(), Cli::directory());
     let text = fs::read_to_string(Path::new(SAMPLES).join("fio-3.33-repeated.json")).expect("reads");
-    let synced = text.replace("\"direct\" : \"1\"", "\"direct\" : \"1\", \"sync\" : \"dsync\"");
-    assert_ne!(synced, text);
+    let synced = text.replace("\"direct\": \"1\"", "\"direct\": \"1\", \"sync\": \"dsync\"");
+    assert!(synced != text);
     let sync_of = |text: &str| {
         let file = directory.path().join("fio.json");
         fs::write(&file, text).expect("writes");
