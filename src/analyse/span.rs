@@ -21,7 +21,7 @@ const PIECES: usize = 256;
 /// Fewer pieces than this give no interval.
 const LEAST: usize = 16;
 /// Two spans on one drive differ by about this share, which a single one does not show.
-const FLOOR: f64 = 0.02;
+pub(super) const FLOOR: f64 = 0.02;
 /// Looks are this much further apart each time.
 const GROWTH: f64 = 1.25;
 /// From so many operations or bytes per second on, a few seconds are enough.
