@@ -36,10 +36,6 @@ impl Target {
         format!("{label} ({})", about.join(", "))
     }
 
-    pub fn is_memory(&self) -> bool {
-        self.mount.as_ref().is_some_and(|mount| mount.filesystem == "tmpfs")
-    }
-
     /// Keys that two runs must not lock at once, as (identity, label): each drive, or the path.
     pub fn lock_keys(&self) -> Vec<(String, String)> {
         if self.drives.is_empty() {
