@@ -186,7 +186,7 @@ fn one(curve: &Curve) -> Option<String> {
     if let Some((point, off)) = curve.misfit() {
         let (off, at) = (percent(off), size(point.block));
         sentences += &format!(
-            " No fixed cost is given: the time does not grow evenly with the size, {at} is {off} off."
+            " No fixed cost is given: a fixed time and a time for each byte do not fit, {at} is {off} off."
         );
         return Some(sentences + unknown(best));
     }

@@ -75,6 +75,9 @@ impl Strain {
             _ if throttle >= 0.02 => (Level::Busy, throttled),
             _ if wait >= 0.08 => (Level::Busy, waited),
             _ if interrupts >= INTERRUPTS / 2.0 => (Level::Busy, busy),
+            _ if self.busiest >= FULL => {
+                (Level::Idle, format!("the least busy core was {} busy", percent(self.least)))
+            }
             _ => (Level::Idle, busy),
         }
     }
@@ -112,5 +115,7 @@ mod tests {
         assert_eq!(level(&[(0.98, 0.7), (0.1, 0.0)], 3.0, 0.0, 0.0), Level::Limit);
         assert_eq!(level(&[(1.0, 0.0), (1.0, 0.0)], 19.0, 0.0, 0.0), Level::Limit);
         assert_eq!(Strain::of(&[Processors::default()], 2), None);
+        let spare = Strain { busiest: 1.0, least: 0.2, ..Strain::default() };
+        assert_eq!(spare.level(), (Level::Idle, "the least busy core was 20 % busy".to_owned()));
     }
 }
