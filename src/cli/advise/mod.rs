@@ -35,7 +35,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
         None => format!("drivebench {line}"),
     };
     let mut answers = advise(&inventory, &gathered.evidence);
-    with_commands(&mut answers, &command);
+    with_commands(&mut answers, command);
     output.result(&match args.format {
         AdviceFormat::Text => {
             layout::text(&inventory, &gathered, &answers, args.full, &command("advise --full"), output.style)
