@@ -64,8 +64,7 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
             let word = context(ContextKind::InvalidSubcommand)?;
             let what = if path == RUN { "experiment" } else { "command" };
             let similar = context(ContextKind::SuggestedSubcommand);
-            let meant = if word == "version" { Some("--version".to_owned()) } else { None };
-            let meant = meant.filter(|_| path.is_empty()).or_else(|| instead(&word, &path, similar, typed));
+            let meant = instead(&word, &path, similar, typed);
             let hint = meant.map(|meant| format!("did you mean `drivebench {meant}`?"));
             (format!("there is no {what} '{word}'"), hint.unwrap_or_else(|| lists(&path)))
         }
@@ -130,9 +129,14 @@ fn instead(word: &str, path: &str, similar: Option<String>, typed: &[String]) ->
     let command = Args::command();
     // A command that exists one level deeper: `run baseline` for `baseline`, `results export` for `export`.
     let group = command.get_subcommands().find(|group| group.find_subcommand(word).is_some());
+    // Help and version are options only of a command that is built.
+    let mut built = command.clone();
+    built.build();
+    let option = built.get_arguments().find_map(|arg| arg.get_long().filter(|long| *long == word));
     let is_path = word.contains('/') || Path::new(word).exists();
     match (path, group) {
         ("", Some(group)) => Some(with(&[group.get_name(), word])),
+        ("", None) if option.is_some() => Some(with(&[&format!("--{word}")])),
         ("", None) if is_run(word, typed) => Some(with(&["show", word])),
         ("", None) if is_path => Some(with(&[RUN, "baseline", word])),
         (RUN, _) if is_path => Some(with(&["baseline", word])),
