@@ -82,6 +82,12 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     assert!(list.contains(&name) && list.lines().all(|l| l.chars().count() <= 80), "{list}");
     assert!(list.contains("SEQ4K ") && list.contains(" MB/s"), "{list}");
     assert_eq!(cli.run(["results"]).out, list, "the index has the same");
+    let bare = cli.run([&*name]);
+    assert!(
+        bare.code == 2 && bare.err.contains(&format!("did you mean `drivebench show {name}`?")),
+        "{}",
+        bare.err
+    );
     assert_eq!(cli.run(["results", "rm", &name]).code, 0);
     assert_eq!(cli.run(["results", "show", &name]).code, 2);
 }
@@ -180,6 +186,14 @@ fn mistakes_get_one_hint_that_can_be_typed() {
         &["import"],
         &["nonsense"],
         &["list", "--color", "sometimes"],
+        &["run", "baseline", "--suite", "cmd", here],
+        &["run", "baseline", "--suite", "CDM", here],
+        &["run", "cliff", "--suite", "cdm", here],
+        &["run", "cliff", "--quick", here],
+        &["run", "spinup"],
+        &["results", "--json"],
+        &["results", "list", "--format", "csv"],
+        &["version"],
     ];
     let mut shown = String::new();
     for args in cases {
@@ -197,6 +211,9 @@ fn mistakes_get_one_hint_that_can_be_typed() {
         shown += &format!("$ drivebench {line}\n{error}\n\n");
     }
     insta::assert_snapshot!(shown);
+    // Why a directory can't be stopped depends on the machine.
+    let spinup = cli.run(["run", "spinup", here]);
+    assert!(spinup.code == 2 && spinup.err.contains("  hint: `drivebench list` shows"), "{}", spinup.err);
     assert!(!cli.store().exists() && names(place.path()).is_empty(), "nothing was touched");
 }
 

@@ -94,8 +94,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
 
 /// The longest small random write of the boot drive, where that is a stall.
 fn stalls<'a>(context: &Context<'a>, now: &Drive) -> Option<(String, &'a Evidence)> {
-    let newest = context.fitting(&[now], Wanted::RANDOM_WRITE, |e| e.worst().is_some())[0]?;
-    let (seconds, from) = context.worst(now, newest).filter(|(seconds, _)| *seconds >= LONG)?;
+    let worst = context.worst(now, Wanted::RANDOM_WRITE);
+    let (seconds, from) = worst.filter(|(seconds, _)| *seconds >= LONG)?;
     let (name, longest) = (context.name(now), duration(seconds));
     Some((format!("Small random writes on {name} stall for up to {longest}: the system waits."), from))
 }

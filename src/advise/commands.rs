@@ -1,4 +1,4 @@
-//! Commands that would settle a question, with targets of this machine.
+//! Commands that would settle a question, with targets of this machine and without the program's name.
 
 use crate::{
     inventory::{Drive, Inventory, Mount},
@@ -24,7 +24,7 @@ pub(super) fn directory<'a>(inventory: &'a Inventory, drive: &Drive) -> Option<&
 
 fn line<T: AsRef<str>>(experiment: &str, options: &[&str], targets: &[T]) -> Option<String> {
     let targets: Vec<String> = targets.iter().map(|t| shell_word(t.as_ref())).collect();
-    let words = [&["drivebench", "run", experiment][..], options].concat().join(" ");
+    let words = [&["run", experiment][..], options].concat().join(" ");
     (!targets.is_empty()).then(|| format!("{words} {}", targets.join(" ")))
 }
 

@@ -86,11 +86,12 @@ impl<'a> Context<'a> {
         all.iter().map(newest).collect()
     }
 
-    /// The longest write of a drive in all runs like this one, s, and the runs.
-    pub fn worst(&self, drive: &Drive, like: &Evidence) -> Option<(f64, &'a Evidence)> {
-        let all = self.of(drive).filter(|e| e.key() == like.key());
+    /// The longest operation of a drive under any fitting load, s, and its run.
+    pub fn worst(&self, drive: &Drive, wanted: Wanted) -> Option<(f64, &'a Evidence)> {
+        let all = self.of(drive).filter(|e| e.is(wanted));
         let each = all.filter_map(|e| Some((e.worst()?, e)));
-        each.max_by(|a, b| a.0.total_cmp(&b.0))
+        // Of equal ones the load that fits best.
+        each.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.fit(wanted).cmp(&a.1.fit(wanted))))
     }
 
     /// Stalls of a second or more in writes, one at a time, of another load than the question is about; one of each drive.
@@ -109,9 +110,10 @@ impl<'a> Context<'a> {
         drives.iter().filter_map(of).collect()
     }
 
-    /// The best run of several targets at once under such a load, whose drives are all here.
+    /// The best run of several targets at once under such a load, whose drives are all here. Targets on one drive share
+    /// its speed, so their sum is no speed of drives.
     pub fn at_once(&self, wanted: Wanted) -> Option<Number<'a>> {
-        best(self.all().filter(|e| e.at_once && e.drives.len() > 1), wanted)
+        best(self.all().filter(|e| e.at_once && e.drives.len() > 1 && !e.shares_a_drive()), wanted)
     }
 
     /// The speed of a layer, such as an array.

@@ -75,7 +75,7 @@ fn none(context: &Context<'_>) -> Answer {
         system => {
             let on = context.names(system);
             let says =
-                format!("Data is on {on}, with the system: first add a second drive, or a backup elsewhere.");
+                format!("Data is on {on}, with the system. Add a second drive, or keep a backup elsewhere.");
             (Sure::Inferred, says)
         }
     };
@@ -90,7 +90,7 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
     let speeds = if written { writes } else { context.speeds(&drives, Wanted::READ) };
     let with = |(&drive, speed): (&&'a Drive, Option<Number<'a>>)| {
         let speed = speed?;
-        Some(Candidate { drive, speed, worst: context.worst(drive, speed.from).filter(|_| written) })
+        Some(Candidate { drive, speed, worst: context.worst(drive, Wanted::WRITE).filter(|_| written) })
     };
     let known: Vec<Candidate<'_>> = drives.iter().zip(speeds).filter_map(with).collect();
     let unknown: Vec<&Drive> =
@@ -174,7 +174,8 @@ fn chosen(context: &Context<'_>, best: &Candidate<'_>, written: bool) -> String 
     let size = decimal_bytes(best.drive.bytes());
     let speed = rate(best.speed.estimate.value);
     let verb = if written { "writes" } else { "reads" };
-    let worst = best.worst.map(|(seconds, _)| format!(", no write took longer than {}", duration(seconds)));
+    let worst =
+        best.worst.map(|(seconds, _)| format!(", no large write took longer than {}", duration(seconds)));
     format!("Keep data on {name}: {size}, {verb} {speed}{}.", worst.unwrap_or_default())
 }
 

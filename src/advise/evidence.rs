@@ -2,9 +2,9 @@
 
 use crate::{
     analyse::Estimate,
-    findings::{Carrier, Findings, LoadKey, Metric, Quantity, Scope},
+    findings::{Carrier, Findings, Limiter, LoadKey, Metric, Quantity, Scope},
     inventory::Inventory,
-    units::{Caching, Direction, KIB, MIB, Pattern, Percentile, size},
+    units::{Caching, Direction, KIB, MIB, Pattern, Percentile, distinct, size},
 };
 
 /// Blocks that copies, media and network clients move, from this size on.
@@ -214,6 +214,12 @@ impl Evidence {
 
     pub(super) fn is(&self, wanted: Wanted) -> bool {
         self.fit(wanted).is_some()
+    }
+
+    /// Two of its targets are on one drive.
+    pub(super) fn shares_a_drive(&self) -> bool {
+        let shared = |m: &Metric| m.quantity == Quantity::Ceiling(Limiter::Drive);
+        distinct(self.drives.iter()).len() < self.drives.len() || self.numbers.iter().any(shared)
     }
 
     /// Another tool measured it.

@@ -145,7 +145,7 @@ fn other_loads_give_no_verdict_but_a_command() {
     }
     assert_eq!(
         answer(&answers, Topic::Limits).decide.as_deref(),
-        Some("drivebench run together --bs 1M /dev/sda /dev/sdc /dev/sdd /dev/sdb")
+        Some("run together --bs 1M /dev/sda /dev/sdc /dev/sdd /dev/sdb")
     );
     let stall = "DataTraveler 3.0 stalled for 2.6 s in another load (sequential 4 KiB, depth 1).";
     assert!(answer(&answers, Topic::Data).says.ends_with(stall), "{answers:?}");

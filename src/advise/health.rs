@@ -72,12 +72,9 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
     let steady: Vec<&(&Drive, Trend<'_>)> =
         trends.iter().filter(|(_, t)| !t.worse() && !t.unbounded()).collect();
     let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
-    let again: Vec<&Drive> =
-        drives.iter().copied().filter(|d| trends.iter().all(|(other, _)| other != d)).collect();
-    // Drives with one run come first, because a second run allows a comparison.
-    let once: Vec<&Drive> = again.iter().copied().filter(|d| context.of(d).next().is_some()).collect();
-    let free: Vec<&Drive> = context.for_data().into_iter().filter(|d| again.contains(d)).collect();
-    let which = [once, free, again].into_iter().find(|which| !which.is_empty()).unwrap_or_default();
+    // A run of the same day settles nothing: only drives without a first one are measured now.
+    let new = |drive: &&Drive| context.of(drive).next().is_none();
+    let which: Vec<&Drive> = context.for_data_or_all().into_iter().filter(new).collect();
     let command = commands::baseline(context.inventory, &which);
     let mut answer = if steady.is_empty() {
         let of = if trends.iter().any(|(_, t)| t.worse()) { " of other drives" } else { "" };

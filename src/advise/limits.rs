@@ -63,11 +63,7 @@ impl<'a> Flow<'a> {
         };
         let at_once = context.at_once(wanted).map(|number| {
             let drives = distinct(number.from.drives.iter().filter_map(|id| context.drive(id)));
-            let who = match drives[..] {
-                [drive] => context.name(drive),
-                _ => format!("{} together", the_drives(drives.len())),
-            };
-            Self { number, reads, who, drives }
+            Self { number, reads, who: format!("{} together", the_drives(drives.len())), drives }
         });
         at_once.or_else(array).or_else(alone)
     }
@@ -118,7 +114,7 @@ pub(super) fn flows<'a>(context: &Context<'a>) -> Vec<Flow<'a>> {
 /// `both drives together read 25.7 MB/s and write 10.1 MB/s`.
 pub(super) fn described(flows: &[&Flow<'_>]) -> String {
     let each = |f: &Flow<'_>| {
-        let s = if f.drives.len() == 1 || !f.number.from.at_once { "s" } else { "" };
+        let s = if f.number.from.at_once { "" } else { "s" };
         format!("{}{s} {}", f.verb(), rate(f.speed()))
     };
     match flows {
@@ -167,7 +163,9 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
         (limited, []) => {
             format!("{kind} limits what clients get: it carries {passes}, {}.", described(limited))
         }
-        ([], free) => format!("The drives limit, not {kind}: {}, {kind} carries {passes}.", described(free)),
+        ([], free) => {
+            format!("The drives are the limit, not {kind}: {}, {kind} carries {passes}.", described(free))
+        }
         ([limited, ..], [free, ..]) => format!(
             "{kind} limits what clients {}: it carries {passes}, {}. The drives limit {}: {}.",
             limited.verb(),
@@ -197,7 +195,7 @@ fn here(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
     let all: Vec<&Flow<'_>> = flows.iter().collect();
     let mut local = locally(flows);
     let says = if local.is_empty() {
-        format!("The drives limit, as far as is known: {}.", described(&all))
+        format!("{}. No other limit is known.", capital(&described(&all)))
     } else {
         format!("{} {}.", local.remove(0), capital(&described(&all)))
     };
@@ -229,10 +227,6 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
             None => format!("At once they {verb} {part} of their sum alone: no bus limits them much."),
             Some((Limiter::Processor, _)) => {
                 format!("The processor limits them at once: {part} of their sum alone.")
-            }
-            Some((Limiter::Drive, _)) => {
-                let sum = rate(alone.value);
-                format!("Directories on one drive share its speed: at once they {verb} {part} of the {sum} that they {verb} alone.")
             }
             Some((_, name)) => {
                 let (bus, sum) = (capital(name), rate(alone.value));

@@ -70,7 +70,7 @@ pub struct Answer {
     pub modelled: bool,
     /// Something is wrong: it comes first.
     pub problem: bool,
-    /// The command that would settle it.
+    /// The command that would settle it, without the program's name.
     pub decide: Option<String>,
 }
 

@@ -91,11 +91,12 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     vec![answer.because(why.into_iter().chain(wear)).rests_on(other).decide(decide)]
 }
 
-/// The longest small random write of each drive under the same load.
+/// The longest small random write of each drive, where it was measured under the load that most drives share.
 fn worst<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Vec<Worst<'a>> {
     let all = context.fitting(drives, Wanted::RANDOM_WRITE, |e| e.worst().is_some()).into_iter().zip(drives);
     let each = all.filter_map(|(newest, &drive)| {
-        let (seconds, from) = context.worst(drive, newest?)?;
+        newest?;
+        let (seconds, from) = context.worst(drive, Wanted::RANDOM_WRITE)?;
         Some(Worst { drive, seconds, from })
     });
     each.collect()

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     analyse::Estimate,
     findings::{Limiter, LoadKey, On, Quantity},
-    inventory::{Medium, fixtures},
+    inventory::{Inventory, Medium, fixtures},
     units::Health,
 };
 
@@ -60,10 +60,7 @@ fn four_sticks_data_and_swap_avoid_long_stalls() {
     holds(&layout.says, &["raid5 of the 3 drives of 62.0 GB", "124 GB of 186 GB usable, one may fail"]);
     holds(&layout.because.join(" "), &["DataTraveler 3.0 (247 GB) has room for a copy of all that."]);
     assert_eq!(layout.sure, Sure::Inferred, "nothing was measured at once");
-    assert_eq!(
-        layout.decide.as_deref(),
-        Some("drivebench run together --bs 1M /dev/sda /dev/sdc /dev/sdd /dev/sdb")
-    );
+    assert_eq!(layout.decide.as_deref(), Some("run together --bs 1M /dev/sda /dev/sdc /dev/sdd /dev/sdb"));
 }
 
 #[test]
@@ -139,24 +136,82 @@ fn a_limiting_bus_is_reported_and_faster_drives_are_not_advised() {
 }
 
 #[test]
-fn a_faster_drive_helps_where_directories_share_one() {
+fn targets_on_one_drive_are_no_drives_at_once() {
     let mut inventory = two_sticks().0;
     inventory.ports.clear();
-    inventory.drives.retain(|d| d.name == "sda");
-    let mut evidence =
+    let mut one =
         at_once(&inventory, "r1", &["sda", "sda"], load(true, 1 << 20, 1), within(21.0, 0.02), 40.0);
-    for n in evidence.numbers.iter_mut().filter(|n| n.quantity == Quantity::Ceiling(Limiter::Drives)) {
-        (n.target, n.quantity) = ("the drive sda".to_owned(), Quantity::Ceiling(Limiter::Drive));
+    // Also where the drive itself is found to be what targets share.
+    let mut files =
+        at_once(&inventory, "r1", &["sda", "sdb"], load(true, 1 << 20, 1), within(21.0, 0.02), 40.0);
+    for (n, e) in [&mut one, &mut files].into_iter().enumerate() {
+        if n == 1 {
+            e.numbers.iter_mut().filter(|n| n.quantity == Quantity::Ceiling(Limiter::Drives)).for_each(|n| {
+                (n.target, n.quantity) = ("the drive sda".to_owned(), Quantity::Ceiling(Limiter::Drive));
+            });
+        }
+        let single = alone(&inventory, "r2", "sda", load(true, 1 << 20, 1), within(20.0, 0.02), None);
+        let answers = advise(&inventory, &[e.clone(), single]);
+        let text: String = answers.iter().map(|a| format!("{} {}", a.says, a.because.join(" "))).collect();
+        assert!(!text.contains("40.0 MB/s") && !text.contains("21.0 MB/s"), "{text}");
+        assert!(said(&answers, Topic::Limits).contains("Cruzer Blade in bay 1.2 reads 20.0 MB/s"), "{text}");
     }
-    let answers = advise(&inventory, &[evidence]);
-    holds(
-        &said(&answers, Topic::Limits),
-        &[
-            "Directories on one drive share its speed: at once they read 52 % of the 40.0 MB/s that they read alone. Cruzer Blade reads 21.0 MB/s.",
-        ],
-    );
-    let money = said(&answers, Topic::Money);
-    assert!(money.contains("A faster drive would help: ") && !money.contains("would not help"), "{money}");
+}
+
+#[test]
+fn without_a_network_nothing_asks_for_a_faster_drive() {
+    let mut inventory = two_sticks().0;
+    inventory.ports.clear();
+    let single = |at: &str| alone(&inventory, "r2", at, load(true, 1 << 20, 1), within(20.0, 0.02), None);
+    let money = |inventory: &Inventory, e: Evidence| said(&advise(inventory, &[e]), Topic::Money);
+    let limited = money(&inventory, single("sda"));
+    assert!(limited.contains("A faster drive may help: ") && !limited.contains("would help"), "{limited}");
+    let e = single("sda");
+    inventory.buses.clear();
+    let open = money(&inventory, e);
+    holds(&open, &["Not known whether a faster drive would help: ", "No other limit is known."]);
+}
+
+#[test]
+fn the_worst_wait_is_that_of_all_fitting_runs() {
+    let (inventory, _) = four_sticks();
+    let random = |block, suite: &str, run, ms: f64| {
+        let pattern = Some(crate::units::Pattern::Random);
+        let load = LoadKey { pattern, suite: Some(suite.to_owned()), ..load(false, block, 1) };
+        alone(&inventory, run, "sda", load, within(5.0, 0.02), Some(ms / 1000.0))
+    };
+    let large = |suite: &str, run, ms: f64| {
+        let load = LoadKey { suite: Some(suite.to_owned()), ..load(false, 1 << 20, 1) };
+        alone(&inventory, run, "sda", load, within(20.0, 0.02), Some(ms / 1000.0))
+    };
+    let all = [
+        random(4096, "db", "r1", 26.2),
+        large("cdm", "r1", 31.5),
+        random(4096, "mark", "r2", 4.93),
+        large("mark", "r2", 6.1),
+    ];
+    for evidence in [all.to_vec(), all.iter().rev().cloned().collect()] {
+        let answers = advise(&inventory, &evidence);
+        let (swap, data) = (said(&answers, Topic::Swap), said(&answers, Topic::Data));
+        assert!(swap.contains("took longer than 26.2 ms") && !swap.contains("4.93 ms"), "{swap}");
+        assert!(data.contains("took longer than 31.5 ms") && !data.contains("6.1 ms"), "{data}");
+        let rests = |topic| &answers.iter().find(|a| a.topic == topic).expect("an answer").rests_on;
+        assert!(rests(Topic::Swap).contains(&"r1".to_owned()), "{answers:?}");
+    }
+}
+
+#[test]
+fn no_command_is_named_that_does_not_settle_the_question() {
+    let (mut inventory, _) = two_sticks();
+    inventory.drives.retain(|d| d.name == "sda");
+    let health = |evidence: &[Evidence]| {
+        let answers = advise(&inventory, evidence);
+        answers.into_iter().find(|a| a.topic == Topic::Health).expect("an answer")
+    };
+    let run = |run| alone(&inventory, run, "sda", load(false, 1 << 20, 1), within(20.0, 0.02), Some(0.1));
+    assert!(health(&[]).decide.is_some());
+    let today = health(&[run("r1"), run("r2")]);
+    assert_eq!((today.sure, &today.decide), (Sure::Unknown, &None), "{today:?}");
 }
 
 #[test]
@@ -403,13 +458,10 @@ fn targets_to_measure_are_directories_where_all_have_one() {
     mount(&mut inventory, "sdb", "/mnt/my photos");
     let two: Vec<&crate::inventory::Drive> = ["sda", "sdb"].map(|n| drive(&inventory, n)).to_vec();
     let both = commands::together(&inventory, &two);
-    assert_eq!(both.as_deref(), Some("drivebench run together --bs 1M /mnt/a '/mnt/my photos'"));
+    assert_eq!(both.as_deref(), Some("run together --bs 1M /mnt/a '/mnt/my photos'"));
     let mixed: Vec<_> = ["sda", "sdc"].map(|n| drive(&inventory, n)).to_vec();
-    assert_eq!(
-        commands::baseline(&inventory, &mixed).as_deref(),
-        Some("drivebench run baseline /dev/sda /dev/sdc")
-    );
-    assert_eq!(commands::writes(&inventory, &mixed).as_deref(), Some("drivebench run baseline /mnt/a"));
-    assert_eq!(commands::together(&inventory, &two[..1]).as_deref(), Some("drivebench run baseline /mnt/a"));
+    assert_eq!(commands::baseline(&inventory, &mixed).as_deref(), Some("run baseline /dev/sda /dev/sdc"));
+    assert_eq!(commands::writes(&inventory, &mixed).as_deref(), Some("run baseline /mnt/a"));
+    assert_eq!(commands::together(&inventory, &two[..1]).as_deref(), Some("run baseline /mnt/a"));
     assert_eq!(commands::together(&inventory, &[]), None);
 }

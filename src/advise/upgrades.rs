@@ -10,7 +10,7 @@ use super::{
     sentences::times,
 };
 use crate::{
-    findings::{Limiter, Metric},
+    findings::Metric,
     inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium},
     units::{capital, rate},
 };
@@ -63,14 +63,19 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     let unseen = link.is_none().then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
-        let says = format!("A faster drive would help: {}, and no other limit is known.", described(&all));
-        return Answer::new(Topic::Money, Sure::Inferred, says).because(unseen).rests_on(runs);
+        let says = format!(
+            "Not known whether a faster drive would help: {}. No other limit is known.",
+            described(&all)
+        );
+        return Answer::new(Topic::Money, Sure::Unknown, says).because(unseen).rests_on(runs);
     }
     let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.felt());
+    // Without a network nothing is known that asks for more.
+    let may = if link.is_some() { "would" } else { "may" };
     let says = match (&nothing[..], &felt[..]) {
         ([], felt) => {
             let each: Vec<String> = felt.iter().map(|j| format!("{}s {}", j.flow.verb(), j.gain())).collect();
-            format!("A faster drive would help: {}.", each.join(", "))
+            format!("A faster drive {may} help: {}.", each.join(", "))
         }
         ([one, rest @ ..], []) if rest.iter().all(|other| other.what == one.what) => {
             format!("A faster drive would not help: {}.", one.passes())
@@ -81,7 +86,7 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
             format!("A faster drive would not help: {}.", each.join("; "))
         }
         ([not, ..], [gain, ..]) => format!(
-            "A faster drive would not help {}s: {}. It would help {}s, {}.",
+            "A faster drive would not help {}s: {}. It {may} help {}s, {}.",
             not.flow.verb(),
             not.passes(),
             gain.flow.verb(),
@@ -107,8 +112,8 @@ impl<'a> Judged<'a> {
     fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
         let narrow = link.filter(|w| w.passes <= flow.speed());
         let (most, what) = match flow.bound() {
-            // A limit that was measured here comes before published figures. A faster drive lifts that of a drive.
-            Some((by, name)) if by != Limiter::Drive && narrow.is_none() => (flow.speed(), name.to_owned()),
+            // A limit that was measured here comes before published figures.
+            Some((_, name)) if narrow.is_none() => (flow.speed(), name.to_owned()),
             _ => cap(context, &flow.drives, link)?,
         };
         Some(Self { flow, most, what })

@@ -1,8 +1,14 @@
 //! Errors of the command line: their exit codes, and hints at what to do.
 
 use crate::{
-    compare::CompareError, experiments::PlanError, import::ImportError, inventory::BayError,
-    plan::SuiteError, record::StoreError, run::LockError, target::TargetError,
+    compare::CompareError,
+    experiments::PlanError,
+    import::ImportError,
+    inventory::BayError,
+    plan::{Suite, SuiteError},
+    record::StoreError,
+    run::LockError,
+    target::TargetError,
 };
 
 /// The exit code for errors in what was typed.
@@ -42,6 +48,9 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
         return (block % unit == 0)
             .then(|| format!("{letter}B is {unit} bytes here; {n}{letter} is {n} {binary}iB"));
     }
+    if let Some(SuiteError::Unknown(name)) = e.downcast_ref() {
+        return Suite::meant(name).map(|meant| format!("did you mean `--suite {meant}`?"));
+    }
     let hint = match (e.downcast_ref(), e.downcast_ref()) {
         (Some(StoreError::Unwritable { .. } | StoreError::NoHome), _) => {
             "choose another directory with --store DIR"
@@ -50,6 +59,9 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
         (_, Some(LockError::Busy { .. })) => "wait for it with --wait, or measure another drive",
         _ if matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })) => {
             "measure both with the same load, or compare them anyway with --force"
+        }
+        _ if matches!(e.downcast_ref(), Some(PlanError::Unsuitable { .. })) => {
+            "`drivebench list` shows the drives and where they are mounted"
         }
         _ if e.is::<BayError>() => "`drivebench list` shows the bays, `drivebench bay` their names",
         _ => return None,

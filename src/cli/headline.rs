@@ -1,8 +1,9 @@
 //! The most important numbers of a run, for lists.
 
 use crate::{
+    analyse::Estimate,
     findings::{Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit},
-    units::{Direction, Pattern, distinct, percent, rate, short_load_name, size},
+    units::{Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
 };
 
 /// The most important numbers of a run, each with its unit: what its experiment asks for, else the speeds of its loads.
@@ -39,13 +40,26 @@ fn is_share(metric: &Metric) -> bool {
 }
 
 fn written(metric: &Metric) -> String {
-    let value = metric.estimate.value;
+    let Estimate { value, low, high, .. } = metric.estimate;
     let text = match metric.quantity {
+        Quantity::CostPerFile(direction) => {
+            let verb = if direction == Direction::Write { "write" } else { "read" };
+            return match () {
+                () if low > 0.0 => format!("{verb} {} a file", duration(value)),
+                () if high.is_finite() => format!("{verb} at most {} a file", duration(high)),
+                () => format!("{verb} cost of a file not known"),
+            };
+        }
         Quantity::Knee => size(value as u64),
         Quantity::VarianceShare(_) => return format!("{} {}", metric.target, percent(value)),
         Quantity::RelativeSpeed(_) => {
             let name = metric.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
-            return format!("{value:.1} × the drive ({name})");
+            let bounded = metric.estimate.is_bounded();
+            return match () {
+                () if bounded && low <= 1.0 && high >= 1.0 => format!("no difference found ({name})"),
+                () if bounded => format!("{value:.1} × the drive ({name})"),
+                () => format!("roughly {value:.1} × the drive ({name})"),
+            };
         }
         _ if metric.quantity.unit() == Unit::None => percent(value),
         _ => metric.quantity.unit().write(value),
@@ -53,7 +67,7 @@ fn written(metric: &Metric) -> String {
     format!("{text} {}", metric.label())
 }
 
-/// The speeds of each load, reads before writes: `SEQ1M 28.1 / 8.90 MB/s`. Of several targets, the slowest and fastest.
+/// The speeds of each load, reads before writes: `SEQ1M 28.1 / 8.90 MB/s`; of several targets `best SEQ1M 28.1 / 8.90 MB/s`.
 fn speeds(all: &[Metric]) -> Vec<String> {
     let whole =
         |m: &&Metric| m.quantity == Quantity::Throughput && m.repetition.is_none() && m.scope == Scope::Whole;
@@ -65,31 +79,24 @@ fn speeds(all: &[Metric]) -> Vec<String> {
     let mut names = distinct(speeds.iter().map(|(name, _, _)| name.clone()));
     names.sort_by_key(Name::order);
     let pair = |name: Name| {
-        let of = |direction: Direction| {
-            let same = speeds.iter().filter(|(n, d, _)| *n == name && *d == Some(direction));
-            span(same.map(|(_, _, speed)| *speed))
+        let own = speeds.iter().filter(|(n, _, _)| *n == name);
+        let best_of = |direction: Option<Direction>| {
+            let same = own.clone().filter(|(_, d, _)| *d == direction);
+            same.map(|(_, _, speed)| *speed).reduce(f64::max).map(rate)
         };
-        let text = name.text();
-        match (of(Direction::Read), of(Direction::Write)) {
+        let several = own.clone().any(|(_, d, _)| own.clone().filter(|(_, other, _)| other == d).count() > 1);
+        let text = if several { format!("best {}", name.text()) } else { name.text() };
+        match (best_of(Some(Direction::Read)), best_of(Some(Direction::Write))) {
             (Some(read), Some(write)) => format!("{text} {} / {write}", without_unit(&read)),
             (Some(read), None) => format!("{text} read {read}"),
             (None, Some(write)) => format!("{text} write {write}"),
             (None, None) => {
-                let all = speeds.iter().filter(|(n, _, _)| *n == name).map(|(_, _, speed)| *speed);
-                format!("{text} {}", span(all).unwrap_or_default())
+                let all = own.map(|(_, _, speed)| *speed).reduce(f64::max).map(rate);
+                format!("{text} {}", all.unwrap_or_default())
             }
         }
     };
     names.into_iter().map(pair).collect()
-}
-
-/// `8.90 MB/s`, or `8.60–8.90 MB/s` of several.
-fn span(speeds: impl Iterator<Item = f64>) -> Option<String> {
-    let ends = speeds.fold(None, |ends, speed| {
-        Some(ends.map_or((speed, speed), |(low, high): (f64, f64)| (low.min(speed), high.max(speed))))
-    });
-    let (low, high) = ends.map(|(low, high)| (rate(low), rate(high)))?;
-    Some(if low == high { high } else { format!("{}–{high}", without_unit(&low)) })
 }
 
 fn without_unit(text: &str) -> &str {
@@ -124,16 +131,13 @@ impl Name {
         }
     }
 
-    /// Sequential loads first, then large blocks, then few operations in flight.
-    fn order(&self) -> (u8, std::cmp::Reverse<u64>, u32) {
+    /// SEQ1M first, few operations in flight before many; the others as they ran.
+    fn order(&self) -> (bool, u32) {
         match self {
-            Self::Known { pattern: Pattern::Sequential, block, depth, .. } => {
-                (0, std::cmp::Reverse(*block), *depth)
+            Self::Known { pattern: Pattern::Sequential, block: MIB, depth, streams: 1, .. } => {
+                (false, *depth)
             }
-            Self::Known { pattern: Pattern::Random, block, depth, .. } => {
-                (1, std::cmp::Reverse(*block), *depth)
-            }
-            Self::Given(_) => (2, std::cmp::Reverse(0), 0),
+            _ => (true, 0),
         }
     }
 
@@ -152,9 +156,8 @@ impl Name {
 mod tests {
     use super::*;
     use crate::{
-        analyse::Estimate,
         findings::{Factor, Limiter},
-        units::{KIB, MIB},
+        units::KIB,
     };
 
     fn metric(target: &str, quantity: Quantity, value: f64, load: Option<LoadKey>) -> Metric {
@@ -197,7 +200,14 @@ mod tests {
         );
         let ranked = [("a", 8.9e6), ("b", 8.7e6), ("c", 8.8e6)];
         let ranked = ranked.map(|(target, value)| speed(target, value, Write, Sequential, 4 * KIB, 1));
-        assert_eq!(of(ranked.to_vec()), ["SEQ4K write 8.70–8.90 MB/s"]);
+        assert_eq!(of(ranked.to_vec()), ["best SEQ4K write 8.90 MB/s"]);
+        // SEQ1M aside, the first load of a suite comes first.
+        let database = [(4 * KIB, 1), (16 * KIB, 1), (16 * KIB, 32)];
+        let database = database.map(|(block, depth)| speed("a", 8.9e6, Write, Random, block, depth));
+        assert_eq!(
+            of(database.to_vec()),
+            ["RND4K Q1 write 8.90 MB/s", "RND16K Q1 write 8.90 MB/s", "RND16K Q32 write 8.90 MB/s"]
+        );
         let unknown = LoadKey { name: "dd".to_owned(), ..LoadKey::default() };
         assert_eq!(of(vec![metric("a", Quantity::Throughput, 8.9e6, Some(unknown))]), ["dd 8.90 MB/s"]);
         assert!(of(vec![]).is_empty());
@@ -211,7 +221,6 @@ mod tests {
         assert_eq!(alone(Quantity::WakeTime, 5.1), ["5.1 s spin-up time"]);
         assert_eq!(alone(Quantity::Ceiling(Limiter::Bus), 34.6e6), ["34.6 MB/s limit"]);
         assert_eq!(alone(Quantity::Knee, 65536.0), ["64 KiB knee"]);
-        assert_eq!(alone(Quantity::CostPerFile(Direction::Write), 3.1e-3), ["3.1 ms write cost of a file"]);
         assert_eq!(alone(Quantity::VarianceShare(Factor::Bays), 0.92), ["a 92 %"]);
         let fell = metric("a", Quantity::CacheSize, 1.2e9, key()).at(Scope::BeforeCliff(None));
         assert_eq!(
@@ -219,7 +228,20 @@ mod tests {
             ["1.20 GB write fast region", "8.90 MB/s write throughput after"]
         );
         assert_eq!(of(vec![speed(20e6, Scope::Alone), speed(34.6e6, Scope::Sum)]), ["34.6 MB/s write sum"]);
-        let cached = metric("a", Quantity::RelativeSpeed(Reference::Drive), 12.0, key());
-        assert_eq!(of(vec![speed(1e9, Scope::Whole), cached]), ["12.0 × the drive (write)"]);
+        let within = |quantity, value, [low, high]: [f64; 2]| {
+            let plain = metric("a", quantity, value, key());
+            of(vec![
+                speed(1e9, Scope::Whole),
+                Metric { estimate: Estimate { low, high, ..plain.estimate }, ..plain },
+            ])
+        };
+        let cached = || Quantity::RelativeSpeed(Reference::Drive);
+        assert_eq!(within(cached(), 12.0, [9.0, 15.0]), ["12.0 × the drive (write)"]);
+        assert_eq!(within(cached(), 3.9, [0.8, 17.0]), ["no difference found (write)"]);
+        assert_eq!(within(cached(), 3.9, [0.0, f64::INFINITY]), ["roughly 3.9 × the drive (write)"]);
+        let cost = || Quantity::CostPerFile(Direction::Write);
+        assert_eq!(within(cost(), 3.1e-3, [3e-3, 3.2e-3]), ["write 3.1 ms a file"]);
+        assert_eq!(within(cost(), 126e-6, [0.0, 426e-6]), ["write at most 426 µs a file"]);
+        assert_eq!(within(cost(), 126e-6, [0.0, f64::INFINITY]), ["write cost of a file not known"]);
     }
 }

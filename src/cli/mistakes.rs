@@ -4,11 +4,11 @@ use std::path::Path;
 
 use anstream::ColorChoice;
 use clap::{
-    CommandFactory,
+    Command, CommandFactory,
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
-use super::{args::Args, output::Color};
+use super::{args::Args, output::Color, stored};
 use crate::{
     experiments::REGISTER,
     units::{listed, shell_word},
@@ -18,16 +18,26 @@ use crate::{
 const RUN: &str = "run";
 /// The option for the format of the output.
 const FORMAT: &str = "format";
+/// The command that writes results as rows.
+const EXPORT: &str = "export";
+/// Options that set how much is measured, and the one that all experiments have.
+const SHORTER: [&str; 2] = ["quick", "thorough"];
+const LIMIT: &str = "max-time";
 
 /// When colours were asked for. Mistakes have colours, too, so it is read before the command line is.
 pub(super) fn colours(typed: &[String]) -> ColorChoice {
-    let after = typed.iter().skip_while(|arg| *arg != "--color").nth(1);
-    let given = typed.iter().find_map(|arg| arg.strip_prefix("--color=")).or(after.map(String::as_str));
-    match given.and_then(|when| clap::ValueEnum::from_str(when, false).ok()) {
+    match value_of(typed, "--color").and_then(|when| clap::ValueEnum::from_str(when, false).ok()) {
         Some(Color::Always) => ColorChoice::Always,
         Some(Color::Never) => ColorChoice::Never,
         Some(Color::Auto) | None => ColorChoice::Auto,
     }
+}
+
+/// What was given for an option: `--color never`, or `--color=never`.
+fn value_of<'a>(typed: &'a [String], option: &str) -> Option<&'a str> {
+    let after = typed.iter().skip_while(|arg| *arg != option).nth(1);
+    let joined = |arg: &'a String| arg.strip_prefix(option)?.strip_prefix('=');
+    typed.iter().find_map(joined).or(after.map(String::as_str))
 }
 
 /// What is wrong and a hint; `None` of help and versions, which are no mistakes.
@@ -60,8 +70,11 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
         }
         ErrorKind::UnknownArgument => {
             let option = context(ContextKind::InvalidArg)?;
-            let similar = format_of(&option, &place).or_else(|| context(ContextKind::SuggestedArg));
-            let hint = similar.map(|similar| format!("did you mean `{similar}`?"));
+            let meant = |similar: String| format!("did you mean `{similar}`?");
+            let hint = format_of(&option, &place)
+                .map(meant)
+                .or_else(|| elsewhere(&option, &place))
+                .or_else(|| context(ContextKind::SuggestedArg).map(meant));
             let of = if place.is_empty() { String::new() } else { format!(" of `drivebench {path}`") };
             (format!("there is no option '{option}'{of}"), hint.unwrap_or_else(|| lists(&path)))
         }
@@ -69,7 +82,7 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
             let missing = context(ContextKind::InvalidArg)?;
             let name = missing.trim_matches(['<', '>', '.']).to_owned();
             let hint = match name.as_str() {
-                "TARGET" => format!("`drivebench {path} .` measures the drive of this directory"),
+                "TARGET" => example(&place).unwrap_or_else(|| lists(&path)),
                 "RUN" => "`drivebench results` lists all runs".to_owned(),
                 _ => lists(&path),
             };
@@ -116,23 +129,64 @@ fn instead(word: &str, path: &str, similar: Option<String>, typed: &[String]) ->
     let command = Args::command();
     // A command that exists one level deeper: `run baseline` for `baseline`, `results export` for `export`.
     let group = command.get_subcommands().find(|group| group.find_subcommand(word).is_some());
+    // Help and version are options only of a command that is built.
+    let mut built = command.clone();
+    built.build();
+    let option = built.get_arguments().find_map(|arg| arg.get_long().filter(|long| *long == word));
     let is_path = word.contains('/') || Path::new(word).exists();
     match (path, group) {
         ("", Some(group)) => Some(with(&[group.get_name(), word])),
+        ("", None) if option.is_some() => Some(with(&[&format!("--{word}")])),
+        ("", None) if is_run(word, typed) => Some(with(&["show", word])),
         ("", None) if is_path => Some(with(&[RUN, "baseline", word])),
         (RUN, _) if is_path => Some(with(&["baseline", word])),
         _ => similar.map(|similar| with(&[&similar])),
     }
 }
 
-/// `--format json` for `--json`, where the command has formats.
+/// Whether a saved run has this name.
+fn is_run(word: &str, typed: &[String]) -> bool {
+    stored::store(&value_of(typed, "--store").map(Into::into)).is_ok_and(|store| store.open(word).is_ok())
+}
+
+/// A first command of an experiment.
+fn example(place: &[String]) -> Option<String> {
+    let experiment = REGISTER.iter().find(|experiment| place.last().is_some_and(|p| p == experiment.name))?;
+    let command = experiment.examples.first()?.split("  ").next()?;
+    Some(format!("for example `drivebench run {command}`; `drivebench list` shows the drives"))
+}
+
+fn command_at(place: &[String]) -> Option<Command> {
+    place.iter().try_fold(Args::command(), |command, word| command.find_subcommand(word).cloned())
+}
+
+/// `--format json` for `--json`, where the command has formats, or where one inside it has.
 fn format_of(option: &str, place: &[String]) -> Option<String> {
-    let mut command = Args::command();
-    for word in place {
-        command = command.find_subcommand(word)?.clone();
-    }
-    let format = command.get_arguments().find(|arg| arg.get_id() == FORMAT)?;
     let name = option.trim_start_matches('-');
-    let one = format.get_possible_values().into_iter().find(|value| value.get_name() == name)?;
-    Some(format!("--{FORMAT} {}", one.get_name()))
+    let has = |command: &Command| {
+        let format = command.get_arguments().find(|arg| arg.get_id() == FORMAT)?;
+        format.get_possible_values().iter().any(|value| value.get_name() == name).then_some(())
+    };
+    if has(&command_at(place)?).is_some() {
+        return Some(format!("--{FORMAT} {name}"));
+    }
+    let export = command_at(&[place.first()?.clone(), EXPORT.to_owned()])?;
+    (name == FORMAT || has(&export).is_some()).then(|| {
+        format!("drivebench {} {EXPORT} --{FORMAT} {}", place[0], if name == FORMAT { "json" } else { name })
+    })
+}
+
+/// The neighbours that have this option, or `--max-time` instead of `--quick`.
+fn elsewhere(option: &str, place: &[String]) -> Option<String> {
+    let name = option.strip_prefix("--")?;
+    let has = |command: &Command, name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let here = command_at(place).filter(|_| place.len() > 1)?;
+    let other = command_at(&place[..1])?;
+    let with = other.get_subcommands().filter(|other| has(other, name)).map(Command::get_name);
+    let with: Vec<String> = with.map(|name| format!("`drivebench {} {name}`", place[0])).collect();
+    match &with[..] {
+        [] => None,
+        _ if SHORTER.contains(&name) && has(&here, LIMIT) => Some(format!("try `--{LIMIT}`")),
+        with => Some(format!("`--{name}` is an option of {}", listed(with))),
+    }
 }

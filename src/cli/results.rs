@@ -99,22 +99,26 @@ fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<Str
         cells
     };
     let rows: Vec<Vec<String>> = runs.iter().map(cells).collect();
-    let mut names = vec!["run", "experiment", "drive", "result"];
+    let mut names = vec!["run", "experiment", "drive"];
     if wide {
         names.insert(1, "when (UTC)");
     }
-    let taken = (0..names.len() - 1).map(|at| {
+    let taken = (0..names.len()).map(|at| {
         let cells = rows.iter().map(|row| row[at].as_str()).chain([names[at]]);
         cells.map(|cell| cell.width() + 2).max().unwrap_or(0)
     });
     // The last column has what the others leave of the width.
     let room = width.saturating_sub(taken.sum()).max(8);
+    names.push(if room < HEAD.len() { "read / write" } else { HEAD });
     let rows = rows.into_iter().zip(runs).map(|(mut row, run)| {
         row.push(result(run, room));
         row
     });
     (names.iter().map(|name| Column::new(name, false)).collect(), rows.collect())
 }
+
+/// The head of the last column says which of two speeds is which.
+const HEAD: &str = "result (read / write)";
 
 /// From this width on, the list has dates.
 const WIDE: usize = 70;
@@ -185,7 +189,7 @@ mod tests {
                 &twins[..1],
                 &["SEQ1M 28.1 / 8.90 MB/s", "RND4K Q1 6.20 / 0.13 MB/s"],
             ),
-            run("r7xz", "2026-11-21T08:30:00Z", "smallfiles", &twins, &["3.1 ms write cost of a file"]),
+            run("r7xz", "2026-11-21T08:30:00Z", "smallfiles", &twins, &["write 3.1 ms a file"]),
             Summary {
                 end: stopped,
                 ..run("r8xz", "2026-11-22T08:30:00Z", "cliff", &twins[..1], &["SEQ4K write 8.90 MB/s"])

@@ -167,6 +167,18 @@ impl Suite {
         !self.files.is_empty() || self.loads.iter().any(|l| l.load.writes())
     }
 
+    /// The shipped suite that was probably meant: the same letters in any order and case, but for one.
+    pub fn meant(name: &str) -> Option<&'static str> {
+        let count =
+            |text: &str, letter: char| text.chars().filter(|c| c.eq_ignore_ascii_case(&letter)).count();
+        let off = |known: &str| {
+            let more = |letter| count(known, letter).abs_diff(count(name, letter));
+            ('a'..='z').chain('0'..='9').map(more).sum::<usize>()
+        };
+        let known = SHIPPED.iter().map(|(known, _)| (off(known), *known));
+        known.filter(|(off, _)| *off <= 1).min_by_key(|(off, _)| *off).map(|(_, known)| known)
+    }
+
     /// The suite of this name, or in this file.
     pub fn find(name: &str) -> Result<Self, SuiteError> {
         if let Some((_, text)) = SHIPPED.iter().find(|(n, _)| *n == name) {
@@ -317,6 +329,15 @@ mod tests {
             (128 << 10, 1, Caching::Buffered, bytes(400)),
         ];
         assert_eq!(shape("dd-parallel"), (10, true, parallel));
+    }
+
+    #[test]
+    fn a_mistyped_suite_is_recognised() {
+        for (typed, meant) in [("cmd", "cdm"), ("CDM", "cdm"), ("marks", "mark"), ("pizero", "pi-zero")] {
+            assert_eq!(Suite::meant(typed), Some(meant), "{typed}");
+            assert!(matches!(Suite::find(typed), Err(SuiteError::Unknown(_))), "{typed}");
+        }
+        assert_eq!(Suite::meant("network"), None);
     }
 
     #[test]

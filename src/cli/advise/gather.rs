@@ -10,7 +10,8 @@ use crate::{
     experiments::REGISTER,
     import::EXPERIMENT,
     inventory::{Drive, Inventory},
-    record::{Store, Summary},
+    record::{End, Store, Summary},
+    units::RunStatus,
 };
 
 /// How many of the newest and of the oldest runs of each drive and experiment are read. The newest ones may have other loads
@@ -27,12 +28,17 @@ pub(super) struct Gathered {
     pub evidence: Vec<Evidence>,
     pub runs_kept: usize,
     pub runs_read: usize,
+    /// Still running, or ended early: their loads may be cut short.
+    pub runs_unfinished: usize,
     pub unreadable: Vec<String>,
 }
 
 pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gathered> {
     let (summaries, bad) = store.list()?;
     let mut gathered = Gathered { runs_kept: summaries.len(), ..Gathered::default() };
+    let finished = |run: &Summary| End::status(run.end.as_ref()) == RunStatus::Finished;
+    let (summaries, unfinished): (Vec<Summary>, Vec<Summary>) = summaries.into_iter().partition(finished);
+    gathered.runs_unfinished = unfinished.len();
     gathered.unreadable.extend(bad.iter().map(ToString::to_string));
     let here: BTreeSet<String> = inventory.drives.iter().map(Drive::identity).collect();
     let mut bytes = 0u64;

@@ -12,12 +12,14 @@ use crate::{
 /// More runs than this are counted, not named.
 const NAMED: usize = 4;
 
-/// The topic, the answer and the confidence, problems first; in `full` with the reasons. Then commands that would settle more.
+/// The topic, the answer and the confidence, problems first; in `full` with the reasons. Then commands that would settle more;
+/// `more` is the one with reasons.
 pub(super) fn text(
     inventory: &Inventory,
     gathered: &Gathered,
     answers: &[Answer],
     full: bool,
+    more: &str,
     style: Style,
 ) -> String {
     let mut out = wrapped(&head(inventory, gathered), "", style);
@@ -48,7 +50,7 @@ pub(super) fn text(
     let more = if full || answers.iter().all(|a| a.because.is_empty()) {
         String::new()
     } else {
-        "Reasons and sources: drivebench advise --full\n".to_owned()
+        format!("Reasons and sources: {}\n", style.clean(more))
     };
     let clean: Vec<(String, String)> = commands
         .into_iter()
@@ -129,8 +131,12 @@ fn head(inventory: &Inventory, gathered: &Gathered) -> String {
         0 => "no saved runs".to_owned(),
         kept => format!("{} of {} read", gathered.runs_read, count(kept as u64, "saved run")),
     };
+    let open = match gathered.runs_unfinished {
+        0 => String::new(),
+        n => format!(", {n} not finished and left out"),
+    };
     let lab = machine.lab.iter().map(|scenario| format!(" · lab {scenario}, virtual"));
-    format!("{board} · {drives} · {runs}{}", lab.collect::<String>())
+    format!("{board} · {drives} · {runs}{open}{}", lab.collect::<String>())
 }
 
 fn name(topic: Topic) -> &'static str {

@@ -24,15 +24,22 @@ use gather::Gathered;
 /// Answers from the inventory and the store. Nothing is measured, written to a drive, or sent.
 pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let inventory = list::inventory(&args.machine, store, output)?;
-    let gathered = match stored::store(store) {
-        Ok(store) => gather::gather(&store, &inventory)?,
+    let (gathered, dir) = match stored::store(store) {
+        Ok(store) => (gather::gather(&store, &inventory)?, Some(store)),
         // Without a home there are no results, but the inventory still gives answers.
-        Err(e) if matches!(e.downcast_ref(), Some(StoreError::NoHome)) => Gathered::default(),
+        Err(e) if matches!(e.downcast_ref(), Some(StoreError::NoHome)) => (Gathered::default(), None),
         Err(e) => return Err(e),
     };
-    let answers = advise(&inventory, &gathered.evidence);
+    let command = |line: &str| match &dir {
+        Some(dir) => stored::command(dir, line),
+        None => format!("drivebench {line}"),
+    };
+    let mut answers = advise(&inventory, &gathered.evidence);
+    with_commands(&mut answers, command);
     output.result(&match args.format {
-        AdviceFormat::Text => layout::text(&inventory, &gathered, &answers, args.full, output.style),
+        AdviceFormat::Text => {
+            layout::text(&inventory, &gathered, &answers, args.full, &command("advise --full"), output.style)
+        }
         AdviceFormat::Markdown => layout::markdown(&answers, output.style),
         AdviceFormat::Json => serde_json::to_string_pretty(&document(&gathered, &answers))? + "\n",
     })?;
@@ -40,6 +47,11 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
         output.note(&format!("Left out: {e}."));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The answers with commands as they must be typed.
+fn with_commands(answers: &mut [Answer], command: impl Fn(&str) -> String) {
+    answers.iter_mut().filter_map(|answer| answer.decide.as_mut()).for_each(|line| *line = command(line));
 }
 
 /// The version of the JSON, which rises with incompatible changes. docs/advise.md describes it.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     advise::{
-        Answer, Evidence, Sure, Topic, advise,
+        Answer, Evidence, Sure, Topic,
         testing::{
             alone, at_once, card_and_flash, drive, four_sticks, load, metric, of, two_sticks,
             two_with_all_loads, within,
@@ -35,6 +35,13 @@ use crate::{
 /// Lines of a small terminal, without the prompt.
 const SCREEN: usize = 24;
 
+/// Answers with commands for the usual store.
+fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
+    let mut answers = crate::advise::advise(inventory, evidence);
+    super::with_commands(&mut answers, |line| format!("drivebench {line}"));
+    answers
+}
+
 fn shown(inventory: &Inventory, evidence: &[Evidence], full: bool) -> String {
     let mut runs: Vec<&str> = evidence.iter().map(|e| e.run.as_str()).collect();
     runs.dedup();
@@ -42,9 +49,10 @@ fn shown(inventory: &Inventory, evidence: &[Evidence], full: bool) -> String {
         evidence: evidence.to_vec(),
         runs_kept: runs.len(),
         runs_read: runs.len(),
-        unreadable: Vec::new(),
+        ..Gathered::default()
     };
-    let text = layout::text(inventory, &gathered, &advise(inventory, evidence), full, Style::PLAIN);
+    let (answers, more) = (advise(inventory, evidence), "drivebench advise --full");
+    let text = layout::text(inventory, &gathered, &answers, full, more, Style::PLAIN);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
@@ -466,7 +474,7 @@ fn records_become_evidence() {
     }
     let answers = advise(&inventory, &gathered.evidence);
     let data = answers.iter().find(|a| a.topic == Topic::Data).expect("an answer");
-    assert!(data.says.contains("no write took longer than 560 ms"), "{data:?}");
+    assert!(data.says.contains("no large write took longer than 560 ms"), "{data:?}");
     let swap = answers.iter().find(|a| a.topic == Topic::Swap).expect("an answer");
     assert_eq!((swap.sure, &swap.loads[..]), (Sure::Measured, &["random 4 KiB, depth 1".to_owned()][..]));
     answers.iter().for_each(|answer| check(&inventory, &gathered.evidence, answer));
@@ -549,7 +557,9 @@ fn an_import_with_a_serial_changes_the_answer() {
             inventory: Inventory::default(),
         };
         let (run, mut writer) = store.create(start).expect("a record");
-        writer.append(&Event::Imported(Box::new(imported))).expect("is written");
+        let end = Event::End(End { how: How::Finished, at: String::new() });
+        let events = [Event::Imported(Box::new(imported)), end];
+        events.iter().for_each(|event| writer.append(event).expect("is written"));
         run
     };
     let (_home, store) = store();
@@ -609,6 +619,42 @@ fn unreadable_records_are_named_and_left_out() {
     assert_eq!(gathered.unreadable.len(), 1, "{:?}", gathered.unreadable);
     assert!(gathered.unreadable[0].contains("rbad.jsonl"), "{:?}", gathered.unreadable);
     assert!(gathered.evidence.iter().any(|e| e.run == good), "the whole one counts");
+}
+
+#[test]
+fn runs_without_an_end_are_no_evidence() {
+    let inventory = fixtures::pi_zero().inventory();
+    let (_home, store) = store();
+    let good = keep(&store, &inventory, &BASELINE, &[("sda", [4.0, 8.0])], 2025);
+    for end in [None, Some(How::Interrupted), Some(How::Failed("it was pulled".to_owned()))] {
+        let open = keep(&store, &inventory, &BASELINE, &[("sda", [400.0, 800.0])], 2026);
+        let path = store.dir().join(format!("{open}.jsonl"));
+        let text = std::fs::read_to_string(&path).expect("reads");
+        let (rest, _) = text.trim_end().rsplit_once('\n').expect("lines");
+        let end = end.map(|how| Event::End(End { how, at: String::new() }));
+        let end = end.map(|end| serde_json::to_string(&end).expect("JSON") + "\n").unwrap_or_default();
+        std::fs::write(&path, format!("{rest}\n{end}")).expect("writes");
+    }
+    let gathered = gather::gather(&store, &inventory).expect("gathers");
+    let head = layout::text(&inventory, &gathered, &[], false, "", Style::PLAIN);
+    assert!(head.contains("1 of 4 saved runs read, 3 not"), "{head}");
+    assert!(gathered.evidence.iter().all(|e| e.run == good), "{:?}", gathered.evidence);
+    assert_eq!((gathered.runs_kept, gathered.runs_read, gathered.runs_unfinished), (4, 1, 3));
+}
+
+#[test]
+fn commands_name_the_store_that_was_read() {
+    let inventory = fixtures::pi_zero().inventory();
+    let (home, store) = store();
+    let mut answers = crate::advise::advise(&inventory, &[]);
+    super::with_commands(&mut answers, |line| crate::cli::stored::command(&store, line));
+    let dir = home.path().display();
+    let decide: Vec<&str> = answers.iter().filter_map(|a| a.decide.as_deref()).collect();
+    assert!(
+        !decide.is_empty() && decide.iter().all(|d| d.ends_with(&format!(" --store {dir}"))),
+        "{decide:?}"
+    );
+    decide.iter().for_each(|line| assert!(Args::try_parse_from(split(line)).is_ok(), "{line}"));
 }
 
 #[test]
