@@ -52,7 +52,7 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
         let rows = match mark.at {
             At::X(_) => rows(top + 3.0, LINE, 60.0, &beside),
             At::Y(_) => [(line.top - HIGH - 4.0, -LINE), (line.top + 4.0, LINE)]
-                .map(|(nearest, step)| rows(nearest, step, 300.0, &along))
+                .map(|(nearest, step)| rows(nearest, step, 150.0, &along))
                 .concat(),
         };
         // There it would seem to belong to another line: near an upright one, or beyond a level one.
