@@ -55,6 +55,8 @@ fn the_same_drive_months_ago() {
     let then = keep(&cli, SPRING, &one, &[6.6e6], 1, true);
     let now = keep(&cli, AUTUMN, &one, &[5.9e6], 2, true);
     let again = keep(&cli, AUTUMN, &one, &[6.68e6], 3, true);
+    let same = cli.run(["results", "compare", &then, &then]);
+    assert!(same.code == 2 && same.err.contains("is named twice"), "{}", same.err);
     insta::assert_snapshot!(
         [
             compared(&cli, &[&then, &now], &[&then, &now]),

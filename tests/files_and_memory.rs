@@ -363,6 +363,24 @@ fn files_of_a_suite_are_rows_of_its_table() {
     let spent = found.spent.expect("known");
     assert!(spent.written >= 3 * 40 * 4096 + (1 << 16) && spent.read >= 3 * 40 * 4096, "{spent:?}");
     assert!(found.details.sentences.iter().any(|s| s.starts_with("4 KiB files: 40 files ")), "{found:?}");
+    // Files count with all the space that they take, and a set that --max-bytes has no room for is refused.
+    let plan = |max: &str, count: u64, size: &str| {
+        std::fs::write(
+            &suite,
+            text.replace("40", &count.to_string()).replace("size = '4k'", &format!("size = '{size}'")),
+        )
+        .expect("writes");
+        let options = ["run", "baseline", "--plan", "--max-bytes", max, "--suite"].map(Path::new);
+        cli.run(options.into_iter().chain([suite.as_path(), &here]))
+    };
+    let tiny = plan("40M", 100_000, "1");
+    assert_eq!(tiny.code, 0, "{}", tiny.err);
+    // Three times a seventh of it in clusters of 4 KiB, and the load.
+    let most = tiny.out.split_once("at most ").and_then(|(_, rest)| rest.split_once(" MB written"));
+    let most: f64 = most.and_then(|(number, _)| number.parse().ok()).expect("a number of bytes");
+    assert!((20.0..42.0).contains(&most), "{}", tiny.out);
+    let large = plan("10M", 1, "100M");
+    assert_eq!(large.code, 2, "{}", large.out);
     // A file that is there is only read.
     let done = cli.run(["run", "baseline", "--wait", "--suite", "nas", "Cargo.toml"]);
     assert_eq!(done.code, 2, "{}", done.out);

@@ -244,3 +244,20 @@ fn bad_input_is_refused_and_nothing_is_saved() {
     insta::assert_snapshot!(messages.join("\n"));
     assert!(!cli.store().exists() || cli.run(["results"]).out.is_empty(), "something was saved");
 }
+
+#[test]
+fn synced_writes_of_fio_are_known_as_such() {
+    let (cli, directory) = (Cli::new(), Cli::directory());
+    let text = fs::read_to_string(Path::new(SAMPLES).join("fio-3.33-repeated.json")).expect("reads");
+    let synced = text.replace("\"direct\": \"1\"", "\"direct\": \"1\", \"sync\": \"dsync\"");
+    assert!(synced != text);
+    let sync_of = |text: &str| {
+        let file = directory.path().join("fio.json");
+        fs::write(&file, text).expect("writes");
+        let run = saved(&cli.run([Path::new("import"), &file]));
+        let json = cli.run(["show", &run, "--format", "json"]).out;
+        let found: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        found["estimates"][0]["load"]["sync"].clone()
+    };
+    assert_eq!((sync_of(&text), sync_of(&synced)), (false.into(), true.into()));
+}

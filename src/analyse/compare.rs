@@ -3,6 +3,7 @@
 use super::{
     Estimate,
     assessment::{FLOOR, WIDEN},
+    span,
 };
 
 /// The minimum half-width between runs, which more bytes don't reduce.
@@ -30,8 +31,10 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-/// The estimate with an interval for another run: that of one run may be narrower than the difference between runs.
+/// The estimate with an interval for another run: that of one run may be narrower than the difference between runs, which is
+/// that of spans, the shortest.
 pub fn across_runs(e: &Estimate) -> Estimate {
+    const LEAST_HALF_WIDTH: f64 = span::FLOOR * WIDEN;
     let low = e.low.min(e.value * (1.0 - LEAST_HALF_WIDTH));
     Estimate { low, high: e.high.max(e.value * (1.0 + LEAST_HALF_WIDTH)), ..e.clone() }
 }
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn intervals_of_one_run_are_widened_to_the_spread_between_runs() {
-        assert_eq!(across_runs(&of(100.0, 0.1)), of(100.0, 1.2));
+        assert_eq!(across_runs(&of(100.0, 0.1)), of(100.0, 2.4));
         assert_eq!(across_runs(&of(100.0, 5.0)), of(100.0, 5.0));
         assert_eq!(across_runs(&Estimate::unbounded(1.0, "")), Estimate::unbounded(1.0, ""));
     }

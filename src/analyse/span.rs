@@ -16,12 +16,12 @@ use super::{
 };
 use crate::units::{MIB, Window};
 
-/// A load is cut into at most this many pieces, less than twice as many.
+/// A load has 256 to 511 pieces, or as many as it has chunks.
 const PIECES: usize = 256;
 /// Fewer pieces than this give no interval.
 const LEAST: usize = 16;
 /// Two spans on one drive differ by about this share, which a single one does not show.
-const FLOOR: f64 = 0.02;
+pub(super) const FLOOR: f64 = 0.02;
 /// Looks are this much further apart each time.
 const GROWTH: f64 = 1.25;
 /// From so many operations or bytes per second on, a few seconds are enough.
@@ -83,7 +83,7 @@ struct Look {
     /// The 95 % interval of the mean.
     low: f64,
     high: f64,
-    /// The mean of what isn't a stall, and its half-width.
+    /// Half-widths of the mean of what isn't a stall, and of the stalls' share.
     base_half: f64,
     stalls_half: f64,
     stalled: f64,
@@ -94,6 +94,10 @@ struct Look {
 impl Look {
     fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.mean
+    }
+
+    fn is_precise(&self, precision: f64) -> bool {
+        WIDEN * self.half_width() <= precision
     }
 
     fn estimate(&self, converged: bool) -> Estimate {
@@ -125,8 +129,7 @@ impl Span {
         let ends = seconds >= most || seconds >= least && self.series.total_bytes >= self.rules.enough;
         if ends || seconds >= self.due.max(self.rules.fast[0]) {
             self.latest = look(&self.series);
-            let precise =
-                self.latest.as_ref().is_some_and(|l| WIDEN * l.half_width() <= self.rules.precision);
+            let precise = self.latest.as_ref().is_some_and(|l| l.is_precise(self.rules.precision));
             self.decision = match () {
                 () if precise && seconds >= least => Decision::Converged,
                 () if ends => Decision::Budget,
@@ -158,7 +161,7 @@ impl Span {
         let estimate = look.as_ref().map(|look| look.estimate(converged)).or_else(|| self.plain());
         Throughput {
             estimate: estimate.unwrap_or_else(|| Estimate::unbounded(0.0, "nothing was moved")),
-            reason: reason(look.as_ref(), converged, end),
+            reason: reason(look.as_ref(), converged, end, self.rules.precision),
             gave_up: false,
             bytes: series.total_bytes,
             seconds: series.total_seconds,
@@ -183,12 +186,14 @@ impl Span {
     }
 }
 
-fn reason(look: Option<&Look>, converged: bool, end: End) -> Option<Reason> {
+fn reason(look: Option<&Look>, converged: bool, end: End, precision: f64) -> Option<Reason> {
     match (look, end) {
         _ if converged => None,
         (_, End::Interrupted) => Some(Reason::Interrupted),
         (_, End::Failed) => Some(Reason::Failed),
         (None, _) => Some(Reason::TooShort),
+        // Narrow enough, but shorter than asked for.
+        (Some(look), _) if look.is_precise(precision) => Some(Reason::Budget),
         (Some(look), _) if look.stalls_half > look.base_half => Some(Reason::IrregularStalls),
         (Some(_), _) => Some(Reason::Noisy),
     }

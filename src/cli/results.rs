@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{
     args::{Results, ResultsAction, Show, Which},
+    errors::Usage,
     export,
     headline::headline,
     output::Output,
@@ -27,6 +28,11 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         ResultsAction::List(which) => list(&store, which, output),
         ResultsAction::Show(args) => show(args, &store, output),
         ResultsAction::Compare { first, second, force, full, format } => {
+            if second.as_ref() == Some(first) {
+                return Err(
+                    Usage(format!("{first} is named twice: name another run, or a target of it")).into()
+                );
+            }
             let (first, target) = stored::side(&store, first)?;
             let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
@@ -53,6 +59,9 @@ pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Resul
         let mut findings = stored::findings(store, run)?;
         if args.waiting {
             findings.tables.push(open_loop::waiting(|| store.open(run))?);
+        }
+        if args.runs.len() > 1 {
+            output.note(&format!("{run}: {}, {}", findings.experiment, findings.origin.at));
         }
         output.result(&render(&findings, args.format, output.style, args.full || args.waiting))?;
     }

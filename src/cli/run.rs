@@ -175,7 +175,7 @@ fn carry_out(
     let carried = setting.emit(first).and_then(|()| run::execute(&plan, &done, &mut setting));
     // If the record can't be written, it gets no end event. Earlier lines stay.
     let how = carried.map_err(|e| {
-        let show = stored::command(store, &format!("results show {name}"));
+        let show = stored::command(store, &format!("show {name}"));
         anyhow!("the record of {name} can't be written: {e}; `{show}` shows what was saved")
     })?;
     setting.emit(Event::End(End { how: how.clone(), at: run::now() }))?;

@@ -28,12 +28,22 @@ pub struct Signals {
     which: Arc<AtomicUsize>,
 }
 
+/// The mask of signals that this process ignores, by the kernel; none where it can't be read.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
 impl Signals {
     pub fn listen() -> io::Result<Self> {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (mut first, sent) = UnixStream::pair()?;
         let impatient = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        // As under nohup: what was ignored from the start stays ignored.
+        let ignored = ignored();
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0)
+        {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&impatient))?;
             pipe::register(signal, sent.try_clone()?)?;
             flag::register_usize(signal, Arc::clone(&which), signal.unsigned_abs() as usize)?;

@@ -25,6 +25,13 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
                 sentences.push(format!("Not known of '{label}' in {run}: {}.", unknown.join(", ")));
             }
         }
+        if load.span != other.span {
+            let (short, long) = if load.span { (a, b) } else { (b, a) };
+            sentences.push(format!(
+                "Different claims: '{label}' is the speed over a short span in {short}, but not in {long}. A cache can \
+                 make the difference."
+            ));
+        }
         if load.engine != other.engine && x.modelled == y.modelled {
             let (x, y) = (&load.engine, &other.engine);
             sentences.push(format!("Different engines: '{label}' ran with {x} in {a}, with {y} in {b}."));

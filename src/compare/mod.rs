@@ -266,7 +266,8 @@ fn one(
     findings.details.tables.extend(Some(latencies).filter(|table| !table.rows.is_empty()));
     findings.verdicts.extend(sentences);
     findings.verdicts.extend(no_difference(&alike_ones).map(|text| format!("{of}{text}")));
-    findings.verdicts.extend(no_interval(&unbounded, (&a, &b)).map(|text| of + &text));
+    let unbounded = no_interval(&unbounded, (&a, &b)).into_iter().map(|text| format!("{of}{text}"));
+    findings.verdicts.extend(unbounded);
     Ok(())
 }
 

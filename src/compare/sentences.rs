@@ -41,8 +41,10 @@ pub(super) fn short(name: &str) -> String {
 
 pub(super) fn times(r: &Ratio) -> String {
     let e = &r.estimate;
+    // An end that is rounded to 1 would contradict what is said of the difference.
+    let digits = if [e.low, e.high].iter().any(|end| (end - 1.0).abs() < 0.005) { 3 } else { 2 };
     match (e.low > 0.0, e.high.is_finite()) {
-        (true, true) => format!("{:.2} ({})", e.value, e.range(|x| format!("{x:.2}"))),
+        (true, true) => format!("{:.digits$} ({})", e.value, e.range(|x| format!("{x:.digits$}"))),
         (true, false) => format!("{:.2} (at least {:.2})", e.value, e.low),
         (false, true) => format!("{:.2} (at most {:.2})", e.value, e.high),
         (false, false) => format!("{:.2} (no interval)", e.value),
@@ -52,18 +54,21 @@ pub(super) fn times(r: &Ratio) -> String {
 /// Labels that are named; of more, only their number.
 const NAMED: usize = 3;
 
-/// One sentence for all ratios without an interval.
-pub(super) fn no_interval(of: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Option<String> {
-    let labels = distinct(of.iter().map(|(metric, _)| metric.label()));
-    let mut named: Vec<String> = labels.iter().take(NAMED).cloned().collect();
-    let more = labels.len().saturating_sub(NAMED);
-    named.extend((more > 0).then(|| format!("{more} more")));
-    let lacks = |get: fn(&(&Metric, &Metric)) -> bool, run| of.iter().any(get).then_some(run);
-    let runs = [lacks(|(x, _)| !x.estimate.is_bounded(), a), lacks(|(_, y)| !y.estimate.is_bounded(), b)];
-    let runs = listed(&runs.into_iter().flatten().collect::<Vec<_>>());
-    (!of.is_empty()).then(|| {
-        format!("{}: {runs} has no interval, so a difference may be chance. Repeat {runs}.", named.join(", "))
-    })
+/// Ratios without an interval: one sentence for those that lack it in the same runs.
+pub(super) fn no_interval(of: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Vec<String> {
+    let lack = |(x, y): &(&Metric, &Metric)| [!x.estimate.is_bounded(), !y.estimate.is_bounded()];
+    let sides = [([true, false], vec![a]), ([false, true], vec![b]), ([true, true], vec![a, b])];
+    let sentence = |(which, runs): ([bool; 2], Vec<&str>)| {
+        let labels = distinct(of.iter().filter(|pair| lack(pair) == which).map(|(metric, _)| metric.row()));
+        let mut named: Vec<String> = labels.iter().take(NAMED).cloned().collect();
+        let more = labels.len().saturating_sub(NAMED);
+        named.extend((more > 0).then(|| format!("{more} more")));
+        let (have, runs) = (if runs.len() > 1 { "have" } else { "has" }, listed(&runs));
+        let because = "so a difference may be chance";
+        (!named.is_empty())
+            .then(|| format!("{}: {runs} {have} no interval, {because}. Repeat {runs}.", named.join(", ")))
+    };
+    sides.into_iter().filter_map(sentence).collect()
 }
 
 /// What a ratio says; `busy` are the runs during which other programs used the drive.
@@ -80,7 +85,15 @@ pub(super) fn different_speeds(
             runs.join(" and ")
         ),
     };
-    format!("{}: {first} is {} times as fast as {second}.{why}", a.row(), times(r))
+    let e = &r.estimate;
+    // The faster one first.
+    let (faster, slower, r) = if e.value >= 1.0 {
+        (first, second, r.clone())
+    } else {
+        let inverse = Estimate { value: 1.0 / e.value, low: 1.0 / e.high, high: 1.0 / e.low, ..e.clone() };
+        (second, first, Ratio { estimate: inverse, ..r.clone() })
+    };
+    format!("{}: {faster} is {} times as fast as {slower}.{why}", a.row(), times(&r))
 }
 
 /// One sentence for all ratios that hold 1.

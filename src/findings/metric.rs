@@ -159,6 +159,9 @@ pub struct LoadKey {
     pub streams: Option<u32>,
     /// The page cache was emptied before it.
     pub cold: bool,
+    /// The speed over a span of time, not what is sustained.
+    #[serde(skip_serializing_if = "is_false")]
+    pub span: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.
@@ -282,6 +285,10 @@ impl LoadKey {
             || unlike(self.sync, other.sync)
             || unlike(self.streams, other.streams)
     }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Metrics, each with its name for people, for programs that show it.

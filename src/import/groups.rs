@@ -113,6 +113,7 @@ pub(super) fn load(name: &str, told: &ImportedLoad) -> LoadKey {
         depth: told.depth,
         jobs: told.jobs,
         caching: told.caching,
+        sync: told.sync,
         engine: told.tool.clone(),
         ..LoadKey::default()
     }

@@ -26,6 +26,8 @@ const MAX_FILE: u64 = 64 * 1024;
 /// The maximum number of runs. It catches typing errors, which could take years to run.
 const MAX_RUNS: u32 = 1000;
 
+/// The maximum length of a label, bytes.
+const MAX_LABEL: usize = 60;
 /// The maximum number of files of a set.
 const MAX_FILES: u64 = 1_000_000;
 
@@ -193,6 +195,9 @@ impl Suite {
         if !(1..=MAX_RUNS).contains(&form.runs) {
             return Err(format(format!("runs = {} is out of range: 1 to {MAX_RUNS}", form.runs)));
         }
+        if let Some(what) = unfit(&form.name) {
+            return Err(format(what));
+        }
         if form.loads.is_empty() {
             return Err(format("no [[loads]]: nothing to measure".to_owned()));
         }
@@ -229,6 +234,15 @@ impl Suite {
     }
 }
 
+/// Why a text is no name of a suite or load: it is printed on plans, pages and terminals.
+fn unfit(name: &str) -> Option<String> {
+    let plain = |c: char| c == ' ' || c.is_alphanumeric() || c.is_ascii_punctuation();
+    let fit = (1..=MAX_LABEL).contains(&name.len()) && name.chars().all(plain);
+    (!fit).then(|| {
+        format!("{name:?} is no name: 1 to {MAX_LABEL} bytes of letters, digits, spaces and punctuation")
+    })
+}
+
 fn file_set(form: &FilesForm) -> Result<FileSet, String> {
     let wrong = |what: String| format!("[[files]] of {}: {what}", form.size);
     let size = parse_size(&form.size).map_err(|e| wrong(e.to_string()))?;
@@ -257,6 +271,9 @@ fn load(origin: &str, form: LoadForm) -> Result<SuiteLoad, SuiteError> {
         ..Load::new(direction, pattern, bytes(&form.block)?, form.caching, 1)
     };
     let label = form.label.unwrap_or_else(|| load.short_name());
+    if let Some(what) = unfit(&label) {
+        return Err(SuiteError::Format(origin, what));
+    }
     load.check().map_err(|e| SuiteError::Load(origin.clone(), label.clone(), e))?;
     let wrong = |what: &str| SuiteError::Format(origin.clone(), format!("load '{label}': {what}"));
     let until = match (form.size, form.sustained) {
@@ -348,6 +365,9 @@ mod tests {
                 refused("'4k'", "'32M'"),
                 refused("[[loads]]", "[loads]"),
                 refused("label = 'w'", "label = 'fill'"),
+                refused("label = 'w'", "label = ''"),
+                refused("label = 'w'", "label = \"a\\n  changes: nothing\""),
+                refused("label = 'w'", "label = \"a\\u202E\""),
                 Suite::parse("x.toml", &format!("{GOOD}[[files]]\ncount = 9\nsize = '4k'\n"))
                     .expect_err("exact")
                     .to_string(),

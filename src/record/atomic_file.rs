@@ -16,15 +16,24 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
+    /// For a symbolic link, its destination is replaced or created, not the link.
     pub fn create(path: &Path) -> io::Result<Self> {
         /// As many links as the kernel follows.
         const LINKS: usize = 40;
-        // For a symbolic link, its destination is replaced or created, not the link.
         let mut path = path.to_owned();
         for _ in 0..LINKS {
             let Ok(to) = fs::read_link(&path) else { break };
             path.set_file_name("");
             path.push(to);
+        }
+        Self::create_itself(path)
+    }
+
+    /// Replaces a symbolic link itself. Only regular files and links are replaced.
+    pub fn create_itself(path: PathBuf) -> io::Result<Self> {
+        if fs::symlink_metadata(&path).is_ok_and(|there| !there.is_file() && !there.is_symlink()) {
+            let why = format!("{} is not a regular file", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         // A killed process with the same id may have left some, and others may have such names.

@@ -62,6 +62,8 @@ pub struct ImportedLoad {
     /// Jobs at the same time.
     pub jobs: Option<u32>,
     pub caching: Option<Caching>,
+    /// Each write lasted until it was on stable storage.
+    pub sync: Option<bool>,
     pub bytes: Option<u64>,
     pub seconds: Option<f64>,
     /// Bytes a second.

@@ -143,7 +143,8 @@ impl Index {
         if !self.learned && self.known.is_empty() {
             return Ok(());
         }
-        let index = AtomicFile::create(&self.path)?;
+        // In a store that others can write, a link could name any file.
+        let index = AtomicFile::create_itself(self.path.clone())?;
         let mut out = BufWriter::new(index.file());
         for line in &self.kept {
             serde_json::to_writer(&mut out, line)?;
@@ -220,6 +221,23 @@ mod tests {
         fs::write(&index, text.replace(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\""))
             .expect("writes");
         assert_eq!(listed(&|_| Some(vec!["2 MB/s".to_owned()])), Some(vec!["2 MB/s".to_owned()]));
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_index_is_replaced_and_not_followed() {
+        let home = tempfile::tempdir().expect("a directory");
+        let (store, victim) = (Store::at(home.path().join("store")), home.path().join("victim"));
+        drop(store.create(start).expect("creates"));
+        fs::write(&victim, "keep").expect("writes");
+        std::os::unix::fs::symlink(&victim, store.dir().join("index")).expect("links");
+        assert_eq!(store.list().expect("lists").0.len(), 1);
+        assert_eq!(fs::read_to_string(&victim).expect("reads"), "keep");
+        assert!(store.dir().join("index").symlink_metadata().expect("there").is_file());
+        // Nor is anything else replaced.
+        fs::remove_file(store.dir().join("index")).expect("removes");
+        fs::create_dir(store.dir().join("index")).expect("a directory");
+        assert_eq!(store.list().expect("lists").0.len(), 1);
+        assert!(store.dir().join("index").is_dir());
     }
 
     #[test]

@@ -199,9 +199,12 @@ fn leftover(
 pub(super) fn patiently(remove: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
     let (done, removed) = mpsc::channel();
     thread::Builder::new().spawn(move || done.send(remove()))?;
-    removed
-        .recv_timeout(REMOVAL_LIMIT)
-        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "the drive does not respond")))
+    removed.recv_timeout(REMOVAL_LIMIT).unwrap_or_else(|_| {
+        Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "it took too long: the drive is slow, or does not respond",
+        ))
+    })
 }
 
 #[cfg(test)]

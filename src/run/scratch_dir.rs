@@ -12,8 +12,12 @@ use std::{
 
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::fs::{
-    Advice, AtFlags, CWD, Dir, FileType, Mode, OFlags, fadvise, fstatvfs, mkdirat, openat, syncfs, unlinkat,
+use rustix::{
+    fs::{
+        Advice, AtFlags, CWD, Dir, FileType, Mode, OFlags, fadvise, fstatvfs, mkdirat, openat, syncfs,
+        unlinkat,
+    },
+    io::Errno,
 };
 
 use super::{
@@ -136,7 +140,11 @@ struct Task {
 impl Task {
     fn write(&mut self, set: FileSet, seed: u64) -> Result<(), String> {
         let failed = |what: &str, e: io::Error| format!("{what}: {e}");
-        empty(&self.dir, self.before).map_err(|e| failed("the files before can't be removed", e))?;
+        let stopped = || self.cancel.is_set();
+        empty(&self.dir, self.before, stopped).map_err(|e| failed("the files before can't be removed", e))?;
+        if stopped() {
+            return Ok(());
+        }
         self.room(set)?;
         // Larger than a piece, so that files start at different offsets in it and no two are equal.
         let mut content = vec![0; PIECE + 4096];
@@ -256,12 +264,12 @@ fn directory() -> OFlags {
 /// Removes the files with the numbers below `files`, and the directory. If it holds other files, they stay and so does the
 /// directory.
 pub(super) fn remove(dir: &File, path: &Path, files: u64) -> io::Result<()> {
-    empty(dir, files)?;
+    empty(dir, files, || false)?;
     fs::remove_dir(path)
 }
 
-/// Removes the regular files with the numbers below `files`, as they were named.
-fn empty(dir: &File, files: u64) -> io::Result<()> {
+/// Removes the regular files with the numbers below `files`, as they were named, until it is `stopped`.
+fn empty(dir: &File, files: u64, stopped: impl Fn() -> bool) -> io::Result<()> {
     let number = |name: &str| name.parse::<u64>().ok().filter(|number| number.to_string() == name);
     let ours = |name: &CStr| name.to_str().ok().and_then(number).is_some_and(|number| number < files);
     let mut names = Vec::new();
@@ -273,7 +281,14 @@ fn empty(dir: &File, files: u64) -> io::Result<()> {
         }
     }
     for name in names {
-        unlinkat(dir, name, AtFlags::empty())?;
+        if stopped() {
+            break;
+        }
+        match unlinkat(dir, name, AtFlags::empty()) {
+            // Work that was cancelled may still remove files.
+            Err(Errno::NOENT) => {}
+            other => other?,
+        }
     }
     Ok(())
 }
@@ -321,6 +336,38 @@ mod tests {
         folder.remove().expect("removes");
         drop(journal);
         assert_eq!((names(&dir), names(&store.join("journals"))), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_stop_while_earlier_files_are_removed_leaves_nothing_unknown() {
+        let (_home, dir, store) = place();
+        let journal = Journal::open(&store, "rabc");
+        let mut folder = Folder::create(&dir, &journal, 0).expect("creates");
+        assert_eq!(folder.work(&WRITE, &Cancel::default()).1, None);
+        // Stopped from the start: the files before stay for the removal at the end.
+        let stopped = Cancel::default();
+        stopped.set();
+        let (took, failed) = folder.work(&WRITE, &stopped);
+        assert_eq!((took.files, took.cut_short, failed), (0, true, None));
+        assert_eq!(names(folder.path()).len(), 5);
+        folder.remove().expect("removes");
+        drop(journal);
+        assert_eq!((names(&dir), names(&store.join("journals"))), (vec![], vec![]));
+    }
+
+    #[test]
+    fn two_may_remove_the_same_files() {
+        let (_home, dir, _) = place();
+        for number in 0..5000 {
+            fs::write(dir.join(number.to_string()), "").expect("writes");
+        }
+        let handle = open(&dir).expect("opens");
+        let both: Vec<_> = thread::scope(|scope| {
+            let work =
+                [0, 1].map(|_| scope.spawn(|| empty(&handle.try_clone().expect("clones"), 5000, || false)));
+            work.into_iter().map(|work| work.join().expect("ends").map_err(|e| e.kind())).collect()
+        });
+        assert_eq!((both, names(&dir)), (vec![Ok(()), Ok(())], vec![]));
     }
 
     #[test]

@@ -137,6 +137,11 @@ impl TargetError {
 }
 
 impl Target {
+    /// Whether it has no drive, only memory.
+    pub fn is_memory(&self) -> bool {
+        self.mount.as_ref().is_some_and(|mount| mount.filesystem == "tmpfs")
+    }
+
     /// Whether the drives of both are known and the same.
     pub fn is_on_same_drives(&self, other: &Self) -> bool {
         let key = |drive: &Drive| (drive.name.clone(), drive.identity());

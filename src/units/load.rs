@@ -158,7 +158,8 @@ impl Load {
     }
 
     pub fn short_name(&self) -> String {
-        short_load_name(self.pattern, self.block, self.depth, self.streams, self.sync)
+        let name = short_load_name(self.pattern, self.block, self.depth, self.streams, self.sync);
+        if self.caching == Caching::Direct { name } else { format!("{name} {}", self.caching.words()) }
     }
 
     /// The load in fio's words, such as `sequential write, 4 KiB, direct, depth 1`.
@@ -225,6 +226,7 @@ mod tests {
             [&synced, &random, &Load { block: MIB, ..load() }, &Load { block: 512, depth: 8, ..load() }];
         let names = names.map(Load::short_name);
         assert_eq!(names, ["SEQ4K 4 streams sync", "RND4K Q1", "SEQ1M", "SEQ512 Q8"]);
+        assert_eq!(mixed.short_name(), "RND4K Q1 buffered + fsync");
         assert_eq!(mixed.describe(), "random mixed 70 % read, 4 KiB, buffered + fsync, depth 1");
     }
 

@@ -27,8 +27,8 @@ const LOADS: [(&str, Kind, bool); 6] = [
     ("RND4K Q32 write", Kind::Write, true),
 ];
 
-/// Measures each drive of the scenarios in turn, each in a machine of its own. A round fails where the true speed of a load is
-/// outside its interval; one in twenty may be.
+/// Measures each drive of the scenarios in turn, each in a machine of its own. A round fails where the speed by the ledger is
+/// outside a load's interval: the same operations by another clock, so that only noise between the two can be the cause.
 pub fn baselines(options: &Options, scenarios: &[Scenario], times: u32) -> Summary {
     let drives: Vec<(&Scenario, usize)> =
         scenarios.iter().flat_map(|s| (0..s.drives.len()).map(move |i| (s, i))).collect();

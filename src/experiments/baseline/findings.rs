@@ -154,8 +154,9 @@ fn latency(run: &Summary, of: Percentile) -> String {
 fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
     let metric = |quantity, estimate| Metric::new(&group.target.given, quantity, estimate).of(&group.load);
     let several = group.runs.len() > 1;
-    // With several runs, more runs narrow the interval, more bytes do not.
-    let bytes = (!several).then(|| group.runs[0].bytes);
+    // With several runs, more runs narrow the interval, more bytes do not; a span has no more.
+    let is_span = matches!(group.measure.rule, Rule::Span { .. });
+    let bytes = (!several && !is_span).then(|| group.runs[0].bytes);
     let mut all = vec![Metric { bytes, ..metric(Quantity::Throughput, group.estimate.clone()) }];
     for run in &group.runs {
         let metric = |quantity, estimate| Metric {

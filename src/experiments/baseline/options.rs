@@ -24,5 +24,5 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &const { THOROUGH.help("±3 % of the sustained speed, in 2 h at most") },
     &PRECISION,
     &const { MAX_TIME.without_default("Most time on one drive [default: 6m; sustained: 30m]") },
-    &const { MAX_BYTES.without_default("Most bytes on one drive [default: 3GiB or 3s a load]") },
+    &const { MAX_BYTES.without_default("Most bytes moved on one drive [default: 3GiB a load]") },
 ];

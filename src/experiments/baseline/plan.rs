@@ -84,6 +84,8 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         let sets: &[FileSet] = if files { &suite.files } else { &[] };
         let others = u32::from(fills) + 2 * FILE_RUNS * sets.len() as u32;
         let limits = Limits::new(ask, &loads, suite.runs, others);
+        let sets: Vec<FileSet> = sets.iter().map(|set| limits.files(*set)).collect::<Result<_, _>>()?;
+        let besides = sets.iter().map(FileSet::on_disk).max().unwrap_or(0);
         let mut room = u64::MAX;
         for target in targets() {
             for l in &loads {
@@ -93,12 +95,7 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
                     return Err(PlanError::Budget { bytes: limits.bytes, block: l.load.block });
                 }
             }
-            room = room.min(space(ask, suite, target, &loads, &limits)?);
-        }
-        let sets: Vec<FileSet> = sets.iter().map(|set| limits.files(*set)).collect();
-        let largest = sets.iter().map(FileSet::bytes).max().unwrap_or(0);
-        if largest > 0 {
-            targets().try_for_each(|target| fits(target, room.saturating_add(largest)).map(drop))?;
+            room = room.min(space(ask, suite, target, &loads, &limits, besides)?);
         }
         for &at in group.iter().filter(|_| files) {
             steps.add_file(
@@ -203,9 +200,12 @@ impl Limits {
     }
 
     /// As many files of the set as the bytes that were typed allow.
-    fn files(&self, set: FileSet) -> FileSet {
-        let most = if self.typed_bytes { (self.bytes / set.size).max(1) } else { u64::MAX };
-        FileSet { files: set.files.min(most), ..set }
+    fn files(&self, set: FileSet) -> Result<FileSet, PlanError> {
+        let most = if self.typed_bytes { self.bytes / set.cluster_bytes() } else { u64::MAX };
+        match most {
+            0 => Err(PlanError::Budget { bytes: self.bytes, block: set.cluster_bytes() }),
+            most => Ok(FileSet { files: set.files.min(most), ..set }),
+        }
     }
 
     fn rule(&self, l: &SuiteLoad, rotates: bool) -> Rule {
@@ -234,13 +234,14 @@ impl Limits {
     }
 }
 
-/// How far into a target the loads may reach.
+/// How far into a target the loads may reach; `besides` is taken by other files.
 fn space(
     ask: &Request,
     suite: &Suite,
     target: &Target,
     loads: &[&SuiteLoad],
     limits: &Limits,
+    besides: u64,
 ) -> Result<u64, PlanError> {
     let block = loads.iter().map(|l| l.load.block).max().unwrap_or(1);
     let exact =
@@ -252,7 +253,7 @@ fn space(
         (Some(bytes), _) => Ok(bytes),
         (None, Some(file)) if target.kind == Kind::Directory => {
             let wanted = file.min(limits.bytes).max(block);
-            let room = fits(target, wanted.min(LEAST_FILE))?;
+            let room = fits(target, wanted.min(LEAST_FILE).saturating_add(besides))? - besides;
             Ok((wanted.min(room) / block).max(1) * block)
         }
         _ => {

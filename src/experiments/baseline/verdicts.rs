@@ -32,7 +32,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let spans = of.iter().filter(|g| is_span(g));
         let slower = spans.flat_map(|g| g.runs.iter().flat_map(|run| cliffs(g, &run.throughput)));
-        let synced = of.iter().filter_map(|g| synced(g));
+        let synced = of.iter().filter_map(|g| synced(g)).chain(unsettled_loads(&of));
         let text: Vec<String> = fitness::sentences(&of).into_iter().chain(synced).chain(slower).collect();
         let text = text.join(" ");
         all.extend((!text.is_empty()).then(|| named(several, target, text)));
@@ -51,6 +51,28 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
         }
     }
     (all, behind)
+}
+
+/// How many spans have a wider interval than was aimed at.
+fn unsettled_loads(groups: &[&Group<'_>]) -> Option<String> {
+    let spans = groups.iter().filter_map(|g| match &g.measure.rule {
+        Rule::Span { rules, .. } => Some((*g, rules)),
+        _ => None,
+    });
+    let wide = |(g, rules): &(&Group<'_>, &SpanRules)| !g.runs.iter().all(|run| is_narrow(run, rules));
+    let (all, wide): (Vec<_>, Vec<_>) = (spans.clone().collect(), spans.filter(wide).collect());
+    let aim = aim(wide.first()?.1.precision);
+    let which = match (wide.len(), all.len()) {
+        (wide, all) if wide == all => "All loads".to_owned(),
+        (wide, all) => format!("{wide} of {all} loads"),
+    };
+    Some(format!(
+        "{which} have a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."
+    ))
+}
+
+fn is_narrow(run: &Summary, rules: &SpanRules) -> bool {
+    run.estimate.half_width() <= rules.precision
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
@@ -140,15 +162,15 @@ fn zones(run: &Summary) -> Option<String> {
 
 /// The loads of a suite by their names, others by their direction.
 fn verb(group: &Group<'_>) -> String {
-    let Measure { load, row, rule, .. } = &group.measure;
+    let Measure { load, row, .. } = &group.measure;
     let verb = match load.direction {
         Direction::Read => "reads",
         Direction::Write => "writes",
         Direction::Mixed { .. } => "mixed reads and writes",
     };
-    match rule {
-        Rule::Span { .. } => format!("{} {verb}", row.clone().unwrap_or_else(|| load.short_name())),
-        _ => capital(verb),
+    match &group.load.suite {
+        Some(_) => format!("{} {verb}", row.clone().unwrap_or_else(|| load.short_name())),
+        None => capital(verb),
     }
 }
 
@@ -172,7 +194,8 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
             Some(format!("{verb} stalled once, after {at}, for {}.", duration(stalls.each[0].seconds)))
         }
         (n, spacing) => {
-            let every = spacing.map(|s| format!(", about every {}", size(s as u64))).unwrap_or_default();
+            let every = spacing.filter(|_| n > 2).map(|s| format!(", about every {}", size(s as u64)));
+            let every = every.unwrap_or_default();
             let share = percent(stalls.time_share);
             let (mean, longest) = (duration(stalls.mean_seconds), duration(longest));
             Some(format!(
@@ -220,7 +243,8 @@ fn wide(rules: &SpanRules, run: &Summary) -> Option<String> {
         Reason::Interrupted => Some("Stopped early.".to_owned()),
         Reason::Failed => Some("A failure ended it early.".to_owned()),
         Reason::IrregularStalls => Some(format!("Wider than ±{aim}: few or irregular stalls in this span.")),
-        Reason::Drifting | Reason::Noisy | Reason::Budget => {
+        Reason::Budget => Some(format!("A limit ended it after {}.", duration(run.seconds))),
+        Reason::Drifting | Reason::Noisy => {
             Some(format!("Wider than ±{aim}: the speed varies within this span."))
         }
     }

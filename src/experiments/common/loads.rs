@@ -4,7 +4,7 @@ use super::{Series, Summary, loaded_run::on};
 use crate::{
     analyse::{Estimate, repeat},
     findings::{LoadKey, Metric, Quantity},
-    plan::{FILL, Measure, Plan},
+    plan::{FILL, Measure, Plan, Rule},
     record::{Run, Step, Windows},
     target::Target,
     units::{Ended, Histogram},
@@ -70,6 +70,7 @@ pub(in super::super) fn load_key<T: Windows>(
     let engine = step.engine.as_ref().map(|engine| engine.name.as_str()).unwrap_or_default();
     LoadKey {
         cold: step.measure.cold,
+        span: matches!(step.measure.rule, Rule::Span { .. }),
         suite: plan.suite.clone(),
         ..LoadKey::new(name, &step.measure.load, on(target), engine)
     }

@@ -210,7 +210,7 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
     };
     let [reads, writes, mixed] =
         [ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()), ways(|j| j.mixed.as_ref())];
-    for sync in ["sync", "fsync", "fdatasync"] {
+    for sync in ["fsync", "fdatasync"] {
         if let Some(value) = first.option(context, sync).filter(|v| !matches!(*v, "0" | "none")) {
             let how = format!("({sync}={value})");
             note(found, format!("Job '{name}' synced while it ran {how}; drivebench's loads don't."));

@@ -71,6 +71,7 @@ impl Known {
             depth: number("iodepth"),
             jobs,
             caching: has_options.then(|| caching(&option)),
+            sync: has_options.then(|| option("sync").is_some_and(|how| !matches!(how, "0" | "none"))),
             line: document.line,
             ..ImportedLoad::default()
         };

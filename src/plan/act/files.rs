@@ -42,6 +42,17 @@ impl FileSet {
         self.files.saturating_mul(self.size)
     }
 
+    /// What it takes on most filesystems: whole clusters.
+    pub fn on_disk(&self) -> u64 {
+        self.files.saturating_mul(self.cluster_bytes())
+    }
+
+    /// What one of its files takes.
+    pub fn cluster_bytes(&self) -> u64 {
+        const CLUSTER: u64 = 4096;
+        self.size.max(1).next_multiple_of(CLUSTER)
+    }
+
     /// The set in words, such as `512 files of 4 KiB`.
     pub fn describe(&self) -> String {
         format!("{} of {}", count(self.files, "file"), size(self.size))
@@ -65,7 +76,7 @@ impl Files {
     pub(super) fn cost(&self) -> Cost {
         let time = Cost::of_seconds(self.seconds);
         match self.work {
-            FileWork::Write { .. } => Cost { written: self.set.bytes(), ..time },
+            FileWork::Write { .. } => Cost { written: self.set.on_disk(), ..time },
             FileWork::Read => Cost { read: self.set.bytes(), ..time },
         }
     }

@@ -78,9 +78,8 @@ impl Measure {
     pub(super) fn cost(&self) -> Cost {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
-            Rule::Adaptive { bytes, seconds, .. } | Rule::Span { bytes, seconds, .. } => {
-                (bytes, Some(seconds))
-            }
+            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+            Rule::Span { ref rules, bytes, seconds } => (bytes, Some(seconds.min(rules.slow[1]))),
             // Counted with the step it continues.
             Rule::Again { seconds, .. } => (0, Some(seconds)),
             Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
@@ -208,8 +207,11 @@ impl Measure {
             }
             Rule::Adaptive { rules, .. } => format!("until the interval is ±{}", aim(rules.precision)),
             Rule::Span { rules, seconds, .. } => {
-                let (least, most) = (rules.fast[0], duration(rules.slow[1].min(*seconds)));
-                format!("until ±{}, {least} to {most}", aim(rules.precision))
+                let (aim, least, most) = (aim(rules.precision), rules.fast[0], rules.slow[1].min(*seconds));
+                match most > least {
+                    true => format!("until ±{aim}, {least} to {}", duration(most)),
+                    false => format!("until ±{aim}, {} at most", duration(most)),
+                }
             }
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
