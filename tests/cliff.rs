@@ -254,6 +254,7 @@ fn writes_through_the_page_cache_give_no_result() {
     }
     let findings = CLIFF.findings(&mut events.into_iter());
     assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct writing was refused"));
+    assert!(findings.figures[0].bands.is_empty(), "no sustained speed was said");
 }
 
 #[test]
@@ -267,6 +268,17 @@ fn unsuitable_targets_are_refused() {
     insta::assert_snapshot!(
         [kind(drivebench::target::Kind::File), kind(drivebench::target::Kind::BlockDevice)].join("\n")
     );
+}
+
+#[test]
+fn a_speed_that_was_not_settled_is_not_called_sustained() {
+    for most in [430, 460, 500] {
+        let mut asked = asked(60.0);
+        asked.effort.max_bytes = most * MIB;
+        let findings = measured(&asked, &cached(), 1);
+        assert!(findings.verdicts[0].contains("--max-bytes ended it"), "{most} MiB: {:?}", findings.verdicts);
+        assert!(findings.figures[0].bands.is_empty(), "{most} MiB: {}", said(&findings));
+    }
 }
 
 #[test]

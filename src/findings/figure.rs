@@ -58,8 +58,8 @@ pub enum Style {
 pub struct Point {
     pub x: f64,
     pub y: f64,
-    /// The ends of its interval: of 95 %, or the spread that the figure's `n` names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The ends of its interval: of 95 %, or the spread that the figure's `n` names. The upper is infinite if unbounded.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "open")]
     pub interval: Option<(f64, f64)>,
 }
 
@@ -166,8 +166,24 @@ impl Point {
 
     /// A value with its interval at `x`; an interval that nothing bounds is none.
     pub fn of(x: f64, estimate: &crate::analyse::Estimate) -> Self {
-        let interval = estimate.high.is_finite().then_some((estimate.low, estimate.high));
-        Self { x, y: estimate.value, interval }
+        let bounded = estimate.high.is_finite() || estimate.low > 0.0;
+        Self { x, y: estimate.value, interval: bounded.then_some((estimate.low, estimate.high)) }
+    }
+}
+
+/// JSON has no infinity: an upper end without bound is `null`.
+mod open {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Interval = Option<(f64, f64)>;
+
+    pub fn serialize<S: Serializer>(interval: &Interval, s: S) -> Result<S::Ok, S::Error> {
+        interval.map(|(low, high)| (low, Some(high).filter(|high| high.is_finite()))).serialize(s)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Interval, D::Error> {
+        let read = Option::<(f64, Option<f64>)>::deserialize(d)?;
+        Ok(read.map(|(low, high)| (low, high.unwrap_or(f64::INFINITY))))
     }
 }
 
@@ -199,6 +215,16 @@ mod tests {
         let (fast, slow): (Vec<&Point>, Vec<&Point>) = drawn.points.iter().partition(|p| p.x < 1.0);
         assert!(fast.iter().all(|p| p.y == 10.0) && slow.iter().all(|p| p.y == 1.0), "{drawn:?}");
         assert!(slow.len() > 5 * fast.len() && !fast.is_empty(), "{drawn:?}");
+    }
+
+    #[test]
+    fn intervals_without_an_upper_end_are_kept() {
+        let at_least = crate::analyse::Estimate { low: 1e6, ..crate::analyse::Estimate::unbounded(2e6, "") };
+        let point = Point::of(0.0, &at_least);
+        assert_eq!(point.interval, Some((1e6, f64::INFINITY)));
+        let text = serde_json::to_string(&point).expect("JSON");
+        assert_eq!(serde_json::from_str::<Point>(&text).expect("reads back"), point);
+        assert_eq!(Point::of(0.0, &crate::analyse::Estimate::unbounded(2e6, "")).interval, None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::findings::{Findings, LoadKey, Scope, Table};
 /// Tables of at most so many rows together stand before the sentences.
 const ROWS: usize = 12;
 
-/// Lines under the title: experiment and run, machine, drives, loads; none where nothing was run.
+/// Lines under the title: experiment and run, machine, drives; none where nothing was run.
 pub(super) fn lines(findings: &Findings) -> Vec<String> {
     if findings.run.is_empty() {
         return Vec::new();
@@ -15,17 +15,15 @@ pub(super) fn lines(findings: &Findings) -> Vec<String> {
     let run =
         [Some(&findings.experiment), Some(&findings.run), machine, Some(&origin.at)].into_iter().flatten();
     let run = run.map(String::as_str).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ");
-    [run]
-        .into_iter()
-        .chain(findings.context.iter().cloned())
-        .chain(loads(findings))
-        .filter(|line| !line.is_empty())
-        .collect()
+    [run].into_iter().chain(findings.context.iter().cloned()).filter(|line| !line.is_empty()).collect()
 }
 
-/// Each load that was measured, once; of a load in many block sizes, what is common to all.
-fn loads(findings: &Findings) -> Vec<String> {
+/// Each load that was measured, once; of a load in many block sizes, what is common to all. None where nothing was run.
+pub(super) fn loads(findings: &Findings) -> Vec<String> {
     let mut lines = Vec::new();
+    if findings.run.is_empty() {
+        return lines;
+    }
     for metric in &findings.estimates {
         let Some(load) = &metric.load else { continue };
         let block = load.block.filter(|_| !matches!(metric.scope, Scope::Block(_)));

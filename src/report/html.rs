@@ -25,7 +25,9 @@ linear-gradient(to left,var(--paper) 50%,transparent) right/4rem 100% local,\
 linear-gradient(to right,var(--edge),transparent) left/1rem 100% scroll,\
 linear-gradient(to left,var(--edge),transparent) right/1rem 100% scroll;background-repeat:no-repeat}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
 caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.25rem .9rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}\
-.n{text-align:right}th:last-child,td:last-child{padding-right:0}pre{background:var(--code);padding:.7rem;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}\
+.n{text-align:right}th:last-child,td:last-child{padding-right:0}\
+@media(max-width:32rem){table{font-size:.85rem}th,td{padding-right:.5rem;white-space:normal;vertical-align:top}}\
+pre{background:var(--code);padding:.7rem;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}\
 pre code{display:block;padding-left:2ch;text-indent:-2ch}article+article{border-top:2px solid var(--line);margin-top:3rem}\
 @media print{main{max-width:none;padding:0}.wide{overflow:visible;background:none}}";
 
@@ -95,9 +97,13 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
             (heading("Conditions"))
             ul { @for line in &findings.conditions { li { (glued(line)) } } }
         }
-        @if !findings.reproduce.is_empty() {
+        @let loads = head::loads(findings);
+        @if !loads.is_empty() || !findings.reproduce.is_empty() {
             (heading("How it was measured"))
-            pre { @for line in &findings.reproduce { code { (Style::PLAIN.clean(line)) } } }
+            @if !loads.is_empty() { ul { @for line in &loads { li { (glued(line)) } } } }
+            @if !findings.reproduce.is_empty() {
+                pre { @for line in &findings.reproduce { code { (Style::PLAIN.clean(line)) } } }
+            }
         }
     }
 }
@@ -111,7 +117,7 @@ fn table(table: &Table) -> Markup {
                 thead { tr { @for (i, c) in table.columns.iter().enumerate() { th scope="col" class=[class(i)] { (c.name) } } } }
                 tbody {
                     @for row in &table.rows {
-                        tr { @for (i, cell) in row.iter().enumerate() { td class=[class(i)] { (cell) } } }
+                        tr { @for (i, cell) in row.iter().enumerate() { td class=[class(i)] { (glued(cell)) } } }
                     }
                 }
             }
@@ -165,7 +171,6 @@ mod tests {
             "uestion",
             "machine",
             "drive",
-            "loadname",
             "Short",
             "sentence",
             "flagged",
@@ -173,6 +178,7 @@ mod tests {
             "Long",
             "detail",
             "condition",
+            "loadname",
             "command",
         ];
         let page = html(&[findings()]);

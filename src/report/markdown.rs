@@ -26,10 +26,13 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
     out += &list("## Details\n\n", &findings.details.sentences, "- ");
     out += &tables(&findings.details.tables);
     out += &list("## Conditions\n\n", &findings.conditions, "- ");
+    // Commands of advice were not run.
+    let title = if findings.run.is_empty() { "" } else { "## How it was measured\n\n" };
+    let loads = list(title, &head::loads(findings), "- ");
+    out += &loads;
     if !findings.reproduce.is_empty() {
         let commands: Vec<String> = findings.reproduce.iter().map(|c| Style::PLAIN.clean(c)).collect();
-        // Commands of advice were not run.
-        let title = if findings.run.is_empty() { "" } else { "## How it was measured\n\n" };
+        let title = if loads.is_empty() { title } else { "" };
         out += &format!("\n{title}```sh\n{}\n```\n", commands.join("\n"));
     }
     Style::PLAIN.printable(&out)

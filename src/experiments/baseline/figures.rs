@@ -1,11 +1,11 @@
 //! Figures of baseline.
 
-use super::super::common::{Group, Summary, labels, range};
+use super::super::common::{Group, Summary, labels};
 use crate::{
     analyse::Stretch,
     findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style, Unit, short},
     plan::Plan,
-    units::{Percentile, count, decimal_bytes, duration, rate},
+    units::{Load, Percentile, count, decimal_bytes, duration, rate},
 };
 
 pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
@@ -50,33 +50,27 @@ fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
 
 fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let stretches: Vec<&Stretch> = run.timeline.stretches().collect();
-    let (first, last) = (stretches.first()?, stretches.last()?);
+    let pieces = pieces(&stretches, &group.measure.load);
+    let (first, last, end) = (pieces.first()?, pieces.last()?, stretches.last()?.to);
     if run.bytes == 0 {
         return None;
     }
-    let values: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.from, s.to, s.rate())).collect();
+    let values: Vec<(f64, f64, f64)> = pieces.iter().map(|s| (s.from, s.to, s.rate())).collect();
     let t = &run.throughput;
     let stalls: Vec<Point> = t.stalls.each.iter().map(|s| Point::new(s.at_seconds, 0.0)).collect();
-    let (slowest, fastest) = range(stretches.iter().map(|s| s.rate()));
-    let stalled = match stalls.len() as u64 {
-        0 => "No stalls.".to_owned(),
-        n => format!("{} of {} on average.", count(n, "stall"), duration(t.stalls.mean_seconds)),
-    };
-    let (speed, seconds, slowest, fastest) =
-        (run.estimate.text(rate), duration(last.to), rate(slowest), rate(fastest));
-    let each = duration((last.to - first.from) / stretches.len() as f64);
+    let each = duration((last.to - first.from) / pieces.len() as f64);
     let used = stretches.iter().find(|s| s.before >= t.discarded).map(|s| s.from);
     let mut curves = vec![Curve::spread(if stalls.is_empty() { "" } else { "speed" }, &values)];
-    let n = curves[0].shown(&format!("{} of {each}", count(stretches.len() as u64, "piece")));
+    let n = curves[0].shown(&format!("{} of {each}", count(pieces.len() as u64, "piece")));
+    let drawn = drawn(&curves[0]);
+    let stalled = stalled(stalls.len() as u64, t.stalls.mean_seconds);
     if !stalls.is_empty() {
         curves.push(Curve::new("stalls", Style::Dots, stalls));
     }
-    let band = |from| Band { label: "used for the estimate".to_owned(), from, to: last.to };
+    let band = |from| Band { label: "used for the estimate".to_owned(), from, to: end };
     Some(Figure {
         title: title(plan, group, "speed over time"),
-        text: format!(
-            "{speed} over {seconds}, between {slowest} and {fastest} in pieces of {each}. {stalled}"
-        ),
+        text: format!("{} over {}{drawn}. {stalled}", run.estimate.text(rate), duration(end)),
         load: group.load.describe(),
         n,
         x: Axis::of("time", Unit::Seconds),
@@ -85,6 +79,42 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
         marks: vec![Mark { label: rate(run.estimate.value), at: At::Y(run.estimate.value) }],
         bands: used.filter(|from| *from > 0.0).map(band).into_iter().collect(),
     })
+}
+
+/// A piece has this many times the bytes that are in flight: operations end in batches, between which little time passes.
+const BATCHES: u64 = 4;
+
+/// Whole pieces of a load. What is left at its end is no piece: it has too few bytes for a speed of its own.
+fn pieces(stretches: &[&Stretch], load: &Load) -> Vec<Stretch> {
+    let usual = stretches.iter().rev().nth(1).or(stretches.last()).map_or(0, |s| s.bytes);
+    let batches = if load.depth > 1 { BATCHES * load.block * u64::from(load.depth) } else { 0 };
+    let (mut from, mut before) = (stretches.first().map_or(0.0, |s| s.from), 0);
+    let mut pieces = Vec::new();
+    for s in stretches {
+        let bytes = s.before + s.bytes - before;
+        if bytes >= usual.max(batches) {
+            pieces.push(Stretch { from, to: s.to, before, bytes });
+            (from, before) = (s.to, before + bytes);
+        }
+    }
+    pieces
+}
+
+/// The range of what is drawn.
+fn drawn(curve: &Curve) -> String {
+    let ends = curve.points.iter().map(|p| (p.interval.is_some(), p.interval.unwrap_or((p.y, p.y))));
+    let all = ends.reduce(|(band, (low, high)), (also, (l, h))| (band || also, (low.min(l), high.max(h))));
+    let (Some((band, (low, high))), false) = (all, curve.points.len() < 2) else { return String::new() };
+    let share = if band { "at least four fifths of the time " } else { "" };
+    format!(", {share}between {} and {}", rate(low), rate(high))
+}
+
+fn stalled(stalls: u64, mean: f64) -> String {
+    match stalls {
+        0 => "No stalls.".to_owned(),
+        1 => format!("1 stall of {}.", duration(mean)),
+        n => format!("{} of {} on average.", count(n, "stall"), duration(mean)),
+    }
 }
 
 /// Disks that rotate: speed over the whole of them.
@@ -178,4 +208,73 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
         curves: curves.filter(|c| !c.points.is_empty()).collect(),
         ..Figure::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Caching, Direction, MIB, Pattern};
+
+    /// Ends of 1 MiB each, s, and a last one of `rest` bytes.
+    fn stretches(ends: impl IntoIterator<Item = f64>, rest: u64) -> Vec<Stretch> {
+        let mut all: Vec<Stretch> = Vec::new();
+        for to in ends {
+            let (from, before) = all.last().map_or((0.0, 0), |s| (s.to, s.before + s.bytes));
+            all.push(Stretch { from, to, before, bytes: MIB });
+        }
+        all.last_mut().expect("a stretch").bytes = rest;
+        all
+    }
+
+    fn load(depth: u32) -> Load {
+        Load { depth, ..Load::new(Direction::Read, Pattern::Sequential, MIB, Caching::Direct, 0) }
+    }
+
+    #[test]
+    fn operations_that_end_together_make_no_speed_that_no_drive_has() {
+        // Eight end within a microsecond, every 8 ms: 1049 MB/s.
+        let ends = (0..800).map(|i| f64::from(i / 8 + 1) * 8e-3 + f64::from(i % 8) * 1e-7);
+        let stretches = stretches(ends, MIB);
+        let pieces = pieces(&stretches.iter().collect::<Vec<_>>(), &load(8));
+        let speed = MIB as f64 / 1e-3;
+        assert!(pieces.len() > 20, "{pieces:?}");
+        assert!(pieces.iter().all(|s| (s.rate() / speed - 1.0).abs() < 0.3), "{pieces:?}");
+        assert!(stretches.iter().any(|s| s.rate() > 100.0 * speed));
+    }
+
+    #[test]
+    fn what_is_left_at_the_end_is_no_piece() {
+        let stretches = stretches((1..=10).map(f64::from), MIB / 2);
+        let all: Vec<&Stretch> = stretches.iter().collect();
+        let rates = |all: &[&Stretch]| pieces(all, &load(1)).iter().map(Stretch::rate).collect::<Vec<_>>();
+        assert_eq!(rates(&all), [MIB as f64; 9]);
+        assert_eq!(rates(&all[..3]), [MIB as f64; 3]);
+        assert_eq!(rates(&all[9..]).len(), 1, "alone it is all there is");
+        assert!(rates(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_caption_has_the_range_that_is_drawn() {
+        // Every twentieth is a hundred times as fast, and shorter for it.
+        let pieces = (0..500).map(|i| if i % 20 == 9 { (0.01, 100e6) } else { (1.0, 1e6) });
+        let mut to = 0.0;
+        let pieces: Vec<(f64, f64, f64)> = pieces
+            .map(|(long, speed)| {
+                to += long;
+                (to - long, to, speed)
+            })
+            .collect();
+        let band = Curve::spread("", &pieces);
+        let of = "at least four fifths of the time between 1.00 MB/s and 1.00 MB/s";
+        assert_eq!(drawn(&band), format!(", {of}"));
+        assert_eq!(drawn(&Curve::spread("", &pieces[8..11])), ", between 1.00 MB/s and 100 MB/s");
+        assert_eq!(drawn(&Curve::spread("", &pieces[..1])), "");
+    }
+
+    #[test]
+    fn one_stall_has_no_average() {
+        assert_eq!(stalled(0, 0.0), "No stalls.");
+        assert_eq!(stalled(1, 0.115), "1 stall of 115 ms.");
+        assert_eq!(stalled(2, 0.115), "2 stalls of 115 ms on average.");
+    }
 }

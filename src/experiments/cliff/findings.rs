@@ -136,7 +136,6 @@ fn over_bytes(written: &Written<'_>) -> Figure {
                 format!("The speed falls from {before} to {after} after {at} written.")
             }
             None => too_few
-                .clone()
                 .unwrap_or_else(|| format!("No lasting slow-down within {}.", decimal_bytes(first.bytes))),
         },
         load: written.first.load.describe(),
@@ -145,7 +144,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
         y: Axis::speed(),
         curves,
         marks: written.first.falls.iter().map(fell).collect(),
-        bands: too_few.is_none().then_some(band).into_iter().collect(),
+        bands: verdicts::sustained(written).then_some(band).into_iter().collect(),
     }
 }
 

@@ -110,6 +110,13 @@ fn ended(written: &Written<'_>) -> Option<Limit> {
     }
 }
 
+/// Whether a sustained speed was said: a last one that was settled.
+pub(super) fn sustained(written: &Written<'_>) -> bool {
+    let Writing { run, falls, .. } = &written.first;
+    let found = !falls.is_empty() || too_few(&written.first).is_none();
+    found && run.throughput.reason.is_none() && !written.cached
+}
+
 /// The last speed may change, because the writing ended too early.
 fn unsettled(written: &Written<'_>) -> Option<String> {
     let why = ended(written).filter(|_| written.first.run.throughput.reason.is_some())?;

@@ -114,14 +114,20 @@ pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
         let at = |p: &Point| (frame.x(p.x + shift), frame.y(p.y));
         let interval = |p: &Point| {
             let (a, b) = p.interval.map(|(low, high)| (frame.y(low), frame.y(high)))?;
-            Some(Area { top: a.min(b), bottom: a.max(b), ..around(at(p), 4.0) })
+            let open = p.interval.is_some_and(|(_, high)| high.is_infinite());
+            Some((Area { top: a.min(b), bottom: a.max(b), ..around(at(p), 4.0) }, open))
         };
-        let intervals: Vec<Area> = curve.points.iter().filter_map(interval).collect();
+        let intervals: Vec<(Area, bool)> = curve.points.iter().filter_map(interval).collect();
         drawn.push(match curve.style {
             Style::Line => {
                 let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
                 covered.extend(points.windows(2).flat_map(|ends| along(ends[0], ends[1])));
-                html! { (pale(curve, frame, look)) (line(&points, look)) }
+                let band: Vec<(f64, [f64; 2])> = band(curve, frame).collect();
+                covered.extend(band.windows(2).map(|ends| {
+                    let ((left, a), (right, b)) = (ends[0], ends[1]);
+                    Area { left, right, top: a[0].min(b[0]), bottom: a[1].max(b[1]) }
+                }));
+                html! { (pale(&band, look)) (line(&points, look)) }
             }
             Style::Dots => {
                 covered.extend(curve.points.iter().map(|p| around(at(p), 9.0)));
@@ -145,32 +151,44 @@ pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
             }
         });
         if curve.style != Style::Line {
-            covered.extend(intervals);
+            covered.extend(intervals.into_iter().map(|(area, _)| area));
         }
     }
     (html! { @for one in drawn { (one) } }, covered)
 }
 
-/// Intervals as upright lines with a bar at each end.
-fn uprights(intervals: &[Area], class: &str) -> Markup {
+/// Intervals as upright lines with a bar at each end, or an arrow where they have no upper end.
+fn uprights(intervals: &[(Area, bool)], class: &str) -> Markup {
     html! {
-        @for a in intervals {
+        @for (a, open) in intervals {
             @let [x, left, right] = [(a.left + a.right) / 2.0, a.left - 3.0, a.right + 3.0].map(px);
             @let [top, bottom] = [a.top, a.bottom].map(px);
+            @let end = if *open {
+                format!("M{left} {}L{x} {top}L{right} {}", top + 10.0, top + 10.0)
+            } else {
+                format!("M{left} {top}H{right}")
+            };
             "\n" path class={ "stroke curve " (class) }
-                d=(format!("M{left} {top}H{right}M{x} {top}V{bottom}M{left} {bottom}H{right}")) {}
+                d=(format!("{end}M{x} {top}V{bottom}M{left} {bottom}H{right}")) {}
         }
     }
 }
 
-/// The intervals of a line's points as a band around it.
-fn pale(curve: &Curve, frame: &Frame, look: usize) -> Markup {
-    let with = || curve.points.iter().filter_map(|p| Some((frame.x(p.x), p.interval?)));
-    let upper = with().map(|(x, (_, high))| (x, frame.y(high)));
-    let lower = with().rev().map(|(x, (low, _))| (x, frame.y(low)));
-    let band: Vec<(f64, f64)> = upper.chain(lower).collect();
+/// The upper and lower ends of the intervals of a line's points.
+fn band<'a>(curve: &'a Curve, frame: &'a Frame) -> impl Iterator<Item = (f64, [f64; 2])> + 'a {
+    let bounded = |p: &Point| p.interval.filter(|(_, high)| high.is_finite());
+    curve.points.iter().filter_map(move |p| {
+        let (low, high) = bounded(p)?;
+        Some((frame.x(p.x), [frame.y(high), frame.y(low)]))
+    })
+}
+
+/// Intervals as a band around a line.
+fn pale(band: &[(f64, [f64; 2])], look: usize) -> Markup {
+    let upper = band.iter().map(|(x, [high, _])| (*x, *high));
+    let all: Vec<(f64, f64)> = upper.chain(band.iter().rev().map(|(x, [_, low])| (*x, *low))).collect();
     html! {
-        @if band.len() > 3 { "\n" polygon class={ "fill pale " (colour(look)) } points=(path(&band)) {} }
+        @if all.len() > 3 { "\n" polygon class={ "fill pale " (colour(look)) } points=(path(&all)) {} }
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     scale::Scale,
     text::{Anchor, Area, Label, SIZE, cut, cut_front, px, width},
 };
-use crate::findings::{At, Figure, Style};
+use crate::findings::{At, Axis, Figure, Style, Unit};
 
 /// The height of the part where curves are drawn.
 const HEIGHT: f64 = 300.0;
@@ -17,6 +17,8 @@ const INSET: f64 = 10.0;
 const FROM_ZERO: f64 = 0.5;
 /// Others from this share of the highest on, at least.
 const NEAR: f64 = 0.8;
+/// Speeds of which the highest is more than so many times the lowest are shown as ratios.
+const APART: f64 = 10.0;
 /// Between texts side by side.
 const GAP: f64 = 12.0;
 /// Names below an axis stand in at most so many rows.
@@ -41,15 +43,21 @@ impl Frame {
         let ys = points().flat_map(|p| p.interval.map_or([p.y; 3], |(low, high)| [low, p.y, high]));
         let upright = |at| if let At::X(x) = at { Some(x) } else { None };
         let level = |at| if let At::Y(y) = at { Some(y) } else { None };
-        let x = Scale::new(&figure.x, xs.chain(marks(upright)), false);
-        let ys: Vec<f64> = ys.chain(marks(level)).collect();
+        let xs: Vec<f64> = xs.chain(marks(upright)).collect();
+        let last = xs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let x = Scale::new(&figure.x, xs.into_iter(), false).until(last);
+        let ys: Vec<f64> = ys.chain(marks(level)).filter(|y| y.is_finite()).collect();
         // Dots can be compared without zero, if their differences are not blown up.
         let dots = !figure.curves.is_empty() && figure.curves.iter().all(|c| c.style == Style::Dots);
         let (low, high) =
             ys.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| (l.min(*y), h.max(*y)));
         let near = dots && low > FROM_ZERO * high;
-        let least = if near && !figure.y.log { Some(low.min(NEAR * high)) } else { None };
-        let y = Scale::new(&figure.y, ys.into_iter().chain(least), !near);
+        let (slow, fast) =
+            points().fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), p| (l.min(p.y), h.max(p.y)));
+        let apart = dots && figure.y.unit == Unit::BytesPerSecond && slow > 0.0 && fast > APART * slow;
+        let axis = Axis { log: figure.y.log || apart, ..figure.y.clone() };
+        let least = if near && !axis.log { Some(low.min(NEAR * high)) } else { None };
+        let y = Scale::new(&axis, ys.into_iter().chain(least), !near);
         let widest = y.ticks.iter().map(|t| width(&y.write(*t), SIZE)).fold(0.0, f64::max);
         let (left, top) = (EDGE + widest + GAP, top + LINE + 2.0);
         let area = Area { left, top, right: whole - 2.0 * EDGE, bottom: top + HEIGHT };

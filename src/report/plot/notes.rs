@@ -16,7 +16,7 @@ const TOGETHER: f64 = 10.0;
 /// A label this near to another upright line seems to belong to it.
 const APART: f64 = 24.0;
 /// What that costs.
-const UNCLEAR: f64 = 2000.0;
+const UNCLEAR: f64 = 2e4;
 
 /// Shaded ranges, which lie below everything else.
 pub fn bands(figure: &Figure, frame: &Frame) -> Markup {
@@ -47,19 +47,24 @@ pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
     let (first, last) = ((left + 6.0, Anchor::Start), (right - 6.0, Anchor::End));
     for (mark, line) in figure.marks.iter().zip(&lines) {
         let beside = [(line.left + 8.0, Anchor::Start), (line.left - 8.0, Anchor::End), last, first];
-        let along = [last, first, ((left + right) / 2.0, Anchor::Middle)];
-        // Close to its line, even over bars: farther off it would seem to belong to another line.
+        let inner = [4.0, 2.0, 6.0, 3.0, 5.0].map(|n| (left + (right - left) * n / 8.0, Anchor::Middle));
+        let along = [&[last, first][..], &inner].concat();
         let rows = match mark.at {
             At::X(_) => rows(top + 3.0, LINE, 60.0, &beside),
             At::Y(_) => [(line.top - HIGH - 4.0, -LINE), (line.top + 4.0, LINE)]
-                .map(|(nearest, step)| rows(nearest, step, 1e5, &along))
+                .map(|(nearest, step)| rows(nearest, step, 150.0, &along))
                 .concat(),
         };
-        // A label between two upright lines would seem to belong to either.
-        let apart = |other: &&Area| (other.left - line.left).abs() > TOGETHER;
-        let others = lines.iter().filter(|other| matches!(mark.at, At::X(_)) && apart(other));
-        let near = |other: &Area| Area { left: other.left - APART, right: other.left + APART, ..*other };
-        places.put(&mark.label, rows, &others.map(near).collect::<Vec<_>>());
+        // There it would seem to belong to another line: near an upright one, or beyond a level one.
+        let others = figure.marks.iter().zip(&lines).filter_map(|(other, at)| match (mark.at, other.at) {
+            (At::X(_), _) if (at.left - line.left).abs() > TOGETHER => {
+                Some(Area { left: at.left - APART, right: at.left + APART, ..*at })
+            }
+            (At::Y(_), At::Y(_)) if at.top < line.top - 0.5 => Some(Area { top, ..*at }),
+            (At::Y(_), At::Y(_)) if at.top > line.top + 0.5 => Some(Area { bottom, ..*at }),
+            _ => None,
+        });
+        places.put(&mark.label, rows, &others.collect::<Vec<_>>());
     }
     for band in &figure.bands {
         let (from, to) = (frame.x(band.from.min(band.to)), frame.x(band.from.max(band.to)));

@@ -292,6 +292,83 @@ fn labels_of_upright_lines_stand_on_the_outer_sides() {
 }
 
 #[test]
+fn labels_of_level_lines_stand_on_their_own_side_and_off_the_dots() {
+    let level = |label: &str, at: f64| Mark { label: label.to_owned(), at: At::Y(at) };
+    let speeds = [1.108e9, 1.653e9, 2.844e9, 2.156e9, 18.669e9, 0.916e9];
+    let points = (0..).zip(speeds).map(|(x, y)| Point {
+        interval: Some(if x == 0 { (y / 12.0, y * 12.0) } else { (y / 1.5, y * 1.5) }),
+        ..Point::new(f64::from(x), y)
+    });
+    for drawn in drawings(&Figure {
+        x: Axis::named("", (0..6).map(|i| i.to_string())),
+        y: Axis::speed().log(),
+        curves: vec![Curve::new("", Style::Dots, points)],
+        marks: vec![level("memory writing, 5484 MB/s", 5.484e9), level("memory reading, 6216 MB/s", 6.216e9)],
+        ..Figure::default()
+    }) {
+        let [slow, fast] =
+            ["memory writing, 5484 MB/s", "memory reading, 6216 MB/s"].map(|label| text(&drawn, label));
+        let tags = tags(&drawn);
+        let thick = tags.iter().filter(|tag| tag.get("class") == Some("stroke ink thick")).filter_map(area);
+        let mut lines: Vec<Area> = thick.filter(|a| a.bottom - a.top < 4.0).collect();
+        lines.sort_by(|a, b| a.top.total_cmp(&b.top));
+        assert!(fast.bottom <= lines[0].bottom && slow.top >= lines[1].top, "{fast:?} {slow:?} {lines:?}");
+        let dots = tags.iter().filter(|tag| tag.name == "circle").filter_map(area);
+        assert!(dots.into_iter().all(|dot| dot.overlap(&fast) + dot.overlap(&slow) == 0.0), "{drawn}");
+    }
+}
+
+#[test]
+fn the_value_of_a_curve_stands_off_the_curve_and_its_band() {
+    let wave = |i: i32| if i % 2 == 0 { 0.97e9 } else { 1.03e9 };
+    let points =
+        (0..60).map(|i| Point { interval: Some((0.9e9, 1.1e9)), ..Point::new(f64::from(i), wave(i)) });
+    let points: Vec<Point> = points.collect();
+    for drawn in drawings(&Figure {
+        x: Axis::of("time", Unit::Seconds),
+        y: Axis::speed(),
+        curves: vec![Curve::new("", Style::Line, points.clone())],
+        marks: vec![Mark { label: "1000 MB/s".to_owned(), at: At::Y(1e9) }],
+        bands: vec![Band { label: "used".to_owned(), from: 1.0, to: 59.0 }],
+        ..Figure::default()
+    }) {
+        let band = tags(&drawn).iter().find(|tag| tag.name == "polygon").and_then(area).expect("a band");
+        for label in ["1000 MB/s", "used"].map(|label| text(&drawn, label)) {
+            assert_eq!(band.overlap(&label), 0.0, "{label:?} {band:?}");
+        }
+        let end = tags(&drawn).iter().find(|tag| tag.name == "polygon").and_then(area).expect("a band").right;
+        let frame = tags(&drawn).iter().filter_map(area).map(|a| a.right).fold(0.0, f64::max);
+        assert!(frame - end < 40.0, "the axis ends at the data: {end} of {frame}");
+    }
+}
+
+#[test]
+fn speeds_far_apart_are_shown_as_ratios_and_open_intervals_as_arrows() {
+    let figure = |speeds: [f64; 2]| Figure {
+        x: Axis::named("", ["a", "b"].map(str::to_owned)),
+        y: Axis::speed(),
+        curves: vec![Curve::new(
+            "",
+            Style::Dots,
+            (0..).zip(speeds).map(|(x, y)| Point {
+                interval: Some((0.9 * y, f64::INFINITY)),
+                ..Point::new(f64::from(x), y)
+            }),
+        )],
+        ..Figure::default()
+    };
+    let ratios = |speeds| {
+        let drawn = file(&figure(speeds));
+        assert_eq!(complaints(&drawn), Vec::<String>::new());
+        let arrows = tags(&drawn).iter().filter(|tag| tag.get("class") == Some("stroke curve c0")).count();
+        assert_eq!(arrows, 2, "{drawn}");
+        let ticks = tags(&drawn).iter().filter_map(|tag| tag.text.parse::<f64>().ok()).collect::<Vec<_>>();
+        !ticks.contains(&0.0)
+    };
+    assert!(ratios([30e6, 3000e6]) && !ratios([30e6, 100e6]));
+}
+
+#[test]
 fn names_are_escaped() {
     let hostile = "</text><script>alert(1)</script><!-- & \" ' ]]> \u{1b}[31m\u{0}\u{ffff}";
     let [mut bars, _] = <[Figure; 2]>::try_from(crowded()).expect("two");

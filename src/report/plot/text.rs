@@ -73,11 +73,12 @@ pub fn px(value: f64) -> f64 {
 }
 
 pub fn width(text: &str, size: f64) -> f64 {
-    text.width() as f64 * size * LETTER
+    clean(text).width() as f64 * size * LETTER
 }
 
 /// The text in lines of at most this width; what goes beyond `most` lines is cut off.
 pub fn lines(text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
+    let text = &clean(text);
     let mut lines = textwrap::wrap(text, (room / size / LETTER) as usize);
     let more = lines.len() > most;
     lines.truncate(if text.is_empty() { 0 } else { most });
