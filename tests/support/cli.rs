@@ -93,7 +93,11 @@ impl Cli {
 
     /// Starts a run that writes its events.
     pub fn start<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Running {
-        let mut command = self.command(args);
+        // Signals as in a terminal: what runs the tests may ignore some, and drivebench would too.
+        let program = env!("CARGO_BIN_EXE_drivebench");
+        let reset = ["--default-signal=HUP,INT,QUIT,TERM", program].map(std::ffi::OsString::from);
+        let args = reset.into_iter().chain(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        let mut command = self.program(Path::new("env"), args);
         let mut child = command.arg("--events").stdout(Stdio::piped()).spawn().expect("drivebench starts");
         let events = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         Running { child, events }
