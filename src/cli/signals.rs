@@ -40,10 +40,9 @@ impl Signals {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (mut first, sent) = UnixStream::pair()?;
         let impatient = Arc::new(AtomicBool::new(false));
-        // As under nohup: what was ignored from the start stays ignored.
-        let ignored = ignored();
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|s| ignored & (1 << (s - 1)) == 0)
-        {
+        // Under nohup a hangup stays ignored. Shells ignore INT for background jobs too, but who sends it means the run.
+        let nohup = ignored() & (1 << (SIGHUP - 1)) != 0;
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|s| *s != SIGHUP || !nohup) {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&impatient))?;
             pipe::register(signal, sent.try_clone()?)?;
             flag::register_usize(signal, Arc::clone(&which), signal.unsigned_abs() as usize)?;
