@@ -7,7 +7,7 @@ mod faultfs;
 
 use std::path::{Path, PathBuf};
 
-use cli::{Cli, names};
+use cli::{Cli, names, words};
 use faultfs::FaultFs;
 use rustix::process::Signal;
 
@@ -29,7 +29,7 @@ fn long(target: &Path) -> Vec<PathBuf> {
 /// Text without the target's path and without line ends that depend on the path's length.
 fn normalised(text: &str, target: &Path) -> String {
     let out = text.replace(&target.display().to_string(), "TARGET");
-    out.split_whitespace().collect::<Vec<_>>().join(" ").replace(" hint:", "\n  hint:")
+    words(&out).replace(" hint:", "\n  hint:")
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn the_other_drive_is_measured_when_one_fails() {
     let done = cli.run([short(fs.path()), vec![place.path().to_owned()]].concat());
     assert_eq!(done.code, 1, "{}", done.out);
     let (good, bad) = (place.path().display().to_string(), fs.path().display().to_string());
-    let said = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = words(&done.out);
     assert!(said.contains(&format!("{good}: SEQ4K writes: ")), "{}", done.out);
     assert!(done.err.contains(&bad) && done.err.contains("write failed at offset 0"), "{}", done.err);
 }
@@ -365,7 +365,7 @@ fn without_direct_io_a_filesystem_is_measured_through_the_cache_with_a_note() {
     fs.set(|f| f.no_direct = true);
     let done = cli.run(short(fs.path()));
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    let said = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = words(&done.out);
     assert!(
         said.contains("refuses direct I/O") && said.contains("including the final fsync"),
         "{}",

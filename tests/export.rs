@@ -7,7 +7,7 @@ mod modelled;
 
 use std::fs;
 
-use cli::{Cli, Done, names};
+use cli::{Cli, Done, names, words};
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise, Zone},
@@ -91,7 +91,7 @@ fn invalid_arguments_are_refused_and_nothing_is_written() {
     let refused = |args: &[&str]| {
         let done = export(&cli, args);
         assert_eq!(done.out, "", "{args:?}");
-        let err = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let err = words(&done.err);
         let err = err.replace(&run, "runA").replace(&at("")[..at("").len() - 1], "HERE");
         format!("{} {}\n", done.code, err.replace(&*cli.store().to_string_lossy(), "STORE"))
     };
@@ -175,11 +175,7 @@ fn records_that_cannot_be_read_are_named_and_the_rest_is_written() {
         format!("Skipped {unknown}: {unknown} is a run of 'levitation'"),
         "garbage.jsonl is not a record of drivebench".to_owned(),
     ] {
-        assert!(
-            done.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(&said),
-            "{said}: {}",
-            done.err
-        );
+        assert!(words(&done.err).contains(&said), "{said}: {}", done.err);
     }
     assert!(!done.out.contains(&unknown));
     assert_eq!(export(&cli, &[&good]).code, 0, "what isn't asked for may be broken");

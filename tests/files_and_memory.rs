@@ -9,7 +9,7 @@ mod modelled;
 
 use std::{collections::BTreeMap, path::Path};
 
-use cli::{Cli, names};
+use cli::{Cli, names, words};
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Noise},
@@ -66,11 +66,6 @@ fn copying(mix: FileSet) -> Request {
     asked
 }
 
-/// A text without its line breaks.
-fn line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// The acts of a record, changed.
 fn changed(events: &[Event], change: impl Fn(StepId, &ActResult) -> ActResult) -> Vec<Event> {
     let one = |event: &Event| match event {
@@ -89,7 +84,7 @@ fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
     let planned = |ask: &Request| {
         let plan = SMALLFILES.plan(ask).expect("plans");
         let most = plan.files().filter(|(_, f)| f.set.size == mix.size).map(|(_, f)| f.set.files).max();
-        let text = line(&said(&SMALLFILES.findings(&mut recorded(&plan, 1).into_iter())));
+        let text = words(&said(&SMALLFILES.findings(&mut recorded(&plan, 1).into_iter())));
         (most, text, plan)
     };
     let ask = copying(mix);
@@ -135,7 +130,7 @@ fn files_that_the_time_did_not_suffice_for_are_not_counted() {
         false => result.clone(),
     });
     let findings = SMALLFILES.findings(&mut half.into_iter());
-    let text = line(&said(&findings));
+    let text = words(&said(&findings));
     assert!(text.contains("Planned: 1500 files of 200 kB. Written: 750 files at most"), "{text}");
     assert!(text.contains("Writing 1500 files of 200 kB, predicted:"), "{text}");
     let row = findings.tables[0].rows.iter().find(|row| row[1] == "195 KiB").expect("a row");
@@ -151,7 +146,7 @@ fn a_prediction_from_scattered_copies_is_too_noisy_to_say() {
             let factor = random.borrow_mut().sample::<f64, _>(StandardNormal).exp();
             ActResult { seconds: result.seconds * factor, ..result.clone() }
         });
-        let text = line(&said(&SMALLFILES.findings(&mut scattered.into_iter())));
+        let text = words(&said(&SMALLFILES.findings(&mut scattered.into_iter())));
         for verb in ["Writing", "Reading"] {
             let noisy = format!("{verb} 20000 files of 1.00 MB, predicted: too noisy to say");
             assert!(text.contains(&noisy), "seed {seed}: {text}");
@@ -288,7 +283,7 @@ fn each_mode_of_pagecache_is_measured_for_a_second() {
             }
         }
         let most = steps.into_values().max().expect("loads");
-        (modes, most, line(&said(&PAGECACHE.findings(&mut events.into_iter()))))
+        (modes, most, words(&said(&PAGECACHE.findings(&mut events.into_iter()))))
     };
     let (modes, most, text) = measured(3 << 30);
     assert_eq!(modes.len(), 8);
@@ -313,7 +308,7 @@ fn a_figure_near_memory_is_not_denied_to_a_drive_as_fast() {
             seed: 1,
         };
         let plan = PAGECACHE.plan(&Request { memory: Some(memory()), ..asked() }).expect("plans");
-        line(&said(&PAGECACHE.findings(&mut carry_out(&plan, &board).expect("runs").into_iter())))
+        words(&said(&PAGECACHE.findings(&mut carry_out(&plan, &board).expect("runs").into_iter())))
     };
     let fast = with(2.5e9);
     assert!(fast.contains("may be its own") && !fast.contains("is not a drive's"), "{fast}");

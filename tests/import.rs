@@ -7,7 +7,7 @@ mod modelled;
 
 use std::{fs, path::Path};
 
-use cli::{Cli, Done};
+use cli::{Cli, Done, words};
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Model, Zone},
@@ -35,11 +35,6 @@ fn import(cli: &Cli, args: &[&str]) -> Done {
 fn saved(done: &Done) -> String {
     assert_eq!(done.code, 0, "{}", done.err);
     done.err.split("Saved as ").nth(1).and_then(|t| t.split('.').next()).expect("a run's name").to_owned()
-}
-
-/// Text without line breaks, which depend on the length of paths.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Text without the time of the import.

@@ -3,7 +3,7 @@
 #[path = "support/cli.rs"]
 mod cli;
 
-use cli::Cli;
+use cli::{Cli, words};
 
 #[test]
 fn bays_are_named_by_bus_and_forgotten() {
@@ -36,7 +36,7 @@ fn this_machine_is_captured_and_read_back() {
     let [plain, other] = [&plain, &other].map(|path| path.to_str().expect("UTF-8"));
     let done = cli.run(["capture", plain]);
     assert_eq!(done.code, 0, "{}", done.err);
-    let message = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = words(&done.err);
     assert!(message.contains("--anonymise replaces them"), "{message}");
     let json = |args: &[&str]| -> serde_json::Value {
         let done = cli.run([&["list", "--format", "json"][..], args].concat());

@@ -5,7 +5,7 @@ mod cli;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-use cli::{Cli, names};
+use cli::{Cli, names, words};
 
 const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records-v1");
 const RUNS: [&str; 2] = ["rbase1", "rbase2"];
@@ -186,7 +186,7 @@ fn a_run_removes_leftovers_before_it_plans_and_only_by_journal() {
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert_eq!(place.left(), (vec![".drivebench-rphotos.files".to_owned()], vec![]));
     let done = place.cli.run(["run", "baseline", "--wait", "--suite", "posts", "--max-bytes", "8M", target]);
-    let said = done.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = words(&done.err);
     assert!(said.contains("looks like a leftover") && said.contains("rm -r"), "{}", done.err);
     assert_eq!((done.code, names(&theirs)), (0, vec!["2024".to_owned()]), "{}", done.err);
 }

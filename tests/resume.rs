@@ -17,7 +17,7 @@ use std::{
     process::Stdio,
 };
 
-use cli::{Cli, Done as Ended, names};
+use cli::{Cli, Done as Ended, names, words};
 use faultfs::FaultFs;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -406,7 +406,7 @@ impl Killed {
         let done = self.resume();
         assert_eq!((done.code, done.out.as_str()), (code, ""), "{}", done.err);
         assert_eq!((self.text(), names(place)), (before, there), "{}", done.err);
-        done.err.split_whitespace().collect::<Vec<_>>().join(" ")
+        words(&done.err)
     }
 }
 

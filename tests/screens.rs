@@ -18,12 +18,12 @@ use drivebench::{
     engine::sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
     experiments::{BASELINE, Experiment, LoadName, Request, SIZES, TOGETHER, Values},
     inventory::Inventory,
-    record::{End, Event, How, Log, SCHEMA, Start, Store},
+    record::Store,
     sysroot::{Archive, Sysroot},
     target::Target,
     units::MIB,
 };
-use modelled::{ask, carry_out, only};
+use modelled::{ask, carry_out, keep_events, only};
 use terminal::Terminal;
 
 const TREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trees/lab-pi-zero.tar.gz");
@@ -117,24 +117,9 @@ impl Desk {
             buses: vec![SharedBus { rate: 34.6e6, drives: (0..sticks.len()).collect() }],
             seed: 7,
         };
-        let start = |run: String| Start {
-            schema: SCHEMA,
-            run,
-            at: at.to_owned(),
-            version: "0.1.0".to_owned(),
-            command: vec!["drivebench".to_owned()],
-            experiment: plan.experiment.clone(),
-            targets: plan.targets.iter().map(Target::label).collect(),
-            host: Default::default(),
-            inventory: self.machine.clone(),
-        };
         let store = self.cli.store();
-        let (drawn, mut writer) = Store::at(store.clone()).create(start).expect("a record");
-        for event in carry_out(&plan, &board).expect("runs") {
-            writer.append(&event).expect("appends");
-        }
-        writer.append(&Event::End(End { how: How::Finished, at: at.to_owned() })).expect("appends");
-        drop(writer);
+        let events = carry_out(&plan, &board).expect("runs");
+        let drawn = keep_events(&Store::at(store.clone()), at, &plan, self.machine.clone(), events);
         // Names are drawn at random.
         let file = |run: &str| store.join(format!("{run}.jsonl"));
         let record = fs::read_to_string(file(&drawn)).expect("reads").replace(&drawn, run);

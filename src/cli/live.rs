@@ -375,16 +375,7 @@ mod tests {
             let rule = Rule::Fixed { bytes: 1000, seconds: Some(10.0) };
             steps.add(&[0, 1], Measure::new("load", load, rule, 1 << 20));
         }
-        let (experiment, targets) = ("baseline".to_owned(), vec![]);
-        let plan = Plan {
-            experiment,
-            suite: None,
-            engine: None,
-            targets,
-            steps: steps.into(),
-            cuts: Vec::new(),
-            no_pauses: Vec::new(),
-        };
+        let plan = Plan { experiment: "baseline".to_owned(), steps: steps.into(), ..Plan::default() };
         let mut live = Live::new(&plan, Style::PLAIN, false);
         assert_eq!((live.totals.written_at_most, live.totals.seconds_at_most), (2000, Some(20.0)));
         let step = |step| Event::Step {

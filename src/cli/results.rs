@@ -6,7 +6,6 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{
     args::{Results, ResultsAction, Show, Which},
-    errors::Usage,
     export,
     headline::headline,
     output::Output,
@@ -28,10 +27,8 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         ResultsAction::List(which) => list(&store, which, output),
         ResultsAction::Show(args) => show(args, &store, output),
         ResultsAction::Compare { first, second, force, full, format } => {
-            if second.as_ref() == Some(first) {
-                return Err(
-                    Usage(format!("{first} is named twice: name another run, or a target of it")).into()
-                );
+            if let Some(second) = second {
+                stored::each_once(&[first.clone(), second.clone()])?;
             }
             let (first, target) = stored::side(&store, first)?;
             let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;

@@ -28,11 +28,12 @@ pub struct Signals {
     which: Arc<AtomicUsize>,
 }
 
-/// The mask of signals that this process ignores, by the kernel; none where it can't be read.
-fn ignored() -> u64 {
+/// Whether this process ignores hangups, as under nohup; not where that can't be read.
+fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
 impl Signals {
@@ -41,7 +42,7 @@ impl Signals {
         let (mut first, sent) = UnixStream::pair()?;
         let impatient = Arc::new(AtomicBool::new(false));
         // Under nohup a hangup stays ignored. Shells ignore INT for background jobs too, but who sends it means the run.
-        let nohup = ignored() & (1 << (SIGHUP - 1)) != 0;
+        let nohup = ignores_hangups();
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|s| *s != SIGHUP || !nohup) {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&impatient))?;
             pipe::register(signal, sent.try_clone()?)?;

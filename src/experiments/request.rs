@@ -56,13 +56,11 @@ impl Request {
     /// These steps as a plan for what was asked; [`Experiment::plan`] adds the experiment.
     pub fn planned(&self, steps: Steps) -> Plan {
         Plan {
-            experiment: String::new(),
-            suite: None,
             engine: self.engine.clone(),
             targets: self.targets.clone(),
             cuts: cuts(&self.targets, steps.files()),
             steps: steps.into(),
-            no_pauses: Vec::new(),
+            ..Plan::default()
         }
     }
 }

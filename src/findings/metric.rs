@@ -160,7 +160,7 @@ pub struct LoadKey {
     /// The page cache was emptied before it.
     pub cold: bool,
     /// The speed over a span of time, not what is sustained.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub span: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
@@ -285,10 +285,6 @@ impl LoadKey {
             || unlike(self.sync, other.sync)
             || unlike(self.streams, other.streams)
     }
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 /// Metrics, each with its name for people, for programs that show it.

@@ -18,7 +18,7 @@ pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 
 use crate::target::Target;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub experiment: String,
     #[serde(alias = "protocol")]

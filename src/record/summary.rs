@@ -252,15 +252,8 @@ mod tests {
             steps.add(&[0], Pause { seconds: 1.0 });
             let work = FileWork::Write { seed: 1, predict: None };
             steps.add(&[0], Files { set: FileSet { files: 1, size: 3 }, work, seconds: 1.0 });
-            let plan = Plan {
-                experiment: "baseline".to_owned(),
-                suite: None,
-                engine: None,
-                targets,
-                steps: steps.into(),
-                cuts: Vec::new(),
-                no_pauses: Vec::new(),
-            };
+            let experiment = "baseline".to_owned();
+            let plan = Plan { experiment, targets, steps: steps.into(), ..Plan::default() };
             let took = |step| Event::Act {
                 step: StepId(step),
                 target: Some(0),

@@ -72,7 +72,7 @@ pub struct Load {
     #[serde(default)]
     pub content: Content,
     /// Each write lasts until it is on stable storage (`O_DSYNC`), as databases and file servers ask for.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync: bool,
     /// A sequential load goes on in turn in so many equal parts of the extent.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -196,10 +196,6 @@ fn one() -> u32 {
 
 fn is_one(n: &u32) -> bool {
     *n == 1
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 #[cfg(test)]

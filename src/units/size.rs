@@ -107,7 +107,6 @@ pub fn aim(share: f64) -> String {
     format!("{} %", (share * 1000.0).round() / 10.0)
 }
 
-/// A count with its noun: `1 stall`, `17 stalls`.
 /// A number of operations with its thousands apart: `1,510`; of less than ten one decimal.
 pub fn thousands(n: f64) -> String {
     if n < 9.95 {
@@ -118,6 +117,7 @@ pub fn thousands(n: f64) -> String {
     groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
 }
 
+/// A count with its noun: `1 stall`, `17 stalls`.
 pub fn count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

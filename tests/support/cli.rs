@@ -20,6 +20,11 @@ pub struct Done {
     pub err: String,
 }
 
+/// Text without line breaks, which depend on the length of paths.
+pub fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A command that still runs, its events read as they come.
 pub struct Running {
     child: Child,

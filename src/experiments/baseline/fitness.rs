@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    units::{Caching, Content, Direction, KIB, MIB, Pattern, duration, listed, rate, thousands},
+    units::{Caching, Content, Direction, KIB, Load, MIB, Pattern, duration, listed, rate, thousands},
 };
 
 /// Application performance class A1 of the SD Association: random 4 KiB, operations per second.
@@ -91,7 +91,7 @@ pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
     let groups = &groups[..];
     let find = |direction, pattern, block| {
         let mut all = groups.iter().map(|g| (&g.measure.load, *g));
-        let same = |l: &crate::units::Load| (l.direction, l.pattern, l.block) == (direction, pattern, block);
+        let same = |l: &Load| (l.direction, l.pattern, l.block) == (direction, pattern, block);
         all.find(|(load, _)| same(load) && !load.sync).map(|(_, group)| group)
     };
     let operations = |direction| {
@@ -103,13 +103,8 @@ pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
     let (reads, writes) = (operations(Direction::Read), operations(Direction::Write));
     let [streams, backups] = [Direction::Read, Direction::Write]
         .map(|direction| find(direction, Pattern::Sequential, MIB).map(|g| &g.estimate));
-    let waits = [false, true].map(|writes| worst_stop(groups, writes));
     let synced = groups.iter().find(|g| g.measure.load.sync && g.measure.load.block == 4 * KIB);
-    let wait = waits
-        .into_iter()
-        .flatten()
-        .fold(None, |most: Option<f64>, wait| Some(most.map_or(wait, |m| m.max(wait))));
-    let wait = wait.filter(|_| waits.iter().all(Option::is_some));
+    let wait = worst_stop(groups, false).zip(worst_stop(groups, true)).map(|(a, b)| a.max(b));
     let watched = [false, true].into_iter().all(|writes| seconds_alone(groups, writes) >= LEAST_SECONDS);
     let system = Fit::at_least(reads.as_ref(), A1_READ)
         .and(Fit::at_least(writes.as_ref(), A1_WRITE))

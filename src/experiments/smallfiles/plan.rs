@@ -22,8 +22,6 @@ const SETS: [FileSet; 5] = [
 ];
 /// The share of the time that the set asked for may take.
 const ASKED: f64 = 0.5;
-/// What a file takes of the free space at least.
-const CLUSTER: u64 = 4 * KIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if let Some(target) = ask.targets.iter().find(|t| t.kind != Kind::Directory) {
@@ -44,7 +42,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     for (at, target) in ask.targets.iter().enumerate() {
         let room = fits(target, most)?;
         let own = predict.map(|set| FileSet {
-            files: set.files.min(ask.effort.max_bytes / set.size.max(1)).min(room / space(set)),
+            files: set.files.min(ask.effort.max_bytes / set.size.max(1)).min(room / set.cluster_bytes()),
             ..set
         });
         let own = own.filter(|own| own.bytes() > 0 && !usual.contains(own));
@@ -87,11 +85,6 @@ fn within(set: FileSet, max_bytes: u64) -> FileSet {
     FileSet { files: set.files.min(max_bytes / size.max(1)), size }
 }
 
-/// What a file of the set takes of the free space.
-fn space(set: FileSet) -> u64 {
-    set.size.max(1).next_multiple_of(CLUSTER)
-}
-
 /// A set that is smaller than usual or than asked.
 #[derive(Debug, PartialEq)]
 pub(super) struct Cut {
@@ -123,7 +116,7 @@ pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<Cut> {
         let room = plan.targets.get(at).and_then(|target: &Target| fits(target, 0).ok()).unwrap_or(u64::MAX);
         let one_more = asked.size.saturating_mul(files + 1);
         let by = match () {
-            () if room / space(asked) <= files => Some(Limit::FreeSpace),
+            () if room / asked.cluster_bytes() <= files => Some(Limit::FreeSpace),
             () if one_more > most => Some(Limit::MaxBytes),
             () => None,
         };

@@ -206,15 +206,7 @@ mod tests {
         steps.add(&[0, 1], MoveDrives { number: 1, bays: bays.clone() });
         bays.reverse();
         steps.add(&[0, 1], MoveDrives { number: 2, bays });
-        Plan {
-            experiment: "bays".to_owned(),
-            suite: None,
-            engine: None,
-            targets,
-            steps: steps.into(),
-            cuts: Vec::new(),
-            no_pauses: Vec::new(),
-        }
+        Plan { experiment: "bays".to_owned(), targets, steps: steps.into(), ..Plan::default() }
     }
 
     fn second(plan: &Plan) -> &MoveDrives {
