@@ -13,7 +13,7 @@ use drivebench::{
     plan::{Act, Plan, ScratchFile},
     record::Event,
     report::{Format, Style, render},
-    units::{MIB, parse_size},
+    units::{MIB, parse_size, size},
 };
 use modelled::{ask, carry_out, target};
 
@@ -182,6 +182,21 @@ fn the_limits_hold_for_all_repetitions_with_the_filling() {
         let cost = planned(&asked).cost(0);
         assert!(cost.written <= bytes && cost.read <= bytes, "{bytes}: {cost:?}");
         assert!(cost.written > bytes / 4, "{bytes}: {cost:?}");
+    }
+}
+
+#[test]
+fn the_least_bytes_named_are_enough_and_a_byte_less_is_not() {
+    for (largest, runs, least) in [("64k", "6", 25 * 64), ("1M", "1", 5 * 1024), ("16M", "2", 9 * 16 * 1024)] {
+        let mut asked = asked();
+        asked.values.set("largest", largest);
+        asked.values.set("runs", runs);
+        asked.effort.max_bytes = least * 1024;
+        let cost = planned(&asked).cost(0);
+        assert!(cost.written <= asked.effort.max_bytes && cost.read <= asked.effort.max_bytes, "{cost:?}");
+        asked.effort.max_bytes -= 1;
+        let refused = SIZES.plan(&asked).expect_err("refused").to_string();
+        assert!(refused.contains(&size(least * 1024)), "{refused}");
     }
 }
 

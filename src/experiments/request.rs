@@ -155,6 +155,8 @@ pub enum PlanError {
     Exact { suite: String, option: &'static str },
     #[error("--max-bytes leaves {} for a load, less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
     Budget { bytes: u64, block: u64 },
+    #[error("--max-bytes {} is too little: this moves {} at least", size(*.bytes), size(*.least))]
+    Bytes { bytes: u64, least: u64 },
     #[error("{path}: {why}", path = path.display())]
     Unsuitable { path: PathBuf, why: String },
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]

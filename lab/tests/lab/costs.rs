@@ -11,7 +11,7 @@ fn sizes_finds_the_knee_of_the_model() {
     let machine = start(&scenario("pi-zero").faster(0.25));
     let model = &machine.scenario().drives[1].model;
     let (cost, write, read) = (model.operation_seconds, model.write[0].rate, model.read[0].rate);
-    let found = findings(&machine, "sizes --largest 64k --max-bytes 192k /mnt/b");
+    let found = findings(&machine, "sizes --largest 64k --max-bytes 16M /mnt/b");
     for (way, rate) in [("write direct", write), ("read direct", read)] {
         let knee = estimate(&found, &format!("{way} knee")).value;
         let ratio = knee / (cost * rate);

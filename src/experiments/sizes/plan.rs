@@ -53,11 +53,13 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
     if !(SMALLEST..=16 * MIB).contains(&largest) {
         return Err(LoadError::Block(largest).into());
     }
-    let room = (2 * largest).max(MOVED).min(ask.effort.max_bytes / largest * largest);
-    if room < largest {
-        return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: largest });
-    }
     let made = target.kind == Kind::Directory;
+    let runs = ask.values.get(&options::RUNS);
+    // Each transfer once, and a file of the largest for them.
+    let once = 4 * largest * u64::from(runs);
+    let left = ask.effort.max_bytes.checked_sub(once + largest);
+    let left = left.ok_or(PlanError::Bytes { bytes: ask.effort.max_bytes, least: once + largest })?;
+    let room = (2 * largest).max(MOVED).min(largest + left / 2 / largest * largest);
     let fill_seconds = if made { FILL_SECONDS.min(ask.effort.max_seconds * FILLING) } else { 0.0 };
     let reach = match target.size {
         _ if made => {
@@ -77,7 +79,6 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
     if points.is_empty() {
         return Err(too_small(target, SMALLEST));
     }
-    let runs = ask.values.get(&options::RUNS);
     let share = (ask.effort.max_seconds - fill_seconds) / (points.len() as f64 * f64::from(runs));
     let bytes = |direction, filled| {
         let own = points.iter().filter(|(way, _)| way.1 == direction).map(|(way, block)| (way.2, *block));
@@ -87,11 +88,11 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
             |most: &u64| own.iter().map(|(bytes, block)| cut(*bytes, *block, *most)).sum::<u64>() <= left;
         let mut tried = iter::successors(Some(2 * MOVED.max(largest)), |most| Some(most / 2))
             .take_while(|most| *most > 0);
-        tried.find(enough).ok_or(PlanError::Budget { bytes: left / own.len().max(1) as u64, block: largest })
+        tried.find(enough).unwrap_or_default()
     };
     let filled = if made { room } else { 0 };
-    let written = if made { bytes(Direction::Write, filled)? } else { 0 };
-    let read = bytes(Direction::Read, 0)?;
+    let written = if made { bytes(Direction::Write, filled) } else { 0 };
+    let read = bytes(Direction::Read, 0);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(ask.seed.wrapping_add(at as u64));
     for repetition in 1..=runs {
         let mut order = points.clone();
