@@ -294,7 +294,7 @@ impl Scenario {
             if self.drives.iter().all(|drive| self.bus_of(drive) != Some(i)) {
                 let (name, bays) = (&bus.name, &bus.bays);
                 return Err(format!(
-                    "bus {name:?} limits nothing: no USB drive is in its bays, {bays:?}, and on no nearer bus"
+                    "bus {name:?} limits nothing: it is the nearest bus of no USB drive (bays {bays:?})"
                 ));
             }
         }

@@ -170,6 +170,7 @@ mod tests {
             let files = std::fs::read_dir(std::path::Path::new(&root).join(dir)).expect("samples");
             for file in files.map(|file| file.expect("a file")) {
                 let output = Output {
+                    code: Some(0),
                     stdout: std::fs::read_to_string(file.path()).expect("text"),
                     ..Output::default()
                 };
