@@ -1,7 +1,7 @@
 //! Which layouts are proposed, and what is said of arrays.
 
 use super::{
-    testing::{drive, holds, said, two_sticks},
+    testing::{drive, holds, mount, said, two_sticks},
     *,
 };
 use crate::inventory::{Drive, Inventory, Layer};
@@ -83,6 +83,21 @@ fn no_layout_is_proposed_over_one_drive_or_drives_without_hardware() {
     let mut lab = pair(&of("virtio"), [same, same]);
     lab.machine.lab = Some("twins".to_owned());
     holds(&layout(&lab), &["raid1"]);
+}
+
+#[test]
+fn another_namespace_of_the_boot_drive_is_no_other_boot_drive() {
+    let template = Drive { bus: Some("nvme".to_owned()), ..Drive::default() };
+    let boot = |second: &'static str| {
+        let name = |name: &'static str| move |d: &mut Drive| d.name = name.to_owned();
+        let mut inventory = pair(&template, [&name("nvme0n1"), &name(second)]);
+        inventory.drives.retain(|d| d.name != "mmcblk0");
+        (inventory.machine, inventory.mounts) = Default::default();
+        mount(&mut inventory, "nvme0n1", "/");
+        advise(&inventory, &[]).into_iter().find(|a| a.topic == Topic::Boot).expect("an answer").decide
+    };
+    assert_eq!(boot("nvme1n1").as_deref(), Some("run baseline /dev/nvme0n1 /dev/nvme1n1"));
+    assert_eq!(boot("nvme0n2"), None);
 }
 
 #[test]
