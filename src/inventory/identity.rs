@@ -222,7 +222,7 @@ mod tests {
         let members = ["sda", "sdb"].map(str::to_owned).to_vec();
         let paths =
             Layer { kind: "multipath".to_owned(), name: "dm-0".to_owned(), members, ..Layer::default() };
-        assert!(one(&[paths.clone()], &a, &b) && !one(&[], &a, &b));
+        assert!(one(std::slice::from_ref(&paths), &a, &b) && !one(&[], &a, &b));
         let raid = Layer { kind: "raid1".to_owned(), ..paths };
         assert!(!one(&[raid], &a, &b));
     }

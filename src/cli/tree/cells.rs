@@ -178,7 +178,7 @@ mod tests {
                     Answer::Health(health) => told(*health),
                     other => vec![format!("{other:?}")],
                 };
-                lines.push(format!("{dir}/{}: {}", file.file_name().display(), said.join(" · ")));
+                lines.push(format!("{dir}/{}: {}", file.file_name().to_string_lossy(), said.join(" · ")));
             }
         }
         lines.sort();
