@@ -179,7 +179,7 @@ impl Page {
             // It is in normal output, too.
             return Ok(());
         }
-        if known || self.part != Part::Start {
+        if known || self.part != Part::Start || version.is_some() && version != self.version {
             self.end(documents)?;
             self.part = Part::Start;
         }
