@@ -271,7 +271,7 @@ fn record(bytes: &[u8], scratch: &Path) -> bool {
 
 fn printed(findings: &Findings) {
     for format in [Format::Text, Format::Json] {
-        assert!(!render(findings, format, Style::default(), true).is_empty());
+        assert!(!render(findings, format, Style::PLAIN, true).is_empty());
     }
 }
 
