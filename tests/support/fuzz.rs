@@ -109,7 +109,7 @@ pub fn targets() -> Vec<Target> {
     let targets = [
         ("record", records(), bytes, record as Read),
         ("import", files("tests/fixtures/import", &["txt", "json"]), bytes, imported),
-        ("archive", archives(), bytes, archive),
+        ("archive", archives(), damage_archive, archive),
         ("sysroot", trees(), damage_tree, sysroot),
         ("smartctl", files("tests/fixtures/smartctl", &["json"]), bytes, health),
         ("suite", files("suites", &["toml"]), bytes, suite),
@@ -166,19 +166,25 @@ fn trees() -> Vec<Vec<u8>> {
     files("tests/trees", &["gz"]).iter().map(|packed| unpacked(packed)).collect()
 }
 
+/// Damages bytes of a packed or plain archive, or files in it.
+fn damage_archive(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
+    let way: Damage = if random.random_bool(0.5) { damage } else { damage_tree };
+    way(bytes, other, random);
+}
+
 /// Damages some files of a tar archive, which stays one.
 fn damage_tree(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
-    let entries = |bytes: &[u8]| -> Vec<(tar::Header, PathBuf, Vec<u8>)> {
+    let entries = |bytes: &[u8]| -> std::io::Result<Vec<(tar::Header, PathBuf, Vec<u8>)>> {
         let mut archive = tar::Archive::new(bytes);
-        let entries = archive.entries().expect("a tar archive").map(|entry| {
-            let mut entry = entry.expect("an entry");
+        let entries = archive.entries()?.map(|entry| {
+            let mut entry = entry?;
             let mut content = Vec::new();
-            entry.read_to_end(&mut content).expect("a file");
-            (entry.header().clone(), entry.path().expect("a path").into_owned(), content)
+            entry.read_to_end(&mut content)?;
+            Ok((entry.header().clone(), entry.path()?.into_owned(), content))
         });
         entries.collect()
     };
-    let mut all = entries(bytes);
+    let Ok(mut all) = entries(bytes) else { return damage(bytes, other, random) };
     for _ in 0..random.random_range(1..=4) {
         let Some((header, path, content)) = all.choose_mut(random) else { return };
         match random.random_range(0..8) {
