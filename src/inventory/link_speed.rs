@@ -54,6 +54,16 @@ mod tests {
     }
 
     #[test]
+    fn speeds_of_no_link_are_unknown() {
+        for speed in ["1e308", "1e999", "inf", "NaN", "-1", "0"] {
+            let mut tree = Tree::new();
+            tree.file("sys/usb1/1-1/speed", speed);
+            assert_eq!(usb_speed(&tree.sysroot(), "/sys/usb1/1-1"), None, "{speed}");
+            assert_eq!(sata_mbps(format!("{speed} Gbps")), None, "{speed}");
+        }
+    }
+
+    #[test]
     fn names_pcie_links() {
         let mut tree = Tree::new();
         let mut link = |speed: &str, width: &str| {
