@@ -16,15 +16,15 @@ pub struct Ratio {
     pub different: bool,
 }
 
-/// `a / b`, with the intervals' logarithms combined in quadrature; `None` if a value is not positive.
+/// `a / b`, with the intervals' logarithms combined in quadrature; `None` if a value or the ratio is not positive and finite.
 pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let positive = |e: &Estimate| e.value > 0.0 && e.value.is_finite();
-    if !positive(a) || !positive(b) {
-        return None;
-    }
     let up = |e: &Estimate| (e.high / e.value).ln();
     let down = |e: &Estimate| (e.value / e.low).ln();
     let value = a.value / b.value;
+    if !positive(a) || !positive(b) || !(value > 0.0 && value.is_finite()) {
+        return None;
+    }
     let ends = [value * (-down(a).hypot(up(b))).exp(), value * up(a).hypot(down(b)).exp()];
     let estimate = Estimate::new(value, ends, "intervals in quadrature", a.converged && b.converged);
     let different = estimate.low > 1.0 || estimate.high < 1.0;
