@@ -16,7 +16,7 @@ use std::{
 use cli::{Cli, Done, names, words};
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Model},
+    engine::sim::{Board, Model, Zone},
     experiments::LoadName,
     record::Store,
     units::hides,
@@ -33,11 +33,9 @@ const HOSTILE: &str =
 fn stored(cli: &Cli, serial: &str) -> String {
     let plan =
         plan(&only(LoadName::Read, ask(vec![target(serial, 62_000_000_000, false)], Rules::quick(), 4096)));
-    let board = Board {
-        drives: vec![Model { capacity: 62_000_000_000, ..Model::default() }],
-        buses: vec![],
-        seed: 1,
-    };
+    let zone = vec![Zone { from: 0, rate: 6e6 }];
+    let model = Model { capacity: 62_000_000_000, read: zone.clone(), write: zone, ..Model::default() };
+    let board = Board { drives: vec![model], buses: vec![], seed: 1 };
     modelled::keep(&Store::at(cli.store()), "2026-11-21T10:00:00Z", &plan.expect("plans"), &board, false)
 }
 
@@ -65,7 +63,7 @@ fn no_command_prints_what_a_path_orders() {
     let file = dir.join("log.txt");
     let line = "1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n";
     fs::write(&file, line).expect("writes");
-    fs::write(dir.join("log2.txt"), line.replace("0.5", "0.6")).expect("writes");
+    fs::write(dir.join("log2.txt"), line.replace("0.5", "0.6").replace("2.1", "1.7")).expect("writes");
     let store = text(&dir);
     let run = |args: &[&str]| printed(&cli, args);
     assert_eq!(run(&["import", text(&dir), "--rw", "write", "--drive", "x"]).code, 0);
@@ -261,6 +259,7 @@ fn with_sudo_results_belong_to_the_user_who_called() {
     let user = users
         .lines()
         .map(|line| line.split(':').collect::<Vec<_>>())
+        .filter(|user| user.len() > 6)
         .find(|user| user[2] != "0" && user[5] != "/");
     let user = user.expect("a user");
     let listed = sudo(&["results"], user[2].parse().expect("a number"));

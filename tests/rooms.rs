@@ -131,6 +131,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &[
             "record/atomic_file.rs",
             "record/store.rs",
+            "run/held.rs",
             "run/journal.rs",
             "run/leftovers.rs",
             "run/scratch.rs",

@@ -264,6 +264,15 @@ mod tests {
         }
         let error = Archive::read(&bomb.finish().expect("ends")[..]).expect_err("too much");
         assert!(matches!(error, ArchiveError::TooMuch(_)), "{error}");
+        // Each entry has 60 directories above it, all of their own.
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for n in 0..2000 {
+            let path = format!("{n:05}{}", format!("/{}", "y".repeat(60)).repeat(60));
+            tar.append_data(&mut tar::Header::new_gnu(), path, io::empty()).expect("packs");
+        }
+        let bytes = tar.into_inner().and_then(GzEncoder::finish).expect("ends");
+        let error = Archive::read(&bytes[..]).expect_err("too much");
+        assert!(matches!(error, ArchiveError::TooMuch(_)), "{error}");
     }
 
     #[test]

@@ -197,7 +197,10 @@ fn link_speed(mbps: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{inventory::fixtures, units::Health};
+    use crate::{
+        inventory::{Mount, fixtures},
+        units::Health,
+    };
 
     const UTF8: Style = Style::PLAIN;
     const ASCII: Style = Style { unicode: false, ..Style::PLAIN };
@@ -207,6 +210,34 @@ mod tests {
         for (name, tree) in fixtures::ALL {
             insta::assert_snapshot!(name, text(&tree().inventory(), UTF8));
         }
+    }
+
+    /// Seconds of this thread's processor for a machine of so many drives and mounts.
+    fn seconds(many: u32) -> f64 {
+        let drive = |n: u32| Drive {
+            name: format!("sd{n}"),
+            device: (8, n),
+            model: Some("X".to_owned()),
+            sectors: 1_000_000_000 + u64::from(n),
+            ..Drive::default()
+        };
+        let mount = |n: u32| Mount { device: (8, n), path: format!("/m/{n}"), ..Mount::default() };
+        let inventory = Inventory {
+            drives: (0..many).map(drive).collect(),
+            mounts: (0..many).map(mount).collect(),
+            ..Inventory::default()
+        };
+        let now = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let began = now();
+        assert_eq!(text(&inventory, ASCII).matches("on /m/").count(), many as usize);
+        let ended = now();
+        (ended.tv_sec - began.tv_sec) as f64 + (ended.tv_nsec - began.tv_nsec) as f64 / 1e9
+    }
+
+    #[test]
+    fn twice_the_drives_and_mounts_take_no_eight_times_as_long() {
+        let (once, twice) = (seconds(400), seconds(800));
+        assert!(twice < 6.0 * once, "{twice} s of {once} s");
     }
 
     #[test]
