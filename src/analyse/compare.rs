@@ -58,7 +58,8 @@ pub fn to_tell_apart(a: &Estimate, b: &Estimate) -> Option<More> {
     let half = if now.estimate.value > 1.0 { down.ln() } else { up.ln() };
     let floor = 2.0 * LEAST_HALF_WIDTH.powi(2);
     let (needed, shrinks) = (seen.powi(2) - floor, half.powi(2) - floor);
-    Some(if needed > 0.0 && shrinks > 0.0 { More::Bytes(shrinks / needed) } else { More::Repetitions })
+    let times = Some(shrinks / needed).filter(|times| needed > 0.0 && shrinks > 0.0 && times.is_finite());
+    Some(times.map_or(More::Repetitions, More::Bytes))
 }
 
 /// Positions in `estimates` from the largest value to the smallest, in groups: within a group nothing differs significantly
