@@ -22,7 +22,7 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let up = |e: &Estimate| (e.high / e.value).ln();
     let down = |e: &Estimate| (e.value / e.low).ln();
     let value = a.value / b.value;
-    if !positive(a) || !positive(b) || !(value > 0.0 && value.is_finite()) {
+    if !(positive(a) && positive(b) && value.is_normal() && value.recip().is_finite()) {
         return None;
     }
     let ends = [value * (-down(a).hypot(up(b))).exp(), value * up(a).hypot(down(b)).exp()];
