@@ -31,6 +31,9 @@ pub struct Summary {
     pub written: BTreeMap<String, u64>,
     /// Its most important numbers, as the program that listed it last wrote them; `None` before it was listed.
     pub headline: Option<Vec<String>>,
+    /// The run whose record this is a copy of, by what both say of themselves.
+    #[serde(skip)]
+    pub copy_of: Option<String>,
 }
 
 impl Summary {
@@ -56,6 +59,7 @@ impl Summary {
         Ok(Self {
             drives: drives.collect(),
             headline: None,
+            copy_of: None,
             run: start.run,
             at: start.at,
             experiment: start.experiment,
