@@ -268,6 +268,12 @@ mod tests {
                 writer.append(&event).expect("appends");
             }
         }
+        let runs = store.list().expect("lists").0;
+        let path = |run: &str| store.dir().join(format!("{run}.jsonl"));
+        fs::copy(path(&runs[0].run), path("rcopy")).expect("a copy, which counts once");
+        fs::rename(path(&runs[1].run), path("rnew")).expect("renames");
+        let copies = store.list().expect("lists").0.into_iter().filter_map(|run| run.copy_of);
+        assert_eq!(copies.collect::<Vec<_>>(), [runs[0].run.clone()]);
         let mut written: Vec<_> = store.written().expect("reads").into_iter().collect();
         written.sort();
         assert_eq!(

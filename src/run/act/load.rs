@@ -32,6 +32,11 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
             run.ctx.emit(Event::Skipped { step: step.id })?;
             return Ok(Troubles::new());
         }
+        // The time was up before anything was written.
+        _ if !run.late.is_empty() => {
+            run.late.insert(step.id);
+            return Ok(Troubles::new());
+        }
         _ => return Err(RunError::NothingWritten),
     };
     match loads(run, step, (m, false), &sites) {
