@@ -56,7 +56,8 @@ fn a_run_in_progress_is_not_removed_and_copies_are_no_runs_of_their_own() {
 
 /// What a process may say while others work in the same store: each is true when it is said.
 fn is_true(error: &str) -> bool {
-    let known = ["there is no run", "is running: another drivebench", "is being measured by another drivebench"];
+    let known =
+        ["there is no run", "is running: another drivebench", "is being measured by another drivebench"];
     known.iter().any(|what| error.contains(what))
 }
 
@@ -117,7 +118,8 @@ fn twenty_processes_in_one_store_make_no_untrue_error() {
     let left = cli.run(["results", "export", "--format", "csv"]);
     assert_eq!(left.code, 0, "{}", left.err);
     let odd = names(&cli.store()).into_iter().filter(|name| {
-        let known = name.ends_with(".jsonl.gz") || name.ends_with(".jsonl") || name == "index" || name == "journals";
+        let known =
+            name.ends_with(".jsonl.gz") || name.ends_with(".jsonl") || name == "index" || name == "journals";
         !known
     });
     assert_eq!(odd.collect::<Vec<_>>(), [""; 0], "no leftovers");

@@ -149,7 +149,11 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     ("renames files", &["fs::rename", "renameat*"], &["record/atomic_file.rs", "cli/report.rs"]),
-    ("changes who may use files", &["set_permissions", "chmod*", "chown*", "fchmod*", "fchown*"], &["run/lock.rs"]),
+    (
+        "changes who may use files",
+        &["set_permissions", "chmod*", "chown*", "fchmod*", "fchown*"],
+        &["run/lock.rs"],
+    ),
     ("calls the kernel's devices", &["ioctl*"], &["engine/target.rs"]),
     ("calls the kernel past std and rustix", &["libc"], &["engine/uring.rs"]),
     ("mounts, swaps and reboots", &["rustix::mount", "swapon", "swapoff", "reboot"], &[]),

@@ -40,7 +40,19 @@ fn a_stopped_process_is_no_stall_of_the_drive() {
     for engine in ["psync", "uring"] {
         let (cli, fs) = (Cli::new(), FaultFs::mount());
         let place = fs.path().to_str().expect("UTF-8");
-        let args = ["run", "baseline", "--rw", "write", "--engine", engine, "--max-bytes", "1GiB", "--bs", "64k", place];
+        let args = [
+            "run",
+            "baseline",
+            "--rw",
+            "write",
+            "--engine",
+            engine,
+            "--max-bytes",
+            "1GiB",
+            "--bs",
+            "64k",
+            place,
+        ];
         let mut running = cli.start(args);
         running.wait_for("progress");
         running.signal(Signal::STOP);

@@ -14,7 +14,7 @@ use drivebench::{
     analyse::Rules,
     engine::{
         Cancel,
-        sim::{Board, Model, Standby, Stalls, Zone},
+        sim::{Board, Model, Stalls, Standby, Zone},
     },
     experiments::{
         BASELINE, BAYS, CLIFF, Experiment, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP, TOGETHER,
@@ -61,7 +61,13 @@ fn sticks() -> Vec<Target> {
             ..Drive::default()
         };
         let stick = target("", 62 * GB, false);
-        Target { given: path.clone(), path: path.into(), drives: vec![drive], kind: Kind::BlockDevice, ..stick }
+        Target {
+            given: path.clone(),
+            path: path.into(),
+            drives: vec![drive],
+            kind: Kind::BlockDevice,
+            ..stick
+        }
     };
     (0..2).map(stick).collect()
 }
@@ -95,7 +101,8 @@ fn carried_out(plan: &Plan, model: &Model) -> (How, f64, Vec<Event>) {
 fn every_experiment_ends_within_its_time_and_its_plan_says_it() {
     for experiment in REGISTER {
         for seconds in [2.0, 10.0, 60.0] {
-            let mut asked = Request { values: Values::default(), ..ask(targets(experiment), Rules::quick(), 4096) };
+            let mut asked =
+                Request { values: Values::default(), ..ask(targets(experiment), Rules::quick(), 4096) };
             asked.values.set("max-time", &format!("{seconds}s"));
             asked.effort.max_seconds = seconds;
             let plan = experiment.plan(&asked).expect("plans");
@@ -159,7 +166,10 @@ fn a_drive_that_hangs_past_the_limit_is_named() {
     let stalls = Stalls { seconds: 1000.0, every: 1.0, ..Stalls::default() };
     let hangs = Model { stalls: vec![stalls], ..Model::flat(62 * GB, 20e6) };
     let plan = CLIFF.plan(&ask(vec![target("A", 62 * GB, false)], Rules::quick(), MIB)).expect("plans");
-    let plan = Plan { limit: plan.limit.map(|limit| drivebench::plan::TimeLimit { seconds: 30.0, ..limit }), ..plan };
+    let plan = Plan {
+        limit: plan.limit.map(|limit| drivebench::plan::TimeLimit { seconds: 30.0, ..limit }),
+        ..plan
+    };
     let (how, took, events) = carried_out(&plan, &hangs);
     assert_eq!((how, took <= 30.0), (How::TimeUp, true));
     let notes: Vec<&String> = events

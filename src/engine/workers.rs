@@ -350,7 +350,8 @@ impl Session {
                     self.stopped.fill(true);
                 }
             }
-            let left = set.map(|(at, _)| (at + cancel.grace(GRACE)).saturating_duration_since(Instant::now()));
+            let left =
+                set.map(|(at, _)| (at + cancel.grace(GRACE)).saturating_duration_since(Instant::now()));
             match inbox.recv_timeout(left.map_or(LOOK, |left| left.min(LOOK))) {
                 Ok(WorkerEvent::Batch(index, batch)) => self.show(index, batch, watch),
                 Ok(WorkerEvent::Ended) => self.ended += 1,

@@ -55,7 +55,8 @@ impl Inventory {
         if mount.filesystem.starts_with("fuse") && depth < 4 {
             let sources = || mount.source.split(':');
             if sources().all(|path| path.starts_with('/') && !path.starts_with("/dev/")) {
-                let below = sources().filter_map(|path| self.mount_of(path)).filter(|below| below.path != mount.path);
+                let below =
+                    sources().filter_map(|path| self.mount_of(path)).filter(|below| below.path != mount.path);
                 return below.flat_map(|below| self.blocks_of_at(below, depth + 1)).collect();
             }
         }

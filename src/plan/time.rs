@@ -30,7 +30,11 @@ impl Plan {
     }
 
     /// Seconds of these steps on so many targets, at most.
-    pub(super) fn time<'a>(&self, steps: impl Iterator<Item = &'a Step> + Clone, targets: usize) -> Option<f64> {
+    pub(super) fn time<'a>(
+        &self,
+        steps: impl Iterator<Item = &'a Step> + Clone,
+        targets: usize,
+    ) -> Option<f64> {
         let most = self.limit.map(|limit| limit.seconds * if limit.together { 1.0 } else { targets as f64 });
         let open = steps.clone().any(|step| step.act.is_open_ended());
         let sum: Option<f64> = steps.map(|step| self.most(step)).sum();

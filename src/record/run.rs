@@ -216,7 +216,8 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                     run.acted.insert(step);
                 }
                 if result.suspended > 0.0 {
-                    let what = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| step.act.label());
+                    let what =
+                        run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| step.act.label());
                     run.flags.extend(what.map(|what| suspended(&what, result.suspended)));
                 }
                 run.arranged.extend(result.drives.iter().cloned());

@@ -65,7 +65,10 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         let (late, all) = (run.late.len(), planned.steps.len());
         let limit = duration(limit.seconds);
         let steps = count(all as u64, "step");
-        run.note(None, format!("{late} of {steps} were not measured to the end: the time was up (--max-time {limit})."))?;
+        run.note(
+            None,
+            format!("{late} of {steps} were not measured to the end: the time was up (--max-time {limit})."),
+        )?;
     }
     for (target, text) in &failed {
         run.note(Some(*target), format!("{text}."))?;

@@ -50,8 +50,10 @@ impl Locks {
     pub fn open(store: &Path) -> Result<Self, LockError> {
         let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
         let owner = caller.filter(|_| geteuid().is_root()).unwrap_or(geteuid().as_raw());
-        let shared = PLACES.iter().map(Path::new).filter(|place| fs::metadata(place).is_ok_and(|m| is_shared(&m)));
-        let mut own = shared.filter_map(|place| private(&place.join(format!("drivebench-{owner}")), owner).ok());
+        let shared =
+            PLACES.iter().map(Path::new).filter(|place| fs::metadata(place).is_ok_and(|m| is_shared(&m)));
+        let mut own =
+            shared.filter_map(|place| private(&place.join(format!("drivebench-{owner}")), owner).ok());
         if let Some(dir) = own.next() {
             return Ok(Self { dir, owner });
         }
@@ -63,7 +65,8 @@ impl Locks {
     pub fn take(&self, identity: &str, label: &str) -> Result<Lock, LockError> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(
-            openat(&self.dir, file_name(identity), flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?,
+            openat(&self.dir, file_name(identity), flags, Mode::RUSR | Mode::WUSR)
+                .map_err(io::Error::from)?,
         );
         give(&file, self.owner);
         match lock(&file) {

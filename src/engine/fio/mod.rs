@@ -141,16 +141,14 @@ impl Engine for Fio {
         }
         let stopped = cancel.is_set();
         let path = |track: &Track<'_>| self.targets[track.job.target].path_for_programs.to_string_lossy();
-        Ok(tracks.iter().map(|track| track.outcome(&path(track), &output, &splitter, (cut_off, stopped))).collect())
+        Ok(tracks
+            .iter()
+            .map(|track| track.outcome(&path(track), &output, &splitter, (cut_off, stopped)))
+            .collect())
     }
 }
 
-fn show(
-    tracks: &mut [Track<'_>],
-    status: &Status,
-    (last, suspended_ns): (bool, u64),
-    watch: &mut Watch<'_>,
-) {
+fn show(tracks: &mut [Track<'_>], status: &Status, (last, suspended_ns): (bool, u64), watch: &mut Watch<'_>) {
     for (index, (track, now)) in tracks.iter_mut().zip(&status.jobs).enumerate() {
         if let Some(window) = (!track.deaf).then(|| track.window(now, last)).flatten() {
             track.deaf = watch(index, &Window { suspended_ns, ..window }) == Flow::Stop;

@@ -240,7 +240,8 @@ impl Execution<'_, '_> {
             let silent = self.ctx.world.seconds() - since - outcome.seconds;
             if silent >= SILENT && !self.ctx.cancel.is_asked() {
                 let silent = duration(silent);
-                let text = format!("'{}' was cut off: the drive completed nothing in the last {silent}.", m.label);
+                let text =
+                    format!("'{}' was cut off: the drive completed nothing in the last {silent}.", m.label);
                 self.note(Some(site.target), text)?;
             }
         }
