@@ -111,8 +111,8 @@ fn twenty_processes_in_one_store_make_no_untrue_error() {
         threads.into_iter().map(|thread| thread.join().expect("ends")).collect::<Vec<_>>()
     });
     let wrong: Vec<&String> = counted.iter().flat_map(|(.., wrong)| wrong).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
     let (calls, refused) = counted.iter().fold((0, 0), |(a, b), (c, d, _)| (a + c, b + d));
+    assert!(wrong.is_empty(), "{calls} calls, {refused} refused: {wrong:#?}");
     eprintln!("{calls} calls, {refused} refused");
     // Each run that is left is whole.
     let left = cli.run(["results", "export", "--format", "csv"]);

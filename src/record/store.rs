@@ -1,7 +1,7 @@
 //! The store: a directory with one file per run.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -129,8 +129,14 @@ impl Store {
     }
 
     pub fn open(&self, run: &str) -> Result<Reader, StoreError> {
-        self.files(run)?;
-        Ok(Reader::open(&self.path(run))?)
+        loop {
+            self.files(run)?;
+            match Reader::open(&self.path(run)) {
+                // Another process has compressed or removed it since.
+                Err(e) if e.is_gone() => {}
+                opened => return Ok(opened?),
+            }
+        }
     }
 
     /// The files of a run. Both exist if compression was interrupted.
@@ -189,25 +195,36 @@ impl Store {
         let (mut runs, mut bad) = (Vec::new(), Vec::new());
         // The name and date in a record, and where it is stored.
         let mut stored: HashMap<(String, String), Vec<String>> = HashMap::new();
+        // Both files exist during compression, and either may appear or disappear while the directory is read.
+        let mut names = BTreeSet::new();
         for entry in entries {
-            let path = entry.map_err(unreadable)?.path();
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
-            let (plain, packed) = (file.strip_suffix(PLAIN), file.strip_suffix(PACKED));
-            // Both files exist during compression.
-            let plain = plain.filter(|_| !path.with_extension("jsonl.gz").exists());
-            let Some(run) = plain.or(packed).map(str::to_owned) else { continue };
-            match index.summary(&path, &run, headline) {
-                Ok(_) if !is_name(&run) => {
+            let file = entry.map_err(unreadable)?.file_name();
+            let file = file.to_string_lossy();
+            names.extend(file.strip_suffix(PACKED).or(file.strip_suffix(PLAIN)).map(str::to_owned));
+        }
+        for run in names {
+            let mut read = || {
+                let path = self.path(&run);
+                (index.summary(&path, &run, headline), path)
+            };
+            let summary = match read() {
+                (Err(e), _) if e.is_gone() => read(),
+                summary => summary,
+            };
+            match summary {
+                (Ok(_), path) if !is_name(&run) => {
                     let why = "its name has other characters than letters and digits: rename it".to_owned();
                     bad.push(ReadError::NotARecord { path, why });
                 }
                 // It may have been renamed or copied.
-                Ok(summary) => {
+                (Ok(summary), _) => {
                     let origin = (summary.run.clone(), summary.at.clone());
                     stored.entry(origin).or_default().push(run.clone());
                     runs.push(Summary { run, ..summary });
                 }
-                Err(e) => bad.push(e),
+                // Another process has removed it.
+                (Err(e), _) if e.is_gone() => {}
+                (Err(e), _) => bad.push(e),
             }
         }
         for ((own, _), mut names) in stored {
