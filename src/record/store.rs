@@ -5,6 +5,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use flate2::{Compression, write::GzEncoder};
@@ -224,6 +225,7 @@ impl Store {
                 }
                 // Another process has removed it.
                 (Err(e), _) if e.is_gone() => {}
+                (Err(_), path) if is_new(&path) => {}
                 (Err(e), _) => bad.push(e),
             }
         }
@@ -270,6 +272,14 @@ impl Store {
         let packed = self.dir.join(format!("{run}{PACKED}"));
         if packed.exists() { packed } else { self.dir.join(format!("{run}{PLAIN}")) }
     }
+}
+
+/// Whether another process creates this record now: it is empty, and was not for long. Trying its lock could refuse it to
+/// that process.
+fn is_new(path: &Path) -> bool {
+    const LONG: Duration = Duration::from_secs(60);
+    let about = fs::metadata(path).ok().filter(|about| about.is_file() && about.len() == 0);
+    about.and_then(|about| about.modified().ok()?.elapsed().ok()).is_some_and(|age| age < LONG)
 }
 
 fn is_name(run: &str) -> bool {
