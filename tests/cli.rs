@@ -461,6 +461,13 @@ fn an_unwritable_store_is_an_error_with_its_path() {
     assert!(names(place.path()).is_empty());
 }
 
+/// Whether a process handles this signal.
+fn catches(pid: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("runs");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+    u64::from_str_radix(mask.trim(), 16).expect("hexadecimal") & (1 << (signal.as_raw() - 1)) != 0
+}
+
 #[test]
 fn the_second_run_on_a_drive_is_refused_or_waits() {
     let (cli, other, fs) = (Cli::new(), Cli::new(), FaultFs::mount());
@@ -471,6 +478,14 @@ fn the_second_run_on_a_drive_is_refused_or_waits() {
     let expected = format!("is being measured by another drivebench, process {}", first.pid());
     assert!(normalised(&second.err, fs.path()).contains(&expected), "{}", second.err);
     assert!(!other.store().exists());
+
+    // The first Ctrl-C ends a wait; before its handler is there, any signal would.
+    let impatient = other.start(short(fs.path()));
+    while !catches(impatient.pid(), Signal::INT) {
+        std::thread::yield_now();
+    }
+    impatient.signal(Signal::INT);
+    assert_eq!(impatient.finish(), Some(130));
 
     let waiting = other.start(short(fs.path()));
     first.signal(Signal::INT);

@@ -101,6 +101,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "record/store.rs",
             "run/journal.rs",
             "run/local.rs",
+            "run/lock.rs",
             "run/scratch.rs",
             "run/scratch_dir.rs",
         ],
@@ -118,7 +119,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "hard_link",
             "linkat",
         ],
-        &["record/atomic_file.rs", "record/owner.rs", "run/scratch_dir.rs"],
+        &["record/atomic_file.rs", "record/owner.rs", "run/lock.rs", "run/scratch_dir.rs"],
     ),
     (
         "changes the length of files",
@@ -149,7 +150,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
     (
         "changes who may use files",
         &["set_permissions", "chmod*", "chown*", "fchmod*", "fchown*"],
-        &["record/owner.rs"],
+        &["record/owner.rs", "run/lock.rs"],
     ),
     ("calls the kernel's devices", &["ioctl*"], &["engine/target.rs"]),
     ("calls the kernel past std and rustix", &["libc"], &["engine/uring.rs"]),

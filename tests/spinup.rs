@@ -136,7 +136,9 @@ fn the_cost_of_a_plan() {
     let plan: Plan = plan_of(&SPINUP, &asked(15.0)).expect("plans");
     let cost = plan.cost(0);
     assert_eq!(cost.written, 0);
-    assert_eq!(cost.seconds, Some(10.0 * (25.0 + 15.0 + 30.0)));
+    // Starting the loads takes time, too.
+    let steps = 10.0 * (25.0 + 15.0 + 30.0);
+    assert!(cost.seconds.is_some_and(|most| (steps..1.01 * steps).contains(&most)), "{cost:?}");
     let standbys = plan.steps.iter().filter(|step| matches!(step.act, Act::Standby(_)));
     assert_eq!((plan.measures().count(), standbys.count()), (20, 10));
 }

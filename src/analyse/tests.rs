@@ -195,7 +195,7 @@ prop_compose! {
     ) -> Window {
         let slow = slow.into_iter().map(|(i, ns)| SlowOp(i, ns)).collect();
         let latency = Histogram::of(&mut times.clone());
-        Window { from_ns: from, to_ns: from.saturating_add(lasts), bytes, ops, errors, latency, reads: None, slow }
+        Window { from_ns: from, to_ns: from.saturating_add(lasts), bytes, ops, errors, latency, reads: None, slow, suspended_ns: 0 }
     }
 }
 

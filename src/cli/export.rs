@@ -113,6 +113,7 @@ fn chosen(
     }
     let (mut runs, unreadable) = stored::matching(store, store.list()?, &args.which, output);
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
+    runs.retain(|run| run.copy_of.is_none());
     if format == RowFormat::OpenMetrics {
         runs = latest(runs);
     }

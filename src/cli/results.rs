@@ -43,7 +43,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             runs.sort();
             runs.dedup();
             // Check all names before removing any record.
-            runs.iter().try_for_each(|run| store.removable(run))?;
+            runs.iter().try_for_each(|run| store.removable(run).map(drop))?;
             runs.iter().try_for_each(|run| store.remove(run))?;
             output.note(&format!("Removed {}.", runs.join(", ")));
             Ok(ExitCode::SUCCESS)
@@ -124,8 +124,9 @@ const WIDE: usize = 70;
 fn result(run: &Summary, room: usize) -> String {
     let status = End::status(run.end.as_ref());
     let ended = (status != RunStatus::Finished).then(|| status.words().to_owned());
+    let ended = run.copy_of.iter().map(|of| format!("copy of {of}")).chain(ended);
     let numbers = run.headline.iter().flatten().cloned();
-    let fits = ended.into_iter().chain(numbers).reduce(|line, next| {
+    let fits = ended.chain(numbers).reduce(|line, next| {
         let longer = format!("{line}, {next}");
         if longer.width() <= room { longer } else { line }
     });
@@ -174,6 +175,7 @@ mod tests {
             end: Some(End { how: How::Finished, at: String::new() }),
             written: Default::default(),
             headline: Some(headline.iter().map(|number| (*number).to_owned()).collect()),
+            copy_of: None,
         };
         let stopped = Some(End { how: How::Interrupted, at: String::new() });
         let twins = ["Cruzer Blade 4C530001", "Cruzer Blade 4C530002"];

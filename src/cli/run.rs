@@ -21,7 +21,7 @@ use crate::{
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
     report::{Format, json, render, wrapped},
-    run::{self, Local, Lock, LockError, RunContext},
+    run::{self, Local, Lock, LockError, Locks, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
     units::shell_word,
@@ -123,7 +123,7 @@ fn carry_out(
     let sysroot = &Sysroot::live();
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
-    let locks = lock(&plan, args.wait, &cancel, output);
+    let locks = lock(&plan, args.wait, store, &cancel, output);
     if let (Err(_), Some(code)) = (&locks, signals.code()) {
         return Ok(ExitCode::from(code));
     }
@@ -181,7 +181,7 @@ fn carry_out(
     setting.emit(Event::End(End { how: how.clone(), at: run::now() }))?;
     setting.log.sync()?;
     let code = match how {
-        How::Finished => ExitCode::SUCCESS,
+        How::Finished | How::TimeUp => ExitCode::SUCCESS,
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
         How::Failed(_) => ExitCode::FAILURE,
     };
@@ -221,14 +221,21 @@ fn memory(inventory: &Inventory) -> Option<Target> {
 }
 
 /// Locks every drive of the plan, each once.
-fn lock(plan: &Plan, wait: bool, cancel: &Cancel, output: &Output) -> Result<Vec<Lock>, LockError> {
+fn lock(
+    plan: &Plan,
+    wait: bool,
+    store: &Store,
+    cancel: &Cancel,
+    output: &Output,
+) -> Result<Vec<Lock>, LockError> {
+    let locks = Locks::open(store.dir())?;
     let mut keys: Vec<(String, String)> = plan.targets.iter().flat_map(Target::lock_keys).collect();
     keys.sort();
     keys.dedup_by(|a, b| a.0 == b.0);
-    let take = |(identity, label): &(String, String)| match Lock::take(identity, label) {
+    let take = |(identity, label): &(String, String)| match locks.take(identity, label) {
         Err(busy @ LockError::Busy { .. }) if wait => {
             output.note(&format!("{busy}; waiting for it."));
-            Lock::wait(identity, label, || cancel.is_set())
+            locks.wait(identity, label, || cancel.is_set())
         }
         other => other,
     };

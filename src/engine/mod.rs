@@ -1,9 +1,11 @@
 //! Engines run loads and time each operation. There is one trait and one conformance suite for all of them.
 
 mod buffers;
+mod cancel;
 mod fio;
 mod op_sequence;
 mod psync;
+mod pulse;
 mod select;
 pub mod sim;
 mod target;
@@ -15,43 +17,21 @@ mod verify;
 mod windows;
 mod workers;
 
+pub use cancel::{Cancel, Clock};
 pub use fio::{Fio, command_line as fio_command_line};
 pub use psync::Psync;
+pub use pulse::Pulse;
 pub use select::{open, uring_available};
 pub use target::FileTarget;
 #[cfg(not(target_arch = "arm"))]
 pub use uring::Uring;
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::io;
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::units::{Ended, EngineInfo, Outcome};
 use crate::units::{Extent, Load, Window};
-
-/// A cancel flag for running loads: cheap to clone, safe to set from a signal handler.
-#[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    pub fn from_flag(flag: Arc<AtomicBool>) -> Self {
-        Self(flag)
-    }
-
-    pub fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// A load on one of an engine's targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +92,7 @@ pub trait Engine {
 
     /// Starts all jobs at the same time and returns when the last has ended, with the outcomes in the order of `jobs`.
     /// `watch` is called on the caller's thread. Windows that end after a job was stopped are not passed on, but the bytes
-    /// they moved are in the outcome. Cancelling returns within 200 ms even if the drive hangs.
+    /// they moved are in the outcome. Cancelling returns within 200 ms even if the drive hangs. A deadline stops the jobs, too:
+    /// those that end within its grace were stopped, others were cancelled.
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes;
 }

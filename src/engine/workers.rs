@@ -14,11 +14,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::units::{Caching, Load};
+use crate::units::{Caching, Load, Window};
 
 use super::{
     Cancel, Ended, EngineError, FileTarget, Flow, Job, Outcome, Outcomes, Watch,
     op_sequence::{Op, OpSequence},
+    pulse::Pulse,
     windows::{Batch, Collector, Recorder},
 };
 
@@ -146,6 +147,13 @@ impl Lane {
         let _ = self.events.send(WorkerEvent::Ended);
     }
 
+    /// It is abandoned if it has not ended.
+    fn cut_off(&self) {
+        if !lock(&self.progress).ended {
+            self.cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn outcome(&self) -> Outcome {
         let progress = lock(&self.progress);
         let moved = progress.recorder.moved();
@@ -253,10 +261,12 @@ pub(super) fn run(
             return Err(error);
         }
     }
-    gate.open(Some(Instant::now()));
+    let start = Instant::now();
+    let pulse = Pulse::since(start);
+    gate.open(Some(start));
 
     let collectors = jobs.iter().map(Collector::new).collect();
-    let mut session = Session { lanes, collectors, stopped: vec![false; jobs.len()], ended: 0 };
+    let mut session = Session { lanes, collectors, pulse, stopped: vec![false; jobs.len()], ended: 0 };
     session.listen(&inbox, cancel, watch);
     // Close the channel: a hanging worker must not block in a send while it holds the progress lock, which `outcome` takes.
     drop(inbox);
@@ -316,37 +326,51 @@ fn work(lane: &Lane, worker: Worker) {
 struct Session {
     lanes: Vec<Arc<Lane>>,
     collectors: Vec<Collector>,
+    pulse: Pulse,
     /// Stopped jobs pass on no more windows.
     stopped: Vec<bool>,
     ended: usize,
 }
 
 impl Session {
-    /// Passes on windows until all jobs have ended, or the grace period after cancellation is over.
+    /// Passes on windows until all jobs have ended, or the grace period after cancellation or the deadline is over.
     fn listen(&mut self, inbox: &Receiver<WorkerEvent>, cancel: &Cancel, watch: &mut Watch<'_>) {
-        let mut deadline: Option<Instant> = None;
+        // When it was set, and whether a person did.
+        let mut set: Option<(Instant, bool)> = None;
         while self.ended < self.lanes.len() {
-            if cancel.is_set() && deadline.is_none() {
-                deadline = Some(Instant::now() + GRACE);
-                self.stopped.fill(true);
+            let asked = cancel.is_asked();
+            if cancel.is_set() && set.is_none_or(|(_, before)| asked && !before) {
+                set = Some((Instant::now(), asked));
                 // Not under the progress lock: a worker may hold it while it waits for this thread to take its batch.
                 for lane in &self.lanes {
-                    lane.cancelled.store(!lane.stop.swap(true, Ordering::Relaxed), Ordering::Relaxed);
+                    let running = !lane.stop.swap(true, Ordering::Relaxed);
+                    lane.cancelled.store(asked && running, Ordering::Relaxed);
+                }
+                if asked {
+                    self.stopped.fill(true);
                 }
             }
-            let patience = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
-            match inbox.recv_timeout(patience) {
+            let left =
+                set.map(|(at, _)| (at + cancel.grace(GRACE)).saturating_duration_since(Instant::now()));
+            match inbox.recv_timeout(left.map_or(LOOK, |left| left.min(LOOK))) {
                 Ok(WorkerEvent::Batch(index, batch)) => self.show(index, batch, watch),
                 Ok(WorkerEvent::Ended) => self.ended += 1,
                 Ok(WorkerEvent::Ready | WorkerEvent::Refused(_)) => {}
-                Err(RecvTimeoutError::Timeout) if deadline.is_none_or(|at| Instant::now() < at) => {}
+                Err(RecvTimeoutError::Timeout) if left.is_none_or(|left| !left.is_zero()) => {}
                 Err(_) => break,
             }
+        }
+        if set.is_some() {
+            self.lanes.iter().for_each(|lane| lane.cut_off());
         }
     }
 
     fn show(&mut self, index: usize, batch: Batch, watch: &mut Watch<'_>) {
-        let window = self.collectors[index].take(batch);
+        let window = self.collectors[index].take(batch).map(|window| {
+            // What was in flight in a gap may complete after it.
+            let from = window.from_ns.saturating_sub(window.latency.max().unwrap_or(0));
+            Window { suspended_ns: self.pulse.missed(from, window.to_ns), ..window }
+        });
         let shown = window.filter(|_| !self.stopped[index]).map(|window| watch(index, &window));
         if shown == Some(Flow::Stop) {
             self.stopped[index] = true;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Declared, Experiment, LoadName, Values, free_space::cuts, shared_options as shared};
 use crate::{
     analyse::Rules,
-    plan::{Plan, Steps, Suite, SuiteError},
+    plan::{Plan, Steps, Suite, SuiteError, TimeLimit},
     target::Target,
     units::{Caching, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
 };
@@ -60,6 +60,7 @@ impl Request {
             targets: self.targets.clone(),
             cuts: cuts(&self.targets, steps.files()),
             steps: steps.into(),
+            limit: Some(TimeLimit { seconds: self.effort.max_seconds, together: false }),
             ..Plan::default()
         }
     }

@@ -48,6 +48,15 @@ impl Inventory {
             let below = self.mount_of(upper).filter(|below| below.path != mount.path);
             return below.map(|below| self.blocks_of_at(below, depth + 1)).unwrap_or_default();
         }
+        // A FUSE filesystem of directories or files of others, such as bindfs, mergerfs and images.
+        if mount.filesystem.starts_with("fuse") && depth < 4 {
+            let sources = || mount.source.split(':');
+            if sources().all(|path| path.starts_with('/') && !path.starts_with("/dev/")) {
+                let below =
+                    sources().filter_map(|path| self.mount_of(path)).filter(|below| below.path != mount.path);
+                return below.flat_map(|below| self.blocks_of_at(below, depth + 1)).collect();
+            }
+        }
         let named = mount.source.split(':').filter_map(|path| self.block_at_path(path));
         let own = self.block(mount.device);
         let sources: Vec<Block<'_>> = own.map_or_else(|| named.collect(), |block| vec![block]);

@@ -4,6 +4,7 @@ mod act;
 mod cut;
 mod describe;
 mod suite;
+mod time;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub use act::{
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
+pub use time::TimeLimit;
 
 use crate::target::Target;
 
@@ -32,6 +34,9 @@ pub struct Plan {
     pub cuts: Vec<Cut>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_pauses: Vec<NoPause>,
+    /// The run ends within it. Older plans and published procedures have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<TimeLimit>,
 }
 
 /// Which repetition each step is, from 1, and how many there are.
@@ -218,13 +223,9 @@ impl Plan {
         named.unwrap_or_else(|| full.to_owned())
     }
 
-    /// Seconds of all steps, one after the other; `None` without a limit.
-    pub fn seconds(&self) -> Option<f64> {
-        self.steps.iter().map(|step| step.act.cost().seconds).sum()
-    }
-
     pub fn cost(&self, target: usize) -> Cost {
-        let steps = self.steps.iter().filter(|step| step.is_on(target));
-        steps.fold(Cost::of_seconds(0.0), |cost, step| cost.and(step.act.cost()))
+        let steps = || self.steps.iter().filter(|step| step.is_on(target));
+        let cost = steps().fold(Cost::of_seconds(0.0), |cost, step| cost.and(step.act.cost()));
+        Cost { seconds: self.time(steps(), 1), ..cost }
     }
 }

@@ -108,6 +108,9 @@ pub struct ActResult {
     /// It was cancelled before it was done.
     #[serde(skip_serializing_if = "is_default")]
     pub cut_short: bool,
+    /// drivebench did not run for so long meanwhile, s, so it is cut short: its time is not the drive's.
+    #[serde(skip_serializing_if = "is_default")]
+    pub suspended: f64,
     /// Bytes moved.
     #[serde(skip_serializing_if = "is_default")]
     pub bytes: u64,
@@ -188,6 +191,8 @@ pub enum How {
     Finished,
     /// It was stopped by a signal.
     Interrupted,
+    /// Its time limit ended it before all was measured.
+    TimeUp,
     /// Something failed; earlier results stay valid.
     Failed(String),
 }
@@ -197,6 +202,7 @@ impl End {
         match end.map(|end| &end.how) {
             Some(How::Finished) => RunStatus::Finished,
             Some(How::Interrupted) => RunStatus::Interrupted,
+            Some(How::TimeUp) => RunStatus::TimeUp,
             Some(How::Failed(_)) => RunStatus::Failed,
             None => RunStatus::Unfinished,
         }

@@ -25,6 +25,13 @@ pub enum ReadError {
     Newer { path: PathBuf, found: u64 },
 }
 
+impl ReadError {
+    /// There is no such file, or no more.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
 /// The events of a record, as far as they can be read.
 pub struct Reader {
     path: PathBuf,

@@ -6,8 +6,8 @@ use super::{ActResult, End, Event, Imported, Start};
 use crate::{
     conditions::Processors,
     inventory::Drive,
-    plan::{Act, Measure, Plan, StepId},
-    units::{Ended, EngineInfo, Outcome, RunStatus, Window, ZonePoint},
+    plan::{Act, Measure, Plan, Rule, StepId},
+    units::{Caching, Ended, EngineInfo, Outcome, RunStatus, Window, ZonePoint, duration},
 };
 
 /// What a reader keeps of the windows of one load. Keeping all windows would take too much memory.
@@ -58,6 +58,10 @@ pub struct Step<T> {
 pub struct Load<T> {
     pub windows: u64,
     pub kept: T,
+    /// For how long drivebench did not run during one of its windows, at most, ns; those windows are left out.
+    pub suspended_ns: u64,
+    /// Seconds of those windows before the outcome.
+    left_out: f64,
     /// Its outcome; the positions of a zone measurement are summed. `None` if the record ends earlier.
     pub outcome: Option<Outcome>,
     /// The command that repeats it with fio.
@@ -85,6 +89,19 @@ impl<T> Run<T> {
         End::status(self.end.as_ref())
     }
 
+    /// Flags what was measured while the process did not run. A load whose amount is fixed, or that goes through the page
+    /// cache, counts as a whole or not at all.
+    fn leave_out(&mut self) {
+        for step in self.steps.values_mut() {
+            let m = &step.measure;
+            let whole = matches!(m.rule, Rule::Fixed { .. }) || m.load.caching != Caching::Direct;
+            let affected = step.loads.values().map(|load| load.suspended_ns).max().filter(|ns| *ns > 0);
+            let flag = affected.map(|ns| suspended(&m.label, ns as f64 / 1e9));
+            self.flags.extend(flag.filter(|flag| !self.flags.contains(flag)));
+            step.loads.retain(|_, load| load.suspended_ns == 0 || !whole);
+        }
+    }
+
     pub fn planned(&self, step: StepId) -> Option<&Measure> {
         self.plan.as_ref()?.measure(step)
     }
@@ -105,6 +122,7 @@ impl<T: Windows> Run<T> {
     ) -> Self {
         let mut reading = Reading { run: Self::default(), begin };
         record.for_each(|event| reading.take(event));
+        reading.run.leave_out();
         reading.run
     }
 }
@@ -165,15 +183,22 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                     begun.measure = measure;
                 }
             }
+            Event::Window { step, target, window, .. } if window.suspended_ns > 0 => {
+                if let Some(load) = self.load(step, target as usize) {
+                    load.suspended_ns = load.suspended_ns.max(window.suspended_ns);
+                    load.left_out += window.seconds();
+                }
+            }
             Event::Window { step, target, zone, window } => {
                 if let Some(load) = self.load(step, target as usize) {
                     load.windows += 1;
                     load.kept.window(zone, &window);
                 }
             }
-            Event::Outcome { step, target, outcome, again, .. } => {
+            Event::Outcome { step, target, mut outcome, again, .. } => {
                 wrote(&mut run.written, target as usize, outcome.bytes_written);
                 if let Some(load) = self.load(step, target as usize) {
+                    outcome.seconds -= std::mem::take(&mut load.left_out).min(outcome.seconds);
                     load.again = load.again.take().or(again);
                     let sum = load.outcome.take().map(|sum| sum.and_then(&outcome));
                     load.outcome = sum.or(Some(outcome));
@@ -189,6 +214,11 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                     run.acted.remove(&step);
                 } else {
                     run.acted.insert(step);
+                }
+                if result.suspended > 0.0 {
+                    let what =
+                        run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| step.act.label());
+                    run.flags.extend(what.map(|what| suspended(&what, result.suspended)));
                 }
                 run.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
@@ -226,10 +256,18 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
         Some(of.loads.entry(target).or_insert_with(|| Load {
             windows: 0,
             kept: begin(step, target, measure),
+            suspended_ns: 0,
+            left_out: 0.0,
             outcome: None,
             again: None,
         }))
     }
+}
+
+/// What was measured while this process did not run for so many seconds.
+fn suspended(what: &str, seconds: f64) -> Flag {
+    let text = format!("drivebench did not run for {} during '{what}': that is left out.", duration(seconds));
+    Flag { text, conditions_of: None, other_io: false }
 }
 
 fn wrote(written: &mut BTreeMap<usize, u64>, target: usize, bytes: u64) {

@@ -1,11 +1,12 @@
 //! The store: a directory with one file per run.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use flate2::{Compression, write::GzEncoder};
@@ -128,8 +129,14 @@ impl Store {
     }
 
     pub fn open(&self, run: &str) -> Result<Reader, StoreError> {
-        self.files(run)?;
-        Ok(Reader::open(&self.path(run))?)
+        loop {
+            self.files(run)?;
+            match Reader::open(&self.path(run)) {
+                // Another process has compressed or removed it since.
+                Err(e) if e.is_gone() => {}
+                opened => return Ok(opened?),
+            }
+        }
     }
 
     /// The files of a run. Both exist if compression was interrupted.
@@ -148,16 +155,26 @@ impl Store {
         if is_name(run) { fs::metadata(self.path(run)).map_or(0, |meta| meta.len()) } else { 0 }
     }
 
-    /// Refuses to remove a run that doesn't exist or is being written.
-    pub fn removable(&self, run: &str) -> Result<(), StoreError> {
-        let mut files = self.files(run)?.into_iter().filter_map(|path| open_regular(&path).ok());
-        files.try_for_each(|file| lock_record(&file, run))
+    /// Refuses to remove a run that doesn't exist, or that is being written or may be. Nothing can continue it as long as
+    /// the returned files are open.
+    pub fn removable(&self, run: &str) -> Result<Vec<File>, StoreError> {
+        let open = |path: PathBuf| match open_regular(&path) {
+            Ok(file) => Some(lock_record(&file, run).map(|()| file)),
+            // It can't be checked whether a run of another user writes it.
+            Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some(Err(StoreError::Unwritable { path, source }))
+            }
+            Err(_) => None,
+        };
+        self.files(run)?.into_iter().filter_map(open).collect()
     }
 
     pub fn remove(&self, run: &str) -> Result<(), StoreError> {
-        self.removable(run)?;
-        self.files(run)?.into_iter().try_for_each(|path| {
-            fs::remove_file(&path).map_err(|source| StoreError::Unwritable { path, source })
+        let _locked = self.removable(run)?;
+        self.files(run)?.into_iter().try_for_each(|path| match fs::remove_file(&path) {
+            // Another process removed it, or finished compressing it.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done.map_err(|source| StoreError::Unwritable { path, source }),
         })
     }
 
@@ -176,21 +193,45 @@ impl Store {
         };
         let mut index = Index::open(&self.dir);
         let (mut runs, mut bad) = (Vec::new(), Vec::new());
+        // The name and date in a record, and where it is stored.
+        let mut stored: HashMap<(String, String), Vec<String>> = HashMap::new();
+        // Both files exist during compression, and either may appear or disappear while the directory is read.
+        let mut names = BTreeSet::new();
         for entry in entries {
-            let path = entry.map_err(unreadable)?.path();
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
-            let (plain, packed) = (file.strip_suffix(PLAIN), file.strip_suffix(PACKED));
-            // Both files exist during compression.
-            let plain = plain.filter(|_| !path.with_extension("jsonl.gz").exists());
-            let Some(run) = plain.or(packed).map(str::to_owned) else { continue };
-            match index.summary(&path, &run, headline) {
-                Ok(_) if !is_name(&run) => {
+            let file = entry.map_err(unreadable)?.file_name();
+            let file = file.to_string_lossy();
+            names.extend(file.strip_suffix(PACKED).or(file.strip_suffix(PLAIN)).map(str::to_owned));
+        }
+        for run in names {
+            let mut read = || {
+                let path = self.path(&run);
+                (index.summary(&path, &run, headline), path)
+            };
+            let summary = match read() {
+                (Err(e), _) if e.is_gone() => read(),
+                summary => summary,
+            };
+            match summary {
+                (Ok(_), path) if !is_name(&run) => {
                     let why = "its name has other characters than letters and digits: rename it".to_owned();
                     bad.push(ReadError::NotARecord { path, why });
                 }
-                // It may have been renamed.
-                Ok(summary) => runs.push(Summary { run, ..summary }),
-                Err(e) => bad.push(e),
+                // It may have been renamed or copied.
+                (Ok(summary), _) => {
+                    let origin = (summary.run.clone(), summary.at.clone());
+                    stored.entry(origin).or_default().push(run.clone());
+                    runs.push(Summary { run, ..summary });
+                }
+                // Another process has removed it.
+                (Err(e), _) if e.is_gone() => {}
+                (Err(_), path) if is_new(&path) => {}
+                (Err(e), _) => bad.push(e),
+            }
+        }
+        for ((own, _), mut names) in stored {
+            names.sort_by_key(|name| (*name != own, name.clone()));
+            for run in runs.iter_mut().filter(|run| names[1..].contains(&run.run)) {
+                run.copy_of = names.first().cloned();
             }
         }
         runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
@@ -203,7 +244,8 @@ impl Store {
     /// for each of them, because a mirror writes all data twice. The result is an upper limit.
     pub fn written(&self) -> Result<HashMap<String, u64>, StoreError> {
         let mut written: HashMap<String, u64> = HashMap::new();
-        for (drive, bytes) in self.list()?.0.into_iter().flat_map(|run| run.written) {
+        let runs = self.list()?.0.into_iter().filter(|run| run.copy_of.is_none());
+        for (drive, bytes) in runs.flat_map(|run| run.written) {
             let sum = written.entry(drive).or_default();
             *sum = sum.saturating_add(bytes);
         }
@@ -246,6 +288,14 @@ impl Store {
         let packed = self.dir.join(format!("{run}{PACKED}"));
         if packed.exists() { packed } else { self.dir.join(format!("{run}{PLAIN}")) }
     }
+}
+
+/// Whether another process creates this record now: it is empty, and was not for long. Trying its lock could refuse it to
+/// that process.
+fn is_new(path: &Path) -> bool {
+    const LONG: Duration = Duration::from_secs(60);
+    let about = fs::metadata(path).ok().filter(|about| about.is_file() && about.len() == 0);
+    about.and_then(|about| about.modified().ok()?.elapsed().ok()).is_some_and(|age| age < LONG)
 }
 
 fn is_name(run: &str) -> bool {

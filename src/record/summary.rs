@@ -31,6 +31,9 @@ pub struct Summary {
     pub written: BTreeMap<String, u64>,
     /// Its most important numbers, as the program that listed it last wrote them; `None` before it was listed.
     pub headline: Option<Vec<String>>,
+    /// The run whose record this is a copy of, by what both say of themselves.
+    #[serde(skip)]
+    pub copy_of: Option<String>,
 }
 
 impl Summary {
@@ -56,6 +59,7 @@ impl Summary {
         Ok(Self {
             drives: drives.collect(),
             headline: None,
+            copy_of: None,
             run: start.run,
             at: start.at,
             experiment: start.experiment,
@@ -266,6 +270,12 @@ mod tests {
                 writer.append(&event).expect("appends");
             }
         }
+        let runs = store.list().expect("lists").0;
+        let path = |run: &str| store.dir().join(format!("{run}.jsonl"));
+        fs::copy(path(&runs[0].run), path("rcopy")).expect("a copy, which counts once");
+        fs::rename(path(&runs[1].run), path("rnew")).expect("renames");
+        let copies = store.list().expect("lists").0.into_iter().filter_map(|run| run.copy_of);
+        assert_eq!(copies.collect::<Vec<_>>(), [runs[0].run.clone()]);
         let mut written: Vec<_> = store.written().expect("reads").into_iter().collect();
         written.sort();
         assert_eq!(

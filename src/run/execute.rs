@@ -8,6 +8,7 @@ use std::{
 use super::{
     RunContext, RunError, act,
     execution::{Execution, Troubles},
+    time_left::TimeLeft,
 };
 use crate::{
     conditions::{BytesMoved, Preflight, Snapshot},
@@ -15,7 +16,7 @@ use crate::{
     plan::{Act, Condition, MoveDrives, Plan, Step},
     record::{Done, Event, How, When},
     target::Target,
-    units::percent,
+    units::{count, duration, percent},
 };
 
 /// Executes a plan except the steps in `done`. Records everything but the end event, which the caller adds.
@@ -37,6 +38,10 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         moved: vec![BytesMoved::default(); plan.targets.len()],
         plan,
         done,
+        time: TimeLeft::new(planned, done),
+        cancel: ctx.cancel.clone(),
+        share: 1.0,
+        late: BTreeSet::new(),
         ctx,
         readable: BTreeMap::new(),
         fell: BTreeSet::new(),
@@ -56,12 +61,22 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
             failed.push((at, e.to_string()));
         }
     }
+    if let (Some(limit), false) = (planned.limit, run.late.is_empty() || run.ctx.cancel.is_asked()) {
+        let (late, all) = (run.late.len(), planned.steps.len());
+        let limit = duration(limit.seconds);
+        let steps = count(all as u64, "step");
+        run.note(
+            None,
+            format!("{late} of {steps} were not measured to the end: the time was up (--max-time {limit})."),
+        )?;
+    }
     for (target, text) in &failed {
         run.note(Some(*target), format!("{text}."))?;
     }
     Ok(match failed.into_iter().next() {
         _ if run.ctx.cancel.is_set() => How::Interrupted,
         Some((target, text)) => How::Failed(format!("{}: {text}", run.plan.targets[target].label())),
+        None if !run.late.is_empty() => How::TimeUp,
         None => How::Finished,
     })
 }
@@ -69,14 +84,22 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
 impl Execution<'_, '_> {
     fn steps(&mut self, failed: &mut Troubles) -> io::Result<()> {
         let mut arrangement: Option<&MoveDrives> = None;
+        let mut over = false;
         for step in &self.planned.steps {
             if self.ctx.cancel.is_set() {
                 break;
             }
+            let done = self.done.steps.contains(&step.id);
+            if !done && (over || self.time.left(step) <= 0.0) {
+                self.late.insert(step.id);
+                // Nobody is asked to move drives for a comparison that stays incomplete.
+                over |= arrangement.is_some();
+                continue;
+            }
             if let Act::MoveDrives(a) = &step.act {
                 arrangement = Some(a);
             }
-            if self.done.steps.contains(&step.id) {
+            if done {
                 continue;
             }
             if let Some(wanted) = arrangement {
@@ -87,18 +110,31 @@ impl Execution<'_, '_> {
                     break;
                 }
             }
-            if step.targets().any(|t| failed.iter().any(|(f, _)| *f == t)) {
-                continue;
-            }
-            if !self.holds(step) {
-                self.ctx.emit(Event::Skipped { step: step.id })?;
-                continue;
-            }
-            match act::perform(self, step) {
-                Ok(troubles) => failed.extend(troubles),
-                Err(RunError::Record(e)) => return Err(e),
-                Err(e) => failed.extend(step.targets().map(|t| (t, e.to_string()))),
-            }
+            let since = self.ctx.world.seconds();
+            self.step(step, failed)?;
+            let needed = self.planned.most(step).unwrap_or(0.0);
+            self.time.spend(step, needed, self.ctx.world.seconds() - since);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, failed: &mut Troubles) -> io::Result<()> {
+        if step.targets().any(|t| failed.iter().any(|(f, _)| *f == t)) {
+            return Ok(());
+        }
+        if !self.holds(step) {
+            return self.ctx.emit(Event::Skipped { step: step.id });
+        }
+        let left = self.time.left(step);
+        self.share = self.time.share(step);
+        self.cancel = match left.is_finite() {
+            true => self.ctx.cancel.within(left, self.ctx.world.clock()),
+            false => self.ctx.cancel.clone(),
+        };
+        match act::perform(self, step) {
+            Ok(troubles) => failed.extend(troubles),
+            Err(RunError::Record(e)) => return Err(e),
+            Err(e) => failed.extend(step.targets().map(|t| (t, e.to_string()))),
         }
         Ok(())
     }
@@ -111,10 +147,10 @@ impl Execution<'_, '_> {
     }
 
     fn look_before(&mut self) -> io::Result<Snapshot> {
-        /// How long the machine is watched for other activity, s.
-        const WATCH: f64 = 1.0;
         let earlier = self.snapshot();
-        self.ctx.world.wait(WATCH, self.ctx.cancel);
+        let watched = self.planned.watched();
+        self.ctx.world.wait(watched, self.ctx.cancel);
+        self.time.pass(watched);
         let now = self.snapshot();
         for (target, on) in self.plan.targets.clone().iter().enumerate() {
             if let Some(share) = self.ctx.world.filled_share(on).filter(|share| *share < 0.99) {

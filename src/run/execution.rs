@@ -5,9 +5,10 @@ use std::{
     io,
 };
 
-use super::RunContext;
+use super::{RunContext, time_left::TimeLeft};
 use crate::{
     conditions::BytesMoved,
+    engine::Cancel,
     plan::{Plan, StepId},
     record::{ActResult, Done, Event},
 };
@@ -21,6 +22,13 @@ pub(super) struct Execution<'a, 'c> {
     pub plan: Plan,
     pub done: &'a Done,
     pub ctx: &'a mut RunContext<'c>,
+    pub time: TimeLeft,
+    /// Ends the present step: when a person asks for it, or its time is up.
+    pub cancel: Cancel,
+    /// The share of its own time limit that the present step may take.
+    pub share: f64,
+    /// Steps that were left out or cut off because their time was up.
+    pub late: BTreeSet<StepId>,
     /// For each target with an open file, how many bytes from its start can be read back.
     pub readable: BTreeMap<usize, u64>,
     /// Loads that had a cliff, by step and target.
@@ -32,6 +40,9 @@ pub(super) struct Execution<'a, 'c> {
 
 impl Execution<'_, '_> {
     pub fn emit_act(&mut self, step: StepId, target: Option<usize>, result: ActResult) -> io::Result<()> {
+        if result.cut_short && result.suspended == 0.0 {
+            self.late.insert(step);
+        }
         let (target, at) = (target.map(|t| t as u32), self.ctx.world.date());
         self.ctx.emit(Event::Act { step, target, at, result: Box::new(result) })
     }

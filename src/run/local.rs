@@ -13,7 +13,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{RunError, World, journal::Journal, leftovers::patiently, scratch::Scratch, scratch_dir::Folder};
 use crate::{
-    engine::{self, Cancel, Engine, EngineError, FileTarget},
+    engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
     plan::Files,
     record::ActResult,
@@ -84,8 +84,8 @@ impl World for Local<'_> {
         now()
     }
 
-    fn seconds(&self) -> f64 {
-        self.began.elapsed().as_secs_f64()
+    fn clock(&self) -> Clock {
+        Clock::Real(self.began)
     }
 
     fn wait(&self, seconds: f64, cancel: &Cancel) {

@@ -1,50 +1,84 @@
 //! A lock per drive: two runs on one drive would disturb each other.
 
 use std::{
+    fs::{self, File, Metadata},
     io,
-    os::linux::net::SocketAddrExt,
-    os::unix::net::{SocketAddr, UnixListener, UnixStream},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{MetadataExt, PermissionsExt},
+    },
+    path::Path,
     time::Duration,
 };
 
-/// Locks a drive while this value lives. The lock is an abstract socket name in the kernel, not a
-/// file: it needs no rights and no directory, and disappears with the process.
+use rustix::{
+    fs::{CWD, Mode, OFlags, fchown, major, minor, mkdirat, openat},
+    io::Errno,
+    process::{Uid, geteuid},
+};
+
+use crate::{record::lock, sysroot::Sysroot};
+
+/// Directories in which every user may make one, in the order in which they are tried.
+const PLACES: [&str; 2] = ["/run/lock", "/tmp"];
+/// How often a waiting run checks whether the drive is free.
+const POLL: Duration = Duration::from_millis(200);
+
+/// The directory of a user's locks. No other user can open it, so no other user can hold a lock.
+#[derive(Debug)]
+pub struct Locks {
+    dir: OwnedFd,
+    owner: u32,
+}
+
+/// Locks a drive while this value lives; ends with the process.
 #[derive(Debug)]
 pub struct Lock {
-    _listener: UnixListener,
+    _file: File,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error("{drive} is being measured by another drivebench{}", pid.map(|p| format!(", process {p}")).unwrap_or_default())]
-    Busy { drive: String, pid: Option<i32> },
-    #[error("can't check whether another run measures {drive}: {source}")]
-    System { drive: String, source: io::Error },
+    Busy { drive: String, pid: Option<u32> },
+    #[error("can't check whether another run measures the drive: {0}")]
+    System(#[from] io::Error),
 }
 
-/// How often a waiting run checks whether the drive is free.
-const POLL: Duration = Duration::from_millis(200);
+impl Locks {
+    /// Those of this user; of the one who called sudo. Where nobody else lets it have a directory, it is in the store.
+    pub fn open(store: &Path) -> Result<Self, LockError> {
+        let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+        let owner = caller.filter(|_| geteuid().is_root()).unwrap_or(geteuid().as_raw());
+        let shared =
+            PLACES.iter().map(Path::new).filter(|place| fs::metadata(place).is_ok_and(|m| is_shared(&m)));
+        let mut own =
+            shared.filter_map(|place| private(&place.join(format!("drivebench-{owner}")), owner).ok());
+        if let Some(dir) = own.next() {
+            return Ok(Self { dir, owner });
+        }
+        fs::create_dir_all(store)?;
+        Ok(Self { dir: private(&store.join("locks"), owner)?, owner })
+    }
 
-impl Lock {
     /// Locks the drive with this identity; `label` names it in messages.
-    pub fn take(identity: &str, label: &str) -> Result<Self, LockError> {
-        let system = |source| LockError::System { drive: label.to_owned(), source };
-        // A socket name has at most 107 bytes. Identities are shorter; a longer one is cut.
-        let name: Vec<u8> = format!("drivebench/{identity}").into_bytes().into_iter().take(100).collect();
-        let address = SocketAddr::from_abstract_name(name).map_err(system)?;
-        match UnixListener::bind_addr(&address) {
-            Ok(listener) => Ok(Self { _listener: listener }),
-            Err(e) if e.kind() == io::ErrorKind::AddrInUse => {
-                Err(LockError::Busy { drive: label.to_owned(), pid: holder(&address) })
-            }
-            Err(e) => Err(system(e)),
+    pub fn take(&self, identity: &str, label: &str) -> Result<Lock, LockError> {
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(
+            openat(&self.dir, file_name(identity), flags, Mode::RUSR | Mode::WUSR)
+                .map_err(io::Error::from)?,
+        );
+        give(&file, self.owner);
+        match lock(&file) {
+            Ok(()) => Ok(Lock { _file: file }),
+            Err(_) => Err(LockError::Busy { drive: label.to_owned(), pid: holder(&file) }),
         }
     }
 
     /// Like [`take`](Self::take), but waits while another run measures the drive, until `give_up` returns true.
-    pub fn wait(identity: &str, label: &str, give_up: impl Fn() -> bool) -> Result<Self, LockError> {
+    pub fn wait(&self, identity: &str, label: &str, give_up: impl Fn() -> bool) -> Result<Lock, LockError> {
         loop {
-            match Self::take(identity, label) {
+            match self.take(identity, label) {
                 Err(LockError::Busy { .. }) if !give_up() => std::thread::sleep(POLL),
                 other => return other,
             }
@@ -52,28 +86,112 @@ impl Lock {
     }
 }
 
-fn holder(address: &SocketAddr) -> Option<i32> {
-    let stream = UnixStream::connect_addr(address).ok()?;
-    let credentials = rustix::net::sockopt::socket_peercred(&stream).ok()?;
-    Some(credentials.pid.as_raw_nonzero().get())
+/// A directory like `/tmp`: anybody may create files, and only their owners remove them.
+fn is_shared(about: &Metadata) -> bool {
+    about.is_dir() && about.permissions().mode() & 0o1777 == 0o1777
+}
+
+/// Opens the directory that only `owner` can use, and creates it first if it is missing. Another user may have taken
+/// its name.
+fn private(path: &Path, owner: u32) -> io::Result<OwnedFd> {
+    let made = match mkdirat(CWD, path, Mode::RWXU) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
+        Err(e) => return Err(e.into()),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = File::from(openat(CWD, path, flags, Mode::empty())?);
+    if made {
+        give(&dir, owner);
+    }
+    let about = dir.metadata()?;
+    match about.uid() == owner && about.permissions().mode() & 0o077 == 0 {
+        true => Ok(dir.into()),
+        false => Err(io::Error::other(format!("{} is not of this user alone", path.display()))),
+    }
+}
+
+/// What root makes for a user belongs to that user.
+fn give(file: &File, owner: u32) {
+    if geteuid().is_root() && owner != 0 {
+        // Where this fails, the user's own runs can't open it, and say so.
+        let _ = fchown(file, Some(Uid::from_raw(owner)), None);
+    }
+}
+
+/// An identity may contain any character.
+fn file_name(identity: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "+-@.".contains(c) { c } else { '_' };
+    let start: String = identity.chars().map(plain).take(100).collect();
+    format!("{start}-{:08x}.lock", crc32fast::hash(identity.as_bytes()))
+}
+
+/// The process that holds the lock of a file, from lines such as `4: FLOCK  ADVISORY  WRITE 812 00:19:57 0 EOF`.
+fn holder(file: &File) -> Option<u32> {
+    let about = file.metadata().ok()?;
+    let device = about.dev();
+    let at = format!("{:02x}:{:02x}:{}", major(device), minor(device), about.ino());
+    let locks = Sysroot::live().text("/proc/locks")?;
+    let fields = locks.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    let held = |line: Vec<&str>| match line[..] {
+        [_, "FLOCK", _, _, pid, place, ..] if place == at => pid.parse().ok(),
+        _ => None,
+    };
+    fields.filter_map(held).find(|pid| *pid > 0)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    fn locks(dir: &Path) -> Locks {
+        let owner = geteuid().as_raw();
+        Locks { dir: private(dir, owner).expect("private"), owner }
+    }
 
     #[test]
     fn a_second_run_is_refused_until_the_first_ends() {
-        let identity = format!("test-{}", std::process::id());
-        let first = Lock::take(&identity, "Cruzer Blade 4C530001").expect("free");
-        let refused = Lock::take(&identity, "Cruzer Blade 4C530001").expect_err("taken").to_string();
+        let home = tempfile::tempdir().expect("a directory");
+        let [mine, other] = [(); 2].map(|()| locks(&home.path().join("locks")));
+        let first = mine.take("4C53/0001", "Cruzer Blade 4C530001").expect("free");
+        let refused = other.take("4C53/0001", "Cruzer Blade 4C530001").expect_err("taken").to_string();
         let me = std::process::id();
         assert_eq!(
             refused,
             format!("Cruzer Blade 4C530001 is being measured by another drivebench, process {me}")
         );
-        assert!(Lock::wait(&identity, "it", || true).is_err());
+        other.take("4C53_0001", "another drive with nearly the same name").expect("free");
+        assert!(other.wait("4C53/0001", "it", || true).is_err());
         drop(first);
-        Lock::wait(&identity, "it", || true).expect("free again");
+        other.wait("4C53/0001", "it", || true).expect("free again");
+    }
+
+    /// The socket of versions before filled its queue after 128 looks, and the next one hung.
+    #[test]
+    fn waiting_looks_as_often_as_needed() {
+        let home = tempfile::tempdir().expect("a directory");
+        let [mine, other] = [(); 2].map(|()| locks(&home.path().join("locks")));
+        let _held = mine.take("A", "A").expect("free");
+        assert!((0..1000).all(|_| matches!(other.take("A", "A"), Err(LockError::Busy { .. }))));
+    }
+
+    #[test]
+    fn a_directory_that_others_can_use_is_not_used() {
+        let home = tempfile::tempdir().expect("a directory");
+        let me = geteuid().as_raw();
+        let open = home.path().join("open");
+        fs::create_dir(&open).expect("creates");
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).expect("opens");
+        let link = home.path().join("link");
+        fs::create_dir(home.path().join("elsewhere")).expect("creates");
+        symlink(home.path().join("elsewhere"), &link).expect("links");
+        for taken in [&open, &link] {
+            assert!(private(taken, me).is_err(), "{taken:?}");
+        }
+        // The directory of another user.
+        drop(private(&home.path().join("own"), me).expect("creates"));
+        assert!(private(&home.path().join("own"), me + 1).is_err());
     }
 }

@@ -94,7 +94,8 @@ pub fn measure(
         let shown = show(Seen::Window { target: sites[at].target, zone: None, window });
         moved[at] += window.bytes;
         let elapsed = window.to_ns as f64 / 1e9;
-        let decided = rules.get_mut(at).is_some_and(|rule| rule.push(window).stops());
+        let rule = rules.get_mut(at).filter(|_| window.suspended_ns == 0);
+        let decided = rule.is_some_and(|rule| rule.push(window).stops());
         let now = (moved[at], elapsed, window.bytes as f64 / window.seconds());
         let watched = show(progress(at, now, seen(rules.get(at), None)));
         let stop = decided || elapsed >= seconds || [shown, watched].contains(&Flow::Stop);

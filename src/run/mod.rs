@@ -14,6 +14,7 @@ mod place;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
+mod time_left;
 mod world;
 mod zones;
 
@@ -27,7 +28,7 @@ pub use execute::execute;
 pub use journal::{Journal, host};
 pub use leftovers::{Kept, Leftover, look_alikes, sweep};
 pub use local::{Local, now};
-pub use lock::{Lock, LockError};
+pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use modelled::Modelled;
 pub use world::World;

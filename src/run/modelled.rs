@@ -14,7 +14,7 @@ use std::{
 use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal};
 use crate::{
     engine::{
-        Cancel, Engine, EngineError, EngineInfo, Flow, Job, Outcomes, Watch,
+        Cancel, Clock, Engine, EngineError, EngineInfo, Flow, Job, Outcomes, Watch,
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
@@ -139,12 +139,13 @@ impl World for Modelled {
         humantime::format_rfc3339_seconds(UNIX_EPOCH + self.bench.now()).to_string()
     }
 
-    fn seconds(&self) -> f64 {
-        self.bench.now().as_secs_f64()
+    fn clock(&self) -> Clock {
+        Clock::Modelled(Arc::clone(&self.bench.now_ns))
     }
 
     fn wait(&self, seconds: f64, cancel: &Cancel) {
         if !cancel.is_set() {
+            let seconds = cancel.left().map_or(seconds, |left| left.min(seconds));
             self.bench.state().sim.rest(seconds);
             self.bench.now_ns.fetch_add((seconds.max(0.0) * 1e9) as u64, Ordering::Relaxed);
         }

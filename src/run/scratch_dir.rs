@@ -27,7 +27,7 @@ use super::{
     scratch_name,
 };
 use crate::{
-    engine::Cancel,
+    engine::{Cancel, Pulse},
     plan::{FileSet, FileWork, Files},
     record::{ActResult, lock},
 };
@@ -87,6 +87,7 @@ impl Folder {
             }
             self.files = set.files;
         }
+        let pulse = Pulse::since(Instant::now());
         let spawned = thread::Builder::new().spawn(move || {
             let failed = match work {
                 FileWork::Write { seed, .. } => task.write(set, seed),
@@ -101,8 +102,9 @@ impl Folder {
             let timeout = if cancel.is_set() { GRACE } else { POLL };
             match result.recv_timeout(timeout) {
                 Ok((took, failed)) => {
-                    let cut_short = cancel.is_set() || failed.is_some();
-                    return (ActResult { cut_short, ..took }, failed);
+                    let suspended = pulse.missed(0, u64::MAX) as f64 / 1e9;
+                    let cut_short = cancel.is_set() || failed.is_some() || suspended > 0.0;
+                    return (ActResult { cut_short, suspended, ..took }, failed);
                 }
                 Err(_) if cancel.is_set() => {
                     return (ActResult { cut_short: true, ..ActResult::default() }, None);

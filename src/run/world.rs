@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use super::{RunError, journal::Journal};
 use crate::{
-    engine::{Cancel, Engine, EngineError},
+    engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
     plan::Files,
     record::ActResult,
@@ -34,8 +34,13 @@ pub trait World {
     /// The time now, as RFC 3339 in UTC.
     fn date(&self) -> String;
 
+    /// For differences of time, and deadlines.
+    fn clock(&self) -> Clock;
+
     /// Seconds since some moment, for differences.
-    fn seconds(&self) -> f64;
+    fn seconds(&self) -> f64 {
+        self.clock().now_ns() as f64 / 1e9
+    }
 
     /// Waits, or returns early if cancelled.
     fn wait(&self, seconds: f64, cancel: &Cancel);

@@ -39,7 +39,9 @@ pub(super) fn measure(
             let moved = total.bytes_read;
             let mut bytes = 0;
             let outcomes = engine.run(&[job], cancel, &mut |_, window| {
-                zones.push(place, window);
+                if window.suspended_ns == 0 {
+                    zones.push(place, window);
+                }
                 bytes += window.bytes;
                 let shown = show(Seen::Window { target: site.target, zone, window });
                 show(Seen::Progress(Progress {

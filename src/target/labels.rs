@@ -1,7 +1,7 @@
 //! Names of a target: labels, a one-line description, and lock keys.
 
 use super::{Kind, Target};
-use crate::inventory::{Drive, Medium};
+use crate::inventory::{Drive, Medium, Mount};
 use crate::units::decimal_bytes;
 
 impl Target {
@@ -36,12 +36,16 @@ impl Target {
         format!("{label} ({})", about.join(", "))
     }
 
-    /// Keys that two runs must not lock at once, as (identity, label): each drive, or the path.
+    /// Keys that two runs must not lock at once, as (identity, label): each drive; where none is known, each layer, or
+    /// the filesystem, whatever directory of it was named.
     pub fn lock_keys(&self) -> Vec<(String, String)> {
-        if self.drives.is_empty() {
-            return vec![(self.path.display().to_string(), self.label())];
+        let own = |key: String| (key, self.label());
+        match (&self.drives[..], &self.layers[..], &self.mount) {
+            ([], [], Some(Mount { device: (major, minor), .. })) => vec![own(format!("{major}:{minor}"))],
+            ([], [], None) => vec![own(self.path.display().to_string())],
+            ([], layers, _) => layers.iter().cloned().map(own).collect(),
+            (drives, ..) => drives.iter().map(|d| (d.identity(), d.label())).collect(),
         }
-        self.drives.iter().map(|d| (d.identity(), d.label())).collect()
     }
 
     /// Whether all of its drives rotate. Where the media type is unknown, the `rotational` flag counts.
@@ -100,7 +104,11 @@ mod tests {
         let device = Target { kind: Kind::BlockDevice, path: PathBuf::from("/dev/sda"), ..target() };
         let lines = [target(), bare.clone(), twins, file, device].map(|t| t.describe());
         insta::assert_snapshot!(lines.join("\n"));
-        assert_eq!(bare.lock_keys(), [("/mnt/a".to_owned(), "ext4 /mnt/a".to_owned())]);
+        assert_eq!(bare.lock_keys(), [("0:0".to_owned(), "ext4 /mnt/a".to_owned())]);
+        let other = Target { path: "/mnt/a/below".into(), ..bare.clone() };
+        assert_eq!(other.lock_keys()[0].0, bare.lock_keys()[0].0, "two directories of one filesystem");
+        let image = |mount| Target { layers: vec!["loop0".to_owned()], mount, ..bare.clone() };
+        assert_eq!(image(None).lock_keys()[0].0, image(bare.mount.clone()).lock_keys()[0].0);
         let stick = Drive { medium: Medium::Flash, ..target().drives[0].clone() };
         assert!(target().rotates() && !bare.rotates());
         assert!(!Target { drives: vec![stick], ..target() }.rotates(), "though the rotational flag is set");

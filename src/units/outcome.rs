@@ -69,6 +69,8 @@ pub enum RunStatus {
     Finished,
     /// It was stopped by a signal.
     Interrupted,
+    /// Its time limit ended it before all was measured.
+    TimeUp,
     /// Something failed; earlier results stay valid.
     Failed,
     /// It has no end: it is still running or was cut off.
@@ -81,6 +83,7 @@ impl RunStatus {
         match self {
             Self::Finished => "finished",
             Self::Interrupted => "interrupted",
+            Self::TimeUp => "time up",
             Self::Failed => "failed",
             Self::Unfinished => "running or cut off",
         }

@@ -31,6 +31,10 @@ pub struct Window {
     pub ops: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errors: u64,
+    /// drivebench did not run for so long in the window, or while one of its operations was in flight, ns: its times are
+    /// not the drive's.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspended_ns: u64,
     pub latency: Histogram,
     /// In a mixed load.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -660,6 +660,7 @@ fn commands_name_the_store_that_was_read() {
 #[test]
 fn few_of_thousands_of_runs_are_read() {
     let summary = |n: usize| Summary {
+        copy_of: None,
         run: format!("r{n}"),
         at: format!("2026-01-01T{n:08}"),
         experiment: ["baseline", "together", "another"][n % 3].to_owned(),

@@ -8,6 +8,7 @@ use crate::units::{Caching, Content, Direction, Extent, Load, Pattern};
 const KEEP: &str = "--invalidate=0";
 /// How often fio prints its status, ms.
 const STATUS_MS: u32 = 250;
+pub(super) const STATUS_NS: u64 = STATUS_MS as u64 * 1_000_000;
 
 pub(super) fn global(read_only: bool) -> Vec<String> {
     let always = ["--eta=never", "--thread", "--lat_percentiles=1", "--clat_percentiles=0"];

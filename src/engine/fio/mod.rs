@@ -8,6 +8,7 @@ use std::{
     cell::Cell,
     collections::BTreeMap,
     io::{self, Seek},
+    time::Instant,
 };
 
 use rustix::fs::ftruncate;
@@ -21,7 +22,7 @@ use crate::{
 };
 
 use super::{
-    Cancel, Ended, Engine, EngineError, EngineInfo, FileTarget, Flow, Job, Outcome, Outcomes, Watch,
+    Cancel, Ended, Engine, EngineError, EngineInfo, FileTarget, Flow, Job, Outcome, Outcomes, Pulse, Watch,
     op_sequence, workers,
 };
 
@@ -95,13 +96,22 @@ impl Engine for Fio {
         jobs.iter().try_for_each(|job| self.check(job))?;
 
         let mut splitter = Splitter::default();
+        let since = Instant::now();
+        let pulse = Pulse::since(since);
+        let mut heard = 0;
+        // What fio counted since its last status, on this process's clock; a status may be read late.
+        let mut missed = || {
+            let now = since.elapsed().as_nanos() as u64;
+            let from = std::mem::replace(&mut heard, now).saturating_sub(args::STATUS_NS);
+            pulse.missed(from, now)
+        };
         let mut tracks: Vec<Track<'_>> = jobs.iter().map(Track::new).collect();
         let stopped = Cell::new(false);
         let mut garbled = None;
         let mut hear = |line: &str| match splitter.line(line) {
             Some(Ok(status)) => {
                 if !cancel.is_set() {
-                    show(&mut tracks, &status, false, watch);
+                    show(&mut tracks, &status, (false, missed()), watch);
                 }
                 tracks.iter_mut().zip(status.jobs).for_each(|(track, job)| track.last = job);
                 stopped.set(tracks.iter().all(|track| track.deaf));
@@ -123,19 +133,25 @@ impl Engine for Fio {
             let source = io::Error::other(output.complaint());
             return Err(EngineError::System { what: "running fio".to_owned(), source });
         }
-        if !cancel.is_set() {
+        // At a deadline it was stopped, unless it had to be killed.
+        let cut_off = cancel.is_asked() || cancel.is_set() && output.code.is_none();
+        if !cut_off {
             let last = Status { jobs: tracks.iter().map(|track| track.last.clone()).collect() };
-            show(&mut tracks, &last, true, watch);
+            show(&mut tracks, &last, (true, missed()), watch);
         }
+        let stopped = cancel.is_set();
         let path = |track: &Track<'_>| self.targets[track.job.target].path_for_programs.to_string_lossy();
-        Ok(tracks.iter().map(|track| track.outcome(&path(track), &output, &splitter, cancel)).collect())
+        Ok(tracks
+            .iter()
+            .map(|track| track.outcome(&path(track), &output, &splitter, (cut_off, stopped)))
+            .collect())
     }
 }
 
-fn show(tracks: &mut [Track<'_>], status: &Status, last: bool, watch: &mut Watch<'_>) {
+fn show(tracks: &mut [Track<'_>], status: &Status, (last, suspended_ns): (bool, u64), watch: &mut Watch<'_>) {
     for (index, (track, now)) in tracks.iter_mut().zip(&status.jobs).enumerate() {
         if let Some(window) = (!track.deaf).then(|| track.window(now, last)).flatten() {
-            track.deaf = watch(index, &window) == Flow::Stop;
+            track.deaf = watch(index, &Window { suspended_ns, ..window }) == Flow::Stop;
         }
     }
 }
@@ -186,7 +202,13 @@ impl<'a> Track<'a> {
         Some(window)
     }
 
-    fn outcome(&self, path: &str, output: &Output, splitter: &Splitter, cancel: &Cancel) -> Outcome {
+    fn outcome(
+        &self,
+        path: &str,
+        output: &Output,
+        splitter: &Splitter,
+        (cut_off, stopped): (bool, bool),
+    ) -> Outcome {
         let JobStatus { error, read, write } = &self.last;
         // fio counts a failed operation, which moved nothing.
         let ops = (read.io_bytes + write.io_bytes) / self.job.load.block;
@@ -199,9 +221,9 @@ impl<'a> Track<'a> {
             Ended::Failed { errno: (what != "verify").then_some(*error), what, offset, message }
         } else if ops >= op_sequence::ops(self.job) {
             Ended::Finished
-        } else if cancel.is_set() {
+        } else if cut_off {
             Ended::Cancelled
-        } else if self.deaf {
+        } else if self.deaf || stopped {
             Ended::Stopped
         } else {
             Ended::Failed { what: "fio".to_owned(), offset: 0, errno: None, message: output.complaint() }

@@ -61,8 +61,18 @@ impl Engine for Sim {
             self.drives.at(target).0.begin_run();
             self.kick(&mut queue, target);
         }
+        let (deadline, over) = cancel.modelled().unwrap_or((u64::MAX, u64::MAX));
         while let Some(event) = queue.next() {
-            if cancel.is_set() {
+            if cancel.is_asked() {
+                break;
+            }
+            if queue.now_ns > deadline {
+                running.iter_mut().for_each(Running::stop);
+            }
+            if queue.now_ns > over {
+                // The operations in flight take longer than the deadline allows.
+                queue.now_ns = over.max(start);
+                running.iter_mut().for_each(Running::cut_off);
                 break;
             }
             let target = match event {

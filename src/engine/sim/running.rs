@@ -116,6 +116,18 @@ impl<'a> Running<'a> {
         }
     }
 
+    /// Submits nothing more.
+    pub fn stop(&mut self) {
+        self.ended.get_or_insert(Ended::Stopped);
+    }
+
+    /// Ends it with operations in flight.
+    pub fn cut_off(&mut self) {
+        if self.in_flight > 0 {
+            self.ended = Some(Ended::Cancelled);
+        }
+    }
+
     pub fn finish(mut self, flush_seconds: f64) -> Outcome {
         let flush = self.job.load.caching == Caching::BufferedFsync && self.outcome.bytes_written > 0;
         self.outcome.fsync_seconds = if flush { flush_seconds } else { 0.0 };

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analyse::{Rules, SpanRules},
-    plan::{FILL, FileSet, FileWork, Files, Measure, Plan, Rule, Steps, Suite, SuiteLoad, Until},
+    plan::{FILL, FileSet, FileWork, Files, Measure, Plan, Rule, Steps, Suite, SuiteLoad, TimeLimit, Until},
     target::{Kind, Target},
     units::{Caching, Direction, Load, MIB, Pattern},
 };
@@ -35,7 +35,11 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         None => Suite::mark(),
     };
     let steps = steps(ask, &suite, own)?;
-    Ok(Plan { suite: (!own).then_some(suite.name), ..ask.planned(steps) })
+    // A procedure that is followed exactly has no time limit.
+    let exact = suite.loads.iter().any(|l| matches!(l.until, Until::Bytes(_)));
+    let seconds = most_seconds(ask, suite.loads.iter().any(|l| l.until == Until::Sustained));
+    let limit = (!exact).then_some(TimeLimit { seconds, together: false });
+    Ok(Plan { suite: (!own).then_some(suite.name), limit, ..ask.planned(steps) })
 }
 
 /// Whether loads were described instead of a suite.
@@ -157,6 +161,18 @@ fn label(l: &SuiteLoad, own: bool) -> (String, Option<String>) {
     (format!("{} {direction}", l.label), (l.label != l.load.short_name()).then(|| l.label.clone()))
 }
 
+/// Most seconds on one drive; a sustained speed takes longer.
+fn most_seconds(ask: &Request, sustained: bool) -> f64 {
+    let (quick, thorough) = (ask.values.get(&shared::QUICK), ask.values.get(&shared::THOROUGH));
+    match ask.values.is_typed(shared::MAX_TIME.name()) {
+        true => ask.effort.max_seconds,
+        false if thorough => shared::THOROUGH_SECONDS,
+        false if sustained && quick => shared::QUICK_SECONDS,
+        false if sustained => options::SUSTAINED_SECONDS,
+        false => options::SPAN_SECONDS,
+    }
+}
+
 /// The limits of each load on one drive.
 struct Limits {
     rules: Rules,
@@ -179,14 +195,7 @@ impl Limits {
         // What was typed holds for the whole drive.
         let typed_bytes = ask.values.is_typed(shared::MAX_BYTES.name());
         let bytes = if typed_bytes { bytes / all } else { bytes };
-        let sustained = thorough || loads.iter().any(|l| l.until == Until::Sustained);
-        let seconds = match ask.values.is_typed(shared::MAX_TIME.name()) {
-            true => ask.effort.max_seconds,
-            false if sustained && quick => shared::QUICK_SECONDS,
-            false if sustained && thorough => shared::THOROUGH_SECONDS,
-            false if sustained => options::SUSTAINED_SECONDS,
-            false => options::SPAN_SECONDS,
-        };
+        let seconds = most_seconds(ask, loads.iter().any(|l| l.until == Until::Sustained));
         let precision = ask.effort.rules.precision;
         let span = if quick { SpanRules::quick() } else { SpanRules::standard() };
         Self {

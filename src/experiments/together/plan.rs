@@ -6,7 +6,7 @@ use super::super::{
 };
 use super::options;
 use crate::{
-    plan::{FILL, Measure, Plan, Rule, Steps},
+    plan::{FILL, Measure, Plan, Rule, Steps, TimeLimit},
     target::{Kind, Target},
     units::{Load, MIB},
 };
@@ -63,7 +63,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             }
         }
     }
-    Ok(ask.planned(steps))
+    let limit = Some(TimeLimit { seconds: ask.effort.max_seconds, together: true });
+    Ok(Plan { limit, ..ask.planned(steps) })
 }
 
 /// The loads with their targets. Default loads leave out targets that can't be written.

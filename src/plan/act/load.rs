@@ -124,6 +124,25 @@ impl Measure {
         }
     }
 
+    /// The same with a share of its time.
+    #[must_use]
+    pub fn hurried(&self, share: f64) -> Self {
+        let mut hurried = self.clone();
+        let most = self.cost().seconds.map(|seconds| seconds * share);
+        match (&mut hurried.rule, most) {
+            (Rule::Fixed { seconds, .. }, most) => *seconds = most,
+            (
+                Rule::Adaptive { seconds, .. }
+                | Rule::Span { seconds, .. }
+                | Rule::Again { seconds, .. }
+                | Rule::Zones { seconds, .. },
+                Some(most),
+            ) => *seconds = most,
+            (_, None) => {}
+        }
+        hurried
+    }
+
     /// The extent that it may use on a target of which `readable` bytes from the start can be read back.
     pub fn extent(&self, readable: u64) -> Extent {
         match self.rule {

@@ -1,5 +1,7 @@
 //! Runs loads and records what they do.
 
+use std::io;
+
 use super::{
     super::measure::{Seen, Site, measure},
     Execution, RunError, Troubles,
@@ -11,20 +13,28 @@ use crate::{
     plan::{Measure, Rule, Step},
     record::Event,
     target::{Kind, Target},
-    units::{Caching, Direction, Ended, Load, MIB, Outcome, Pattern},
+    units::{Caching, Direction, Ended, Load, MIB, Outcome, Pattern, duration},
 };
 
+/// A drive that completes nothing for so long before the time is up is named, s.
+const SILENT: f64 = 1.0;
 /// How often the wait times of threads are sampled during a load, s. Sampling costs CPU time.
 const GLANCE: f64 = 0.5;
 
 /// Runs the loads of a step; through the page cache where a target refuses direct I/O.
 pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Troubles, RunError> {
+    let m = &if run.share < 1.0 { m.hurried(run.share) } else { m.clone() };
     let sites = match sites(run, step, m)? {
         sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,
         sites if matches!(m.rule, Rule::Again { .. }) => {
             let text = "The target was full, so nothing was written after the pause.".to_owned();
             run.note(sites.first().map(|site| site.target), text)?;
             run.ctx.emit(Event::Skipped { step: step.id })?;
+            return Ok(Troubles::new());
+        }
+        // The time was up before anything was written.
+        _ if !run.late.is_empty() => {
+            run.late.insert(step.id);
             return Ok(Troubles::new());
         }
         _ => return Err(RunError::NothingWritten),
@@ -51,7 +61,7 @@ pub(super) fn unrecorded(
 ) -> Result<(Outcome, Option<String>), RunError> {
     let sites = [open(run, target, m)?];
     let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &[target])?;
-    let outcomes = measure(engine.as_mut(), m, &sites, run.ctx.cancel, &mut |seen| {
+    let outcomes = measure(engine.as_mut(), m, &sites, &run.cancel.clone(), &mut |seen| {
         if let Seen::Progress(progress) = seen {
             run.ctx.watcher.progress(&progress);
         }
@@ -100,19 +110,21 @@ fn loads(
     let mut begun = None;
     let mut totals: Vec<Outcome> = sites.iter().map(|_| Outcome::nothing(Ended::Finished)).collect();
     loop {
+        let since = run.ctx.world.seconds();
         for &target in on.iter().filter(|_| m.cold) {
             let path = &run.plan.targets[target].path;
-            let cooled = run.ctx.world.cool(target, run.ctx.cancel);
+            let cooled = run.ctx.world.cool(target, &run.cancel);
             cooled.map_err(|source| RunError::Cool { path: path.clone(), source })?;
         }
         let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
         let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut begun)?;
         run.ended(m, sites, &outcomes);
+        run.cut_off((step, m), sites, &outcomes, since)?;
         totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
         // The shortest of several targets counts.
         let shortest = totals.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let again = shortest.is_some_and(|o| m.runs_again(o.bytes_read + o.bytes_written, o.seconds));
-        let whole = totals.iter().all(|o| o.ended == Ended::Finished) && !run.ctx.cancel.is_set();
+        let whole = totals.iter().all(|o| o.ended == Ended::Finished) && !run.cancel.is_set();
         if !(whole && again) {
             break;
         }
@@ -151,7 +163,7 @@ fn record(
     engine: &mut dyn Engine,
     begun: &mut Option<Begun>,
 ) -> Result<Vec<Outcome>, RunError> {
-    let Execution { plan, ctx, fell, .. } = run;
+    let Execution { plan, ctx, fell, cancel, .. } = run;
     let step = step.id;
     let mut info = engine.info();
     // A modelled load has no fio command.
@@ -171,7 +183,7 @@ fn record(
         since: ctx.world.seconds(),
         real,
     });
-    let outcomes = measure(engine, m, sites, ctx.cancel, &mut |seen| {
+    let outcomes = measure(engine, m, sites, cancel, &mut |seen| {
         let event = match seen {
             Seen::Progress(progress) => {
                 match progress.cliffs {
@@ -213,6 +225,27 @@ impl Execution<'_, '_> {
             let readable = self.readable.entry(site.target).or_default();
             *readable = m.filled(site.extent, outcome.bytes_written).max(*readable);
         }
+    }
+
+    /// Notes what its time limit cut off, and drives that did not respond before. It began at `since`.
+    fn cut_off(
+        &mut self,
+        (step, m): (&Step, &Measure),
+        sites: &[Site],
+        outcomes: &[Outcome],
+        since: f64,
+    ) -> io::Result<()> {
+        for (site, outcome) in sites.iter().zip(outcomes).filter(|(_, o)| o.ended == Ended::Cancelled) {
+            self.late.insert(step.id);
+            let silent = self.ctx.world.seconds() - since - outcome.seconds;
+            if silent >= SILENT && !self.ctx.cancel.is_asked() {
+                let silent = duration(silent);
+                let text =
+                    format!("'{}' was cut off: the drive completed nothing in the last {silent}.", m.label);
+                self.note(Some(site.target), text)?;
+            }
+        }
+        Ok(())
     }
 }
 

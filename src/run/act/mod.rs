@@ -36,7 +36,7 @@ fn files(run: &mut Execution<'_, '_>, step: &Step, files: &Files) -> Result<Trou
     let mut troubles = Troubles::new();
     for target in step.targets() {
         let on = &run.plan.targets[target];
-        let (result, trouble) = run.ctx.world.files(target, on, files, run.ctx.cancel)?;
+        let (result, trouble) = run.ctx.world.files(target, on, files, &run.cancel)?;
         match files.work {
             FileWork::Write { .. } => run.account(target, 0, result.bytes),
             FileWork::Read => run.account(target, result.bytes, 0),
@@ -50,10 +50,10 @@ fn files(run: &mut Execution<'_, '_>, step: &Step, files: &Files) -> Result<Trou
 fn pause(run: &mut Execution<'_, '_>, step: &Step, pause: &Pause) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     let since = run.ctx.world.seconds();
-    run.ctx.world.wait(pause.seconds, run.ctx.cancel);
+    run.ctx.world.wait(pause.seconds, &run.cancel);
     let seconds = run.ctx.world.seconds() - since;
     for target in step.targets() {
-        let cut_short = run.ctx.cancel.is_set();
+        let cut_short = run.cancel.is_set();
         run.emit_act(step.id, Some(target), ActResult { seconds, cut_short, ..ActResult::default() })?;
     }
     Ok(Troubles::new())

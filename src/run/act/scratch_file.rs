@@ -19,7 +19,7 @@ pub(super) fn perform(
         if let Some(refill) = run.done.refills.get(&(step.id, target as u32)) {
             let (outcome, trouble) = load::unrecorded(run, target, &refill.measure())?;
             result = ActResult { seconds: outcome.seconds, bytes: outcome.bytes_written, ..result };
-            result.cut_short = run.ctx.cancel.is_set();
+            result.cut_short = run.cancel.is_set();
             troubles.extend(trouble.map(|text| (target, text)));
         }
         run.emit_act(step.id, Some(target), result)?;

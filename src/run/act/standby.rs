@@ -42,14 +42,14 @@ pub(super) fn perform(
         let since = world.seconds();
         let before = Snapshot::take(world.sysroot(), drives);
         let slept = send(&device, standby.patience, world.journal(), world.runner(), &mut |seconds| {
-            world.wait(seconds, run.ctx.cancel);
-            !run.ctx.cancel.is_set()
+            world.wait(seconds, &run.cancel);
+            !run.cancel.is_set()
         })?;
         let after = Snapshot::take(world.sysroot(), drives);
         let moved = drives.iter().filter_map(|drive| before.between(&after, &drive.name));
         let others = moved.map(|did| did.read + did.written).sum();
         let seconds = world.seconds() - since;
-        let cut_short = run.ctx.cancel.is_set();
+        let cut_short = run.cancel.is_set();
         let slept = Some(StandbyResult { others, ..slept });
         run.emit_act(step.id, Some(target), ActResult { seconds, cut_short, slept, ..ActResult::default() })?;
     }

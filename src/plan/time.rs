@@ -1,0 +1,67 @@
+//! How long a plan takes at most. The run ends within that.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Act, FileWork, Plan, Step};
+use crate::units::Caching;
+
+/// The most time of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TimeLimit {
+    pub seconds: f64,
+    /// For all targets together, not for each.
+    pub together: bool,
+}
+
+/// Starting and ending a load takes so long at most, s; the drive's first and last operation not included.
+const START: f64 = 0.05;
+/// The same where fio is started.
+const START_FIO: f64 = 0.5;
+
+impl Plan {
+    /// How long the machine is watched for other activity before the first step, s.
+    pub fn watched(&self) -> f64 {
+        self.limit.map_or(1.0, |limit| limit.seconds / 10.0).min(1.0)
+    }
+
+    /// Seconds of all steps, one after the other; `None` without a limit.
+    pub fn seconds(&self) -> Option<f64> {
+        self.time(self.steps.iter(), self.targets.len())
+    }
+
+    /// Seconds of these steps on so many targets, at most.
+    pub(super) fn time<'a>(
+        &self,
+        steps: impl Iterator<Item = &'a Step> + Clone,
+        targets: usize,
+    ) -> Option<f64> {
+        let most = self.limit.map(|limit| limit.seconds * if limit.together { 1.0 } else { targets as f64 });
+        let open = steps.clone().any(|step| step.act.is_open_ended());
+        let sum: Option<f64> = steps.map(|step| self.most(step)).sum();
+        match (most, sum.map(|sum| sum + self.watched())) {
+            (Some(most), Some(sum)) if !open => Some(sum.min(most)),
+            (most, sum) => most.or(sum),
+        }
+    }
+
+    /// Seconds of a step, at most, if it ends when its own limit is reached.
+    pub fn most(&self, step: &Step) -> Option<f64> {
+        let start = match (&step.act, self.engine.as_deref()) {
+            (Act::Load(_), Some("fio")) => START_FIO,
+            (Act::Load(_), _) => START,
+            _ => 0.0,
+        };
+        Some(step.act.cost().seconds? + start)
+    }
+}
+
+impl Act {
+    /// It ends with a sync, which takes as long as it takes.
+    fn is_open_ended(&self) -> bool {
+        match self {
+            Self::Load(m) => m.load.writes() && m.load.caching == Caching::BufferedFsync,
+            Self::Files(files) => files.work != FileWork::Read,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What the time limits of a plan leave to each of its steps.
+
+use crate::{
+    plan::{Plan, Step},
+    record::Done,
+};
+
+#[derive(Debug)]
+pub(super) struct TimeLeft {
+    all: Share,
+    /// Of each target.
+    each: Vec<Share>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    left: f64,
+    /// What the steps to come take, if each ends at its own limit.
+    needed: f64,
+}
+
+impl TimeLeft {
+    /// For the steps that are not done. A plan without a limit leaves any time.
+    pub fn new(plan: &Plan, done: &Done) -> Self {
+        let left = done.left(plan);
+        let to_come = || plan.steps.iter().filter(|step| !done.steps.contains(&step.id));
+        let needed = |step: &Step| plan.most(step).unwrap_or(0.0);
+        let share = |most: Option<f64>, needed| Share {
+            left: most.filter(|_| plan.limit.is_some()).unwrap_or(f64::INFINITY),
+            needed,
+        };
+        let each = |at| {
+            share(left.cost(at).seconds, to_come().filter(|step| step.is_on(at)).map(needed).sum::<f64>())
+        };
+        Self {
+            all: share(left.seconds(), to_come().map(needed).sum()),
+            each: (0..plan.targets.len()).map(each).collect(),
+        }
+    }
+
+    /// Seconds that are left to a step.
+    pub fn left(&self, step: &Step) -> f64 {
+        self.of(step).map(|share| share.left).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The share of its own limit that a step may take, so that those after it have time: 1 as long as all are in time.
+    pub fn share(&self, step: &Step) -> f64 {
+        let of = self.of(step).filter(|share| share.needed > 0.0);
+        of.map(|share| share.left.max(0.0) / share.needed).fold(1.0, f64::min)
+    }
+
+    /// A step that was planned to take `needed` at most has taken so many seconds.
+    pub fn spend(&mut self, step: &Step, needed: f64, seconds: f64) {
+        let each = self.each.iter_mut().enumerate().filter(|(at, _)| step.is_on(*at));
+        for share in each.map(|(_, share)| share).chain([&mut self.all]) {
+            share.left -= seconds;
+            share.needed -= needed;
+        }
+    }
+
+    /// Something besides the steps has taken so many seconds.
+    pub fn pass(&mut self, seconds: f64) {
+        self.each.iter_mut().chain([&mut self.all]).for_each(|share| share.left -= seconds);
+    }
+
+    fn of(&self, step: &Step) -> impl Iterator<Item = &Share> {
+        step.targets().filter_map(|at| self.each.get(at)).chain([&self.all])
+    }
+}

@@ -1,0 +1,201 @@
+//! `--max-time` holds for the whole run: of every experiment in virtual time, and of a drive that hangs.
+
+#[path = "support/cli.rs"]
+mod cli;
+#[path = "support/faultfs.rs"]
+mod faultfs;
+#[path = "support/modelled.rs"]
+mod modelled;
+
+use std::time::Instant;
+
+use cli::{Cli, words};
+use drivebench::{
+    analyse::Rules,
+    engine::{
+        Cancel,
+        sim::{Board, Model, Stalls, Standby, Zone},
+    },
+    experiments::{
+        BASELINE, BAYS, CLIFF, Experiment, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP, TOGETHER,
+        Values,
+    },
+    inventory::Drive,
+    plan::Plan,
+    record::{Done, End, Event, How},
+    run::{Modelled, World},
+    target::{Kind, Target},
+    units::MIB,
+};
+use faultfs::FaultFs;
+use modelled::{ask, target};
+
+const GB: u64 = 1_000_000_000;
+
+/// A drive that takes long for each block.
+fn slow(capacity: u64) -> Model {
+    let zone = |rate| vec![Zone { from: 0, rate }];
+    Model { capacity, write: zone(0.3e6), read: zone(0.5e6), operation_seconds: 0.05, ..Model::default() }
+}
+
+/// A disk that goes to standby, as its device.
+fn disk() -> Target {
+    let mut disk = target("WX61", 1000 * GB, true);
+    disk.drives[0].name = "sda".to_owned();
+    disk.path = "/dev/sda".into();
+    disk
+}
+
+/// Sticks in bays, as their devices.
+fn sticks() -> Vec<Target> {
+    let stick = |at: usize| {
+        let path = format!("/dev/sd{}", char::from(b'a' + at as u8));
+        let drive = Drive {
+            name: path[5..].to_owned(),
+            serial: Some(format!("4C53000{at}")),
+            bus: Some("usb".to_owned()),
+            controller: Some("3f980000.usb-usbv2".to_owned()),
+            bay: Some(format!("1.{}", at + 1)),
+            sectors: 62 * GB / 512,
+            logical_block: 512,
+            ..Drive::default()
+        };
+        let stick = target("", 62 * GB, false);
+        Target {
+            given: path.clone(),
+            path: path.into(),
+            drives: vec![drive],
+            kind: Kind::BlockDevice,
+            ..stick
+        }
+    };
+    (0..2).map(stick).collect()
+}
+
+fn targets(experiment: &Experiment) -> Vec<Target> {
+    match experiment.name {
+        "spinup" => vec![disk()],
+        "bays" => sticks(),
+        _ => ["A", "B"].map(|name| target(name, 62 * GB, false)).into(),
+    }
+}
+
+/// Runs a plan on slow drives and returns how it ended, how long it took, s, and the events.
+fn carried_out(plan: &Plan, model: &Model) -> (How, f64, Vec<Event>) {
+    let standby = Some(Standby { after_seconds: 12.0, wake_seconds: 3.5 });
+    let drives = plan.targets.iter().map(|t| Model {
+        standby: standby.filter(|_| t.rotates()),
+        capacity: t.size.unwrap_or(model.capacity),
+        ..model.clone()
+    });
+    let board = Board { drives: drives.collect(), seed: 1, ..Board::default() };
+    let again = board.clone();
+    let mut world = Modelled::new(plan, &board).expect("a board").with_people(move |_, _| again.clone());
+    let mut events = vec![Event::Plan { plan: plan.clone() }];
+    let how = world.run(plan, &Done::default(), &mut events, &Cancel::default()).expect("runs");
+    events.push(Event::End(End { how: how.clone(), at: String::new() }));
+    (how, world.seconds(), events)
+}
+
+#[test]
+fn every_experiment_ends_within_its_time_and_its_plan_says_it() {
+    for experiment in REGISTER {
+        for seconds in [2.0, 10.0, 60.0] {
+            let mut asked =
+                Request { values: Values::default(), ..ask(targets(experiment), Rules::quick(), 4096) };
+            asked.values.set("max-time", &format!("{seconds}s"));
+            asked.effort.max_seconds = seconds;
+            let plan = experiment.plan(&asked).expect("plans");
+            let case = format!("{} --max-time {seconds}s", experiment.name);
+            let each: Vec<f64> =
+                (0..plan.targets.len()).map(|at| plan.cost(at).seconds.expect("limited")).collect();
+            assert!(each.iter().all(|most| *most <= seconds), "{case}: {each:?}");
+            let most = plan.seconds().expect("limited");
+            let all = if experiment.name == "together" { seconds } else { seconds * each.len() as f64 };
+            assert!(most <= all, "{case}: {most}");
+            let (how, took, events) = carried_out(&plan, &slow(62 * GB));
+            // People move drives in a time of their own.
+            let moves = events.iter().filter_map(|event| match event {
+                Event::Act { target: None, result, .. } => Some(result.seconds),
+                _ => None,
+            });
+            let took = took - moves.sum::<f64>();
+            assert!(took <= most * (1.0 + 1e-9), "{case}: {took} s, not at most {most}");
+            // What was not measured is said, with the end.
+            let findings = experiment.findings(&mut events.into_iter());
+            let said = findings.flags.iter().any(|flag| flag.contains("the time was up"));
+            assert_eq!(said, how == How::TimeUp, "{case}: {how:?}, {:?}", findings.flags);
+        }
+    }
+    let known = [&BASELINE, &TOGETHER, &BAYS, &SIZES, &PAGECACHE, &CLIFF, &SPINUP, &SMALLFILES];
+    assert!(known.iter().all(|one| REGISTER.iter().any(|other| other.name == one.name)));
+}
+
+#[test]
+fn a_thousand_repetitions_end_in_time() {
+    for experiment in [&SIZES, &PAGECACHE, &SMALLFILES, &TOGETHER] {
+        let mut asked = ask(targets(experiment), Rules::quick(), 4096);
+        asked.values.set("runs", "1000");
+        asked.effort.max_seconds = 2.0;
+        asked.effort.max_bytes = 1 << 40;
+        for target in &mut asked.targets {
+            target.free = Some(1 << 50);
+        }
+        let plan = experiment.plan(&asked).expect("plans");
+        let (how, took, _) = carried_out(&plan, &slow(62 * GB));
+        assert!(took <= plan.seconds().expect("limited"), "{}: {took}", experiment.name);
+        assert_eq!(how, How::TimeUp, "{}", experiment.name);
+    }
+}
+
+#[test]
+fn a_fast_drive_is_measured_as_if_there_were_no_limit() {
+    let fast = Model::flat(62 * GB, 200e6);
+    for experiment in [&SIZES, &PAGECACHE, &SMALLFILES, &TOGETHER, &CLIFF] {
+        let asked = ask(targets(experiment), Rules::quick(), MIB);
+        let mut plan = experiment.plan(&asked).expect("plans");
+        let (how, _, limited) = carried_out(&plan, &fast);
+        plan.limit = None;
+        let (_, _, free) = carried_out(&plan, &fast);
+        assert_eq!((how, &limited[1..]), (How::Finished, &free[1..]), "{}", experiment.name);
+    }
+}
+
+#[test]
+fn a_drive_that_hangs_past_the_limit_is_named() {
+    let stalls = Stalls { seconds: 1000.0, every: 1.0, ..Stalls::default() };
+    let hangs = Model { stalls: vec![stalls], ..Model::flat(62 * GB, 20e6) };
+    let plan = CLIFF.plan(&ask(vec![target("A", 62 * GB, false)], Rules::quick(), MIB)).expect("plans");
+    let plan = Plan {
+        limit: plan.limit.map(|limit| drivebench::plan::TimeLimit { seconds: 30.0, ..limit }),
+        ..plan
+    };
+    let (how, took, events) = carried_out(&plan, &hangs);
+    assert_eq!((how, took <= 30.0), (How::TimeUp, true));
+    let notes: Vec<&String> = events
+        .iter()
+        .filter_map(|event| if let Event::Note { text, .. } = event { Some(text) } else { None })
+        .collect();
+    assert!(notes.iter().any(|text| text.contains("completed nothing in the last")), "{notes:?}");
+}
+
+#[test]
+fn a_real_drive_that_hangs_does_not_hold_up_the_end() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    let place = fs.path().to_str().expect("UTF-8");
+    let limit = 4.0;
+    let since = Instant::now();
+    let mut running = cli.start(["run", "baseline", "--max-time", "4s", place]);
+    running.wait_for("progress");
+    fs.set(|f| f.hold = true);
+    fs.wait_until_held(1);
+    let findings = running.wait_for("findings");
+    assert!(fs.held() > 0, "it ended while the operation hung");
+    // Until the drive answers, twice the time would be a hang; removing the file has a limit of its own.
+    assert!(since.elapsed().as_secs_f64() < 5.0 * limit);
+    fs.release();
+    // The file can't be removed while the drive hangs, which is an error of its own.
+    assert!(running.finish().is_some());
+    let text = words(&findings.to_string());
+    assert!(text.contains("completed nothing in the last") && text.contains("the time was up"), "{text}");
+}
