@@ -112,15 +112,20 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The table of both claims; gives the worst share of wrong claims of any kind, and the least coverage of spans.
 fn print_claims(drives: u64, seed: u64) -> (f64, f64) {
     let kinds = claims::kinds();
-    let all: Vec<Claim> = measure_all(kinds.len(), drives, |kind, number| claims::measure(kind, number, seed))
-        .into_iter()
-        .flatten()
-        .collect();
-    println!("said: sustained speeds said, and how many of those are wrong; covers: spans where it isn't said (%)");
+    let all: Vec<Claim> =
+        measure_all(kinds.len(), drives, |kind, number| claims::measure(kind, number, seed))
+            .into_iter()
+            .flatten()
+            .collect();
+    println!(
+        "said: sustained speeds said, and how many of those are wrong; covers: spans where it isn't said (%)"
+    );
     println!("half-widths are medians (%); MiB and s are means, the last s is that of three runs of 1 GiB\n");
     let (mut worst, mut least) = (0.0, 1.0);
     for (level, (name, _)) in claims::levels().iter().enumerate().take(LEVELS) {
-        println!("| {name} | said | wrong if said | half-width | covers | half-width | MiB | s | s of 3 GiB |");
+        println!(
+            "| {name} | said | wrong if said | half-width | covers | half-width | MiB | s | s of 3 GiB |"
+        );
         println!("|---|---|---|---|---|---|---|---|---|");
         for (kind, title) in kinds.iter().enumerate() {
             let of: Vec<&Claim> = all.iter().filter(|c| (c.kind, c.level) == (kind, level)).collect();

@@ -23,7 +23,6 @@ const USUAL: u64 = 3 * 1024;
 /// One drive measured at one level, and what was claimed.
 pub struct Claim {
     pub kind: usize,
-    pub number: u64,
     pub level: usize,
     /// Whether it is said that the speed is sustained; otherwise it is that of the span.
     pub sustained: bool,
@@ -74,7 +73,6 @@ fn modelled_claims(kind: usize, number: u64, seed: u64) -> Vec<Claim> {
         };
         Some(Claim {
             kind,
-            number,
             level,
             sustained: answer.sustained,
             holds: (low..=high).contains(&truth),
@@ -115,7 +113,6 @@ fn mechanism_claims(kind: usize, mechanism: usize, number: u64, seed: u64) -> Ve
         } * MIB as f64;
         all.push(Claim {
             kind,
-            number,
             level,
             sustained: estimate.converged,
             holds: (estimate.low..=estimate.high).contains(&truth),

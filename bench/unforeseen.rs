@@ -5,7 +5,9 @@ use std::f64::consts::TAU;
 
 use rand::Rng;
 
-use super::{Effect, Length, Make, Mechanism, Model, Random, SHORT, exponential, mib, normal, slowed, stopped};
+use super::{
+    Effect, Length, Make, Mechanism, Model, Random, SHORT, exponential, mib, normal, slowed, stopped,
+};
 
 pub(super) const KINDS: [(&str, Make); 12] = [
     ("throttled by heat", throttled),

@@ -187,7 +187,8 @@ fn the_limits_hold_for_all_repetitions_with_the_filling() {
 
 #[test]
 fn the_least_bytes_named_are_enough_and_a_byte_less_is_not() {
-    for (largest, runs, least) in [("64k", "6", 25 * 64), ("1M", "1", 5 * 1024), ("16M", "2", 9 * 16 * 1024)] {
+    for (largest, runs, least) in [("64k", "6", 25 * 64), ("1M", "1", 5 * 1024), ("16M", "2", 9 * 16 * 1024)]
+    {
         let mut asked = asked();
         asked.values.set("largest", largest);
         asked.values.set("runs", runs);

@@ -34,6 +34,7 @@ mod zones;
 mod tests;
 
 pub use adaptive::{Adaptive, Decision};
+pub use cliff::past_cliffs;
 pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};
 pub use estimate::{Estimate, WIDE};

@@ -10,7 +10,7 @@ use self::{
 use crate::{
     analyse::{
         Estimate,
-        compare::{across_runs, ratio},
+        compare::{across_runs, ratio, ratio_of_runs},
     },
     findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit, extremes},
     units::distinct,
@@ -163,6 +163,16 @@ impl<'a> Pair<'a> {
     }
 }
 
+/// Each run of a number that was repeated.
+fn runs(side: Side<'_>, of: &Metric) -> Vec<f64> {
+    let is = |m: &&Metric| {
+        let same =
+            (&m.quantity, m.scope, &m.load, &m.target) == (&of.quantity, of.scope, &of.load, &of.target);
+        same && m.repetition.is_some() && of.repetition.is_none() && m.estimate.value > 0.0
+    };
+    side.run.estimates.iter().filter(is).map(|m| m.estimate.value).collect()
+}
+
 /// Compares two targets; `on` names them where there are more such pairs.
 fn one(
     pair: &Pair<'_>,
@@ -218,12 +228,9 @@ fn one(
     let mut speeds = Vec::new();
     for (n, other) in both {
         let unit = n.quantity.unit();
-        // Intervals of throughput already include the difference between runs.
-        let r = match unit {
-            Unit::BytesPerSecond => ratio(&n.estimate, &other.estimate),
-            _ => ratio(&across_runs(&n.estimate), &across_runs(&other.estimate)),
-        };
-        let Some(r) = r else { continue };
+        let of_runs = ratio_of_runs(&runs(pair.a, n), &runs(pair.b, other));
+        let of_one = || ratio(&across_runs(&n.estimate, None), &across_runs(&other.estimate, None));
+        let Some(r) = of_runs.or_else(of_one) else { continue };
         let differs = match r.estimate.is_bounded() {
             _ if r.different => "yes",
             true => "no",

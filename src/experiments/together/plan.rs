@@ -6,7 +6,8 @@ use super::super::{
 };
 use super::options;
 use crate::{
-    plan::{FILL, Measure, Plan, Rule, Steps},
+    analyse::Rules,
+    plan::{Condition, FILL, Measure, Plan, Rule, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
@@ -38,7 +39,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let filled = !files.is_empty() && !each.is_empty();
 
     // One step follows the other, also where they are on different drives.
-    let all = each.iter().map(|(.., sets)| sets.len()).sum::<usize>() as f64 * f64::from(runs);
+    // A write may have one before it that fills the write cache.
+    let times = |load: &Load| if load.writes() { 2 } else { 1 };
+    let all =
+        each.iter().map(|(_, load, sets)| times(load) * sets.len()).sum::<usize>() as f64 * f64::from(runs);
     let shares = all + if filled { FILL_LOADS } else { 0.0 };
     let seconds = (ask.effort.max_seconds / shares).min(SECONDS);
 
@@ -46,9 +50,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     for &target in &files {
         steps.add_file(target, reach, ask.effort.max_bytes);
     }
-    if filled {
-        steps.add(&files, fill(ask, reach, seconds));
-    }
+    let fill = filled.then(|| steps.add(&files, fill(ask, reach, seconds)));
     for repetition in 1..=runs {
         for (name, load, sets) in &each {
             // Another order each time, so that a drift affects no set more than others.
@@ -58,6 +60,11 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 let bytes = (ask.effort.max_bytes.min(most) / load.block).max(1) * load.block;
                 let rule = Rule::Fixed { bytes, seconds: Some(seconds) };
                 let only_written = !load.writes() && set.iter().any(|t| files.contains(t));
+                // A cache that had time to empty while others were measured would make a drive look faster alone.
+                if let Some(of) = fill.filter(|_| load.writes()) {
+                    let past = Measure::new(FILL, load.clone(), rule.clone(), reach);
+                    steps.add_if(Condition::AnyCliff { of }, set, past);
+                }
                 let measure = Measure::new(&label(*name, set, sets), load.clone(), rule, reach);
                 steps.add(set, Measure { repetition, only_written, ..measure });
             }
@@ -130,7 +137,9 @@ fn label(name: LoadName, set: &[usize], sets: &[Vec<usize>]) -> String {
 fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
     let block = ask.block.max(MIB / ask.block * ask.block).min(reach);
     let bytes = reach.min(WRITTEN) / block * block;
-    let rule = Rule::Fixed { bytes, seconds: Some(seconds * FILL_LOADS) };
+    // It looks for a cliff, and goes on to its end.
+    let rules = Rules { w_min: None, budget: bytes.div_ceil(MIB), give_up: None, ..Rules::standard() };
+    let rule = Rule::Adaptive { rules, bytes, seconds: seconds * FILL_LOADS };
     Measure::new(FILL, Load { block, depth: 1, ..LoadName::Write.load(ask) }, rule, bytes)
 }
 
