@@ -8,8 +8,7 @@ pub struct Rules {
     /// The half-width aimed at, as a share of the value.
     pub precision: f64,
     pub first: u64,
-    /// The least that is measured before stopping; a clean cliff waives it. `None`: only a clean cliff or the budget
-    /// ends the load.
+    /// The least over which a speed without a cliff must hold. `None`: only a cliff or the budget ends the load.
     pub w_min: Option<u64>,
     /// The most that is measured.
     pub budget: u64,
@@ -42,6 +41,11 @@ impl Rules {
     /// 3 %, at least 2 GiB, at most 12 GiB.
     pub fn thorough() -> Self {
         Self { precision: 0.03, w_min: Some(2048), budget: 12288, ..Self::standard() }
+    }
+
+    /// Never ends a load; only stalls and cliffs are looked for.
+    pub fn never() -> Self {
+        Self { precision: 1e-9, give_up: None, budget: 1 << 40, ..Self::standard() }
     }
 
     /// All looks in ascending order; the last one is the budget.

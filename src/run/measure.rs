@@ -2,9 +2,9 @@
 
 use super::zones;
 use crate::{
-    analyse::{End, Estimate, StoppingRule},
+    analyse::{End, Estimate, Rules, StoppingRule},
     engine::{Cancel, Engine, Flow, Job, Outcome, Outcomes},
-    plan::{Measure, Rule},
+    plan::{FILL, Measure, Rule},
     units::{Ended, Extent, Window, ZonePoint},
 };
 
@@ -65,7 +65,11 @@ pub fn measure(
                 |(at, site)| zones::measure(engine, m, (*precision, *seconds), at, site, cancel, show);
             return sites.iter().enumerate().map(zones).collect();
         }
-        Rule::Fixed { bytes, seconds } => (*bytes, seconds.unwrap_or(f64::INFINITY), None),
+        Rule::Fixed { bytes, seconds } => {
+            // Steps may depend on a cliff while filling.
+            let watch = (m.label == FILL).then(|| StoppingRule::sustained(&Rules::never()));
+            (*bytes, seconds.unwrap_or(f64::INFINITY), watch)
+        }
         Rule::Adaptive { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::sustained(rules))),
         Rule::Span { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::span(rules))),
         Rule::Again { rules, seconds, .. } => {

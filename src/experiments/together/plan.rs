@@ -6,7 +6,6 @@ use super::super::{
 };
 use super::options;
 use crate::{
-    analyse::Rules,
     plan::{Condition, FILL, Measure, Plan, Rule, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
@@ -137,9 +136,7 @@ fn label(name: LoadName, set: &[usize], sets: &[Vec<usize>]) -> String {
 fn fill(ask: &Request, reach: u64, seconds: f64) -> Measure {
     let block = ask.block.max(MIB / ask.block * ask.block).min(reach);
     let bytes = reach.min(WRITTEN) / block * block;
-    // It looks for a cliff, and goes on to its end.
-    let rules = Rules { w_min: None, budget: bytes.div_ceil(MIB), give_up: None, ..Rules::standard() };
-    let rule = Rule::Adaptive { rules, bytes, seconds: seconds * FILL_LOADS };
+    let rule = Rule::Fixed { bytes, seconds: Some(seconds * FILL_LOADS) };
     Measure::new(FILL, Load { block, depth: 1, ..LoadName::Write.load(ask) }, rule, bytes)
 }
 
