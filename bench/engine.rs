@@ -1,8 +1,12 @@
-//! CPU time per operation and throughput compared with fio: 4 KiB random direct reads of a 2 GiB file, `uring` at depth 64
-//! and fio's io_uring with fixedbufs and registerfiles, `psync` at depth 1 and fio's psync; alternating, five pairs.
-#![allow(clippy::print_stdout)]
+//! CPU time per operation and throughput: 4 KiB random direct reads of a 2 GiB file, `uring` at depth 64 beside a bare ring,
+//! fio's io_uring with fixedbufs and registerfiles, and the whole program with this load; `psync` at depth 1 beside fio's; in
+//! turn, five rounds. Ratios are of the first of each group to the others.
+#![allow(clippy::print_stdout, clippy::disallowed_methods)]
 
+mod bare_ring;
 mod pairs;
+
+use std::{fs, path::Path, process::Command};
 
 use drivebench::{
     engine::Flow,
@@ -11,7 +15,7 @@ use drivebench::{
 use pairs::{Result, Scratch, cpu, fio, load, median};
 
 const SECONDS: f64 = 8.0;
-const PAIRS: usize = 5;
+const ROUNDS: usize = 5;
 
 /// Operations per second, and CPU time per operation in s.
 struct Run {
@@ -51,24 +55,60 @@ fn theirs(scratch: &Scratch, engine: &str, depth: u32) -> Result<Run> {
     Ok(Run { iops: ops / milliseconds * 1e3, cpu: spent / ops })
 }
 
-/// (CPU ratio, IOPS ratio), the medians of pairs.
-fn compare(scratch: &Scratch, (name, depth): (&str, u32), fio_name: &str) -> Result<(f64, f64)> {
-    let (mut cpus, mut iops) = (Vec::new(), Vec::new());
-    for _ in 0..PAIRS {
-        let (a, b) = (ours(scratch, name, depth)?, theirs(scratch, fio_name, depth)?);
-        println!(
-            "{name:>8} {depth:>5} {:>10.0} {:>10.2} {:>10.0} {:>10.2} {:>10.3} {:>10.3}",
-            a.iops,
-            a.cpu * 1e6,
-            b.iops,
-            b.cpu * 1e6,
-            a.cpu / b.cpu,
-            a.iops / b.iops
-        );
-        cpus.push(a.cpu / b.cpu);
-        iops.push(a.iops / b.iops);
+/// The whole program: `drivebench run baseline` with this load only, from its start to the packed record.
+fn program(scratch: &Scratch) -> Result<Run> {
+    let program = std::env::current_exe()?;
+    let program = program.parent().and_then(Path::parent).ok_or("no build")?.join("drivebench");
+    let place = scratch.path.with_extension("store");
+    let suite = scratch.path.with_extension("toml");
+    let text = "name = \"engine\"\nabout = \"one load\"\nsource = \"bench/engine\"\n\n[[loads]]\nlabel = \"load\"\n\
+         rw = \"randread\"\nblock = \"4KiB\"\ndepth = 64\ncaching = \"direct\"\nsize = \"2GiB\"\n";
+    fs::write(&suite, text)?;
+    let before = cpu(true);
+    let output = Command::new(program)
+        .args(["run", "baseline", "--wait", "--format", "json", "--store"])
+        .arg(&place)
+        .arg("--suite")
+        .args([&suite, &scratch.path])
+        .output()?;
+    let spent = cpu(true) - before;
+    fs::remove_dir_all(&place)?;
+    fs::remove_file(&suite)?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
-    Ok((median(&cpus), median(&iops)))
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let mut all = findings["estimates"].as_array().ok_or("no estimates")?.iter();
+    let speed = all.find(|e| e["quantity"] == "throughput").ok_or("no speed")?;
+    let rate = speed["estimate"]["value"].as_f64().ok_or("no value")?;
+    let bytes = speed["bytes"].as_f64().ok_or("no bytes")?;
+    Ok(Run { iops: rate / 4096.0, cpu: spent / (bytes / 4096.0) })
+}
+
+fn bare(scratch: &Scratch) -> Result<Run> {
+    let before = cpu(false);
+    let (ops, seconds) = bare_ring::reads(&scratch.path, scratch.size, 64, SECONDS)?;
+    Ok(Run { iops: ops as f64 / seconds, cpu: (cpu(false) - before) / ops as f64 })
+}
+
+type Way<'a> = (&'static str, &'a dyn Fn() -> Result<Run>);
+
+/// Runs all in turn and prints the medians; returns (CPU ratio, ratio of operations per second) of the first to each other.
+fn compare(ways: &[Way<'_>]) -> Result<Vec<(f64, f64)>> {
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        rounds.push(ways.iter().map(|(_, run)| run()).collect::<Result<Vec<_>>>()?);
+    }
+    let of = |pick: &dyn Fn(&[Run]) -> f64| median(&rounds.iter().map(|r| pick(r)).collect::<Vec<_>>());
+    let mut ratios = Vec::new();
+    for (at, (name, _)) in ways.iter().enumerate() {
+        let cpu = of(&|runs| runs[0].cpu / runs[at].cpu);
+        let iops = of(&|runs| runs[0].iops / runs[at].iops);
+        let (own_iops, own_cpu) = (of(&|runs| runs[at].iops), of(&|runs| runs[at].cpu) * 1e6);
+        println!("{name:<16} {own_iops:>10.0} {own_cpu:>10.3} {cpu:>10.3} {iops:>10.3}");
+        ratios.push((cpu, iops));
+    }
+    Ok(ratios)
 }
 
 /// CPU time of fio's start: of a run with one operation, s.
@@ -80,13 +120,22 @@ fn start_up(scratch: &Scratch) -> Result<f64> {
 
 fn main() -> Result<()> {
     let scratch = Scratch::new("engine", 2 << 30)?;
-    println!("4 KiB random direct reads of {}, {SECONDS} s each, in turn with fio", scratch.path.display());
+    println!("4 KiB random direct reads of {}, {SECONDS} s each, in turn, {ROUNDS} rounds", scratch.path.display());
     println!("CPU time is all that the process used; fio's start takes {:.2} s of it", start_up(&scratch)?);
-    println!("  engine depth     ops/s  CPU µs/op  fio ops/s fio µs/op  CPU ratio ops ratio");
-    let (uring_cpu, uring_iops) = compare(&scratch, ("uring", 64), "io_uring")?;
-    let (psync_cpu, psync_iops) = compare(&scratch, ("psync", 1), "psync")?;
+    println!("{:<16} {:>10} {:>10} {:>10} {:>10}", "", "ops/s", "CPU µs/op", "CPU ratio", "ops ratio");
+    let queued = compare(&[
+        ("uring, depth 64", &|| ours(&scratch, "uring", 64)),
+        ("bare ring", &|| bare(&scratch)),
+        ("fio io_uring", &|| theirs(&scratch, "io_uring", 64)),
+        ("whole program", &|| program(&scratch)),
+    ])?;
+    let single = compare(&[
+        ("psync, depth 1", &|| ours(&scratch, "psync", 1)),
+        ("fio psync", &|| theirs(&scratch, "psync", 1)),
+    ])?;
     println!(
-        "engine: figure uring_cpu_ratio {uring_cpu:.3} psync_cpu_ratio {psync_cpu:.3} uring_iops_ratio {uring_iops:.3} psync_iops_ratio {psync_iops:.3}"
+        "engine: figure uring_cpu_ratio {:.3} uring_bare_cpu_ratio {:.3} psync_cpu_ratio {:.3} uring_iops_ratio {:.3} psync_iops_ratio {:.3}",
+        queued[2].0, queued[1].0, single[1].0, queued[2].1, single[1].1
     );
     Ok(())
 }
