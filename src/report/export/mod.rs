@@ -133,7 +133,10 @@ fn known(text: &str) -> Option<Cow<'_, str>> {
 impl<'a> Row<'a> {
     /// Whether a speed is said to be sustained, or that of the span that was measured.
     fn claim(&self) -> Option<Cow<'a, str>> {
-        let load = self.metric.load.as_ref().filter(|_| self.metric.quantity == Quantity::Throughput)?;
+        let of = |m: &&Metric| {
+            m.quantity == Quantity::Throughput && matches!(m.scope, Scope::Whole | Scope::AfterCliff(None))
+        };
+        let load = Some(self.metric).filter(of)?.load.as_ref()?;
         let sustained = !load.span && self.metric.estimate.converged;
         (load.span || sustained).then_some(if sustained { "sustained" } else { "span" }.into())
     }
