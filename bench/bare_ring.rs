@@ -26,8 +26,10 @@ pub fn reads(path: &Path, size: u64, depth: usize, seconds: f64) -> std::io::Res
     let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
     let mut memory = vec![Block([0; BLOCK]); depth];
     let pieces: Vec<*mut u8> = memory.iter_mut().map(|block| block.0.as_mut_ptr()).collect();
-    let mut ring: IoUring =
-        IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth.next_power_of_two() as u32)?;
+    let mut ring: IoUring = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .build(depth.next_power_of_two() as u32)?;
     ring.submitter().register_ring_fd()?;
     ring.submitter().register_files(&[file.as_raw_fd()])?;
     let whole = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: depth * BLOCK };

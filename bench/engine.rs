@@ -120,7 +120,10 @@ fn start_up(scratch: &Scratch) -> Result<f64> {
 
 fn main() -> Result<()> {
     let scratch = Scratch::new("engine", 2 << 30)?;
-    println!("4 KiB random direct reads of {}, {SECONDS} s each, in turn, {ROUNDS} rounds", scratch.path.display());
+    println!(
+        "4 KiB random direct reads of {}, {SECONDS} s each, in turn, {ROUNDS} rounds",
+        scratch.path.display()
+    );
     println!("CPU time is all that the process used; fio's start takes {:.2} s of it", start_up(&scratch)?);
     println!("{:<16} {:>10} {:>10} {:>10} {:>10}", "", "ops/s", "CPU µs/op", "CPU ratio", "ops ratio");
     let queued = compare(&[

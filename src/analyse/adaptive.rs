@@ -1,7 +1,8 @@
 //! The sequential rule: measures until the estimate is precise enough.
 
 use super::{
-    CliffEstimate, End, Estimate, Reason, Rules, SpanRules, Stall, StallSummary, Throughput, Unseen,
+    CliffEstimate, Decision, End, Estimate, Reason, Rules, SpanRules, Stall, StallSummary, Throughput,
+    Unseen,
     assessment::{Assessment, WIDEN, assess},
     chunks::Chunks,
     cliff_estimate::cliff_estimates,
@@ -17,26 +18,6 @@ const FORGIVE: usize = 64;
 const AFTER_CLIFF: f64 = 512.0;
 /// ...and for this many times as much as came before it.
 const TIMES_BEFORE: f64 = 3.0;
-
-/// The rule's decision after a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    Continue,
-    /// The sustained speed is known, or that of a span where only that is asked for.
-    Converged,
-    /// The speed of the span is known, and the budget is too small for the sustained one.
-    Span,
-    /// The precision would need far more than the budget.
-    GaveUp,
-    /// The budget is used up.
-    Budget,
-}
-
-impl Decision {
-    pub fn stops(self) -> bool {
-        self != Self::Continue
-    }
-}
 
 /// The minimum number of chunks for detecting cliffs and steadiness.
 const FEWEST: usize = 128;

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
-use super::{Unseen, stalls::StallSpan};
+use super::stalls::{LONG, StallSpan};
 
 /// The two-sided 95 % quantile of Student's t; infinite without a degree of freedom.
 pub(crate) fn student(degrees: usize) -> f64 {
@@ -77,7 +77,7 @@ impl StallShare {
         const DIFFERENT: f64 = 0.25;
         let lengths: Vec<f64> = events.iter().map(|e| e.excess).collect();
         let different = deviation(&lengths) > DIFFERENT * average(&lengths);
-        let one = Unseen::STALL_SECONDS / chunk_mib / n as f64;
+        let one = LONG / chunk_mib / n as f64;
         if events.len() < FEW && different { Self { above: self.above.hypot(one), ..self } } else { self }
     }
 }

@@ -64,6 +64,26 @@ impl Rules {
     }
 }
 
+/// The rule's decision after a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    Continue,
+    /// The sustained speed is known, or that of a span where only that is asked for.
+    Converged,
+    /// The speed of the span is known, and the budget is too small for the sustained one.
+    Span,
+    /// The precision would need far more than the budget.
+    GaveUp,
+    /// The budget is used up.
+    Budget,
+}
+
+impl Decision {
+    pub fn stops(self) -> bool {
+        self != Self::Continue
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 use super::{
     Estimate,
     interval::{average, deviation},
+    stalls::LONG,
 };
 use crate::units::{Ended, MIB};
 
@@ -144,6 +145,6 @@ impl Unseen {
         Self { clean_bytes, rarer_than: clean_bytes / 3, cost_share, cost: per_mib }
     }
 
-    /// The assumed length of unseen stalls: the longest known of cheap flash, s.
-    pub const STALL_SECONDS: f64 = 2.6;
+    /// The assumed length of unseen stalls, s.
+    pub const STALL_SECONDS: f64 = LONG;
 }

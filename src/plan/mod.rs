@@ -57,8 +57,6 @@ pub struct Step {
 pub enum Condition {
     /// The load of an earlier step had a cliff on all targets of this step.
     Cliff { of: StepId },
-    /// The same on at least one of them.
-    AnyCliff { of: StepId },
 }
 
 impl Step {

@@ -59,7 +59,7 @@ impl Done {
             if done.steps.contains(&step.id) {
                 continue;
             }
-            if let Some(Condition::Cliff { of } | Condition::AnyCliff { of }) = step.needs {
+            if let Some(Condition::Cliff { of }) = step.needs {
                 done.steps.remove(&of);
             }
             for target in &step.on {

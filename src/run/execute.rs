@@ -107,7 +107,6 @@ impl Execution<'_, '_> {
         match step.needs {
             None => true,
             Some(Condition::Cliff { of }) => step.targets().all(|t| self.fell.contains(&(of, t))),
-            Some(Condition::AnyCliff { of }) => step.targets().any(|t| self.fell.contains(&(of, t))),
         }
     }
 

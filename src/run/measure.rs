@@ -2,9 +2,9 @@
 
 use super::zones;
 use crate::{
-    analyse::{End, Estimate, Rules, StoppingRule},
+    analyse::{End, Estimate, StoppingRule},
     engine::{Cancel, Engine, Flow, Job, Outcome, Outcomes},
-    plan::{FILL, Measure, Rule},
+    plan::{Measure, Rule},
     units::{Ended, Extent, Window, ZonePoint},
 };
 
@@ -65,11 +65,7 @@ pub fn measure(
                 |(at, site)| zones::measure(engine, m, (*precision, *seconds), at, site, cancel, show);
             return sites.iter().enumerate().map(zones).collect();
         }
-        Rule::Fixed { bytes, seconds } => {
-            // Steps may depend on a cliff while filling.
-            let watch = (m.label == FILL).then(|| StoppingRule::sustained(&Rules::never()));
-            (*bytes, seconds.unwrap_or(f64::INFINITY), watch)
-        }
+        Rule::Fixed { bytes, seconds } => (*bytes, seconds.unwrap_or(f64::INFINITY), None),
         Rule::Adaptive { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::sustained(rules))),
         Rule::Span { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::span(rules))),
         Rule::Again { rules, seconds, .. } => {

@@ -6,7 +6,7 @@ use super::super::{
 };
 use super::options;
 use crate::{
-    plan::{Condition, FILL, Measure, Plan, Rule, Steps},
+    plan::{FILL, Measure, Plan, Rule, Steps},
     target::{Kind, Target},
     units::{Load, MIB},
 };
@@ -38,7 +38,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let filled = !files.is_empty() && !each.is_empty();
 
     // One step follows the other, also where they are on different drives.
-    // A write may have one before it that fills the write cache.
+    // A write has one before it that fills the write cache.
     let times = |load: &Load| if load.writes() { 2 } else { 1 };
     let all =
         each.iter().map(|(_, load, sets)| times(load) * sets.len()).sum::<usize>() as f64 * f64::from(runs);
@@ -49,7 +49,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     for &target in &files {
         steps.add_file(target, reach, ask.effort.max_bytes);
     }
-    let fill = filled.then(|| steps.add(&files, fill(ask, reach, seconds)));
+    if filled {
+        steps.add(&files, fill(ask, reach, seconds));
+    }
     for repetition in 1..=runs {
         for (name, load, sets) in &each {
             // Another order each time, so that a drift affects no set more than others.
@@ -60,9 +62,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 let rule = Rule::Fixed { bytes, seconds: Some(seconds) };
                 let only_written = !load.writes() && set.iter().any(|t| files.contains(t));
                 // A cache that had time to empty while others were measured would make a drive look faster alone.
-                if let Some(of) = fill.filter(|_| load.writes()) {
-                    let past = Measure::new(FILL, load.clone(), rule.clone(), reach);
-                    steps.add_if(Condition::AnyCliff { of }, set, past);
+                if load.writes() {
+                    steps.add(set, Measure::new(FILL, load.clone(), rule.clone(), reach));
                 }
                 let measure = Measure::new(&label(*name, set, sets), load.clone(), rule, reach);
                 steps.add(set, Measure { repetition, only_written, ..measure });
