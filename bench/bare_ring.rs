@@ -1,5 +1,5 @@
-//! The limit of `uring`: a loop that only submits and reaps, 16 operations at a time, with the registered file and buffers,
-//! without clocks, windows, histograms and checks.
+//! The limit of `uring`: a loop that only submits and reaps, with the registered file and buffers, without clocks, windows,
+//! histograms and checks.
 #![allow(unsafe_code, clippy::disallowed_methods)]
 
 use std::{
@@ -13,7 +13,6 @@ use io_uring::{IoUring, opcode, squeue, types};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-const BATCH: usize = 16;
 const BLOCK: usize = 4096;
 
 /// A block at the alignment that direct I/O wants.
@@ -21,8 +20,21 @@ const BLOCK: usize = 4096;
 #[repr(align(4096))]
 struct Block([u8; BLOCK]);
 
+/// How a ring is driven: completions waited for, and handled before the next submission.
+#[derive(Clone, Copy)]
+pub struct Batch {
+    pub wait: usize,
+    pub most: usize,
+}
+
 /// Reads 4 KiB at random places for `seconds`; returns the operations and how long they took, s.
-pub fn reads(path: &Path, size: u64, depth: usize, seconds: f64) -> std::io::Result<(u64, f64)> {
+pub fn reads(
+    path: &Path,
+    size: u64,
+    depth: usize,
+    batch: Batch,
+    seconds: f64,
+) -> std::io::Result<(u64, f64)> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
     let mut memory = vec![Block([0; BLOCK]); depth];
     let pieces: Vec<*mut u8> = memory.iter_mut().map(|block| block.0.as_mut_ptr()).collect();
@@ -40,8 +52,7 @@ pub fn reads(path: &Path, size: u64, depth: usize, seconds: f64) -> std::io::Res
     let (start, most) = (Instant::now(), Duration::from_secs_f64(seconds));
     let mut going = true;
     while going || free.len() < depth {
-        while going {
-            let Some(slot) = free.pop() else { break };
+        while let Some(slot) = if going { free.pop() } else { None } {
             let offset = random.random_range(0..size / BLOCK as u64) * BLOCK as u64;
             let entry = opcode::ReadFixed::new(types::Fd(0), pieces[slot as usize], BLOCK as u32, 0)
                 .offset(offset)
@@ -51,8 +62,8 @@ pub fn reads(path: &Path, size: u64, depth: usize, seconds: f64) -> std::io::Res
             // SAFETY: as above.
             unsafe { ring.submission().push(&entry) }.map_err(std::io::Error::other)?;
         }
-        ring.submit_and_wait(BATCH.min(depth - free.len()))?;
-        for done in ring.completion().take(BATCH) {
+        ring.submit_and_wait(batch.wait.min(depth - free.len()))?;
+        for done in ring.completion().take(batch.most) {
             if done.result() != BLOCK as i32 {
                 return Err(std::io::Error::from_raw_os_error(-done.result()));
             }
