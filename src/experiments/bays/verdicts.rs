@@ -145,3 +145,34 @@ fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
         format!("Slower link than in other bays: {slow}. The cause is the port, its cable or its hub.")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_distr::StandardNormal;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+    use crate::analyse::latin_square::{draw, rounds};
+
+    #[test]
+    fn bays_are_called_alike_only_where_they_are() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
+        let mut said = |slow: f64, noise: f64| {
+            let mut once = || {
+                let design = draw(4, rounds(4), &mut random);
+                let mut value = |bay: usize| {
+                    let luck: f64 = random.sample(StandardNormal);
+                    (if bay == 0 { 1.0 - slow } else { 1.0 }) * (noise * luck).exp()
+                };
+                let values: Vec<Vec<f64>> =
+                    design.iter().map(|a| a.iter().map(|&bay| value(bay)).collect()).collect();
+                Crossed::of(&design, &values).is_some_and(|c| alike(&c.places))
+            };
+            (0..30).filter(|_| once()).count()
+        };
+        // One bay is slow, and the noise hides it from a test of differences.
+        assert_eq!(said(0.15, 0.1), 0);
+        assert!(said(0.0, 0.01) >= 28);
+    }
+}
