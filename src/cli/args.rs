@@ -9,7 +9,10 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{options::Run, output::Color};
-use crate::report::{Format, RowFormat};
+use crate::{
+    report::{Format, RowFormat},
+    units::hides,
+};
 
 /// Measure the drives of a small server: how fast, how slow at worst, and why.
 #[derive(Debug, Parser)]
@@ -207,7 +210,7 @@ Examples:
   drivebench import dd.log --rw write           a log of dd has no direction
   drivebench import pi.txt --board 'Pi Zero 2 W'
 
-Formats are recognised by content: fio's JSON, dd's summary in any language,
+Formats are recognised by content: fio's output, dd's summary in any language,
 PiBenchmarks' output. What a tool doesn't report stays unknown, and a single run
 has no interval. Damaged or truncated files are not imported.";
 
@@ -240,7 +243,7 @@ pub enum Way {
 
 /// Checks a name: one line of 1 to 160 characters.
 fn line(text: &str) -> Result<String, String> {
-    let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.chars().any(char::is_control);
+    let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.contains(hides);
     fits.then(|| text.trim().to_owned())
         .ok_or_else(|| "a name has 1 to 160 characters, on one line".to_owned())
 }
