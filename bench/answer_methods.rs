@@ -45,6 +45,8 @@ pub struct Answer {
     pub bytes: f64,
     pub seconds: f64,
     pub converged: bool,
+    /// Whether it claims what the drive sustains, not what it did over a span.
+    pub sustained: bool,
 }
 
 impl Method {
@@ -76,7 +78,11 @@ fn measure(subject: &Subject, rules: &Rules, seed: u64) -> Result<Answer, Engine
         }
     }
     let findings = BASELINE.findings(&mut record.into_iter());
-    Ok(findings.estimates.first().map_or_else(nothing, |n| answer(&n.estimate, bytes as f64, seconds)))
+    Ok(findings.estimates.first().map_or_else(nothing, |n| {
+        let answer = answer(&n.estimate, bytes as f64, seconds);
+        let span = n.load.as_ref().is_some_and(|load| load.span);
+        Answer { sustained: answer.converged && !span, ..answer }
+    }))
 }
 
 fn fixed(subject: &Subject, runs: usize, mib: u64, seed: u64) -> Result<Answer, EngineError> {
@@ -140,6 +146,7 @@ fn sampled(
         bytes,
         seconds,
         converged: verdict.content,
+        sustained: verdict.content,
     })
 }
 
@@ -202,14 +209,20 @@ fn run(
     Ok(outcomes.iter().map(|o| o.seconds).sum())
 }
 
+/// How long one of its runs takes to write so many bytes in order, s.
+pub fn seconds_of(subject: &Subject, bytes: u64, seed: u64) -> Result<f64, EngineError> {
+    run(&mut open(&subject.model, seed)?, 0, bytes, |_| Flow::Continue)
+}
+
 fn flow(stop: bool) -> Flow {
     if stop { Flow::Stop } else { Flow::Continue }
 }
 
 fn answer(e: &Estimate, bytes: f64, seconds: f64) -> Answer {
-    Answer { value: e.value, interval: Some((e.low, e.high)), bytes, seconds, converged: e.converged }
+    let (interval, sustained) = (Some((e.low, e.high)), e.converged);
+    Answer { value: e.value, interval, bytes, seconds, converged: e.converged, sustained }
 }
 
 fn nothing() -> Answer {
-    Answer { value: 0.0, interval: None, bytes: 0.0, seconds: 0.0, converged: false }
+    Answer { value: 0.0, interval: None, bytes: 0.0, seconds: 0.0, converged: false, sustained: false }
 }

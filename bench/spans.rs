@@ -1,8 +1,8 @@
-//! Coverage, time and width of the intervals of short spans, on 24 kinds of modelled drives.
+//! Coverage, time and width of the intervals of short spans, on all kinds of modelled drives.
 //! `spans [DRIVES [SEED]]`; prints a table and one line of figures.
 #![allow(clippy::print_stdout)]
 
-#[path = "span_drives.rs"]
+#[path = "mechanisms.rs"]
 mod drives;
 
 use std::{
@@ -16,7 +16,7 @@ use drivebench::{
     engine::{WINDOW_PILOT, WINDOW_SECONDS},
     units::{KIB, MIB, Window},
 };
-use drives::{Drive, Model, Random, mib, names};
+use drives::{Drive, Model, Random, names};
 use rand::SeedableRng;
 
 const BLOCKS: [(&str, u64); 2] = [("1M", MIB), ("4K", 4 * KIB)];
@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Measures every drive, on all cores; the result doesn't depend on their number.
 fn measure_all(drives: u64, seed: u64) -> Vec<Row> {
     let next = AtomicU64::new(0);
-    let rows = (names().len() * BLOCKS.len()) as u64;
+    let rows = (names().count() * BLOCKS.len()) as u64;
     let work = || {
         let number = || next.fetch_add(1, Ordering::Relaxed);
         let mine = std::iter::repeat_with(number).take_while(|i| *i < drives * rows);
@@ -119,7 +119,7 @@ fn measure(kind: usize, block: usize, number: u64, seed: u64) -> Row {
         }
     }
     let done = span.finish(End::Complete);
-    let truth = expected(&model, done.seconds, random) * MIB as f64;
+    let truth = model.over(done.seconds, TRUTH, random) * MIB as f64;
     Row { kind, block, number, estimate: done.estimate, seconds: done.seconds, truth }
 }
 
@@ -131,20 +131,4 @@ fn joined(pilot: &mut [f64]) -> u64 {
     pilot.sort_by(f64::total_cmp);
     let joined = (WINDOW_SECONDS / pilot[pilot.len() / 2]).ceil().max(1.0);
     (joined as u64).next_power_of_two()
-}
-
-/// The truth: the expected mean speed over `seconds` from the drive's state at the start, MiB/s.
-fn expected(model: &Model, seconds: f64, random: &mut Random) -> f64 {
-    let block = mib(model.block);
-    let moved = |_| {
-        let mut drive = Drive::start(model, random);
-        let (mut moved, mut at) = (0.0, 0.0);
-        while at < seconds {
-            let took = drive.operate(random);
-            moved += block * f64::min((seconds - at) / took, 1.0);
-            at += took;
-        }
-        moved
-    };
-    (0..TRUTH).map(moved).sum::<f64>() / seconds / f64::from(TRUTH)
 }

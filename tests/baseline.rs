@@ -242,7 +242,11 @@ fn a_stopped_load_says_what_was_missing() {
     let write = estimate(&findings, "write throughput");
     assert!(write.half_width() < 0.05, "{write:?}");
     let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("Stopped before the 1 GiB over which a speed must hold."), "{text}");
+    assert!(text.contains("What it sustains is not known: it was stopped early. It would take"), "{text}");
+    assert!(
+        findings.estimates.iter().all(|n| n.load.as_ref().is_none_or(|load| load.span)),
+        "a span: {findings:?}"
+    );
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     }
     let full = cli.run(["show", &name, "--full"]);
     for expected in
-        ["settled", "latency of one operation", "suite posts", "To repeat:", "drivebench run baseline"]
+        ["moved", "latency of one operation", "suite posts", "To repeat:", "drivebench run baseline"]
     {
         assert!(full.out.contains(expected) && !done.out.contains(expected), "{expected} in {}", full.out);
     }

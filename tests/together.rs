@@ -6,7 +6,7 @@ mod modelled;
 use drivebench::{
     analyse::{Estimate, Rules, compare},
     conditions::{Core, Processors},
-    engine::sim::{Board, Model, Noise, SharedBus, Zone},
+    engine::sim::{Board, Cache, Model, Noise, SharedBus, Stalls, Zone},
     experiments::{LoadName, TOGETHER},
     findings::{Findings, Metric, Scope},
     inventory::{Bus, BusKind, Ceiling, Inventory, NetworkPort},
@@ -153,14 +153,40 @@ struct Truth {
     near: Vec<String>,
 }
 
+/// What else drives do.
+type Trouble = fn(&mut Model, &mut Xoshiro256PlusPlus);
+
+/// A write cache that empties while its drive rests.
+fn caches(model: &mut Model, random: &mut Xoshiro256PlusPlus) {
+    let rate = model.write[0].rate;
+    let bytes = rate * random.random_range(1.0..10.0);
+    let cache = Cache { bytes, free: 1.0, rate: rate * random.random_range(1.5..4.0), drain: 0.3 * rate };
+    model.cache = Some(cache);
+}
+
+fn stalls(model: &mut Model, random: &mut Xoshiro256PlusPlus) {
+    let every = model.write[0].rate * random.random_range(1.0..4.0);
+    let seconds = random.random_range(0.05..0.2);
+    model.stalls =
+        vec![Stalls { every, every_variation: 0.5, seconds, seconds_variation: 0.1, ..Stalls::default() }];
+    // What it does in the long run is the same.
+    model.write[0].rate /= 1.0 - seconds * model.write[0].rate / every;
+}
+
+/// What a drive writes in the long run, stalls included, bytes per second.
+fn writes(model: &Model) -> f64 {
+    1.0 / (1.0 / model.write[0].rate + model.stalls.iter().map(|s| s.seconds / s.every).sum::<f64>())
+}
+
 /// A random machine, and the limits of its reads and writes; `near` ceilings only where allowed.
-fn by_chance(random: &mut Xoshiro256PlusPlus, near: bool) -> (Machine, [Truth; 2]) {
+fn by_chance(random: &mut Xoshiro256PlusPlus, near: bool, trouble: Trouble) -> (Machine, [Truth; 2]) {
     loop {
         let n = random.random_range(2..=6);
         let mut model = || {
             let read: f64 = random.random_range(5f64.ln()..40f64.ln()).exp() * 1e6;
             let mut model = stick(read * random.random_range(0.3..0.9), read);
             model.noise.run = random.random_range(0.002..0.02);
+            trouble(&mut model, random);
             model
         };
         let models: Vec<Model> = (0..n).map(|_| model()).collect();
@@ -178,7 +204,7 @@ fn by_chance(random: &mut Xoshiro256PlusPlus, near: bool) -> (Machine, [Truth; 2
         let mut truth = [Truth::default(), Truth::default()];
         for (name, drives) in groups.into_iter().filter(|(_, drives)| drives.len() > 1) {
             let sum = |of: fn(&Model) -> f64| drives.iter().map(|&d| of(&models[d])).sum::<f64>();
-            let sums = [sum(|m| m.read[0].rate), sum(|m| m.write[0].rate)];
+            let sums = [sum(|m| m.read[0].rate), sum(writes)];
             let below = random.random_bool(0.5);
             let rate =
                 sums[0] * if below { random.random_range(0.3..0.9) } else { random.random_range(1.1..2.0) };
@@ -211,11 +237,11 @@ struct Score {
     worst: f64,
 }
 
-fn judge(machines: u64, seed: u64, near: bool) -> Score {
+fn judge(machines: u64, seed: u64, near: bool, trouble: Trouble) -> Score {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut score = Score::default();
     for round in 0..machines {
-        let (machine, truth) = by_chance(&mut random, near);
+        let (machine, truth) = by_chance(&mut random, near, trouble);
         let findings = machine.findings(round);
         let mut right = true;
         for (load, truth) in ["read", "write"].iter().zip(&truth) {
@@ -250,15 +276,28 @@ fn judge(machines: u64, seed: u64, near: bool) -> Score {
 
 #[test]
 fn the_limits_of_random_machines() {
-    let score = judge(20, 1, false);
+    let score = judge(20, 1, false, |_, _| ());
     assert!(score.right >= 19 && score.wrong_and_sure.is_empty() && score.worst < 0.05, "{score:#?}");
     assert!(score.sure >= 20, "of 40 answers half are sure: {score:#?}");
-    let score = judge(200, 3, false);
+    let score = judge(200, 3, false, |_, _| ());
     assert!(score.right >= 197 && score.wrong_and_sure.is_empty(), "{score:#?}");
     assert!(score.open <= 4, "of 400 loads few are without a verdict: {score:#?}");
     // Ceilings near to the sum of the drives: either answer is right, but no third one.
-    let score = judge(60, 2, true);
+    let score = judge(60, 2, true, |_, _| ());
     assert!(score.right >= 56 && score.wrong_and_sure.is_empty(), "{score:#?}");
+}
+
+#[test]
+fn caches_and_stalls_are_no_limits() {
+    let both: Trouble = |model, random| {
+        caches(model, random);
+        stalls(model, random);
+    };
+    for (what, trouble) in [("caches", caches as Trouble), ("stalls", stalls), ("both", both)] {
+        let score = judge(100, 4, false, trouble);
+        assert!(score.right >= 95, "{what}: {score:#?}");
+        assert!(score.open <= 40, "{what}: of 200 loads few are without a verdict: {score:#?}");
+    }
 }
 
 /// Two hubs: 8 + 8 MB/s of reads share 9, 10 + 10 share 12; of writes only 8 + 8 do.

@@ -78,7 +78,7 @@ fn between<'a>(old: &'a Evidence, new: &'a Evidence) -> Option<Trend<'a>> {
         None => (Evidence::wake_time, "wakes in", false),
     };
     let (a, b) = (number(old)?, number(new)?);
-    let ratio = if speed { ratio(b, a) } else { ratio(&across_runs(b), &across_runs(a)) }?;
+    let ratio = ratio(&across_runs(b, None), &across_runs(a, None))?;
     let of = |estimate, from| Number { estimate, from };
     Some(Trend { verb, old: of(a, old), new: of(b, new), ratio, speed })
 }

@@ -1,40 +1,23 @@
 //! The sequential rule: measures until the estimate is precise enough.
 
 use super::{
-    CliffEstimate, End, Estimate, Reason, Rules, StallSummary, Throughput, Unseen,
+    CliffEstimate, Decision, End, Estimate, Reason, Rules, SpanRules, Stall, StallSummary, Throughput,
+    Unseen,
     assessment::{Assessment, WIDEN, assess},
     chunks::Chunks,
-    cliff::Cut,
     cliff_estimate::cliff_estimates,
     interval::{average, spacings},
+    span::{self, Look},
 };
 use crate::units::{MIB, Window};
 
 /// A cliff at most this many chunks before a failed look is the reason for the failure.
 const FORGIVE: usize = 64;
 
-/// Whether a cliff is clear enough without more data. After a small step, the slow part must last as long as the
-/// fast one and twice the minimum, so that a drive that switches between speeds is not mistaken for one with a cache.
-fn clear(cliff: &Cut, seen: usize, retain: usize) -> bool {
-    cliff.after >= 2.0 * cliff.before || seen - cliff.resume >= cliff.at.max(2 * retain)
-}
-
-/// The rule's decision after a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    Continue,
-    Converged,
-    /// The precision would need far more than the budget.
-    GaveUp,
-    /// The budget is used up.
-    Budget,
-}
-
-impl Decision {
-    pub fn stops(self) -> bool {
-        self != Self::Continue
-    }
-}
+/// After a cliff another may come, as caches have levels: it must hold for this many MiB after the last one...
+const AFTER_CLIFF: f64 = 512.0;
+/// ...and for this many times as much as came before it.
+const TIMES_BEFORE: f64 = 3.0;
 
 /// The minimum number of chunks for detecting cliffs and steadiness.
 const FEWEST: usize = 128;
@@ -45,9 +28,11 @@ pub struct Adaptive {
     rules: Rules,
     looks: Vec<u64>,
     series: Chunks,
+    operations: u64,
     /// The last look with enough data that was not steady, chunks; 0 for none.
     failed: usize,
     latest: Option<Assessment>,
+    span: Option<Look>,
     decision: Decision,
 }
 
@@ -57,8 +42,10 @@ impl Adaptive {
             rules: rules.clone(),
             looks: rules.looks().into_iter().rev().collect(),
             series: Chunks::default(),
+            operations: 0,
             failed: 0,
             latest: None,
+            span: None,
             decision: Decision::Continue,
         }
     }
@@ -69,6 +56,7 @@ impl Adaptive {
             return self.decision;
         }
         self.series.push(window);
+        self.operations += window.ops;
         let seen = self.series.len() as f64 * self.series.chunk_mib();
         let due = |looks: &[u64]| looks.last().is_some_and(|&look| seen >= look as f64);
         // The last look is always made; the others wait until there is enough data.
@@ -92,6 +80,7 @@ impl Adaptive {
         let retain = chunks(rules.retain).max(FEWEST.min(rules.retain as usize) / 2);
         let last = self.looks.is_empty();
         self.latest = assess(&self.series.x, self.series.chunk_mib());
+        self.span = span::look(&self.series);
         let Some(judged) = &self.latest else {
             return if last { Decision::Budget } else { Decision::Continue };
         };
@@ -104,10 +93,9 @@ impl Adaptive {
         }
         let half = judged.half_width();
         let least = rules.w_min.is_some_and(|least| seen >= chunks(least));
-        let deep = least || judged.cliffs.last().is_some_and(|c| clear(c, seen, retain));
         let good = WIDEN * half <= rules.precision && agreed && judged.used() >= retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
-        if deep && good && seen >= 2 * self.failed {
+        if good && self.holds_for_long(judged) && seen >= 2 * self.failed {
             Decision::Converged
         } else if last {
             Decision::Budget
@@ -116,9 +104,42 @@ impl Adaptive {
             && rules.give_up.is_some_and(|times| needed > times * chunks(rules.budget) as f64)
         {
             Decision::GaveUp
+        } else if rules.w_min.is_some() && self.needs(judged) > rules.budget as f64 && self.span_is_known() {
+            Decision::Span
         } else {
             Decision::Continue
         }
+    }
+
+    /// The least that must follow the last cliff, MiB; without one, the least from the beginning on.
+    fn least(&self, judged: &Assessment) -> f64 {
+        let before = |chunks: usize| chunks as f64 * self.series.chunk_mib();
+        let after = judged.cliffs.last().map(|cliff| AFTER_CLIFF.max(TIMES_BEFORE * before(cliff.at)));
+        after.or(self.rules.w_min.map(|least| least as f64)).unwrap_or(f64::INFINITY)
+    }
+
+    /// Whether what is kept lasted long enough to be called sustained.
+    fn holds_for_long(&self, judged: &Assessment) -> bool {
+        let mib = |chunks: usize| chunks as f64 * self.series.chunk_mib();
+        let seconds = judged.mean * mib(judged.used());
+        seconds >= Throughput::SUSTAINED_SECONDS
+            && mib(judged.seen - judged.after_cliff()) >= self.least(judged)
+    }
+
+    /// MiB from the beginning on that a sustained speed takes at least.
+    fn needs(&self, judged: &Assessment) -> f64 {
+        let before = |chunks: usize| chunks as f64 * self.series.chunk_mib();
+        let least = before(judged.after_cliff()) + self.least(judged);
+        least.max(before(judged.cut) + Throughput::SUSTAINED_SECONDS / judged.mean)
+    }
+
+    /// Whether a load that asks for nothing but the span would stop here.
+    fn span_is_known(&self) -> bool {
+        let (series, precision) = (&self.series, self.rules.precision);
+        let rules = SpanRules::of(precision);
+        let [least, most] = rules.limits(self.operations, series.total_bytes, series.total_seconds);
+        let precise = self.span.as_ref().is_some_and(|look| look.is_precise(precision));
+        series.total_seconds >= if precise { least } else { most }
     }
 
     /// The estimate, stalls and cliffs of the latest look; before the first look, the mean rate, unbounded.
@@ -128,7 +149,7 @@ impl Adaptive {
             return (estimate, 0, 0);
         };
         let stalls = judged.earlier.len() + judged.events.len();
-        (Some(self.estimate(judged)), stalls, judged.cliffs.len())
+        (Some(self.estimate(judged, self.span.as_ref())), stalls, judged.cliffs.len())
     }
 
     /// Every cliff, with intervals of its position and of both speeds.
@@ -145,13 +166,15 @@ impl Adaptive {
         ends.zip(series.x.chunks(each).map(|piece| MIB as f64 / average(piece))).collect()
     }
 
-    /// The sustained throughput so far, bytes per second; may be called before or after the rule has decided.
+    /// The throughput so far, bytes per second: the sustained one where the rule found it, else that of the whole span. May
+    /// be called before or after the rule has decided.
     pub fn finish(&self, end: End) -> Throughput {
         let series = &self.series;
         let latest = self.latest.clone().filter(|judged| judged.seen == series.len());
         let judged = latest.or_else(|| assess(&series.x, series.chunk_mib()));
         let throughput = Throughput {
             estimate: Estimate::unbounded(self.series.rate().unwrap_or(0.0), "too short for an interval"),
+            sustained: false,
             reason: Some(Reason::TooShort),
             gave_up: self.decision == Decision::GaveUp,
             bytes: series.total_bytes,
@@ -165,28 +188,36 @@ impl Adaptive {
             unseen: None,
         };
         let Some(judged) = &judged else { return throughput };
-        let discarded = series.bytes_before(judged.cut);
+        let sustained = self.decision == Decision::Converged;
+        let discarded = if sustained { series.bytes_before(judged.cut) } else { 0 };
         Throughput {
-            estimate: self.estimate(judged),
+            estimate: self.estimate(judged, span::look(series).as_ref()),
+            sustained,
             reason: self.reason(judged, end),
             discarded,
             used: throughput.used - discarded,
             bytes_needed: self.bytes_needed(judged),
-            stalls: self.stalls(judged),
+            stalls: self.stalls(judged, sustained),
             cliffs: judged.cliffs.iter().map(|c| series.cliff(c)).collect(),
             unseen: Some(self.unseen(judged)),
             ..throughput
         }
     }
 
-    fn estimate(&self, judged: &Assessment) -> Estimate {
-        let converged = self.decision == Decision::Converged;
+    /// Stalls too rare to be seen may make what is sustained slower, so its lower end is lower by them.
+    fn estimate(&self, judged: &Assessment, span: Option<&Look>) -> Estimate {
+        if self.decision != Decision::Converged {
+            let plain = || Estimate::unbounded(MIB as f64 / judged.mean, "too short for an interval");
+            return span.map_or_else(plain, |look| look.estimate(false));
+        }
         let how = match judged.events.len() {
             0 => "batch means",
             1..=5 => "batch means + rare stalls",
             _ => "batch means + stall cycles",
         };
-        judged.speed(if converged { WIDEN } else { 1.0 }, how, converged)
+        let estimate = judged.speed(WIDEN, how, true);
+        let slowest = MIB as f64 / estimate.low + self.unseen(judged).cost;
+        Estimate { low: MIB as f64 / slowest, ..estimate }
     }
 
     fn reason(&self, judged: &Assessment, end: End) -> Option<Reason> {
@@ -206,14 +237,19 @@ impl Adaptive {
     fn bytes_needed(&self, judged: &Assessment) -> Option<u64> {
         let times = (WIDEN * judged.half_width() / self.rules.precision).powi(2);
         let bytes = self.series.chunk as f64 * (judged.cut as f64 + judged.used() as f64 * times);
+        let bytes = bytes.max(self.needs(judged) * MIB as f64);
         (judged.steady.agreed && bytes < u64::MAX as f64).then_some(bytes as u64)
     }
 
-    fn stalls(&self, judged: &Assessment) -> StallSummary {
+    fn stalls(&self, judged: &Assessment, sustained: bool) -> StallSummary {
         let series = &self.series;
+        let cut = if sustained { judged.cut } else { 0 };
         let all = judged.earlier.iter().chain(&judged.events);
-        let each = all.map(|e| series.stall(e, e.excess * series.chunk_mib(), judged.cut)).collect();
-        let share = judged.share.mean / judged.mean;
+        let each: Vec<Stall> = all.map(|e| series.stall(e, e.excess * series.chunk_mib(), cut)).collect();
+        let share = match sustained {
+            true => judged.share.mean / judged.mean,
+            false => each.iter().map(|s| s.seconds).sum::<f64>() / series.total_seconds,
+        };
         StallSummary::new(each, &spacings(&judged.events), series.chunk, share)
     }
 

@@ -8,8 +8,8 @@ use super::{
     steady::{self, Steady},
 };
 
-/// Two runs on one drive differ by about this share, which a single run does not show.
-pub(super) const FLOOR: f64 = 0.01;
+/// Runs on one drive have a standard deviation of about 1 %, which a single run does not show: twice that.
+pub(super) const FLOOR: f64 = 0.02;
 /// Repeated looks with early stopping make intervals too narrow. Intervals of early stops are widened by this factor.
 pub(super) const WIDEN: f64 = 1.2;
 /// Fewer chunks than this give no interval.
@@ -71,7 +71,7 @@ pub(crate) fn assess(x: &[f64], chunk_mib: f64) -> Option<Assessment> {
     let mut split = stalls::split(kept, chunk_mib);
     let base_half = interval::base_half_width(&split.base);
     let base_mean = split.base.iter().sum::<f64>() / n as f64;
-    let share = interval::stall_share(&split.events, n);
+    let share = interval::stall_share(&split.events, n).with_one_more(&split.events, n, chunk_mib);
     let mean = base_mean + share.mean;
     let drift = steady.drift * base_mean;
     let with = |stall: f64| [stall, FLOOR * mean, drift].into_iter().fold(base_half, f64::hypot);

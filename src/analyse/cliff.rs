@@ -1,6 +1,11 @@
 //! Cliffs: the speed drops once and stays low, for example when a fast write cache is full.
 
-use super::{interval::average, stalls::median};
+use super::{
+    Cliff,
+    interval::average,
+    stalls::{self, median},
+};
+use crate::units::MIB;
 
 /// Chunks per point, which is their median.
 const POINT: usize = 8;
@@ -8,8 +13,6 @@ const POINT: usize = 8;
 const MOST: usize = 3;
 /// Points on either side that a cliff needs.
 const SIDE: usize = 4;
-/// Time per byte grows at least by this factor.
-const STEP: f64 = 1.15;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cut {
@@ -20,6 +23,14 @@ pub(crate) struct Cut {
     /// Typical s per MiB before and after.
     pub before: f64,
     pub after: f64,
+}
+
+/// The first of these windows, each with its seconds and bytes, after the last cliff; 0 without one.
+pub fn past_cliffs(windows: impl Iterator<Item = (f64, u64)>) -> usize {
+    let mib = |bytes: u64| (bytes as f64 / MIB as f64).max(f64::MIN_POSITIVE);
+    let (x, sizes): (Vec<f64>, Vec<f64>) = windows.map(|(s, bytes)| (s / mib(bytes), mib(bytes))).unzip();
+    let base = stalls::split(&x, average(&sizes)).base;
+    find(&base).last().map_or(0, |cut| cut.resume)
 }
 
 /// Finds clean steps down in a series without stalls: the best single split of the logarithm, again on what follows.
@@ -59,7 +70,7 @@ fn step(y: &[f64]) -> Option<(usize, f64, f64)> {
     let middle = (l + r) / 2.0;
     let fast = head.iter().filter(|&&v| v < middle).count() as f64 / head.len() as f64;
     let slow = tail[1..].iter().filter(|&&v| v > middle).count() as f64 / (tail.len() - 1) as f64;
-    (r - l >= STEP.ln() && fast >= 0.9 && slow >= 0.95).then_some((j, l, r))
+    (r - l >= (1.0 + Cliff::STEP).ln() && fast >= 0.9 && slow >= 0.95).then_some((j, l, r))
 }
 
 #[cfg(test)]

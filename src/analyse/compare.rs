@@ -2,12 +2,14 @@
 
 use super::{
     Estimate,
-    assessment::{FLOOR, WIDEN},
-    span,
+    interval::{deviation, student},
+    repeat,
 };
 
-/// The minimum half-width between runs, which more bytes don't reduce.
-const LEAST_HALF_WIDTH: f64 = FLOOR * WIDEN;
+/// The runs of most drives differ by no more than this, as a standard deviation; one run can't show how much.
+const SPREAD: f64 = 0.03;
+/// The minimum half-width of one run beside another, which more bytes don't reduce.
+const LEAST_HALF_WIDTH: f64 = 2.0 * SPREAD;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
@@ -31,12 +33,49 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-/// The estimate with an interval for another run: that of one run may be narrower than the difference between runs, which is
-/// that of spans, the shortest.
-pub fn across_runs(e: &Estimate) -> Estimate {
-    const LEAST_HALF_WIDTH: f64 = span::FLOOR * WIDEN;
-    let low = e.low.min(e.value * (1.0 - LEAST_HALF_WIDTH));
-    Estimate { low, high: e.high.max(e.value * (1.0 + LEAST_HALF_WIDTH)), ..e.clone() }
+/// The estimate of one run with an interval for another run, that of this one may be narrower than runs differ: by `spread`,
+/// if that is known from repeated runs.
+pub fn across_runs(e: &Estimate, spread: Option<Spread>) -> Estimate {
+    let least = spread.map_or(LEAST_HALF_WIDTH, |known| known.half_width());
+    let low = e.low.min(e.value * (1.0 - least).max(0.0));
+    Estimate { low, high: e.high.max(e.value * (1.0 + least)), ..e.clone() }
+}
+
+/// How much runs on one drive differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The standard deviation between runs, as a share.
+    pub share: f64,
+    pub degrees: usize,
+}
+
+impl Spread {
+    /// From repeated runs, each group of one load on one drive; `None` where they are too few.
+    pub fn of(groups: &[Vec<f64>]) -> Option<Self> {
+        const LEAST: usize = 3;
+        let logs = |group: &Vec<f64>| group.iter().map(|v| v.ln()).collect::<Vec<_>>();
+        let part = |group: &Vec<f64>| {
+            let degrees = group.len().saturating_sub(1);
+            (deviation(&logs(group)).powi(2) * degrees as f64, degrees)
+        };
+        let parts: Vec<(f64, usize)> = groups.iter().map(part).filter(|part| part.0.is_finite()).collect();
+        let degrees = parts.iter().map(|part| part.1).sum();
+        let squares: f64 = parts.iter().map(|part| part.0).sum();
+        (degrees >= LEAST).then(|| Self { share: (squares / degrees as f64).sqrt(), degrees })
+    }
+
+    fn half_width(self) -> f64 {
+        student(self.degrees) * self.share
+    }
+}
+
+/// `a / b` from repeated runs of both: Welch's interval over logarithms; `None` with fewer than two of either.
+pub fn ratio_of_runs(a: &[f64], b: &[f64]) -> Option<Ratio> {
+    let logs = |runs: &[f64]| runs.iter().map(|v| v.ln()).collect::<Vec<_>>();
+    let e = repeat::difference(&logs(a), &logs(b)).filter(|e| e.value.is_finite())?;
+    let estimate = Estimate::new(e.value.exp(), [e.low.exp(), e.high.exp()], e.how, false);
+    let different = estimate.low > 1.0 || estimate.high < 1.0;
+    Some(Ratio { estimate, different })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,6 +171,10 @@ fn choose(n: usize, k: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_distr::StandardNormal;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
     use super::*;
 
     fn of(value: f64, half: f64) -> Estimate {
@@ -155,27 +198,69 @@ mod tests {
 
     #[test]
     fn intervals_of_one_run_are_widened_to_the_spread_between_runs() {
-        assert_eq!(across_runs(&of(100.0, 0.1)), of(100.0, 2.4));
-        assert_eq!(across_runs(&of(100.0, 5.0)), of(100.0, 5.0));
-        assert_eq!(across_runs(&Estimate::unbounded(1.0, "")), Estimate::unbounded(1.0, ""));
+        assert_eq!(across_runs(&of(100.0, 0.1), None), of(100.0, 6.0));
+        assert_eq!(across_runs(&of(100.0, 8.0), None), of(100.0, 8.0));
+        let open = Estimate::unbounded(1.0, "");
+        assert_eq!(across_runs(&open, None), open);
+        let known = Spread::of(&[vec![100.0, 101.0, 99.0, 100.0], vec![50.0, 50.5]]);
+        let narrow = across_runs(&of(100.0, 0.1), known);
+        assert!(narrow.low > 97.5 && narrow.low < 98.5, "{narrow:?}, {known:?}");
+        assert_eq!(Spread::of(&[vec![1.0, 1.1], vec![2.0]]), None, "too few to know");
+    }
+
+    /// How many of `tries` pairs of drives are said to differ, of which one is faster by a share.
+    fn differ(
+        tries: u32,
+        spread: f64,
+        faster: f64,
+        pair: impl Fn(&mut dyn FnMut(f64) -> f64) -> bool,
+    ) -> f64 {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64((spread * 1e4) as u64);
+        let said = (0..tries).filter(|_| {
+            pair(&mut |nominal| {
+                let luck: f64 = random.sample(StandardNormal);
+                (1.0 + faster * nominal) * (1.0 + spread * luck)
+            })
+        });
+        said.count() as f64 / f64::from(tries)
+    }
+
+    #[test]
+    fn equal_drives_seldom_differ_and_unequal_ones_do_with_four_runs_each() {
+        for spread in [0.003, 0.01, 0.02, 0.03] {
+            let repeated = |run: &mut dyn FnMut(f64) -> f64| {
+                let four =
+                    |run: &mut dyn FnMut(f64) -> f64, which| (0..4).map(|_| run(which)).collect::<Vec<_>>();
+                let (a, b) = (four(run, 0.0), four(run, 1.0));
+                ratio_of_runs(&a, &b).is_some_and(|r| r.different)
+            };
+            let single = |run: &mut dyn FnMut(f64) -> f64| {
+                let one = |value: f64| across_runs(&of(value, value * 0.024), None);
+                ratio(&one(run(0.0)), &one(run(1.0))).is_some_and(|r| r.different)
+            };
+            let (none, power) = (differ(4000, spread, 0.0, repeated), differ(4000, spread, 0.1, repeated));
+            assert!(none <= 0.055 && power >= 0.9, "{spread}: {none} false, {power} found");
+            let none = differ(4000, spread, 0.0, single);
+            assert!(none <= 0.055, "{spread}: {none} false with one run each");
+        }
     }
 
     #[test]
     fn bytes_or_repetitions_needed_to_separate_two_results() {
-        // 4 % apart and each known to 5 %: ln(1.04)^2 = 0.00154, floors 0.000288, half-widths 2 x 0.05^2.
-        let Some(More::Bytes(times)) = to_tell_apart(&of(1.04, 0.052), &of(1.0, 0.05)) else {
+        // 10 % apart and each known to 10 %: ln(1.1)^2 = 0.00908, floors 2 x 0.06^2, half-widths 2 x ln(1.1)^2.
+        let Some(More::Bytes(times)) = to_tell_apart(&of(1.1, 0.11), &of(1.0, 0.1)) else {
             panic!("bytes would do")
         };
-        assert!((times - 3.8).abs() < 0.2, "{times}");
-        assert_eq!(to_tell_apart(&of(1.01, 0.05), &of(1.0, 0.05)), Some(More::Repetitions));
+        assert!((times - 6.5).abs() < 0.5, "{times}");
+        assert_eq!(to_tell_apart(&of(1.04, 0.05), &of(1.0, 0.05)), Some(More::Repetitions));
         assert_eq!(to_tell_apart(&of(1.0, 0.05), &of(1.0, 0.05)), Some(More::Repetitions));
         assert_eq!(to_tell_apart(&of(2.0, 0.05), &of(1.0, 0.05)), None, "they differ already");
         assert_eq!(to_tell_apart(&Estimate::unbounded(1.0, ""), &of(1.0, 0.05)), None);
         // With that many bytes each, such values do differ.
-        let (a, b) = (of(1.04, 0.052), of(1.0, 0.05));
+        let (a, b) = (of(1.1, 0.11), of(1.0, 0.1));
         let narrow = |e: &Estimate| {
             let half = LEAST_HALF_WIDTH
-                .hypot((0.05f64.powi(2) - LEAST_HALF_WIDTH.powi(2)).sqrt() / (times * 1.1).sqrt());
+                .hypot((0.1f64.powi(2) - LEAST_HALF_WIDTH.powi(2)).sqrt() / (times * 1.1).sqrt());
             of(e.value, e.value * half)
         };
         assert!(ratio(&narrow(&a), &narrow(&b)).expect("positive").different);

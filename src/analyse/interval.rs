@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
-use super::stalls::StallSpan;
+use super::stalls::{LONG, StallSpan};
 
 /// The two-sided 95 % quantile of Student's t; infinite without a degree of freedom.
 pub(crate) fn student(degrees: usize) -> f64 {
@@ -67,6 +67,19 @@ pub(crate) struct StallShare {
     /// The true mean may be this much lower, or higher.
     pub below: f64,
     pub above: f64,
+}
+
+impl StallShare {
+    /// The share with an error for one more long stall, where stalls are few and of very different length: such lengths
+    /// have a spread that few of them don't show.
+    pub fn with_one_more(self, events: &[StallSpan], n: usize, chunk_mib: f64) -> Self {
+        const FEW: usize = 40;
+        const DIFFERENT: f64 = 0.25;
+        let lengths: Vec<f64> = events.iter().map(|e| e.excess).collect();
+        let different = deviation(&lengths) > DIFFERENT * average(&lengths);
+        let one = LONG / chunk_mib / n as f64;
+        if events.len() < FEW && different { Self { above: self.above.hypot(one), ..self } } else { self }
+    }
 }
 
 /// Fewer events than this are rare.

@@ -33,11 +33,12 @@ mod zones;
 #[cfg(test)]
 mod tests;
 
-pub use adaptive::{Adaptive, Decision};
+pub use adaptive::Adaptive;
+pub use cliff::past_cliffs;
 pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};
 pub use estimate::{Estimate, WIDE};
-pub use rules::Rules;
+pub use rules::{Decision, Rules};
 pub use span::{Span, SpanRules};
 pub use stopping_rule::StoppingRule;
 pub use tail::{LatencyPercentile, Tail};

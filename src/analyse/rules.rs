@@ -8,8 +8,7 @@ pub struct Rules {
     /// The half-width aimed at, as a share of the value.
     pub precision: f64,
     pub first: u64,
-    /// The least that is measured before stopping; a clean cliff waives it. `None`: only a clean cliff or the budget
-    /// ends the load.
+    /// The least over which a speed without a cliff must hold. `None`: only a cliff or the budget ends the load.
     pub w_min: Option<u64>,
     /// The most that is measured.
     pub budget: u64,
@@ -44,6 +43,11 @@ impl Rules {
         Self { precision: 0.03, w_min: Some(2048), budget: 12288, ..Self::standard() }
     }
 
+    /// Never ends a load; only stalls and cliffs are looked for.
+    pub fn never() -> Self {
+        Self { precision: 1e-9, give_up: None, budget: 1 << 40, ..Self::standard() }
+    }
+
     /// All looks in ascending order; the last one is the budget.
     pub(crate) fn looks(&self) -> Vec<u64> {
         let growth = if self.growth.is_finite() { self.growth.max(1.05) } else { 1.25 };
@@ -57,6 +61,26 @@ impl Rules {
         looks.sort_unstable();
         looks.dedup();
         looks
+    }
+}
+
+/// The rule's decision after a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    Continue,
+    /// The sustained speed is known, or that of a span where only that is asked for.
+    Converged,
+    /// The speed of the span is known, and the budget is too small for the sustained one.
+    Span,
+    /// The precision would need far more than the budget.
+    GaveUp,
+    /// The budget is used up.
+    Budget,
+}
+
+impl Decision {
+    pub fn stops(self) -> bool {
+        self != Self::Continue
     }
 }
 

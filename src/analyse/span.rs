@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Decision, End, Estimate, Reason, StallSummary, Throughput, Unseen,
-    assessment::WIDEN,
+    assessment::{FLOOR, WIDEN},
     chunks::Chunks,
     cliff::{self, Cut},
     interval::{average, base_half_width, correlated_half_width, spacings, stall_share},
@@ -20,8 +20,6 @@ use crate::units::{MIB, Window};
 const PIECES: usize = 256;
 /// Fewer pieces than this give no interval.
 const LEAST: usize = 16;
-/// Two spans on one drive differ by about this share, which a single one does not show.
-pub(super) const FLOOR: f64 = 0.02;
 /// Looks are this much further apart each time.
 const GROWTH: f64 = 1.25;
 /// From so many operations or bytes per second on, a few seconds are enough.
@@ -57,8 +55,13 @@ impl SpanRules {
         Self { precision: 0.10, fast: [1.5, 4.5], slow: [7.5, 27.5], ..Self::standard() }
     }
 
+    /// The usual limits with another precision.
+    pub(super) fn of(precision: f64) -> Self {
+        Self { precision, ..Self::standard() }
+    }
+
     /// The least and the most for a load that moved so much in `seconds`.
-    fn limits(&self, operations: u64, bytes: u64, seconds: f64) -> [f64; 2] {
+    pub(super) fn limits(&self, operations: u64, bytes: u64, seconds: f64) -> [f64; 2] {
         let fast = operations as f64 >= FAST_OPERATIONS * seconds || bytes as f64 >= FAST_BYTES * seconds;
         if fast { self.fast } else { self.slow }
     }
@@ -78,7 +81,7 @@ pub struct Span {
 
 /// The result of one look. Times are in s per MiB, positions in chunks.
 #[derive(Debug, Clone)]
-struct Look {
+pub(super) struct Look {
     mean: f64,
     /// The 95 % interval of the mean.
     low: f64,
@@ -96,11 +99,11 @@ impl Look {
         (self.high - self.low) / 2.0 / self.mean
     }
 
-    fn is_precise(&self, precision: f64) -> bool {
+    pub(super) fn is_precise(&self, precision: f64) -> bool {
         WIDEN * self.half_width() <= precision
     }
 
-    fn estimate(&self, converged: bool) -> Estimate {
+    pub(super) fn estimate(&self, converged: bool) -> Estimate {
         Estimate::of_time(self.mean, [self.low, self.high], WIDEN, "span", converged)
     }
 }
@@ -161,6 +164,7 @@ impl Span {
         let estimate = look.as_ref().map(|look| look.estimate(converged)).or_else(|| self.plain());
         Throughput {
             estimate: estimate.unwrap_or_else(|| Estimate::unbounded(0.0, "nothing was moved")),
+            sustained: false,
             reason: reason(look.as_ref(), converged, end, self.rules.precision),
             gave_up: false,
             bytes: series.total_bytes,
@@ -201,7 +205,7 @@ fn reason(look: Option<&Look>, converged: bool, end: End, precision: f64) -> Opt
 
 /// The mean over all of `series` and its interval; `None` if it has too few chunks. Speeds before and after a cliff are
 /// both part of the span, so noise is what is left around the speed between cliffs.
-fn look(series: &Chunks) -> Option<Look> {
+pub(super) fn look(series: &Chunks) -> Option<Look> {
     let group = (series.len() / PIECES).max(1);
     let pieces = pieces(series, group);
     if pieces.len() < LEAST {

@@ -7,6 +7,9 @@ const JOIN: usize = 8;
 /// A stall lasts at least this much longer than its neighbourhood, s.
 const LEAST_SECONDS: f64 = 0.1;
 
+/// The longest stall known of cheap flash, s.
+pub(crate) const LONG: f64 = 2.6;
+
 /// One or more stalled chunks close together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StallSpan {

@@ -5,13 +5,13 @@ use crate::units::Window;
 
 #[derive(Debug, Clone)]
 pub enum StoppingRule {
-    Sustained(Adaptive),
+    Sustained(Box<Adaptive>),
     Span(Span),
 }
 
 impl StoppingRule {
     pub fn sustained(rules: &Rules) -> Self {
-        Self::Sustained(Adaptive::new(rules))
+        Self::Sustained(Box::new(Adaptive::new(rules)))
     }
 
     pub fn span(rules: &SpanRules) -> Self {

@@ -3,6 +3,7 @@
 use super::{
     Estimate,
     interval::{average, deviation},
+    stalls::LONG,
 };
 use crate::units::{Ended, MIB};
 
@@ -45,6 +46,8 @@ pub enum Reason {
 pub struct Throughput {
     /// Bytes per second.
     pub estimate: Estimate,
+    /// Whether the estimate is what the drive sustains; otherwise it is the speed over the span that was measured.
+    pub sustained: bool,
     /// Why it did not converge; `None` where it did.
     pub reason: Option<Reason>,
     pub gave_up: bool,
@@ -104,8 +107,20 @@ pub struct Unseen {
     pub clean_bytes: u64,
     /// Stalls rarer than one in so many bytes can't be excluded.
     pub rarer_than: u64,
-    /// Such stalls of [`Unseen::STALL_SECONDS`] each would cost up to this share of the throughput.
+    /// Such stalls of [`Unseen::STALL_SECONDS`] each would cost up to this share of the throughput...
     pub cost_share: f64,
+    /// ...which is so long for each MiB, s.
+    pub cost: f64,
+}
+
+impl Throughput {
+    /// What is said to be sustained held for this long, s: slow periods and rare stalls live in time.
+    pub const SUSTAINED_SECONDS: f64 = 120.0;
+}
+
+impl Cliff {
+    /// A step by a smaller share is none.
+    pub const STEP: f64 = 0.15;
 }
 
 impl StallSummary {
@@ -126,9 +141,10 @@ impl Unseen {
     /// After so many bytes without a cliff, at a mean time of so many s per MiB.
     pub(super) fn after(clean_bytes: u64, mean: f64) -> Self {
         let per_mib = 3.0 * Self::STALL_SECONDS / (clean_bytes as f64 / MIB as f64);
-        Self { clean_bytes, rarer_than: clean_bytes / 3, cost_share: per_mib / (mean + per_mib) }
+        let cost_share = per_mib / (mean + per_mib);
+        Self { clean_bytes, rarer_than: clean_bytes / 3, cost_share, cost: per_mib }
     }
 
-    /// The assumed length of unseen stalls: the longest known of cheap flash, s.
-    pub const STALL_SECONDS: f64 = 2.6;
+    /// The assumed length of unseen stalls, s.
+    pub const STALL_SECONDS: f64 = LONG;
 }

@@ -17,6 +17,15 @@ const SURE: f64 = 0.9;
 /// A smaller step, as a share, is not reported.
 const VISIBLE: f64 = 0.1;
 
+/// The parts of the cost of so many bytes, with a unit, above or below it.
+type Parts = fn(f64, f64, bool) -> Vec<f64>;
+
+/// Below a unit, a transfer costs as much as the unit, and more; or its bytes have a rate of their own.
+const KINDS: [Parts; 2] = [
+    |bytes, unit, below| vec![1.0, bytes.max(unit), f64::from(u8::from(below))],
+    |bytes, _, below| if below { vec![1.0, 0.0, bytes] } else { vec![1.0, bytes, 0.0] },
+];
+
 /// Finds the unit in (bytes, seconds, error of seconds) of transfers; `None` where none is visible. Compares curves with
 /// a unit of each size to the curve without a unit, by the Bayesian information criterion.
 pub fn write_unit(transfers: &[(f64, f64, f64)]) -> Option<WriteUnit> {
@@ -30,25 +39,29 @@ pub fn write_unit(transfers: &[(f64, f64, f64)]) -> Option<WriteUnit> {
     };
     let n = transfers.len() as f64;
     let plain = CostFit::new(&rows(&|s| vec![1.0, s]))?;
-    let with = |unit: f64| rows(&|s| vec![1.0, s.max(unit), f64::from(u8::from(s < unit))]);
     let enough = |unit: &f64| {
         let below = transfers.iter().filter(|t| t.0 < *unit).count();
         below >= 2 && transfers.len() - below >= 3
     };
-    let fit = |unit: f64| Some((unit, CostFit::new(&with(unit))?));
-    let fits: Vec<_> = transfers.iter().map(|t| t.0).filter(enough).filter_map(fit).collect();
-    let (_, closest) = fits.iter().min_by(|a, b| a.1.squares.total_cmp(&b.1.squares))?;
+    let fit = |unit: f64| {
+        KINDS.map(|parts| Some((unit, parts, CostFit::new(&rows(&|s| parts(s, unit, s < unit)))?)))
+    };
+    let fits: Vec<_> = transfers.iter().map(|t| t.0).filter(enough).flat_map(fit).flatten().collect();
+    let (.., closest) = fits.iter().min_by(|a, b| a.2.squares.total_cmp(&b.2.squares))?;
     // If even the best curve deviates by more than the errors, the errors are scaled up.
     let scale = (closest.squares / (n - 3.0)).max(1.0);
     let weight = |fit: &CostFit, parts: f64| -(fit.squares / scale + parts * n.ln()) / 2.0;
-    let best = weight(&plain, 2.0).max(fits.iter().map(|f| weight(&f.1, 3.0)).fold(f64::MIN, f64::max));
+    let best = weight(&plain, 2.0).max(fits.iter().map(|f| weight(&f.2, 3.0)).fold(f64::MIN, f64::max));
     let share = |weight: f64| (weight - best).exp();
     // Equal prior probabilities for a unit and for none.
-    let of_units: f64 = fits.iter().map(|f| share(weight(&f.1, 3.0))).sum::<f64>() / fits.len() as f64;
-    let (bytes, fit) = fits.iter().max_by(|a, b| weight(&a.1, 3.0).total_cmp(&weight(&b.1, 3.0)))?;
-    let own = share(weight(fit, 3.0)) / fits.len() as f64;
+    let all = fits.len() as f64;
+    let of_units: f64 = fits.iter().map(|f| share(weight(&f.2, 3.0))).sum::<f64>() / all;
+    let (bytes, parts, fit) = fits.iter().max_by(|a, b| weight(&a.2, 3.0).total_cmp(&weight(&b.2, 3.0)))?;
+    let same = fits.iter().filter(|f| f.0 == *bytes);
+    let own = same.map(|f| share(weight(&f.2, 3.0))).sum::<f64>() / all;
     let confidence = own / (of_units + share(weight(&plain, 2.0)));
-    let excess = fit.at(&[1.0, *bytes, 1.0]) / fit.at(&[1.0, bytes / 2.0, 0.0]) - 1.0;
+    let half = |below: bool| fit.at(&parts(bytes / 2.0, if below { *bytes } else { 0.0 }, below));
+    let excess = half(true) / half(false) - 1.0;
     (confidence >= SURE && excess >= VISIBLE).then_some(WriteUnit { bytes: *bytes, confidence, excess })
 }
 
@@ -90,6 +103,12 @@ mod tests {
             partial += usize::from(reads.is_some_and(|u| u.bytes == 8192.0));
         }
         assert!(page >= 195 && partial >= 195, "{page} and {partial} of 200");
+        let mut rates = 0;
+        for _ in 0..200 {
+            let two = write_unit(&seen(&mut random, |s| 2e-4 + s / if s < 131_072.0 { 3e6 } else { 15e6 }));
+            rates += usize::from(two.is_some_and(|u| u.bytes == 131_072.0 && u.excess > 1.0));
+        }
+        assert!(rates >= 190, "{rates} of 200 with a rate below the unit and another above it");
         assert_eq!(write_unit(&[]), None);
         assert_eq!(write_unit(&[(512.0, 1.0, 0.1); 4]), None);
     }

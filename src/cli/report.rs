@@ -25,8 +25,9 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     }
     // The comparison comes first: it is why several runs are in one report.
     let mut compared = Vec::new();
+    let others = stored::others(&store, &all)?;
     for (other, second) in args.runs.iter().zip(&all).skip(1) {
-        match compare((&all[0], None), Some((second, None)), false) {
+        match compare((&all[0], None), Some((second, None)), &others, false) {
             Ok(findings) => compared.push(findings),
             Err(e) => output.note(&format!("{} and {other} are not compared: {e}.", args.runs[0])),
         }

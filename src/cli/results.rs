@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     compare::compare,
-    findings::Column,
+    findings::{Column, Findings},
     open_loop,
     record::{End, Store, Summary},
     report::render,
@@ -33,7 +33,9 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             let (first, target) = stored::side(&store, first)?;
             let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
-            let findings = compare((&first, target), second, *force)?;
+            let compared: Vec<&Findings> = std::iter::once(&first).chain(second.map(|s| s.0)).collect();
+            let others = stored::others(&store, &compared)?;
+            let findings = compare((&first, target), second, &others, *force)?;
             output.result(&render(&findings, *format, output.style, *full))?;
             Ok(ExitCode::SUCCESS)
         }

@@ -1,14 +1,14 @@
 //! Finds stored runs, reads them, and computes their findings.
 
-use std::path::PathBuf;
+use std::{borrow::Borrow, path::PathBuf};
 
 use super::{args::Which, errors::Usage, output::Output};
 use crate::{
     experiments,
     findings::Findings,
     import,
-    record::{Event, ReadError, Store, Summary},
-    units::shell_word,
+    record::{End, Event, ReadError, Store, Summary},
+    units::{RunStatus, shell_word},
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
@@ -106,6 +106,22 @@ pub(super) fn command(store: &Store, command: &str) -> String {
     let usual = Store::of_user().is_ok_and(|usual| usual.dir() == store.dir());
     let dir = shell_word(&store.dir().to_string_lossy());
     if usual { format!("drivebench {command}") } else { format!("drivebench {command} --store {dir}") }
+}
+
+/// Other finished runs of the same experiment on the drives of these, the newest ones: how much do runs differ?
+pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyhow::Result<Vec<Findings>> {
+    const NEWEST: usize = 16;
+    let is = |run: &&Summary| {
+        compared.iter().map(Borrow::borrow).any(|of| {
+            let mut drives = of.origin.carriers.iter().flat_map(|carrier| &carrier.drives);
+            of.experiment == run.experiment && drives.any(|drive| run.written.contains_key(&drive.identity))
+        }) && !compared.iter().any(|of| of.borrow().run == run.run)
+            && End::status(run.end.as_ref()) == RunStatus::Finished
+    };
+    let (runs, _) = store.list()?;
+    let newest = runs.iter().rev().filter(is).take(NEWEST);
+    // One that can't be read tells nothing.
+    Ok(newest.filter_map(|run| findings(store, &run.run).ok()).collect())
 }
 
 /// `RUN` or `RUN:TARGET`.

@@ -10,7 +10,7 @@ use self::{
 use crate::{
     analyse::{
         Estimate,
-        compare::{across_runs, ratio},
+        compare::{Spread, across_runs, ratio, ratio_of_runs},
     },
     findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit, extremes},
     units::distinct,
@@ -48,10 +48,12 @@ fn named(run: &Findings, name: Option<&str>) -> Result<Vec<usize>, CompareError>
 
 /// Compares two results. A name chooses a target of a run; without one, targets on the same drive belong together,
 /// else the only targets of both. Without a second run the first one's targets are compared with each other. Unlike
-/// loads are left out unless `forced`; an error if no others remain.
+/// loads are left out unless `forced`; an error if no others remain. Of `others`, runs of these drives show how much runs
+/// differ.
 pub fn compare<'a>(
     a: (&'a Findings, Option<&str>),
     b: Option<(&'a Findings, Option<&str>)>,
+    others: &'a [Findings],
     forced: bool,
 ) -> Result<Findings, CompareError> {
     let (first, second) = (a.0, b.map_or(a.0, |b| b.0));
@@ -68,7 +70,7 @@ pub fn compare<'a>(
     for pair in pairs {
         let on = several.then(|| first.origin.carriers[pair.0].target.clone());
         let side = |run: &'a Findings, at: usize| Side { run, target: &run.origin.carriers[at] };
-        let pair = Pair { a: side(first, pair.0), b: side(second, pair.1) };
+        let pair = Pair { a: side(first, pair.0), b: side(second, pair.1), others };
         failed.extend(one(&pair, on, forced, &mut findings).err());
     }
     if findings.tables.is_empty() {
@@ -134,9 +136,28 @@ struct Side<'a> {
 struct Pair<'a> {
     a: Side<'a>,
     b: Side<'a>,
+    others: &'a [Findings],
 }
 
 impl<'a> Pair<'a> {
+    /// How much other runs of these drives differ by this number.
+    fn spread(&self, of: &Metric) -> Option<Spread> {
+        let of_drive = |side: Side<'_>| -> Vec<f64> {
+            let carriers =
+                self.others.iter().flat_map(|run| run.origin.carriers.iter().map(move |c| (run, c)));
+            let same = carriers.filter(|(_, carrier)| same_drives(carrier, side.target));
+            let numbers =
+                same.flat_map(|(run, c)| run.estimates.iter().filter(move |m| m.target == c.target));
+            let like = numbers.filter(|m| of.is_like(m) && m.load == of.load && m.estimate.value > 0.0);
+            like.map(|m| m.estimate.value).collect()
+        };
+        let groups = match same_drives(self.a.target, self.b.target) {
+            true => vec![of_drive(self.a)],
+            false => vec![of_drive(self.a), of_drive(self.b)],
+        };
+        Spread::of(&groups)
+    }
+
     fn of_one_run(&self) -> bool {
         std::ptr::eq(self.a.run, self.b.run) || self.a.run.run == self.b.run.run && !self.a.run.run.is_empty()
     }
@@ -161,6 +182,16 @@ impl<'a> Pair<'a> {
         };
         of(self.a).filter_map(|m| Some((m, other(m)?))).collect()
     }
+}
+
+/// Each run of a number that was repeated.
+fn runs(side: Side<'_>, of: &Metric) -> Vec<f64> {
+    let is = |m: &&Metric| {
+        let same =
+            (&m.quantity, m.scope, &m.load, &m.target) == (&of.quantity, of.scope, &of.load, &of.target);
+        same && m.repetition.is_some() && of.repetition.is_none() && m.estimate.value > 0.0
+    };
+    side.run.estimates.iter().filter(is).map(|m| m.estimate.value).collect()
 }
 
 /// Compares two targets; `on` names them where there are more such pairs.
@@ -218,12 +249,12 @@ fn one(
     let mut speeds = Vec::new();
     for (n, other) in both {
         let unit = n.quantity.unit();
-        // Intervals of throughput already include the difference between runs.
-        let r = match unit {
-            Unit::BytesPerSecond => ratio(&n.estimate, &other.estimate),
-            _ => ratio(&across_runs(&n.estimate), &across_runs(&other.estimate)),
+        let of_runs = ratio_of_runs(&runs(pair.a, n), &runs(pair.b, other));
+        let of_one = || {
+            let spread = pair.spread(n);
+            ratio(&across_runs(&n.estimate, spread), &across_runs(&other.estimate, spread))
         };
-        let Some(r) = r else { continue };
+        let Some(r) = of_runs.or_else(of_one) else { continue };
         let differs = match r.estimate.is_bounded() {
             _ if r.different => "yes",
             true => "no",

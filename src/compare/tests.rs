@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     analyse::Estimate,
-    findings::{Extreme, LoadKey, On, Origin},
+    findings::{CarrierDrive, Extreme, LoadKey, On, Origin},
     units::{Caching, Content, Direction, Load, Pattern},
 };
 
@@ -17,7 +17,9 @@ fn run(name: &str, loads: &[LoadKey], speed: f64) -> Findings {
     let (low, high) = (speed * 0.98, speed * 1.02);
     let estimate = Estimate { value: speed, low, high, how: String::new(), converged: true };
     let metric = |load| Metric::new("/mnt/a", Quantity::Throughput, estimate.clone()).of(load);
-    let carrier = Carrier { target: "/mnt/a".to_owned(), on: Some(On::Directory), ..Carrier::default() };
+    let drives = vec![CarrierDrive { identity: "a stick".to_owned(), ..CarrierDrive::default() }];
+    let carrier =
+        Carrier { target: "/mnt/a".to_owned(), on: Some(On::Directory), drives, ..Carrier::default() };
     Findings {
         run: name.to_owned(),
         experiment: "baseline".to_owned(),
@@ -28,7 +30,7 @@ fn run(name: &str, loads: &[LoadKey], speed: f64) -> Findings {
 }
 
 fn of(a: &Findings, b: &Findings, forced: bool) -> Result<Findings, CompareError> {
-    compare((a, None), Some((b, None)), forced)
+    compare((a, None), Some((b, None)), &[], forced)
 }
 
 #[test]
@@ -137,4 +139,19 @@ fn numbers_without_an_interval_share_a_sentence() {
     b.estimates.iter_mut().for_each(|m| m.estimate.high = f64::INFINITY);
     let [sentence] = &of(&a, &b, false).expect("alike").verdicts[..] else { panic!("one sentence") };
     assert!(sentence.contains("9 more: rB has no interval"), "{sentence}");
+}
+
+#[test]
+fn stored_runs_of_a_drive_say_how_much_runs_differ() {
+    let read = [load("read", 4096)];
+    let (a, b) = (run("rA", &read, 100e6), run("rB", &read, 105e6));
+    let differ = |others: &[Findings]| {
+        let found = compare((&a, None), Some((&b, None)), others, false).expect("one load in common");
+        found.tables[0].rows[0].last().cloned()
+    };
+    assert_eq!(differ(&[]), Some("no".to_owned()), "single runs may differ by more");
+    let at = |speeds: [f64; 4]| speeds.map(|speed| run("r0", &read, speed * 1e6));
+    assert_eq!(differ(&at([100.0, 100.5, 99.5, 100.2])), Some("yes".to_owned()));
+    assert_eq!(differ(&at([100.0, 103.0, 97.0, 100.2])), Some("no".to_owned()));
+    assert_eq!(differ(&at([100.0, 100.5, 99.5, 100.2])[..2]), Some("no".to_owned()), "two are too few");
 }

@@ -103,8 +103,9 @@ pub enum Reference {
 pub enum Scope {
     #[default]
     Whole,
-    /// Sustained by drivebench's own method, where a published procedure reports the whole load.
-    Sustained,
+    /// With the interval of a span, where a published procedure reports the whole load without one.
+    #[serde(alias = "sustained")]
+    Span,
     /// Of operations or transfers of this size, bytes, where a load has several.
     Block(u64),
     /// Of a target while no other ran.
@@ -159,7 +160,7 @@ pub struct LoadKey {
     pub streams: Option<u32>,
     /// The page cache was emptied before it.
     pub cold: bool,
-    /// The speed over a span of time, not what is sustained.
+    /// The speed over the span that was measured, not what is sustained.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub span: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

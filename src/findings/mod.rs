@@ -185,7 +185,7 @@ pub fn extremes(estimates: &[&Estimate], unit: Unit) -> Vec<(usize, Extreme)> {
         Unit::Seconds => [Extreme::Best, Extreme::Worst],
         _ => return Vec::new(),
     };
-    let estimates: Vec<Estimate> = estimates.iter().map(|one| across_runs(one)).collect();
+    let estimates: Vec<Estimate> = estimates.iter().map(|one| across_runs(one, None)).collect();
     apart(&estimates).into_iter().zip(order).filter_map(|(at, which)| Some((at?, which))).collect()
 }
 

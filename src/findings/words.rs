@@ -54,9 +54,7 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
     let verb = |direction: &Direction| if *direction == Direction::Write { "write" } else { "read" };
     match (quantity, scope) {
         (Quantity::Ratio(of), _) => words(of, scope),
-        (Quantity::Throughput, Scope::Sustained) => {
-            "throughput, sustained by drivebench's own method".to_owned()
-        }
+        (Quantity::Throughput, Scope::Span) => "throughput, with drivebench's interval".to_owned(),
         (Quantity::Throughput, Scope::Block(block)) => format!("throughput, {}", size(block)),
         (Quantity::Throughput, Scope::Alone) => "alone".to_owned(),
         (Quantity::Throughput, Scope::Together) => "together".to_owned(),

@@ -84,13 +84,13 @@ fn heads(plan: &Plan, group: &Group<'_>, run: Option<&Summary>) -> Vec<String> {
 
 fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
     let mut columns = Column::heads(plan.targets.len() > 1);
-    columns.extend(Column::all([("speed", false), ("settled", false), ("stalls", true)]));
+    columns.extend(Column::all([("speed", false), ("sustained", false), ("stalls", true)]));
     columns.extend(Column::all([("moved", true), ("time", true)]));
     let mut rows = Vec::new();
     for group in groups {
         for run in &group.runs {
-            let settled = match (&group.measure.rule, run.estimate.converged) {
-                (Rule::Fixed { .. }, _) => "-",
+            let sustained = match (&group.measure.rule, run.estimate.converged) {
+                (Rule::Fixed { .. } | Rule::Span { .. }, _) => "-",
                 (_, true) => "yes",
                 (_, false) => "no",
             };
@@ -99,7 +99,7 @@ fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
                 n => n.to_string(),
             };
             let mut row = heads(plan, group, Some(run));
-            row.extend([run.estimate.text(rate), settled.to_owned(), stalls]);
+            row.extend([run.estimate.text(rate), sustained.to_owned(), stalls]);
             row.extend([decimal_bytes(run.bytes), duration(run.seconds)]);
             rows.push(row);
         }
@@ -167,8 +167,8 @@ fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
             all.push(metric(Quantity::Throughput, run.estimate.clone()));
         }
         if matches!(group.measure.rule, Rule::Fixed { .. }) && plan.suite.is_some() && !several {
-            let sustained = metric(Quantity::Throughput, run.throughput.estimate.clone());
-            all.push(sustained.at(Scope::Sustained));
+            let span = metric(Quantity::Throughput, run.throughput.estimate.clone());
+            all.push(span.at(Scope::Span));
         }
         for of in Percentile::SHOWN {
             let latency = run.tail.percentile(of.share()).map(|p| p.estimate);

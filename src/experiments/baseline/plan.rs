@@ -16,7 +16,7 @@ use crate::{
 
 /// The most that a load reads; only filled blocks are read.
 const FILL_BYTES: u64 = 1024 * MIB;
-/// More than a span can read.
+/// More than can be read in the time of a load.
 const READ_BYTES: u64 = 1 << 40;
 /// The most that a span writes in order: 3 s at 4.3 GB/s. More than the usual limit is written in these 3 s only.
 const WRITE_BYTES: u64 = 12 * 1024 * MIB;
@@ -237,7 +237,10 @@ impl Limits {
             Until::Span | Until::Sustained => {
                 // Giving up early saves flash wear; reading causes none.
                 let give_up = self.rules.give_up.filter(|_| l.load.writes());
-                Rule::Adaptive { rules: Rules { give_up, ..self.rules.clone() }, bytes, seconds }
+                let free = self.thorough && !l.load.writes() && !self.typed_bytes;
+                let bytes = if free { READ_BYTES / l.load.block * l.load.block } else { bytes };
+                let budget = if free { READ_BYTES / MIB } else { self.rules.budget };
+                Rule::Adaptive { rules: Rules { give_up, budget, ..self.rules.clone() }, bytes, seconds }
             }
         }
     }

@@ -6,14 +6,12 @@ use super::{
 };
 use crate::{
     analyse::{
-        Cliff, Estimate, LatencyPercentile, Reason, Rules, SpanRules, StallSummary, Throughput, Unseen,
-        compare,
+        Cliff, Estimate, LatencyPercentile, Reason, SpanRules, StallSummary, Throughput, Unseen, compare,
     },
     plan::{Measure, Plan, Rule},
     target::Target,
     units::{
-        Caching, Direction, Ended, MIB, aim, capital, count, decimal_bytes, duration, listed, percent, rate,
-        size,
+        Caching, Direction, Ended, aim, capital, count, decimal_bytes, duration, listed, percent, rate, size,
     },
 };
 
@@ -141,8 +139,13 @@ fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
     };
     let (speed, bytes) = (rate(e.value), decimal_bytes(run.bytes));
     let fixed = matches!(group.measure.rule, Rule::Fixed { .. });
+    let holds = match group.measure.rule {
+        Rule::Adaptive { .. } if run.throughput.sustained => ", sustained".to_owned(),
+        Rule::Adaptive { .. } => format!(" over {} ({bytes})", duration(run.seconds)),
+        _ => String::new(),
+    };
     if e.high.is_finite() {
-        format!("{verb}: {}{through}.", e.text(rate))
+        format!("{verb}: {}{through}{holds}.", e.text(rate))
     } else if fixed && run.ended != Some(Ended::Finished) {
         format!("{verb}: ended early, after {bytes} at {speed}; the result of a full load is not known.")
     } else if fixed {
@@ -176,8 +179,7 @@ fn verb(group: &Group<'_>) -> String {
 
 fn cliffs(group: &Group<'_>, t: &Throughput) -> Vec<String> {
     let verb = verb(group);
-    let given =
-        if matches!(group.measure.rule, Rule::Span { .. }) { "the mean of both" } else { "the one after" };
+    let given = if t.sustained { "the one after" } else { "the mean of both" };
     let slows = |c: &Cliff| {
         let (before, after, at) = (rate(c.before), rate(c.after), decimal_bytes(c.at_bytes));
         format!("{verb} slow down from {before} to {after} after {at}; the speed given is {given}.")
@@ -213,26 +215,21 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
     };
     let t = &run.throughput;
     let aim = aim(rules.precision);
-    let needed = match t.bytes_needed {
-        Some(bytes) if bytes > t.bytes => format!(" ±{aim} would take about {}.", decimal_bytes(bytes)),
-        _ => String::new(),
-    };
-    Some(match t.reason? {
+    let why = match t.reason? {
         Reason::TooShort => return None,
-        Reason::Interrupted => format!("Stopped before {}", open(rules, run, &needed)),
-        Reason::Failed => format!("A failure ended it before {}", open(rules, run, "")),
-        Reason::Drifting => {
-            "Not settled: the speed drifts. Parts of the load differ by more than noise.".to_owned()
-        }
-        Reason::IrregularStalls => {
-            format!("Not settled: stalls are too rare or too irregular for ±{aim}.{needed}")
-        }
-        Reason::Noisy => format!("Not settled: too noisy for ±{aim}.{needed}"),
+        Reason::Interrupted => "it was stopped early".to_owned(),
+        Reason::Failed => "a failure ended it early".to_owned(),
+        Reason::Drifting => "the speed drifts".to_owned(),
+        Reason::IrregularStalls => format!("stalls are too rare or too irregular for ±{aim}"),
+        Reason::Noisy => format!("it is too noisy for ±{aim}"),
         Reason::Budget => format!(
-            "Not settled: the byte or time limit ended the load before the {} over which a speed must hold.",
-            size(rules.w_min.unwrap_or(rules.budget) * MIB)
+            "a speed must hold for {}, and after a slow-down for three times the bytes before it",
+            duration(Throughput::SUSTAINED_SECONDS)
         ),
-    })
+    };
+    let needed = t.bytes_needed.filter(|bytes| *bytes > t.bytes).map(decimal_bytes);
+    let needed = needed.map(|bytes| format!(" It would take {bytes} or more.")).unwrap_or_default();
+    Some(format!("What it sustains is not known: {why}.{needed}"))
 }
 
 /// Why the interval of a span is wider than asked for.
@@ -250,34 +247,22 @@ fn wide(rules: &SpanRules, run: &Summary) -> Option<String> {
     }
 }
 
-/// What was still missing when a load ended early.
-fn open(rules: &Rules, run: &Summary, needed: &str) -> String {
-    let aim = aim(rules.precision);
-    let least = rules.w_min.map_or(0, |least| least * MIB);
-    match run.estimate.half_width() <= rules.precision {
-        true if run.bytes < least => format!("the {} over which a speed must hold.", size(least)),
-        true => format!("the speed was seen to stay within ±{aim}."),
-        false => format!("the interval was within ±{aim}.{needed}"),
-    }
-}
-
 /// What a run this short can't exclude.
 fn unseen(group: &Group<'_>, run: &Summary) -> Option<String> {
     let u = run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none())?;
-    if matches!(group.measure.rule, Rule::Span { .. }) {
+    if matches!(group.measure.rule, Rule::Span { .. } | Rule::Adaptive { .. }) && !run.throughput.sustained {
         let (time, bytes) = (duration(run.seconds), decimal_bytes(run.bytes));
         return Some(format!(
             "This is the speed over {time} ({bytes}), not what the drive keeps up for hours."
         ));
     }
-    let no_cliff = if run.throughput.cliffs.is_empty() {
-        format!("No slow-down up to {}. ", decimal_bytes(u.clean_bytes))
-    } else {
-        String::new()
-    };
+    let steady = run.throughput.cliffs.is_empty() && run.throughput.reason != Some(Reason::Drifting);
+    let no_step =
+        || format!("No step of {} or more up to {}. ", percent(Cliff::STEP), decimal_bytes(u.clean_bytes));
+    let no_step = if steady { no_step() } else { String::new() };
     let (rare, each, cost) = (size(u.rarer_than), duration(Unseen::STALL_SECONDS), percent(u.cost_share));
     Some(format!(
-        "{no_cliff}Stalls rarer than one in {rare} can't be excluded; at {each} each they would cost up to {cost}."
+        "{no_step}Stalls rarer than one in {rare} can't be excluded; at {each} each they would cost up to {cost}."
     ))
 }
 
@@ -295,7 +280,12 @@ fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<String> {
     if same.len() < 2 {
         return None;
     }
-    let estimates: Vec<Estimate> = same.iter().map(|g| g.estimate.clone()).collect();
+    // What one run shows may be otherwise in the next.
+    let estimate = |g: &&Group<'_>| match g.runs.len() {
+        1 => compare::across_runs(&g.estimate, None),
+        _ => g.estimate.clone(),
+    };
+    let estimates: Vec<Estimate> = same.iter().map(estimate).collect();
     let name = |&i: &usize| format!("{} ({})", same[i].target.given, rate(estimates[i].value));
     let places = compare::rank(&estimates);
     let tied = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" = ");

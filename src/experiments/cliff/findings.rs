@@ -91,7 +91,9 @@ impl Written<'_> {
             let step = (n < self.first.falls.len() as u32).then_some(n);
             all.push(metric(Quantity::CacheSize, &fall.at).at(Scope::BeforeCliff(step)));
             all.push(speed(&fall.before).at(Scope::BeforeCliff(step)));
-            all.push(speed(&fall.after).at(Scope::AfterCliff(step)));
+            let settled = step.is_none() && verdicts::sustained(self);
+            let after = if settled { self.first.run.estimate.clone() } else { fall.after.clone() };
+            all.push(speed(&Estimate { converged: settled, ..after }).at(Scope::AfterCliff(step)));
         }
         if self.first.falls.is_empty() {
             let run = &self.first.run;
@@ -136,7 +138,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
                 format!("The speed falls from {before} to {after} after {at} written.")
             }
             None => too_few
-                .unwrap_or_else(|| format!("No lasting slow-down within {}.", decimal_bytes(first.bytes))),
+                .unwrap_or_else(|| format!("No cliff was found within {}.", decimal_bytes(first.bytes))),
         },
         load: written.first.load.describe(),
         n,

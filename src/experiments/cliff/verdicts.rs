@@ -2,7 +2,7 @@
 
 use super::written::{Writing, Written, places};
 use crate::{
-    analyse::{CliffEstimate, Estimate, Position, Zoned},
+    analyse::{Cliff, CliffEstimate, Estimate, Position, Reason, Zoned},
     plan::CutBy,
     units::{Ended, MIB, capital, decimal_bytes, duration, percent, rate, size},
 };
@@ -25,7 +25,7 @@ pub(super) fn written(written: &Written<'_>) -> String {
             let most = decimal_bytes(fall.at.value as u64);
             let limit =
                 || format!("Up to {most} written at once run at the first speed, all beyond at the last.");
-            sentences.extend((!fall.gradual).then(limit));
+            sentences.extend((!fall.gradual && sustained(written)).then(limit));
             sentences.extend(unsettled(written));
             sentences.extend(restored(written, fall));
         }
@@ -114,7 +114,7 @@ fn ended(written: &Written<'_>) -> Option<Limit> {
 pub(super) fn sustained(written: &Written<'_>) -> bool {
     let Writing { run, falls, .. } = &written.first;
     let found = !falls.is_empty() || too_few(&written.first).is_none();
-    found && run.throughput.reason.is_none() && !written.cached
+    found && run.throughput.sustained && !written.cached
 }
 
 /// The last speed may change, because the writing ended too early.
@@ -135,8 +135,13 @@ fn none(written: &Written<'_>) -> Vec<String> {
     let bytes = decimal_bytes(run.bytes);
     let ended = ended(written);
     let (why, further) = ended.map_or(("the speed was settled", ""), |limit| (limit.why(), limit.remedy()));
+    let (step, writes) = (percent(Cliff::STEP), speed(&run.estimate));
+    let seen = match run.throughput.reason {
+        Some(Reason::Drifting) => "No cliff was found, but the speed drifts",
+        _ => &format!("No lasting step of {step} or more"),
+    };
     vec![
-        format!("No lasting slow-down within {bytes}; {why}. Writes: {}.", speed(&run.estimate)),
+        format!("{seen} within {bytes}; {why}. Writes: {writes}."),
         format!(
             "A fast part larger than that or smaller than {} can't be excluded: SSDs have some of tens of GB.{further}",
             size(LEAST * run.throughput.chunk)

@@ -37,12 +37,7 @@ impl Series {
             Rule::Adaptive { rules, .. } | Rule::Again { rules, .. } => StoppingRule::sustained(rules),
             Rule::Span { rules, .. } => StoppingRule::span(rules),
             // A fixed load is searched for stalls and cliffs only, so the rule must accept all of its windows.
-            Rule::Fixed { .. } | Rule::Zones { .. } => StoppingRule::sustained(&Rules {
-                precision: 1e-9,
-                give_up: None,
-                budget: 1 << 40,
-                ..Rules::standard()
-            }),
+            Rule::Fixed { .. } | Rule::Zones { .. } => StoppingRule::sustained(&Rules::never()),
         };
         let zones = match m.rule {
             Rule::Zones { precision, .. } => Some(Zones::new(precision)),

@@ -53,6 +53,9 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
     }
     groups.sort_by_key(|group| group.at);
     for group in &mut groups {
+        let unsustained = |rule: &Rule| matches!(rule, Rule::Adaptive { .. } | Rule::Again { .. });
+        group.load.span |=
+            unsustained(&group.measure.rule) && !group.runs.iter().all(|run| run.throughput.sustained);
         let speeds = group.speeds();
         if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
             group.estimate = mean;

@@ -38,7 +38,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let filled = !files.is_empty() && !each.is_empty();
 
     // One step follows the other, also where they are on different drives.
-    let all = each.iter().map(|(.., sets)| sets.len()).sum::<usize>() as f64 * f64::from(runs);
+    // A write has one before it that fills the write cache.
+    let times = |load: &Load| if load.writes() { 2 } else { 1 };
+    let all =
+        each.iter().map(|(_, load, sets)| times(load) * sets.len()).sum::<usize>() as f64 * f64::from(runs);
     let shares = all + if filled { FILL_LOADS } else { 0.0 };
     let seconds = (ask.effort.max_seconds / shares).min(SECONDS);
 
@@ -58,6 +61,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 let bytes = (ask.effort.max_bytes.min(most) / load.block).max(1) * load.block;
                 let rule = Rule::Fixed { bytes, seconds: Some(seconds) };
                 let only_written = !load.writes() && set.iter().any(|t| files.contains(t));
+                // A cache that had time to empty while others were measured would make a drive look faster alone.
+                if load.writes() {
+                    steps.add(set, Measure::new(FILL, load.clone(), rule.clone(), reach));
+                }
                 let measure = Measure::new(&label(*name, set, sets), load.clone(), rule, reach);
                 steps.add(set, Measure { repetition, only_written, ..measure });
             }

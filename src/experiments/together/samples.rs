@@ -2,7 +2,7 @@
 
 use super::super::common::{load_key, on};
 use crate::{
-    analyse::ceiling_fit::Trial,
+    analyse::{ceiling_fit::Trial, past_cliffs},
     conditions::Processors,
     findings::LoadKey,
     plan::{FILL, Measure, Plan},
@@ -104,7 +104,8 @@ fn speeds(step: &Step<Times>, targets: &[usize]) -> Option<Vec<f64>> {
     }
     let speeds: Vec<f64> = if step.measure.load.caching == Caching::Direct {
         let times: Vec<&Times> = loads.iter().map(|load| &load.kept).collect();
-        let from = times.iter().filter_map(|t| Some(t.windows.first()?.0)).max()?;
+        let writes = step.measure.load.writes();
+        let from = times.iter().filter_map(|t| if writes { t.past_cliffs() } else { t.begin() }).max()?;
         let to = times.iter().map(|t| t.windows.last().map_or(0, |w| w.1)).min()?;
         let inside = |t: &&&Times| t.windows.iter().filter(|w| w.0 >= from && w.1 <= to).count() >= LEAST;
         if times.iter().filter(inside).count() < times.len() {
@@ -120,6 +121,17 @@ fn speeds(step: &Step<Times>, targets: &[usize]) -> Option<Vec<f64>> {
 }
 
 impl Times {
+    fn begin(&self) -> Option<u64> {
+        Some(self.windows.first()?.0)
+    }
+
+    /// When what its cache took was over: the speed before has nothing to do with other drives.
+    fn past_cliffs(&self) -> Option<u64> {
+        let windows =
+            self.windows.iter().map(|&(begin, end, bytes)| (end.saturating_sub(begin) as f64 / 1e9, bytes));
+        Some(self.windows.get(past_cliffs(windows))?.0)
+    }
+
     /// Bytes per second from one moment to another; a window that reaches beyond counts in part.
     fn speed(&self, from: u64, to: u64) -> f64 {
         let inside = |&(begin, end, bytes): &(u64, u64, u64)| {

@@ -1,5 +1,8 @@
-//! Twenty-four kinds of drives, each a mechanism that makes operations slower or stops them. Frozen on 2026-11-22: a rule
-//! that changes is judged by the same drives.
+//! Kinds of drives, each a mechanism that makes operations slower or stops them: twenty-four, and those in `unforeseen.rs`.
+//! Frozen on 2026-11-22: a rule that changes is judged by the same drives.
+
+#[path = "unforeseen.rs"]
+mod unforeseen;
 
 use drivebench::units::MIB;
 use rand::{Rng, SeedableRng};
@@ -58,8 +61,12 @@ const KINDS: [(&str, Make); 24] = [
 const DIFFERING: &str = "runs differ by 2 %";
 
 /// The names of the kinds.
-pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
-    KINDS.iter().map(|kind| kind.0)
+pub fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|kind| kind.0)
+}
+
+fn all() -> impl Iterator<Item = (&'static str, Make)> {
+    KINDS.into_iter().chain(unforeseen::KINDS)
 }
 
 /// A drive of a kind.
@@ -84,9 +91,28 @@ impl Model {
         let mib = mib(block);
         let rate = if block >= MIB { between(2.0, 400.0) } else { between(30.0, 40_000.0) * mib };
         let traits = std::array::from_fn(|_| random.random());
-        let (name, make) = KINDS[kind];
+        let (name, make) = all().nth(kind).unwrap_or(KINDS[0]);
         let run = if name == DIFFERING { 0.02 } else { 0.003 };
         Self { make, block, operation: mib / rate, run, traits, on: traits[5] < 0.5, start: random.random() }
+    }
+
+    /// The expected mean over as long as `seconds` from the state at the start, from this many runs, MiB/s.
+    pub fn over(&self, seconds: f64, runs: u32, random: &mut Random) -> f64 {
+        (0..runs).map(|_| Drive::start(self, random).moves_in(seconds, random)).sum::<f64>()
+            / seconds
+            / f64::from(runs)
+    }
+
+    /// What it sustains: the mean over hours, once the start is forgotten, MiB/s.
+    pub fn sustained(&self, random: &mut Random) -> f64 {
+        const FORGOTTEN: f64 = 900.0;
+        const SECONDS: f64 = 4.0 * 3600.0;
+        const OPERATIONS: f64 = 1e6;
+        let alike = Self { run: 0.0, ..*self };
+        let mut drive = Drive::start(&alike, random);
+        drive.moves_in(FORGOTTEN, random);
+        let seconds = SECONDS.min(OPERATIONS * self.operation);
+        drive.moves_in(seconds, random) / seconds
     }
 
     /// MiB that the drive moves in so many seconds without hindrance.
@@ -128,6 +154,19 @@ impl<'a> Drive<'a> {
         now.seconds += took;
         now.mib += mib(self.model.block);
         took
+    }
+}
+
+impl Drive<'_> {
+    /// MiB moved in the next `seconds`; the last operation counts in part.
+    fn moves_in(&mut self, seconds: f64, random: &mut Random) -> f64 {
+        let (mut moved, mut at) = (0.0, 0.0);
+        while at < seconds {
+            let took = self.operate(random);
+            moved += mib(self.model.block) * f64::min((seconds - at) / took, 1.0);
+            at += took;
+        }
+        moved
     }
 }
 

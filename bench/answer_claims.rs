@@ -1,0 +1,154 @@
+//! The two claims, a speed that is sustained and one over a span, on drives of all mechanisms.
+
+use drivebench::{
+    analyse::{End, Rules, StoppingRule},
+    units::{MIB, Window},
+};
+use rand::SeedableRng;
+
+use crate::{
+    drives::Subject,
+    mechanisms::{Drive, Model, Random, names},
+    methods::{self, Method},
+};
+
+/// Runs that the expected mean over a span is taken from.
+const RUNS: u32 = 20;
+/// Most time of a load in a run of two, s.
+const SECONDS: [f64; LEVELS] = [900.0, 3600.0];
+pub const LEVELS: usize = 2;
+/// Three runs of 1 GiB.
+const USUAL: u64 = 3 * 1024;
+
+/// One drive measured at one level, and what was claimed.
+pub struct Claim {
+    pub kind: usize,
+    pub level: usize,
+    /// Whether it is said that the speed is sustained; otherwise it is that of the span.
+    pub sustained: bool,
+    pub holds: bool,
+    pub half_width: f64,
+    pub bytes: f64,
+    pub seconds: f64,
+    /// The time of three runs of 1 GiB.
+    pub usual: f64,
+}
+
+pub fn levels() -> [(&'static str, Rules); LEVELS] {
+    [("default", Rules::standard()), ("--thorough", Rules::thorough())]
+}
+
+/// The kinds of `answer_drives.rs`, then those of `mechanisms.rs`.
+pub fn kinds() -> Vec<&'static str> {
+    crate::drives::KINDS.into_iter().chain(names().skip(SHARED)).collect()
+}
+
+/// The first kinds of both are the same mechanisms.
+const SHARED: usize = 9;
+
+/// Measures drive `number` of a kind at each level.
+pub fn measure(kind: usize, number: u64, seed: u64) -> Vec<Claim> {
+    match kind.checked_sub(crate::drives::KINDS.len()) {
+        Some(mechanism) => mechanism_claims(kind, mechanism + SHARED, number, seed),
+        None => modelled_claims(kind, number, seed),
+    }
+}
+
+/// As a run measures it: planned, carried out, recorded, read back.
+fn modelled_claims(kind: usize, number: u64, seed: u64) -> Vec<Claim> {
+    let subject: Subject = crate::drives::draw(kind, number, seed);
+    let seed = seed ^ (kind as u64) << 32 ^ number << 8;
+    let usual = methods::seconds_of(&subject, USUAL * MIB, seed).unwrap_or(f64::NAN);
+    let claim = |(level, (_, rules)): (usize, (&str, Rules))| {
+        let answer = Method::Adaptive(rules).measure(&subject, seed ^ level as u64).ok()?;
+        let (low, high) = answer.interval?;
+        let truth = match answer.sustained || subject.rotates {
+            true => subject.truth,
+            false => {
+                let runs = (1..=u64::from(RUNS)).filter_map(|run| {
+                    methods::seconds_of(&subject, answer.bytes as u64, seed ^ run << 40).ok()
+                });
+                answer.bytes * f64::from(RUNS) / runs.sum::<f64>()
+            }
+        };
+        Some(Claim {
+            kind,
+            level,
+            sustained: answer.sustained,
+            holds: (low..=high).contains(&truth),
+            half_width: (high - low) / 2.0 / answer.value,
+            bytes: answer.bytes,
+            seconds: answer.seconds,
+            usual,
+        })
+    };
+    levels().into_iter().enumerate().filter_map(claim).collect()
+}
+
+/// As the rule measures it, in blocks of 1 MiB.
+fn mechanism_claims(kind: usize, mechanism: usize, number: u64, seed: u64) -> Vec<Claim> {
+    let random = &mut Random::seed_from_u64(seed ^ (mechanism as u64) << 32 ^ number << 8);
+    let model = Model::draw(mechanism, MIB, random);
+    let mut sustained = None;
+    let mut drive = Drive::start(&model, random);
+    let usual = (0..USUAL).map(|_| drive.operate(random)).sum();
+    let mut all = Vec::new();
+    for (level, (_, rules)) in levels().into_iter().enumerate() {
+        let mut drive = Drive::start(&model, random);
+        let mut rule = StoppingRule::sustained(&rules);
+        let (mut at_ns, mut bytes) = (0, 0);
+        while bytes < rules.budget * MIB && (at_ns as f64) < SECONDS[level] * 1e9 {
+            let to_ns = at_ns + (drive.operate(random) * 1e9).round() as u64;
+            let window = Window { from_ns: at_ns, to_ns, bytes: MIB, ops: 1, ..Window::default() };
+            (at_ns, bytes) = (to_ns, bytes + MIB);
+            if rule.push(&window).stops() {
+                break;
+            }
+        }
+        let done = rule.finish(End::Complete);
+        let estimate = done.estimate;
+        let truth = match estimate.converged {
+            true => *sustained.get_or_insert_with(|| model.sustained(random)),
+            false => model.over(done.seconds, RUNS, random),
+        } * MIB as f64;
+        all.push(Claim {
+            kind,
+            level,
+            sustained: estimate.converged,
+            holds: (estimate.low..=estimate.high).contains(&truth),
+            half_width: estimate.half_width(),
+            bytes: bytes as f64,
+            seconds: done.seconds,
+            usual,
+        });
+    }
+    all
+}
+
+/// One row of the table, and its share of wrong claims that a speed is sustained, and of spans that hold.
+pub fn row(of: &[&Claim]) -> (String, Option<f64>, Option<f64>) {
+    let (said, spans): (Vec<&Claim>, Vec<&Claim>) = of.iter().partition(|claim| claim.sustained);
+    let share = |of: &[&Claim], is: fn(&Claim) -> bool| {
+        (!of.is_empty()).then(|| of.iter().filter(|claim| is(claim)).count() as f64 / of.len() as f64)
+    };
+    let (wrong, covers) = (share(&said, |c| !c.holds), share(&spans, |c| c.holds));
+    let mean = |value: fn(&Claim) -> f64| of.iter().map(|c| value(c)).sum::<f64>() / of.len() as f64;
+    let median = |of: &[&Claim]| {
+        let mut widths: Vec<f64> = of.iter().map(|c| c.half_width).collect();
+        widths.sort_by(f64::total_cmp);
+        widths.get(widths.len() / 2).copied()
+    };
+    let cell = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{:.1}", x * 100.0));
+    let said_share = said.len() as f64 / of.len() as f64;
+    let cells = [
+        cell(Some(said_share)),
+        cell(wrong),
+        cell(median(&said)),
+        cell(covers),
+        cell(median(&spans)),
+        format!("{:.0}", mean(|c| c.bytes) / MIB as f64),
+        format!("{:.0}", mean(|c| c.seconds)),
+        format!("{:.0}", mean(|c| c.usual)),
+    ];
+    (cells.join(" | "), wrong, covers)
+}
