@@ -64,6 +64,8 @@ mod tests {
 47 24 8:1 / /mnt/a rw - ext4 /dev/sda1 rw
 48 24 7:1 / /mnt/image rw - ext4 /dev/loop1 rw
 49 24 0:50 / /memory rw - tmpfs tmpfs rw
+50 24 0:51 / /mnt/bound rw - fuse.bindfs /mnt/a/below rw
+51 24 0:52 / /mnt/far rw - fuse.sshfs host:/mnt/a rw
 ",
         );
         let inventory = tree.inventory();
@@ -73,6 +75,8 @@ mod tests {
         };
         assert_eq!([0, 1, 2, 3].map(drives), [["sda"], ["sda"], ["sda"], ["sdb"]]);
         assert!(drives(4).is_empty() && inventory.block((7, 4)).is_some());
+        let of = |path| inventory.drives_of(inventory.mount_of(path).expect("mounted")).len();
+        assert_eq!([of("/mnt/bound"), of("/mnt/far")], [1, 0], "FUSE");
         let image = inventory.mount_of("/mnt/image").expect("mounted");
         assert!(inventory.is_in_a_file(image));
         assert!(!inventory.is_in_a_file(inventory.mount_of("/mnt/a").expect("mounted")));
