@@ -110,7 +110,7 @@ fn conditions<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
     if let Some(start) = &run.start {
         let machine = &start.inventory.machine;
         with.push(format!("drivebench {}", start.version));
-        with.push(format!("Linux {} {}", machine.kernel, machine.arch));
+        with.extend(machine.linux());
         with.extend(machine.board.clone());
         with.extend(machine.lab.as_ref().map(|scenario| format!("lab {scenario}")));
         with.push(start.at.clone());
