@@ -7,7 +7,7 @@ mod faultfs;
 #[path = "support/modelled.rs"]
 mod modelled;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use cli::{Cli, names, words};
 use drivebench::{
@@ -421,6 +421,29 @@ fn a_stopped_or_killed_smallfiles_is_cleaned_up() {
     let next = cli.run(["cleanup"]);
     assert!(next.out.contains(".files"), "{}", next.out);
     assert_eq!(names(place.path()), [""; 0]);
+}
+
+#[test]
+fn a_directory_that_takes_the_place_of_the_scratch_directory_is_left_alone() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let target = place.path().join("target");
+    fs::create_dir(&target).expect("creates");
+    let mut running =
+        cli.start(["run", "smallfiles", "--wait", "--runs", "1000", target.to_str().expect("UTF-8")]);
+    running.wait_for("act");
+    let [scratch] = &names(&target)[..] else { panic!("one directory") };
+    let foreign = target.join(scratch);
+    fs::rename(&target, place.path().join("away")).expect("moves");
+    fs::create_dir_all(&foreign).expect("creates");
+    (0..50).for_each(|n| fs::write(foreign.join(n.to_string()), "mine").expect("writes"));
+    running.wait_for("act");
+    running.signal(Signal::INT);
+    assert_eq!(running.finish(), Some(130));
+    assert_eq!(names(&foreign).len(), 50);
+    assert_eq!(names(&place.path().join("away")), [""; 0], "its own files are removed where they are");
+    let next = cli.run(["cleanup"]);
+    assert_eq!((next.code, next.out.as_str()), (0, "Nothing to clean up.\n"));
+    assert_eq!(names(&foreign).len(), 50);
 }
 
 #[test]

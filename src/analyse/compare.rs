@@ -16,15 +16,15 @@ pub struct Ratio {
     pub different: bool,
 }
 
-/// `a / b`, with the intervals' logarithms combined in quadrature; `None` if a value is not positive.
+/// `a / b`, with the intervals' logarithms combined in quadrature; `None` if a value or the ratio is not positive and finite.
 pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let positive = |e: &Estimate| e.value > 0.0 && e.value.is_finite();
-    if !positive(a) || !positive(b) {
-        return None;
-    }
     let up = |e: &Estimate| (e.high / e.value).ln();
     let down = |e: &Estimate| (e.value / e.low).ln();
     let value = a.value / b.value;
+    if !(positive(a) && positive(b) && value.is_normal() && value.recip().is_finite()) {
+        return None;
+    }
     let ends = [value * (-down(a).hypot(up(b))).exp(), value * up(a).hypot(down(b)).exp()];
     let estimate = Estimate::new(value, ends, "intervals in quadrature", a.converged && b.converged);
     let different = estimate.low > 1.0 || estimate.high < 1.0;
@@ -58,7 +58,8 @@ pub fn to_tell_apart(a: &Estimate, b: &Estimate) -> Option<More> {
     let half = if now.estimate.value > 1.0 { down.ln() } else { up.ln() };
     let floor = 2.0 * LEAST_HALF_WIDTH.powi(2);
     let (needed, shrinks) = (seen.powi(2) - floor, half.powi(2) - floor);
-    Some(if needed > 0.0 && shrinks > 0.0 { More::Bytes(shrinks / needed) } else { More::Repetitions })
+    let times = Some(shrinks / needed).filter(|times| needed > 0.0 && shrinks > 0.0 && times.is_finite());
+    Some(times.map_or(More::Repetitions, More::Bytes))
 }
 
 /// Positions in `estimates` from the largest value to the smallest, in groups: within a group nothing differs significantly

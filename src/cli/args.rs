@@ -9,7 +9,10 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{options::Run, output::Color};
-use crate::report::{Format, RowFormat};
+use crate::{
+    report::{Format, RowFormat},
+    units::hides,
+};
 
 /// Measure the drives of a small server: how fast, how slow at worst, and why.
 #[derive(Debug, Parser)]
@@ -240,7 +243,7 @@ pub enum Way {
 
 /// Checks a name: one line of 1 to 160 characters.
 fn line(text: &str) -> Result<String, String> {
-    let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.chars().any(char::is_control);
+    let fits = !text.trim().is_empty() && text.chars().count() <= 160 && !text.contains(hides);
     fits.then(|| text.trim().to_owned())
         .ok_or_else(|| "a name has 1 to 160 characters, on one line".to_owned())
 }

@@ -1,8 +1,7 @@
 //! `drivebench bay`: names of ports, kept in the configuration.
 
 use std::{
-    fs,
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -16,9 +15,12 @@ use super::{
 use crate::{
     findings::Column,
     inventory::{Bays, Inventory},
-    record::AtomicFile,
+    record::{AtomicFile, PRIVATE, home, make_dir, open_regular},
     sysroot::Sysroot,
 };
+
+/// The maximum size of the list of names, bytes.
+const LONGEST: u64 = 1 << 20;
 
 pub(super) fn bay(args: &Bay, output: &Output) -> anyhow::Result<ExitCode> {
     let path = path().context("bay names can't be stored: neither XDG_CONFIG_HOME nor HOME is set")?;
@@ -49,14 +51,15 @@ pub(super) fn here(output: &Output) -> Inventory {
 
 fn path() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
+    let config = set("XDG_CONFIG_HOME").or_else(|| home().map(|home| home.join(".config")))?;
     Some(config.join("drivebench/bays.toml"))
 }
 
 fn load(path: &Path) -> anyhow::Result<Bays> {
-    let read = match fs::read_to_string(path) {
+    let mut text = String::new();
+    let read = match open_regular(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Bays::default()),
-        read => read.map_err(anyhow::Error::from),
+        read => read.map(|_| text).map_err(anyhow::Error::from),
     };
     let bays = read.and_then(|text| toml::from_str(&text).map_err(|e| anyhow!("{}", e.message())));
     bays.map_err(|e| anyhow!("{} can't be read: {e}", path.display()))
@@ -66,8 +69,11 @@ fn load(path: &Path) -> anyhow::Result<Bays> {
 fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
     let text = toml::to_string(bays)?;
     let write = || {
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        let file = AtomicFile::create(path)?;
+        // Users keep their configuration elsewhere behind links; root follows none.
+        let linked = (!rustix::process::geteuid().is_root()).then(|| path.canonicalize().ok()).flatten();
+        let path = linked.as_deref().unwrap_or(path);
+        path.parent().map_or(Ok(()), make_dir)?;
+        let file = AtomicFile::create(path, PRIVATE)?;
         file.file().write_all(text.as_bytes())?;
         file.keep()
     };

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::{self, Read},
     process::ExitCode,
     time::SystemTime,
@@ -13,33 +13,29 @@ use anyhow::anyhow;
 use super::{args::Capture, errors::Usage, health, output::Output};
 use crate::{
     inventory::{Inventory, LSBLK, SPACE, read_extra_files},
+    record::{AtomicFile, PRIVATE},
     sysroot::{Archive, Sysroot},
     tools::{Runner, System, lsblk},
     units::{count, decimal_bytes},
 };
 
 pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCode> {
-    // Create the file first: a failure is cheap here, and an existing file is never overwritten.
+    // Create the file first: a failure is cheap here, and nothing that exists is overwritten.
     let name = args.file.display();
-    let unwritable = |e: io::Error| anyhow!("{name} can't be written: {e}");
-    let file = match OpenOptions::new().write(true).create_new(true).open(&args.file) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Usage(format!("{name} already exists: choose another name")).into());
-        }
-        file => file.map_err(unwritable)?,
+    let exists = || anyhow::Error::from(Usage(format!("{name} already exists: choose another name")));
+    let failed = |e: io::Error| match e.kind() {
+        io::ErrorKind::AlreadyExists => exists(),
+        _ => anyhow!("{name} can't be written: {e}"),
     };
-    let write = || -> io::Result<Archive> {
-        let archive = archive(args.anonymise)?;
-        archive.write(&file)?;
-        file.sync_all()?;
-        Ok(archive)
-    };
-    let archive = write().map_err(|e| {
-        // An incomplete archive is useless; the first error is the one to report.
-        let _ = fs::remove_file(&args.file);
-        unwritable(e)
-    })?;
-    let bytes = decimal_bytes(fs::metadata(&args.file)?.len());
+    if args.file.symlink_metadata().is_ok() {
+        return Err(exists());
+    }
+    // It holds serials.
+    let file = AtomicFile::create(&args.file, PRIVATE).map_err(failed)?;
+    let archive = archive(args.anonymise).map_err(failed)?;
+    archive.write(file.file()).map_err(failed)?;
+    let bytes = decimal_bytes(file.file().metadata().map_err(failed)?.len());
+    file.keep_new().map_err(failed)?;
     let files = count(archive.files() as u64, "file");
     output.note(&format!("Wrote {name}, {bytes}: {files}. Show it with `drivebench list --sysroot {name}`."));
     output.note(if args.anonymise {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File},
+    fs,
     io::{self, BufWriter, Read, Write},
     path::Path,
     process::ExitCode,
@@ -10,7 +10,7 @@ use std::{
 
 use super::{args::Export, errors::Usage, output::Output, signals::Signals, stored};
 use crate::{
-    record::{AtomicFile, How, Store, Summary},
+    record::{AtomicFile, How, Store, Summary, open_regular},
     report::{self, RowFormat},
     units::{count, decimal_bytes},
 };
@@ -19,7 +19,7 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     stored::each_once(&args.runs)?;
     let format = args.format.map_or_else(|| of_name(args.out.as_deref()), Ok);
     if let Some(path) = &args.out {
-        may_write(path, matches!(format, Ok(RowFormat::OpenMetrics)), args.force)?;
+        may_write(path, format.as_ref().map_or(args.force, |format| replaces(path, *format, args.force)))?;
     }
     let format = format?;
     let (runs, whole) = chosen(args, format, store, output)?;
@@ -30,7 +30,8 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     let name = path.display();
     let unwritable = |e: io::Error| anyhow::anyhow!("{name} can't be written: {e}");
     let signals = Signals::listen()?;
-    let file = AtomicFile::create(path).map_err(unwritable)?;
+    // Links are replaced, not followed; what is there stays without --force.
+    let file = AtomicFile::create(path, 0o666).map_err(unwritable)?;
     let mut out = BufWriter::new(file.file());
     let done = write(&runs, format, store, &mut out, Some(&signals), output).map_err(unwritable)?;
     drop(out);
@@ -39,7 +40,12 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
         return Ok(ExitCode::from(code));
     }
     let bytes = file.file().metadata().map_err(unwritable)?.len();
-    file.keep().map_err(unwritable)?;
+    // Earlier metrics are replaced without asking, because Prometheus reads them repeatedly.
+    let kept = if replaces(path, format, args.force) { file.keep() } else { file.keep_new() };
+    kept.map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => Usage(format!("{name} {EXISTS}")).into(),
+        _ => unwritable(e),
+    })?;
     let (rows, runs) = (count(done.rows, "estimate"), count(done.runs, "run"));
     output.note(&format!("Wrote {name}: {rows} of {runs}, {}.", decimal_bytes(bytes)));
     if format == RowFormat::OpenMetrics && path.extension().is_none_or(|end| end != "prom") {
@@ -66,27 +72,31 @@ fn of_name(path: Option<&Path>) -> Result<RowFormat, Usage> {
     }
 }
 
-/// Earlier metrics are replaced without asking because Prometheus reads them repeatedly; other files only with `--force`.
-fn may_write(path: &Path, metrics: bool, force: bool) -> Result<(), Usage> {
-    let problem = match fs::metadata(path) {
+const EXISTS: &str = "already exists: replace it with --force, or choose another name";
+
+/// Whether this file may be replaced.
+fn replaces(path: &Path, format: RowFormat, force: bool) -> bool {
+    force || format == RowFormat::OpenMetrics && is_metrics(path)
+}
+
+fn may_write(path: &Path, replaces: bool) -> Result<(), Usage> {
+    let problem = match fs::symlink_metadata(path) {
         Ok(data) if data.is_dir() => "is a directory: name a file in it",
-        Ok(data) if !data.is_file() => {
+        Ok(data) if !data.is_file() && !data.is_symlink() => {
             "is not a regular file: leave out --out and redirect the output with >"
         }
-        Ok(_) if !(force || metrics && is_metrics(path)) => {
-            "already exists: replace it with --force, or choose another name"
-        }
+        Ok(_) if !replaces => EXISTS,
         _ => return Ok(()),
     };
     Err(Usage(format!("{} {problem}", path.display())))
 }
 
-/// Whether a file begins as the metrics that drivebench writes.
+/// Whether a file begins as the metrics that drivebench writes; links don't count.
 fn is_metrics(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
+    let read = open_regular(path).and_then(|file| file.take(64).read_to_end(&mut start));
     // Without a finished run there is only the end.
-    read.is_ok() && (start.starts_with(b"# HELP drivebench_") || start == b"# EOF\n")
+    read.is_ok() && !path.is_symlink() && (start.starts_with(b"# HELP drivebench_") || start == b"# EOF\n")
 }
 
 /// The names of the runs to write, and whether all records could be read that might be among them.

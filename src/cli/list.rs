@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     inventory::{Finding, Inventory},
+    report::json,
     sysroot::{Archive, ArchiveError, Sysroot},
     tools::System,
 };
@@ -26,7 +27,7 @@ pub(super) fn list(args: &List, store: &Option<PathBuf>, output: &Output) -> any
     let inventory = inventory(&args.machine, store, output)?;
     output.result(&match args.format {
         ListFormat::Text => tree::text(&inventory, output.style),
-        ListFormat::Json => serde_json::to_string_pretty(&document(&inventory))? + "\n",
+        ListFormat::Json => json(&document(&inventory)),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -59,15 +60,20 @@ pub(super) fn inventory(
 fn sysroot(path: &Path) -> Result<Sysroot, Usage> {
     let refuse = |why: String| Usage(format!("{} {why}", path.display()));
     let about = fs::metadata(path).map_err(|e| refuse(format!("can't be read: {e}")))?;
-    if about.is_dir() {
-        return Ok(Sysroot::at(path));
-    }
-    // Opening a FIFO would block.
-    if !about.is_file() {
+    let root = if about.is_dir() {
+        Sysroot::at(path)
+    } else if about.is_file() {
+        let archive = File::open(path).map_err(ArchiveError::from).and_then(Archive::read);
+        Sysroot::archive(archive.map_err(|e| refuse(format!("can't be read: {e}")))?)
+    } else {
+        // Opening a FIFO would block.
         return Err(refuse("is neither a directory nor an archive".to_owned()));
+    };
+    // Of something else, "no drives" would be false.
+    if root.real("/sys").or_else(|| root.real("/proc")).or_else(|| root.real("/drivebench")).is_none() {
+        return Err(refuse("holds no captured machine: it has no sys directory".to_owned()));
     }
-    let archive = File::open(path).map_err(ArchiveError::from).and_then(Archive::read);
-    archive.map(Sysroot::archive).map_err(|e| refuse(format!("can't be read: {e}")))
+    Ok(root)
 }
 
 /// The schema of the JSON. It rises when a reader of the schema before would misread it. docs/list.md describes it.

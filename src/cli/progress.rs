@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     time::{Duration, Instant},
 };
 
@@ -16,7 +17,7 @@ use crate::{
     plan::{Act, Measure, Plan, Repetitions, Rule, Step},
     record::Event,
     run::{Move, Progress, Wanted, Watcher},
-    units::{Ended, count, decimal_bytes, duration, rate, size},
+    units::{Ended, clean_json, count, decimal_bytes, duration, rate, size},
 };
 
 /// If more loads than this have the same label, only failed ones are listed individually.
@@ -31,8 +32,8 @@ pub struct Show<'a> {
     live: Live<'a>,
     /// The latest estimate of each running load, by target. The last one equals the report's.
     estimates: BTreeMap<usize, Estimate>,
-    /// Standard output was closed, so events are dropped; the measurement continues.
-    unread: bool,
+    /// Why events are dropped; the measurement continues.
+    unread: Option<io::Error>,
 }
 
 #[derive(Clone, Copy)]
@@ -48,13 +49,18 @@ impl<'a> Show<'a> {
         let how = if events { Way::Events } else { people };
         let (repetitions, estimates) = (plan.repetitions(), BTreeMap::new());
         let live = Live::new(plan, output.aside, matches!(how, Way::Live));
-        Self { output, plan, repetitions, how, shown: Instant::now(), live, estimates, unread: false }
+        Self { output, plan, repetitions, how, shown: Instant::now(), live, estimates, unread: None }
     }
 
     pub fn line(&mut self, value: &serde_json::Value) {
-        if !self.unread {
-            self.unread = self.output.result(&format!("{value}\n")).is_err();
+        if self.unread.is_none() {
+            self.unread = self.output.result(&(clean_json(&value.to_string()) + "\n")).err();
         }
+    }
+
+    /// Why the events are incomplete. Whoever closes the pipe wants no more.
+    pub fn incomplete(&self) -> Option<&io::Error> {
+        self.unread.as_ref().filter(|e| e.kind() != io::ErrorKind::BrokenPipe)
     }
 
     /// The label of the load, and the drive if there are several.

@@ -1,16 +1,12 @@
 //! `drivebench report`: a directory with a report in HTML and Markdown.
 
-use std::{
-    fs::{self, File},
-    io::{self, Write},
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{io, path::PathBuf, process::ExitCode};
 
 use super::{args::Report, errors::Usage, output::Output, stored};
 use crate::{
     compare::compare,
     findings::Findings,
+    record::keep_new_dir,
     report::{html, markdown, plot},
     units::{count, decimal_bytes},
 };
@@ -22,8 +18,10 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     let mut all: Vec<Findings> = runs.collect::<anyhow::Result<_>>()?;
     let dir = args.out.clone().unwrap_or_else(|| format!("drivebench-{}", args.runs.join("-")).into());
     let name = dir.display();
+    let exists =
+        || anyhow::Error::from(Usage(format!("{name} already exists: choose another directory with --out")));
     if dir.symlink_metadata().is_ok() {
-        return Err(Usage(format!("{name} already exists: choose another directory with --out")).into());
+        return Err(exists());
     }
     // The comparison comes first: it is why several runs are in one report.
     let mut compared = Vec::new();
@@ -36,7 +34,10 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     all.splice(0..0, compared);
     let files = files(&all);
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
-    write(&dir, &files).map_err(|e| anyhow::anyhow!("{name} can't be written: {e}"))?;
+    keep_new_dir(&dir, &files).map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => exists(),
+        _ => anyhow::anyhow!("{name} can't be written: {e}"),
+    })?;
     output.note(&format!(
         "Wrote {name}: report.html for a browser, report.md with {} for another page, {} in all.",
         count(files.len() as u64 - 2, "picture"),
@@ -59,23 +60,4 @@ fn files(all: &[Findings]) -> Vec<(String, String)> {
     }
     files.push(("report.md".to_owned(), pages.join("\n")));
     files
-}
-
-/// Writes all files or none: the directory is renamed to its final name once it is complete.
-fn write(dir: &Path, files: &[(String, String)]) -> io::Result<()> {
-    let name = dir.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-    let work = dir.with_file_name(format!(".{name}.{}", std::process::id()));
-    fs::create_dir(&work)?;
-    let fill = || {
-        for (name, text) in files {
-            let mut file = File::create_new(work.join(name))?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-        }
-        fs::rename(&work, dir)
-    };
-    fill().inspect_err(|_| {
-        // The first error is the one to report.
-        let _ = fs::remove_dir_all(&work);
-    })
 }

@@ -20,7 +20,7 @@ use crate::{
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
-    report::{Format, render, wrapped},
+    report::{Format, json, render, wrapped},
     run::{self, Local, Lock, LockError, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
         let text = match args.format {
-            Format::Json => serde_json::to_string_pretty(&plan.to_json())? + "\n",
+            Format::Json => json(&plan.to_json()),
             _ => plan
                 .describe()
                 .lines()
@@ -191,6 +191,10 @@ fn carry_out(
     }
     if args.events {
         show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
+        if let Some(e) = show.incomplete() {
+            let show = stored::command(store, &format!("show {name}"));
+            return Err(anyhow!("the events can't be written: {e}; `{show}` shows the results"));
+        }
     } else {
         output.note("");
         let shown = output.result(&render(&findings, args.format, output.style, args.explain));

@@ -46,6 +46,29 @@ fn the_same_load_is_found_under_another_name() {
 }
 
 #[test]
+fn no_speeds_however_odd_give_an_infinite_ratio() {
+    let speeds = [0.0, f64::MIN_POSITIVE, 1e-300, 1.0, 1e9, 1e300, f64::MAX, f64::INFINITY, f64::NAN];
+    let mut compared = 0;
+    for (x, y) in speeds.iter().flat_map(|x| speeds.map(|y| (*x, y))) {
+        for (low, high) in [(0.98, 1.02), (0.0, 1.1), (0.5, f64::INFINITY), (0.0, f64::INFINITY)] {
+            let mut runs = [run("rA", &[load("read", 4096)], x), run("rB", &[load("read", 4096)], y)];
+            for run in &mut runs {
+                let estimate = &mut run.estimates[0].estimate;
+                (estimate.low, estimate.high) = (estimate.value * low, estimate.value * high);
+            }
+            let Ok(found) = of(&runs[0], &runs[1], false) else { continue };
+            compared += 1;
+            assert!(found.estimates.iter().all(|metric| metric.estimate.value.is_finite()), "{x} and {y}");
+            let text =
+                [found.verdicts, found.details.sentences, found.tables[0].rows.concat()].concat().join(" ");
+            let words = || text.split(|c: char| !c.is_alphanumeric());
+            assert!(!words().any(|word| ["inf", "NaN"].contains(&word)), "{x} and {y}: {text}");
+        }
+    }
+    assert!(compared > 10, "{compared}");
+}
+
+#[test]
 fn unlike_loads_are_refused_unless_forced() {
     let same = load("read", 4096);
     let unlike = [

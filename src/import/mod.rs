@@ -21,7 +21,7 @@ pub use findings::{EXPERIMENT, findings};
 
 use crate::{
     record::{ImportOptions, Imported, ImportedLoad},
-    units::{Direction, Pattern, count, rate, size},
+    units::{Direction, Pattern, clean, count, hides, rate, size},
 };
 
 /// Larger files are refused; the output of a single run has at most a few MiB.
@@ -95,7 +95,7 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
         return Err(ContentError::TooMany);
     }
     contradictions(&mut found);
-    clean(&mut found);
+    clean_names(&mut found);
     found.bytes = bytes.len() as u64;
     found.crc32 = crc32fast::hash(bytes);
     found.said = said.clone();
@@ -166,13 +166,10 @@ fn lines(text: &str, found: &mut Imported) {
     page.finish(found);
 }
 
-/// Removes control characters from names and notes, and truncates them.
-fn clean(found: &mut Imported) {
+/// Cleans names and notes, and truncates them.
+fn clean_names(found: &mut Imported) {
     let clean_text = |text: &mut String, most: usize| {
-        if text.chars().any(char::is_control) || text.len() > most {
-            let plain = text.chars().map(|c| if c.is_control() { '?' } else { c });
-            *text = plain.take(most).collect();
-        }
+        *text = clean(text).chars().take(most).collect();
     };
     [&mut found.board, &mut found.drive].into_iter().flatten().for_each(|text| clean_text(text, LONGEST));
     for load in &mut found.loads {
@@ -211,7 +208,7 @@ fn plain(bytes: &[u8]) -> String {
                 }
             }
             '\n' | '\r' | '\t' => out.push(c),
-            c if c.is_control() || c == '\u{feff}' => {}
+            c if hides(c) => {}
             c => out.push(c),
         }
     }

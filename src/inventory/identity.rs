@@ -1,9 +1,12 @@
 //! Vendor, model, serial and world-wide name of a drive, and the identity made from them.
 
 use super::{Drive, Inventory, drive::Udev, mounts::decode};
-use crate::sysroot::{
-    Sysroot,
-    serial_number::{is_placeholder, is_serial},
+use crate::{
+    sysroot::{
+        Sysroot,
+        serial_number::{is_placeholder, is_serial},
+    },
+    units::hides,
 };
 
 /// Sets vendor, model, serial and WWN of the drive at `dir`. `usb` is the directory of its USB device, if any.
@@ -50,7 +53,7 @@ fn udev_model(udev: &Udev) -> Option<String> {
 fn unit_serial(root: &Sysroot, dir: &str) -> Option<String> {
     let page = root.bytes(&format!("{dir}/device/vpd_pg80"))?;
     let text = String::from_utf8(page.get(4..)?.to_vec()).ok()?;
-    let serial: String = text.chars().filter(|c| !c.is_control()).collect();
+    let serial: String = text.chars().filter(|c| !hides(*c)).collect();
     Some(serial.trim().to_owned())
 }
 

@@ -8,6 +8,9 @@ use crate::sysroot::{Space, Sysroot, printable};
 /// Path in an archive of the free space of each mounted filesystem.
 pub const SPACE: &str = "/drivebench/space.json";
 
+/// Mounts of a captured machine, which may be hostile: each is looked for on each drive.
+const MOST: usize = 4096;
+
 /// What is mounted, the paths of swap, and the files of them that were missing, cut off, or have lines that can't be read.
 pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
     let mut unread = Vec::new();
@@ -21,7 +24,11 @@ pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
     };
     let mut mounts = parse_mountinfo(&text(mounted, &|text| parse_mountinfo(text).len()));
     // The first line of swaps has headings.
-    let swaps = parse_swaps(&text(swapped, &|text| parse_swaps(text).len() + 1));
+    let mut swaps = parse_swaps(&text(swapped, &|text| parse_swaps(text).len() + 1));
+    if !root.is_live() {
+        mounts.truncate(MOST);
+        swaps.truncate(MOST);
+    }
     let archived =
         || root.long_text(SPACE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let archived: HashMap<String, Space> = if root.is_live() { HashMap::new() } else { archived() };

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Act, Changes, MoveDrives, Plan, Repetitions, Step};
 use crate::{
     target::Kind,
-    units::{count, decimal_bytes, distinct, duration},
+    units::{clean, count, decimal_bytes, distinct, duration},
 };
 
 impl Plan {
@@ -24,7 +24,7 @@ impl Plan {
         let repetitions = self.repetitions();
         let mut lines = Vec::new();
         for (at, target) in self.targets.iter().enumerate() {
-            lines.push(target.describe().replace(char::is_control, "?"));
+            lines.push(clean(&target.describe()).into_owned());
             let steps = self.steps.iter().filter(|s| acts && s.is_on(at));
             lines.extend(distinct(steps.filter_map(|s| self.line(s, at, &repetitions))));
             let cost = self.cost(at);

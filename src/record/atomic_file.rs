@@ -1,69 +1,102 @@
-//! Atomic files: written under a temporary name in the same directory, then renamed.
+//! Atomic files: written without a name or under a temporary one in the same directory, then named.
 
 use std::{
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Write},
+    os::fd::AsRawFd,
+    path::Path,
 };
 
-/// A file that gets its name once it is complete. It is removed if dropped earlier.
+use rustix::{
+    fs::{
+        AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat, renameat_with,
+        statat, unlinkat,
+    },
+    io::Errno,
+};
+
+use super::owner::{hand_over, lock};
+
+/// A file that gets its name once it is complete, and disappears if dropped earlier. Links are never followed: one that
+/// has its name is replaced.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
-    /// Its temporary path; `None` once it has its name.
-    temporary: Option<PathBuf>,
-    path: PathBuf,
+    /// Open, so that it can't be replaced meanwhile.
+    dir: File,
+    name: OsString,
+    /// Where the filesystem can't hold files without a name.
+    temporary: Option<OsString>,
 }
 
 impl AtomicFile {
-    /// For a symbolic link, its destination is replaced or created, not the link.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        /// As many links as the kernel follows.
-        const LINKS: usize = 40;
-        let mut path = path.to_owned();
-        for _ in 0..LINKS {
-            let Ok(to) = fs::read_link(&path) else { break };
-            path.set_file_name("");
-            path.push(to);
-        }
-        Self::create_itself(path)
-    }
-
-    /// Replaces a symbolic link itself. Only regular files and links are replaced.
-    pub fn create_itself(path: PathBuf) -> io::Result<Self> {
-        if fs::symlink_metadata(&path).is_ok_and(|there| !there.is_file() && !there.is_symlink()) {
+    /// `mode` are the rights of the file, less the umask. Only regular files and links are replaced.
+    pub fn create(path: &Path, mode: u32) -> io::Result<Self> {
+        let (dir, name) = place(path)?;
+        let kind = statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)
+            .map(|there| FileType::from_raw_mode(there.st_mode));
+        if kind.is_ok_and(|kind| !matches!(kind, FileType::RegularFile | FileType::Symlink)) {
             let why = format!("{} is not a regular file", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-        // A killed process with the same id may have left some, and others may have such names.
-        for number in 0u32.. {
-            let temporary = path.with_file_name(format!(".{name}.{}.{number}", std::process::id()));
-            match File::create_new(&temporary) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {}
-                file => return Ok(Self { file: file?, temporary: Some(temporary), path }),
-            }
-        }
-        unreachable!("the loop ends by returning")
+        Self::begin(dir, name, mode)
+    }
+
+    fn begin(dir: File, name: OsString, mode: u32) -> io::Result<Self> {
+        let (file, temporary) = match without_name(&dir, mode) {
+            Some(file) => (file, None),
+            None => free(&name, |temporary| {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                Ok(openat(&dir, temporary, flags, Mode::from_raw_mode(mode))?)
+            })
+            .map(|(file, temporary)| (File::from(file), Some(temporary)))?,
+        };
+        // A sweep leaves locked files alone.
+        let _ = lock(&file);
+        hand_over(&file, &dir)?;
+        Ok(Self { file, dir, name, temporary })
     }
 
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Replaces the file at `path`. After a power cut, either the old file or the complete new one is there.
+    /// Replaces the file of that name. After a power cut, either the old file or the complete new one is there.
     pub fn keep(self) -> io::Result<()> {
         self.file.sync_all()?;
-        let dir = self.path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let dir = File::open(dir)?;
+        let dir = self.dir.try_clone()?;
         self.rename()?;
         dir.sync_all()
     }
 
-    /// Replaces the file at `path` without syncing: for files that can be rebuilt.
+    /// The same, but nothing is replaced: the error is `AlreadyExists`.
+    pub fn keep_new(self) -> io::Result<()> {
+        let dir = self.dir.try_clone()?;
+        self.keep_in(&dir)
+    }
+
+    /// The same in another directory of the filesystem.
+    fn keep_in(mut self, dir: &File) -> io::Result<()> {
+        self.file.sync_all()?;
+        match &self.temporary {
+            None => linkat(CWD, own_path(&self.file), dir, &self.name, AtFlags::SYMLINK_FOLLOW)?,
+            Some(temporary) => rename_new(&self.dir, temporary, dir, &self.name)?,
+        }
+        self.temporary = None;
+        dir.sync_all()
+    }
+
+    /// Replaces the file of that name without syncing: for files that can be rebuilt.
     pub fn rename(mut self) -> io::Result<()> {
+        let Self { file, dir, name, .. } = &self;
+        if self.temporary.is_none() {
+            let link =
+                |temporary: &OsStr| Ok(linkat(CWD, own_path(file), dir, temporary, AtFlags::SYMLINK_FOLLOW)?);
+            self.temporary = Some(free(name, link)?.1);
+        }
         if let Some(temporary) = &self.temporary {
-            fs::rename(temporary, &self.path)?;
+            renameat(&self.dir, temporary, &self.dir, &self.name)?;
         }
         self.temporary = None;
         Ok(())
@@ -74,47 +107,169 @@ impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
             // The caller reports the error.
-            let _ = fs::remove_file(temporary);
+            let _ = unlinkat(&self.dir, temporary, AtFlags::empty());
         }
     }
 }
 
+/// Creates a directory of files: all of them, or nothing. Nothing is replaced: the error is `AlreadyExists`.
+pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
+    let (above, name) = place(path)?;
+    let begin = |(name, text): &(String, String)| {
+        let begun = AtomicFile::begin(above.try_clone()?, name.into(), 0o666)?;
+        begun.file().write_all(text.as_bytes())?;
+        begun.file().sync_all()?;
+        Ok(begun)
+    };
+    // The directory is made last, so that a kill leaves none behind.
+    let begun = files.iter().map(begin).collect::<io::Result<Vec<_>>>()?;
+    let make = |temporary: &OsStr| Ok(mkdirat(&above, temporary, Mode::from_raw_mode(0o777))?);
+    let temporary = free(&name, make)?.1;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = File::from(openat(&above, &temporary, flags, Mode::empty())?);
+    let fill = || {
+        begun.into_iter().try_for_each(|file| file.keep_in(&dir))?;
+        hand_over(&dir, &above)?;
+        rename_new(&above, &temporary, &above, &name)?;
+        above.sync_all()
+    };
+    fill().inspect_err(|_| {
+        // The first error is the one to report.
+        for (name, _) in files {
+            let _ = unlinkat(&dir, name, AtFlags::empty());
+        }
+        let _ = unlinkat(&above, &temporary, AtFlags::REMOVEDIR);
+    })
+}
+
+/// The directory that a path is in, open so that it can't be replaced meanwhile, and its name there.
+fn place(path: &Path) -> io::Result<(File, OsString)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((File::open(above)?, name))
+}
+
+/// Renames unless something has the new name.
+fn rename_new(from: &File, old: &OsStr, to: &File, new: &OsStr) -> io::Result<()> {
+    match renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // Filesystems without this flag, such as NFS.
+        Err(Errno::INVAL | Errno::NOSYS) => match statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => Ok(renameat(from, old, to, new)?),
+        },
+        renamed => Ok(renamed?),
+    }
+}
+
+/// A file that no kill can leave behind; not on every filesystem, nor without procfs, which gives it its name.
+fn without_name(dir: &File, mode: u32) -> Option<File> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = File::from(openat(dir, ".", flags, Mode::from_raw_mode(mode)).ok()?);
+    Path::new(&own_path(&file)).exists().then_some(file)
+}
+
+fn own_path(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Makes something under a temporary name that is free. A killed process with the same id may have left some.
+fn free<T>(name: &OsStr, make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(T, OsString)> {
+    for number in 0u32.. {
+        let mut temporary = OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}.{number}", std::process::id()));
+        match make(&temporary) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {}
+            made => return Ok((made?, temporary)),
+        }
+    }
+    unreachable!("the loop ends by returning")
+}
+
+/// The name for which a temporary one stands.
+pub(super) fn of_temporary(temporary: &str) -> Option<&str> {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (rest, last) = temporary.strip_prefix('.')?.rsplit_once('.')?;
+    let (name, process) = rest.rsplit_once('.')?;
+    (number(process) && number(last)).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
 
+    /// As on filesystems that can't hold files without a name.
+    fn with_name(mut begun: AtomicFile) -> AtomicFile {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let make = |name: &OsStr| Ok(openat(&begun.dir, name, flags, Mode::RUSR)?);
+        let (file, temporary) = free(&begun.name, make).expect("creates");
+        (begun.file, begun.temporary) = (File::from(file), Some(temporary));
+        begun
+    }
+
     #[test]
     fn files_are_complete_or_absent() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("file");
-        let names = || fs::read_dir(dir.path()).expect("lists").count();
-        let write = |text: &str| {
-            let begun = AtomicFile::create(&path).expect("begins");
-            begun.file().write_all(text.as_bytes()).expect("writes");
-            begun
-        };
-        drop(write("half"));
-        assert_eq!(names(), 0);
-        let other = dir.path().join(format!(".file.{}.0", std::process::id()));
-        fs::write(&other, "mine").expect("writes");
-        write("new").keep().expect("keeps");
-        assert_eq!(fs::read_to_string(&other).expect("is left alone"), "mine");
-        fs::remove_file(&other).and_then(|()| fs::remove_file(&path)).expect("removes");
-        write("old").keep().expect("keeps");
-        drop(write("half"));
-        assert_eq!((fs::read_to_string(&path).expect("reads").as_str(), names()), ("old", 1));
-        write("new").keep().expect("keeps");
-        assert_eq!((fs::read_to_string(&path).expect("reads").as_str(), names()), ("new", 1));
+        for named in [false, true] {
+            let home = tempfile::tempdir().expect("a directory");
+            let path = home.path().join("file");
+            let names = || fs::read_dir(home.path()).expect("lists").count();
+            let read = || fs::read_to_string(&path).expect("reads");
+            let write = |text: &str| {
+                let begun = AtomicFile::create(&path, 0o600).expect("begins");
+                let begun = if named { with_name(begun) } else { begun };
+                assert_eq!(names() - usize::from(path.exists()), usize::from(named), "a kill leaves nothing");
+                begun.file().write_all(text.as_bytes()).expect("writes");
+                begun
+            };
+            drop(write("half"));
+            assert_eq!(names(), 0);
+            write("old").keep_new().expect("keeps");
+            drop(write("half"));
+            assert_eq!(write("new").keep_new().expect_err("it exists").kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!((read().as_str(), names()), ("old", 1));
+            write("new").keep().expect("keeps");
+            assert_eq!((read().as_str(), names()), ("new", 1));
+        }
+    }
 
-        let link = dir.path().join("link");
-        std::os::unix::fs::symlink("file", &link).expect("a link");
-        AtomicFile::create(&link).expect("begins").keep().expect("keeps");
-        assert!(link.is_symlink());
-        assert_eq!((fs::read_to_string(&path).expect("reads").as_str(), names()), ("", 2));
-        fs::remove_file(&path).expect("removes");
-        AtomicFile::create(&link).expect("begins").keep().expect("keeps");
-        assert!(link.is_symlink() && path.is_file(), "the destination of a dangling link is created");
+    #[test]
+    fn a_temporary_name_that_is_taken_is_left_alone() {
+        let home = tempfile::tempdir().expect("a directory");
+        let other = home.path().join(format!(".file.{}.0", std::process::id()));
+        fs::write(&other, "mine").expect("writes");
+        AtomicFile::create(&home.path().join("file"), 0o644).expect("begins").keep().expect("keeps");
+        assert_eq!(fs::read_to_string(&other).expect("is left alone"), "mine");
+        assert_eq!(of_temporary(&other.file_name().expect("a name").to_string_lossy()), Some("file"));
+        for name in ["file.1.0", ".file.1", ".file.1.x", ".file..1", ".1.1"] {
+            assert_eq!(of_temporary(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn planted_links_are_not_followed_and_directories_stay_the_same() {
+        let home = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| home.path().join(name);
+        fs::write(at("victim"), "keep").expect("writes");
+        for to in ["victim", "nothing"] {
+            let link = at("link");
+            std::os::unix::fs::symlink(to, &link).expect("a link");
+            let begin = || AtomicFile::create(&link, 0o600).expect("begins");
+            assert_eq!(begin().keep_new().expect_err("it exists").kind(), io::ErrorKind::AlreadyExists);
+            begin().keep().expect("keeps");
+            assert!(link.symlink_metadata().expect("there").is_file());
+            assert_eq!(link.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+            fs::remove_file(&link).expect("removes");
+        }
+        assert!(!at("nothing").exists());
+        assert_eq!(fs::read_to_string(at("victim")).expect("reads"), "keep");
+        fs::create_dir(at("dir")).expect("creates");
+        assert!(AtomicFile::create(&at("dir"), 0o600).is_err());
+        let begun = AtomicFile::create(&at("dir/file"), 0o600).expect("begins");
+        fs::rename(at("dir"), at("moved")).expect("moves");
+        fs::create_dir(at("dir")).expect("creates");
+        begun.keep().expect("keeps");
+        assert!(at("moved/file").exists() && !at("dir/file").exists());
     }
 }

@@ -3,6 +3,7 @@
 mod atomic_file;
 mod event;
 mod imported;
+mod owner;
 mod progress;
 mod reader;
 mod run;
@@ -11,12 +12,13 @@ mod store;
 mod summary;
 mod writer;
 
-pub use atomic_file::AtomicFile;
+pub use atomic_file::{AtomicFile, keep_new_dir};
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
+pub use owner::{PRIVATE, hand_over, home, lock, make_dir};
 pub use progress::{Done, Refill};
-pub use reader::{ReadError, Reader};
+pub use reader::{ReadError, Reader, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows};
-pub use store::{Store, StoreError, lock};
+pub use store::{Store, StoreError};
 pub use summary::Summary;
 pub use writer::{Log, Writer};

@@ -13,6 +13,7 @@ use super::{Event, SCHEMA, schema1::Translator};
 
 /// The maximum length of a line. The longest lines hold an inventory or a plan.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
+const TOO_LONG: &str = "it is longer than 16 MiB";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -40,11 +41,14 @@ pub struct Reader {
     pub(super) accepted: (u64, bool),
 }
 
-/// Opens a regular file; opening a FIFO would wait for its writer.
-pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+/// Opens a regular file; opening a FIFO would wait for its writer, and opening a device may do anything.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let regular = |is: bool| is.then_some(()).ok_or_else(|| io::Error::other("it is not a regular file"));
+    regular(std::fs::metadata(path)?.is_file())?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    regular(file.metadata()?.is_file())?;
+    Ok(file)
 }
 
 fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Read>>> {
@@ -73,6 +77,7 @@ impl Reader {
         let not = |why: &str| ReadError::NotARecord { path: path.to_owned(), why: why.to_owned() };
         match schema(&line) {
             None if line.is_empty() => Err(not("it is empty")),
+            None if line.len() as u64 >= MAX_LINE => Err(not(&format!("of its first line, {TOO_LONG}"))),
             None => Err(not("its first line is not the start of a run")),
             Some(0) => Err(not("there is no schema 0")),
             Some(found) if found > u64::from(SCHEMA) => {
@@ -134,6 +139,7 @@ impl Iterator for Reader {
         };
         let event = event.map_err(|e| e.to_string()).and_then(Event::checked);
         let ended = line.last() == Some(&b'\n');
+        let long = !ended && line.len() as u64 >= MAX_LINE;
         match event {
             Ok(event) => {
                 self.accepted = (self.accepted.0 + line.len() as u64, ended);
@@ -142,12 +148,13 @@ impl Iterator for Reader {
                 Some(event)
             }
             // The last line of a killed run may be incomplete. Anything else is damage and is reported.
-            Err(_) if !ended && (line.len() as u64) < MAX_LINE => {
+            Err(_) if !ended && !long => {
                 self.complete = false;
                 None
             }
             Err(e) => {
-                self.broken = Some(format!("is damaged at line {}: {e}", self.number));
+                let why = if long { TOO_LONG.to_owned() } else { e };
+                self.broken = Some(format!("is damaged at line {}: {why}", self.number));
                 None
             }
         }

@@ -4,19 +4,18 @@ use std::{
     collections::HashMap,
     fs::{self, File, OpenOptions},
     io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use flate2::{Compression, write::GzEncoder};
-use rustix::{
-    fs::{FlockOperation, flock},
-    io::Errno,
-};
 
 use super::{
-    AtomicFile, Event, Log, ReadError, Reader, Run, Start, Summary, Writer,
+    AtomicFile, Event, Log, PRIVATE, ReadError, Reader, Run, Start, Summary, Writer,
+    atomic_file::of_temporary,
+    hand_over, home, lock, make_dir,
     reader::open_regular,
-    summary::{Headline, Index},
+    summary::{Headline, INDEX, Index},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -56,11 +55,11 @@ impl Store {
         Self { dir }
     }
 
-    /// The user's store, `drivebench` below the XDG data directory.
+    /// The store of the user who called, `drivebench` below the XDG data directory.
     pub fn of_user() -> Result<Self, StoreError> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let data = set("XDG_DATA_HOME").filter(|p| p.is_absolute());
-        let data = data.or_else(|| set("HOME").map(|h| h.join(".local/share"))).ok_or(StoreError::NoHome)?;
+        let data = data.or_else(|| Some(home()?.join(".local/share"))).ok_or(StoreError::NoHome)?;
         Ok(Self::at(data.join("drivebench")))
     }
 
@@ -71,21 +70,21 @@ impl Store {
     /// Creates a record: returns the name of the run and the writer.
     pub fn create(&self, start: impl FnOnce(String) -> Start) -> Result<(String, Writer), StoreError> {
         let unwritable = |path: &Path, source| StoreError::Unwritable { path: path.to_owned(), source };
-        fs::create_dir_all(&self.dir).map_err(|e| unwritable(&self.dir, e))?;
+        make_dir(&self.dir).map_err(|e| unwritable(&self.dir, e))?;
         // Letters are added until the name is free, so names stay short while there are few runs.
         for attempt in 0.. {
             let run = name(4 + attempt / 4).map_err(|e| unwritable(&self.dir, e))?;
             let path = self.path(&run);
-            let file = match OpenOptions::new().append(true).create_new(true).open(&path) {
+            let file = match OpenOptions::new().append(true).create_new(true).mode(PRIVATE).open(&path) {
                 Ok(file) => file,
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 64 => continue,
                 Err(e) => return Err(unwritable(&path, e)),
             };
             lock_record(&file, &run)?;
+            let handed = File::open(&self.dir).and_then(|dir| hand_over(&file, &dir));
             let mut writer = Writer::new(file);
-            let begun =
-                writer.append(&Event::Start(Box::new(start(run.clone())))).and_then(|()| writer.sync());
-            return match begun.and_then(|()| File::open(&self.dir)?.sync_all()) {
+            let begun = handed.and_then(|()| writer.append(&Event::Start(Box::new(start(run.clone())))));
+            return match begun.and_then(|()| writer.sync()).and_then(|()| File::open(&self.dir)?.sync_all()) {
                 Ok(()) => Ok((run, writer)),
                 Err(e) => {
                     // A record with an incomplete first line is invalid. If it can't be removed, the error names the file.
@@ -216,7 +215,7 @@ impl Store {
         let (plain, packed) =
             (self.dir.join(format!("{run}{PLAIN}")), self.dir.join(format!("{run}{PACKED}")));
         let pack = || {
-            let file = AtomicFile::create(&packed)?;
+            let file = AtomicFile::create(&packed, PRIVATE)?;
             let mut out = GzEncoder::new(file.file(), Compression::default());
             io::copy(&mut File::open(&plain)?, &mut out)?;
             out.finish()?;
@@ -224,6 +223,23 @@ impl Store {
             fs::remove_file(&plain)
         };
         pack().map_err(|source| StoreError::Unwritable { path: packed.clone(), source })
+    }
+
+    /// Removes what killed processes left in the store: temporary files, and records that were compressed already.
+    pub fn sweep(&self) {
+        let names = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        for path in names.map(|entry| entry.path()) {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let run = |name: &str, end| name.strip_suffix(end).is_some_and(is_name);
+            let temporary = of_temporary(name).is_some_and(|name| name == INDEX || run(name, PACKED));
+            // Its compressed copy got its name when it was complete.
+            let packed = run(name, PLAIN) && path.with_extension("jsonl.gz").is_file();
+            let unused = || open_regular(&path).is_ok_and(|file| lock(&file).is_ok());
+            if (temporary || packed) && !path.is_symlink() && unused() {
+                // The next sweep tries again.
+                let _ = fs::remove_file(&path);
+            }
+        }
     }
 
     fn path(&self, run: &str) -> PathBuf {
@@ -242,14 +258,6 @@ fn name(letters: usize) -> io::Result<String> {
     io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
     let tail = random.iter().map(|b| char::from(LETTERS[usize::from(*b) % LETTERS.len()]));
     Ok(std::iter::once('r').chain(tail).collect())
-}
-
-/// Locks a file or directory while it is open, if the filesystem supports locks; the error is `WouldBlock`.
-pub fn lock(file: &File) -> io::Result<()> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
-        _ => Ok(()),
-    }
 }
 
 fn lock_record(file: &File, run: &str) -> Result<(), StoreError> {

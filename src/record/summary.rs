@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{AtomicFile, End, ReadError, Reader, Run, reader::open_regular};
+use super::{AtomicFile, End, PRIVATE, ReadError, Reader, Run, reader::open_regular};
 use crate::inventory::Drive;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,6 +96,9 @@ pub type Headline<'a> = dyn Fn(&str) -> Option<Vec<String>> + 'a;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Its name in the store.
+pub(super) const INDEX: &str = "index";
+
 /// The index: summaries of unchanged records. It may be deleted at any time; it is rebuilt from the records.
 pub(super) struct Index {
     path: PathBuf,
@@ -108,7 +111,7 @@ pub(super) struct Index {
 impl Index {
     /// Reads the index of this directory. An unreadable index counts as empty.
     pub fn open(dir: &Path) -> Self {
-        let path = dir.join("index");
+        let path = dir.join(INDEX);
         let lines = open_regular(&path).map(|file| BufReader::new(file).lines());
         let lines = lines.into_iter().flatten().map_while(Result::ok);
         let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
@@ -143,8 +146,7 @@ impl Index {
         if !self.learned && self.known.is_empty() {
             return Ok(());
         }
-        // In a store that others can write, a link could name any file.
-        let index = AtomicFile::create_itself(self.path.clone())?;
+        let index = AtomicFile::create(&self.path, PRIVATE)?;
         let mut out = BufWriter::new(index.file());
         for line in &self.kept {
             serde_json::to_writer(&mut out, line)?;

@@ -1,7 +1,10 @@
 //! Findings as Markdown.
 
 use super::{Style, head};
-use crate::findings::{Findings, Table};
+use crate::{
+    findings::{Findings, Table},
+    units::clean,
+};
 
 /// Findings as a Markdown page. `pictures` names the files of its figures, where there are any.
 pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
@@ -33,7 +36,9 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
     if !findings.reproduce.is_empty() {
         let commands: Vec<String> = findings.reproduce.iter().map(|c| Style::PLAIN.clean(c)).collect();
         let title = if loads.is_empty() { title } else { "" };
-        out += &format!("\n{title}```sh\n{}\n```\n", commands.join("\n"));
+        let commands = commands.join("\n");
+        let fence = fence(&commands);
+        out += &format!("\n{title}{fence}sh\n{commands}\n{fence}\n");
     }
     Style::PLAIN.printable(&out)
 }
@@ -51,9 +56,18 @@ fn table(table: &Table) -> String {
     format!("{title}{}| {} |\n{rows}", row(&head), rule.join(" | "))
 }
 
+/// A fence that no line of the text ends.
+fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(3.max(longest + 1))
+}
+
 /// Names of drives must not become markup.
 fn escape(text: &str) -> String {
-    let escaped = |c| matches!(c, '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#').then_some('\\');
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().flat_map(|c| escaped(c).into_iter().chain([plain(c)])).collect()
+    let escaped = |(at, c): (usize, char)| {
+        let markup = matches!(c, '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#' | '&' | '~' | '$');
+        // At the beginning of a line these begin a list.
+        [(markup || at == 0 && matches!(c, '-' | '+')).then_some('\\'), Some(c)]
+    };
+    clean(text).char_indices().flat_map(escaped).flatten().collect()
 }

@@ -16,8 +16,9 @@ pub use style::{Style, ascii};
 pub use text::{table, text, wrapped};
 
 use clap::ValueEnum;
+use serde::Serialize;
 
-use crate::findings::Findings;
+use crate::{findings::Findings, units::clean_json};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -39,6 +40,11 @@ pub fn render(findings: &Findings, format: Format, style: Style, full: bool) -> 
         Format::Markdown => style.text(&markdown(findings, &[])),
         // No colours, so what looks like one comes from a name.
         Format::Csv => Style { color: false, ..style }.printable(&style.text(&csv(findings))),
-        Format::Json => serde_json::to_string_pretty(findings).map_or_else(|e| e.to_string(), |s| s + "\n"),
+        Format::Json => json(findings),
     }
+}
+
+/// A document for a program.
+pub fn json(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).map_or_else(|e| e.to_string(), |json| clean_json(&json) + "\n")
 }

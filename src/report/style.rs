@@ -2,7 +2,10 @@
 
 use anstyle::{AnsiColor, Reset, Style as Ansi};
 
-use crate::findings::Extreme;
+use crate::{
+    findings::Extreme,
+    units::{clean, hides},
+};
 
 const STRONG: Ansi = Ansi::new().bold();
 const WARN: Ansi = AnsiColor::Yellow.on_default();
@@ -30,19 +33,18 @@ impl Style {
         if self.unicode { text.to_owned() } else { ascii(text) }
     }
 
-    /// Names of drives as one line without control characters, with characters this style can show.
+    /// Text from outside as one line, with characters this style can show.
     pub fn clean(self, text: &str) -> String {
-        let plain = text.chars().map(|c| if c.is_control() { '?' } else { c });
-        self.text(&plain.collect::<String>())
+        self.text(&clean(text))
     }
 
-    /// The text without control characters, which names of drives and files may hold, except line ends and colours.
+    /// The text without orders to a terminal, which names of drives and files may hold, except line ends and colours.
     pub fn printable(self, text: &str) -> String {
         let codes = [STRONG, WARN, ERROR, GREEN].map(|ansi| ansi.render().to_string());
         let reset = Reset.render().to_string();
         let colour =
             |at: usize| self.color && codes.iter().chain([&reset]).any(|code| text[at..].starts_with(code));
-        let raw = |at, c: char| c.is_control() && c != '\n' && !colour(at);
+        let raw = |at, c: char| hides(c) && c != '\n' && !colour(at);
         text.char_indices().map(|(at, c)| if raw(at, c) { '?' } else { c }).collect()
     }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{place::Place, scratch_name};
 use crate::{
-    record::Host,
+    record::{Host, PRIVATE, hand_over, make_dir},
     sysroot::Sysroot,
     tools::{Right, State},
 };
@@ -218,15 +218,16 @@ impl Open {
 
     /// Creates the file. Names are numbered, because a resumed run may have left a journal earlier.
     fn create(&self, dir: &Path) -> io::Result<(PathBuf, File)> {
-        fs::create_dir_all(dir)?;
+        make_dir(dir)?;
         let mut number = 0u32;
         loop {
             let path = dir.join(format!("{}.{number}", self.run));
-            match OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path) {
+            match OpenOptions::new().append(true).create_new(true).mode(PRIVATE).open(&path) {
                 Ok(file) => {
                     // A cleanup may have locked the empty file first; it removes it and goes on.
                     flock(&file, FlockOperation::LockExclusive)?;
                     if file.metadata()?.nlink() > 0 {
+                        hand_over(&file, &File::open(dir)?)?;
                         return Ok((path, file));
                     }
                 }

@@ -17,7 +17,7 @@ use super::{
     scratch_dir, scratch_name,
 };
 use crate::{
-    record::{Host, lock},
+    record::{Host, Store, lock},
     sysroot::Sysroot,
     units::shell_word,
 };
@@ -44,6 +44,7 @@ pub struct Kept {
 
 /// Undoes what the journals of killed runs list. Files of active runs and of other machines stay.
 pub fn sweep(store: &Path) -> Vec<Leftover> {
+    Store::at(store.to_owned()).sweep();
     let here = host(&Sysroot::live());
     let unreadable = |path: PathBuf, e: io::Error| {
         let (ended, remedy) = match e.kind() {
@@ -135,7 +136,7 @@ fn remove(left: &Left) -> io::Result<()> {
         Undo::File { path } => remove_file(path, left.made),
         Undo::Directory { path } if left.made.is_none() => fs::remove_dir(path),
         Undo::Directory { path } => {
-            let dir = scratch_dir::open(path)?;
+            let dir = scratch_dir::open(CWD, path)?;
             check(left.made, &dir)?;
             scratch_dir::remove(&dir, path, left.files)
         }

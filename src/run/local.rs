@@ -173,12 +173,12 @@ impl World for Local<'_> {
 
     fn close(&mut self, at: usize) -> Result<(), RunError> {
         if let Some(folder) = self.folders[at].take() {
-            let path = folder.path().to_owned();
+            let path = folder.path();
             let left = |source| RunError::Leftover { path, command: "rm -r", source };
             patiently(move || folder.remove()).map_err(left)?;
         }
         let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
-        let path = scratch.path().map(Path::to_owned).unwrap_or_default();
+        let path = scratch.place();
         let left = |source| RunError::Leftover { path, command: "rm", source };
         patiently(move || scratch.remove()).map_err(left)
     }

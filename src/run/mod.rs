@@ -3,6 +3,7 @@
 mod act;
 mod execute;
 mod execution;
+mod held;
 mod journal;
 mod leftovers;
 mod local;

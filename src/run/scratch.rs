@@ -1,7 +1,7 @@
 //! The scratch file that loads write and read; it is removed afterwards.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::File,
     io,
     path::{Path, PathBuf},
 };
@@ -12,6 +12,7 @@ use rustix::{
 };
 
 use super::{
+    held,
     journal::{Entry, Journal, Undo},
     scratch_name,
 };
@@ -21,8 +22,8 @@ use crate::record::lock;
 #[derive(Debug)]
 pub struct Scratch {
     pub file: File,
-    /// Its path and its entry in the journal, if it has a name.
-    named: Option<(PathBuf, Entry)>,
+    /// Its path, the directory it is in, and its entry in the journal, if it has a name.
+    named: Option<(PathBuf, File, Entry)>,
 }
 
 impl Scratch {
@@ -50,23 +51,31 @@ impl Scratch {
 
     fn named(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
         let path = journal.scratch_path(dir, at, scratch_name::FILE)?;
+        let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
         let entry = journal.will(Undo::File { path: path.clone() })?;
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        match openat(&above, name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => {
+                let file = File::from(file);
                 // The lock protects the file from a cleanup that does not see the journal. Without locks, only the journal protects it.
                 let _ = lock(&file);
                 entry.made(&file)?;
-                Ok(Self { file, named: Some((path, entry)) })
+                Ok(Self { file, named: Some((path, above, entry)) })
             }
             Err(e) => {
                 entry.done()?;
-                Err(e)
+                Err(e.into())
             }
         }
     }
 
     pub fn path(&self) -> Option<&Path> {
-        self.named.as_ref().map(|(path, _)| path.as_path())
+        self.named.as_ref().map(|(path, ..)| path.as_path())
+    }
+
+    /// Where it is now: it may have been moved.
+    pub fn place(&self) -> PathBuf {
+        held::path_of(&self.file).unwrap_or_default()
     }
 
     /// Removes it and reports errors, which `drop` can't.
@@ -75,7 +84,8 @@ impl Scratch {
     }
 
     fn clear_away(&mut self) -> io::Result<()> {
-        self.named.take().map_or(Ok(()), |(path, entry)| entry.removed(fs::remove_file(path)))
+        let Some((path, above, entry)) = self.named.take() else { return Ok(()) };
+        entry.removed(held::remove_file(&self.file, &above, &path))
     }
 }
 
@@ -88,6 +98,8 @@ impl Drop for Scratch {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::{
         super::leftovers::{look_alikes, sweep},
         *,
@@ -130,6 +142,25 @@ mod tests {
         assert_eq!(names(&dir), [""; 0]);
         drop(journal);
         assert_eq!(names(&store.join("journals")), [""; 0]);
+    }
+
+    #[test]
+    fn a_moved_file_is_removed_where_it_is_and_what_took_its_place_stays() {
+        // The file is moved, or the directory that it is in.
+        for above in [false, true] {
+            let (home, dir, store) = place();
+            let journal = Journal::open(&store, "rabc");
+            let scratch = Scratch::named(&dir, &journal, 0).expect("creates");
+            let path = dir.join(".drivebench-rabc0.scratch");
+            let away = home.path().join("away");
+            fs::rename(if above { &dir } else { &path }, &away).expect("moves");
+            fs::create_dir_all(&dir).and_then(|()| fs::write(&path, "mine")).expect("writes");
+            scratch.remove().expect("removes");
+            drop(journal);
+            assert_eq!(fs::read_to_string(&path).expect("stays"), "mine");
+            assert!(if above { names(&away).is_empty() } else { !away.exists() });
+            assert_eq!(names(&store.join("journals")), [""; 0]);
+        }
     }
 
     #[test]

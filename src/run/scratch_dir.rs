@@ -2,8 +2,9 @@
 
 use std::{
     ffi::CStr,
-    fs::{self, File},
+    fs::File,
     io::{self, Read, Write},
+    os::fd::AsFd,
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     thread,
@@ -14,13 +15,14 @@ use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::{
     fs::{
-        Advice, AtFlags, CWD, Dir, FileType, Mode, OFlags, fadvise, fstatvfs, mkdirat, openat, syncfs,
-        unlinkat,
+        Advice, AtFlags, Dir, FileType, Mode, OFlags, fadvise, fstatvfs, mkdirat, openat, syncfs, unlinkat,
     },
     io::Errno,
+    path::Arg,
 };
 
 use super::{
+    held,
     journal::{Entry, Journal, Undo},
     scratch_name,
 };
@@ -55,18 +57,20 @@ impl Folder {
     /// Creates one in `parent` for the `at`th target. The journal entry is written first.
     pub fn create(parent: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
         let path = journal.scratch_path(parent, at, scratch_name::DIRECTORY)?;
+        let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
         let entry = journal.will(Undo::Directory { path: path.clone() })?;
-        if let Err(e) = mkdirat(CWD, &path, Mode::RWXU) {
+        if let Err(e) = mkdirat(&above, name, Mode::RWXU) {
             entry.done()?;
             return Err(e.into());
         }
-        let dir = open(&path)?;
+        let dir = open(&above, name)?;
         entry.made(&dir)?;
         Ok(Self { path, dir: Arc::new(dir), entry: Some(entry), files: 0 })
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where it is now: it may have been moved.
+    pub fn path(&self) -> PathBuf {
+        held::path_of(&self.dir).unwrap_or_else(|| self.path.clone())
     }
 
     /// Writes files and syncs them, or drops them from the page cache and reads them; returns the result, and an error
@@ -250,22 +254,18 @@ impl Task {
     }
 }
 
-/// Opens a directory, but not through a symbolic link, and locks it if the filesystem supports locks.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let dir = File::from(openat(CWD, path, directory(), Mode::empty())?);
+/// Opens a directory in another, but not through a symbolic link, and locks it if the filesystem supports locks.
+pub(super) fn open(above: impl AsFd, path: impl Arg) -> io::Result<File> {
+    let dir = File::from(openat(above, path, held::directory(), Mode::empty())?);
     lock(&dir)?;
     Ok(dir)
 }
 
-fn directory() -> OFlags {
-    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
-}
-
-/// Removes the files with the numbers below `files`, and the directory. If it holds other files, they stay and so does the
-/// directory.
+/// Removes the files with the numbers below `files`, and the directory, wherever it is now. If it holds other files, they
+/// stay and so does the directory.
 pub(super) fn remove(dir: &File, path: &Path, files: u64) -> io::Result<()> {
     empty(dir, files, || false)?;
-    fs::remove_dir(path)
+    held::remove_dir(dir, path)
 }
 
 /// Removes the regular files with the numbers below `files`, as they were named, until it is `stopped`.
@@ -295,6 +295,10 @@ fn empty(dir: &File, files: u64, stopped: impl Fn() -> bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use rustix::fs::CWD;
+
     use super::{
         super::leftovers::{look_alikes, sweep},
         *,
@@ -349,10 +353,49 @@ mod tests {
         stopped.set();
         let (took, failed) = folder.work(&WRITE, &stopped);
         assert_eq!((took.files, took.cut_short, failed), (0, true, None));
-        assert_eq!(names(folder.path()).len(), 5);
+        assert_eq!(names(&folder.path()).len(), 5);
         folder.remove().expect("removes");
         drop(journal);
         assert_eq!((names(&dir), names(&store.join("journals"))), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_moved_directory_is_emptied_where_it_is_and_what_took_its_place_stays() {
+        // The directory itself is moved, or the one above it.
+        for above in [false, true] {
+            let (home, dir, store) = place();
+            let journal = Journal::open(&store, "rabc");
+            let mut folder = Folder::create(&dir, &journal, 0).expect("creates");
+            let path = folder.path();
+            assert_eq!(folder.work(&WRITE, &Cancel::default()).1, None);
+            let away = home.path().join("away");
+            fs::rename(if above { &dir } else { &path }, &away).expect("moves");
+            fs::create_dir_all(&path).expect("creates");
+            (0..9).for_each(|n| fs::write(path.join(n.to_string()), "mine").expect("writes"));
+            assert_eq!(folder.work(&READ, &Cancel::default()).0.files, 5);
+            assert_eq!(folder.work(&WRITE, &Cancel::default()).1, None);
+            folder.remove().expect("removes");
+            drop(journal);
+            assert_eq!(names(&path).len(), 9, "foreign files");
+            assert!(if above { names(&away).is_empty() } else { !away.exists() });
+            assert_eq!(names(&store.join("journals")), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_removed_from_a_moved_directory_is_named_and_stays_in_the_journal() {
+        let (home, dir, store) = place();
+        let journal = Journal::open(&store, "rabc");
+        let mut folder = Folder::create(&dir, &journal, 0).expect("creates");
+        assert_eq!(folder.work(&WRITE, &Cancel::default()).1, None);
+        let away = home.path().join("away");
+        fs::rename(folder.path(), &away).expect("moves");
+        fs::write(away.join("thesis.txt"), "mine").expect("writes");
+        assert_eq!(folder.path(), away.canonicalize().expect("is there"));
+        folder.remove().expect_err("not empty");
+        drop(journal);
+        assert_eq!(names(&away), ["thesis.txt"]);
+        assert_eq!(names(&store.join("journals")), ["rabc.0"]);
     }
 
     #[test]
@@ -361,7 +404,7 @@ mod tests {
         for number in 0..5000 {
             fs::write(dir.join(number.to_string()), "").expect("writes");
         }
-        let handle = open(&dir).expect("opens");
+        let handle = open(CWD, &dir).expect("opens");
         let both: Vec<_> = thread::scope(|scope| {
             let work =
                 [0, 1].map(|_| scope.spawn(|| empty(&handle.try_clone().expect("clones"), 5000, || false)));

@@ -6,6 +6,7 @@ use std::{
     path::{Component, Path},
 };
 
+use super::LONGEST_PATH;
 use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
 
 /// Files are truncated to this size, as when they are read from a directory.
@@ -36,6 +37,8 @@ pub(crate) enum Node {
 pub struct Archive {
     nodes: BTreeMap<String, Node>,
     names: BTreeMap<String, BTreeSet<String>>,
+    /// Bytes of all paths, each directory above counted.
+    path_bytes: usize,
 }
 
 impl Archive {
@@ -66,13 +69,18 @@ impl Archive {
                     Node::File(bytes)
                 }
                 tar::EntryType::Symlink => match entry.link_name()? {
-                    Some(target) => Node::Link(target.to_string_lossy().into_owned()),
-                    None => continue,
+                    Some(target) if target.as_os_str().len() <= LONGEST_PATH => {
+                        Node::Link(target.to_string_lossy().into_owned())
+                    }
+                    _ => continue,
                 },
                 tar::EntryType::Directory => Node::Directory,
                 _ => continue,
             };
             archive.insert(path, node);
+            if archive.path_bytes > MOST_BYTES as usize {
+                return Err(ArchiveError::TooMuch("more than 64 MiB of paths"));
+            }
         }
         Ok(archive.without_wrapping())
     }
@@ -151,12 +159,14 @@ impl Archive {
 
     /// Inserts an entry and the directories above it. Existing files are not replaced by directories.
     pub(super) fn insert(&mut self, path: String, node: Node) {
+        self.path_bytes += path.len();
         let mut at = path.as_str();
         while let Some((above, name)) = at.rsplit_once('/') {
             let above = if above.is_empty() { "/" } else { above };
             if !self.names.entry(above.to_owned()).or_default().insert(name.to_owned()) || above == "/" {
                 break;
             }
+            self.path_bytes += above.len();
             self.nodes.entry(above.to_owned()).or_insert(Node::Directory);
             at = above;
         }
@@ -168,7 +178,7 @@ impl Archive {
     }
 }
 
-/// Absolute path of an entry; none if it leads outside, is too deep, or isn't UTF-8.
+/// Absolute path of an entry; none if it leads outside, is too deep or too long, or isn't UTF-8.
 fn inside(path: &Path) -> Option<String> {
     let mut inside = String::new();
     for (depth, part) in path.components().enumerate() {
@@ -181,7 +191,7 @@ fn inside(path: &Path) -> Option<String> {
             _ => return None,
         }
     }
-    (!inside.is_empty()).then_some(inside)
+    (1..=LONGEST_PATH).contains(&inside.len()).then_some(inside)
 }
 
 #[cfg(test)]
@@ -253,6 +263,17 @@ mod tests {
             bomb.write_all(&vec![0; 1 << 20]).expect("writes");
         }
         let error = Archive::read(&bomb.finish().expect("ends")[..]).expect_err("too much");
+        assert!(matches!(error, ArchiveError::TooMuch(_)), "{error}");
+        // Each entry has 60 directories above it, all of their own.
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for n in 0..2000 {
+            let path = format!("{n:05}{}", format!("/{}", "y".repeat(60)).repeat(60));
+            let mut header = tar::Header::new_gnu();
+            header.set_size(0);
+            tar.append_data(&mut header, path, io::empty()).expect("packs");
+        }
+        let bytes = tar.into_inner().and_then(GzEncoder::finish).expect("ends");
+        let error = Archive::read(&bytes[..]).expect_err("too much");
         assert!(matches!(error, ArchiveError::TooMuch(_)), "{error}");
     }
 

@@ -21,6 +21,7 @@ use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
 use self::archive::{LONGEST as LONG, Node};
+use crate::units::hides;
 pub use archive::{Archive, ArchiveError};
 
 /// Limit for short files: sysfs files hold a page at most; procfs and os-release are small too.
@@ -28,9 +29,13 @@ const SHORT: u64 = 64 << 10;
 /// As many symbolic links as the kernel follows in one path.
 const LINKS: u32 = 40;
 
-/// Later reads of a captured tree find nothing, so that a hostile tree ends: ten times those of a large server.
-const MOST_READS: usize = 200_000;
+/// What may be read of a captured tree, so that a hostile one ends: ten times a large server. Later reads find nothing.
+/// A read costs [`READ`], a name or 64 bytes cost 1.
+const MOST: usize = 2_000_000;
+const READ: usize = 10;
 const MOST_NAMES: usize = 4096;
+/// The kernel's limit for paths, bytes.
+const LONGEST_PATH: usize = 4096;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -46,7 +51,7 @@ pub struct Space {
 #[derive(Debug, Clone)]
 pub struct Sysroot {
     tree: Tree,
-    reads: Arc<AtomicUsize>,
+    spent: Arc<AtomicUsize>,
     recorded: Option<Arc<Mutex<BTreeSet<String>>>>,
     /// Cache of directories with links resolved: many files are read in each.
     resolved: Arc<Mutex<HashMap<String, Option<PathBuf>>>>,
@@ -73,7 +78,7 @@ impl Sysroot {
     }
 
     fn of(tree: Tree) -> Self {
-        Self { tree, reads: Arc::default(), recorded: None, resolved: Arc::default() }
+        Self { tree, spent: Arc::default(), recorded: None, resolved: Arc::default() }
     }
 
     /// The same, recording the paths that are read.
@@ -128,11 +133,15 @@ impl Sysroot {
         }
         if let Tree::Memory(archive) = &self.tree {
             let at = self.real(path);
-            return at.iter().flat_map(|at| archive.names(at)).take(MOST_NAMES).cloned().collect();
+            let names: Vec<String> =
+                at.iter().flat_map(|at| archive.names(at)).take(MOST_NAMES).cloned().collect();
+            self.spend(names.len());
+            return names;
         }
         let entries = self.on_disk(path).and_then(|path| fs::read_dir(path).ok());
         let names = entries.into_iter().flatten().flatten().filter_map(|e| e.file_name().into_string().ok());
         let mut names: Vec<String> = names.take(MOST_NAMES).collect();
+        self.spend(names.len());
         names.sort();
         names
     }
@@ -163,7 +172,12 @@ impl Sysroot {
         if let Some(recorded) = &self.recorded {
             lock(recorded).insert(path.to_owned());
         }
-        self.is_live() || self.reads.fetch_add(1, Ordering::Relaxed) < MOST_READS
+        self.spend(READ)
+    }
+
+    /// Whether there is something left to spend.
+    fn spend(&self, cost: usize) -> bool {
+        self.is_live() || self.spent.fetch_add(cost, Ordering::Relaxed) < MOST
     }
 
     pub(super) fn read(&self, path: &str, limit: u64) -> Option<Vec<u8>> {
@@ -173,7 +187,8 @@ impl Sysroot {
         if let Tree::Memory(archive) = &self.tree {
             let inside = self.resolve(path)?;
             let Node::File(bytes) = archive.node(inside.to_str()?)? else { return None };
-            return Some(bytes[..bytes.len().min(limit as usize)].to_vec());
+            let bytes = &bytes[..bytes.len().min(limit as usize)];
+            return self.spend(bytes.len() / 64).then(|| bytes.to_vec());
         }
         let path = self.on_disk(path)?;
         // Opening a FIFO would block, opening a device may have side effects.
@@ -182,7 +197,7 @@ impl Sysroot {
         }
         let mut bytes = Vec::new();
         fs::File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
-        Some(bytes)
+        self.spend(bytes.len() / 64).then_some(bytes)
     }
 
     /// Path on disk. On the live machine the kernel follows the links, which is faster.
@@ -244,6 +259,9 @@ impl Sysroot {
                 at.pop();
             } else if part != "." {
                 let next = at.join(&part);
+                if next.as_os_str().len() > LONGEST_PATH || !self.spend(next.as_os_str().len() / 64) {
+                    return None;
+                }
                 if let Some(target) = self.link(&next)? {
                     links += 1;
                     if links > LINKS {
@@ -268,9 +286,9 @@ fn outside(root: &Path, inside: &Path) -> PathBuf {
     root.join(inside.strip_prefix("/").unwrap_or(inside))
 }
 
-/// Text that is safe to print: no control characters but line ends and tabs.
+/// Text that is safe to print, with line ends and tabs.
 pub(crate) fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().filter(|&c| !c.is_control() || c == '\n' || c == '\t').collect()
+    String::from_utf8_lossy(bytes).chars().filter(|&c| !hides(c) || c == '\n' || c == '\t').collect()
 }
 
 #[cfg(test)]

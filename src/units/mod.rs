@@ -6,6 +6,7 @@ mod load;
 mod outcome;
 mod percentile;
 mod size;
+mod visible;
 mod window;
 mod words;
 
@@ -17,5 +18,6 @@ pub use percentile::Percentile;
 pub use size::{
     KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size, thousands,
 };
+pub use visible::{clean, clean_json, hides};
 pub use window::{SlowOp, Window, ZonePoint};
 pub use words::{capital, distinct, listed, shell_word, shortened};

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     advise::{Answer, advise},
     record::StoreError,
+    report::json,
 };
 use gather::Gathered;
 
@@ -41,7 +42,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
             layout::text(&inventory, &gathered, &answers, args.full, &command("advise --full"), output.style)
         }
         AdviceFormat::Markdown => layout::markdown(&answers, output.style),
-        AdviceFormat::Json => serde_json::to_string_pretty(&document(&gathered, &answers))? + "\n",
+        AdviceFormat::Json => json(&document(&gathered, &answers)),
     })?;
     for e in &gathered.unreadable {
         output.note(&format!("Left out: {e}."));

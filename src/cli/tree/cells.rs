@@ -1,7 +1,9 @@
 //! Cells for a drive, a partition, a layer and a network port: one property per cell.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::{
-    inventory::{Block, Drive, Inventory, Layer, NetworkPort, Signature},
+    inventory::{Block, Drive, Inventory, Layer, Mount, NetworkPort, Signature},
     units::{Health, count, decimal_bytes, percent},
 };
 
@@ -24,7 +26,30 @@ pub(super) fn start(drive: &Drive) -> [String; 3] {
     [bay, name, drive.serial.clone().unwrap_or_else(|| "(no serial)".to_owned())]
 }
 
-pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
+/// What is mounted and swapped to, by the name of the block device: looked up once, because a capture may have thousands.
+pub(super) struct Uses<'a> {
+    mounted: BTreeMap<&'a str, &'a Mount>,
+    swapped: BTreeSet<&'a str>,
+}
+
+impl<'a> Uses<'a> {
+    pub(super) fn of(inventory: &'a Inventory) -> Self {
+        let mut mounted: BTreeMap<&str, &Mount> = BTreeMap::new();
+        for mount in inventory.mounts.iter().filter(|mount| mount.filesystem != "overlay") {
+            for block in inventory.blocks_of(mount) {
+                // The whole filesystem's mount point rather than a directory bound elsewhere.
+                let shown = mounted.entry(block.name()).or_insert(mount);
+                if mount.root.len() < shown.root.len() {
+                    *shown = mount;
+                }
+            }
+        }
+        let swapped = inventory.swaps.iter().filter_map(|swap| inventory.block_at_path(swap));
+        Self { mounted, swapped: swapped.map(|block| block.name()).collect() }
+    }
+}
+
+pub(super) fn about(inventory: &Inventory, used: &Uses<'_>, drive: &Drive) -> Vec<String> {
     let mut cells = Vec::new();
     // An SD host is drawn as its slot.
     let slot = inventory.bus(drive.upstream.as_deref().unwrap_or_default());
@@ -41,7 +66,7 @@ pub(super) fn about(inventory: &Inventory, drive: &Drive) -> Vec<String> {
         cells.extend(card.made.as_ref().map(|made| format!("made {made}")));
         cells.extend(card.classes.clone());
     }
-    cells.extend(uses(inventory, drive));
+    cells.extend(uses(used, drive));
     cells.extend(drive.health.as_ref().map(health).into_iter().flatten());
     let wrote = drive.drivebench_wrote.filter(|bytes| *bytes > 0);
     cells.extend(wrote.map(|bytes| format!("drivebench wrote {}", decimal_bytes(bytes))));
@@ -68,29 +93,27 @@ fn health(health: &Health) -> Vec<String> {
     cells.into_iter().flatten().chain(unclear).collect()
 }
 
-fn uses(inventory: &Inventory, drive: &Drive) -> Vec<String> {
+fn uses(used: &Uses<'_>, drive: &Drive) -> Vec<String> {
     let parts = drive.partitions.iter().map(|part| (Block::Partition(drive, part), &part.content));
     let whole = drive.partitions.is_empty().then_some((Block::Drive(drive), &drive.content));
     let blocks = whole.into_iter().chain(parts);
-    let mut cells: Vec<_> = blocks.map(|(block, holds)| content(inventory, block, holds)).collect();
+    let mut cells: Vec<_> = blocks.map(|(block, holds)| content(used, block, holds)).collect();
     let mut holders = drive.holders.clone();
     holders.dedup();
     cells.extend(holders.iter().map(|holder| format!("held by {holder}")));
     cells
 }
 
-/// `ext4 "media" on /mnt/a`; the whole filesystem's mount point rather than a directory bound elsewhere.
-fn content(inventory: &Inventory, block: Block<'_>, content: &Signature) -> String {
+/// `ext4 "media" on /mnt/a`.
+fn content(used: &Uses<'_>, block: Block<'_>, content: &Signature) -> String {
     let mut text = content.filesystem.clone().unwrap_or_else(|| "no filesystem found".to_owned());
     if let Some(label) = &content.label {
         text += &format!(" \"{label}\"");
     }
-    let mounts = inventory.mounts.iter().filter(|mount| mount.filesystem != "overlay");
-    let here = mounts.filter(|mount| inventory.blocks_of(mount).contains(&block));
-    if let Some(mount) = here.min_by_key(|mount| mount.root.len()) {
+    if let Some(mount) = used.mounted.get(block.name()) {
         text += &format!(" on {}{}", mount.path, if mount.read_only() { " (read-only)" } else { "" });
     }
-    if inventory.swaps.iter().any(|swap| inventory.block_at_path(swap) == Some(block)) {
+    if used.swapped.contains(block.name()) {
         text += ", in use";
     }
     text
@@ -103,8 +126,9 @@ fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
         |twin: &&Drive| drive.model.is_some() && twin.model == drive.model && twin.vendor == drive.vendor;
     let sizes: Vec<u64> = all.iter().filter(same).filter(near).map(|twin| twin.sectors).collect();
     // The most common size; of two equally common ones, the smaller.
-    let often = |size: &u64| sizes.iter().filter(|other| *other == size).count();
-    let usual = *sizes.iter().max_by_key(|size| (often(size), std::cmp::Reverse(**size)))?;
+    let mut often: BTreeMap<u64, usize> = BTreeMap::new();
+    sizes.iter().for_each(|size| *often.entry(*size).or_default() += 1);
+    let (&usual, _) = often.iter().rev().max_by_key(|(_, times)| **times)?;
     let than = if sizes.len() > 2 { "the others" } else { "the other" };
     let difference = drive.sectors.abs_diff(usual);
     let sectors = if difference == 1 { "one sector".to_owned() } else { count(difference, "sector") };
@@ -112,7 +136,7 @@ fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
     (difference > 0).then(|| format!("{sectors} {larger} than {than}"))
 }
 
-pub(super) fn layer(inventory: &Inventory, layer: &Layer) -> Vec<String> {
+pub(super) fn layer(inventory: &Inventory, used: &Uses<'_>, layer: &Layer) -> Vec<String> {
     let alias = layer.alias.as_ref().map(|alias| format!(" {alias}")).unwrap_or_default();
     let of = if layer.members.is_empty() { "" } else { " of " };
     let mut cells =
@@ -120,9 +144,9 @@ pub(super) fn layer(inventory: &Inventory, layer: &Layer) -> Vec<String> {
     if layer.sectors > 0 {
         cells.push(decimal_bytes(layer.sectors.saturating_mul(512)));
     }
-    let used = inventory.layers.iter().any(|above| above.members.contains(&layer.name));
-    if layer.content.filesystem.is_some() || !used {
-        cells.push(content(inventory, Block::Layer(layer), &layer.content));
+    let is_member = inventory.layers.iter().any(|above| above.members.contains(&layer.name));
+    if layer.content.filesystem.is_some() || !is_member {
+        cells.push(content(used, Block::Layer(layer), &layer.content));
     }
     cells
 }

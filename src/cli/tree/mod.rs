@@ -18,7 +18,8 @@ const NAME: usize = 40;
 pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     let mut page = Page { lines: Vec::new(), style };
     page.add("", "", &machine(&inventory.machine), " · ");
-    draw(&mut page, inventory, None, "");
+    let used = cells::Uses::of(inventory);
+    draw(&mut page, inventory, &used, None, "");
     if inventory.drives.is_empty() {
         page.add("", "", &["No drives found.".to_owned()], " ");
     }
@@ -26,7 +27,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     let is_image = |layer: &&Layer| layer.content.filesystem.as_deref() == Some("squashfs");
     let layers = inventory.layers.iter().filter(|layer| layer.kind != "partition");
     for layer in layers.filter(|layer| !is_image(layer)) {
-        page.add("", "  ", &cells::layer(inventory, layer), "  ");
+        page.add("", "  ", &cells::layer(inventory, &used, layer), "  ");
     }
     let mut text = style.text(&(page.lines.join("\n") + "\n"));
     for finding in inventory.findings() {
@@ -77,7 +78,7 @@ fn nodes<'a>(inventory: &'a Inventory, id: Option<&str>) -> Vec<Node<'a>> {
     drives.chain(buses.into_iter().map(Node::Bus)).chain(ports).collect()
 }
 
-fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) {
+fn draw(page: &mut Page, inventory: &Inventory, used: &cells::Uses<'_>, id: Option<&str>, before: &str) {
     let nodes = nodes(inventory, id);
     let rows: Vec<[String; 3]> = nodes
         .iter()
@@ -96,7 +97,7 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
                 let mut cells: Vec<String> =
                     row.zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
                 cells.push(format!("{:>8}", decimal_bytes(drive.bytes())));
-                cells.extend(cells::about(inventory, drive));
+                cells.extend(cells::about(inventory, used, drive));
                 page.add(&first, &format!("{next}{}  ", " ".repeat(bay_width)), &cells, "  ");
             }
             Node::Port(port) => page.add(&first, &format!("{next}  "), &cells::port(port), "  "),
@@ -104,7 +105,7 @@ fn draw(page: &mut Page, inventory: &Inventory, id: Option<&str>, before: &str) 
             Node::Bus(bus) => {
                 let stem = if self::nodes(inventory, Some(&bus.id)).is_empty() { "   " } else { "│  " };
                 page.add(&first, &format!("{next}{stem}"), &describe(inventory, bus), ", ");
-                draw(page, inventory, Some(&bus.id), &next);
+                draw(page, inventory, used, Some(&bus.id), &next);
             }
         }
     }
@@ -196,7 +197,10 @@ fn link_speed(mbps: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{inventory::fixtures, units::Health};
+    use crate::{
+        inventory::{Mount, fixtures},
+        units::Health,
+    };
 
     const UTF8: Style = Style::PLAIN;
     const ASCII: Style = Style { unicode: false, ..Style::PLAIN };
@@ -206,6 +210,34 @@ mod tests {
         for (name, tree) in fixtures::ALL {
             insta::assert_snapshot!(name, text(&tree().inventory(), UTF8));
         }
+    }
+
+    /// Seconds of this thread's processor for a machine of so many drives and mounts.
+    fn seconds(many: u32) -> f64 {
+        let drive = |n: u32| Drive {
+            name: format!("sd{n}"),
+            device: (8, n),
+            model: Some("X".to_owned()),
+            sectors: 1_000_000_000 + u64::from(n),
+            ..Drive::default()
+        };
+        let mount = |n: u32| Mount { device: (8, n), path: format!("/m/{n}"), ..Mount::default() };
+        let inventory = Inventory {
+            drives: (0..many).map(drive).collect(),
+            mounts: (0..many).map(mount).collect(),
+            ..Inventory::default()
+        };
+        let now = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let began = now();
+        assert_eq!(text(&inventory, ASCII).matches("on /m/").count(), many as usize);
+        let ended = now();
+        (ended.tv_sec - began.tv_sec) as f64 + (ended.tv_nsec - began.tv_nsec) as f64 / 1e9
+    }
+
+    #[test]
+    fn twice_the_drives_and_mounts_take_no_eight_times_as_long() {
+        let (once, twice) = (seconds(400), seconds(800));
+        assert!(twice < 6.0 * once, "{twice} s of {once} s");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{COLUMNS, Export, Row, rows};
+use super::{COLUMNS, Cell, Export, Row, rows};
 use crate::findings::Findings;
 
 /// CSV with a head; what isn't known is empty.
@@ -20,11 +20,20 @@ impl<W: Write> Csv<W> {
 
 impl<W: Write> Export for Csv<W> {
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
-        self.out.write_record(row.cells().map(|cell| cell.to_string())).map_err(failed)
+        self.out.write_record(row.cells().map(|cell| text(&cell))).map_err(failed)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+/// A spreadsheet runs a text that begins like a formula; an apostrophe keeps it a text.
+fn text(cell: &Cell<'_>) -> String {
+    let formula = |text: &str| text.trim_start().starts_with(['=', '+', '-', '@']);
+    match cell {
+        Cell::Text(text) if formula(text) => format!("'{text}"),
+        cell => cell.to_string(),
     }
 }
 

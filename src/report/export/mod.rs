@@ -19,7 +19,7 @@ use openmetrics::OpenMetrics;
 
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, LoadKey, Metric, Scope},
-    units::{Direction, Pattern},
+    units::{Direction, Pattern, clean},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -205,15 +205,12 @@ impl fmt::Display for Cell<'_> {
     }
 }
 
-/// Names and times come from outside: no control character reaches a terminal or a parser.
-fn clean(text: Cow<'_, str>) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) { text.replace(char::is_control, "\u{FFFD}").into() } else { text }
-}
-
 impl Get {
     fn of<'a>(&self, row: &Row<'a>) -> Cell<'a> {
         match self {
-            Self::Text(of) | Self::Time(of) => of(row).map_or(Cell::None, |text| Cell::Text(clean(text))),
+            Self::Text(of) | Self::Time(of) => {
+                of(row).map_or(Cell::None, |text| Cell::Text(clean(&text).into_owned().into()))
+            }
             Self::Flag(of) => Cell::Flag(of(row)),
             Self::Number(of) => Some(of(row)).filter(|x| x.is_finite()).map_or(Cell::None, Cell::Number),
             Self::Whole(of) => of(row).map_or(Cell::None, Cell::Whole),

@@ -12,7 +12,10 @@ use std::{
 };
 
 use super::{Export, LABELS, Row};
-use crate::{findings::Unit, units::RunStatus};
+use crate::{
+    findings::Unit,
+    units::{RunStatus, clean},
+};
 
 /// The estimates of the latest finished run of each drive and experiment.
 pub struct OpenMetrics<W> {
@@ -132,7 +135,7 @@ fn write(
 
 fn labels<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let escape = |text: &str| text.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n");
-    all.map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect::<Vec<_>>().join(",")
+    all.map(|(name, value)| format!("{name}=\"{}\"", escape(&clean(value)))).collect::<Vec<_>>().join(",")
 }
 
 fn number(x: f64) -> String {

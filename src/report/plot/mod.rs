@@ -9,9 +9,12 @@ mod text;
 use maud::{Markup, PreEscaped, html};
 
 use super::colours;
-use crate::findings::{At, Figure, Point};
+use crate::{
+    findings::{At, Figure, Point},
+    units::clean,
+};
 use frame::Frame;
-use text::{Anchor, Label, SIZE, TITLE, clean, lines};
+use text::{Anchor, Label, SIZE, TITLE, lines};
 
 /// A figure is so wide, and as high as it must be; a page shows it smaller or larger.
 const WIDE: f64 = 800.0;

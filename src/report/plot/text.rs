@@ -5,6 +5,8 @@ use std::iter;
 use maud::{Markup, html};
 use unicode_width::UnicodeWidthStr;
 
+use crate::units::clean;
+
 /// Sizes of text. A page on a phone shows figures at half their size.
 pub const TITLE: f64 = 24.0;
 pub const SIZE: f64 = 21.0;
@@ -100,10 +102,4 @@ pub fn cut(text: &str, size: f64, room: f64) -> String {
 pub fn cut_front(text: &str, size: f64, room: f64) -> String {
     let turned: String = text.chars().rev().collect();
     cut(&turned, size, room).chars().rev().collect()
-}
-
-/// The text without characters that XML doesn't have.
-pub fn clean(text: &str) -> String {
-    let bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
-    text.chars().map(|c| if bad(c) { ' ' } else { c }).collect()
 }

@@ -1,0 +1,78 @@
+//! Whose files are: private, with `sudo` those of the user who called it, and locked by the process that writes them.
+
+use std::{
+    env,
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, fchown},
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
+
+/// Files in the store can be read by their owner only: they hold serials and paths.
+pub const PRIVATE: u32 = 0o600;
+
+/// The user and group who called `sudo`.
+fn caller() -> Option<(u32, u32)> {
+    let id = |name: &str| env::var(name).ok()?.parse::<u32>().ok();
+    let uid = id("SUDO_UID").filter(|uid| *uid != 0 && rustix::process::geteuid().is_root())?;
+    Some((uid, id("SUDO_GID")?))
+}
+
+/// The home of the user who called.
+pub fn home() -> Option<PathBuf> {
+    let of_caller = || home_of(caller()?.0, &fs::read_to_string("/etc/passwd").ok()?);
+    let own = || env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    of_caller().or_else(own)
+}
+
+fn home_of(uid: u32, passwd: &str) -> Option<PathBuf> {
+    let mut users = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let user = users.find(|fields| fields.get(2).and_then(|id| id.parse().ok()) == Some(uid))?;
+    user.get(5).map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// Creates a directory for its owner only, and those above it.
+pub fn make_dir(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_dir(above)?;
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made.and_then(|()| hand_over(&File::open(path)?, &File::open(above)?)),
+    }
+}
+
+/// Gives what root created in a directory of the user who called `sudo` to that user.
+pub fn hand_over(file: &File, dir: &File) -> io::Result<()> {
+    match caller() {
+        Some((uid, gid)) if dir.metadata()?.uid() == uid => fchown(file, Some(uid), Some(gid)),
+        _ => Ok(()),
+    }
+}
+
+/// Locks a file or directory while it is open, if the filesystem supports locks; the error is `WouldBlock`.
+pub fn lock(file: &File) -> io::Result<()> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_of_a_user_is_read_from_the_list_of_users() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\n\nbad:x\nada:x:1000:1000:Ada,,,:/home/ada:/bin/sh\nx:x:7:7::rel:\n";
+        assert_eq!(home_of(1000, passwd), Some(PathBuf::from("/home/ada")));
+        assert_eq!((home_of(7, passwd), home_of(1, passwd)), (None, None));
+    }
+}
