@@ -89,16 +89,29 @@ pub enum Event {
 }
 
 impl Event {
-    /// Refuses a plan or a load that can't be executed.
+    /// Refuses a plan or a load that can't be executed, and counts that no drive reaches, whose sums would overflow.
     pub(super) fn checked(self) -> Result<Self, String> {
-        match &self {
-            Self::Plan { plan } => plan.check()?,
-            Self::Step { instead: Some(m), .. } => m.check()?,
-            _ => {}
-        }
-        Ok(self)
+        let fits = match &self {
+            Self::Plan { plan } => plan.check().map(|()| true)?,
+            Self::Step { instead: Some(m), .. } => m.check().map(|()| true)?,
+            Self::Window { window: w, .. } => {
+                [w.bytes, w.ops, w.errors].iter().all(|n| *n < MOST_OF_WINDOW)
+                    && w.from_ns.max(w.to_ns) < MOST
+            }
+            Self::Outcome { outcome: o, .. } => {
+                [o.bytes_read, o.bytes_written, o.ops].iter().all(|n| *n < MOST)
+            }
+            Self::Act { result, .. } => result.bytes.max(result.files) < MOST,
+            _ => true,
+        };
+        if fits { Ok(self) } else { Err("a count is larger than any drive can reach".to_owned()) }
     }
 }
+
+/// Of the bytes, operations and nanoseconds of a load: 72 PB, two years.
+const MOST: u64 = 1 << 56;
+/// Of the bytes and operations of a window, of which a load may have tens of thousands: 281 TB.
+const MOST_OF_WINDOW: u64 = 1 << 48;
 
 /// The result of an act other than a load. Fields that don't apply to its kind are empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -289,7 +289,7 @@ impl Page {
                 Way::Trim => &mut job.trim,
             };
             if let Some(stats) = stats {
-                let table = stats.clat_ns.get_or_insert_with(|| Latency { percentile: None });
+                let table = stats.clat_ns.get_or_insert(Latency { percentile: None });
                 let table = table.percentile.get_or_insert_default();
                 // Of the kinds of latency, the first one counts.
                 for (share, value) in percentiles(text, unit) {
