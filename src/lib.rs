@@ -10,7 +10,6 @@ pub mod cli;
 
 mod advise;
 mod compare;
-mod import;
 mod open_loop;
 
 pub mod analyse;
@@ -19,6 +18,7 @@ pub mod danger;
 pub mod engine;
 pub mod experiments;
 pub mod findings;
+pub mod import;
 pub mod inventory;
 pub mod plan;
 pub mod record;

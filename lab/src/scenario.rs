@@ -290,6 +290,14 @@ impl Scenario {
             }
             drive.model.check().map_err(at)?;
         }
+        for (i, bus) in self.buses.iter().enumerate() {
+            if self.drives.iter().all(|drive| self.bus_of(drive) != Some(i)) {
+                let (name, bays) = (&bus.name, &bus.bays);
+                return Err(format!(
+                    "bus {name:?} limits nothing: it is the nearest bus of no USB drive (bays {bays:?})"
+                ));
+            }
+        }
         Ok(())
     }
 }
@@ -359,6 +367,9 @@ mod tests {
                 refused("attach = \"sata\"", "attach = \"sd\""),
                 refused("rate = 2e6", "rate = 0"),
                 refused("rate = 35e6", "rate = -1"),
+                refused("bays = \"1\"", "bays = \"1.\""),
+                refused("bays = \"1\"", "bays = \"3\""),
+                refused("bays = \"1\"", "bays = \"\""),
                 refused("Cruzer Blade", "Cruzer Blade, the second"),
                 refused("Cruzer Blade", "A,B"),
                 refused("title", "machine = \"raspi3b\"\ntitle"),

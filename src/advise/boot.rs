@@ -49,7 +49,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let pi = drives.iter().any(|d| starts_from(machine, d).is_some());
     let fit = |d: &&Drive| {
         let starts = starts_from(machine, d) != Some(false);
-        starts && !context.failing(d) && !Context::rotates(d) && !system.contains(d)
+        let own = system.iter().any(|own| context.inventory.are_one(own, d));
+        starts && !context.failing(d) && !Context::rotates(d) && !own
     };
     let others: Vec<&Drive> = drives.into_iter().filter(fit).collect();
     let name = context.names(&system);

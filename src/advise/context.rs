@@ -10,7 +10,7 @@ use crate::{
     analyse::Estimate,
     findings::LoadKey,
     inventory::{Block, Drive, Inventory, Layer, Medium},
-    units::{Caching, Direction, distinct, duration, listed},
+    units::{Caching, Direction, Health, distinct, duration, listed},
 };
 
 /// A longer write is a stall that people and clients notice, s.
@@ -113,7 +113,12 @@ impl<'a> Context<'a> {
     /// The best run of several targets at once under such a load, whose drives are all here. Targets on one drive share
     /// its speed, so their sum is no speed of drives.
     pub fn at_once(&self, wanted: Wanted) -> Option<Number<'a>> {
-        best(self.all().filter(|e| e.at_once && e.drives.len() > 1 && !e.shares_a_drive()), wanted)
+        let apart = |e: &&Evidence| {
+            let drives: Vec<&Drive> = e.drives.iter().filter_map(|identity| self.drive(identity)).collect();
+            self.inventory.hardware(drives.iter().copied()).len() == drives.len()
+        };
+        let several = self.all().filter(|e| e.at_once && e.drives.len() > 1 && !e.shares_a_drive());
+        best(several.filter(apart), wanted)
     }
 
     /// The speed of a layer, such as an array.
@@ -135,7 +140,7 @@ impl<'a> Context<'a> {
 
     /// Drives with a medium in them.
     pub fn drives(&self) -> Vec<&'a Drive> {
-        self.inventory.drives.iter().filter(|d| d.sectors > 0).collect()
+        self.inventory.drives.iter().filter(|d| d.sectors > 0 && !d.is_for_tests()).collect()
     }
 
     /// The drive or drives that the system runs from.
@@ -174,11 +179,7 @@ impl<'a> Context<'a> {
     }
 
     pub fn failing(&self, drive: &Drive) -> bool {
-        drive.health.as_ref().is_some_and(|h| {
-            h.passed == Some(false)
-                || !h.failing.is_empty()
-                || [h.pending, h.uncorrectable].iter().flatten().any(|n| *n > 0)
-        })
+        drive.health.as_ref().is_some_and(Health::endangers_data)
     }
 
     /// It rotates, by a reliable source.

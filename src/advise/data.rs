@@ -37,7 +37,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
 }
 
 fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
-    let survives = super::layout::survives(&layer.kind, drives.len());
+    let survives = super::layout::survives(context, layer);
     let size = decimal_bytes(layer.sectors.saturating_mul(512));
     let size = if layer.sectors > 0 { format!(", {size}") } else { String::new() };
     let name = layer.alias.as_ref().unwrap_or(&layer.name);
@@ -203,7 +203,8 @@ fn others(
 
 /// Where to keep a copy.
 fn second(context: &Context<'_>, best: &Drive, drives: &[&Drive]) -> String {
-    let others = drives.iter().filter(|d| d.name != best.name && d.sectors >= best.sectors / 2);
+    let others = drives.iter().filter(|d| !context.inventory.are_one(d, best));
+    let others = others.filter(|d| d.sectors >= best.sectors / 2);
     others.max_by_key(|d| d.sectors).map_or("Keep a copy elsewhere.".to_owned(), |other| {
         format!("Keep a copy: {} has room for one.", context.name(other))
     })

@@ -12,8 +12,16 @@ use crate::{
 };
 
 /// Findings of the inventory about failing drives, and about conditions that change their numbers.
-const BEARING: [Code; 6] =
-    [Code::Failing, Code::Unreadable, Code::Worn, Code::Undervoltage, Code::Throttled, Code::UsbPower];
+const BEARING: [Code; 8] = [
+    Code::Failing,
+    Code::SelfTest,
+    Code::DriveTemperature,
+    Code::Unreadable,
+    Code::Worn,
+    Code::Undervoltage,
+    Code::Throttled,
+    Code::UsbPower,
+];
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let drives = context.drives();

@@ -1,5 +1,7 @@
 //! Which layout: capacity and redundancy follow from sizes, speed from drives measured at once.
 
+use std::cmp::Reverse;
+
 use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Number},
@@ -10,7 +12,7 @@ use super::{
     sentences::{the_drives, times},
 };
 use crate::{
-    inventory::Drive,
+    inventory::{Drive, Layer},
     units::{capital, count, decimal_bytes, listed, percent, rate},
 };
 
@@ -19,27 +21,54 @@ const PAYS: f64 = 1.3;
 /// Sizes or speeds beyond this ratio waste space or speed.
 const UNLIKE: f64 = 1.1;
 
-/// How many drives an array can lose, whichever they are.
-pub(super) fn survives(kind: &str, drives: usize) -> Option<u64> {
-    match kind {
-        "raid0" | "linear" => Some(0),
-        "raid1" => Some(drives.saturating_sub(1) as u64),
-        "raid4" | "raid5" | "raid10" => Some(1),
-        "raid6" => Some(2),
-        _ => None,
-    }
+/// How many drives an array can lose, whichever they are. Of a drive that holds several of its members all are lost.
+pub(super) fn survives(context: &Context<'_>, layer: &Layer) -> Option<u64> {
+    let members = layer.members.len();
+    let may_lose = match layer.kind.as_str() {
+        "raid0" | "linear" => 0,
+        "raid1" => members.saturating_sub(1),
+        "raid4" | "raid5" | "raid10" => 1,
+        "raid6" => 2,
+        _ => return None,
+    };
+    let inventory = context.inventory;
+    let block = |name: &String| inventory.blocks().find(|block| block.name() == name);
+    let below = layer.members.iter().map(|name| inventory.stack_of(block(name)).drives);
+    let below: Vec<Vec<&Drive>> = below.collect();
+    let drives = inventory.hardware(below.iter().flatten().copied());
+    let holds = |drive: &&Drive| {
+        below.iter().filter(|member| member.iter().any(|d| inventory.are_one(d, drive))).count()
+    };
+    let mut members: Vec<usize> = drives.iter().map(holds).collect();
+    members.sort_unstable_by_key(|n| Reverse(*n));
+    let lost = members.iter().scan(0, |sum, n| {
+        *sum += n;
+        Some(*sum)
+    });
+    Some(lost.take_while(|lost| *lost <= may_lose).count() as u64)
 }
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let arrays = context.arrays();
-    let drives = context.for_data();
+    let inventory = context.inventory;
+    let fit = context.for_data();
+    // Several drives of a virtual machine may be on one disk of its host.
+    let real = |d: &&Drive| d.has_hardware() || inventory.machine.lab.is_some();
+    let drives: Vec<&Drive> = fit.iter().copied().filter(real).collect();
+    let no_hardware = fit.len() > drives.len();
+    let drives = inventory.hardware(drives);
     let says = match &drives[..] {
         _ if !arrays.is_empty() => {
             let names = arrays.iter().map(|(layer, on)| {
-                format!("{} ({}, {})", layer.name, layer.kind, count(on.len() as u64, "drive"))
+                let on = inventory.hardware(on.iter().copied()).len() as u64;
+                format!("{} ({}, {})", layer.name, layer.kind, count(on, "drive"))
             });
             let names = listed(&names.collect::<Vec<_>>());
             format!("Built already: {names}. To change it, copy the data elsewhere first.")
+        }
+        [] if no_hardware => {
+            "No layout: drives of a virtual machine, of a network or for tests may all be on one disk."
+                .to_owned()
         }
         [] => "No drives to build from: none besides the system's own is fit for it.".to_owned(),
         [one] => capital(&format!("{} alone: a layout needs two drives or more.", context.name(one))),
@@ -53,7 +82,22 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
     let n = members.len() as u64;
     let smallest = members.iter().map(|d| d.sectors).min().unwrap_or(0);
     let holds = |members: u64| decimal_bytes(smallest.saturating_mul(512).saturating_mul(members));
-    let of = decimal_bytes(members.iter().fold(0, |sum, d| sum.saturating_add(d.bytes())));
+    let all_of = members.iter().fold(0u64, |sum, d| sum.saturating_add(d.sectors));
+    let (of, used) = (decimal_bytes(all_of.saturating_mul(512)), smallest.saturating_mul(n));
+    // What the smallest member leaves unused of the others.
+    let idle = all_of.saturating_sub(used);
+    let unused = decimal_bytes(idle.saturating_mul(512));
+    if idle > used {
+        let names = context.names(&members);
+        let says =
+            format!("No layout: the sizes of {names} differ too much, {unused} of {of} would be unused.");
+        return Answer::new(Topic::Layout, Sure::Inferred, says);
+    }
+    let waste = if smallest as f64 * n as f64 * UNLIKE < all_of as f64 {
+        format!("; {unused} would be unused")
+    } else {
+        String::new()
+    };
     let (kind, data) = match n {
         2 => ("raid1", 1),
         3 => ("raid5", 2),
@@ -68,8 +112,10 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         [_, _] => context.names(&members),
         _ => format!("the {n} drives of {} or more", holds(1)),
     };
-    let says =
-        format!("{kind} of {who} for data that must not be lost: {} of {of} usable, {may}.", holds(data));
+    let says = format!(
+        "{kind} of {who} for data that must not be lost: {} of {of} usable, {may}{waste}.",
+        holds(data)
+    );
     let mut why = Vec::new();
     why.extend(parity.then(|| "Each write also writes parity, which costs speed.".to_owned()));
     if kind == "raid10" {
@@ -107,22 +153,15 @@ fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
     groups.max_by_key(spare).unwrap_or_else(|| all.to_vec())
 }
 
-/// Drives that are left out, or the space that the smallest leaves unused; `holds` in sectors.
+/// Drives that are left out; `holds` in sectors.
 fn left_out(context: &Context<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
     let out: Vec<&Drive> = all.iter().copied().filter(|d| !members.contains(d)).collect();
     if let Some(copy) = out.iter().find(|d| d.sectors >= holds) {
         let size = decimal_bytes(copy.bytes());
         return Some(format!("{} ({size}) has room for a copy of all that.", context.name(copy)));
     }
-    if !out.is_empty() {
-        return Some(format!("Left out because of another size: {}.", count(out.len() as u64, "drive")));
-    }
-    let smallest = members.iter().map(|d| d.sectors).min()?;
-    let idle = members.iter().fold(0u64, |sum, d| sum.saturating_add(d.sectors - smallest));
-    let idle = decimal_bytes(idle.saturating_mul(512));
-    let largest = members.iter().max_by_key(|d| d.sectors)?;
-    (largest.sectors as f64 > smallest as f64 * UNLIKE)
-        .then(|| format!("The smallest drive counts: {idle} would be unused."))
+    (!out.is_empty())
+        .then(|| format!("Left out because of another size: {}.", count(out.len() as u64, "drive")))
 }
 
 /// What raid0 would gain, in sentences, and the numbers behind it.

@@ -10,6 +10,8 @@ mod evidence;
 mod fit_tests;
 mod health;
 mod layout;
+#[cfg(test)]
+mod layout_tests;
 mod limits;
 mod network_link;
 mod published;

@@ -22,7 +22,7 @@ struct Worst<'a> {
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let memory = context.inventory.machine.memory;
-    let small = memory > 0 && memory < SMALL;
+    let small = memory.filter(|memory| *memory < SMALL);
     let zram = context.inventory.swaps.iter().any(|swap| swap.starts_with("/dev/zram"));
     let drives: Vec<&Drive> =
         context.drives().into_iter().filter(|d| !d.read_only && !context.failing(d)).collect();
@@ -31,11 +31,11 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let used = context.inventory.swap_drives();
     let first = match (small, zram) {
         (_, true) => "zram is in use: keep it. ".to_owned(),
-        (true, false) => {
+        (Some(memory), false) => {
             let memory = size(memory);
             format!("zram first, with {memory} of memory: it swaps to compressed memory and causes no wear. ")
         }
-        (false, false) => String::new(),
+        (None, false) => String::new(),
     };
     let rest = if first.is_empty() { "" } else { "Then " };
     let join = |text: String| if rest.is_empty() { capital(&text) } else { format!("{first}{rest}{text}") };

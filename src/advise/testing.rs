@@ -1,6 +1,6 @@
 //! Machines and evidence for tests: published measurements of others.
 
-use super::Evidence;
+use super::{Answer, Evidence, Topic};
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Limiter, LoadKey, Metric, On, Quantity, Scope},
@@ -205,4 +205,17 @@ pub(crate) fn two_with_all_loads() -> (Inventory, Vec<Evidence>) {
     let first = one("sda", [20.0, 1.0, 0.5, 0.6, 25.0], 0.3);
     let all = [first, one("sdb", [10.0, 5.0, 0.1, 0.9, 30.0], 0.9)].concat();
     (inventory, all)
+}
+
+/// All that is said on a topic, in one line.
+pub(crate) fn said(answers: &[Answer], topic: Topic) -> String {
+    let own = answers.iter().filter(|a| a.topic == topic);
+    own.map(|a| format!("{} {}", a.says, a.because.join(" "))).collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+pub(crate) fn holds(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in {text:?}");
+    }
 }

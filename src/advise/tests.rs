@@ -2,22 +2,17 @@
 
 use super::{
     testing::{
-        alone, at_once, card_and_flash, drive, four_sticks, load, metric, mount, of, two_sticks, within,
+        alone, at_once, card_and_flash, drive, four_sticks, holds, load, metric, mount, of, said, two_sticks,
+        within,
     },
     *,
 };
 use crate::{
     analyse::Estimate,
     findings::{Limiter, LoadKey, On, Quantity},
-    inventory::{Inventory, Medium, fixtures},
+    inventory::{Drive, Inventory, Medium, fixtures},
     units::Health,
 };
-
-/// All that is said on a topic, in one line.
-fn said(answers: &[Answer], topic: Topic) -> String {
-    let own = answers.iter().filter(|a| a.topic == topic);
-    own.map(|a| format!("{} {}", a.says, a.because.join(" "))).collect::<Vec<_>>().join(" ")
-}
 
 fn sure(answers: &[Answer], topic: Topic) -> Sure {
     answers.iter().find(|a| a.topic == topic).expect("an answer").sure
@@ -25,13 +20,6 @@ fn sure(answers: &[Answer], topic: Topic) -> Sure {
 
 fn decide(answers: &[Answer], topic: Topic) -> Option<&str> {
     answers.iter().filter(|a| a.topic == topic).find_map(|a| a.decide.as_deref())
-}
-
-#[track_caller]
-fn holds(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "{part:?} is not in {text:?}");
-    }
 }
 
 #[test]
@@ -212,45 +200,6 @@ fn no_command_is_named_that_does_not_settle_the_question() {
     assert!(health(&[]).decide.is_some());
     let today = health(&[run("r1"), run("r2")]);
     assert_eq!((today.sure, &today.decide), (Sure::Unknown, &None), "{today:?}");
-}
-
-#[test]
-fn layouts_use_the_smallest_size_and_leave_out_others() {
-    let layout = |sectors: &[u64]| {
-        let (mut inventory, _) = two_sticks();
-        let stick = drive(&inventory, "sda").clone();
-        inventory.drives.retain(|d| d.name == "mmcblk0");
-        for (i, sectors) in sectors.iter().enumerate() {
-            let name = format!("sd{}", (b'a' + i as u8) as char);
-            let (serial, device) = (Some(format!("4C53000{i}")), (8, i as u32 * 16));
-            inventory.drives.push(crate::inventory::Drive {
-                name,
-                serial,
-                device,
-                sectors: *sectors,
-                ..stick.clone()
-            });
-        }
-        said(&advise(&inventory, &[]), Topic::Layout)
-    };
-    let gb = |n: u64| n * 1_000_000_000 / 512;
-    holds(&layout(&[gb(62), gb(62) + 1]), &["raid1", "62.0 GB of 124 GB usable, one may fail"]);
-    holds(&layout(&[gb(62), gb(124)]), &["raid1", "62.0 GB of 186 GB", "62.0 GB would be unused"]);
-    holds(&layout(&[gb(62), gb(62), gb(62)]), &["raid5", "124 GB of 186 GB", "parity"]);
-    holds(
-        &layout(&[gb(62), gb(62), gb(62), gb(62)]),
-        &["raid10", "124 GB of 248 GB", "raid5 would hold 186 GB"],
-    );
-    holds(
-        &layout(&[gb(62); 5]),
-        &["raid6 of the 5 drives of 62.0 GB", "186 GB of 310 GB usable, any two may fail"],
-    );
-    holds(
-        &layout(&[gb(62), gb(62), gb(8)]),
-        &["raid1", "62.0 GB of 124 GB", "Left out because of another size: 1 drive"],
-    );
-    holds(&layout(&[gb(62)]), &["alone: a layout needs two drives or more"]);
-    holds(&layout(&[]), &["No drives to build from"]);
 }
 
 #[test]
@@ -456,7 +405,7 @@ fn an_empty_machine_has_unknown_answers() {
 fn targets_to_measure_are_directories_where_all_have_one() {
     let mut inventory = fixtures::pi_zero().inventory();
     mount(&mut inventory, "sdb", "/mnt/my photos");
-    let two: Vec<&crate::inventory::Drive> = ["sda", "sdb"].map(|n| drive(&inventory, n)).to_vec();
+    let two: Vec<&Drive> = ["sda", "sdb"].map(|n| drive(&inventory, n)).to_vec();
     let both = commands::together(&inventory, &two);
     assert_eq!(both.as_deref(), Some("run together --bs 1M /mnt/a '/mnt/my photos'"));
     let mixed: Vec<_> = ["sda", "sdc"].map(|n| drive(&inventory, n)).to_vec();

@@ -210,7 +210,7 @@ Examples:
   drivebench import dd.log --rw write           a log of dd has no direction
   drivebench import pi.txt --board 'Pi Zero 2 W'
 
-Formats are recognised by content: fio's JSON, dd's summary in any language,
+Formats are recognised by content: fio's output, dd's summary in any language,
 PiBenchmarks' output. What a tool doesn't report stays unknown, and a single run
 has no interval. Damaged or truncated files are not imported.";
 

@@ -55,7 +55,9 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
     let inventory = Inventory::read(&root);
     read_extra_files(&root, &inventory);
     let mut archive = Archive::of(&root);
-    archive.add_file("/proc/sys/kernel/arch", format!("{}\n", inventory.machine.arch));
+    if let Some(arch) = &inventory.machine.arch {
+        archive.add_file("/proc/sys/kernel/arch", format!("{arch}\n"));
+    }
     let mounts = inventory.mounts.iter();
     let space: BTreeMap<_, _> = mounts.filter_map(|mount| Some((&mount.path, mount.space?))).collect();
     archive.add_file(SPACE, serde_json::to_vec(&space)?);

@@ -91,12 +91,15 @@ mod tests {
         let ssd = Output { stdout: SSD.to_owned(), ..Output::default() };
         let runner = Replay::default()
             .answer(
-                "smartctl --json=c -d auto -i -H -A -l devstat -n standby /dev/sda",
+                "smartctl --json=c -d auto -i -H -A -l devstat -l error -l selftest -n standby /dev/sda",
                 says("Unknown USB bridge"),
             )
-            .answer("smartctl --json=c -d sat -i -H -A -l devstat -n standby /dev/sda", ssd)
             .answer(
-                "smartctl --json=c -d auto -i -H -A -l devstat -n standby /dev/sdb",
+                "smartctl --json=c -d sat -i -H -A -l devstat -l error -l selftest -n standby /dev/sda",
+                ssd,
+            )
+            .answer(
+                "smartctl --json=c -d auto -i -H -A -l devstat -l error -l selftest -n standby /dev/sdb",
                 says("Device is in STANDBY mode"),
             );
         let told = ask_all(fixtures::pi_4().inventory(), &runner);

@@ -98,7 +98,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{inventory::fixtures, sysroot::Space, units::Health};
+    use crate::{
+        inventory::fixtures,
+        sysroot::Space,
+        units::{Health, RawValue},
+    };
 
     const DOCS: &str = include_str!("../../docs/list.md");
 
@@ -123,7 +127,8 @@ mod tests {
         let mut found = BTreeSet::new();
         for (_, tree) in fixtures::ALL {
             let mut inventory = tree().inventory();
-            inventory.drives.iter_mut().for_each(|drive| drive.health = Some(Health::default()));
+            let health = || Health { unclear: vec![RawValue::default()], ..Health::default() };
+            inventory.drives.iter_mut().for_each(|drive| drive.health = Some(health()));
             inventory.mounts.iter_mut().for_each(|mount| mount.space = Some(Space::default()));
             keys(&serde_json::to_value(document(&inventory)).expect("JSON"), "", &mut found);
         }

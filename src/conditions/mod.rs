@@ -224,16 +224,18 @@ fn free_space(target: &Target) -> Check {
     check("free space", format!("{free} of {capacity}, {}", percent(share)), flag)
 }
 
-fn memory(total: u64, now: &Snapshot) -> Check {
-    let Some(available) = now.memory_available else { return check("memory", size(total), None) };
+fn memory(total: Option<u64>, now: &Snapshot) -> Check {
+    let total = total.map_or_else(|| "unknown".to_owned(), size);
+    let Some(available) = now.memory_available else { return check("memory", total, None) };
     let (low, available) = (available < 96 * MIB, size(available));
     let flag = || format!("Only {available} of memory available: the system may swap during the run.");
-    check("memory", format!("{available} of {} available", size(total)), low.then(flag))
+    check("memory", format!("{available} of {total} available"), low.then(flag))
 }
 
-fn load(cpus: u32, now: &Snapshot) -> Check {
+fn load(cpus: Option<u32>, now: &Snapshot) -> Check {
     let Some(load) = now.load else { return check("load", "unknown", None) };
-    let flag = (load > 0.75 * f64::from(cpus.max(1)))
+    let Some(cpus) = cpus else { return check("load", format!("{load:.2}"), None) };
+    let flag = (load > 0.75 * f64::from(cpus))
         .then(|| format!("The load average is {load:.2} on {cpus} processors: other programs are running."));
     check("load", format!("{load:.2} on {cpus} processors"), flag)
 }

@@ -42,7 +42,8 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
         [Some(speeds(&groups, several)), latencies(&groups, several)].into_iter().flatten().collect();
     findings.verdicts = verdicts(&groups, several);
     findings.flags = flags(imported, &groups);
-    findings.estimates = groups.iter().flat_map(metrics).collect();
+    let of_a_drive = groups.iter().filter(|group| group.loads.iter().all(|load| !load.limited));
+    findings.estimates = of_a_drive.flat_map(metrics).collect();
     findings
 }
 

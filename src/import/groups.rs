@@ -113,6 +113,7 @@ pub(super) fn load(name: &str, told: &ImportedLoad) -> LoadKey {
         depth: told.depth,
         jobs: told.jobs,
         caching: told.caching,
+        content: told.content,
         sync: told.sync,
         engine: told.tool.clone(),
         ..LoadKey::default()

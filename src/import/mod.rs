@@ -21,14 +21,14 @@ pub use findings::{EXPERIMENT, findings};
 
 use crate::{
     record::{ImportOptions, Imported, ImportedLoad},
-    units::{Direction, Pattern, clean, count, hides, size},
+    units::{Direction, Pattern, clean, count, hides, rate, size},
 };
 
 /// Larger files are refused; the output of a single run has at most a few MiB.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-pub const FORMATS: &str =
-    "fio's JSON (--output-format=json), dd's summary lines in any language, and the output of PiBenchmarks";
+pub const FORMATS: &str = "fio's JSON (--output-format=json), its normal and terse output, dd's summary lines in any \
+                           language, and the output of PiBenchmarks";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -50,6 +50,11 @@ pub enum ContentError {
     Empty,
     #[error("no result found in {}; supported formats: {FORMATS}", count(*lines, "line"))]
     Unknown { lines: u64 },
+    #[error(
+        "a log of fio (write_bw_log, write_iops_log or write_lat_log), which doesn't contain what its values are: \
+         import fio's JSON of the same run"
+    )]
+    FioLog,
     #[error("more than {MOST} results, the limit of a record: split the file")]
     TooMany,
     #[error(
@@ -64,7 +69,7 @@ pub enum ContentError {
     #[error("fio's JSON is damaged on line {line}, column {column}: {what}")]
     Json { line: u64, column: u64, what: String },
     /// fio reported no load that moved bytes.
-    #[error("fio's JSON on line {line} has no read or write with a result: {why}")]
+    #[error("fio's output on line {line} has no read or write with a result: {why}")]
     Nothing {
         /// First line of the document.
         line: u64,
@@ -80,12 +85,16 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
     let text = plain(bytes);
     let (mut found, rest) = fio::read(&text)?;
     lines(&rest, &mut found);
+    if found.loads.is_empty() && is_fio_log(&text) {
+        return Err(ContentError::FioLog);
+    }
     if found.loads.is_empty() {
         return Err(ContentError::Unknown { lines: text.lines().count() as u64 });
     }
     if found.loads.len() > MOST {
         return Err(ContentError::TooMany);
     }
+    contradictions(&mut found);
     clean_names(&mut found);
     found.bytes = bytes.len() as u64;
     found.crc32 = crc32fast::hash(bytes);
@@ -101,6 +110,33 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
 }
 
 const MOST: usize = 4_000;
+
+/// Whether it has nothing but `time, value, direction, block` and possibly more, all of them numbers.
+fn is_fio_log(text: &str) -> bool {
+    let sample = |line: &str| {
+        let mut fields = line.split(',').map(|field| number::whole(field.trim()));
+        let [time, value, direction, block] = [(); 4].map(|()| fields.next().flatten());
+        [time, value, block].iter().all(Option::is_some) && direction.is_some_and(|d| d <= 2)
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).all(sample)
+}
+
+/// Notes loads whose operations and bytes don't fit. fio rounds IOPS to whole numbers.
+fn contradictions(found: &mut Imported) {
+    let told = |load: &ImportedLoad| {
+        let (iops, block) = (load.iops?, load.block?);
+        let expected = iops * block as f64;
+        let fits = (expected - load.speed).abs() <= 0.1 * load.speed.max(expected) + block as f64;
+        let name = load.name.clone().unwrap_or_else(|| load.label());
+        let (expected, speed, block) = (rate(expected), rate(load.speed), size(block));
+        (!fits).then(|| {
+            format!("'{name}' contradicts itself: {iops:.0} operations a second of {block} are {expected}, its speed is {speed}.")
+        })
+    };
+    let all: Vec<String> = found.loads.iter().filter_map(told).collect();
+    all.into_iter().for_each(|what| note(found, what));
+}
+
 /// Each name once, in the order in which they appear.
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
@@ -415,6 +451,43 @@ mod tests {
         // Slow drives are reported in kB/s.
         let slow = parse(" Timing O_DIRECT disk reads:   2 MB in  4.81 seconds = 425.71 kB/sec\n");
         assert_eq!(slow.loads[0].speed, 425.71 * 1024.0);
+    }
+
+    #[test]
+    fn columns_that_iozone_leaves_blank_shift_no_speed() {
+        let text = include_str!("../../tests/fixtures/import/iozone-blank.txt");
+        let speeds = |text: &str| -> Vec<(String, f64)> {
+            parse(text).loads.into_iter().map(|l| (l.name.unwrap_or_default(), l.speed / 1024.0)).collect()
+        };
+        let expected = [
+            ("write", 337889.0),
+            ("rewrite", 338181.0),
+            ("random read", 352902.0),
+            ("random write", 325248.0),
+        ]
+        .map(|(name, speed)| (name.to_owned(), speed));
+        assert_eq!(speeds(text), expected);
+        // As pasted where spaces are collapsed.
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(speeds(&text.lines().map(words).collect::<Vec<_>>().join("\n")), expected);
+        // Without the tests it is unknown which columns are blank.
+        let unknown = format!(
+            "{}\nHDParm Disk Read 1 MB/sec\n1000000 bytes copied, 1 s, 1.0 MB/s\n",
+            text.replace("-i 0 -i 2", "")
+        );
+        let imported = parse(&unknown);
+        assert_eq!(imported.loads.iter().map(|l| l.tool.as_str()).collect::<Vec<_>>(), ["dd"]);
+        assert!(
+            imported.notes[0].contains("4 speeds") && imported.notes[0].contains("13 columns"),
+            "{:?}",
+            imported.notes
+        );
+        // All tests.
+        let all = "Command line used: iozone -a -I\n 64 4 1 2 3 4 5 6 7 8 9 10 11 12 13\n";
+        assert_eq!(
+            speeds(all).iter().map(|(_, speed)| *speed).collect::<Vec<_>>(),
+            [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        );
     }
 
     #[test]

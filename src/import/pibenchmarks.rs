@@ -10,21 +10,21 @@ use super::{
 };
 use crate::{
     record::{Imported, ImportedLoad},
-    units::{Caching, Direction, KIB, MIB, Pattern},
+    units::{Caching, Direction, KIB, MIB, Pattern, count},
 };
 
 #[derive(Debug, Default)]
 pub(super) struct Page {
     recognised: bool,
     in_dd: bool,
-    /// iozone ran with direct I/O (-I).
-    iozone_direct: Option<bool>,
+    /// iozone's last command: whether with direct I/O (-I), and the columns that its tests fill.
+    iozone: Option<(bool, Vec<usize>)>,
     /// Rows of the table, each with whether its unit is doubtful.
     table: Vec<(ImportedLoad, bool)>,
     lines: u64,
 }
 
-/// iozone's columns that PiBenchmarks fills.
+/// iozone's first columns.
 const IOZONE: [(&str, Direction, Pattern); 6] = [
     ("write", Direction::Write, Pattern::Sequential),
     ("rewrite", Direction::Write, Pattern::Sequential),
@@ -33,6 +33,20 @@ const IOZONE: [(&str, Direction, Pattern); 6] = [
     ("random read", Direction::Read, Pattern::Random),
     ("random write", Direction::Write, Pattern::Random),
 ];
+
+/// Columns that each of iozone's tests (-i) fills; all others stay blank.
+const IOZONE_TESTS: [&[usize]; 8] = [&[0, 1], &[2, 3], &[4, 5], &[6], &[7], &[8], &[9, 10], &[11, 12]];
+
+/// The columns that a command of iozone fills. Without -i it runs all tests.
+fn iozone_columns(words: &[&str]) -> Vec<usize> {
+    let test = |(at, word): (usize, &&str)| match word.strip_prefix("-i")? {
+        "" => words.get(at + 1)?.parse().ok(),
+        number => number.parse::<usize>().ok(),
+    };
+    let tests: Vec<usize> = words.iter().enumerate().filter_map(test).collect();
+    let ran = |test: &usize| tests.is_empty() || tests.contains(test);
+    (0..IOZONE_TESTS.len()).filter(ran).flat_map(|test| IOZONE_TESTS[test]).copied().collect()
+}
 
 impl Page {
     /// The command of the following dd lines, if known.
@@ -84,7 +98,8 @@ impl Page {
             note(found, format!("iozone started on {began}, by the clock of the machine."));
             true
         } else if let Some(command) = text.strip_prefix("Command line used: ") {
-            self.iozone_direct = Some(command.split_whitespace().any(|w| w == "-I"));
+            let words: Vec<&str> = command.split_whitespace().collect();
+            self.iozone = Some((words.contains(&"-I"), iozone_columns(&words)));
             true
         } else {
             // Repeats earlier results; some versions print wrong units here.
@@ -175,14 +190,22 @@ impl Page {
 
     /// `81920  4  8433  8082  21524  21344  21376  8068`: KiB, KiB a record, then KiB/s of each test.
     fn iozone(&mut self, text: &str, found: &mut Imported) -> bool {
-        let Some(direct) = self.iozone_direct else { return false };
+        let Some((direct, columns)) = &self.iozone else { return false };
         let numbers: Option<Vec<u64>> = text.split_whitespace().map(whole).collect();
         let Some([total, record @ (1..), rates @ ..]) = numbers.as_deref() else { return false };
-        if rates.is_empty() || rates.len() > IOZONE.len() {
+        if rates.len() != columns.len() {
+            if !rates.is_empty() {
+                let (has, fills) = (count(rates.len() as u64, "speed"), columns.len());
+                let what = format!(
+                    "Line {} was skipped: it has {has}, but the tests of iozone's command fill",
+                    self.lines
+                );
+                note(found, format!("{what} {fills} columns, so which are blank is unknown."));
+            }
             return false;
         }
-        for ((name, direction, pattern), rate) in IOZONE.into_iter().zip(rates).filter(|(_, rate)| **rate > 0)
-        {
+        let cells = columns.iter().zip(rates).filter_map(|(column, rate)| Some((IOZONE.get(*column)?, rate)));
+        for (&(name, direction, pattern), rate) in cells.filter(|(_, rate)| **rate > 0) {
             let speed = *rate as f64 * KIB as f64;
             let (Some(bytes), Some(block), true) =
                 (total.checked_mul(KIB), record.checked_mul(KIB), sane(speed))

@@ -42,19 +42,17 @@ impl Inventory {
     }
 
     fn blocks_of_at(&self, mount: &Mount, depth: u32) -> Vec<Block<'_>> {
-        if let Some(block) = self.block(mount.device) {
-            return vec![block];
-        }
         // btrfs and overlays have their own device numbers: look at their source or upper directory.
         let upper = mount.options.iter().find_map(|option| option.strip_prefix("upperdir="));
         if let Some(upper) = upper.filter(|_| depth < 4) {
             let below = self.mount_of(upper).filter(|below| below.path != mount.path);
             return below.map(|below| self.blocks_of_at(below, depth + 1)).unwrap_or_default();
         }
-        let sources: Vec<Block<'_>> =
-            mount.source.split(':').filter_map(|path| self.block_at_path(path)).collect();
+        let named = mount.source.split(':').filter_map(|path| self.block_at_path(path));
+        let own = self.block(mount.device);
+        let sources: Vec<Block<'_>> = own.map_or_else(|| named.collect(), |block| vec![block]);
         let spanning = self.layers.iter().find(|layer| {
-            layer.kind == "btrfs"
+            matches!(layer.kind.as_str(), "btrfs" | "bcachefs")
                 && sources.iter().any(|source| layer.members.iter().any(|member| member == source.name()))
         });
         spanning.map_or(sources, |layer| vec![Block::Layer(layer)])

@@ -31,6 +31,7 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, 
         }
     }
     layers.extend(read_btrfs(root));
+    layers.extend(read_bcachefs(root));
     (drives, layers)
 }
 
@@ -141,22 +142,32 @@ fn layer_kind(root: &Sysroot, dir: &str, name: &str) -> String {
 
 /// A btrfs on several drives has one of them as its mount's source; the kernel lists the others here.
 fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
-    let mut layers = Vec::new();
-    for uuid in root.list("/sys/fs/btrfs") {
-        let members = root.list(&format!("/sys/fs/btrfs/{uuid}/devices"));
-        if members.len() < 2 {
-            continue;
-        }
-        let content = Signature {
-            filesystem: Some("btrfs".to_owned()),
-            label: root.word(&format!("/sys/fs/btrfs/{uuid}/label")),
-            uuid: Some(uuid.clone()),
-            block_size: None,
-        };
-        let kind = "btrfs".to_owned();
-        layers.push(Layer { name: uuid, kind, members, logical_block: 4096, content, ..Layer::default() });
-    }
-    layers
+    let of = |uuid: String| {
+        let dir = format!("/sys/fs/btrfs/{uuid}");
+        let label = root.word(&format!("{dir}/label"));
+        spanning("btrfs", uuid, label, root.list(&format!("{dir}/devices")))
+    };
+    root.list("/sys/fs/btrfs").into_iter().filter_map(of).collect()
+}
+
+/// The same for bcachefs.
+fn read_bcachefs(root: &Sysroot) -> Vec<Layer> {
+    let of = |uuid: String| {
+        let dir = format!("/sys/fs/bcachefs/{uuid}");
+        let devices = root.list(&dir).into_iter().filter(|entry| entry.starts_with("dev-"));
+        let members = devices.filter_map(|device| root.link_name(&format!("{dir}/{device}/block")));
+        spanning("bcachefs", uuid, None, members.collect())
+    };
+    root.list("/sys/fs/bcachefs").into_iter().filter_map(of).collect()
+}
+
+/// A filesystem that is on several block devices.
+fn spanning(kind: &str, uuid: String, label: Option<String>, members: Vec<String>) -> Option<Layer> {
+    let kind = kind.to_owned();
+    let content =
+        Signature { filesystem: Some(kind.clone()), label, uuid: Some(uuid.clone()), block_size: None };
+    let layer = Layer { name: uuid, kind, members, logical_block: 4096, content, ..Layer::default() };
+    (layer.members.len() > 1).then_some(layer)
 }
 
 /// A block device's number and its properties in udev's database, which is readable without root.
@@ -183,15 +194,20 @@ fn decode_hex(text: &str) -> String {
     decode(text, br"\x", 2, 16)
 }
 
-/// Takes the filesystem type from a mount where udev has none.
+/// Takes the filesystem type from a mount, or from the filesystem on several drives, where udev has none.
 pub(super) fn fill_from_mounts(drives: &mut [Drive], layers: &mut [Layer], mounts: &[Mount]) {
+    let spanning = layers.iter().filter(|layer| layer.device == (0, 0));
+    let on_several: Vec<(String, Vec<String>)> =
+        spanning.map(|layer| (layer.kind.clone(), layer.members.clone())).collect();
     for (device, name, content) in contents_mut(drives, layers) {
         if content.filesystem.is_some() || device == (0, 0) {
             continue;
         }
         let is_on =
             |mount: &&Mount| mount.device == device || mount.source.strip_prefix("/dev/") == Some(name);
-        content.filesystem = mounts.iter().find(is_on).map(|mount| mount.filesystem.clone());
+        let member = || on_several.iter().find(|(_, members)| members.iter().any(|member| member == name));
+        let mounted = mounts.iter().find(is_on).map(|mount| mount.filesystem.clone());
+        content.filesystem = mounted.or_else(|| Some(member()?.0.clone()));
     }
 }
 
@@ -223,6 +239,39 @@ mod tests {
         tree.disk("pci/nvme/nvme0", "nvme0c0n1", "259:1", 4096).file("sys/block/nvme0c0n1/hidden", "1\n");
         let names: Vec<String> = tree.inventory().drives.into_iter().map(|drive| drive.name).collect();
         assert_eq!(names, ["nbd1"]);
+    }
+
+    #[test]
+    fn all_drives_of_a_bcachefs_are_in_use() {
+        let mut tree = Tree::new();
+        for (name, number) in [("sda", "8:0"), ("sdb", "8:16"), ("sdc", "8:32")] {
+            tree.disk(&format!("pci/{name}"), name, number, 4096);
+        }
+        let line = |number: &str, source: &str| format!("30 1 {number} / /data rw - bcachefs {source} rw\n");
+        for (number, source) in
+            [("0:40", "/dev/sda:/dev/sdb"), ("8:0", "/dev/sda:/dev/sdb"), ("0:40", "/dev/sdb")]
+        {
+            let layers = |tree: &Tree| tree.inventory().layers;
+            tree.file("proc/self/mountinfo", &line(number, source));
+            if layers(&tree).is_empty() {
+                let member =
+                    |n: u32| format!("sys/fs/bcachefs/5b1c2f6e-2d8a-4a4e-9f0e-1d2c3b4a5968/dev-{n}/block");
+                tree.link(&member(0), "../../../../block/sda").link(&member(1), "../../../../block/sdb");
+                tree.file("sys/fs/bcachefs/5b1c2f6e-2d8a-4a4e-9f0e-1d2c3b4a5968/dev-2/label", "away\n");
+            }
+            let inventory = tree.inventory();
+            let on: Vec<&str> = inventory.drives_of(&inventory.mounts[0]).iter().map(|d| &*d.name).collect();
+            assert_eq!(on, ["sda", "sdb"], "{number} {source}");
+            assert_eq!(
+                (layers(&tree)[0].kind.as_str(), &layers(&tree)[0].members[..]),
+                ("bcachefs", &["sda", "sdb"].map(str::to_owned)[..])
+            );
+            let holds = |name: &str| {
+                let drive = inventory.drives.iter().find(|d| d.name == name).expect("a drive");
+                drive.content.filesystem.as_deref()
+            };
+            assert_eq!(["sda", "sdb", "sdc"].map(holds), [Some("bcachefs"), Some("bcachefs"), None]);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Vendor, model, serial and world-wide name of a drive, and the identity made from them.
 
-use super::{Drive, drive::Udev};
+use super::{Drive, Inventory, drive::Udev, mounts::decode};
 use crate::{
     sysroot::{
         Sysroot,
@@ -24,7 +24,13 @@ pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, dr
         .or_else(|| of_usb("manufacturer"))
         .or_else(|| of_udev("ID_VENDOR"))
         .or_else(|| drive.card.as_ref()?.maker.clone());
-    drive.model = device("model")
+    let is_ata = drive.bus.as_deref() == Some("ata") || device("vendor").as_deref() == Some("ATA");
+    let model = device("model");
+    // The kernel has 16 characters of a SATA disk's model.
+    let whole =
+        udev_model(udev).filter(|whole| is_ata && model.as_ref().is_some_and(|cut| whole.starts_with(cut)));
+    drive.model = whole
+        .or(model)
         .or_else(|| (drive.bus.as_deref() == Some("mmc")).then(|| device("name")).flatten())
         .or_else(|| of_usb("product"))
         .or_else(|| of_udev("ID_MODEL"));
@@ -35,6 +41,12 @@ pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, dr
         .flatten()
         .find(|serial| is_serial(serial));
     drive.wwid = device("cid").or_else(|| device("wwid")).or_else(|| own("wwid"));
+}
+
+/// All 40 characters of a model, from udev.
+fn udev_model(udev: &Udev) -> Option<String> {
+    let model = decode(udev.get("ID_MODEL_ENC")?, br"\x", 2, 16).trim().to_owned();
+    (!model.is_empty()).then_some(model)
 }
 
 /// Page 0x80 of a SCSI drive: four bytes of header, then the serial.
@@ -104,9 +116,50 @@ impl Drive {
     }
 }
 
+impl Inventory {
+    /// Whether both are one piece of hardware that fails as a whole: namespaces of one NVMe controller, paths to one disk,
+    /// units of one disk. USB bridges and SATA disks with the same serial are different drives.
+    pub fn are_one(&self, a: &Drive, b: &Drive) -> bool {
+        let same = |of: fn(&Drive) -> Option<&String>| of(a).is_some() && of(a) == of(b);
+        let serial = same(|d| d.serial.as_ref().filter(|serial| !is_placeholder(serial)));
+        let wwid = same(|d| d.wwid.as_ref());
+        let paths = |name: &String| {
+            let of = self.layers.iter().filter(|layer| layer.kind == "multipath");
+            of.filter(|layer| layer.members.contains(name)).map(|layer| &layer.name).next()
+        };
+        let by_bus = match (a.bus.as_deref(), b.bus.as_deref()) {
+            (Some("nvme"), Some("nvme")) => same_controller(&a.name, &b.name) || (serial && wwid),
+            (Some("scsi"), Some("scsi")) => wwid || (serial && same(|d| d.model.as_ref())),
+            _ => false,
+        };
+        a.name == b.name || by_bus || (paths(&a.name).is_some() && paths(&a.name) == paths(&b.name))
+    }
+
+    /// The first drive of each piece of hardware.
+    pub fn hardware<'a>(&self, drives: impl IntoIterator<Item = &'a Drive>) -> Vec<&'a Drive> {
+        let mut first: Vec<&Drive> = Vec::new();
+        for drive in drives {
+            if !first.iter().any(|other| self.are_one(other, drive)) {
+                first.push(drive);
+            }
+        }
+        first
+    }
+}
+
+/// `nvme0n1` and `nvme0n2` are namespaces of one controller.
+fn same_controller(a: &str, b: &str) -> bool {
+    let controller = |name: &str| {
+        let number = name.strip_prefix("nvme")?.split('n').next()?;
+        number.parse::<u32>().ok()
+    };
+    controller(a).is_some() && controller(a) == controller(b)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inventory::{Layer, fixtures::Tree};
 
     fn stick() -> Drive {
         Drive {
@@ -143,6 +196,54 @@ mod tests {
             ]
         );
         assert_eq!(drives[2].label(), "Cruzer Blade (no serial) in bay 1.1");
+    }
+
+    #[test]
+    fn namespaces_paths_and_units_of_one_drive_are_one() {
+        let drive = |name: &str, bus: &str, serial: &str, wwid: &str| Drive {
+            name: name.to_owned(),
+            bus: Some(bus.to_owned()),
+            model: Some("Model".to_owned()),
+            serial: Some(serial.to_owned()),
+            wwid: Some(wwid.to_owned()),
+            ..Drive::default()
+        };
+        let one = |layers: &[Layer], a: &Drive, b: &Drive| {
+            Inventory { layers: layers.to_vec(), ..Inventory::default() }.are_one(a, b)
+        };
+        let first = drive("nvme0n1", "nvme", "S1", "eui.1");
+        assert!(one(&[], &first, &drive("nvme0n2", "nvme", "S1", "eui.2")), "namespaces");
+        assert!(one(&[], &first, &drive("nvme1n1", "nvme", "S1", "eui.1")), "two ports");
+        assert!(!one(&[], &first, &drive("nvme1n1", "nvme", "S2", "eui.1")), "drives with one made-up id");
+        assert!(!one(&[], &first, &drive("nvme10n1", "nvme", "S2", "eui.2")));
+        let sas = drive("sda", "scsi", "Z1", "naa.5000c500");
+        assert!(one(&[], &sas, &drive("sdb", "scsi", "Z1", "naa.5000c500")), "two paths");
+        assert!(one(&[], &sas, &drive("sdb", "scsi", "Z1", "naa.5000c501")), "two actuators");
+        assert!(!one(&[], &sas, &drive("sdb", "scsi", "Z2", "naa.5000c501")));
+        assert!(!one(&[], &drive("sda", "usb", "S1", "a"), &drive("sdb", "usb", "S1", "a")), "two bridges");
+        let [a, b] = ["sda", "sdb"].map(|name| drive(name, "ata", name, name));
+        let members = ["sda", "sdb"].map(str::to_owned).to_vec();
+        let paths =
+            Layer { kind: "multipath".to_owned(), name: "dm-0".to_owned(), members, ..Layer::default() };
+        assert!(one(std::slice::from_ref(&paths), &a, &b) && !one(&[], &a, &b));
+        let raid = Layer { kind: "raid1".to_owned(), ..paths };
+        assert!(!one(&[raid], &a, &b));
+    }
+
+    #[test]
+    fn models_of_sata_disks_are_whole() {
+        let model = |cut: &str, whole: &str| {
+            let mut tree = Tree::new();
+            let scsi = "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0";
+            tree.disk(scsi, "sda", "8:0", 4096)
+                .file(&format!("sys/devices/{scsi}/model"), &format!("{cut}\n"));
+            tree.udev("8:0", &[("ID_MODEL", "ignored"), ("ID_MODEL_ENC", whole)]);
+            tree.inventory().drives[0].model.clone()
+        };
+        let whole = r"Samsung\x20SSD\x20860\x20EVO\x20500GB\x20\x20\x20";
+        assert_eq!(model("Samsung SSD 860 ", whole).as_deref(), Some("Samsung SSD 860 EVO 500GB"));
+        assert_eq!(model("WDC WD40EFRX-68N", whole).as_deref(), Some("WDC WD40EFRX-68N"), "of another drive");
+        assert_eq!(model("WDC WD40EFRX-68N", "").as_deref(), Some("WDC WD40EFRX-68N"));
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use crate::sysroot::Sysroot;
 
+/// No link is as fast, Mb/s: a larger number is damage.
+const TOO_FAST: f64 = 1e7;
+
 /// Speed of a USB device's link, Mb/s. QEMU's hub reports 12 Mb/s for itself and for devices on it, but the limit is the
 /// port that it is plugged into.
 pub(super) fn usb_speed(root: &Sysroot, dir: &str) -> Option<f64> {
@@ -10,7 +13,7 @@ pub(super) fn usb_speed(root: &Sysroot, dir: &str) -> Option<f64> {
     if emulated(dir) || emulated(above) {
         return usb_speed(root, above);
     }
-    root.number(&format!("{dir}/speed")).filter(|speed: &f64| speed.is_finite() && *speed > 0.0)
+    root.number(&format!("{dir}/speed")).filter(|speed: &f64| *speed > 0.0 && *speed < TOO_FAST)
 }
 
 /// Name and speed of a PCIe device's `current` or `max` link, Mb/s: transfers times width, after line coding.
@@ -31,7 +34,7 @@ pub(super) fn pcie(root: &Sysroot, dir: &str, which: &str) -> Option<(String, f6
 /// `6.0 Gbps`.
 pub(super) fn sata_mbps(text: String) -> Option<f64> {
     let gigabits: f64 = text.strip_suffix("Gbps")?.trim().parse().ok()?;
-    (gigabits.is_finite() && gigabits > 0.0).then_some(gigabits * 1000.0)
+    Some(gigabits * 1000.0).filter(|mbps| *mbps > 0.0 && *mbps < TOO_FAST)
 }
 
 #[cfg(test)]
@@ -48,6 +51,16 @@ mod tests {
         }
         let of = |device: &str| usb_speed(&tree.sysroot(), &format!("/sys/usb1/{device}"));
         assert_eq!([of("1-1"), of("1-1/1-1.1"), of("1-2")], [Some(480.0), Some(480.0), Some(12.0)]);
+    }
+
+    #[test]
+    fn speeds_of_no_link_are_unknown() {
+        for speed in ["1e308", "1e999", "inf", "NaN", "-1", "0"] {
+            let mut tree = Tree::new();
+            tree.file("sys/usb1/1-1/speed", speed);
+            assert_eq!(usb_speed(&tree.sysroot(), "/sys/usb1/1-1"), None, "{speed}");
+            assert_eq!(sata_mbps(format!("{speed} Gbps")), None, "{speed}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::sysfs_path::numbered;
 use crate::sysroot::{Sysroot, printable};
@@ -19,15 +19,19 @@ pub struct Machine {
     pub compatible: Vec<String>,
     /// System on chip, `bcm2711`, or the processor's name.
     pub soc: Option<String>,
-    pub kernel: String,
+    #[serde(deserialize_with = "known")]
+    pub kernel: Option<String>,
     /// Architecture as in `uname -m`.
-    pub arch: String,
+    #[serde(deserialize_with = "known")]
+    pub arch: Option<String>,
     /// Distribution, from os-release's PRETTY_NAME.
     pub system: Option<String>,
     /// Processors online.
-    pub cpus: u32,
+    #[serde(deserialize_with = "known")]
+    pub cpus: Option<u32>,
     /// Memory, bytes.
-    pub memory: u64,
+    #[serde(deserialize_with = "known")]
+    pub memory: Option<u64>,
     pub governor: Option<String>,
     /// Hottest thermal zone, degrees Celsius.
     pub temperature: Option<f64>,
@@ -37,6 +41,15 @@ pub struct Machine {
     pub throttle_events: Option<u64>,
     /// Current limit of all USB ports together, mA, where known.
     pub usb_budget_ma: Option<u32>,
+}
+
+/// Records of older versions have "" and 0 for what is unknown.
+fn known<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default + PartialEq,
+{
+    Ok(Option::<T>::deserialize(from)?.filter(|value| *value != T::default()))
 }
 
 /// Placeholder product names of unnamed boards.
@@ -55,16 +68,24 @@ pub(super) fn read(root: &Sysroot) -> Machine {
         board: board(root),
         soc: soc(root, &compatible),
         compatible,
-        kernel: root.word("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        kernel: root.word("/proc/sys/kernel/osrelease"),
         arch: arch(root),
         system: system(root),
-        cpus: root.word("/sys/devices/system/cpu/online").map_or(0, |list| count_list(&list)),
-        memory: memory(root, "MemTotal").unwrap_or(0),
+        cpus: root.word("/sys/devices/system/cpu/online").map(|list| count_list(&list)).filter(|n| *n > 0),
+        memory: memory(root, "MemTotal"),
         governor: governor(root),
         temperature: temperature(root),
         throttled: throttled(root),
         throttle_events: throttle_events(root),
         usb_budget_ma: None,
+    }
+}
+
+impl Machine {
+    /// `Linux 6.12.9 x86_64`, as far as it is known.
+    pub fn linux(&self) -> Option<String> {
+        let words: Vec<&str> = self.kernel.iter().chain(&self.arch).map(String::as_str).collect();
+        (!words.is_empty()).then(|| format!("Linux {}", words.join(" ")))
     }
 }
 
@@ -110,11 +131,10 @@ fn board(root: &Sysroot) -> Option<String> {
     })
 }
 
-fn arch(root: &Sysroot) -> String {
+fn arch(root: &Sysroot) -> Option<String> {
     // This file exists since Linux 6.1.
     root.word("/proc/sys/kernel/arch")
         .or_else(|| root.is_live().then(|| rustix::system::uname().machine().to_string_lossy().into_owned()))
-        .unwrap_or_default()
 }
 
 fn system(root: &Sysroot) -> Option<String> {
@@ -187,6 +207,21 @@ mod tests {
         assert_eq!(count_list("0-1,4,6-7"), 5);
         assert_eq!(count_list("3-1,x,"), 0);
         assert_eq!(count_list("0-4294967295,0-4294967294"), u32::MAX);
+    }
+
+    #[test]
+    fn what_is_unknown_of_a_machine_is_none() {
+        let unknown = read(&Tree::new().sysroot());
+        assert_eq!((unknown.linux(), unknown.cpus, unknown.memory), (None, None, None));
+        let json = serde_json::to_value(&unknown).expect("JSON");
+        for field in ["kernel", "arch", "cpus", "memory"] {
+            assert_eq!(json[field], serde_json::Value::Null, "{field}");
+        }
+        let old = r#"{"kernel":"","arch":"","cpus":0,"memory":0}"#;
+        assert_eq!(serde_json::from_str::<Machine>(old).expect("an old record"), Machine::default());
+        let known = r#"{"kernel":"6.12.9","memory":512}"#;
+        let known: Machine = serde_json::from_str(known).expect("a record");
+        assert_eq!((known.linux().as_deref(), known.memory), (Some("Linux 6.12.9"), Some(512)));
     }
 
     #[test]

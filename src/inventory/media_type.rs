@@ -23,6 +23,32 @@ pub(super) fn infer(root: &Sysroot, dir: &str, udev: &Udev, drive: &Drive) -> Me
     }
 }
 
+/// Models of disks that a hypervisor or the kernel makes up, in capitals.
+const VIRTUAL: [&str; 8] = [
+    "QEMU ",
+    "VBOX ",
+    "VMWARE ",
+    "VIRTUAL DISK",
+    "AMAZON ELASTIC BLOCK STORE",
+    "PERSISTENTDISK",
+    "NVME_CARD-PD",
+    "SCSI_DEBUG",
+];
+
+impl Drive {
+    /// The kernel's devices for tests: what is on them is lost with the next boot.
+    pub fn is_for_tests(&self) -> bool {
+        self.name.starts_with("nullb") || self.model.as_deref() == Some("scsi_debug")
+    }
+
+    /// A drive of its own, as far as that is known: not one of a virtual machine, a network or a RAID controller.
+    pub fn has_hardware(&self) -> bool {
+        let model = self.model.as_deref().unwrap_or_default().to_uppercase();
+        let made_up = VIRTUAL.iter().any(|name| model.starts_with(name));
+        !made_up && !matches!(self.bus.as_deref(), None | Some("virtio" | "xen"))
+    }
+}
+
 /// Sticks and cards are removable; SSDs have "SSD" in their model name.
 fn is_flash(drive: &Drive) -> bool {
     let model = drive.model.as_deref().unwrap_or_default();

@@ -32,8 +32,8 @@ fn a_virtual_machine_with_a_filesystem_on_the_whole_drive() {
     assert_eq!(under(&inventory, "/home/me").0, ["vda"]);
     assert_eq!(under(&inventory, "/var/lib/docker/overlay2/m/merged/etc").0, ["vda"], "through the overlay");
     assert!(under(&inventory, "/dev/shm").0.is_empty());
-    assert_eq!(inventory.machine.memory, 24_682_416 * 1024);
-    assert_eq!(inventory.machine.cpus, 2);
+    assert_eq!(inventory.machine.memory, Some(24_682_416 * 1024));
+    assert_eq!(inventory.machine.cpus, Some(2));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Caching, Direction, Pattern};
+use crate::units::{Caching, Content, Direction, Pattern};
 
 /// An imported file: all of its results that could be parsed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,9 @@ pub struct ImportedLoad {
     /// Jobs at the same time.
     pub jobs: Option<u32>,
     pub caching: Option<Caching>,
+    pub content: Option<Content>,
+    /// Something else than the drive set its speed, such as a rate limit.
+    pub limited: bool,
     /// Each write lasted until it was on stable storage.
     pub sync: Option<bool>,
     pub bytes: Option<u64>,

@@ -1,9 +1,12 @@
 //! smartctl: health and wear of drives, also through USB bridges.
 
+mod attributes;
+
 use serde_json::Value;
 
 use super::{Output, Query, Tool};
-use crate::units::Health;
+use crate::units::{Health, Warning};
+use attributes::Ata;
 
 pub const SMARTCTL: Tool = Tool {
     name: "smartctl",
@@ -23,7 +26,8 @@ pub enum Answer {
 
 /// Reads the drive at `path` with the device type `kind`. A disk in standby is not woken unless `wake`.
 pub fn ask(path: &str, kind: &str, wake: bool) -> Query {
-    let mut args = vec!["--json=c", "-d", kind, "-i", "-H", "-A", "-l", "devstat"];
+    let mut args =
+        vec!["--json=c", "-d", kind, "-i", "-H", "-A", "-l", "devstat", "-l", "error", "-l", "selftest"];
     if !wake {
         args.extend(["-n", "standby"]);
     }
@@ -71,16 +75,20 @@ pub fn parse(kind: &str, output: &Output) -> Answer {
 fn health(kind: &str, json: &Value) -> Option<Health> {
     let number = |path: &str| json.pointer(path).and_then(Value::as_u64);
     let share = |path: &str| number(path).map(|percent| percent as f64 / 100.0);
-    let ata = Ata { json };
+    let ata = Ata::of(json);
     let nvme = |field: &str| number(&format!("/nvme_smart_health_information_log/{field}"));
+    let scsi_errors =
+        |page: &str| number(&format!("/scsi_error_counter_log/{page}/total_uncorrected_errors"));
+    let scsi_errors = ["read", "write", "verify"].into_iter().filter_map(scsi_errors);
+    let ata_log = |kind: &str| number(&format!("/ata_smart_error_log/{kind}/count"));
     // With `-d auto`, the output names the detected type.
     let kind = json.pointer("/device/type").and_then(Value::as_str).unwrap_or(kind);
     let health = Health {
         source: Some(format!("smartctl -d {kind}")),
         unknown: None,
         passed: json.pointer("/smart_status/passed").and_then(Value::as_bool),
-        wear: share("/endurance_used/current_percent")
-            .or_else(|| share("/nvme_smart_health_information_log/percentage_used"))
+        // Not smartctl's own `endurance_used`: it is a guess from attributes.
+        wear: share("/nvme_smart_health_information_log/percentage_used")
             .or_else(|| share("/scsi_percentage_used_endurance_indicator"))
             .or_else(|| ata.wear()),
         spare: share("/nvme_smart_health_information_log/available_spare"),
@@ -91,85 +99,66 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
             .or_else(|| scsi_written(json)),
         hours: number("/power_on_time/hours"),
         temperature: json.pointer("/temperature/current").and_then(Value::as_f64).filter(|t| *t > 0.0),
-        reallocated: ata.raw(5).or_else(|| number("/scsi_grown_defect_list")),
-        pending: ata.raw(197),
+        reallocated: ata.reallocated().or_else(|| number("/scsi_grown_defect_list")),
+        pending: ata.pending(),
         uncorrectable: ata
-            .raw(198)
+            .uncorrectable()
             .or_else(|| nvme("media_errors"))
-            .or_else(|| number("/scsi_error_counter_log/read/total_uncorrected_errors")),
-        cable_errors: ata.raw(199),
+            .or_else(|| scsi_errors.reduce(u64::saturating_add)),
+        cable_errors: ata.cable_errors(),
+        logged_errors: ata_log("extended")
+            .or_else(|| ata_log("summary"))
+            .or_else(|| nvme("num_err_log_entries")),
+        self_test: failed_self_test(json),
+        warnings: nvme("critical_warning").map(Warning::of_bits).unwrap_or_default(),
         failing: ata.failing(),
+        unclear: ata.unclear(),
     };
     let other =
         [health.hours, health.written, health.reallocated, health.uncorrectable].iter().any(Option::is_some);
     (health.passed.is_some() || other).then_some(health)
 }
 
+/// How the newest failed self-test ended. As in smartctl's summary, an extended test that passed settles older failures.
+fn failed_self_test(json: &Value) -> Option<String> {
+    let table = |path: &str| json.pointer(path).and_then(Value::as_array).into_iter().flatten();
+    let word = |entry: &Value, field: &str| entry[field]["string"].as_str().unwrap_or("failed").to_owned();
+    let ata = |entry: &Value| {
+        let running = entry["status"]["value"].as_u64().is_some_and(|status| status >> 4 == 0xf);
+        let passed = entry["status"]["passed"].as_bool().filter(|_| !running)?;
+        let extended = entry["type"]["value"].as_u64().is_some_and(|kind| kind & 0x7f == 2);
+        Some((extended, passed, word(entry, "status")))
+    };
+    let nvme = |entry: &Value| {
+        let passed = match entry["self_test_result"]["value"].as_u64()? {
+            0 => true,
+            5..=7 => false,
+            _ => return None,
+        };
+        Some((entry["self_test_code"]["value"] == 2, passed, word(entry, "self_test_result")))
+    };
+    let scsi = |entry: &Value| {
+        let passed = match entry["result"]["value"].as_u64()? {
+            0 => true,
+            3..=7 => false,
+            _ => return None,
+        };
+        // In the background and in the foreground.
+        let extended = matches!(entry["code"]["value"].as_u64(), Some(2 | 6));
+        Some((extended, passed, word(entry, "result")))
+    };
+    let of_scsi = (0..20).map_while(|n| json.get(format!("scsi_self_test_{n}")));
+    let tests = (table("/ata_smart_self_test_log/extended/table").filter_map(ata))
+        .chain(table("/ata_smart_self_test_log/standard/table").filter_map(ata))
+        .chain(table("/nvme_self_test_log/table").filter_map(nvme))
+        .chain(of_scsi.filter_map(scsi));
+    let since = tests.take_while(|(extended, passed, _)| !(*extended && *passed));
+    since.filter(|(_, passed, _)| !passed).map(|(.., how)| how).next()
+}
+
 fn scsi_written(json: &Value) -> Option<u64> {
     let gigabytes = json.pointer("/scsi_error_counter_log/write/gigabytes_processed")?.as_str()?;
     gigabytes.parse::<f64>().ok().filter(|gb| *gb >= 0.0).map(|gb| (gb * 1e9) as u64)
-}
-
-/// The attributes and statistics of an ATA drive.
-struct Ata<'a> {
-    json: &'a Value,
-}
-
-impl<'a> Ata<'a> {
-    fn table(&self) -> impl Iterator<Item = &'a Value> {
-        self.json.pointer("/ata_smart_attributes/table").and_then(Value::as_array).into_iter().flatten()
-    }
-
-    /// Raw values have 48 bits, and some makers use the upper ones for other values; smartctl writes the
-    /// count first: `2725 (151 234 0)`.
-    fn raw(&self, id: u64) -> Option<u64> {
-        raw(self.table().find(|attribute| attribute["id"] == id)?)
-    }
-
-    fn named(&self, name: &str) -> Option<&'a Value> {
-        self.table().find(|attribute| attribute["name"] == name)
-    }
-
-    fn statistic(&self, name: &str) -> Option<u64> {
-        let pages = self.json.pointer("/ata_device_statistics/pages").and_then(Value::as_array)?;
-        let mut entries = pages.iter().filter_map(|page| page["table"].as_array()).flatten();
-        entries.find(|entry| entry["name"] == name && entry["flags"]["valid"] != false)?["value"].as_u64()
-    }
-
-    /// The standard's value, or a vendor's normalised value that falls from 100.
-    fn wear(&self) -> Option<f64> {
-        if let Some(percent) = self.statistic("Percentage Used Endurance Indicator") {
-            return Some(percent as f64 / 100.0);
-        }
-        let names =
-            ["Percent_Lifetime_Remain", "SSD_Life_Left", "Media_Wearout_Indicator", "Wear_Leveling_Count"];
-        let left = names.into_iter().find_map(|name| self.named(name))?;
-        left["value"].as_u64().filter(|left| *left <= 100).map(|left| (100 - left) as f64 / 100.0)
-    }
-
-    fn written(&self) -> Option<u64> {
-        let block = self.json.pointer("/logical_block_size").and_then(Value::as_u64).unwrap_or(512);
-        if let Some(sectors) = self.statistic("Logical Sectors Written") {
-            return Some(sectors.saturating_mul(block));
-        }
-        [
-            ("Total_LBAs_Written", block),
-            ("Host_Writes_32MiB", 32 << 20),
-            ("Host_Writes_GiB", 1 << 30),
-            ("Total_Writes_GiB", 1 << 30),
-        ]
-        .into_iter()
-        .find_map(|(name, unit)| Some(raw(self.named(name)?)?.saturating_mul(unit)))
-    }
-
-    fn failing(&self) -> Vec<String> {
-        let now = self.table().filter(|attribute| attribute["when_failed"] == "now");
-        now.filter_map(|attribute| attribute["name"].as_str().map(str::to_owned)).collect()
-    }
-}
-
-fn raw(attribute: &Value) -> Option<u64> {
-    attribute["raw"]["string"].as_str()?.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

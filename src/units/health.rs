@@ -21,11 +21,92 @@ pub struct Health {
     pub reallocated: Option<u64>,
     /// Unreadable sectors that wait for reallocation.
     pub pending: Option<u64>,
+    /// Errors that it could not correct, when reading, writing or checking itself.
     pub uncorrectable: Option<u64>,
     /// Interface CRC errors, usually from the cable.
     pub cable_errors: Option<u64>,
-    /// Attributes below their threshold, as smartctl names them.
+    /// Entries that its error log has counted; refused commands are among them.
+    pub logged_errors: Option<u64>,
+    /// How its last self-test failed, as smartctl words it; none if an extended one has passed since.
+    pub self_test: Option<String>,
+    /// Critical warnings of an NVMe drive.
+    pub warnings: Vec<Warning>,
+    /// Attributes below their threshold that predict a failure, as smartctl names them.
     pub failing: Vec<String>,
+    /// Attributes whose meaning on this drive is unknown.
+    pub unclear: Vec<RawValue>,
+}
+
+/// A bit of an NVMe drive's critical warning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warning {
+    Spare,
+    Temperature,
+    Reliability,
+    ReadOnly,
+    Backup,
+    PersistentMemory,
+    Other,
+}
+
+/// An attribute as smartctl prints it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RawValue {
+    pub name: String,
+    /// Normalised by the vendor.
+    pub value: Option<u64>,
+    pub raw: String,
+}
+
+impl Warning {
+    /// In the order of the bits.
+    const ALL: [Self; 6] = [
+        Self::Spare,
+        Self::Temperature,
+        Self::Reliability,
+        Self::ReadOnly,
+        Self::Backup,
+        Self::PersistentMemory,
+    ];
+
+    pub fn of_bits(bits: u64) -> Vec<Self> {
+        let known = Self::ALL.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
+        let other = (bits >> Self::ALL.len() != 0).then_some(Self::Other);
+        known.map(|(_, warning)| warning).chain(other).collect()
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Spare => "too few spare blocks",
+            Self::Temperature => "temperature outside its limits",
+            Self::Reliability => "less reliable after many errors",
+            Self::ReadOnly => "now read-only",
+            Self::Backup => "backup of its volatile memory failed",
+            Self::PersistentMemory => "persistent memory is unreliable",
+            Self::Other => "a warning that is not in NVMe 2.0",
+        }
+    }
+}
+
+impl Health {
+    /// It only warns of its temperature.
+    pub fn is_only_hot(&self) -> bool {
+        !self.warnings.is_empty() && self.warnings.iter().all(|warning| *warning == Warning::Temperature)
+    }
+
+    /// By its own account it is failing: its overall state, an attribute or a warning other than of heat.
+    pub fn is_failing(&self) -> bool {
+        let warns = self.passed == Some(false) || !self.warnings.is_empty();
+        (warns && !self.is_only_hot()) || !self.failing.is_empty()
+    }
+
+    /// What is on it, or will be, is at risk.
+    pub fn endangers_data(&self) -> bool {
+        let lost = [self.pending, self.uncorrectable].into_iter().flatten().any(|n| n > 0);
+        self.is_failing() || self.self_test.is_some() || lost
+    }
 }
 
 /// Power state that a drive reports.

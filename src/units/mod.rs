@@ -10,7 +10,7 @@ mod visible;
 mod window;
 mod words;
 
-pub use health::{Health, Power};
+pub use health::{Health, Power, RawValue, Warning};
 pub use histogram::Histogram;
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern, short_load_name};
 pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};

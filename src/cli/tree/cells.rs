@@ -84,8 +84,13 @@ fn health(health: &Health) -> Vec<String> {
         health.hours.map(|hours| format!("on for {hours} h")),
         health.temperature.map(|degrees| format!("{degrees:.0} °C")),
         health.reallocated.filter(|n| *n > 0).map(|n| format!("{} replaced", count(n, "sector"))),
+        health.logged_errors.filter(|n| *n > 0).map(|n| format!("{} logged", count(n, "error"))),
     ];
-    cells.into_iter().flatten().collect()
+    let unclear = health.unclear.iter().map(|attribute| {
+        let value = attribute.value.map_or_else(String::new, |value| format!(" {value}"));
+        format!("{}{value}, raw {} (meaning unknown)", attribute.name, attribute.raw)
+    });
+    cells.into_iter().flatten().chain(unclear).collect()
 }
 
 fn uses(used: &Uses<'_>, drive: &Drive) -> Vec<String> {
@@ -161,6 +166,10 @@ pub(super) fn port(port: &NetworkPort) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::{
+        Output,
+        smartctl::{Answer, parse},
+    };
 
     #[test]
     fn sizes_are_compared_with_the_usual_one() {
@@ -171,5 +180,42 @@ mod tests {
         let two = [drive(10_000), drive(9_990)];
         assert_eq!(odd_size(&two[0], &two).as_deref(), Some("10 sectors larger than the other"));
         assert_eq!(odd_size(&two[1], &two), None);
+    }
+
+    /// What is said of every public sample of smartctl's output. They are not kept here: `DRIVEBENCH_SMARTCTL` names a
+    /// directory with those of prometheus-community/smartctl_exporter (testdata, c0fe431) in `exporter` and of AnalogJ/scrutiny
+    /// (webapp/backend/pkg/models/testdata, 89588a4) in `scrutiny`.
+    #[test]
+    #[ignore = "needs the samples"]
+    fn public_samples() {
+        let root = std::env::var_os("DRIVEBENCH_SMARTCTL").expect("DRIVEBENCH_SMARTCTL");
+        let mut lines = Vec::new();
+        for dir in ["exporter", "scrutiny"] {
+            let files = std::fs::read_dir(std::path::Path::new(&root).join(dir)).expect("samples");
+            for file in files.map(|file| file.expect("a file")) {
+                let output = Output {
+                    code: Some(0),
+                    stdout: std::fs::read_to_string(file.path()).expect("text"),
+                    ..Output::default()
+                };
+                let said = match parse("auto", &output) {
+                    Answer::Health(health) => told(*health),
+                    other => vec![format!("{other:?}")],
+                };
+                lines.push(format!("{dir}/{}: {}", file.file_name().to_string_lossy(), said.join(" · ")));
+            }
+        }
+        lines.sort();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    /// The cells of a drive's health, and its findings.
+    fn told(health: Health) -> Vec<String> {
+        let cells = super::health(&health);
+        let drive = Drive { health: Some(health), ..Drive::default() };
+        let inventory = Inventory { drives: vec![drive], ..Inventory::default() };
+        let found = inventory.findings().into_iter();
+        let found = found.map(|f| format!("! {}", f.what.replace("drive  (no serial)", "it")));
+        cells.into_iter().chain(found).collect()
     }
 }

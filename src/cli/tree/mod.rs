@@ -127,13 +127,13 @@ fn machine(machine: &Machine) -> Vec<String> {
         Some(machine.board.clone().unwrap_or_else(|| "This machine".to_owned())),
         machine.lab.as_ref().map(|scenario| format!("virtual: the lab's {scenario}")),
         machine.soc.clone(),
-        (machine.cpus > 0).then(|| count(machine.cpus.into(), "processor")),
-        (machine.memory > 0).then(|| size(machine.memory)),
+        machine.cpus.map(|n| count(n.into(), "processor")),
+        machine.memory.map(size),
         machine.governor.as_ref().map(|governor| format!("{governor} governor")),
         machine.temperature.map(|degrees| format!("{degrees:.0} °C")),
         machine.throttled.map(|bits| power(bits).to_owned()),
         machine.system.clone(),
-        Some(format!("Linux {} {}", machine.kernel, machine.arch)),
+        machine.linux(),
     ];
     cells.into_iter().flatten().collect()
 }

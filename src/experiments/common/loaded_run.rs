@@ -86,15 +86,16 @@ fn spent<T>(run: &Run<T>, plan: &Plan) -> Spent {
     for step in run.steps.values() {
         let outcomes = || step.loads.values().filter_map(|load| load.outcome.as_ref());
         spent.seconds += outcomes().map(|o| o.seconds).fold(0.0, f64::max);
-        spent.read += outcomes().map(|o| o.bytes_read).sum::<u64>();
-        spent.written += outcomes().map(|o| o.bytes_written).sum::<u64>();
+        // A record may be damaged or edited.
+        spent.read = outcomes().map(|o| o.bytes_read).fold(spent.read, u64::saturating_add);
+        spent.written = outcomes().map(|o| o.bytes_written).fold(spent.written, u64::saturating_add);
     }
     let copies = plan.files().flat_map(|(step, files)| step.targets().map(move |at| (step, files, at)));
     for (step, files, at) in copies {
         let Some(act) = run.acts.get(&(step.id, at)) else { continue };
         spent.seconds += act.seconds;
         let of = if files.work == FileWork::Read { &mut spent.read } else { &mut spent.written };
-        *of += act.bytes;
+        *of = of.saturating_add(act.bytes);
     }
     spent
 }
@@ -109,7 +110,7 @@ fn conditions<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
     if let Some(start) = &run.start {
         let machine = &start.inventory.machine;
         with.push(format!("drivebench {}", start.version));
-        with.push(format!("Linux {} {}", machine.kernel, machine.arch));
+        with.extend(machine.linux());
         with.extend(machine.board.clone());
         with.extend(machine.lab.as_ref().map(|scenario| format!("lab {scenario}")));
         with.push(start.at.clone());

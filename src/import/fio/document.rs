@@ -5,16 +5,20 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct Document {
     #[serde(rename = "fio version")]
     pub version: Option<String>,
+    /// s.
     pub timestamp: Option<f64>,
     #[serde(rename = "global options", default)]
     pub global: Options,
     pub jobs: Option<Vec<Job>>,
     pub client_stats: Option<Vec<Job>>,
     pub disk_util: Option<Vec<Disk>>,
+    /// Of text: whether it is a later report on the run of the document before it.
+    #[serde(skip)]
+    pub continues: Option<bool>,
 }
 
 pub(super) type Options = BTreeMap<String, Value>;
@@ -24,14 +28,24 @@ pub(super) struct Disk {
     pub name: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct Job {
     pub jobname: Option<String>,
     pub groupid: Option<f64>,
     pub error: Option<f64>,
+    /// Since fio 3.36; 0 before the start.
+    pub job_start: Option<f64>,
+    /// Of the whole run, s.
+    pub elapsed: Option<f64>,
     /// Missing in old versions and in sums over clients.
     #[serde(rename = "job options")]
     pub options: Option<Options>,
+    /// Options that are not reported may have any value: text has only some.
+    #[serde(skip)]
+    pub partial: bool,
+    /// The share of each depth among the operations, percent.
+    pub iodepth_level: Option<Value>,
+    pub steadystate: Option<SteadyState>,
     pub read: Option<DirectionStats>,
     pub write: Option<DirectionStats>,
     /// Both directions, with `unified_rw_reporting`.
@@ -40,7 +54,75 @@ pub(super) struct Job {
     pub hostname: Option<String>,
 }
 
+#[derive(Debug, Deserialize)]
+pub(super) struct SteadyState {
+    /// The criterion, such as `iops_slope:0.3%`.
+    pub ss: Option<String>,
+    pub attained: Option<f64>,
+}
+
+impl Document {
+    pub fn all_jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.iter().chain(&self.client_stats).flatten()
+    }
+
+    /// Whether `text` has the same results as this JSON, as --output-format=json,normal prints them.
+    pub fn is_printed_as(&self, text: &Self) -> bool {
+        let times = |job: &Job| {
+            [&job.read, &job.write].map(|way| way.as_ref().and_then(|way| way.runtime).unwrap_or_default())
+        };
+        let key =
+            |job: &Job| (job.jobname.clone(), job.groupid.map(f64::to_bits), times(job).map(f64::to_bits));
+        let has = |job: &Job| self.all_jobs().any(|own| key(own) == key(job));
+        self.continues.is_none() && text.continues.is_some() && text.all_jobs().all(has)
+    }
+
+    /// Whether `later` reports on the same run, with all figures since its start, as --status-interval prints them.
+    pub fn is_continued_by(&self, later: &Self) -> bool {
+        if let Some(continues) = later.continues {
+            return continues;
+        }
+        let started = |job: &Job| job.job_start.is_some_and(|at| at > 0.0);
+        let by_clock = || {
+            let elapsed =
+                |document: &Self| document.all_jobs().filter_map(|job| job.elapsed).reduce(f64::max);
+            let (before, after) = (elapsed(self)?, elapsed(later)?);
+            let (began, begins) = (self.timestamp? - before, later.timestamp? - after);
+            Some(after > before && (begins - began).abs() <= 1.0)
+        };
+        let has_later = |job: &Job| later.all_jobs().any(|other| job.is_continued_by(other));
+        self.version == later.version
+            && self.all_jobs().next().is_some()
+            && self.all_jobs().all(has_later)
+            && (self.all_jobs().any(started) || by_clock() == Some(true))
+    }
+}
+
 impl Job {
+    fn is_continued_by(&self, later: &Self) -> bool {
+        let grown = |of: fn(&Self) -> &Option<DirectionStats>| {
+            let figures = |job: &Self| {
+                of(job)
+                    .as_ref()
+                    .map(|way| (way.io_bytes.unwrap_or_default(), way.runtime.unwrap_or_default()))
+            };
+            let [(bytes, ran), (more, longer)] = [self, later].map(|job| figures(job).unwrap_or_default());
+            (more, longer) == (bytes, ran) || more > bytes && longer >= ran
+        };
+        (&self.jobname, &self.hostname, &self.options, self.groupid)
+            == (&later.jobname, &later.hostname, &later.options, later.groupid)
+            && (self.job_start == later.job_start || self.job_start == Some(0.0))
+            && grown(|job| &job.read)
+            && grown(|job| &job.write)
+            && grown(|job| &job.mixed)
+    }
+
+    /// Whether one operation at a time was in flight, as far as fio reports it.
+    pub fn ran_at_depth_1(&self) -> bool {
+        let share = self.iodepth_level.as_ref().and_then(|levels| levels["1"].as_f64());
+        share.is_none_or(|percent| percent > 99.0)
+    }
+
     /// An option of the job or of the document, if fio reports options.
     pub fn option<'a>(&'a self, document: &DocumentContext<'a>, name: &str) -> Option<&'a str> {
         self.options.as_ref()?.get(name).or_else(|| document.global.get(name)).and_then(Value::as_str)

@@ -6,6 +6,10 @@
 mod document;
 mod options;
 mod results;
+mod terse;
+#[cfg(test)]
+mod tests;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,17 +32,69 @@ const MARK: &str = "\"fio version\"";
 /// Distance of that key from the start of a document, bytes, unless the keys were sorted.
 const NEAR: usize = 4096;
 
+/// Documents in the order of the file, each with its first line. Of several reports on one run, only the last is kept.
+#[derive(Default)]
+struct Documents {
+    all: Vec<(u64, Document)>,
+    jobs: usize,
+    /// Reports that a later one replaced.
+    replaced: u64,
+}
+
+impl Documents {
+    fn add(&mut self, line: u64, document: Document) -> Result<(), ContentError> {
+        if self.all.iter().any(|(_, other)| other.is_printed_as(&document)) {
+            return Ok(());
+        }
+        if self.all.last().is_some_and(|(_, before)| before.is_continued_by(&document)) {
+            self.jobs -= self.all.pop().map_or(0, |(_, before)| before.all_jobs().count());
+            self.replaced += 1;
+        }
+        self.jobs += document.all_jobs().count();
+        self.all.push((line, document));
+        if self.jobs.max(self.all.len()) > MOST { Err(ContentError::TooMany) } else { Ok(()) }
+    }
+}
+
 /// Reads all documents. Returns the rest of the text, with documents replaced by empty lines.
 pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
+    let mut documents = Documents::default();
+    let rest = json(text, &mut documents)?;
+    let rest = text::read(&rest, &mut documents)?;
     let mut found = Imported::default();
+    let (mut same, mut empty) = (Repetitions::default(), None);
+    documents.all.sort_by_key(|(line, _)| *line);
+    for (line, document) in &documents.all {
+        match import_document(document, *line, &mut found, &mut same) {
+            // Some of several documents may be of failed runs.
+            Err(nothing @ ContentError::Nothing { .. }) => empty = empty.or(Some(nothing)),
+            other => other?,
+        }
+    }
+    same.settle(&mut found);
+    match empty {
+        Some(e) if found.loads.is_empty() => return Err(e),
+        Some(e) => note(&mut found, format!("Skipped: {e}.")),
+        None => {}
+    }
+    if documents.replaced > 0 {
+        let reports = count(documents.replaced, "earlier report");
+        note(
+            &mut found,
+            format!("{reports} of a run that went on (--status-interval): only its last one counts."),
+        );
+    }
+    Ok((found, rest))
+}
+
+fn json(text: &str, documents: &mut Documents) -> Result<String, ContentError> {
     if !text.contains(MARK) {
-        return Ok((found, text.to_owned()));
+        return Ok(text.to_owned());
     }
     // Old versions print nan and inf, which JSON doesn't allow.
     let text = replace_nan(text);
     let mut rest = String::with_capacity(text.len());
-    let mut same = Repetitions::default();
-    let (mut at, mut line, mut first, mut empty) = (0, 1, true, None);
+    let (mut at, mut line, mut first) = (0, 1, true);
     while let Some((begin, near)) = next(&text, at, std::mem::take(&mut first)) {
         rest.push_str(&text[at..begin]);
         line += lines(&text[at..begin]);
@@ -49,11 +105,7 @@ pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
             other => other?,
         };
         if let Some(document) = document {
-            match import_document(&document, line, &mut found, &mut same) {
-                // Some of several documents may be of failed runs.
-                Err(nothing @ ContentError::Nothing { .. }) => empty = empty.or(Some(nothing)),
-                other => other?,
-            }
+            documents.add(line, document)?;
         }
         let inside = lines(&text[begin..begin + length]);
         rest.extend(std::iter::repeat_n('\n', inside as usize));
@@ -61,13 +113,7 @@ pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
         at = begin + length;
     }
     rest.push_str(&text[at..]);
-    same.settle(&mut found);
-    match empty {
-        Some(e) if found.loads.is_empty() => return Err(e),
-        Some(e) => note(&mut found, format!("Skipped: {e}.")),
-        None => {}
-    }
-    Ok((found, rest))
+    Ok(rest)
 }
 
 fn lines(text: &str) -> u64 {
@@ -142,7 +188,7 @@ fn import_document(
 ) -> Result<(), ContentError> {
     let nothing = |why: String| ContentError::Nothing { line, why };
     let tool = document.version.as_deref().unwrap_or("fio").replacen("fio-", "fio ", 1);
-    let mut jobs: Vec<&Job> = document.jobs.iter().chain(&document.client_stats).flatten().collect();
+    let mut jobs: Vec<&Job> = document.all_jobs().collect();
     let sum = |job: &Job| job.jobname.as_deref() == Some("All clients");
     if !jobs.iter().all(|job| sum(job)) {
         jobs.retain(|job| !sum(job));
@@ -157,9 +203,6 @@ fn import_document(
     if let Some(at) = document.timestamp.filter(|at| (1.0..1e11).contains(at)) {
         let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(at as u64);
         found.measured.get_or_insert_with(|| humantime::format_rfc3339_seconds(at).to_string());
-    }
-    if found.loads.len() + jobs.len() > MOST {
-        return Err(ContentError::TooMany);
     }
     let global = serde_json::to_vec(&relevant(&document.global)).unwrap_or_default();
     let global_crc32 = crc32fast::hash(&global);
@@ -210,32 +253,53 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
     };
     let [reads, writes, mixed] =
         [ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()), ways(|j| j.mixed.as_ref())];
-    for sync in ["fsync", "fdatasync"] {
-        if let Some(value) = first.option(context, sync).filter(|v| !matches!(*v, "0" | "none")) {
-            let how = format!("({sync}={value})");
-            note(found, format!("Job '{name}' synced while it ran {how}; drivebench's loads don't."));
-        }
-    }
     let known = Known::of(context, first, copies.len());
+    known.notes.iter().for_each(|what| note(found, format!("Job '{name}' {what}.")));
+    if let Some(steady) = &first.steadystate {
+        let reached = if steady.attained.is_some_and(|n| n > 0.0) { "reached" } else { "did not reach" };
+        let criterion = steady.ss.as_ref().map(|ss| format!(" ({ss})")).unwrap_or_default();
+        note(found, format!("Job '{name}' {reached} what fio calls a steady state{criterion}."));
+    }
+    let verified = known.load.direction == Some(Direction::Write) && !writes.is_empty();
+    let both = !reads.is_empty() && !writes.is_empty();
+    let as_mix = match known.load.direction {
+        Some(Direction::Mixed { .. }) => true,
+        Some(_) => false,
+        None => both && at_once(&reads, &writes),
+    };
+    if verified && both {
+        let what = "read back what it had written, to verify it; these reads are left out";
+        note(found, format!("Job '{name}' {what}."));
+    } else if both && !as_mix {
+        let what = "read and wrote for different times, so one after the other: they are two loads";
+        note(found, format!("Job '{name}' {what}."));
+    }
     let mut add = |half: Option<Half>, ways: &[&DirectionStats], way: Option<Direction>| {
         let Some(load) = load(&known, ways, found) else { return };
         same.job(found.loads.len(), &known.key, half, first.groupid);
         found.loads.push(ImportedLoad { half, direction: way.or(load.direction), ..load });
     };
-    match (reads.is_empty(), writes.is_empty()) {
-        (true, true) => {}
-        (false, true) if known.share.is_none() => add(None, &reads, Some(Direction::Read)),
-        (true, false) if known.share.is_none() => add(None, &writes, Some(Direction::Write)),
-        _ => {
-            let share = known.share.or_else(|| share(&reads, &writes));
-            let way = share.map(|read_percent| Direction::Mixed { read_percent });
-            let both: Vec<&DirectionStats> = reads.iter().chain(&writes).copied().collect();
-            add(None, &both, way);
-            add(Some(Half::Reads), &reads, way);
-            add(Some(Half::Writes), &writes, way);
+    if as_mix {
+        let share = known.share.or_else(|| share(&reads, &writes));
+        let way = share.map(|read_percent| Direction::Mixed { read_percent });
+        let both: Vec<&DirectionStats> = reads.iter().chain(&writes).copied().collect();
+        add(None, &both, way);
+        add(Some(Half::Reads), &reads, way);
+        add(Some(Half::Writes), &writes, way);
+    } else {
+        if !verified {
+            add(None, &reads, Some(Direction::Read));
         }
+        add(None, &writes, Some(Direction::Write));
     }
     add(None, &mixed, None);
+}
+
+/// Whether reads and writes went on for the same time, as in a mix; not where one followed the other, to verify it.
+fn at_once(reads: &[&DirectionStats], writes: &[&DirectionStats]) -> bool {
+    let longest = |ways: &[&DirectionStats]| ways.iter().filter_map(|way| way.runtime).fold(0.0, f64::max);
+    let (r, w) = (longest(reads), longest(writes));
+    r.min(w) >= 0.9 * r.max(w)
 }
 
 /// The percentage of reads among the operations, for versions of fio that don't report the option.

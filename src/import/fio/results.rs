@@ -28,6 +28,10 @@ pub(super) fn load(known: &Known, ways: &[&DirectionStats], found: &mut Imported
             note(found, format!("Job '{name}' {why}."));
         }
     }
+    // As the speed: all operations over the longest time.
+    let operations = total(|p| Some(p.iops? * p.seconds?));
+    let iops =
+        if parts.len() == 1 { first.iops } else { operations.zip(seconds).map(|(n, seconds)| n / seconds) };
     let speed = computed.or(reported)?;
     if !sane(speed) || speed <= 0.0 {
         note(found, format!("Job '{name}' took less time than fio reports, so its speed is unknown."));
@@ -37,7 +41,7 @@ pub(super) fn load(known: &Known, ways: &[&DirectionStats], found: &mut Imported
         bytes: bytes.map(|b| b as u64),
         seconds,
         speed,
-        iops: total(|p| p.iops).filter(|x| sane(*x)),
+        iops: iops.filter(|x| sane(*x)),
         latencies: if parts.len() == 1 { first.latencies.clone() } else { Vec::new() },
         ..known.load.clone()
     })

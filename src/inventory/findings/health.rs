@@ -3,7 +3,7 @@
 use super::{Code, Finding};
 use crate::{
     inventory::Drive,
-    units::{count, listed, percent},
+    units::{Warning, count, listed, percent},
 };
 
 /// Share of the rated life from which wear is reported.
@@ -13,13 +13,22 @@ pub(super) fn state(drive: &Drive) -> Vec<Finding> {
     let Some(health) = &drive.health else { return Vec::new() };
     let label = drive.label();
     let mut found = Vec::new();
-    if health.passed == Some(false) || !health.failing.is_empty() {
-        let which = match &health.failing[..] {
-            [] => String::new(),
-            failing => format!(" ({})", listed(failing)),
-        };
+    if health.is_failing() {
+        let warnings = health.warnings.iter().map(|warning| warning.words().to_owned());
+        let which: Vec<String> = health.failing.iter().cloned().chain(warnings).collect();
+        let which = if which.is_empty() { String::new() } else { format!(" ({})", listed(&which)) };
         let what = format!("{label} reports that it is failing{which}.");
         found.push(Finding::of(Code::Failing, [drive], what, "Back up its data now, then replace it."));
+    }
+    if let Some(how) = &health.self_test {
+        let what = format!("{label} failed its last self-test ({how}).");
+        let advice = "Back up its data now. Replace it if another test fails.";
+        found.push(Finding::of(Code::SelfTest, [drive], what, advice));
+    }
+    if health.is_only_hot() {
+        let what = format!("{label} reports a {}.", Warning::Temperature.words());
+        let advice = "Improve its cooling before measuring: hot drives slow down.";
+        found.push(Finding::of(Code::DriveTemperature, [drive], what, advice));
     }
     let unread = [(health.pending, "sector"), (health.uncorrectable, "error")];
     for (n, noun) in unread.iter().filter_map(|(n, noun)| Some(((*n)?, noun))).filter(|(n, _)| *n > 0) {

@@ -80,7 +80,7 @@ fn sharers<'a>(inventory: &'a Inventory, bus: &Bus) -> Sharers<'a> {
     let below = |upstream: &Option<String>| {
         inventory.buses_above(upstream.as_deref()).iter().any(|above| above.id == bus.id)
     };
-    let drives: Vec<&Drive> = inventory.drives.iter().filter(|drive| below(&drive.upstream)).collect();
+    let drives = inventory.hardware(inventory.drives.iter().filter(|drive| below(&drive.upstream)));
     let wired = |port: &&NetworkPort| !port.wireless && port.connected == Some(true);
     let ports: Vec<_> = inventory.ports.iter().filter(|port| below(&port.upstream)).filter(wired).collect();
     let link_speeds = drives.iter().filter_map(|drive| drive.link_mbps).map(of_link).sum::<f64>()

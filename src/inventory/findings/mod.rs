@@ -16,6 +16,10 @@ use super::{Drive, Inventory};
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
     Failing,
+    /// A drive failed its own test.
+    SelfTest,
+    /// A drive is too hot or too cold.
+    DriveTemperature,
     /// A drive could not read some of its sectors.
     Unreadable,
     Worn,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Code, Finding};
 use crate::{
-    inventory::{Block, Drive, Inventory, Medium},
+    inventory::{Block, Drive, Inventory, Medium, Partition},
     sysroot::serial_number::is_placeholder,
     units::{decimal_bytes, listed, percent, size},
 };
@@ -43,7 +43,8 @@ pub(super) fn twins(inventory: &Inventory) -> Vec<Finding> {
         let advice = "They are identified by bay. Keep them in their bays, and name them as bay:PORT.";
         Finding::of(Code::SharedSerial, same, what, advice)
     };
-    serials.into_iter().map(of_serial).collect()
+    let twins = serials.into_iter().map(|(serial, same)| (serial, inventory.hardware(same)));
+    twins.filter(|(_, same)| same.len() > 1).map(of_serial).collect()
 }
 
 /// Partitions and filesystems that cause read-modify-write.
@@ -52,7 +53,7 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
     let unit = if drive.medium == Medium::Flash { physical.max(WRITE_BLOCK) } else { physical };
     let label = drive.label();
     let mut found = Vec::new();
-    for part in &drive.partitions {
+    for part in drive.partitions.iter().filter(|part| !is_extended(drive, part)) {
         let off = part.start.saturating_mul(512) % unit;
         if off != 0 {
             let (name, block) = (&part.name, size(unit));
@@ -77,6 +78,11 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Of an extended partition, which only holds others, the kernel shows its first KiB, or its first block.
+fn is_extended(drive: &Drive, part: &Partition) -> bool {
+    part.sectors.saturating_mul(512) <= u64::from(drive.logical_block).max(1024)
 }
 
 /// Nearly full filesystems, each once however often it is mounted.

@@ -2,8 +2,9 @@
 
 use super::{Code, Finding};
 use crate::{
-    inventory::{Inventory, fixtures},
+    inventory::{Drive, Inventory, fixtures},
     sysroot::Space,
+    units::{Health, RawValue, Warning},
 };
 
 /// A code as programs read it.
@@ -129,4 +130,65 @@ fn drives_on_a_powered_hub_do_not_count() {
     }
     inventory.buses.push(outside);
     assert_eq!(find(&inventory, "usb-power"), None);
+}
+
+/// What is said of a drive with this health: codes and sentences.
+fn said(health: Health) -> Vec<(String, String)> {
+    let drive = Drive { name: "nvme0n1".to_owned(), health: Some(health), ..Drive::default() };
+    let inventory = Inventory { drives: vec![drive], ..Inventory::default() };
+    inventory.findings().into_iter().map(|finding| (name(finding.code), finding.what)).collect()
+}
+
+#[test]
+fn warnings_of_nvme_are_named_and_heat_alone_is_no_failure() {
+    let warns = |warnings: &[Warning]| {
+        said(Health { passed: Some(false), warnings: warnings.to_vec(), ..Health::default() })
+    };
+    let label = "drive nvme0n1 (no serial)";
+    let backup = format!("{label} reports that it is failing (backup of its volatile memory failed).");
+    assert_eq!(warns(&[Warning::Backup]), [is("failing", &backup)]);
+    let hot = format!("{label} reports a temperature outside its limits.");
+    assert_eq!(warns(&[Warning::Temperature]), [is("drive-temperature", &hot)]);
+    let both = warns(&[Warning::Temperature, Warning::ReadOnly]);
+    assert_eq!(both.len(), 1);
+    assert_eq!(both[0].0, "failing");
+}
+
+#[test]
+fn failed_self_tests_are_found_and_raw_values_of_unknown_meaning_are_not() {
+    let failed = said(Health { self_test: Some("Completed: read failure".to_owned()), ..Health::default() });
+    let what = "drive nvme0n1 (no serial) failed its last self-test (Completed: read failure).";
+    assert_eq!(failed, [is("self-test", what)]);
+    let raw = RawValue { name: "Media_Wearout_Indicator".to_owned(), value: Some(1), raw: "0x26".to_owned() };
+    assert_eq!(said(Health { unclear: vec![raw], logged_errors: Some(12), ..Health::default() }), []);
+}
+
+#[test]
+fn extended_partitions_are_never_misaligned() {
+    let mut tree = fixtures::Tree::new();
+    tree.disk("pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0", "sda", "8:0", 1 << 30);
+    tree.partition("sda", "sda1", "8:1", 2048, 1 << 20).partition("sda", "sda2", "8:2", (1 << 20) + 4095, 2);
+    tree.partition("sda", "sda5", "8:5", (1 << 20) + 6144, 1 << 20);
+    assert_eq!(codes(&tree.inventory()), []);
+    tree.file("sys/block/sda/sda2/size", "4096\n");
+    assert_eq!(codes(&tree.inventory()), [is("misaligned-partition", "sda")], "a small data partition");
+}
+
+#[test]
+fn parts_of_one_drive_share_nothing_and_have_one_serial() {
+    let mut inventory = fixtures::server().inventory();
+    let mut second = inventory.drives.iter().find(|d| d.name == "nvme0n1").expect("a drive").clone();
+    second.name = "nvme0n2".to_owned();
+    inventory.drives.retain(|d| d.name == "nvme0n1");
+    inventory.drives.push(second);
+    for drive in &mut inventory.drives {
+        drive.shared_serial = true;
+    }
+    assert_eq!(codes(&inventory), []);
+    inventory.drives[1].name = "nvme1n1".to_owned();
+    inventory.drives[1].wwid = Some("eui.0025388b71b0a2c3".to_owned());
+    assert_eq!(
+        codes(&inventory).iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>(),
+        ["shared-bus", "shared-serial"]
+    );
 }

@@ -1,0 +1,149 @@
+//! Which layouts are proposed, and what is said of arrays.
+
+use super::{
+    testing::{drive, holds, mount, said, two_sticks},
+    *,
+};
+use crate::inventory::{Drive, Inventory, Layer};
+
+#[test]
+fn layouts_use_the_smallest_size_and_leave_out_others() {
+    let layout = |sectors: &[u64]| {
+        let (mut inventory, _) = two_sticks();
+        let stick = drive(&inventory, "sda").clone();
+        inventory.drives.retain(|d| d.name == "mmcblk0");
+        for (i, sectors) in sectors.iter().enumerate() {
+            let name = format!("sd{}", (b'a' + i as u8) as char);
+            let (serial, device) = (Some(format!("4C53000{i}")), (8, i as u32 * 16));
+            inventory.drives.push(Drive { name, serial, device, sectors: *sectors, ..stick.clone() });
+        }
+        said(&advise(&inventory, &[]), Topic::Layout)
+    };
+    let gb = |n: u64| n * 1_000_000_000 / 512;
+    holds(&layout(&[gb(62), gb(62) + 1]), &["raid1", "62.0 GB of 124 GB usable, one may fail"]);
+    holds(&layout(&[gb(62), gb(124)]), &["raid1", "62.0 GB of 186 GB", "62.0 GB would be unused"]);
+    holds(&layout(&[gb(62), gb(62), gb(62)]), &["raid5", "124 GB of 186 GB", "parity"]);
+    holds(
+        &layout(&[gb(62), gb(62), gb(62), gb(62)]),
+        &["raid10", "124 GB of 248 GB", "raid5 would hold 186 GB"],
+    );
+    holds(
+        &layout(&[gb(62); 5]),
+        &["raid6 of the 5 drives of 62.0 GB", "186 GB of 310 GB usable, any two may fail"],
+    );
+    holds(
+        &layout(&[gb(62), gb(62), gb(8)]),
+        &["raid1", "62.0 GB of 124 GB", "Left out because of another size: 1 drive"],
+    );
+    holds(&layout(&[gb(62)]), &["alone: a layout needs two drives or more"]);
+    holds(&layout(&[]), &["No drives to build from"]);
+}
+
+/// Two drives like this one, each with a change.
+fn pair(template: &Drive, change: [&dyn Fn(&mut Drive); 2]) -> Inventory {
+    let mut inventory = two_sticks().0;
+    inventory.drives.retain(|d| d.name == "mmcblk0");
+    for (i, change) in change.into_iter().enumerate() {
+        let mut drive = Drive {
+            name: format!("sd{}", ["a", "b"][i]),
+            device: (8, i as u32 * 16),
+            serial: Some(format!("S{i}")),
+            model: Some(format!("Model {i}")),
+            sectors: 1 << 30,
+            ..template.clone()
+        };
+        change(&mut drive);
+        inventory.drives.push(drive);
+    }
+    inventory
+}
+
+#[test]
+fn no_layout_is_proposed_over_one_drive_or_drives_without_hardware() {
+    let layout = |inventory: &Inventory| said(&advise(inventory, &[]), Topic::Layout);
+    let of = |bus: &str| Drive { bus: Some(bus.to_owned()), ..Drive::default() };
+    let same: &dyn Fn(&mut Drive) = &|_| {};
+    holds(&layout(&pair(&of("ata"), [same, same])), &["raid1 of Model 0 and Model 1"]);
+    let namespaces =
+        pair(&of("nvme"), [&|d| d.name = "nvme0n1".to_owned(), &|d| d.name = "nvme0n2".to_owned()]);
+    holds(&layout(&namespaces), &["alone: a layout needs two drives or more"]);
+    holds(&said(&advise(&namespaces, &[]), Topic::Data), &["Keep a copy elsewhere."]);
+    let path: &dyn Fn(&mut Drive) = &|d| d.wwid = Some("naa.5000c500a1b2c3d4".to_owned());
+    holds(&layout(&pair(&of("scsi"), [path, path])), &["alone: a layout needs two drives or more"]);
+    let none = "No layout: drives of a virtual machine, of a network or for tests may all be on one disk.";
+    holds(&layout(&pair(&of("virtio"), [same, same])), &[none]);
+    holds(
+        &layout(&pair(&Drive::default(), [&|d| d.name = "nbd0".to_owned(), &|d| d.name = "rbd0".to_owned()])),
+        &[none],
+    );
+    let model = |name: &'static str| move |d: &mut Drive| d.model = Some(name.to_owned());
+    holds(&layout(&pair(&of("ata"), [&model("QEMU HARDDISK"), &model("VBOX HARDDISK")])), &[none]);
+    let tests = pair(&of("scsi"), [&model("scsi_debug"), &|d| d.name = "nullb0".to_owned()]);
+    holds(&layout(&tests), &["No drives to build from"]);
+    let mut lab = pair(&of("virtio"), [same, same]);
+    lab.machine.lab = Some("twins".to_owned());
+    holds(&layout(&lab), &["raid1"]);
+}
+
+#[test]
+fn another_namespace_of_the_boot_drive_is_no_other_boot_drive() {
+    let template = Drive { bus: Some("nvme".to_owned()), ..Drive::default() };
+    let boot = |second: &'static str| {
+        let name = |name: &'static str| move |d: &mut Drive| d.name = name.to_owned();
+        let mut inventory = pair(&template, [&name("nvme0n1"), &name(second)]);
+        inventory.drives.retain(|d| d.name != "mmcblk0");
+        (inventory.machine, inventory.mounts) = Default::default();
+        mount(&mut inventory, "nvme0n1", "/");
+        advise(&inventory, &[]).into_iter().find(|a| a.topic == Topic::Boot).expect("an answer").decide
+    };
+    assert_eq!(boot("nvme1n1").as_deref(), Some("run baseline /dev/nvme0n1 /dev/nvme1n1"));
+    assert_eq!(boot("nvme0n2"), None);
+}
+
+#[test]
+fn a_layout_that_wastes_most_of_its_drives_is_not_proposed() {
+    let gb = |n: u64| n * 1_000_000_000 / 512;
+    let sizes = |a: u64, b: u64| {
+        let template = Drive { bus: Some("ata".to_owned()), ..Drive::default() };
+        let inventory = pair(&template, [&|d| d.sectors = gb(a), &|d| d.sectors = gb(b)]);
+        advise(&inventory, &[]).into_iter().find(|a| a.topic == Topic::Layout).expect("an answer").says
+    };
+    holds(&sizes(4000, 8000), &["raid1", "one may fail; 4.00 TB would be unused."]);
+    holds(&sizes(32, 4000), &["No layout", "differ too much, 3.97 TB of 4.03 TB would be unused."]);
+    assert!(!sizes(4000, 4001).contains("unused"));
+}
+
+#[test]
+fn an_array_survives_only_what_its_drives_allow() {
+    let members = |kind: &str, names: &[&str]| {
+        let template = Drive { bus: Some("nvme".to_owned()), ..Drive::default() };
+        let same: &dyn Fn(&mut Drive) = &|_| {};
+        let mut inventory = pair(&template, [same, same]);
+        let one = inventory.drives.pop().expect("a drive");
+        inventory.drives.retain(|d| d.name == "mmcblk0");
+        for (i, name) in names.iter().enumerate() {
+            let (name, device) = ((*name).to_owned(), (259, i as u32));
+            inventory.drives.push(Drive { name, device, serial: Some(format!("S{i}")), ..one.clone() });
+        }
+        inventory.layers.push(Layer {
+            name: "md0".to_owned(),
+            kind: kind.to_owned(),
+            members: names.iter().map(|name| (*name).to_owned()).collect(),
+            device: (9, 0),
+            ..Default::default()
+        });
+        said(&advise(&inventory, &[]), Topic::Data)
+    };
+    holds(&members("raid1", &["nvme0n1", "nvme1n1"]), &["survives the loss of 1 drive"]);
+    holds(&members("raid1", &["nvme0n1", "nvme0n2"]), &["survives no loss of a drive"]);
+    holds(&members("raid1", &["nvme0n1", "nvme0n2", "nvme1n1"]), &["survives the loss of 1 drive"]);
+    holds(&members("raid5", &["nvme0n1", "nvme0n2", "nvme1n1"]), &["survives no loss of a drive"]);
+    holds(
+        &members("raid6", &["nvme0n1", "nvme0n2", "nvme1n1", "nvme2n1"]),
+        &["survives the loss of 1 drive"],
+    );
+    holds(
+        &members("raid6", &["nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1"]),
+        &["survives the loss of 2 drives"],
+    );
+}

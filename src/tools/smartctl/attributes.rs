@@ -1,0 +1,220 @@
+//! SMART attributes of ATA drives. Each vendor numbers and counts them in its own way, so they are found by the names that
+//! smartmontools gives them, and believed only where its drive database knows the drive.
+
+use serde_json::Value;
+
+use crate::units::RawValue;
+
+const REALLOCATED: [&str; 1] = ["Reallocated_Sector_Ct"];
+/// Without Crucial's Current_Pending_ECC_Cnt, which changes between 0 and 1 on healthy drives.
+const PENDING: [&str; 2] = ["Current_Pending_Sector", "Pending_Sector_Count"];
+const UNCORRECTABLE: [&str; 8] = [
+    "Offline_Uncorrectable",
+    "Reported_Uncorrect",
+    "Reported_Uncorr_Errors",
+    "Reported_UE_Counts",
+    "Uncorrectable_ECC_Ct",
+    "Uncorrectable_Error_Cnt",
+    "Uncorrectable_Sector_Ct",
+    "Uncorrectable_Sectors",
+];
+const CABLE: [&str; 6] = [
+    "UDMA_CRC_Error_Count",
+    "CRC_Error_Count",
+    "CRC_Errors",
+    "SATA_CRC_Error",
+    "SATA_CRC_Error_Count",
+    "SATA_FIS_CRC_Errors",
+];
+
+/// Names with their unit come first: Dell's S3520 counts 32 MiB in Total_LBAs_Written, too.
+const WRITTEN: [(&str, u64); 5] = [
+    ("Host_Writes_32MiB", 32 << 20),
+    ("Host_Writes_GiB", 1 << 30),
+    ("Total_Writes_GiB", 1 << 30),
+    ("Lifetime_Writes_GiB", 1 << 30),
+    ("Total_Writes_GB", 1_000_000_000),
+];
+const SECTORS_WRITTEN: [&str; 2] = ["Total_LBAs_Written", "Total_Host_LBA_Written"];
+/// Drives that count something else under the names above: a part of the attribute's name, and of the drive's entry or model.
+const OTHER_UNITS: [(&str, &str); 2] = [("LBA", "Intel"), ("Lifetime_Writes_GiB", "KIOXIA-EXCERIA")];
+
+/// Where the remaining share of the rated life is, in percent.
+#[derive(Clone, Copy)]
+enum Left {
+    Value,
+    Raw,
+}
+
+/// What is known of one vendor: name, beginning of the drive's entry.
+const KNOWN_WEAR: [(&str, &str, Left); 7] = [
+    ("Percent_Lifetime_Remain", "Crucial/Micron", Left::Value),
+    ("Percent_Lifetime_Remain", "Micron", Left::Value),
+    ("Media_Wearout_Indicator", "Intel", Left::Value),
+    ("Media_Wearout_Indicator", "Lenovo OEM Intel", Left::Value),
+    ("Wear_Leveling_Count", "Samsung based", Left::Value),
+    ("SSD_Life_Left", "SandForce", Left::Value),
+    ("Remaining_Lifetime_Perc", "Silicon Motion", Left::Raw),
+];
+/// Names for the remaining percent. Vendors differ in which of the two numbers is meant, so both must agree.
+const LEFT: [&str; 15] = [
+    "DriveLife_Remaining",
+    "Drive_Life_Remaining",
+    "Life_Remaining_Percent",
+    "Lifetime_Left",
+    "Lifetime_Remaining",
+    "PCT_Life_Remaining",
+    "Perc_Rated_Life_Remain",
+    "Percent_Life_Remaining",
+    "Percent_Lifetime_Remain",
+    "Remaining_Life",
+    "Remaining_Lifetime_Perc",
+    "SSD_Life_Left",
+    "SSD_LifeLeft",
+    "SSD_Life_Left_Perc",
+    "SSD_Remaining_Life_Perc",
+];
+/// Names for the used percent: the raw value counts up, and the normalised one down from 100.
+const USED: [&str; 5] = [
+    "DriveLife_Used",
+    "Drive_Life_Used",
+    "Perc_Rated_Life_Used",
+    "Percent_Life_Used",
+    "Percent_Lifetime_Used",
+];
+/// Names whose meaning depends on the vendor.
+const VENDORS_WEAR: [&str; 2] = ["Media_Wearout_Indicator", "Wear_Leveling_Count"];
+
+/// The attributes and statistics of an ATA drive.
+pub(super) struct Ata<'a> {
+    json: &'a Value,
+    /// Its entry in smartmontools' database.
+    entry: Option<&'a str>,
+    model: &'a str,
+}
+
+impl<'a> Ata<'a> {
+    pub fn of(json: &'a Value) -> Self {
+        let entry = json["model_family"].as_str().filter(|entry| !entry.is_empty());
+        Self { json, entry, model: json["model_name"].as_str().unwrap_or_default() }
+    }
+
+    fn table(&self) -> impl Iterator<Item = &'a Value> + use<'a> {
+        self.json.pointer("/ata_smart_attributes/table").and_then(Value::as_array).into_iter().flatten()
+    }
+
+    fn named(&self, name: &str) -> impl Iterator<Item = &'a Value> {
+        self.table().filter(move |attribute| attribute["name"] == name)
+    }
+
+    /// The default names of errors hold for all rotating disks, and for SSDs with an entry.
+    fn errors_are_known(&self) -> bool {
+        self.entry.is_some() || self.json["rotation_rate"].as_u64().is_some_and(|rate| rate > 0)
+    }
+
+    /// The largest: several may count the same errors.
+    fn count(&self, names: &[&str]) -> Option<u64> {
+        let own = names.iter().filter(|_| self.errors_are_known()).flat_map(|name| self.named(name));
+        own.filter_map(raw).max()
+    }
+
+    pub fn reallocated(&self) -> Option<u64> {
+        self.count(&REALLOCATED)
+    }
+
+    pub fn pending(&self) -> Option<u64> {
+        self.count(&PENDING)
+    }
+
+    pub fn uncorrectable(&self) -> Option<u64> {
+        self.count(&UNCORRECTABLE)
+    }
+
+    pub fn cable_errors(&self) -> Option<u64> {
+        self.count(&CABLE)
+    }
+
+    fn statistic(&self, name: &str) -> Option<u64> {
+        let pages = self.json.pointer("/ata_device_statistics/pages").and_then(Value::as_array)?;
+        let mut entries = pages.iter().filter_map(|page| page["table"].as_array()).flatten();
+        entries.find(|entry| entry["name"] == name && entry["flags"]["valid"] != false)?["value"].as_u64()
+    }
+
+    /// The standard's value, or the vendor's.
+    pub fn wear(&self) -> Option<f64> {
+        let standard = self.statistic("Percentage Used Endurance Indicator").map(|used| used as f64 / 100.0);
+        standard.or_else(|| self.table().find_map(|attribute| self.worn(attribute)))
+    }
+
+    /// What this attribute says about wear, where that is known.
+    fn worn(&self, attribute: &Value) -> Option<f64> {
+        let (entry, name) = (self.entry?, attribute["name"].as_str()?);
+        let value = attribute["value"].as_u64();
+        let known = KNOWN_WEAR.iter().find(|(of, vendor, _)| *of == name && entry.starts_with(vendor));
+        let left = match known {
+            Some((.., Left::Value)) => value?,
+            Some((.., Left::Raw)) => raw(attribute)?,
+            None if LEFT.contains(&name) => raw(attribute).filter(|left| value == Some(*left))?,
+            None if USED.contains(&name) => {
+                let used = raw(attribute)?;
+                // Some drives never report less than 1.
+                let agree = value?.max(1) == 100u64.saturating_sub(used).max(1);
+                return agree.then_some(used as f64 / 100.0);
+            }
+            None => return None,
+        };
+        (left <= 100).then(|| (100 - left) as f64 / 100.0)
+    }
+
+    pub fn written(&self) -> Option<u64> {
+        let block = self.json.pointer("/logical_block_size").and_then(Value::as_u64).unwrap_or(512);
+        if let Some(sectors) = self.statistic("Logical Sectors Written") {
+            return Some(sectors.saturating_mul(block));
+        }
+        let entry = self.entry?;
+        let other = |name: &str| {
+            let is = |(part, of): &&(&str, &str)| {
+                name.contains(part) && (entry.contains(of) || self.model.starts_with(of))
+            };
+            OTHER_UNITS.iter().any(|one| is(&one))
+        };
+        let units = WRITTEN.into_iter().chain(SECTORS_WRITTEN.map(|name| (name, block)));
+        let mut counts = units.filter(|(name, _)| !other(name));
+        counts.find_map(|(name, unit)| Some(self.named(name).find_map(raw)?.saturating_mul(unit)))
+    }
+
+    /// Those below their threshold by which the vendor predicts a failure; others are below it by age or heat.
+    pub fn failing(&self) -> Vec<String> {
+        let predicts = |attribute: &&Value| {
+            attribute["when_failed"] == "now" && attribute["flags"]["prefailure"] != false
+        };
+        self.table().filter(predicts).filter_map(|a| a["name"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// Attributes that would be used if their meaning on this drive were known; counts only where they are not 0.
+    pub fn unclear(&self) -> Vec<RawValue> {
+        let (no_wear, no_written) = (self.wear().is_none(), self.written().is_none());
+        let unclear = |attribute: &&Value| {
+            let name = attribute["name"].as_str().unwrap_or_default();
+            let errors = [&REALLOCATED[..], &PENDING, &UNCORRECTABLE, &CABLE].concat();
+            let wear = [&LEFT[..], &USED, &VENDORS_WEAR].concat();
+            let written = WRITTEN.iter().any(|(own, _)| *own == name) || SECTORS_WRITTEN.contains(&name);
+            let counted = raw(attribute) != Some(0);
+            (no_wear && wear.contains(&name))
+                || (counted && !self.errors_are_known() && errors.contains(&name))
+                || (counted && no_written && written)
+        };
+        let shown = |attribute: &Value| RawValue {
+            name: attribute["name"].as_str().unwrap_or_default().to_owned(),
+            value: attribute["value"].as_u64(),
+            raw: attribute["raw"]["string"].as_str().unwrap_or_default().to_owned(),
+        };
+        self.table().filter(unclear).map(shown).collect()
+    }
+}
+
+/// Raw values have 48 bits, and some makers use the upper ones for other values; smartctl writes the count first:
+/// `2725 (151 234 0)`.
+fn raw(attribute: &Value) -> Option<u64> {
+    attribute["raw"]["string"].as_str()?.split_whitespace().next()?.parse().ok()
+}
