@@ -1,6 +1,9 @@
 //! Kinds of drives, each a mechanism that makes operations slower or stops them: twenty-four, and those in `unforeseen.rs`.
 //! Frozen on 2026-11-22: a rule that changes is judged by the same drives.
 
+// Each bench uses a part.
+#![allow(dead_code)]
+
 #[path = "unforeseen.rs"]
 mod unforeseen;
 

@@ -565,7 +565,7 @@ fn targets_are_measured_together_and_the_plan_says_which() {
     let record = cli.record();
     let events = record.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).expect("JSON lines"));
     let did: Vec<serde_json::Value> = events.filter(|e| e["event"] == "processors").collect();
-    assert_eq!(did.len(), 7, "each step of loads says what the processors did");
+    assert_eq!(did.len(), 13, "each step of loads says what the processors did");
     for did in did.iter().map(|e| &e["did"]) {
         assert!(did["seconds"].as_f64() > Some(0.0) && did["worked"].as_f64().is_some(), "{did}");
         assert!(!did["cores"].as_array().expect("cores").is_empty(), "{did}");

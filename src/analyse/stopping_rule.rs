@@ -6,7 +6,7 @@ use crate::units::Window;
 #[derive(Debug, Clone)]
 pub enum StoppingRule {
     Sustained(Box<Adaptive>),
-    Span(Span),
+    Span(Box<Span>),
 }
 
 impl StoppingRule {
@@ -15,7 +15,7 @@ impl StoppingRule {
     }
 
     pub fn span(rules: &SpanRules) -> Self {
-        Self::Span(Span::new(rules))
+        Self::Span(Box::new(Span::new(rules)))
     }
 
     pub fn push(&mut self, window: &Window) -> Decision {
