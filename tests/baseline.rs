@@ -143,6 +143,14 @@ fn small_files_have_room_beside_the_file_of_the_loads() {
     // About half of a small filesystem stays free.
     let (file, set) = (planned.measures().next().expect("a load").1.reach, set.on_disk());
     assert!(file >= 128 * MIB && file + set < 260 * MIB, "{file} and {set}");
+
+    // Without a size of its own the file takes what is allowed, and the sets come besides.
+    let text = "name = 'x'\nabout = 'x'\nsource = 'x'\n[[loads]]\nlabel = 'w'\nrw = 'write'\nblock = '1M'\ndepth = 1\n\
+                [[files]]\ncount = 3000\nsize = '64k'\n";
+    let full = Request { suite: Suite::parse("x.toml", text).ok(), ..asked };
+    assert_eq!(Suite::parse("x.toml", text).err().map(|e| e.to_string()), None);
+    let refused = plan(&full).expect_err("no room for both").to_string();
+    assert!(refused.contains("451 MiB free; this needs"), "{refused}");
 }
 
 #[test]

@@ -148,6 +148,17 @@ fn a_thousand_repetitions_end_in_time() {
     }
 }
 
+/// A plan is a line of the record, and readers bound lines.
+#[test]
+fn plans_that_no_reader_takes_are_refused() {
+    let mut asked = ask(targets(&SIZES), Rules::quick(), 4096);
+    asked.values.set("runs", "1000");
+    asked.effort.max_bytes = 1 << 50;
+    asked.targets = [&asked.targets[..]; 8].concat();
+    let refused = SIZES.plan(&asked).expect_err("refused").to_string();
+    assert!(refused.contains("steps") && refused.contains("choose fewer runs"), "{refused}");
+}
+
 #[test]
 fn a_fast_drive_is_measured_as_if_there_were_no_limit() {
     let fast = Model::flat(62 * GB, 200e6);

@@ -86,9 +86,10 @@ impl<'a> Context<'a> {
         all.iter().map(newest).collect()
     }
 
-    /// The longest operation of a drive under any fitting load, s, and its run.
+    /// The longest operation of a drive under any fitting load, s, and its run. One at a time: with more, an operation
+    /// also waits for those before it.
     pub fn worst(&self, drive: &Drive, wanted: Wanted) -> Option<(f64, &'a Evidence)> {
-        let all = self.of(drive).filter(|e| e.is(wanted));
+        let all = self.of(drive).filter(|e| e.is(wanted) && e.load.as_ref().is_some_and(is_alone));
         let each = all.filter_map(|e| Some((e.worst()?, e)));
         // Of equal ones the load that fits best.
         each.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.fit(wanted).cmp(&a.1.fit(wanted))))
@@ -98,8 +99,7 @@ impl<'a> Context<'a> {
     pub fn other_stalls(&self, drives: &[&Drive], wanted: Wanted) -> Vec<(String, &'a Evidence)> {
         let of = |drive: &&Drive| {
             let other = |l: &LoadKey| {
-                let alone = l.depth == Some(1) && l.jobs.unwrap_or(1) == 1;
-                alone && l.direction == Some(Direction::Write) && l.caching == Some(Caching::Direct)
+                is_alone(l) && l.direction == Some(Direction::Write) && l.caching == Some(Caching::Direct)
             };
             let writes = |e: &&Evidence| e.load.as_ref().is_some_and(other) && !e.is(wanted);
             let each = self.of(drive).filter(writes).filter_map(|e| Some((e.worst()?, e)));
@@ -227,4 +227,9 @@ impl<'a> Context<'a> {
         }
         sentences
     }
+}
+
+/// Whether it has one operation in flight.
+fn is_alone(load: &LoadKey) -> bool {
+    load.depth == Some(1) && load.jobs.unwrap_or(1) == 1 && load.streams.unwrap_or(1) == 1
 }

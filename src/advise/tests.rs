@@ -177,6 +177,8 @@ fn the_worst_wait_is_that_of_all_fitting_runs() {
         large("cdm", "r1", 31.5),
         random(4096, "mark", "r2", 4.93),
         large("mark", "r2", 6.1),
+        // With eight in flight, an operation waits for seven others.
+        alone(&inventory, "r3", "sda", load(false, 1 << 20, 8), within(20.0, 0.02), Some(1.2)),
     ];
     for evidence in [all.to_vec(), all.iter().rev().cloned().collect()] {
         let answers = advise(&inventory, &evidence);

@@ -39,7 +39,10 @@ impl Estimate {
         let half = self.half_width();
         let value = write(self.value);
         match () {
-            () if !half.is_finite() && self.low > 0.0 => format!("{value} (at least {})", write(self.low)),
+            // An end that far off says no more than none.
+            () if self.high > FAR * self.value && self.low > 0.0 => {
+                format!("{value} (at least {})", write(self.low))
+            }
             () if !half.is_finite() => value,
             () if half < WIDE && !self.is_lopsided() => format!("{value} ±{}", percent(half)),
             () => self.with_ends(write),
@@ -87,6 +90,8 @@ impl Estimate {
     }
 }
 
+const FAR: f64 = 10.0;
+
 /// From this half-width on, both ends of an interval are written.
 pub const WIDE: f64 = 0.2;
 
@@ -118,6 +123,7 @@ mod tests {
         assert_eq!(wide.text(duration), "2 ms (900 µs–4 ms)");
         assert_eq!(of(2e6, 1e6, 4e6).text(rate), "2.00 MB/s (1.00–4.00)");
         assert_eq!(wide.sentence(duration, ""), "2 ms (900 µs–4 ms)");
+        assert_eq!(of(2360e6, 1203e6, 61_806e6).text(rate), "2360 MB/s (at least 1203 MB/s)");
         let open = Estimate::unbounded(2e6, "");
         assert_eq!([open.text(rate), open.sentence(rate, " alone")], ["2.00 MB/s", "2.00 MB/s alone"]);
     }

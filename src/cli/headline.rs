@@ -71,6 +71,7 @@ fn written(metric: &Metric) -> String {
 fn speeds(all: &[Metric]) -> Vec<String> {
     let whole =
         |m: &&Metric| m.quantity == Quantity::Throughput && m.repetition.is_none() && m.scope == Scope::Whole;
+    let several = distinct(all.iter().filter(whole).map(|m| &m.target)).len() > 1;
     let speeds: Vec<(Name, Option<Direction>, f64)> = all
         .iter()
         .filter(whole)
@@ -84,7 +85,6 @@ fn speeds(all: &[Metric]) -> Vec<String> {
             let same = own.clone().filter(|(_, d, _)| *d == direction);
             same.map(|(_, _, speed)| *speed).reduce(f64::max).map(rate)
         };
-        let several = own.clone().any(|(_, d, _)| own.clone().filter(|(_, other, _)| other == d).count() > 1);
         let text = if several { format!("best {}", name.text()) } else { name.text() };
         match (best_of(Some(Direction::Read)), best_of(Some(Direction::Write))) {
             (Some(read), Some(write)) => format!("{text} {} / {write}", without_unit(&read)),

@@ -132,13 +132,14 @@ fn instead(word: &str, path: &str, similar: Option<String>, typed: &[String]) ->
     // Help and version are options only of a command that is built.
     let mut built = command.clone();
     built.build();
-    let option = built.get_arguments().find_map(|arg| arg.get_long().filter(|long| *long == word));
+    let is_option =
+        built.get_arguments().any(|arg| arg.get_long() == Some(word) && !arg.get_action().takes_values());
     let is_path = word.contains('/') || Path::new(word).exists();
     match (path, group) {
         ("", Some(group)) => Some(with(&[group.get_name(), word])),
-        ("", None) if option.is_some() => Some(with(&[&format!("--{word}")])),
         ("", None) if is_run(word, typed) => Some(with(&["show", word])),
         ("", None) if is_path => Some(with(&[RUN, "baseline", word])),
+        ("", None) if is_option => Some(with(&[&format!("--{word}")])),
         (RUN, _) if is_path => Some(with(&["baseline", word])),
         _ => similar.map(|similar| with(&[&similar])),
     }

@@ -180,9 +180,12 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
         };
         let value = format!("{drive}: {read} read, {written} written,{discarded} busy {}", percent(share));
         let flag = match activity.in_flight {
-            _ if share > BUSY => Some(format!("Other I/O on {value}.")),
+            _ if share > BUSY => Some(format!("Other I/O just before the run on {value}.")),
             0 => None,
-            n => Some(format!("Other I/O on {drive}: {} in flight.", count(n, "operation"))),
+            n => Some(format!(
+                "Other I/O just before the run on {drive}: {} in flight.",
+                count(n, "operation")
+            )),
         };
         check(OTHER_IO, value, flag)
     };

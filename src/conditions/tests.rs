@@ -151,7 +151,10 @@ fn other_io_before_a_run_is_flagged_by_how_busy_the_drive_is() {
     assert_eq!(value(&idle, "other I/O"), "sda: 0.0200 MB/s read, 0.00 MB/s written, busy 1.0 %");
     assert_eq!(flag(&idle, "other I/O"), "");
     let busy = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 0, 4_000_000, 1.9));
-    assert_eq!(flag(&busy, "other I/O"), "Other I/O on sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %.");
+    assert_eq!(
+        flag(&busy, "other I/O"),
+        "Other I/O just before the run on sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %."
+    );
     let mut trimming = at(12.0, 0, 0, 1.9);
     trimming.drives[0].discarded = 6_000_000_000;
     let trimming = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &trimming);
@@ -159,7 +162,7 @@ fn other_io_before_a_run_is_flagged_by_how_busy_the_drive_is() {
     let mut waiting = at(12.0, 0, 0, 0.0);
     waiting.drives[0].in_flight = 2;
     let waiting = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &waiting);
-    assert_eq!(flag(&waiting, "other I/O"), "Other I/O on sda: 2 operations in flight.");
+    assert_eq!(flag(&waiting, "other I/O"), "Other I/O just before the run on sda: 2 operations in flight.");
     let same = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
     assert_eq!(value(&same, "other I/O"), "sda: unknown", "no time between");
 }

@@ -32,13 +32,20 @@ pub struct Experiment {
     findings: fn(&mut dyn Iterator<Item = Event>) -> Findings,
 }
 
+/// A plan is one line of the record, and readers refuse lines over 96 MiB; a step takes some 300 bytes.
+const MAX_STEPS: usize = 150_000;
+
 impl Experiment {
     /// The plan, or why a target can't be measured as asked and what to do about it. Touches no drive.
     pub fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
         if ask.targets.is_empty() {
             return Err(PlanError::NoTarget);
         }
-        Ok(Plan { experiment: self.name.to_owned(), ..(self.plan)(ask)? })
+        let plan = (self.plan)(ask)?;
+        match plan.steps.len() {
+            steps if steps > MAX_STEPS => Err(PlanError::Steps { steps, most: MAX_STEPS }),
+            _ => Ok(Plan { experiment: self.name.to_owned(), ..plan }),
+        }
     }
 
     /// The findings of a record; the same record always gives the same findings.

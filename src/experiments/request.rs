@@ -158,6 +158,8 @@ pub enum PlanError {
     Budget { bytes: u64, block: u64 },
     #[error("--max-bytes {} is too little: this moves {} at least", size(*.bytes), size(*.least))]
     Bytes { bytes: u64, least: u64 },
+    #[error("the plan has {steps} steps, more than {most}: choose fewer runs, loads or targets")]
+    Steps { steps: usize, most: usize },
     #[error("{path}: {why}", path = path.display())]
     Unsuitable { path: PathBuf, why: String },
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]

@@ -51,7 +51,7 @@ pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
     for (at, target) in left.targets.iter().enumerate() {
         let held = left.steps.iter().filter(|step| step.is_on(at)).map(|step| match &step.act {
             Act::ScratchFile(file) => file.bytes,
-            Act::Files(files) => files.set.bytes(),
+            Act::Files(files) => files.set.on_disk(),
             Act::Load(m) if m.load.writes() => m.reach,
             _ => 0,
         });

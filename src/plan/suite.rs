@@ -249,9 +249,9 @@ impl Suite {
 /// Why a text is no name of a suite or load: it is printed on plans, pages and terminals.
 fn unfit(name: &str) -> Option<String> {
     let plain = |c: char| c == ' ' || c.is_alphanumeric() || c.is_ascii_punctuation();
-    let fit = (1..=MAX_LABEL).contains(&name.len()) && name.chars().all(plain);
+    let fit = (1..=MAX_LABEL).contains(&name.len()) && name.chars().all(plain) && name.trim() == name;
     (!fit).then(|| {
-        format!("{name:?} is no name: 1 to {MAX_LABEL} bytes of letters, digits, spaces and punctuation")
+        format!("{name:?} is no name: 1 to {MAX_LABEL} bytes of letters, digits, spaces between them and ASCII punctuation")
     })
 }
 
@@ -387,6 +387,7 @@ mod tests {
                 refused("[[loads]]", "[loads]"),
                 refused("label = 'w'", "label = 'fill'"),
                 refused("label = 'w'", "label = ''"),
+                refused("label = 'w'", "label = ' w'"),
                 refused("label = 'w'", "label = \"a\\n  changes: nothing\""),
                 refused("label = 'w'", "label = \"a\\u202E\""),
                 Suite::parse("x.toml", &format!("{GOOD}[[files]]\ncount = 9\nsize = '4k'\n"))

@@ -12,8 +12,8 @@ use rustix::fs::{Mode, OFlags};
 use super::{Event, SCHEMA, schema1::Translator};
 
 /// The maximum length of a line. The longest lines hold an inventory or a plan.
-const MAX_LINE: u64 = 16 * 1024 * 1024;
-const TOO_LONG: &str = "it is longer than 16 MiB";
+const MAX_LINE: u64 = 96 * 1024 * 1024;
+const TOO_LONG: &str = "it is longer than 96 MiB";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {

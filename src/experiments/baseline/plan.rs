@@ -260,7 +260,9 @@ fn space(
         loads.iter().filter_map(|l| if let Until::Bytes(bytes) = l.until { Some(bytes) } else { None }).max();
     let writes = loads.iter().any(|l| l.load.writes());
     match (exact, suite.file) {
-        (Some(bytes), _) if target.kind == Kind::Directory => fits(target, bytes).map(|_| bytes),
+        (Some(bytes), _) if target.kind == Kind::Directory => {
+            fits(target, bytes.saturating_add(besides)).map(|_| bytes)
+        }
         (Some(bytes), _) if target.size.unwrap_or(0) < bytes => Err(too_small(target, bytes)),
         (Some(bytes), _) => Ok(bytes),
         (None, Some(file)) if target.kind == Kind::Directory => {
@@ -270,7 +272,11 @@ fn space(
         }
         _ => {
             let effort = super::super::Effort { max_bytes: limits.bytes, ..ask.effort.clone() };
-            reach(target, &Request { block, effort, ..ask.clone() }, writes)
+            let reach = reach(target, &Request { block, effort, ..ask.clone() }, writes)?;
+            if besides > 0 {
+                fits(target, reach.saturating_add(besides))?;
+            }
+            Ok(reach)
         }
     }
 }

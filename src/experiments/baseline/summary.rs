@@ -80,7 +80,10 @@ fn rows<'a>(groups: &[&'a Group<'a>], files: &FileSets) -> Option<Vec<(Vec<Strin
         (std::iter::once(name).chain(loads.iter().flat_map(cells)).collect(), loads)
     };
     let wait = |writes| worst_wait(groups, writes).map(duration).unwrap_or_default();
-    let waits = ["worst wait".to_owned(), wait(false), String::new(), wait(true), String::new()];
+    let queued =
+        groups.iter().any(|g| g.measure.load.depth > 1) && groups.iter().any(|g| g.measure.load.depth == 1);
+    let label = if queued { "worst wait Q1" } else { "worst wait" };
+    let waits = [label.to_owned(), wait(false), String::new(), wait(true), String::new()];
     let others = file_rows(files).chain((!groups.is_empty()).then(|| waits.to_vec()));
     let rows = loads.into_iter().map(row).chain(others.map(|row| (row, [None; 2])));
     Some(rows.collect())

@@ -51,13 +51,19 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
     (all, behind)
 }
 
-/// How many spans have a wider interval than was aimed at.
+/// How many spans have a wider interval than was aimed at, because their speed varied. What a limit or a person ended is
+/// said there.
 fn unsettled_loads(groups: &[&Group<'_>]) -> Option<String> {
     let spans = groups.iter().filter_map(|g| match &g.measure.rule {
         Rule::Span { rules, .. } => Some((*g, rules)),
         _ => None,
     });
-    let wide = |(g, rules): &(&Group<'_>, &SpanRules)| !g.runs.iter().all(|run| is_narrow(run, rules));
+    let varied = |run: &&Summary| {
+        matches!(run.throughput.reason, Some(Reason::Noisy | Reason::IrregularStalls | Reason::Drifting))
+    };
+    let wide = |(g, rules): &(&Group<'_>, &SpanRules)| {
+        g.runs.iter().filter(varied).any(|run| !is_narrow(run, rules))
+    };
     let (all, wide): (Vec<_>, Vec<_>) = (spans.clone().collect(), spans.filter(wide).collect());
     let aim = aim(wide.first()?.1.precision);
     let which = match (wide.len(), all.len()) {
@@ -242,7 +248,7 @@ fn wide(rules: &SpanRules, run: &Summary) -> Option<String> {
         Reason::IrregularStalls => Some(format!("Wider than ±{aim}: few or irregular stalls in this span.")),
         Reason::Budget => Some(format!("A limit ended it after {}.", duration(run.seconds))),
         Reason::Drifting | Reason::Noisy => {
-            Some(format!("Wider than ±{aim}: the speed varies within this span."))
+            Some(format!("Wider than ±{aim}: the speed varied, so its mean is not known better."))
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     for (at, target) in ask.targets.iter().enumerate() {
         let room = fits(target, most)?;
         let own = predict.map(|set| FileSet {
-            files: set.files.min(ask.effort.max_bytes / set.size.max(1)).min(room / set.cluster_bytes()),
+            files: set.files.min(ask.effort.max_bytes.min(room) / set.cluster_bytes()),
             ..set
         });
         let own = own.filter(|own| own.bytes() > 0 && !usual.contains(own));
@@ -79,10 +79,12 @@ fn usual(max_bytes: u64) -> Vec<FileSet> {
     sets
 }
 
-/// The single large file gets smaller; sets of small files get fewer files.
+/// The single large file gets smaller; sets of small files get fewer files. Whole clusters, which is what files take.
 fn within(set: FileSet, max_bytes: u64) -> FileSet {
-    let size = if set.files == 1 { set.size.min(max_bytes) } else { set.size };
-    FileSet { files: set.files.min(max_bytes / size.max(1)), size }
+    let whole = max_bytes / FileSet::CLUSTER * FileSet::CLUSTER;
+    let size = if set.files == 1 { set.size.min(whole) } else { set.size };
+    let set = FileSet { size, ..set };
+    FileSet { files: set.files.min(max_bytes / set.cluster_bytes()), ..set }
 }
 
 /// A set that is smaller than usual or than asked.
@@ -103,7 +105,7 @@ pub(super) enum Limit {
 /// The sets of this plan for a target that were cut.
 pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<Cut> {
     let sets: Vec<FileSet> = plan.files().filter(|(step, _)| step.is_on(at)).map(|(_, f)| f.set).collect();
-    let most = sets.iter().map(FileSet::bytes).max().unwrap_or(0);
+    let most = sets.iter().map(FileSet::on_disk).max().unwrap_or(0);
     let smaller = |wanted: FileSet| {
         let planned = within(wanted, most);
         let cut = !sets.contains(&wanted) && sets.contains(&planned);
@@ -114,7 +116,7 @@ pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<Cut> {
         let own = sets.iter().filter(|set| set.size == asked.size && set.files < asked.files);
         let files = own.map(|set| set.files).max().unwrap_or(0);
         let room = plan.targets.get(at).and_then(|target: &Target| fits(target, 0).ok()).unwrap_or(u64::MAX);
-        let one_more = asked.size.saturating_mul(files + 1);
+        let one_more = asked.cluster_bytes().saturating_mul(files + 1);
         let by = match () {
             () if room / asked.cluster_bytes() <= files => Some(Limit::FreeSpace),
             () if one_more > most => Some(Limit::MaxBytes),

@@ -37,6 +37,9 @@ pub struct FileSet {
 }
 
 impl FileSet {
+    /// Files take whole clusters of this size on most filesystems, bytes.
+    pub const CLUSTER: u64 = 4096;
+
     /// Total size, bytes.
     pub fn bytes(&self) -> u64 {
         self.files.saturating_mul(self.size)
@@ -49,8 +52,7 @@ impl FileSet {
 
     /// What one of its files takes.
     pub fn cluster_bytes(&self) -> u64 {
-        const CLUSTER: u64 = 4096;
-        self.size.max(1).next_multiple_of(CLUSTER)
+        self.size.max(1).next_multiple_of(Self::CLUSTER)
     }
 
     /// The set in words, such as `512 files of 4 KiB`.
