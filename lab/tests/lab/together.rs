@@ -71,7 +71,7 @@ fn limits_of_drives_bus_and_processor_are_distinguished() {
     let _turn = turn();
     let machine = start(&scenario("two-sticks"));
     let found = decided(|runs| {
-        let time = runs * 11;
+        let time = runs * 20;
         findings(&machine, &format!("together --runs {runs} --max-time {time}s /mnt/a /mnt/b"))
     });
     println!("{:#?}", found.verdicts);
