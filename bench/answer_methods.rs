@@ -17,8 +17,8 @@ use crate::{drives::Subject, modelled};
 
 /// A method.
 pub enum Method {
-    /// drivebench.
-    Adaptive(Rules),
+    /// drivebench, with the most seconds it may take.
+    Adaptive(Rules, f64),
     /// Whole runs of so many MiB each and Student's interval.
     Runs { runs: usize, mib: u64 },
     /// Samples of 0.5 s treated as independent, Student's interval, stopped as soon as it is narrow enough.
@@ -53,7 +53,7 @@ impl Method {
     /// Measures a fresh copy of the drive; `seed` decides what happens during it.
     pub fn measure(&self, subject: &Subject, seed: u64) -> Result<Answer, EngineError> {
         match self {
-            Self::Adaptive(rules) => measure(subject, rules, seed),
+            Self::Adaptive(rules, seconds) => measure(subject, rules, *seconds, seed),
             Self::Runs { runs, mib } => fixed(subject, *runs, *mib, seed),
             Self::Naive => sampled(subject, 3072 * MIB, 0.5, seed, naive),
             Self::Fio(rule) => sampled(subject, 3072 * MIB, 1.0, seed, |rates| steadystate(rule, rates)),
@@ -64,10 +64,11 @@ impl Method {
 
 /// drivebench's own method, as in a run: plan, execute, record, and read the findings from the record.
 /// A write in blocks of 1 MiB, the unit of the study; on disks that rotate a read of the whole device.
-fn measure(subject: &Subject, rules: &Rules, seed: u64) -> Result<Answer, EngineError> {
+fn measure(subject: &Subject, rules: &Rules, seconds: f64, seed: u64) -> Result<Answer, EngineError> {
     let target = modelled::target("model", subject.model.capacity, subject.rotates);
     let load = if subject.rotates { LoadName::Read } else { LoadName::Write };
-    let asked = modelled::only(load, modelled::ask(vec![target], rules.clone(), MIB));
+    let mut asked = modelled::only(load, modelled::ask(vec![target], rules.clone(), MIB));
+    asked.effort.max_seconds = seconds;
     let board = Board { drives: vec![subject.model.clone()], buses: Vec::new(), seed };
     let record = modelled::carry_out(&modelled::plan(&asked)?, &board)?;
     let (mut bytes, mut seconds) = (0, 0.0);

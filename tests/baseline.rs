@@ -248,7 +248,7 @@ fn a_stopped_load_says_what_was_missing() {
         (0..events.len()).filter(|&at| matches!(events[at], Event::Window { .. })).collect();
     let findings = BASELINE.findings(&mut events[..windows[500]].iter().cloned());
     let write = estimate(&findings, "write throughput");
-    assert!(write.half_width() < 0.05, "{write:?}");
+    assert!(write.half_width() < 0.06, "{write:?}");
     let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("What it sustains is not known: it was stopped early. It would take"), "{text}");
     assert!(

@@ -2,7 +2,7 @@
 
 use crate::{
     analyse::Estimate,
-    findings::{Carrier, Findings, Limiter, LoadKey, Metric, Quantity, Scope},
+    findings::{Carrier, Claim, Findings, Limiter, LoadKey, Metric, Quantity, Scope},
     inventory::Inventory,
     units::{Caching, Direction, KIB, MIB, Pattern, Percentile, distinct, size},
 };
@@ -154,7 +154,7 @@ impl Evidence {
         self.numbers.iter().find(is).map(|m| &m.estimate).filter(|e| e.value.is_finite() && e.value > 0.0)
     }
 
-    /// The sustained speed, bytes per second: after the last cliff, where there is one.
+    /// The speed, bytes per second: after the last cliff, where there is one.
     pub(super) fn speed(&self) -> Option<&Estimate> {
         let scopes = if self.at_once {
             &[Scope::Sum][..]
@@ -164,6 +164,12 @@ impl Evidence {
         let of_block = self.load.as_ref().and_then(|load| load.block).map(Scope::Block);
         let mut scopes = scopes.iter().copied().chain(of_block);
         scopes.find_map(|scope| self.number(Quantity::Throughput, scope))
+    }
+
+    /// What that speed stands for, where it is known.
+    pub(super) fn claim(&self) -> Option<Claim> {
+        let speed = self.speed()?;
+        self.numbers.iter().find(|m| std::ptr::eq(&m.estimate, speed)).and_then(Metric::claim)
     }
 
     /// The sum of the targets alone, bytes per second.

@@ -26,7 +26,7 @@ mod upgrades;
 
 use serde::Serialize;
 
-use crate::inventory::Inventory;
+use crate::{findings::Claim, inventory::Inventory};
 use context::Context;
 
 pub use evidence::Evidence;
@@ -66,6 +66,8 @@ pub struct Answer {
     pub rests_on: Vec<String>,
     /// The loads of those runs, in a few words each.
     pub loads: Vec<String>,
+    /// What the speeds of those runs stand for.
+    pub claims: Vec<Claim>,
     pub sure: Sure,
     /// Some of those runs are of modelled drives.
     #[serde(rename = "virtual")]
@@ -94,6 +96,7 @@ impl Answer {
             because: Vec::new(),
             rests_on: Vec::new(),
             loads: Vec::new(),
+            claims: Vec::new(),
             sure,
             modelled: false,
             problem: false,
@@ -112,6 +115,7 @@ impl Answer {
                 self.rests_on.push(one.run.clone());
             }
             self.loads.extend(one.load_in_words().filter(|load| !self.loads.contains(load)));
+            self.claims.extend(one.claim().filter(|claim| !self.claims.contains(claim)));
         }
         self
     }

@@ -26,6 +26,8 @@ const FEWEST: usize = 128;
 #[derive(Debug, Clone)]
 pub struct Adaptive {
     rules: Rules,
+    /// The most that the load may take, s.
+    seconds: f64,
     looks: Vec<u64>,
     series: Chunks,
     operations: u64,
@@ -37,9 +39,10 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    pub fn new(rules: &Rules) -> Self {
+    pub fn new(rules: &Rules, seconds: f64) -> Self {
         Self {
             rules: rules.clone(),
+            seconds,
             looks: rules.looks().into_iter().rev().collect(),
             series: Chunks::default(),
             operations: 0,
@@ -91,7 +94,7 @@ impl Adaptive {
         if !agreed && judged.used() >= retain {
             self.failed = seen;
         }
-        let half = judged.half_width();
+        let half = judged.half;
         let least = rules.w_min.is_some_and(|least| seen >= chunks(least));
         let good = WIDEN * half <= rules.precision && agreed && judged.used() >= retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
@@ -104,7 +107,7 @@ impl Adaptive {
             && rules.give_up.is_some_and(|times| needed > times * chunks(rules.budget) as f64)
         {
             Decision::GaveUp
-        } else if rules.w_min.is_some() && self.needs(judged) > rules.budget as f64 && self.span_is_known() {
+        } else if rules.w_min.is_some() && self.is_out_of_reach(judged) && self.span_is_known() {
             Decision::Span
         } else {
             Decision::Continue
@@ -133,13 +136,18 @@ impl Adaptive {
         least.max(before(judged.cut) + Throughput::SUSTAINED_SECONDS / judged.mean)
     }
 
-    /// Whether a load that asks for nothing but the span would stop here.
+    /// Whether the bytes or the seconds allowed are too few for a sustained speed.
+    fn is_out_of_reach(&self, judged: &Assessment) -> bool {
+        let needs = self.needs(judged);
+        needs > self.rules.budget as f64 || judged.mean * needs > self.seconds
+    }
+
+    /// Whether it lasted as long as a load that asks for nothing but the span lasts at most. Ending once the interval is
+    /// narrow would favour runs in which no stall came by chance.
     fn span_is_known(&self) -> bool {
-        let (series, precision) = (&self.series, self.rules.precision);
-        let rules = SpanRules::of(precision);
-        let [least, most] = rules.limits(self.operations, series.total_bytes, series.total_seconds);
-        let precise = self.span.as_ref().is_some_and(|look| look.is_precise(precision));
-        series.total_seconds >= if precise { least } else { most }
+        let (series, rules) = (&self.series, SpanRules::of(self.rules.precision));
+        let [_, most] = rules.limits(self.operations, series.total_bytes, series.total_seconds);
+        series.total_seconds >= most
     }
 
     /// The estimate, stalls and cliffs of the latest look; before the first look, the mean rate, unbounded.
@@ -227,7 +235,7 @@ impl Adaptive {
             End::Interrupted => Some(Reason::Interrupted),
             End::Failed => Some(Reason::Failed),
             End::Complete if !judged.steady.agreed => Some(Reason::Drifting),
-            End::Complete if WIDEN * judged.half_width() <= self.rules.precision => Some(Reason::Budget),
+            End::Complete if WIDEN * judged.half <= self.rules.precision => Some(Reason::Budget),
             End::Complete if stalls > judged.base_half => Some(Reason::IrregularStalls),
             End::Complete => Some(Reason::Noisy),
         }
@@ -235,7 +243,7 @@ impl Adaptive {
 
     /// Half-widths shrink with the square root of the bytes, down to the part that more bytes in one run don't reduce.
     fn bytes_needed(&self, judged: &Assessment) -> Option<u64> {
-        let times = (WIDEN * judged.half_width() / self.rules.precision).powi(2);
+        let times = (WIDEN * judged.half / self.rules.precision).powi(2);
         let bytes = self.series.chunk as f64 * (judged.cut as f64 + judged.used() as f64 * times);
         let bytes = bytes.max(self.needs(judged) * MIB as f64);
         (judged.steady.agreed && bytes < u64::MAX as f64).then_some(bytes as u64)

@@ -8,8 +8,8 @@ use super::{
     steady::{self, Steady},
 };
 
-/// Runs on one drive have a standard deviation of about 1 %, which a single run does not show: twice that.
-pub(super) const FLOOR: f64 = 0.02;
+/// Runs on one drive have a standard deviation of up to 2 %, which a single run does not show: twice that.
+pub(super) const FLOOR: f64 = 0.04;
 /// Repeated looks with early stopping make intervals too narrow. Intervals of early stops are widened by this factor.
 pub(super) const WIDEN: f64 = 1.2;
 /// Fewer chunks than this give no interval.
@@ -25,6 +25,8 @@ pub(crate) struct Assessment {
     /// The 95 % interval of `mean`, from `low` to `high`.
     pub low: f64,
     pub high: f64,
+    /// The half-width as a share, without what runs differ by: more measuring makes it smaller.
+    pub half: f64,
     pub base_half: f64,
     pub share: StallShare,
     /// Stalls after `cut`; positions count from the first chunk of all.
@@ -35,10 +37,6 @@ pub(crate) struct Assessment {
 }
 
 impl Assessment {
-    pub fn half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0 / self.mean
-    }
-
     pub fn used(&self) -> usize {
         self.seen - self.cut
     }
@@ -74,12 +72,17 @@ pub(crate) fn assess(x: &[f64], chunk_mib: f64) -> Option<Assessment> {
     let share = interval::stall_share(&split.events, n).with_one_more(&split.events, n, chunk_mib);
     let mean = base_mean + share.mean;
     let drift = steady.drift * base_mean;
-    let with = |stall: f64| [stall, FLOOR * mean, drift].into_iter().fold(base_half, f64::hypot);
-    let (low, high) = (mean - with(share.below), mean + with(share.above));
+    // Stalls that begin late or end early: half the difference of the halves.
+    let late = |e: &StallSpan| if e.first >= n / 2 { e.excess } else { -e.excess };
+    let uneven = split.events.iter().map(late).sum::<f64>() / n as f64;
+    let with = |stall: f64| [stall, drift, uneven].into_iter().fold(base_half, f64::hypot);
+    let (below, above) = (with(share.below), with(share.above));
+    let half = (below + above) / 2.0 / mean;
+    let (low, high) = (mean - below.hypot(FLOOR * mean), mean + above.hypot(FLOOR * mean));
     for e in &mut split.events {
         (e.first, e.last) = (e.first + cut, e.last + cut);
     }
     let earlier = whole.events.into_iter().take_while(|e| e.last < cut).collect();
     let (seen, events) = (x.len(), split.events);
-    Some(Assessment { seen, cut, mean, low, high, base_half, share, events, earlier, cliffs, steady })
+    Some(Assessment { seen, cut, mean, low, high, half, base_half, share, events, earlier, cliffs, steady })
 }

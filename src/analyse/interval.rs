@@ -70,6 +70,13 @@ pub(crate) struct StallShare {
 }
 
 impl StallShare {
+    /// The share with the error that the time of stalls has in batches, where it is larger: stalls come in clusters, and there
+    /// are fewer clusters than stalls. `stopped` is the time of each piece.
+    pub fn in_clusters(self, stopped: &[f64]) -> Self {
+        let half = [4, 8].into_iter().filter_map(|b| batch_half_width(stopped, b)).fold(0.0, f64::max);
+        Self { below: self.below.max(half.min(self.mean)), above: self.above.max(half), ..self }
+    }
+
     /// The share with an error for one more long stall, where stalls are few and of very different length: such lengths
     /// have a spread that few of them don't show.
     pub fn with_one_more(self, events: &[StallSpan], n: usize, chunk_mib: f64) -> Self {
@@ -93,9 +100,10 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
     match events.len() {
         0 => StallShare::default(),
         k if k < CYCLES => {
-            // Unequal stalls count as fewer: the effective count of a compound Poisson sum.
+            // Unequal stalls count as fewer: the effective count of a compound Poisson sum. Few may look equal by chance, so
+            // the variance of one of random length is added.
             let squares: f64 = events.iter().map(|e| e.excess * e.excess).sum();
-            let effective = total * total / squares;
+            let effective = total * total / (squares + (total / k as f64).powi(2));
             let (low, high) = garwood(effective);
             let each = total / effective / n;
             StallShare { mean, below: mean - low * each, above: high * each - mean }

@@ -86,6 +86,8 @@ pub(super) struct Look {
     /// The 95 % interval of the mean.
     low: f64,
     high: f64,
+    /// The half-width as a share, without what runs differ by.
+    half: f64,
     /// Half-widths of the mean of what isn't a stall, and of the stalls' share.
     base_half: f64,
     stalls_half: f64,
@@ -95,12 +97,8 @@ pub(super) struct Look {
 }
 
 impl Look {
-    fn half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0 / self.mean
-    }
-
     pub(super) fn is_precise(&self, precision: f64) -> bool {
-        WIDEN * self.half_width() <= precision
+        WIDEN * self.half <= precision
     }
 
     pub(super) fn estimate(&self, converged: bool) -> Estimate {
@@ -133,8 +131,10 @@ impl Span {
         if ends || seconds >= self.due.max(self.rules.fast[0]) {
             self.latest = look(&self.series);
             let precise = self.latest.as_ref().is_some_and(|l| l.is_precise(self.rules.precision));
+            // A speed that fell may rise again, so a span with a step lasts as long as it may.
+            let level = self.latest.as_ref().is_some_and(|l| l.cuts.is_empty());
             self.decision = match () {
-                () if precise && seconds >= least => Decision::Converged,
+                () if precise && (ends || level && seconds >= least) => Decision::Converged,
                 () if ends => Decision::Budget,
                 () => Decision::Continue,
             };
@@ -214,10 +214,11 @@ pub(super) fn look(series: &Chunks) -> Option<Look> {
     let mib = series.chunk_mib() * group as f64;
     let cuts = cliff::find(&stalls::split(&pieces, mib).base);
     let ends = cuts.iter().map(|cut| cut.at).chain([pieces.len()]);
-    let (mut noise, mut events, mut from) = (Vec::new(), Vec::new(), 0);
+    let (mut noise, mut stopped, mut events, mut from) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for to in ends {
         let split = stalls::split(&pieces[from..to], mib);
         let level = average(&split.base);
+        stopped.extend(pieces[from..to].iter().zip(&split.base).map(|(x, base)| x - base));
         noise.extend(split.base.iter().map(|x| x - level));
         events.extend(split.events.into_iter().map(|e| StallSpan {
             first: e.first + from,
@@ -227,9 +228,9 @@ pub(super) fn look(series: &Chunks) -> Option<Look> {
         from = to;
     }
     let mean = series.total_seconds * MIB as f64 / series.total_bytes as f64;
-    let share = stall_share(&events, pieces.len());
+    let share = stall_share(&events, pieces.len()).in_clusters(&stopped);
     let base_half = base_half_width(&noise).max(correlated_half_width(&noise));
-    let with = |stalls: f64| base_half.hypot(stalls).hypot(FLOOR * mean);
+    let (below, above) = (base_half.hypot(share.below), base_half.hypot(share.above));
     // From pieces to chunks, and from s per MiB to s.
     let chunks = |e: StallSpan| StallSpan {
         first: e.first * group,
@@ -239,8 +240,9 @@ pub(super) fn look(series: &Chunks) -> Option<Look> {
     let cut = |c: Cut| Cut { at: c.at * group, resume: c.resume * group, ..c };
     Some(Look {
         mean,
-        low: mean - with(share.below),
-        high: mean + with(share.above),
+        low: mean - below.hypot(FLOOR * mean),
+        high: mean + above.hypot(FLOOR * mean),
+        half: (below + above) / 2.0 / mean,
         base_half,
         stalls_half: share.below.max(share.above),
         stalled: share.mean,

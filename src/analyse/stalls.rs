@@ -7,8 +7,8 @@ const JOIN: usize = 8;
 /// A stall lasts at least this much longer than its neighbourhood, s.
 const LEAST_SECONDS: f64 = 0.1;
 
-/// The longest stall known of cheap flash, s.
-pub(crate) const LONG: f64 = 2.6;
+/// The longest stall that may go unseen, s: Linux waits no longer for a memory card.
+pub(crate) const LONG: f64 = 10.0;
 
 /// One or more stalled chunks close together.
 #[derive(Debug, Clone, Copy, PartialEq)]

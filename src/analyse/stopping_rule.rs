@@ -10,8 +10,9 @@ pub enum StoppingRule {
 }
 
 impl StoppingRule {
-    pub fn sustained(rules: &Rules) -> Self {
-        Self::Sustained(Box::new(Adaptive::new(rules)))
+    /// The load takes no longer than `seconds`.
+    pub fn sustained(rules: &Rules, seconds: f64) -> Self {
+        Self::Sustained(Box::new(Adaptive::new(rules, seconds)))
     }
 
     pub fn span(rules: &SpanRules) -> Self {

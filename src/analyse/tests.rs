@@ -22,7 +22,7 @@ fn windows(seconds: &[f64]) -> Vec<Window> {
 }
 
 fn measure(rules: &Rules, windows: &[Window]) -> (Decision, Throughput) {
-    let mut adaptive = Adaptive::new(rules);
+    let mut adaptive = Adaptive::new(rules, f64::INFINITY);
     let mut decision = Decision::Continue;
     for w in windows {
         decision = adaptive.push(w);
@@ -63,13 +63,18 @@ fn agrees_with_the_study_in_another_language() {
         assert!(j.steady.agreed);
         close(1.0 / j.mean, value, 1e-9);
         let share = if stalls > 5 { 0.02 } else { 1e-4 };
-        // The study took runs to differ half as much.
+        // The study took runs to differ a quarter as much.
         let wider = |end: f64| {
             let half = (1.0 / end - 1.0 / value).abs();
-            half.hypot(0.75f64.sqrt() * FLOOR / value)
+            half.hypot((15.0f64 / 16.0).sqrt() * FLOOR / value)
         };
-        close(1.0 / j.high, 1.0 / (1.0 / value + wider(low)), share);
-        close(1.0 / j.low, 1.0 / (1.0 / value - wider(high)), share);
+        let (low, high) = (1.0 / (1.0 / value + wider(low)), 1.0 / (1.0 / value - wider(high)));
+        if (1..=5).contains(&stalls) {
+            assert!(1.0 / j.high < low && 1.0 / j.low > high, "the study took few stalls for regular ones");
+            continue;
+        }
+        close(1.0 / j.high, low, share);
+        close(1.0 / j.low, high, share);
     }
 }
 
@@ -119,8 +124,7 @@ fn a_full_cache_is_found_and_discarded() {
     x.extend(drive(&mut random, 3000, 4.0, 1e9, true));
     let (decision, t) = measure(&Rules::standard(), &windows(&x));
     assert_eq!((decision, t.reason, t.cliffs.len()), (Decision::Converged, None, 1));
-    // Three times what came before the cliff, and 120 s.
-    assert!(t.bytes >= (4 * 210) * MIB && t.bytes <= 1000 * MIB, "{}", t.bytes);
+    assert!(t.seconds >= Throughput::SUSTAINED_SECONDS && t.bytes <= 3072 * MIB, "{t:?}");
     assert!(t.sustained && t.discarded >= 200 * MIB && t.used + t.discarded == t.bytes);
     let cliff = &t.cliffs[0];
     assert!(cliff.at_bytes.abs_diff(210 * MIB) <= 8 * MIB);
@@ -152,10 +156,7 @@ fn a_fast_drive_is_not_judged_by_what_it_does_in_seconds() {
     let slow = |i: usize| (i as f64 * 0.01) % 80.0 > 60.0;
     let x = study(40_000, |i| if slow(i) { 0.02 } else { 0.01 });
     let (decision, t) = measure(&Rules::standard(), &windows(&x));
-    assert!(
-        decision == Decision::Span && !t.sustained,
-        "30 s are not enough, and there are 3 GiB: {decision:?}"
-    );
+    assert!(decision == Decision::Span && !t.sustained, "3 GiB are not enough: {decision:?}");
     assert!(t.seconds < 31.0 && t.bytes_needed.is_some_and(|bytes| bytes > 11_000 * MIB), "{t:?}");
     assert_eq!(t.reason, Some(Reason::Budget));
     let (_, t) = measure(&Rules { budget: 40_000, ..Rules::standard() }, &windows(&x));
@@ -165,12 +166,39 @@ fn a_fast_drive_is_not_judged_by_what_it_does_in_seconds() {
 
 #[test]
 fn what_is_sustained_allows_for_stalls_that_were_not_seen() {
-    let (_, t) = measure(&Rules::standard(), &levels(&[(3072, 0.05)]));
+    let (_, t) = measure(&Rules::standard(), &levels(&[(3072, 0.25)]));
     assert!(t.sustained && t.seconds >= Throughput::SUSTAINED_SECONDS, "{t:?}");
     let unseen = t.unseen.expect("a rule of three");
+    assert!(unseen.cost_share <= 0.05, "they may cost no more than the usual precision: {unseen:?}");
     let with = MIB as f64 / (MIB as f64 / t.estimate.value + unseen.cost);
-    assert!(t.estimate.low < with && with < 0.96 * t.estimate.value, "{:?}", t.estimate);
-    assert!(t.estimate.high < 1.03 * t.estimate.value);
+    assert!(t.estimate.low < with && with < t.estimate.value, "{:?}", t.estimate);
+    assert!(t.estimate.high < (1.0 + 1.5 * FLOOR) * t.estimate.value);
+}
+
+/// Slow changes live in minutes: a drive that stays fast for five of them, and then stops for half of each second.
+#[test]
+fn what_changes_after_minutes_is_not_sustained_before() {
+    let rules = Rules { budget: 1 << 20, give_up: None, ..Rules::thorough() };
+    let late = |i: usize| if i >= 6000 && i % 20 == 0 { 0.5 } else { 0.05 };
+    let (_, t) = measure(&rules, &windows(&study(40_000, late)));
+    let truth = MIB as f64 / (0.05 + 0.45 / 20.0);
+    assert!(!t.sustained || (t.estimate.low..=t.estimate.high).contains(&truth), "{t:?}");
+    let (_, steady) = measure(&rules, &levels(&[(40_000, 0.05)]));
+    assert!(steady.sustained, "{steady:?}");
+}
+
+/// Neither the bytes nor the seconds allowed are used up where they are too few for a sustained speed.
+#[test]
+fn a_load_that_may_not_last_long_enough_ends_as_a_span() {
+    let all = levels(&[(20_000, 0.05)]);
+    let until = |seconds: f64| {
+        let mut adaptive = Adaptive::new(&Rules { budget: 1 << 20, ..Rules::standard() }, seconds);
+        let _ = all.iter().find(|window| adaptive.push(window).stops());
+        adaptive.finish(End::Complete)
+    };
+    let [short, long] = [0.5, 1.5].map(|share| until(share * Throughput::SUSTAINED_SECONDS));
+    assert!(!short.sustained && short.seconds < 0.5 * Throughput::SUSTAINED_SECONDS, "{short:?}");
+    assert!(long.sustained && long.seconds >= Throughput::SUSTAINED_SECONDS, "{long:?}");
 }
 
 #[test]
@@ -190,8 +218,8 @@ fn stalls_are_listed() {
 
 #[test]
 fn rare_stalls_make_it_give_up_if_the_rules_allow_it() {
-    let mut x = study(4096, |_| 0.05);
-    (0..4096).step_by(333).for_each(|i| x[i] += 2.6);
+    let mut x = study(4096, |_| 0.25);
+    (0..4096).step_by(333).for_each(|i| x[i] += 13.0);
     let (decision, t) = measure(&Rules::standard(), &windows(&x));
     assert!(decision == Decision::GaveUp && t.gave_up && t.bytes == 1024 * MIB, "{decision:?}");
     assert_eq!(t.reason, Some(Reason::IrregularStalls));
@@ -209,7 +237,7 @@ fn a_drift_does_not_converge() {
 #[test]
 fn an_interrupted_load_is_marked_so() {
     let all = windows(&study(700, |_| 0.05));
-    let mut adaptive = Adaptive::new(&Rules::standard());
+    let mut adaptive = Adaptive::new(&Rules::standard(), f64::INFINITY);
     assert_eq!((adaptive.progress().0, adaptive.finish(End::Complete).estimate.value), (None, 0.0));
     for (i, w) in all.iter().enumerate() {
         assert_eq!(adaptive.push(w), Decision::Continue);
@@ -307,7 +335,7 @@ proptest! {
 fn large_chunks_are_judged_within_the_budget() {
     for (chunk_mib, rate) in [(1, 200.0), (4, 932.0), (8, 1864.0), (16, 3355.0), (16, 90.0), (4, 20.0)] {
         let mut random = 1u64;
-        let mut adaptive = Adaptive::new(&Rules::standard());
+        let mut adaptive = Adaptive::new(&Rules::standard(), f64::INFINITY);
         let (mut at, mut bytes, mut windows) = (0, 0, 0u64);
         let decision = loop {
             // As engines do: the pilot in the smallest windows, where the block allows it.
@@ -325,13 +353,46 @@ fn large_chunks_are_judged_within_the_budget() {
             }
         };
         let t = adaptive.finish(End::Complete);
-        // What is sustained takes 120 s.
         let enough = rate * Throughput::SUSTAINED_SECONDS < 3072.0;
         let said = (decision == Decision::Converged, t.sustained);
         assert_eq!(said, (enough, enough), "{chunk_mib} MiB at {rate} MiB/s after {bytes} bytes: {t:?}");
         assert!(t.seconds >= 1.0 || bytes >= 3 << 30, "{chunk_mib} MiB at {rate} MiB/s took {} s", t.seconds);
         assert!((t.estimate.value / (rate * 1_048_576.0) - 1.0).abs() < 0.01);
     }
+}
+
+/// What runs differ by is part of every interval, and no reason to measure longer.
+#[test]
+fn no_interval_is_narrower_than_runs_differ() {
+    let spans = span(&SpanRules::standard(), &levels(&[(4000, 0.05)]));
+    let (_, long) = measure(&Rules { budget: 1 << 20, ..Rules::thorough() }, &levels(&[(40_000, 0.05)]));
+    for t in [spans, long] {
+        assert!(t.estimate.converged, "{t:?}");
+        let above = t.estimate.high / t.estimate.value - 1.0;
+        assert!(above >= FLOOR && above < 1.5 * FLOOR, "{t:?}");
+    }
+}
+
+/// Four stalls one after another are one cluster, and another run may have two.
+#[test]
+fn stalls_that_come_in_clusters_count_as_few() {
+    let of = |at: [usize; 4]| {
+        let mut x = study(1024, |_| 0.05);
+        at.into_iter().for_each(|i| x[i] += 0.5);
+        let rules = SpanRules { precision: 1e-9, slow: [51.0, 51.0], ..SpanRules::standard() };
+        span(&rules, &windows(&x)).estimate
+    };
+    let (apart, together) = (of([100, 350, 600, 850]), of([450, 500, 550, 600]));
+    assert!(together.low < apart.low, "{together:?}, {apart:?}");
+}
+
+/// A speed that fell may rise again.
+#[test]
+fn a_span_with_a_step_lasts_as_long_as_it_may() {
+    let rules = SpanRules::standard();
+    let [fast, slow] = [&[(2000, 0.05)][..], &[(200, 0.05), (2000, 0.07)]].map(|l| span(&rules, &levels(l)));
+    assert!(fast.seconds < 0.5 * rules.slow[1], "{fast:?}");
+    assert!(slow.seconds >= rules.slow[1] && slow.cliffs.len() == 1, "{slow:?}");
 }
 
 /// Windows of one operation each, from their durations.
@@ -358,7 +419,7 @@ fn a_span_holds_the_mean_of_as_long_a_time() {
             let truth = 1.0 / (1.0 / rate + 0.44 / every) * MIB as f64;
             let t = span(&SpanRules::standard(), &windows(&drive(&mut random, 3072, rate, every, at_random)));
             assert!(t.seconds <= 60.0, "{} s", t.seconds);
-            assert!(t.reason.is_some() || t.estimate.half_width() <= 0.05 + 1e-9, "{t:?}");
+            assert!(t.reason.is_some() || t.estimate.half_width() <= 0.05 + 1.2 * FLOOR, "{t:?}");
             covered += u32::from(t.estimate.low <= truth && truth <= t.estimate.high);
         }
         assert!(covered >= 95, "{name}: {covered} of {drives}");

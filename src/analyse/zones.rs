@@ -124,10 +124,11 @@ impl Zones {
         let bends: f64 = times.windows(3).map(|t| (t[0] - 2.0 * t[1] + t[2]).powi(2)).sum();
         let sigma = (bends / (6.0 * (n - 2.0))).sqrt();
         let weights = (n - 1.5).sqrt() / (n - 1.0);
-        let half = (student(times.len() - 2) * sigma * weights).hypot(FLOOR * mean);
+        let seen = student(times.len() - 2) * sigma * weights;
+        let half = seen.hypot(FLOOR * mean);
         let high = if half < mean { 1.0 / (mean - half) } else { f64::INFINITY };
         let (ends, how) = ([1.0 / (mean + half), high], format!("{} positions", times.len()));
-        Estimate::new(1.0 / mean, ends, how, half <= self.precision * mean)
+        Estimate::new(1.0 / mean, ends, how, seen <= self.precision * mean)
     }
 }
 

@@ -57,7 +57,9 @@ pub const THOROUGH: Opt<bool> =
     Opt::switch("thorough", "±3 %, at most 12 GiB a load, 2 h a drive").heading(EFFORT);
 
 pub const PRECISION: Opt<f64> =
-    Opt::new("precision", "N%", precision, "Stop at this 95 % interval").heading(EFFORT).default("5%");
+    Opt::new("precision", "N%", precision, "Stop at this 95 % interval within a run")
+        .heading(EFFORT)
+        .default("5%");
 
 pub const MAX_TIME: Opt<f64> =
     Opt::new("max-time", "TIME", seconds, "Most time on one drive").heading(EFFORT).default("30m");
@@ -118,7 +120,7 @@ fn precision(text: &str) -> Result<f64, String> {
     if (1.5..=50.0).contains(&percent) {
         Ok(percent / 100.0)
     } else {
-        Err("from 1.5 to 50 percent: results of different days differ by 1 % in any case".to_owned())
+        Err("from 1.5 to 50 percent; what runs differ by, 4 %, is added to it".to_owned())
     }
 }
 

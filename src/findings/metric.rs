@@ -24,6 +24,9 @@ pub struct Metric {
     /// The bytes behind it, where more of them would narrow its interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// The share of the device, file or filesystem that its load went over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +98,16 @@ pub enum Reference {
     Median,
     /// The drive itself, past the page cache.
     Drive,
+}
+
+/// What a speed stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// What the drive does over as long a span from the state that it was in.
+    Span,
+    /// What it keeps up.
+    Sustained,
 }
 
 /// Where in a run a number holds.
@@ -220,7 +233,8 @@ impl Metric {
     /// A number of a target whose interval more bytes would not narrow.
     pub fn new(target: &str, quantity: Quantity, estimate: Estimate) -> Self {
         let target = target.to_owned();
-        Self { target, quantity, scope: Scope::Whole, load: None, repetition: None, estimate, bytes: None }
+        let (scope, load, repetition, bytes, part) = (Scope::Whole, None, None, None, None);
+        Self { target, quantity, scope, load, repetition, estimate, bytes, part }
     }
 
     #[must_use]
@@ -231,6 +245,16 @@ impl Metric {
     #[must_use]
     pub fn at(self, scope: Scope) -> Self {
         Self { scope, ..self }
+    }
+
+    /// What it claims, where it is the speed of a load.
+    pub fn claim(&self) -> Option<Claim> {
+        let of_load = self.quantity == Quantity::Throughput
+            && matches!(self.scope, Scope::Whole | Scope::AfterCliff(None));
+        match self.load.as_ref().filter(|_| of_load)? {
+            load if load.span => Some(Claim::Span),
+            _ => self.estimate.converged.then_some(Claim::Sustained),
+        }
     }
 
     /// Whether it is the same number of another run, apart from the load.

@@ -66,12 +66,14 @@ pub fn measure(
             return sites.iter().enumerate().map(zones).collect();
         }
         Rule::Fixed { bytes, seconds } => (*bytes, seconds.unwrap_or(f64::INFINITY), None),
-        Rule::Adaptive { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::sustained(rules))),
+        Rule::Adaptive { rules, bytes, seconds } => {
+            (*bytes, *seconds, Some(StoppingRule::sustained(rules, *seconds)))
+        }
         Rule::Span { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::span(rules))),
         Rule::Again { rules, seconds, .. } => {
             let shortest = sites.iter().map(|site| site.extent.length).min().unwrap_or(0);
             let bytes = shortest / m.load.block * m.load.block;
-            (bytes, *seconds, Some(StoppingRule::sustained(rules)))
+            (bytes, *seconds, Some(StoppingRule::sustained(rules, *seconds)))
         }
     };
     // The rule of each load; none if the amount is fixed.

@@ -3,7 +3,7 @@
 use super::gather::Gathered;
 use crate::{
     advise::{Answer, Sure, Topic},
-    findings::Findings,
+    findings::{Claim, Findings},
     inventory::Inventory,
     report::{Format, Style, render, wrapped},
     units::{count, listed},
@@ -180,7 +180,8 @@ fn confidence(answer: &Answer) -> String {
         [one] => format!(", {one}"),
         [one, rest @ ..] => format!(", {one} and {}", count(rest.len() as u64, "other load")),
     };
-    format!("({sure}{modelled}{loads}{runs})")
+    let claims = if answer.claims == [Claim::Sustained] { ", sustained" } else { "" };
+    format!("({sure}{modelled}{loads}{claims}{runs})")
 }
 
 /// Each command once, with the topics that it would settle; one with more targets takes the place of one with fewer.

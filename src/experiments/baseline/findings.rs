@@ -157,7 +157,8 @@ fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
     // With several runs, more runs narrow the interval, more bytes do not; a span has no more.
     let is_span = matches!(group.measure.rule, Rule::Span { .. });
     let bytes = (!several && !is_span).then(|| group.runs[0].bytes);
-    let mut all = vec![Metric { bytes, ..metric(Quantity::Throughput, group.estimate.clone()) }];
+    let part = group.part().map(|(used, whole)| used as f64 / whole as f64);
+    let mut all = vec![Metric { bytes, part, ..metric(Quantity::Throughput, group.estimate.clone()) }];
     for run in &group.runs {
         let metric = |quantity, estimate| Metric {
             repetition: several.then_some(run.repetition),

@@ -9,7 +9,7 @@ use crate::{
         Cliff, Estimate, LatencyPercentile, Reason, SpanRules, StallSummary, Throughput, Unseen, compare,
     },
     plan::{Measure, Plan, Rule},
-    target::Target,
+    target::{Kind, Target},
     units::{
         Caching, Direction, Ended, aim, capital, count, decimal_bytes, duration, listed, percent, rate, size,
     },
@@ -61,9 +61,7 @@ fn unsettled_loads(groups: &[&Group<'_>]) -> Option<String> {
     let varied = |run: &&Summary| {
         matches!(run.throughput.reason, Some(Reason::Noisy | Reason::IrregularStalls | Reason::Drifting))
     };
-    let wide = |(g, rules): &(&Group<'_>, &SpanRules)| {
-        g.runs.iter().filter(varied).any(|run| !is_narrow(run, rules))
-    };
+    let wide = |(g, _): &(&Group<'_>, &SpanRules)| g.runs.iter().any(|run| varied(&run));
     let (all, wide): (Vec<_>, Vec<_>) = (spans.clone().collect(), spans.filter(wide).collect());
     let aim = aim(wide.first()?.1.precision);
     let which = match (wide.len(), all.len()) {
@@ -73,10 +71,6 @@ fn unsettled_loads(groups: &[&Group<'_>]) -> Option<String> {
     Some(format!(
         "{which} have a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."
     ))
-}
-
-fn is_narrow(run: &Summary, rules: &SpanRules) -> bool {
-    run.estimate.half_width() <= rules.precision
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
@@ -128,7 +122,8 @@ fn one(group: &Group<'_>) -> Vec<String> {
 /// What the runs could not see.
 fn reservations(group: &Group<'_>) -> Vec<String> {
     let [run] = &group.runs[..] else { return Vec::new() };
-    let sentences: Vec<String> = unseen(group, run).into_iter().chain(tail(run)).collect();
+    let sentences: Vec<String> =
+        unseen(group, run).into_iter().chain(elsewhere(group)).chain(tail(run)).collect();
     match group.measure.rule {
         Rule::Span { .. } => sentences,
         _ if sentences.is_empty() => sentences,
@@ -270,6 +265,19 @@ fn unseen(group: &Group<'_>, run: &Summary) -> Option<String> {
     Some(format!(
         "{no_step}Stalls rarer than one in {rare} can't be excluded; at {each} each they would cost up to {cost}."
     ))
+}
+
+/// Which part of the target the speed is of.
+fn elsewhere(group: &Group<'_>) -> Option<String> {
+    let (used, whole) = group.part().filter(|(used, whole)| used < whole)?;
+    let of = match group.target.kind {
+        Kind::Directory => "the filesystem",
+        Kind::File => "the file",
+        Kind::BlockDevice => "the device",
+    };
+    let (share, used, whole) =
+        (percent(used as f64 / whole as f64), decimal_bytes(used), decimal_bytes(whole));
+    Some(format!("It used {used} of the {whole} of {of} ({share}); other parts may be faster or slower."))
 }
 
 fn tail(run: &Summary) -> Option<String> {

@@ -34,10 +34,14 @@ pub(in super::super) struct Summary {
 impl Series {
     pub fn new(m: &Measure) -> Self {
         let rule = match &m.rule {
-            Rule::Adaptive { rules, .. } | Rule::Again { rules, .. } => StoppingRule::sustained(rules),
+            Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds, .. } => {
+                StoppingRule::sustained(rules, *seconds)
+            }
             Rule::Span { rules, .. } => StoppingRule::span(rules),
             // A fixed load is searched for stalls and cliffs only, so the rule must accept all of its windows.
-            Rule::Fixed { .. } | Rule::Zones { .. } => StoppingRule::sustained(&Rules::never()),
+            Rule::Fixed { .. } | Rule::Zones { .. } => {
+                StoppingRule::sustained(&Rules::never(), f64::INFINITY)
+            }
         };
         let zones = match m.rule {
             Rule::Zones { precision, .. } => Some(Zones::new(precision)),

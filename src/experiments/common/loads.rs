@@ -7,7 +7,7 @@ use crate::{
     plan::{FILL, Measure, Plan, Rule},
     record::{Run, Step, Windows},
     target::Target,
-    units::{Ended, Histogram},
+    units::{Ended, Histogram, Pattern},
 };
 
 pub(in super::super) struct Group<'a> {
@@ -94,6 +94,18 @@ pub(in super::super) fn longest<'a>(
 impl Group<'_> {
     pub fn longest(&self) -> Option<Metric> {
         longest(&self.target.given, &self.load, self.runs.iter().map(|run| run.tail.histogram()))
+    }
+
+    /// How many bytes of the target its load went over, and how many there are, where that is known.
+    pub fn part(&self) -> Option<(u64, u64)> {
+        let whole = self.target.size.or(self.target.capacity).filter(|whole| *whole > 0)?;
+        let moved = self.runs.iter().map(|run| run.bytes).max()?;
+        let used = match (&self.measure.rule, self.measure.load.pattern) {
+            (Rule::Zones { .. }, _) => whole,
+            (_, Pattern::Sequential) => moved.min(self.measure.reach),
+            (_, Pattern::Random) => self.measure.reach,
+        };
+        Some((used.min(whole), whole))
     }
 
     /// The speeds of complete runs, bytes per second.

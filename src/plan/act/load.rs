@@ -224,7 +224,7 @@ impl Measure {
             Rule::Adaptive { rules, .. } if rules.w_min.is_none() => {
                 "until it slows down for good".to_owned()
             }
-            Rule::Adaptive { rules, .. } => format!("until the interval is ±{}", aim(rules.precision)),
+            Rule::Adaptive { rules, .. } => format!("until ±{} within the run", aim(rules.precision)),
             Rule::Span { rules, seconds, .. } => {
                 let (aim, least, most) = (aim(rules.precision), rules.fast[0], rules.slow[1].min(*seconds));
                 match most > least {

@@ -18,7 +18,7 @@ pub use csv::csv;
 use openmetrics::OpenMetrics;
 
 use crate::{
-    findings::{Carrier, CarrierDrive, Findings, LoadKey, Metric, Quantity, Scope},
+    findings::{Carrier, CarrierDrive, Claim, Findings, LoadKey, Metric, Scope},
     units::{Direction, Pattern, clean},
 };
 
@@ -85,7 +85,7 @@ enum Cell<'a> {
 }
 
 /// Every column, in order. Names are lower case and no words of SQL's.
-const COLUMNS: [(&str, Get); 34] = [
+const COLUMNS: [(&str, Get); 35] = [
     ("run", Get::Text(|r| known(&r.findings.run))),
     ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
     ("version", Get::Text(|r| known(&r.findings.origin.version))),
@@ -108,7 +108,11 @@ const COLUMNS: [(&str, Get); 34] = [
     ("high", Get::Number(|r| r.metric.estimate.high)),
     ("how", Get::Text(|r| known(&r.metric.estimate.how))),
     ("converged", Get::Flag(|r| r.metric.estimate.converged)),
-    ("claim", Get::Text(|r| r.claim())),
+    (
+        "claim",
+        Get::Text(|r| r.metric.claim().map(|c| if c == Claim::Span { "span" } else { "sustained" }.into())),
+    ),
+    ("part", Get::Number(|r| r.metric.part.unwrap_or(f64::NAN))),
     ("moved_bytes", Get::Whole(|r| r.metric.bytes)),
     ("suite", Get::Text(|r| known(r.findings.origin.suite.as_ref()?))),
     ("direction", Get::Text(|r| r.direction())),
@@ -131,16 +135,6 @@ fn known(text: &str) -> Option<Cow<'_, str>> {
 }
 
 impl<'a> Row<'a> {
-    /// Whether a speed is said to be sustained, or that of the span that was measured.
-    fn claim(&self) -> Option<Cow<'a, str>> {
-        let of = |m: &&Metric| {
-            m.quantity == Quantity::Throughput && matches!(m.scope, Scope::Whole | Scope::AfterCliff(None))
-        };
-        let load = Some(self.metric).filter(of)?.load.as_ref()?;
-        let sustained = !load.span && self.metric.estimate.converged;
-        (load.span || sustained).then_some(if sustained { "sustained" } else { "span" }.into())
-    }
-
     fn is_virtual(&self) -> bool {
         self.findings.modelled || self.findings.origin.lab.is_some()
     }
