@@ -65,7 +65,7 @@ struct Worth {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let drives: u64 = arguments.next().map_or(Ok(40), |n| n.parse())?;
+    let drives: u64 = arguments.next().map_or(Ok(100), |n| n.parse())?;
     let seed: u64 = arguments.next().map_or(Ok(2026), |s| s.parse())?;
     let kinds = drives::KINDS.len();
     let rows: Vec<Row> = measure_all(kinds, drives, |kind, number| measure(kind, number, seed))
