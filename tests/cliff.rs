@@ -198,7 +198,7 @@ fn warming_up_is_not_a_cliff() {
 fn a_file_without_room_gives_a_lower_bound() {
     let mut asked = asked(600.0);
     // From where the last speed is just settled.
-    let most = (3000..4400).step_by(100);
+    let most = (3400..3900).step_by(20);
     let texts: Vec<String> = most
         .map(|most| {
             asked.effort.max_bytes = most * MIB;
