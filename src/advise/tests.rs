@@ -84,6 +84,19 @@ fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
 }
 
 #[test]
+fn an_answer_names_what_its_speeds_stand_for() {
+    let (inventory, _) = two_sticks();
+    for (span, claim) in [(true, Claim::Span), (false, Claim::Sustained)] {
+        let load = LoadKey { span, ..load(false, 1 << 20, 1) };
+        let mut one = alone(&inventory, "r1", "sda", load.clone(), within(25.0, 0.02), None);
+        one.numbers = one.numbers.into_iter().map(|number| number.of(&load)).collect();
+        let answers = advise(&inventory, &[one]);
+        let data = answers.iter().find(|a| a.topic == Topic::Data).expect("an answer");
+        assert_eq!(data.claims, [claim]);
+    }
+}
+
+#[test]
 fn a_faster_drive_does_not_help_behind_a_slow_network() {
     let (inventory, _) = two_sticks();
     let evidence = [true, false].map(|reads| {
