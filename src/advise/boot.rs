@@ -5,12 +5,12 @@ use super::{
     context::{Context, LONG, Number},
     evidence::Wanted,
     published,
-    sentences::times,
+    sentences::{speed, times},
 };
 use crate::{
     analyse::compare::{self, Ratio},
     inventory::{Drive, Machine},
-    units::{duration, rate},
+    units::duration,
 };
 
 /// Below this gain another boot drive is not worth the move.
@@ -138,7 +138,7 @@ impl<'a> Reads<'a> {
 
     fn sentence(&self, context: &Context<'_>) -> String {
         let [b, a] = self.of.map(|drive| context.name(drive));
-        let (x, y) = (rate(self.best.estimate.value), rate(self.own.estimate.value));
+        let (x, y) = (speed(self.best.estimate), speed(self.own.estimate));
         if !self.ratio.different {
             format!("No difference found in random reads: {x} from {a}, {y} from {b}.")
         } else if self.faster() {

@@ -2,7 +2,7 @@
 
 use super::{
     testing::{
-        at_once, card_and_flash, drive, four_sticks, load, metric, of, random, run, two_sticks,
+        advise, at_once, card_and_flash, drive, four_sticks, load, metric, of, random, run, two_sticks,
         two_with_all_loads, within,
     },
     *,

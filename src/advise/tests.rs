@@ -2,7 +2,7 @@
 
 use super::{
     testing::{
-        alone, at_once, card_and_flash, drive, four_sticks, holds, load, metric, mount, of, said, two_sticks,
+        advise, alone, at_once, card_and_flash, drive, four_sticks, holds, load, metric, mount, of, said, two_sticks,
         within,
     },
     *,
@@ -415,4 +415,33 @@ fn targets_to_measure_are_directories_where_all_have_one() {
     assert_eq!(commands::writes(&inventory, &mixed).as_deref(), Some("run baseline /mnt/a"));
     assert_eq!(commands::together(&inventory, &two[..1]).as_deref(), Some("run baseline /mnt/a"));
     assert_eq!(commands::together(&inventory, &[]), None);
+}
+
+#[test]
+fn a_drive_that_was_measured_long_ago_is_measured_again() {
+    let (inventory, evidence) = two_sticks();
+    let health = |today: &str| {
+        let answers = super::advise(&inventory, &evidence, today);
+        let health = answers.into_iter().filter(|a| a.topic == Topic::Health && a.sure == Sure::Unknown);
+        health.last().expect("nothing to compare with").decide
+    };
+    let day = &evidence[0].at[..10];
+    assert_eq!(health(day), None, "a second run of that day settles nothing");
+    let later = health("2099-01-01T00:00:00Z");
+    assert!(later.is_some_and(|command| command.starts_with("run baseline ")), "of both drives");
+}
+
+#[test]
+fn speeds_have_their_intervals() {
+    let (inventory, evidence) = two_sticks();
+    let all = |evidence: &[Evidence]| {
+        advise(&inventory, evidence).iter().map(|a| a.says.clone()).collect::<Vec<_>>().join("\n")
+    };
+    assert!(all(&evidence).contains('±') || all(&evidence).contains('–'), "{}", all(&evidence));
+    let without = evidence.iter().cloned().map(|mut e| {
+        e.numbers.iter_mut().for_each(|m| m.estimate = Estimate::unbounded(m.estimate.value, ""));
+        e
+    });
+    let without = all(&without.collect::<Vec<_>>());
+    assert!(without.contains("(no interval)") && !without.contains('±'), "{without}");
 }

@@ -48,6 +48,10 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
         return (block % unit == 0)
             .then(|| format!("{letter}B is {unit} bytes here; {n}{letter} is {n} {binary}iB"));
     }
+    if let Some(PlanError::TooSmall { path, .. }) = e.downcast_ref() {
+        let dir = path.parent().unwrap_or(path).display();
+        return Some(format!("name its directory, {dir}, to measure the drive with a file of its own"));
+    }
     if let Some(SuiteError::Unknown(name)) = e.downcast_ref() {
         return Suite::meant(name).map(|meant| format!("did you mean `--suite {meant}`?"));
     }

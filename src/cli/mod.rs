@@ -20,6 +20,7 @@ mod progress;
 mod report;
 mod results;
 mod run;
+mod shell_lines;
 mod signals;
 mod stored;
 mod tree;

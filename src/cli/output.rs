@@ -8,6 +8,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 
+use super::shell_lines::broken;
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
@@ -70,6 +71,19 @@ impl Output {
     /// Writes a paragraph behind a mark to standard error.
     pub fn marked(&self, mark: &str, text: &str) {
         let _ = io::stderr().lock().write_all(self.paragraph(mark, text).as_bytes());
+    }
+
+    /// Writes a command that can be copied to standard error, after a comment where both don't fit on one line.
+    pub fn command(&self, command: &str, why: Option<&str>) {
+        let (width, command) = (self.aside.width, self.aside.clean(command));
+        let why = why.map(|why| format!("# {}", self.aside.clean(why)));
+        let line = [Some(format!("  {command}")), why.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
+        let text = match why {
+            _ if line.chars().count() <= width => line + "\n",
+            Some(why) => format!("  {why}\n{}", broken(&command, width)),
+            None => broken(&command, width),
+        };
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     /// Writes a warning to standard error.

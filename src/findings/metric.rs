@@ -160,9 +160,9 @@ pub struct LoadKey {
     pub streams: Option<u32>,
     /// The page cache was emptied before it.
     pub cold: bool,
-    /// The speed over the span that was measured, not what is sustained.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub span: bool,
+    /// Whether its speed is that of the span that was measured, not what is sustained; `None` where neither is claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.

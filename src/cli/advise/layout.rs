@@ -1,6 +1,6 @@
 //! Answers for people.
 
-use super::gather::Gathered;
+use super::{super::shell_lines::{broken, words}, gather::Gathered};
 use crate::{
     advise::{Answer, Sure, Topic},
     findings::Findings,
@@ -79,36 +79,6 @@ fn in_short(answer: &Answer, all: &[Answer]) -> bool {
     answer.problem || first.is_some_and(|first| std::ptr::eq(first, answer))
 }
 
-/// The words of a command, as a shell splits them.
-fn words(command: &str) -> Vec<String> {
-    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
-    for c in command.chars() {
-        quoted ^= c == '\'';
-        if c == ' ' && !quoted {
-            words.push(std::mem::take(&mut word));
-        } else {
-            word.push(c);
-        }
-    }
-    words.push(word);
-    words
-}
-
-/// A command over several lines, as a shell accepts it; quoted words are not broken.
-fn broken(command: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut line = " ".to_owned();
-    for word in words(command) {
-        // Room for the mark at the end of the line.
-        if line.chars().count() + 1 + word.chars().count() + 2 > width && !line.trim().is_empty() {
-            out += &format!("{line} \\\n");
-            line = "   ".to_owned();
-        }
-        line += &format!(" {word}");
-    }
-    out + &line + "\n"
-}
-
 pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
     let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a)).trim_end().to_owned();
     let findings = Findings {
@@ -133,7 +103,7 @@ fn head(inventory: &Inventory, gathered: &Gathered) -> String {
     };
     let open = match gathered.runs_unfinished {
         0 => String::new(),
-        n => format!(", {n} not finished and left out"),
+        n => format!(", {n} not finished: only whole loads count"),
     };
     let lab = machine.lab.iter().map(|scenario| format!(" · lab {scenario}, virtual"));
     format!("{board} · {drives} · {runs}{open}{}", lab.collect::<String>())

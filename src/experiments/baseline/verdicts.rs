@@ -1,12 +1,14 @@
 //! Verdicts of baseline, in sentences.
 
 use super::{
-    super::common::{Group, Summary, labels, named, range},
+    super::common::{Group, MeasuredFiles, Summary, labels, named, range},
     fitness,
+    summary::FileSets,
 };
 use crate::{
     analyse::{
-        Cliff, Estimate, LatencyPercentile, Reason, SpanRules, StallSummary, Throughput, Unseen, compare,
+        Cliff, Estimate, LatencyPercentile, Reason, SpanRules, StallSummary, Throughput, Unseen,
+        compare::{self, Difference},
     },
     plan::{Measure, Plan, Rule},
     target::Target,
@@ -16,7 +18,7 @@ use crate::{
 };
 
 /// The verdicts, and what a reader finds behind them.
-pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<String>) {
+pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> (Vec<String>, Vec<String>) {
     let several = plan.targets.len() > 1;
     let mut all = Vec::new();
     if several {
@@ -30,7 +32,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let spans = of.iter().filter(|g| is_span(g));
         let slower = spans.flat_map(|g| g.runs.iter().flat_map(|run| cliffs(g, &run.throughput)));
-        let synced = of.iter().filter_map(|g| synced(g)).chain(unsettled_loads(&of));
+        let synced = of.iter().filter_map(|g| synced(g)).chain(unsettled_loads(&of, &files[at]));
         let text: Vec<String> = fitness::sentences(&of).into_iter().chain(synced).chain(slower).collect();
         let text = text.join(" ");
         all.extend((!text.is_empty()).then(|| named(several, target, text)));
@@ -51,9 +53,9 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
     (all, behind)
 }
 
-/// How many spans have a wider interval than was aimed at, because their speed varied. What a limit or a person ended is
-/// said there.
-fn unsettled_loads(groups: &[&Group<'_>]) -> Option<String> {
+/// How many spans and sets of files have a wider interval than was aimed at, because their speed varied. What a limit or a
+/// person ended is said there.
+fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let spans = groups.iter().filter_map(|g| match &g.measure.rule {
         Rule::Span { rules, .. } => Some((*g, rules)),
         _ => None,
@@ -64,14 +66,19 @@ fn unsettled_loads(groups: &[&Group<'_>]) -> Option<String> {
     let wide = |(g, rules): &(&Group<'_>, &SpanRules)| {
         g.runs.iter().filter(varied).any(|run| !is_narrow(run, rules))
     };
-    let (all, wide): (Vec<_>, Vec<_>) = (spans.clone().collect(), spans.filter(wide).collect());
-    let aim = aim(wide.first()?.1.precision);
-    let which = match (wide.len(), all.len()) {
-        (wide, all) if wide == all => "All loads".to_owned(),
-        (wide, all) => format!("{wide} of {all} loads"),
+    let precision = spans.clone().next()?.1.precision;
+    let files = || files.iter().flatten().filter_map(MeasuredFiles::speed);
+    let wide = spans.clone().filter(wide).count() + files().filter(|e| e.half_width() > precision).count();
+    let which = match (wide, spans.count() + files().count()) {
+        (0, _) => return None,
+        (1, 1) => "The load has".to_owned(),
+        (wide, all) if wide == all => "All loads have".to_owned(),
+        (1, all) => format!("1 of {all} loads has"),
+        (wide, all) => format!("{wide} of {all} loads have"),
     };
+    let aim = aim(precision);
     Some(format!(
-        "{which} have a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."
+        "{which} a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."
     ))
 }
 
@@ -243,6 +250,8 @@ fn wide(rules: &SpanRules, run: &Summary) -> Option<String> {
     let aim = aim(rules.precision);
     match run.throughput.reason? {
         Reason::TooShort => None,
+        // That it has no interval is said with the speed.
+        Reason::IrregularStalls | Reason::Drifting | Reason::Noisy if run.estimate.high.is_infinite() => None,
         Reason::Interrupted => Some("Stopped early.".to_owned()),
         Reason::Failed => Some("A failure ended it early.".to_owned()),
         Reason::IrregularStalls => Some(format!("Wider than ±{aim}: few or irregular stalls in this span.")),
@@ -296,18 +305,34 @@ fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<String> {
     let places = compare::rank(&estimates);
     let tied = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" = ");
     let listed = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" and ");
+    let (best, worst) = (*places.first()?.first()?, *places.last()?.last()?);
+    let ratio = compare::ratio(&estimates[best], &estimates[worst])?.estimate;
+    let times = format!("{:.2} times", ratio.value);
     if let [all] = &places[..] {
-        return Some(format!("{label}: no difference found between {}.", listed(all)));
+        let names = listed(all);
+        return Some(match Difference::of(&ratio) {
+            Difference::Unknown => {
+                format!("{label}: {names} can't be ranked without intervals; the first is {times} the last.")
+            }
+            Difference::TooWide => format!(
+                "{label}: too noisy to rank {names}; the first is {times} the last ({}).",
+                ratio.range(|x| format!("{x:.2}"))
+            ),
+            Difference::Found | Difference::NotFound => {
+                format!("{label}: no difference found between {names}.")
+            }
+        });
     }
     let order = places.iter().map(tied).collect::<Vec<_>>().join(" > ");
-    let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
-    let ratio = compare::ratio(&estimates[*best], &estimates[*worst])?.estimate;
     let interval =
         if ratio.is_bounded() { format!(" ({})", ratio.range(|x| format!("{x:.2}"))) } else { String::new() };
-    let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
-    let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no difference found" } else { "" };
-    let times = ratio.value;
-    Some(format!("{label}: {order}; the first is {times:.2} times the last{interval}{ties}.{repeated}"))
+    let repeated = by_chance(same[best], same[worst]).unwrap_or_default();
+    let ties = match places.iter().any(|p| p.len() > 1) {
+        true if estimates.iter().all(Estimate::is_bounded) => "; '=' means no difference found",
+        true => "; '=' means that no order is known",
+        false => "",
+    };
+    Some(format!("{label}: {order}; the first is {times} the last{interval}{ties}.{repeated}"))
 }
 
 /// The exact permutation test of the runs; it needs four runs each for the 5 % level.

@@ -137,8 +137,10 @@ impl<'a> Row<'a> {
             m.quantity == Quantity::Throughput && matches!(m.scope, Scope::Whole | Scope::AfterCliff(None))
         };
         let load = Some(self.metric).filter(of)?.load.as_ref()?;
-        let sustained = !load.span && self.metric.estimate.converged;
-        (load.span || sustained).then_some(if sustained { "sustained" } else { "span" }.into())
+        match load.span? {
+            true => Some("span".into()),
+            false => self.metric.estimate.converged.then(|| "sustained".into()),
+        }
     }
 
     fn is_virtual(&self) -> bool {
