@@ -33,11 +33,8 @@ pub(super) fn speed(e: &Estimate) -> String {
 }
 
 pub(super) fn with_interval(e: &Estimate, write: fn(f64) -> String) -> String {
-    match () {
-        () if e.high.is_finite() => e.text(write),
-        () if e.low > 0.0 => format!("{} (at least {})", write(e.value), write(e.low)),
-        () => format!("{} (no interval)", write(e.value)),
-    }
+    let known = e.low > 0.0 || e.high.is_finite();
+    if known { e.text(write) } else { format!("{} (no interval)", write(e.value)) }
 }
 
 /// A ratio: `1.9 times`.

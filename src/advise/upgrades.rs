@@ -63,10 +63,10 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     let unseen = link.is_none().then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
-        let says = "A faster drive may help: no limit besides the speed of the drives was found.";
+        let says = "Not known whether a faster drive would help: no network and no other limit was found.";
         let now = format!("{}.", capital(&described(&all)));
         let why = [Some(now), unseen].into_iter().flatten();
-        return Answer::new(Topic::Money, Sure::Inferred, says).because(why).rests_on(runs);
+        return Answer::new(Topic::Money, Sure::Unknown, says).because(why).rests_on(runs);
     }
     let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.felt());
     // Without a network nothing is known that asks for more.

@@ -37,13 +37,15 @@ pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
 /// A space at which no line ends.
 const GLUE: char = '\u{a0}';
 
-/// Numbers stay on one line with their units.
+/// Numbers stay on one line with their units and `±`.
 pub(super) fn glued(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        let unit = chars.peek().is_some_and(|next| next.is_alphabetic() || *next == '%');
-        let glue = c == ' ' && unit && out.ends_with(|before: char| before.is_ascii_digit());
+        let next = chars.peek().copied().unwrap_or_default();
+        let unit = next.is_alphabetic() || next == '%';
+        let number = out.ends_with(|before: char| before.is_ascii_digit());
+        let glue = c == ' ' && (unit && number || next == '±');
         out.push(if glue { GLUE } else { c });
     }
     out

@@ -103,7 +103,7 @@ fn head(inventory: &Inventory, gathered: &Gathered) -> String {
     };
     let open = match gathered.runs_unfinished {
         0 => String::new(),
-        n => format!(", {n} not finished: only whole loads count"),
+        n => format!(", {n} not finished"),
     };
     let lab = machine.lab.iter().map(|scenario| format!(" · lab {scenario}, virtual"));
     format!("{board} · {drives} · {runs}{open}{}", lab.collect::<String>())
@@ -134,23 +134,26 @@ fn confidence(answer: &Answer) -> String {
         return String::new();
     }
     let sure = match answer.sure {
-        Sure::Measured => "measured",
-        Sure::Inferred => "inferred",
-        Sure::Published => "published elsewhere",
-        Sure::Unknown => "not known",
+        Sure::Measured => Some("measured"),
+        Sure::Inferred => Some("inferred"),
+        Sure::Published => Some("published elsewhere"),
+        Sure::Unknown if answer.rests_on.is_empty() => Some("not known"),
+        // The answer says what is not known; the runs are of what is.
+        Sure::Unknown => None,
     };
     let runs = match &answer.rests_on[..] {
         [] => String::new(),
         all if all.len() <= NAMED => format!(": {}", all.join(", ")),
         all => format!(": {} and {} more", all[..NAMED].join(", "), all.len() - NAMED),
     };
-    let modelled = if answer.modelled { ", virtual" } else { "" };
     let loads = match &answer.loads[..] {
-        [] => String::new(),
-        [one] => format!(", {one}"),
-        [one, rest @ ..] => format!(", {one} and {}", count(rest.len() as u64, "other load")),
+        [] => None,
+        [one] => Some(one.clone()),
+        [one, rest @ ..] => Some(format!("{one} and {}", count(rest.len() as u64, "other load"))),
     };
-    format!("({sure}{modelled}{loads}{runs})")
+    let modelled = answer.modelled.then(|| "virtual".to_owned());
+    let parts = [sure.map(str::to_owned), modelled, loads].into_iter().flatten().collect::<Vec<_>>();
+    format!("({})", (parts.join(", ") + &runs).trim_start_matches(": "))
 }
 
 /// Each command once, with the topics that it would settle; one with more targets takes the place of one with fewer.
