@@ -94,7 +94,7 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
         let alike = distinct(steady.iter().map(|(drive, _)| *drive).filter(|drive| !worse(drive)));
         let since = steady.iter().map(|(_, t)| t.old.from.day()).min().unwrap_or_default();
         let says = if alike.is_empty() {
-            format!("Nothing else became slower since {since}.")
+            format!("No other slow-down found since {since}.")
         } else {
             format!("No slow-down found since {since}: {}.", context.names(&alike))
         };

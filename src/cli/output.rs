@@ -8,7 +8,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 
-use super::shell_lines::broken;
+use super::shell_lines::explained;
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
@@ -73,16 +73,10 @@ impl Output {
         let _ = io::stderr().lock().write_all(self.paragraph(mark, text).as_bytes());
     }
 
-    /// Writes a command that can be copied to standard error, after a comment where both don't fit on one line.
+    /// Writes a command that can be copied to standard error.
     pub fn command(&self, command: &str, why: Option<&str>) {
-        let (width, command) = (self.aside.width, self.aside.clean(command));
-        let why = why.map(|why| format!("# {}", self.aside.clean(why)));
-        let line = [Some(format!("  {command}")), why.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
-        let text = match why {
-            _ if line.chars().count() <= width => line + "\n",
-            Some(why) => format!("  {why}\n{}", broken(&command, width)),
-            None => broken(&command, width),
-        };
+        let why = why.map(|why| self.aside.clean(why));
+        let text = explained(&self.aside.clean(command), why.as_deref(), self.aside.width);
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 

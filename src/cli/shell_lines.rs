@@ -30,6 +30,18 @@ pub(super) fn broken(command: &str, width: usize) -> String {
     out + &line + "\n"
 }
 
+/// A command with a comment: behind it, or on a line before it where both don't fit on one.
+pub(super) fn explained(command: &str, why: Option<&str>, width: usize) -> String {
+    let why = why.map(|why| format!("# {why}"));
+    let line =
+        [Some(format!("  {command}")), why.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
+    match why {
+        _ if line.chars().count() <= width => line + "\n",
+        Some(why) => format!("  {why}\n{}", broken(command, width)),
+        None => broken(command, width),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +52,14 @@ mod tests {
         let lines = broken(command, 40);
         assert!(lines.lines().count() > 1 && lines.lines().all(|line| line.chars().count() <= 40), "{lines}");
         assert_eq!(words(&lines.replace("\\\n", " ")).join(" ").split_whitespace().collect::<Vec<_>>().join(" "), command);
+    }
+
+    #[test]
+    fn no_line_ends_within_a_comment() {
+        let command = "drivebench run cliff /mnt/a --store st";
+        let why = Some("does it slow down later?");
+        assert_eq!(explained(command, why, 80), format!("  {command}  # does it slow down later?\n"));
+        assert_eq!(explained(command, why, 50), format!("  # does it slow down later?\n  {command}\n"));
+        assert_eq!(explained(command, None, 50), format!("  {command}\n"));
     }
 }

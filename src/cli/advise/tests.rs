@@ -638,7 +638,7 @@ fn runs_that_ended_early_give_their_whole_loads() {
         std::fs::write(&path, format!("{rest}\n{end}")).expect("writes");
     }
     let gathered = gather::gather(&store, &inventory).expect("gathers");
-    let head = layout::text(&inventory, &gathered, &[], false, "", Style::PLAIN);
+    let head = layout::text(&inventory, &gathered, &[], false, "", Style { width: 120, ..Style::PLAIN });
     assert!(head.contains("4 of 4 saved runs read, 3 not finished"), "{head}");
     assert_eq!((gathered.runs_kept, gathered.runs_read, gathered.runs_unfinished), (4, 4, 3));
     let mut loads: std::collections::BTreeMap<&str, Vec<_>> = Default::default();

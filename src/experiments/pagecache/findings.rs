@@ -156,7 +156,7 @@ fn sentences(own: &[&Group<'_>]) -> Vec<String> {
         let true_speed = real.estimate.sentence(rate, ONE_RUN);
         let mut text = match of(own, naive) {
             Some(naive) => {
-                let claim = rate(naive.estimate.value);
+                let claim = naive.estimate.sentence(rate, ONE_RUN);
                 let verdict = wrong_by(&naive.estimate, &real.estimate);
                 format!("{verb}: {naively} {claim}; the drive does {true_speed} {how}: {verdict}.")
             }
@@ -191,7 +191,7 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
 fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
     let (ceiling, own): (Vec<&Group<'_>>, Vec<&Group<'_>>) =
         groups.iter().partition(|g| g.target.is_memory());
-    let speed = |label| of(&ceiling, label).map(|g| rate(g.estimate.value));
+    let speed = |label| of(&ceiling, label).map(|g| g.estimate.sentence(rate, ONE_RUN));
     let slower = |drive: &&Group<'_>| {
         let label = if drive.measure.load.writes() { NAIVE_WRITE } else { NAIVE_READ };
         let ratio = of(&ceiling, label).and_then(|memory| compare::ratio(&memory.estimate, &drive.estimate));

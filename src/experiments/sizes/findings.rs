@@ -168,6 +168,9 @@ fn fastest(curve: &Curve, best: &Point) -> String {
                 "the highest speed is {speed}, at {fastest}; a smaller size may be as fast, the runs differ too much to say"
             )
         }
+        (None, Some(seems)) if seems.block == best.block => {
+            format!("the highest speed is {speed}, at {fastest}; the runs differ too much to say which sizes are slower")
+        }
         (None, Some(seems)) => {
             let alone = curve.points.last().is_some_and(|p| p.block == seems.block);
             let seem = if alone { "seems" } else { "and more seem" };
@@ -319,7 +322,9 @@ mod tests {
         let clear = said(&[[15.0, 14.0, 16.0], [20.0, 19.0, 21.0]]);
         assert!(clear.contains("the next smaller size is more than 10 % slower"), "{clear}");
         let stalls = said(&[[19.9, 19.0, 21.0], [20.0, 9.0, 21.0]]);
-        assert!(stalls.contains("seem within a tenth of it, but the runs differ too much"), "{stalls}");
+        assert!(stalls.contains("the runs differ too much to say which sizes are slower"), "{stalls}");
+        let early = said(&[[19.9, 19.0, 21.0], [20.0, 19.0, 21.0], [19.9, 9.0, 21.0]]);
+        assert!(early.contains("seem within a tenth of it, but the runs differ too much"), "{early}");
         assert!(!(wide + &clear + &stalls).contains("fastest"), "the highest median is not known to be the fastest");
     }
 }

@@ -140,7 +140,7 @@ fn copying(costs: &Costs, set: FileSet) -> Option<String> {
         let longer = match () {
             () if times.low <= 1.0 => "whether separate files take longer is too noisy to say".to_owned(),
             () if is_noisy(&more) => format!("separate files take longer ({})", more.range(percent)),
-            () => format!("separate files take {} longer", more.sentence(percent, "")),
+            () => format!("separate files take {} longer", more.with_ends(percent)),
         };
         text += &format!(" As one file of {all}: {one}; {longer}.");
     }
