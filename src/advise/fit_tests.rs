@@ -205,7 +205,8 @@ fn small_files_change_the_advice_for_data() {
     };
     let cheaper = advise(&inventory, &[evidence.clone(), with([30.0, 2.0])].concat());
     let data = answer(&cheaper, Topic::Data);
-    let files = "Many small files rather on Cruzer Blade in bay 1.3: 2 ms ±5.0 % to write each, not 30 ms ±5.0 %.";
+    let files =
+        "Many small files rather on Cruzer Blade in bay 1.3: 2 ms ±5.0 % to write each, not 30 ms ±5.0 %.";
     assert!(
         data.says.contains("Keep data on Cruzer Blade in bay 1.2") && data.says.ends_with(files),
         "{data:?}"

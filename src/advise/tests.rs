@@ -2,8 +2,8 @@
 
 use super::{
     testing::{
-        advise, alone, at_once, card_and_flash, drive, four_sticks, holds, load, metric, mount, of, said, two_sticks,
-        within,
+        advise, alone, at_once, card_and_flash, drive, four_sticks, holds, load, metric, mount, of, said,
+        two_sticks, within,
     },
     *,
 };
@@ -211,7 +211,9 @@ fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
     let money = said(&answers, Topic::Money);
     holds(
         &money,
-        &["A faster SD card would hardly help reads: the card reads 41.3 MB/s ±0.4 %, the slot carries 50.0 MB/s"],
+        &[
+            "A faster SD card would hardly help reads: the card reads 41.3 MB/s ±0.4 %, the slot carries 50.0 MB/s",
+        ],
     );
     holds(&money, &["Ultra Fit reads 3.9 times as fast"]);
     let boot = said(&answers, Topic::Boot);
@@ -422,8 +424,8 @@ fn a_drive_that_was_measured_long_ago_is_measured_again() {
     let (inventory, evidence) = two_sticks();
     let health = |today: &str| {
         let answers = super::advise(&inventory, &evidence, today);
-        let health = answers.into_iter().filter(|a| a.topic == Topic::Health && a.sure == Sure::Unknown);
-        health.last().expect("nothing to compare with").decide
+        let mut health = answers.into_iter().filter(|a| a.topic == Topic::Health && a.sure == Sure::Unknown);
+        health.next_back().expect("nothing to compare with").decide
     };
     let day = &evidence[0].at[..10];
     assert_eq!(health(day), None, "a second run of that day settles nothing");

@@ -51,7 +51,10 @@ mod tests {
         let command = "drivebench run cliff '/mnt/a b' --store /somewhere/far/away";
         let lines = broken(command, 40);
         assert!(lines.lines().count() > 1 && lines.lines().all(|line| line.chars().count() <= 40), "{lines}");
-        assert_eq!(words(&lines.replace("\\\n", " ")).join(" ").split_whitespace().collect::<Vec<_>>().join(" "), command);
+        assert_eq!(
+            words(&lines.replace("\\\n", " ")).join(" ").split_whitespace().collect::<Vec<_>>().join(" "),
+            command
+        );
     }
 
     #[test]

@@ -8,9 +8,7 @@ use self::{
     sentences::{bytes_to_differ, differ, figure, no_difference, no_interval, short, times, too_wide},
 };
 use crate::{
-    analyse::{
-        compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
-    },
+    analyse::compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
     findings::{Carrier, Column, Findings, Metric, Quantity, Scope, Table, Unit, extremes},
     units::distinct,
 };

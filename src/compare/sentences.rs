@@ -118,12 +118,7 @@ pub(super) fn too_wide(of: &[(&Metric, Estimate)]) -> Option<String> {
 }
 
 /// What a ratio says; `busy` are the runs during which other programs used the drive.
-pub(super) fn differ(
-    a: &Metric,
-    r: &Ratio,
-    (first, second): (&str, &str),
-    busy: &[String],
-) -> String {
+pub(super) fn differ(a: &Metric, r: &Ratio, (first, second): (&str, &str), busy: &[String]) -> String {
     let why = match busy {
         [] => String::new(),
         runs => format!(
@@ -140,7 +135,9 @@ pub(super) fn differ(
         (second, first, Ratio { estimate: inverse, ..r.clone() })
     };
     match a.quantity.unit() {
-        Unit::Seconds => format!("{}: {larger} takes {} times as long as {smaller}.{why}", a.row(), times(&r)),
+        Unit::Seconds => {
+            format!("{}: {larger} takes {} times as long as {smaller}.{why}", a.row(), times(&r))
+        }
         _ => format!("{}: {larger} is {} times as fast as {smaller}.{why}", a.row(), times(&r)),
     }
 }

@@ -161,7 +161,11 @@ fn stored_runs_of_a_drive_say_how_much_runs_differ() {
     let at = |speeds: [f64; 4]| speeds.map(|speed| run("r0", &read, speed * 1e6));
     assert_eq!(differ(&at([100.0, 100.5, 99.5, 100.2])), Some("yes".to_owned()));
     assert_eq!(differ(&at([100.0, 103.0, 97.0, 100.2])), Some("not found".to_owned()));
-    assert_eq!(differ(&at([100.0, 100.5, 99.5, 100.2])[..2]), Some("not found".to_owned()), "two are too few");
+    assert_eq!(
+        differ(&at([100.0, 100.5, 99.5, 100.2])[..2]),
+        Some("not found".to_owned()),
+        "two are too few"
+    );
 }
 
 #[test]

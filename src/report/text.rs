@@ -254,7 +254,11 @@ mod tests {
         let table = Table { title: String::new(), columns, rows: vec![row.to_vec()] };
         let at = |width| super::table(&table, Style { width, ..Style::PLAIN });
         assert!(at(80).contains("15,135"), "{}", at(80));
-        assert!(at(50).contains("57.7") && !at(50).contains("15,135") && at(50).lines().count() == 2, "{}", at(50));
+        assert!(
+            at(50).contains("57.7") && !at(50).contains("15,135") && at(50).lines().count() == 2,
+            "{}",
+            at(50)
+        );
         assert!(at(40).contains("15,135"), "two tables show all: {}", at(40));
     }
 

@@ -1,6 +1,9 @@
 //! Answers for people.
 
-use super::{super::shell_lines::{broken, words}, gather::Gathered};
+use super::{
+    super::shell_lines::{broken, words},
+    gather::Gathered,
+};
 use crate::{
     advise::{Answer, Sure, Topic},
     findings::Findings,

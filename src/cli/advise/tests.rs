@@ -648,7 +648,10 @@ fn runs_that_ended_early_give_their_whole_loads() {
     let (all, last) = (loads.remove(good.as_str()).expect("its loads"), loads.len());
     assert_eq!(last, 3, "{loads:?}");
     for (run, whole) in loads {
-        assert!(whole.len() + 1 == all.len() && whole.iter().all(|load| all.contains(load)), "{run}: {whole:?}");
+        assert!(
+            whole.len() + 1 == all.len() && whole.iter().all(|load| all.contains(load)),
+            "{run}: {whole:?}"
+        );
     }
 }
 

@@ -263,7 +263,10 @@ mod tests {
         let stretches = stretches((1..=10).map(f64::from), MIB);
         let all: Vec<&Stretch> = stretches.iter().collect();
         let pieces = pieces(&all, &load(32));
-        assert_eq!(pieces.iter().map(|s| (s.from, s.to, s.bytes)).collect::<Vec<_>>(), [(0.0, 10.0, 10 * MIB)]);
+        assert_eq!(
+            pieces.iter().map(|s| (s.from, s.to, s.bytes)).collect::<Vec<_>>(),
+            [(0.0, 10.0, 10 * MIB)]
+        );
     }
 
     #[test]

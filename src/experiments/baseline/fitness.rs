@@ -180,10 +180,8 @@ mod tests {
 
     #[test]
     fn only_synced_random_writes_are_commits() {
-        let commit = Load {
-            sync: true,
-            ..Load::new(Direction::Write, Pattern::Random, 4 * KIB, Caching::Direct, 1)
-        };
+        let commit =
+            Load { sync: true, ..Load::new(Direction::Write, Pattern::Random, 4 * KIB, Caching::Direct, 1) };
         assert!(is_commit(&commit));
         let others = [
             Load { pattern: Pattern::Sequential, ..commit.clone() },

@@ -67,9 +67,8 @@ fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let varied = |run: &&Summary| {
         matches!(run.throughput.reason, Some(Reason::Noisy | Reason::IrregularStalls | Reason::Drifting))
     };
-    let wide = |(g, rules): (&Group<'_>, &SpanRules)| {
-        g.runs.iter().filter(varied).any(|run| !is_narrow(run, rules))
-    };
+    let wide =
+        |(g, rules): (&Group<'_>, &SpanRules)| g.runs.iter().filter(varied).any(|run| !is_narrow(run, rules));
     let precision = spans.clone().next()?.1.precision;
     let files = files.iter().flatten().filter_map(MeasuredFiles::speed);
     let all: Vec<bool> = spans.map(wide).chain(files.map(|e| e.half_width() > precision)).collect();
@@ -85,9 +84,7 @@ fn how_many(wide: &[bool], aim: &str) -> Option<String> {
         (1, all) => format!("1 of {all} loads has"),
         (wide, all) => format!("{wide} of {all} loads have"),
     };
-    Some(format!(
-        "{which} a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."
-    ))
+    Some(format!("{which} a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."))
 }
 
 fn is_narrow(run: &Summary, rules: &SpanRules) -> bool {
@@ -308,8 +305,7 @@ fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<(String, Ties)> {
         1 => compare::across_runs(&g.estimate, None),
         _ => g.estimate.clone(),
     };
-    let speeds: Vec<(&str, Estimate)> =
-        same.iter().map(|g| (g.target.given.as_str(), estimate(g))).collect();
+    let speeds: Vec<(&str, Estimate)> = same.iter().map(|g| (g.target.given.as_str(), estimate(g))).collect();
     ranked(label, &speeds, |a, b| by_chance(same[a], same[b]).unwrap_or_default())
 }
 
@@ -422,7 +418,9 @@ mod tests {
     fn all_rows_of_the_table_are_counted() {
         let said = |wide: &[bool]| how_many(wide, "5 %").unwrap_or_default();
         assert!(said(&[true, false, true]).starts_with("2 of 3 loads have a wider"));
-        assert!(said(&[true, true]).starts_with("All loads have") && said(&[true]).starts_with("The load has"));
+        assert!(
+            said(&[true, true]).starts_with("All loads have") && said(&[true]).starts_with("The load has")
+        );
         assert_eq!(said(&[false]) + &said(&[]), "");
     }
 }

@@ -57,8 +57,9 @@ fn cut<T>(run: &Run<T>, plan: &Plan) -> Vec<(String, Option<String>)> {
     let early = loads.filter(|(.., load)| {
         !matches!(load.outcome.as_ref().map(|o| &o.ended), Some(Ended::Finished | Ended::Stopped))
     });
-    let early = early
-        .filter_map(|(at, step, _)| Some((plan.targets.get(*at)?.given.clone(), Some(step.measure.label.clone()))));
+    let early = early.filter_map(|(at, step, _)| {
+        Some((plan.targets.get(*at)?.given.clone(), Some(step.measure.label.clone())))
+    });
     let rest = plan.targets.iter().filter(|_| unfinished).map(|target| (target.given.clone(), None));
     early.chain(rest).collect()
 }

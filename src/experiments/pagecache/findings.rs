@@ -198,7 +198,7 @@ fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
         ratio.is_some_and(|r| r.estimate.value > CLEAR && (r.different || !r.estimate.is_bounded()))
     };
     let naive = |g: &&Group<'_>| [NAIVE_WRITE, NAIVE_READ].contains(&g.measure.label.as_str());
-    let own: Vec<&Group<'_>> = own.into_iter().filter(|g| way(g).is_some() && !naive(&g)).collect();
+    let own: Vec<&Group<'_>> = own.into_iter().filter(|g| way(g).is_some() && !naive(g)).collect();
     let means = near_memory(&own.iter().map(slower).collect::<Vec<_>>());
     match (speed(NAIVE_WRITE), speed(NAIVE_READ)) {
         (Some(write), Some(read)) => {

@@ -169,7 +169,9 @@ fn fastest(curve: &Curve, best: &Point) -> String {
             )
         }
         (None, Some(seems)) if seems.block == best.block => {
-            format!("the highest speed is {speed}, at {fastest}; the runs differ too much to say which sizes are slower")
+            format!(
+                "the highest speed is {speed}, at {fastest}; the runs differ too much to say which sizes are slower"
+            )
         }
         (None, Some(seems)) => {
             let alone = curve.points.last().is_some_and(|p| p.block == seems.block);
@@ -325,6 +327,9 @@ mod tests {
         assert!(stalls.contains("seem within a tenth of it, but the runs differ too much"), "{stalls}");
         let alone = said(&[[10.0, 9.9, 10.1], [20.0, 9.0, 21.0]]);
         assert!(alone.contains("the runs differ too much to say which sizes are slower"), "{alone}");
-        assert!(!(wide + &clear + &stalls).contains("fastest"), "the highest median is not known to be the fastest");
+        assert!(
+            !(wide + &clear + &stalls).contains("fastest"),
+            "the highest median is not known to be the fastest"
+        );
     }
 }

@@ -204,19 +204,23 @@ fn one(costs: &Costs) -> String {
 
 /// One big file or many small ones.
 fn answer(both: &[Costs; 2]) -> String {
-    let known: Vec<(&str, Estimate)> = both
-        .iter()
-        .filter_map(|c| Some((if c.write { "writing" } else { "reading" }, c.even()?)))
-        .collect();
+    let known: Vec<(&str, Estimate)> =
+        both.iter().filter_map(|c| Some((if c.write { "writing" } else { "reading" }, c.even()?))).collect();
     from_which_size(&known)
 }
 
 /// From which size on separate files cost little: of writing and reading, the one that needs larger files decides.
 fn from_which_size(known: &[(&str, Estimate)]) -> String {
     let even = match known {
-        [] => return "Whether one big file is faster than many small ones could not be determined.".to_owned(),
+        [] => {
+            return "Whether one big file is faster than many small ones could not be determined.".to_owned();
+        }
         [(_, even), (_, other)] if !is_noisy(even) && !is_noisy(other) => {
-            if even.high >= other.high { even } else { other }
+            if even.high >= other.high {
+                even
+            } else {
+                other
+            }
         }
         known => {
             let faster = known.iter().map(|(verb, _)| *verb).collect::<Vec<_>>().join(" and ");
