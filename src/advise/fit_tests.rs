@@ -50,6 +50,21 @@ fn swap_uses_small_random_writes_one_at_a_time() {
 }
 
 #[test]
+fn boot_drives_without_intervals_are_not_called_equal() {
+    let (inventory, _) = card_and_flash();
+    let without = |(drive, mb)| {
+        let mut e = run(&inventory, 1, drive, random(true, 4096, 1), mb, None);
+        let open = |m: &mut Metric| (m.estimate.low, m.estimate.high) = (0.0, f64::INFINITY);
+        e.numbers.iter_mut().for_each(open);
+        e
+    };
+    let boot = advise(&inventory, &[("mmcblk0", 0.1), ("sda", 14.9)].map(without));
+    let boot = answer(&boot, Topic::Boot);
+    assert!(boot.says.contains("can't be judged") && !boot.says.contains("no drive was found"), "{boot:?}");
+    assert!(!boot.because.join(" ").contains("No difference found"), "{boot:?}");
+}
+
+#[test]
 fn boot_uses_small_random_reads_one_at_a_time_then_writes() {
     let (inventory, _) = card_and_flash();
     let boot = |evidence: &[Evidence]| answer(&advise(&inventory, evidence), Topic::Boot).clone();
