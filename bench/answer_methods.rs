@@ -80,7 +80,7 @@ fn measure(subject: &Subject, rules: &Rules, seed: u64) -> Result<Answer, Engine
     let findings = BASELINE.findings(&mut record.into_iter());
     Ok(findings.estimates.first().map_or_else(nothing, |n| {
         let answer = answer(&n.estimate, bytes as f64, seconds);
-        let span = n.load.as_ref().is_some_and(|load| load.span);
+        let span = n.load.as_ref().is_some_and(|load| load.span == Some(true));
         Answer { sustained: answer.converged && !span, ..answer }
     }))
 }
