@@ -20,11 +20,10 @@ use drivebench::{
         BASELINE, BAYS, CLIFF, Experiment, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP, TOGETHER,
         Values,
     },
-    inventory::Drive,
     plan::Plan,
     record::{Done, End, Event, How},
     run::{Modelled, World},
-    target::{Kind, Target},
+    target::Target,
     units::MIB,
 };
 use faultfs::FaultFs;
@@ -46,36 +45,10 @@ fn disk() -> Target {
     disk
 }
 
-/// Sticks in bays, as their devices.
-fn sticks() -> Vec<Target> {
-    let stick = |at: usize| {
-        let path = format!("/dev/sd{}", char::from(b'a' + at as u8));
-        let drive = Drive {
-            name: path[5..].to_owned(),
-            serial: Some(format!("4C53000{at}")),
-            bus: Some("usb".to_owned()),
-            controller: Some("3f980000.usb-usbv2".to_owned()),
-            bay: Some(format!("1.{}", at + 1)),
-            sectors: 62 * GB / 512,
-            logical_block: 512,
-            ..Drive::default()
-        };
-        let stick = target("", 62 * GB, false);
-        Target {
-            given: path.clone(),
-            path: path.into(),
-            drives: vec![drive],
-            kind: Kind::BlockDevice,
-            ..stick
-        }
-    };
-    (0..2).map(stick).collect()
-}
-
 fn targets(experiment: &Experiment) -> Vec<Target> {
     match experiment.name {
         "spinup" => vec![disk()],
-        "bays" => sticks(),
+        "bays" => (0..2).map(modelled::in_bay).collect(),
         _ => ["A", "B"].map(|name| target(name, 62 * GB, false)).into(),
     }
 }

@@ -58,17 +58,23 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Read>>> {
-    let mut file = BufReader::new(open_regular(path)?);
+fn lines(file: impl Read + 'static) -> io::Result<BufReader<Box<dyn Read>>> {
+    let mut file = BufReader::new(file);
     let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
     Ok(BufReader::new(if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) }))
 }
 
 impl Reader {
     pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = open_regular(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        Self::of(file, path)
+    }
+
+    /// The record in `file`; `path` names it in errors.
+    pub fn of(file: impl Read + 'static, path: &Path) -> Result<Self, ReadError> {
         let mut reader = Self {
             path: path.to_owned(),
-            lines: lines(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?,
+            lines: lines(file).map_err(|source| ReadError::Io { path: path.to_owned(), source })?,
             first: None,
             old: None,
             number: 0,
