@@ -492,7 +492,7 @@ fn a_run_that_is_being_written_is_neither_continued_nor_removed() {
     running.wait_for("plan");
     let name = cli.run_name();
     let removed = cli.run(["results", "rm", &name]);
-    assert!(removed.code == 1 && removed.err.contains("is running"), "{}", removed.err);
+    assert!(removed.code == 1 && removed.err.contains("is in use"), "{}", removed.err);
     running.signal(Signal::KILL);
     running.finish();
     fs::write(cli.store().join("rbad.jsonl"), "garbage").expect("writes");

@@ -1,5 +1,8 @@
 //! Errors of the command line: their exit codes, and hints at what to do.
 
+use std::path::PathBuf;
+
+use super::stored;
 use crate::{
     compare::CompareError,
     experiments::PlanError,
@@ -37,7 +40,8 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
     if usage { USAGE } else { 1 }
 }
 
-pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
+/// What to do; `store` is what was typed as `--store`.
+pub(super) fn hint(e: &anyhow::Error, store: &Option<PathBuf>) -> Option<String> {
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
@@ -51,11 +55,19 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
     if let Some(SuiteError::Unknown(name)) = e.downcast_ref() {
         return Suite::meant(name).map(|meant| format!("did you mean `--suite {meant}`?"));
     }
+    let shows = |words: &str, what: &str| {
+        let command = stored::store(store).map(|store| stored::command(&store, words));
+        command.ok().map(|command| format!("`{command}` {what}"))
+    };
+    match e.downcast_ref() {
+        Some(StoreError::NoSuchRun { .. }) => return shows("results", "lists all runs"),
+        Some(StoreError::Complete(run)) => return shows(&format!("show {run}"), "shows it"),
+        _ => {}
+    }
     let hint = match (e.downcast_ref(), e.downcast_ref()) {
         (Some(StoreError::Unwritable { .. } | StoreError::NoHome), _) => {
             "choose another directory with --store DIR"
         }
-        (Some(StoreError::NoSuchRun { .. }), _) => "`drivebench results` lists all runs",
         (_, Some(LockError::Busy { .. })) => "wait for it with --wait, or measure another drive",
         _ if matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })) => {
             "measure both with the same load, or compare them anyway with --force"

@@ -66,8 +66,9 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     }
     if let [[run, ..]] = &kept[..] {
         let findings = stored::findings(&store, run)?;
-        output.result(&render(&findings, Format::Text, output.style, false))?;
+        let shown = output.result(&render(&findings, Format::Text, output.style, false));
         stored::saved(&store, run, &findings, output);
+        shown?;
     } else {
         let columns = Column::all([("run", false), ("file", false), ("loads", true), ("tool", false)]);
         let (taken, left) = (kept.len() as u64, refused.len() as u64);

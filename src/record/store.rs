@@ -27,9 +27,9 @@ pub enum StoreError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("there is no run '{run}' in {path}")]
     NoSuchRun { run: String, path: PathBuf },
-    #[error("{0} is running: another drivebench writes its record; wait for its end, or stop it")]
+    #[error("{0} is in use: another drivebench runs or removes it; wait for its end, or stop it")]
     Busy(String),
-    #[error("{0} is complete: `drivebench show {0}` shows it")]
+    #[error("{0} is complete")]
     Complete(String),
     #[error("{run} can't be continued, because its record {why}: start a new run")]
     Damaged { run: String, why: String },

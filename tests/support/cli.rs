@@ -103,7 +103,8 @@ impl Cli {
         let reset = ["--default-signal=HUP,INT,QUIT,TERM", program].map(std::ffi::OsString::from);
         let args = reset.into_iter().chain(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         let mut command = self.program(Path::new("env"), args);
-        let mut child = command.arg("--events").stdout(Stdio::piped()).spawn().expect("drivebench starts");
+        command.arg("--events").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("drivebench starts");
         let events = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         Running { child, events }
     }
@@ -152,6 +153,18 @@ impl Running {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits for its end: its code and what it wrote to standard error, where that was piped.
+    pub fn finish_with_errors(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        for line in self.events.by_ref() {
+            line.expect("reads");
+        }
+        if let Some(mut errors) = self.child.stderr.take() {
+            errors.read_to_string(&mut said).expect("UTF-8");
+        }
+        (self.child.wait().expect("ends").code(), said)
     }
 
     /// Waits for its end; `None` where a signal ended it.
