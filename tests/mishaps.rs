@@ -130,3 +130,19 @@ fn of_two_who_remove_a_run_at_once_none_fails_wrongly() {
     }
     assert!(names(&cli.store()).iter().all(|name| !name.starts_with(&run)));
 }
+
+#[test]
+fn nothing_is_written_beside_a_target_that_was_unmounted() {
+    let (cli, first, mut second) = (Cli::new(), FaultFs::mount(), FaultFs::mount());
+    first.set(|faults| faults.hold = true);
+    let (a, b) = (text(first.path()), text(second.path()).to_owned());
+    let running = cli.start(["run", "baseline", "--rw", "write", "--max-bytes", "1M", a, &b]);
+    first.wait_until_held(1);
+    second.unmount();
+    first.release();
+    let (code, said) = running.finish_with_errors();
+    let said = words(&said);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&b) && said.contains("it was unmounted"), "{said}");
+    assert_eq!((names(first.path()), names(Path::new(&b))), (vec![], vec![]));
+}

@@ -169,7 +169,7 @@ fn carry_out(
         before.lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
     }
     let mut show = Show::new(output, &plan, args.events);
-    let mut world = Local::new(sysroot, plan.targets.len(), store.dir(), &name);
+    let mut world = Local::new(sysroot, &plan.targets, store.dir(), &name);
     let mut setting = RunContext {
         world: &mut world,
         inventory: &inventory,

@@ -41,21 +41,34 @@ pub struct Local<'a> {
     tools: System,
     began: Instant,
     journal: Journal,
+    /// The filesystem of each directory and file at the start, as the kernel numbers it.
+    filesystems: Vec<Option<u64>>,
     open: Vec<Option<Open>>,
     folders: Vec<Option<Folder>>,
 }
 
 impl<'a> Local<'a> {
     /// Nothing is open yet. The journal of `run`, in the store, lists what a crash would leave.
-    pub fn new(sysroot: &'a Sysroot, targets: usize, store: &Path, run: &str) -> Self {
+    pub fn new(sysroot: &'a Sysroot, targets: &[Target], store: &Path, run: &str) -> Self {
         Self {
             sysroot,
             tools: System::default(),
             began: Instant::now(),
             journal: Journal::open(store, run),
-            open: (0..targets).map(|_| None).collect(),
-            folders: (0..targets).map(|_| None).collect(),
+            filesystems: targets.iter().map(filesystem).collect(),
+            open: targets.iter().map(|_| None).collect(),
+            folders: targets.iter().map(|_| None).collect(),
         }
+    }
+
+    /// Refuses a path that is on another filesystem than at the start: it was unmounted or mounted over since.
+    fn stays(&self, at: usize, target: &Target) -> io::Result<()> {
+        let other = || {
+            io::Error::other(
+                "it is on another filesystem now than at the start of the run: it was unmounted, or something was mounted over it",
+            )
+        };
+        (self.filesystems[at] == filesystem(target)).then_some(()).ok_or_else(other)
     }
 }
 
@@ -101,7 +114,9 @@ impl World for Local<'_> {
 
     fn make_scratch(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError> {
         self.close(at)?;
-        let scratch = Scratch::create(&target.path, bytes, &self.journal, at)
+        let scratch = self
+            .stays(at, target)
+            .and_then(|()| Scratch::create(&target.path, bytes, &self.journal, at))
             .map_err(|source| RunError::Scratch { dir: target.path.clone(), bytes, source })?;
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
@@ -113,7 +128,7 @@ impl World for Local<'_> {
 
     fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError> {
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
-        let (file, length) = open_existing(target).map_err(cannot)?;
+        let (file, length) = self.stays(at, target).and_then(|()| open_existing(target)).map_err(cannot)?;
         let name = target.path.display().to_string();
         self.open[at] = Some(Open { file: Arc::new(file), name, scratch: None });
         Ok(length)
@@ -165,7 +180,9 @@ impl World for Local<'_> {
     ) -> Result<(ActResult, Option<String>), RunError> {
         let folder = match self.folders[at].take() {
             Some(folder) => folder,
-            None => Folder::create(&target.path, &self.journal, at)
+            None => self
+                .stays(at, target)
+                .and_then(|()| Folder::create(&target.path, &self.journal, at))
                 .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
         };
         Ok(self.folders[at].insert(folder).work(files, cancel))
@@ -182,6 +199,12 @@ impl World for Local<'_> {
         let left = |source| RunError::Leftover { path, command: "rm", source };
         patiently(move || scratch.remove()).map_err(left)
     }
+}
+
+/// The filesystem that a directory or file is on; a block device may be moved during a run.
+fn filesystem(target: &Target) -> Option<u64> {
+    let path = Some(&target.path).filter(|_| target.kind != Kind::BlockDevice);
+    path.and_then(|path| path.metadata().ok()).map(|about| about.dev())
 }
 
 /// The time now, as RFC 3339 in UTC.
