@@ -267,7 +267,10 @@ impl Bench {
     /// A run that Ctrl-C stops in its first load.
     fn interrupted(&self) -> Result<(), Error> {
         let mut child = self.under_way("run baseline --rw write,read --bs 64k --max-bytes 3M @fuse")?;
-        rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)?;
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::INT,
+        )?;
         self.fuse.release();
         child.wait()?;
         Ok(())
@@ -398,9 +401,8 @@ impl Bench {
     fn kept(&self, line: &str) -> Result<(), Error> {
         let now = self.stored()?;
         let named: BTreeSet<&str> = line.split(' ').collect();
-        let named = |run: &str| {
-            self.runs.iter().any(|(letter, known)| known == run && named.contains(letter))
-        };
+        let named =
+            |run: &str| self.runs.iter().any(|(letter, known)| known == run && named.contains(letter));
         for (run, before) in &self.records {
             match now.get(run) {
                 None if line.contains("results rm") && named(run) => {}
@@ -415,7 +417,8 @@ impl Bench {
             return Err(format!("`results` says {}", String::from_utf8_lossy(&listed.stderr)).into());
         }
         let listed = String::from_utf8(listed.stdout)?;
-        let listed: BTreeSet<&str> = listed.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+        let listed: BTreeSet<&str> =
+            listed.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
         if listed != now.keys().map(String::as_str).collect() {
             return Err(format!("`results` lists {listed:?}, the store has {:?}", now.keys()).into());
         }
@@ -429,7 +432,9 @@ impl Bench {
         let new = self.stored()?.into_iter().filter(|(run, _)| !self.records.contains_key(run));
         let ended = |record: &[u8]| {
             let last = record.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
-            last.is_some_and(|last| last.starts_with(b"{\"event\":\"end\"") && !last.windows(11).any(|w| w == b"interrupted"))
+            last.is_some_and(|last| {
+                last.starts_with(b"{\"event\":\"end\"") && !last.windows(11).any(|w| w == b"interrupted")
+            })
         };
         let cut: Vec<(String, Vec<u8>)> = new
             .chain(resumed.map(|run| (run.clone(), self.stored().unwrap_or_default()[&run].clone())))
@@ -439,7 +444,8 @@ impl Bench {
         if line.contains("import") {
             return Err(format!("{run} is half an import").into());
         }
-        let start: serde_json::Value = serde_json::from_slice(record.split(|byte| *byte == b'\n').next().unwrap_or_default())?;
+        let start: serde_json::Value =
+            serde_json::from_slice(record.split(|byte| *byte == b'\n').next().unwrap_or_default())?;
         let experiment = start["experiment"].as_str().unwrap_or_default();
         let resume = format!("run {experiment} --resume {run}");
         let done = self.output(&resume)?;
@@ -459,7 +465,9 @@ impl Bench {
     /// Nothing is left in targets, store, configuration and the directory for temporary files.
     fn clean(&self) -> Result<(), Error> {
         let mut left = Vec::new();
-        for dir in self.targets().into_iter().chain([self.at("live/tmp"), self.at("live/data/drivebench/journals")]) {
+        for dir in
+            self.targets().into_iter().chain([self.at("live/tmp"), self.at("live/data/drivebench/journals")])
+        {
             left.extend(names(&dir)?.into_iter().map(|name| dir.join(name)));
         }
         let known = |name: &str| {
@@ -475,7 +483,9 @@ impl Bench {
                 left.push(store.join(name));
             }
         }
-        left.extend(names(&config)?.into_iter().filter(|name| name != "bays.toml").map(|name| config.join(name)));
+        left.extend(
+            names(&config)?.into_iter().filter(|name| name != "bays.toml").map(|name| config.join(name)),
+        );
         if left.is_empty() { Ok(()) } else { Err(format!("left: {left:?}").into()) }
     }
 
@@ -520,7 +530,8 @@ fn tree(dir: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Error> {
         if path.is_dir() {
             // Empty ones, too.
             found.insert(PathBuf::from(&name), Vec::new());
-            found.extend(tree(&path)?.into_iter().map(|(inner, bytes)| (Path::new(&name).join(inner), bytes)));
+            found
+                .extend(tree(&path)?.into_iter().map(|(inner, bytes)| (Path::new(&name).join(inner), bytes)));
         } else {
             found.insert(PathBuf::from(name), fs::read(path)?);
         }

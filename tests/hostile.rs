@@ -378,7 +378,8 @@ fn a_small_file_that_unpacks_to_gigabytes_is_not_read_to_its_end() {
     // Notes that are all valid, 64 MiB of them: 2 GiB would take as many times longer.
     let note = format!("{{\"event\":\"note\",\"text\":\"{}\"}}\n", "a".repeat(1 << 20));
     let pack = |notes: usize| {
-        let mut out = flate2::write::GzEncoder::new(File::create(&path).expect("creates"), flate2::Compression::best());
+        let mut out =
+            flate2::write::GzEncoder::new(File::create(&path).expect("creates"), flate2::Compression::best());
         out.write_all(&plain).expect("writes");
         (0..notes).for_each(|_| out.write_all(note.as_bytes()).expect("writes"));
         out.finish().expect("writes");

@@ -44,8 +44,7 @@ fn where_the_run_is_and_that_output_cannot_be_written_is_said() {
         let done = cli.command(args).stdout(full).output().expect("drivebench starts");
         (done.status.code(), words(&String::from_utf8(done.stderr).expect("UTF-8")))
     };
-    let (code, said) =
-        into_full(&["run", "baseline", "--rw", "write", "--max-bytes", "1M", text(fs.path())]);
+    let (code, said) = into_full(&["run", "baseline", "--rw", "write", "--max-bytes", "1M", text(fs.path())]);
     assert!(said.contains(&format!("Saved as {}", cli.run_name())), "{said}");
     assert!(code == Some(1) && said.contains("error: standard output can't be written"), "{said}");
     for args in [&["--help"][..], &["run", "baseline", "--help"], &["--version"], &["results"], &["list"]] {
@@ -73,13 +72,21 @@ fn a_suite_that_reads_before_it_writes_is_refused_on_a_directory() {
     let (cli, fs) = (Cli::new(), FaultFs::mount());
     let suite = cli.config().with_extension("toml");
     let loads = |first: &str, second: &str| {
-        let load = |rw: &str| format!("[[loads]]\nrw = \"{rw}\"\nblock = \"64KiB\"\ndepth = 1\nsize = \"1MiB\"\n");
-        fs::write(&suite, format!("name = \"own\"\nabout = \"two\"\nsource = \"none\"\n{}{}", load(first), load(second))).expect("writes");
+        let load =
+            |rw: &str| format!("[[loads]]\nrw = \"{rw}\"\nblock = \"64KiB\"\ndepth = 1\nsize = \"1MiB\"\n");
+        fs::write(
+            &suite,
+            format!("name = \"own\"\nabout = \"two\"\nsource = \"none\"\n{}{}", load(first), load(second)),
+        )
+        .expect("writes");
         cli.run(["run", "baseline", "--plan", "--suite", text(&suite), text(fs.path())])
     };
     let done = loads("read", "write");
     let said = words(&done.err);
-    assert!(done.code == 2 && said.contains("reads before anything is written: put a load that writes"), "{said}");
+    assert!(
+        done.code == 2 && said.contains("reads before anything is written: put a load that writes"),
+        "{said}"
+    );
     assert_eq!(loads("write", "read").code, 0);
 }
 
@@ -87,17 +94,26 @@ fn a_suite_that_reads_before_it_writes_is_refused_on_a_directory() {
 fn hints_can_be_followed() {
     let (cli, fs) = (Cli::new(), FaultFs::mount());
     fs.set(|faults| faults.free = Some(2 * GIB));
-    let asked = |suite: &str| words(&cli.run(["run", "baseline", "--plan", "--suite", suite, text(fs.path())]).err);
+    let asked =
+        |suite: &str| words(&cli.run(["run", "baseline", "--plan", "--suite", suite, text(fs.path())]).err);
     // It is followed exactly: --max-bytes would be refused.
     let said = asked("fio-qd64");
-    assert!(said.contains("free some space or choose another directory") && !said.contains("--max-bytes"), "{said}");
+    assert!(
+        said.contains("free some space or choose another directory") && !said.contains("--max-bytes"),
+        "{said}"
+    );
 
     let own = cli.config();
     let said = words(&cli.run(["show", "r999", "--store", text(&own)]).err);
     assert!(said.contains(&format!("`drivebench results --store {}`", text(&own))), "{said}");
 
-    let suite = Suite::parse("own", "name = 'own'\nabout = 'one'\nsource = 'none'\n[[loads]]\nrw = 'write'\nblock = '512'\ndepth = 1\n").expect("a suite");
-    let target = drivebench::target::Target { direct_alignment: 4096, ..modelled::target("A", 62 * GIB, false) };
+    let suite = Suite::parse(
+        "own",
+        "name = 'own'\nabout = 'one'\nsource = 'none'\n[[loads]]\nrw = 'write'\nblock = '512'\ndepth = 1\n",
+    )
+    .expect("a suite");
+    let target =
+        drivebench::target::Target { direct_alignment: 4096, ..modelled::target("A", 62 * GIB, false) };
     let ask = drivebench::experiments::Request {
         suite: Some(suite),
         ..modelled::ask(vec![target], Rules::quick(), 4096)
@@ -112,13 +128,18 @@ fn of_two_who_remove_a_run_at_once_none_fails_wrongly() {
     let store = Store::at(cli.store());
     let zone = vec![Zone { from: 0, rate: 6e6 }];
     let model = Model { capacity: 62 * GIB, read: zone.clone(), write: zone, ..Model::default() };
-    let plan = modelled::plan(&modelled::ask(vec![modelled::target("A", 62 * GIB, false)], Rules::quick(), 4096));
+    let plan =
+        modelled::plan(&modelled::ask(vec![modelled::target("A", 62 * GIB, false)], Rules::quick(), 4096));
     let board = Board { drives: vec![model], buses: vec![], seed: 1 };
     let run = modelled::keep(&store, "2026-11-21T10:00:00Z", &plan.expect("plans"), &board, false);
     // The first holds the record; the second looks at it meanwhile.
     let held = store.removable(&run).expect("nobody writes it");
     let refused = cli.run(["results", "rm", &run]);
-    assert!(refused.code == 1 && words(&refused.err).contains(&format!("{run} is in use")), "{}", refused.err);
+    assert!(
+        refused.code == 1 && words(&refused.err).contains(&format!("{run} is in use")),
+        "{}",
+        refused.err
+    );
     drop(held);
     let ended = thread::scope(|scope| {
         [0, 1].map(|_| scope.spawn(|| cli.run(["results", "rm", &run]))).map(|one| one.join().expect("ends"))

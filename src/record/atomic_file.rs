@@ -10,8 +10,8 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat, renameat_with,
-        statat, unlinkat,
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat,
+        renameat_with, statat, unlinkat,
     },
     io::Errno,
 };

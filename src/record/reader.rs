@@ -81,7 +81,8 @@ impl Reader {
 
     /// The record in `file`, of so many `bytes` as it is stored; `path` names it in errors.
     pub fn of(file: impl Read + 'static, bytes: u64, path: &Path) -> Result<Self, ReadError> {
-        let (lines, packed) = lines(file).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        let (lines, packed) =
+            lines(file).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         // A record that is being written grows, but is not packed.
         let most = if packed { bytes.saturating_mul(MOST_GROWTH).saturating_add(1 << 20) } else { u64::MAX };
         let mut reader = Self {

@@ -282,8 +282,8 @@ impl Store {
         for path in names.map(|entry| entry.path()) {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let run = |name: &str, end| name.strip_suffix(end).is_some_and(is_name);
-            let temporary = of_temporary(name)
-                .is_some_and(|name| name == INDEX || run(name, PLAIN) || run(name, PACKED));
+            let temporary =
+                of_temporary(name).is_some_and(|name| name == INDEX || run(name, PLAIN) || run(name, PACKED));
             // Its compressed copy got its name when it was complete; earlier versions could leave an empty one.
             let is_empty = || fs::metadata(&path).is_ok_and(|about| about.len() == 0);
             let packed = run(name, PLAIN) && (path.with_extension("jsonl.gz").is_file() || is_empty());

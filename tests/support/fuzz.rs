@@ -264,7 +264,9 @@ fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 /// Reads a record to its findings, and prints them.
 fn record(bytes: &[u8]) -> bool {
     let stored = bytes.len() as u64;
-    let Ok(mut record) = Reader::of(Cursor::new(bytes.to_vec()), stored, Path::new("record")) else { return false };
+    let Ok(mut record) = Reader::of(Cursor::new(bytes.to_vec()), stored, Path::new("record")) else {
+        return false;
+    };
     let Some(Event::Start(start)) = record.next() else { return false };
     let name = start.experiment.clone();
     let mut events = std::iter::once(Event::Start(start)).chain(record.by_ref());
