@@ -164,6 +164,28 @@ fn a_drive_that_hangs_past_the_limit_is_named() {
 }
 
 #[test]
+fn a_drive_that_hangs_while_space_is_reserved_is_named_and_ctrl_c_ends_it() {
+    for stopped in [false, true] {
+        let (cli, fs) = (Cli::new(), FaultFs::mount());
+        let place = fs.path().to_str().expect("UTF-8");
+        fs.set(|f| f.hold_reserving = true);
+        let mut running = cli.start(["run", "baseline", "--max-time", "2s", place]);
+        fs.wait_until_held(1);
+        if stopped {
+            running.signal(rustix::process::Signal::INT);
+        }
+        running.wait_for("findings");
+        assert!(fs.held() > 0, "it ended while the operation hung");
+        // The kernel keeps the process until the drive responds.
+        fs.release();
+        let (code, said) = running.finish_with_errors();
+        assert_eq!(code, Some(if stopped { 130 } else { 1 }), "{said}");
+        let named = said.contains("did not respond in time") && said.contains(place);
+        assert_eq!(named, !stopped, "{said}");
+    }
+}
+
+#[test]
 fn a_real_drive_that_hangs_does_not_hold_up_the_end() {
     let (cli, fs) = (Cli::new(), FaultFs::mount());
     let place = fs.path().to_str().expect("UTF-8");

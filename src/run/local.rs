@@ -11,7 +11,13 @@ use std::{
 
 use rustix::fs::{Advice, OFlags, fadvise};
 
-use super::{RunError, World, journal::Journal, leftovers::patiently, scratch::Scratch, scratch_dir::Folder};
+use super::{
+    RunError, World,
+    journal::Journal,
+    leftovers::patiently,
+    scratch::{Scratch, reserve},
+    scratch_dir::Folder,
+};
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
@@ -112,17 +118,28 @@ impl World for Local<'_> {
         }
     }
 
-    fn make_scratch(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError> {
+    fn make_scratch(
+        &mut self,
+        at: usize,
+        target: &Target,
+        bytes: u64,
+        cancel: &Cancel,
+    ) -> Result<Option<PathBuf>, RunError> {
         self.close(at)?;
-        let scratch = self
-            .stays(at, target)
-            .and_then(|()| Scratch::create(&target.path, bytes, &self.journal, at))
-            .map_err(|source| RunError::Scratch { dir: target.path.clone(), bytes, source })?;
-        let cannot = |source| RunError::Open { path: target.path.clone(), source };
+        let cannot = |source| RunError::Scratch { dir: target.path.clone(), bytes, source };
+        let create = || Scratch::create(&target.path, &self.journal, at);
+        let scratch = self.stays(at, target).and_then(|()| create()).map_err(cannot)?;
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
         let path = scratch.path().map(Path::to_owned);
         let name = target.path.display().to_string();
-        self.open[at] = Some(Open { file, name, scratch: Some(scratch) });
+        // Closed by `close` also after an error: its removal may hang, too.
+        self.open[at] = Some(Open { file: Arc::clone(&file), name, scratch: Some(scratch) });
+        match unless_cancelled(cancel, move || reserve(&file, bytes)).map_err(cannot)? {
+            Some(reserved) => reserved.map_err(cannot)?,
+            // Who asked for the end needs no reason.
+            None if cancel.is_asked() => {}
+            None => return Err(cannot(io::Error::other("the drive did not respond in time"))),
+        }
         Ok(path)
     }
 
@@ -143,15 +160,7 @@ impl World for Local<'_> {
     fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()> {
         let Some(open) = &self.open[at] else { return Ok(()) };
         let file = Arc::clone(&open.file);
-        let (done, synced) = mpsc::channel();
-        std::thread::Builder::new().spawn(move || done.send(file.sync_all()))?;
-        let synced = loop {
-            match synced.recv_timeout(POLL) {
-                Ok(synced) => break synced,
-                Err(_) if cancel.is_set() => return Ok(()),
-                Err(_) => {}
-            }
-        };
+        let Some(synced) = unless_cancelled(cancel, move || file.sync_all())? else { return Ok(()) };
         // Errors count for scratch files only: syncing a user's file is optional and may be refused.
         if open.scratch.is_some() {
             synced?;
@@ -198,6 +207,22 @@ impl World for Local<'_> {
         let path = scratch.place();
         let left = |source| RunError::Leftover { path, command: "rm", source };
         patiently(move || scratch.remove()).map_err(left)
+    }
+}
+
+/// Does what may hang in the kernel on a thread of its own, and waits for it until `cancel` is set.
+fn unless_cancelled<T: Send + 'static>(
+    cancel: &Cancel,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<Option<T>> {
+    let (done, result) = mpsc::channel();
+    std::thread::Builder::new().spawn(move || done.send(work()))?;
+    loop {
+        match result.recv_timeout(POLL) {
+            Ok(result) => return Ok(Some(result)),
+            Err(_) if cancel.is_set() => return Ok(None),
+            Err(_) => {}
+        }
     }
 }
 
