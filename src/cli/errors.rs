@@ -1,8 +1,5 @@
 //! Errors of the command line: their exit codes, and hints at what to do.
 
-use std::path::PathBuf;
-
-use super::stored;
 use crate::{
     compare::CompareError,
     experiments::PlanError,
@@ -40,8 +37,8 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
     if usage { USAGE } else { 1 }
 }
 
-/// What to do; `store` is what was typed as `--store`.
-pub(super) fn hint(e: &anyhow::Error, store: &Option<PathBuf>) -> Option<String> {
+/// What to do; `command` completes a command for the store of this one.
+pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Option<String> {
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
@@ -55,13 +52,13 @@ pub(super) fn hint(e: &anyhow::Error, store: &Option<PathBuf>) -> Option<String>
     if let Some(SuiteError::Unknown(name)) = e.downcast_ref() {
         return Suite::meant(name).map(|meant| format!("did you mean `--suite {meant}`?"));
     }
-    let shows = |words: &str, what: &str| {
-        let command = stored::store(store).map(|store| stored::command(&store, words));
-        command.ok().map(|command| format!("`{command}` {what}"))
-    };
     match e.downcast_ref() {
-        Some(StoreError::NoSuchRun { .. }) => return shows("results", "lists all runs"),
-        Some(StoreError::Complete(run)) => return shows(&format!("show {run}"), "shows it"),
+        Some(StoreError::NoSuchRun { .. }) => {
+            return Some(format!("`{}` lists all runs", command("results")));
+        }
+        Some(StoreError::Complete(run)) => {
+            return Some(format!("`{}` shows it", command(&format!("show {run}"))));
+        }
         _ => {}
     }
     let hint = match (e.downcast_ref(), e.downcast_ref()) {

@@ -80,7 +80,11 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(e) if is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            output.error(&e, hint(&e, &args.store));
+            let command = |words: &str| {
+                let usual = || format!("drivebench {words}");
+                stored::store(&args.store).map_or_else(|_| usual(), |store| stored::command(&store, words))
+            };
+            output.error(&e, hint(&e, command));
             ExitCode::from(code(&e))
         }
     }
