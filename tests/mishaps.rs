@@ -103,6 +103,15 @@ fn hints_can_be_followed() {
         "{said}"
     );
 
+    let gone = Cli::directory();
+    let mut command = cli.command(["run", "baseline", "--plan", "."]);
+    command.current_dir(gone.path());
+    let mut shell = Cli::shell(r#"rmdir "$PWD" && exec "$@""#, &command);
+    let said = words(&String::from_utf8(shell.output().expect("starts").stderr).expect("UTF-8"));
+    assert!(said.contains("the current directory was removed: change to another"), "{said}");
+    let said = words(&cli.run(["run", "baseline", "--plan", &format!("/{}", "a".repeat(5000))]).err);
+    assert!(said.contains("use a shorter path") && !said.contains("dmesg"), "{said}");
+
     let own = cli.config();
     let said = words(&cli.run(["show", "r999", "--store", text(&own)]).err);
     assert!(said.contains(&format!("`drivebench results --store {}`", text(&own))), "{said}");

@@ -72,6 +72,18 @@ impl Cli {
         done(self.command(args).output().expect("drivebench starts"))
     }
 
+    /// The same command, started by a line of shell as `"$@"`.
+    #[expect(clippy::disallowed_methods, reason = "the tests are drivebench's user")]
+    pub fn shell(line: &str, command: &Command) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line, "sh"]).arg(command.get_program()).args(command.get_args());
+        shell.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(dir) = command.get_current_dir() {
+            shell.current_dir(dir);
+        }
+        shell
+    }
+
     /// Runs it as somebody without rights, even where the tests run as root.
     pub fn run_as_nobody<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
         use std::os::unix::{fs::PermissionsExt, process::CommandExt};
