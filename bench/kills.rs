@@ -9,6 +9,8 @@
 
 #[path = "../tests/support/faultfs.rs"]
 mod faultfs;
+#[path = "kills_files.rs"]
+mod files;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,6 +24,7 @@ use std::{
 
 use drivebench::cli;
 use faultfs::FaultFs;
+use files::{copy, empty, names, tree};
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -118,8 +121,8 @@ fn main() -> Result<ExitCode, Error> {
         let part = random.random_range(0.0..1.0);
         match bench.kill(line, lives[line].mul_f64(part)) {
             // It doesn't count.
-            Ok(Killed { alive: false, .. }) => late += 1,
-            Ok(Killed { then, .. }) => {
+            Ok(None) => late += 1,
+            Ok(Some(then)) => {
                 kills += 1;
                 resumed += u32::from(then == Then::Resumed);
                 cut += u32::from(then == Then::SaidToBeCut);
@@ -142,12 +145,6 @@ enum Then {
     None,
     Resumed,
     SaidToBeCut,
-}
-
-struct Killed {
-    /// It ran when it was killed.
-    alive: bool,
-    then: Then,
 }
 
 /// The directories, and what the store holds before each kill.
@@ -254,12 +251,8 @@ impl Bench {
         Ok(command)
     }
 
-    fn output(&self, line: &str) -> Result<Output, Error> {
-        Ok(self.command(line)?.output()?)
-    }
-
     fn must(&self, line: &str) -> Result<Output, Error> {
-        let done = self.output(line)?;
+        let done = self.command(line)?.output()?;
         let error = String::from_utf8_lossy(&done.stderr);
         if done.status.success() { Ok(done) } else { Err(format!("`{line}` fails: {error}").into()) }
     }
@@ -324,15 +317,11 @@ impl Bench {
         Ok(life()?.min(life()?))
     }
 
-    fn kill(&self, line: &str, after: Duration) -> Result<Killed, Error> {
+    /// Kills it after a time; none if it had ended before.
+    fn kill(&self, line: &str, after: Duration) -> Result<Option<Then>, Error> {
         self.reset()?;
-        for dir in self.targets() {
-            // Of the failure before this.
-            for name in names(&dir)? {
-                let path = dir.join(name);
-                if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
-            }
-        }
+        // Of the failure before this.
+        self.targets().iter().try_for_each(|dir| empty(dir))?;
         if line.starts_with('+') {
             self.leave_files()?;
         }
@@ -353,7 +342,7 @@ impl Bench {
         self.kept(line)?;
         self.clean()?;
         self.written(line)?;
-        Ok(Killed { alive, then })
+        Ok(alive.then_some(then))
     }
 
     /// No process that drivebench started lives on.
@@ -428,38 +417,33 @@ impl Bench {
 
     /// Resumes the run that was killed.
     fn go_on(&self, line: &str) -> Result<Then, Error> {
-        let resumed = line.contains("--resume").then(|| self.runs["R"].clone());
-        let new = self.stored()?.into_iter().filter(|(run, _)| !self.records.contains_key(run));
-        let ended = |record: &[u8]| {
-            let last = record.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
-            last.is_some_and(|last| {
-                last.starts_with(b"{\"event\":\"end\"") && !last.windows(11).any(|w| w == b"interrupted")
-            })
-        };
-        let cut: Vec<(String, Vec<u8>)> = new
-            .chain(resumed.map(|run| (run.clone(), self.stored().unwrap_or_default()[&run].clone())))
-            .filter(|(_, record)| !ended(record))
-            .collect();
-        let Some((run, record)) = cut.first() else { return Ok(Then::None) };
-        if line.contains("import") {
-            return Err(format!("{run} is half an import").into());
+        let goes_on = |run: &str| line.contains("--resume") && run == self.runs["R"];
+        let killed = |(run, _): &(String, Vec<u8>)| goes_on(run) || !self.records.contains_key(run);
+        let mut then = Then::None;
+        for (run, record) in self.stored()?.into_iter().filter(killed) {
+            let lines: Vec<serde_json::Value> =
+                String::from_utf8(record)?.lines().map(serde_json::from_str).map_while(Result::ok).collect();
+            if line.contains("import") {
+                let whole = lines.last().is_some_and(|last| last["event"] == "end");
+                whole.then_some(()).ok_or_else(|| format!("{run} is half an import"))?;
+                continue;
+            }
+            let experiment =
+                lines.first().and_then(|first| first["experiment"].as_str()).ok_or("no start")?;
+            let resume = format!("run {experiment} --resume {run}");
+            let done = self.command(&resume)?.output()?;
+            let error =
+                String::from_utf8_lossy(&done.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+            then = match done.status.success() {
+                true => Then::Resumed,
+                false if error.contains("is complete") => then,
+                false if error.contains("ended before its plan was saved: start a new run") => {
+                    Then::SaidToBeCut
+                }
+                false => return Err(format!("`{resume}` fails: {error}").into()),
+            };
         }
-        let start: serde_json::Value =
-            serde_json::from_slice(record.split(|byte| *byte == b'\n').next().unwrap_or_default())?;
-        let experiment = start["experiment"].as_str().unwrap_or_default();
-        let resume = format!("run {experiment} --resume {run}");
-        let done = self.output(&resume)?;
-        let error = String::from_utf8_lossy(&done.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-        if done.status.success() {
-            return Ok(Then::Resumed);
-        }
-        if error.contains("is complete") {
-            return Ok(Then::None);
-        }
-        if error.contains("ended before its plan was saved: start a new run") {
-            return Ok(Then::SaidToBeCut);
-        }
-        Err(format!("`{resume}` fails: {error}").into())
+        Ok(then)
     }
 
     /// Nothing is left in targets, store, configuration and the directory for temporary files.
@@ -512,39 +496,4 @@ impl Bench {
         }
         Ok(())
     }
-}
-
-fn names(dir: &Path) -> Result<Vec<String>, Error> {
-    if !dir.exists() {
-        return Ok(Vec::new());
-    }
-    let names = fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    names.collect()
-}
-
-/// All files below a directory, by their path in it.
-fn tree(dir: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Error> {
-    let mut found = BTreeMap::new();
-    for name in names(dir)? {
-        let path = dir.join(&name);
-        if path.is_dir() {
-            // Empty ones, too.
-            found.insert(PathBuf::from(&name), Vec::new());
-            found
-                .extend(tree(&path)?.into_iter().map(|(inner, bytes)| (Path::new(&name).join(inner), bytes)));
-        } else {
-            found.insert(PathBuf::from(name), fs::read(path)?);
-        }
-    }
-    Ok(found)
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    fs::create_dir(to)?;
-    fs::set_permissions(to, fs::metadata(from)?.permissions())?;
-    for name in names(from)? {
-        let (from, to) = (from.join(&name), to.join(&name));
-        if from.is_dir() { copy(&from, &to)? } else { fs::copy(from, to).map(drop)? }
-    }
-    Ok(())
 }
