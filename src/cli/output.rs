@@ -54,8 +54,8 @@ impl Output {
 
     pub fn result(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(self.style.printable(text).as_bytes())?;
-        out.flush()
+        let written = out.write_all(self.style.printable(text).as_bytes()).and_then(|()| out.flush());
+        written.map_err(unwritable)
     }
 
     /// A table without a title.
@@ -102,6 +102,11 @@ impl Output {
         let hint = hint.map(|hint| marked("  hint: ", &hint)).unwrap_or_default();
         let _ = io::stderr().lock().write_all((marked("error: ", &wrong.to_string()) + &hint).as_bytes());
     }
+}
+
+/// An error of standard output, said as such.
+pub(super) fn unwritable(e: io::Error) -> io::Error {
+    io::Error::new(e.kind(), format!("standard output can't be written: {e}"))
 }
 
 /// Whether the locale uses UTF-8. Without a locale, UTF-8 is assumed.
