@@ -61,8 +61,9 @@ fn theirs(scratch: &Scratch, engine: &str, depth: u32) -> Result<Run> {
 fn program(scratch: &Scratch) -> Result<Run> {
     let program = std::env::current_exe()?;
     let program = program.parent().and_then(Path::parent).ok_or("no build")?.join("drivebench");
-    let place = scratch.path.with_extension("store");
-    let suite = scratch.path.with_extension("toml");
+    // Removed on errors, too.
+    let own = tempfile::tempdir_in(scratch.path.parent().ok_or("no directory")?)?;
+    let (place, suite) = (own.path().join("store"), own.path().join("suite.toml"));
     let text = "name = \"engine\"\nabout = \"one load\"\nsource = \"bench/engine\"\n\n[[loads]]\nlabel = \"load\"\n\
          rw = \"randread\"\nblock = \"4KiB\"\ndepth = 64\ncaching = \"direct\"\nsize = \"2GiB\"\n";
     fs::write(&suite, text)?;
@@ -74,8 +75,6 @@ fn program(scratch: &Scratch) -> Result<Run> {
         .args([&suite, &scratch.path])
         .output()?;
     let spent = cpu(true) - before;
-    fs::remove_dir_all(&place)?;
-    fs::remove_file(&suite)?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }

@@ -98,9 +98,10 @@ fn main() -> Result<()> {
     let directory = scratch.path.parent().ok_or("no directory")?.to_owned();
     let program =
         std::env::current_exe()?.parent().and_then(Path::parent).ok_or("no build")?.join("drivebench");
-    let store = directory.join(format!("suite-store-{}", std::process::id()));
+    // Removed on errors, too.
+    let own = tempfile::tempdir_in(&directory)?;
+    let (store, suite) = (own.path().join("store"), own.path().join("suite.toml"));
     let mut rounds: Vec<Vec<[f64; 3]>> = vec![Vec::new(); loads().count()];
-    let suite = store.with_extension("toml");
     for round in 0..ROUNDS {
         for (at, ((row, way), text)) in loads().zip(suites()).enumerate() {
             std::fs::write(&suite, text)?;
@@ -117,8 +118,6 @@ fn main() -> Result<()> {
             rounds[at].push(speeds);
         }
     }
-    std::fs::remove_file(&suite)?;
-    std::fs::remove_dir_all(&store)?;
     println!("medians of {ROUNDS} rounds in {}", directory.display());
     println!("{:<12} {:<5} {:>10} {:>10} {:>7} {:>8}", "", "", "MB/s", "fio MB/s", "ratio", "fio/fio");
     let mut worst: f64 = 0.0;

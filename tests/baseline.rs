@@ -252,7 +252,7 @@ fn a_stopped_load_says_what_was_missing() {
     let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("What it sustains is not known: it was stopped early. It would take"), "{text}");
     assert!(
-        findings.estimates.iter().all(|n| n.load.as_ref().is_none_or(|load| load.span)),
+        findings.estimates.iter().all(|n| n.load.as_ref().is_none_or(|load| load.span == Some(true))),
         "a span: {findings:?}"
     );
 }

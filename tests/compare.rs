@@ -133,3 +133,24 @@ fn impossible_comparisons_are_refused() {
         .join("----\n")
     );
 }
+
+#[test]
+fn several_runs_are_shown_with_their_names() {
+    let cli = Cli::new();
+    let runs = [1, 2].map(|seed| keep(&cli, SPRING, &reads(&["A"], Rules::quick()), &[6.6e6], seed, true));
+    let done = cli.run(["show", &runs[0], &runs[1]]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    for run in &runs {
+        assert!(done.out.lines().any(|line| line.starts_with(&format!("{run}: baseline, "))), "{}", done.out);
+    }
+    let one = cli.run(["show", &runs[0]]);
+    assert!(!one.out.contains(&runs[0]), "{}", one.out);
+}
+
+#[test]
+fn a_run_is_not_compared_with_itself() {
+    let cli = Cli::new();
+    let run = keep(&cli, SPRING, &reads(&["A"], Rules::quick()), &[6.6e6], 1, true);
+    let same = cli.run(["results", "compare", &run, &format!("{run}:A")]);
+    assert!(same.code == 2 && same.err.contains("with itself"), "{}", same.err);
+}

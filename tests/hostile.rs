@@ -370,6 +370,29 @@ fn a_line_over_the_limit_is_damage_and_not_a_run_that_was_killed() {
 }
 
 #[test]
+fn a_small_file_that_unpacks_to_gigabytes_is_not_read_to_its_end() {
+    let cli = Cli::new();
+    let run = stored(&cli, "4C53");
+    let plain = fs::read(cli.store().join(format!("{run}.jsonl"))).expect("a record");
+    let path = cli.store().join(format!("{run}.jsonl.gz"));
+    // Notes that are all valid, 64 MiB of them: 2 GiB would take as many times longer.
+    let note = format!("{{\"event\":\"note\",\"text\":\"{}\"}}\n", "a".repeat(1 << 20));
+    let pack = |notes: usize| {
+        let mut out =
+            flate2::write::GzEncoder::new(File::create(&path).expect("creates"), flate2::Compression::best());
+        out.write_all(&plain).expect("writes");
+        (0..notes).for_each(|_| out.write_all(note.as_bytes()).expect("writes"));
+        out.finish().expect("writes");
+        fs::metadata(&path).expect("is there").len()
+    };
+    fs::remove_file(cli.store().join(format!("{run}.jsonl"))).expect("removes");
+    assert!(pack(64) * 200 < 64 << 20, "it is a bomb");
+    let shown = cli.run(["results", "export"]);
+    assert_eq!(shown.code, 1, "{}", shown.err);
+    assert!(words(&shown.err).contains("unpacks to more than 200 times its size"), "{}", shown.err);
+}
+
+#[test]
 fn what_holds_no_machine_is_not_called_one_without_drives() {
     let (cli, home) = (Cli::new(), Cli::directory());
     let at = |name: &str| home.path().join(name);

@@ -152,7 +152,7 @@ fn the_command_that_shows_a_run_names_its_store() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let dir = place.path().join("my results").to_str().expect("UTF-8").to_owned();
     let file = "tests/fixtures/import/fio-2.2.10.json";
-    let said = words(&cli.run(["import", file, "--store", &dir]).err);
+    let said = words(&cli.run(["import", file, "--store", &dir]).err.replace("\\\n", " "));
     assert!(said.contains(&format!(" --full --store '{dir}'")), "{said}");
     assert!(!cli.run(["import", file]).err.contains("--store"));
 }

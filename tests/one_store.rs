@@ -28,7 +28,7 @@ fn a_run_in_progress_is_not_removed_and_copies_are_no_runs_of_their_own() {
     let name = cli.run_name();
     let refused = cli.run(["results", "rm", &name]);
     assert_eq!(refused.code, 1, "{}", refused.out);
-    assert!(words(&refused.err).contains(&format!("{name} is running")), "{}", refused.err);
+    assert!(words(&refused.err).contains(&format!("{name} is in use")), "{}", refused.err);
     running.signal(Signal::INT);
     assert_eq!(running.finish(), Some(130));
     assert!(cli.record().lines().last().is_some_and(|line| line.contains("interrupted")));
@@ -57,7 +57,7 @@ fn a_run_in_progress_is_not_removed_and_copies_are_no_runs_of_their_own() {
 /// What a process may say while others work in the same store: each is true when it is said.
 fn is_true(error: &str) -> bool {
     let known =
-        ["there is no run", "is running: another drivebench", "is being measured by another drivebench"];
+        ["there is no run", "is in use: another drivebench", "is being measured by another drivebench"];
     known.iter().any(|what| error.contains(what))
 }
 

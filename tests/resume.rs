@@ -32,7 +32,6 @@ use drivebench::{
         BASELINE, BAYS, CLIFF, Experiment, LoadName, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP,
         TOGETHER, Values,
     },
-    inventory::Drive,
     plan::{Act, Plan, StepId},
     record::{Done, End, Event, How, Log, Resume, Run},
     run::{Modelled, World},
@@ -277,29 +276,7 @@ fn spinup() {
 
 #[test]
 fn bays() {
-    let in_bay = |at: usize| {
-        let letter = char::from(b'a' + at as u8);
-        let drive = Drive {
-            name: format!("sd{letter}"),
-            model: Some("Ultra".to_owned()),
-            serial: Some(format!("4C53000{at}")),
-            bus: Some("usb".to_owned()),
-            controller: Some("3f980000.usb-usbv2".to_owned()),
-            bay: Some(format!("1.{}", at + 1)),
-            sectors: 62 * GB / 512,
-            logical_block: 512,
-            ..Drive::default()
-        };
-        let path = format!("/dev/sd{letter}");
-        Target {
-            given: path.clone(),
-            path: path.into(),
-            drives: vec![drive],
-            kind: drivebench::target::Kind::BlockDevice,
-            ..target("", 62 * GB, false)
-        }
-    };
-    let mut asked = ask((0..3).map(in_bay).collect(), Rules::quick(), 4096);
+    let mut asked = ask((0..3).map(modelled::in_bay).collect(), Rules::quick(), 4096);
     asked.effort.max_bytes = 64 * MIB;
     let board = board(vec![drive(20e6, 30e6), drive(10e6, 20e6), drive(10e6, 25e6)]);
     Case { experiment: &BAYS, ask: asked, board }.check(6);
@@ -515,7 +492,7 @@ fn a_run_that_is_being_written_is_neither_continued_nor_removed() {
     running.wait_for("plan");
     let name = cli.run_name();
     let removed = cli.run(["results", "rm", &name]);
-    assert!(removed.code == 1 && removed.err.contains("is running"), "{}", removed.err);
+    assert!(removed.code == 1 && removed.err.contains("is in use"), "{}", removed.err);
     running.signal(Signal::KILL);
     running.finish();
     fs::write(cli.store().join("rbad.jsonl"), "garbage").expect("writes");

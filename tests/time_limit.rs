@@ -20,11 +20,10 @@ use drivebench::{
         BASELINE, BAYS, CLIFF, Experiment, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP, TOGETHER,
         Values,
     },
-    inventory::Drive,
     plan::Plan,
     record::{Done, End, Event, How},
     run::{Modelled, World},
-    target::{Kind, Target},
+    target::Target,
     units::MIB,
 };
 use faultfs::FaultFs;
@@ -46,36 +45,10 @@ fn disk() -> Target {
     disk
 }
 
-/// Sticks in bays, as their devices.
-fn sticks() -> Vec<Target> {
-    let stick = |at: usize| {
-        let path = format!("/dev/sd{}", char::from(b'a' + at as u8));
-        let drive = Drive {
-            name: path[5..].to_owned(),
-            serial: Some(format!("4C53000{at}")),
-            bus: Some("usb".to_owned()),
-            controller: Some("3f980000.usb-usbv2".to_owned()),
-            bay: Some(format!("1.{}", at + 1)),
-            sectors: 62 * GB / 512,
-            logical_block: 512,
-            ..Drive::default()
-        };
-        let stick = target("", 62 * GB, false);
-        Target {
-            given: path.clone(),
-            path: path.into(),
-            drives: vec![drive],
-            kind: Kind::BlockDevice,
-            ..stick
-        }
-    };
-    (0..2).map(stick).collect()
-}
-
 fn targets(experiment: &Experiment) -> Vec<Target> {
     match experiment.name {
         "spinup" => vec![disk()],
-        "bays" => sticks(),
+        "bays" => (0..2).map(modelled::in_bay).collect(),
         _ => ["A", "B"].map(|name| target(name, 62 * GB, false)).into(),
     }
 }
@@ -188,6 +161,28 @@ fn a_drive_that_hangs_past_the_limit_is_named() {
         .filter_map(|event| if let Event::Note { text, .. } = event { Some(text) } else { None })
         .collect();
     assert!(notes.iter().any(|text| text.contains("completed nothing in the last")), "{notes:?}");
+}
+
+#[test]
+fn a_drive_that_hangs_while_space_is_reserved_is_named_and_ctrl_c_ends_it() {
+    for stopped in [false, true] {
+        let (cli, fs) = (Cli::new(), FaultFs::mount());
+        let place = fs.path().to_str().expect("UTF-8");
+        fs.set(|f| f.hold_reserving = true);
+        let mut running = cli.start(["run", "baseline", "--max-time", "2s", place]);
+        fs.wait_until_held(1);
+        if stopped {
+            running.signal(rustix::process::Signal::INT);
+        }
+        running.wait_for("findings");
+        assert!(fs.held() > 0, "it ended while the operation hung");
+        // The kernel keeps the process until the drive responds.
+        fs.release();
+        let (code, said) = running.finish_with_errors();
+        assert_eq!(code, Some(if stopped { 130 } else { 1 }), "{said}");
+        let named = said.contains("did not respond in time") && said.contains(place);
+        assert_eq!(named, !stopped, "{said}");
+    }
 }
 
 #[test]

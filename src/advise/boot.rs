@@ -5,12 +5,12 @@ use super::{
     context::{Context, LONG, Number},
     evidence::Wanted,
     published,
-    sentences::times,
+    sentences::{speed, times},
 };
 use crate::{
-    analyse::compare::{self, Ratio},
+    analyse::compare::{self, Difference, Ratio},
     inventory::{Drive, Machine},
-    units::{duration, rate},
+    units::duration,
 };
 
 /// Below this gain another boot drive is not worth the move.
@@ -124,6 +124,11 @@ impl<'a> Reads<'a> {
         self.ratio.different && self.ratio.estimate.value > 1.0
     }
 
+    /// The intervals don't decide, and don't show that both are alike.
+    fn open(&self) -> bool {
+        matches!(Difference::of(&self.ratio.estimate), Difference::TooWide | Difference::Unknown)
+    }
+
     fn says(&self, context: &Context<'_>) -> String {
         let [own, best] = self.of.map(|drive| context.name(drive));
         if self.faster() && self.ratio.estimate.value >= WORTH {
@@ -131,6 +136,8 @@ impl<'a> Reads<'a> {
             format!(
                 "Programs would start sooner from {best}: it reads small blocks at random {n} as fast as {own}."
             )
+        } else if self.open() {
+            format!("Stay with {own}: whether {best} reads small blocks at random faster can't be judged.")
         } else {
             format!("Stay with {own}: no drive was found that reads small blocks at random much faster.")
         }
@@ -138,8 +145,10 @@ impl<'a> Reads<'a> {
 
     fn sentence(&self, context: &Context<'_>) -> String {
         let [b, a] = self.of.map(|drive| context.name(drive));
-        let (x, y) = (rate(self.best.estimate.value), rate(self.own.estimate.value));
-        if !self.ratio.different {
+        let (x, y) = (speed(self.best.estimate), speed(self.own.estimate));
+        if self.open() {
+            format!("The random reads can't be judged: {x} from {a}, {y} from {b}.")
+        } else if !self.ratio.different {
             format!("No difference found in random reads: {x} from {a}, {y} from {b}.")
         } else if self.faster() {
             format!("Random reads: {x} from {a}, {y} from {b}.")

@@ -20,6 +20,7 @@ pub(super) const LONG: f64 = 1.0;
 pub(super) struct Context<'a> {
     pub inventory: &'a Inventory,
     evidence: Vec<&'a Evidence>,
+    pub today: &'a str,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +43,7 @@ fn best<'a>(all: impl Iterator<Item = &'a Evidence>, wanted: Wanted) -> Option<N
 }
 
 impl<'a> Context<'a> {
-    pub fn new(inventory: &'a Inventory, evidence: &'a [Evidence]) -> Self {
+    pub fn new(inventory: &'a Inventory, evidence: &'a [Evidence], today: &'a str) -> Self {
         let here: Vec<String> = inventory.drives.iter().map(Drive::identity).collect();
         let lab = inventory.machine.lab.is_some();
         let counts = |e: &&Evidence| {
@@ -50,7 +51,7 @@ impl<'a> Context<'a> {
         };
         let mut evidence: Vec<&Evidence> = evidence.iter().filter(counts).collect();
         evidence.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
-        Self { inventory, evidence }
+        Self { inventory, evidence, today }
     }
 
     pub fn all(&self) -> impl DoubleEndedIterator<Item = &'a Evidence> + '_ {

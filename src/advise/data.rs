@@ -5,11 +5,12 @@ use super::{
     context::{Context, LONG, Number},
     evidence::{Evidence, Wanted},
     regression,
+    sentences::{speed, with_interval},
 };
 use crate::{
     analyse::{Estimate, compare},
     inventory::{Drive, Layer},
-    units::{count, decimal_bytes, duration, listed, rate},
+    units::{count, decimal_bytes, duration, listed},
 };
 
 /// Drives of one model differ by some sectors; from this ratio on one is larger.
@@ -45,8 +46,8 @@ fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
     let numbers: Vec<Number<'_>> =
         [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| context.of_layer(layer, *w)).collect();
     let verb = |n: &Number<'_>| if n.from.is(Wanted::READ) { "reads" } else { "writes" };
-    let speed = |n: &Number<'_>| format!("{} {}", verb(n), rate(n.estimate.value));
-    let speeds: Vec<String> = numbers.iter().map(speed).collect();
+    let each = |n: &Number<'_>| format!("{} {}", verb(n), speed(n.estimate));
+    let speeds: Vec<String> = numbers.iter().map(each).collect();
     let sure = if numbers.is_empty() { Sure::Inferred } else { Sure::Measured };
     let speeds = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
     let lives = survives.map(|n| match n {
@@ -136,7 +137,7 @@ fn small_files<'a>(context: &Context<'a>, best: &Drive, drives: &[&'a Drive]) ->
         all.find_map(|from| Some(Number { estimate: from.cost_of_file()?, from }))
     };
     let Some(own) = cost(best) else { return SmallFiles::default() };
-    let mine = duration(own.estimate.value);
+    let mine = with_interval(own.estimate, duration);
     let here =
         format!("Writing a small file to {} takes {mine}; copy many as one archive.", context.name(best));
     let less = |drive: &'a Drive| {
@@ -150,7 +151,7 @@ fn small_files<'a>(context: &Context<'a>, best: &Drive, drives: &[&'a Drive]) ->
         .filter_map(less)
         .min_by(|a, b| a.1.estimate.value.total_cmp(&b.1.estimate.value));
     let elsewhere = less.map(|(drive, other)| {
-        let (name, cost) = (context.name(drive), duration(other.estimate.value));
+        let (name, cost) = (context.name(drive), with_interval(other.estimate, duration));
         format!("Many small files rather on {name}: {cost} to write each, not {mine}.")
     });
     let runs = [Some(own), less.map(|(_, other)| other)].into_iter().flatten().map(|n| n.from).collect();
@@ -172,7 +173,7 @@ fn choose<'a, 'b>(known: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
 fn chosen(context: &Context<'_>, best: &Candidate<'_>, written: bool) -> String {
     let name = context.name(best.drive);
     let size = decimal_bytes(best.drive.bytes());
-    let speed = rate(best.speed.estimate.value);
+    let speed = speed(best.speed.estimate);
     let verb = if written { "writes" } else { "reads" };
     let worst =
         best.worst.map(|(seconds, _)| format!(", no large write took longer than {}", duration(seconds)));
@@ -190,7 +191,7 @@ fn others(
     for other in known.iter().filter(|c| c.drive.name != best.drive.name) {
         let name = context.name(other.drive);
         let size = decimal_bytes(other.drive.bytes());
-        let speed = rate(other.speed.estimate.value);
+        let speed = speed(other.speed.estimate);
         if let Some((seconds, _)) = other.worst.filter(|(seconds, _)| *seconds >= LONG) {
             sentences.push(format!("{name} ({size}, {speed}) stalls for up to {}.", duration(seconds)));
         } else if other.drive.sectors as f64 > best.drive.sectors as f64 * LARGER {

@@ -87,7 +87,15 @@ impl PartialEq for Key<'_> {
 impl Evidence {
     /// The evidence in the findings of a run: of each load on each target, and of each load on several at once.
     pub fn of(findings: &Findings) -> Vec<Self> {
-        let numbers: Vec<&Metric> = findings.estimates.iter().chain(&findings.evidence).collect();
+        let targets: Vec<&String> = findings.origin.carriers.iter().map(|carrier| &carrier.target).collect();
+        // A number of several targets is as good as the load on each of them.
+        let whole = |m: &&Metric| {
+            let load = m.load.as_ref().map(|load| &load.name);
+            let own = |target: &String| *target == m.target || !targets.contains(&&m.target);
+            !findings.cut.iter().any(|(target, name)| name.as_ref() == load && own(target))
+        };
+        let numbers: Vec<&Metric> =
+            findings.estimates.iter().chain(&findings.evidence).filter(whole).collect();
         let mut all = Vec::new();
         for carrier in &findings.origin.carriers {
             let own = numbers.iter().copied().filter(|m| m.target == carrier.target);
@@ -110,7 +118,7 @@ impl Evidence {
         }
         // Numbers of what carries no target, such as bays.
         let carriers: Vec<&Carrier> = findings.origin.carriers.iter().collect();
-        let of_bays = findings.evidence.iter().filter(|m| {
+        let of_bays = findings.evidence.iter().filter(whole).filter(|m| {
             matches!(m.quantity, Quantity::RelativeSpeed(_)) && carriers.iter().all(|c| c.target != m.target)
         });
         for (load, numbers) in by_load(of_bays) {

@@ -2,7 +2,7 @@
 
 use super::{
     testing::{
-        at_once, card_and_flash, drive, four_sticks, load, metric, of, random, run, two_sticks,
+        advise, at_once, card_and_flash, drive, four_sticks, load, metric, of, random, run, two_sticks,
         two_with_all_loads, within,
     },
     *,
@@ -47,6 +47,21 @@ fn swap_uses_small_random_writes_one_at_a_time() {
         "{swap:?}"
     );
     assert_eq!((swap.sure, &swap.loads[..]), (Sure::Measured, &["random 4 KiB, depth 1".to_owned()][..]));
+}
+
+#[test]
+fn boot_drives_without_intervals_are_not_called_equal() {
+    let (inventory, _) = card_and_flash();
+    let without = |(drive, mb)| {
+        let mut e = run(&inventory, 1, drive, random(true, 4096, 1), mb, None);
+        let open = |m: &mut Metric| (m.estimate.low, m.estimate.high) = (0.0, f64::INFINITY);
+        e.numbers.iter_mut().for_each(open);
+        e
+    };
+    let boot = advise(&inventory, &[("mmcblk0", 0.1), ("sda", 14.9)].map(without));
+    let boot = answer(&boot, Topic::Boot);
+    assert!(boot.says.contains("can't be judged") && !boot.says.contains("no drive was found"), "{boot:?}");
+    assert!(!boot.because.join(" ").contains("No difference found"), "{boot:?}");
 }
 
 #[test]
@@ -205,7 +220,8 @@ fn small_files_change_the_advice_for_data() {
     };
     let cheaper = advise(&inventory, &[evidence.clone(), with([30.0, 2.0])].concat());
     let data = answer(&cheaper, Topic::Data);
-    let files = "Many small files rather on Cruzer Blade in bay 1.3: 2 ms to write each, not 30 ms.";
+    let files =
+        "Many small files rather on Cruzer Blade in bay 1.3: 2 ms ±5.0 % to write each, not 30 ms ±5.0 %.";
     assert!(
         data.says.contains("Keep data on Cruzer Blade in bay 1.2") && data.says.ends_with(files),
         "{data:?}"

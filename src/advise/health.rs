@@ -80,8 +80,8 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
     let steady: Vec<&(&Drive, Trend<'_>)> =
         trends.iter().filter(|(_, t)| !t.worse() && !t.unbounded()).collect();
     let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
-    // A run of the same day settles nothing: only drives without a first one are measured now.
-    let new = |drive: &&Drive| context.of(drive).next().is_none();
+    // A run of the same month settles little.
+    let new = |drive: &&Drive| context.of(drive).all(|e| e.day().get(..7) < context.today.get(..7));
     let which: Vec<&Drive> = context.for_data_or_all().into_iter().filter(new).collect();
     let command = commands::baseline(context.inventory, &which);
     let mut answer = if steady.is_empty() {
@@ -94,7 +94,7 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
         let alike = distinct(steady.iter().map(|(drive, _)| *drive).filter(|drive| !worse(drive)));
         let since = steady.iter().map(|(_, t)| t.old.from.day()).min().unwrap_or_default();
         let says = if alike.is_empty() {
-            format!("Nothing else became slower since {since}.")
+            format!("No other slow-down found since {since}.")
         } else {
             format!("No slow-down found since {since}: {}.", context.names(&alike))
         };

@@ -1,7 +1,7 @@
 //! Which layouts are proposed, and what is said of arrays.
 
 use super::{
-    testing::{drive, holds, mount, said, two_sticks},
+    testing::{advise, drive, holds, mount, said, two_sticks},
     *,
 };
 use crate::inventory::{Drive, Inventory, Layer};

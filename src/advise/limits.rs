@@ -5,7 +5,7 @@ use super::{
     context::{Context, Number},
     evidence::{Evidence, Wanted},
     network_link::{NetworkLink, called, narrowest, usable},
-    sentences::the_drives,
+    sentences::{speed, the_drives},
 };
 use crate::{
     findings::{Limiter, Metric, Quantity},
@@ -115,7 +115,7 @@ pub(super) fn flows<'a>(context: &Context<'a>) -> Vec<Flow<'a>> {
 pub(super) fn described(flows: &[&Flow<'_>]) -> String {
     let each = |f: &Flow<'_>| {
         let s = if f.number.from.at_once { "" } else { "s" };
-        format!("{}{s} {}", f.verb(), rate(f.speed()))
+        format!("{}{s} {}", f.verb(), speed(f.number.estimate))
     };
     match flows {
         [read, write] if read.who == write.who => format!("{} {} and {}", read.who, each(read), each(write)),

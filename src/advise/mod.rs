@@ -79,9 +79,9 @@ pub struct Answer {
 }
 
 /// Answers in the order of the topics. Evidence of drives that are not here is left out, and so is that of modelled drives,
-/// except on a machine of the lab.
-pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
-    let context = Context::new(inventory, evidence);
+/// except on a machine of the lab. `today` is an RFC 3339 time.
+pub fn advise(inventory: &Inventory, evidence: &[Evidence], today: &str) -> Vec<Answer> {
+    let context = Context::new(inventory, evidence, today);
     let topics = [boot::answers, swap::answers, data::answers, layout::answers, limits::answers];
     let topics =
         topics.into_iter().chain([health::answers as fn(&Context<'_>) -> Vec<Answer>, upgrades::answers]);

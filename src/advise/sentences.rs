@@ -1,6 +1,10 @@
-//! Names of drives in answers.
+//! Names of drives and numbers in answers.
 
-use crate::inventory::{Drive, Inventory};
+use crate::{
+    analyse::Estimate,
+    inventory::{Drive, Inventory},
+    units::rate,
+};
 
 /// A unique name of a drive: `the SD card`, its model, or its model and its bay.
 pub(super) fn name(inventory: &Inventory, drive: &Drive) -> String {
@@ -21,6 +25,16 @@ pub(super) fn name(inventory: &Inventory, drive: &Drive) -> String {
         Some(bay) if alone => format!("{model} in bay {bay}"),
         _ => format!("{model} ({})", drive.name),
     }
+}
+
+/// A speed with its interval, as far as it has one.
+pub(super) fn speed(e: &Estimate) -> String {
+    with_interval(e, rate)
+}
+
+pub(super) fn with_interval(e: &Estimate, write: fn(f64) -> String) -> String {
+    let known = e.low > 0.0 || e.high.is_finite();
+    if known { e.text(write) } else { format!("{} (no interval)", write(e.value)) }
 }
 
 /// A ratio: `1.9 times`.

@@ -2,8 +2,8 @@
 
 use super::{
     testing::{
-        alone, at_once, card_and_flash, drive, four_sticks, holds, load, metric, mount, of, said, two_sticks,
-        within,
+        advise, alone, at_once, card_and_flash, drive, four_sticks, holds, load, metric, mount, of, said,
+        two_sticks, within,
     },
     *,
 };
@@ -36,7 +36,7 @@ fn four_sticks_data_and_swap_avoid_long_stalls() {
     let answers = advise(&inventory, &evidence);
     let data = said(&answers, Topic::Data);
     holds(&data, &["Keep data on Cruzer Blade in bay 1.2", "2.43 MB/s", "69.7 ms"]);
-    holds(&data, &["DataTraveler 3.0 (247 GB, 3.86 MB/s) stalls for up to 2.6 s."]);
+    holds(&data, &["DataTraveler 3.0 (247 GB, 3.86 MB/s ±2.6 %) stalls for up to 2.6 s."]);
     let swap = said(&answers, Topic::Swap);
     holds(
         &swap,
@@ -87,7 +87,7 @@ fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
 fn an_answer_names_what_its_speeds_stand_for() {
     let (inventory, _) = two_sticks();
     for (span, claim) in [(true, Claim::Span), (false, Claim::Sustained)] {
-        let load = LoadKey { span, ..load(false, 1 << 20, 1) };
+        let load = LoadKey { span: Some(span), ..load(false, 1 << 20, 1) };
         let mut one = alone(&inventory, "r1", "sda", load.clone(), within(25.0, 0.02), None);
         one.numbers = one.numbers.into_iter().map(|number| number.of(&load)).collect();
         let answers = advise(&inventory, &[one]);
@@ -170,7 +170,7 @@ fn without_a_network_nothing_asks_for_a_faster_drive() {
     let e = single("sda");
     inventory.buses.clear();
     let open = money(&inventory, e);
-    holds(&open, &["Not known whether a faster drive would help: ", "No other limit is known."]);
+    holds(&open, &["Not known whether a faster drive would help: ", "no other limit was found"]);
 }
 
 #[test]
@@ -224,7 +224,9 @@ fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
     let money = said(&answers, Topic::Money);
     holds(
         &money,
-        &["A faster SD card would hardly help reads: the card reads 41.3 MB/s, the slot carries 50.0 MB/s"],
+        &[
+            "A faster SD card would hardly help reads: the card reads 41.3 MB/s ±0.4 %, the slot carries 50.0 MB/s",
+        ],
     );
     holds(&money, &["Ultra Fit reads 3.9 times as fast"]);
     let boot = said(&answers, Topic::Boot);
@@ -380,7 +382,7 @@ fn existing_arrays_are_named_and_kept() {
         ..alone(&inventory, "r1", "sda", load(true, 1 << 20, 1), within(180.0, 0.02), None)
     };
     let answers = advise(&inventory, &[read]);
-    holds(&said(&answers, Topic::Data), &["It reads 180 MB/s."]);
+    holds(&said(&answers, Topic::Data), &["It reads 180 MB/s ±2.0 %."]);
     assert_eq!(sure(&answers, Topic::Data), Sure::Measured);
 }
 
@@ -428,4 +430,33 @@ fn targets_to_measure_are_directories_where_all_have_one() {
     assert_eq!(commands::writes(&inventory, &mixed).as_deref(), Some("run baseline /mnt/a"));
     assert_eq!(commands::together(&inventory, &two[..1]).as_deref(), Some("run baseline /mnt/a"));
     assert_eq!(commands::together(&inventory, &[]), None);
+}
+
+#[test]
+fn a_drive_that_was_measured_long_ago_is_measured_again() {
+    let (inventory, evidence) = two_sticks();
+    let health = |today: &str| {
+        let answers = super::advise(&inventory, &evidence, today);
+        let mut health = answers.into_iter().filter(|a| a.topic == Topic::Health && a.sure == Sure::Unknown);
+        health.next_back().expect("nothing to compare with").decide
+    };
+    let day = &evidence[0].at[..10];
+    assert_eq!(health(day), None, "a second run of that day settles nothing");
+    let later = health("2099-01-01T00:00:00Z");
+    assert!(later.is_some_and(|command| command.starts_with("run baseline ")), "of both drives");
+}
+
+#[test]
+fn speeds_have_their_intervals() {
+    let (inventory, evidence) = two_sticks();
+    let all = |evidence: &[Evidence]| {
+        advise(&inventory, evidence).iter().map(|a| a.says.clone()).collect::<Vec<_>>().join("\n")
+    };
+    assert!(all(&evidence).contains('±') || all(&evidence).contains('–'), "{}", all(&evidence));
+    let without = evidence.iter().cloned().map(|mut e| {
+        e.numbers.iter_mut().for_each(|m| m.estimate = Estimate::unbounded(m.estimate.value, ""));
+        e
+    });
+    let without = all(&without.collect::<Vec<_>>());
+    assert!(without.contains("(no interval)") && !without.contains('±'), "{without}");
 }

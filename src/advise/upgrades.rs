@@ -7,7 +7,7 @@ use super::{
     limits::{Flow, Held, described, flows, sure},
     network_link::{NetworkLink, called, narrowest, usable},
     published,
-    sentences::times,
+    sentences::{speed, times},
 };
 use crate::{
     findings::Metric,
@@ -63,11 +63,10 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     let unseen = link.is_none().then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
-        let says = format!(
-            "Not known whether a faster drive would help: {}. No other limit is known.",
-            described(&all)
-        );
-        return Answer::new(Topic::Money, Sure::Unknown, says).because(unseen).rests_on(runs);
+        let says = "Not known whether a faster drive would help: no network and no other limit was found.";
+        let now = format!("{}.", capital(&described(&all)));
+        let why = [Some(now), unseen].into_iter().flatten();
+        return Answer::new(Topic::Money, Sure::Unknown, says).because(why).rests_on(runs);
     }
     let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.felt());
     // Without a network nothing is known that asks for more.
@@ -216,7 +215,7 @@ fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     if own.estimate.value < NEAR * most {
         return None;
     }
-    let reads = rate(own.estimate.value);
+    let reads = speed(own.estimate);
     let says = format!(
         "A faster SD card would hardly help reads: the card reads {reads}, the slot carries {} at most.",
         rate(most)
@@ -228,7 +227,7 @@ fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     if let Some((best, drive)) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value)) {
         if best.estimate.low > own.estimate.high {
             let ratio = times(best.estimate.value / own.estimate.value);
-            let (name, speed) = (context.name(drive), rate(best.estimate.value));
+            let (name, speed) = (context.name(drive), speed(best.estimate));
             why.push(format!("{name} reads {ratio} as fast, {speed}."));
             runs.push(best.from);
         }

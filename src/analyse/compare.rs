@@ -18,6 +18,55 @@ pub struct Ratio {
     pub different: bool,
 }
 
+/// What the interval of a ratio allows to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    Found,
+    /// The interval holds 1.
+    NotFound,
+    /// The interval holds 1 and ratios [`Self::WIDE`] times apart: neither equality nor a difference shows.
+    TooWide,
+    /// An end of the interval is not known.
+    Unknown,
+}
+
+impl Difference {
+    const WIDE: f64 = 4.0;
+
+    pub fn of(ratio: &Estimate) -> Self {
+        match () {
+            () if ratio.low > 1.0 || ratio.high < 1.0 => Self::Found,
+            () if !ratio.is_bounded() => Self::Unknown,
+            () if ratio.high > Self::WIDE * ratio.low => Self::TooWide,
+            () => Self::NotFound,
+        }
+    }
+}
+
+/// What may be said of how many times as much something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Multiple {
+    Known,
+    NoDifference,
+    /// The interval reaches further than [`Self::WIDE`] times the value to one side.
+    TooNoisy,
+    NoInterval,
+}
+
+impl Multiple {
+    const WIDE: f64 = 3.0;
+
+    pub fn of(ratio: &Estimate) -> Self {
+        let Estimate { value, low, high, .. } = *ratio;
+        match () {
+            () if !ratio.is_bounded() => Self::NoInterval,
+            () if high.max(value * value / low) > Self::WIDE * value => Self::TooNoisy,
+            () if low <= 1.0 && high >= 1.0 => Self::NoDifference,
+            () => Self::Known,
+        }
+    }
+}
+
 /// `a / b`, with the intervals' logarithms combined in quadrature; `None` if a value or the ratio is not positive and finite.
 pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let positive = |e: &Estimate| e.value > 0.0 && e.value.is_finite();

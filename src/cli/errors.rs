@@ -37,7 +37,8 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
     if usage { USAGE } else { 1 }
 }
 
-pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
+/// What to do; `command` completes a command for the store of this one.
+pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Option<String> {
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
@@ -48,14 +49,26 @@ pub(super) fn hint(e: &anyhow::Error) -> Option<String> {
         return (block % unit == 0)
             .then(|| format!("{letter}B is {unit} bytes here; {n}{letter} is {n} {binary}iB"));
     }
+    if let Some(PlanError::TooSmall { path, .. }) = e.downcast_ref() {
+        let dir = path.parent().unwrap_or(path).display();
+        return Some(format!("name its directory, {dir}, to measure the drive with a file of its own"));
+    }
     if let Some(SuiteError::Unknown(name)) = e.downcast_ref() {
         return Suite::meant(name).map(|meant| format!("did you mean `--suite {meant}`?"));
+    }
+    match e.downcast_ref() {
+        Some(StoreError::NoSuchRun { .. }) => {
+            return Some(format!("`{}` lists all runs", command("results")));
+        }
+        Some(StoreError::Complete(run)) => {
+            return Some(format!("`{}` shows it", command(&format!("show {run}"))));
+        }
+        _ => {}
     }
     let hint = match (e.downcast_ref(), e.downcast_ref()) {
         (Some(StoreError::Unwritable { .. } | StoreError::NoHome), _) => {
             "choose another directory with --store DIR"
         }
-        (Some(StoreError::NoSuchRun { .. }), _) => "`drivebench results` lists all runs",
         (_, Some(LockError::Busy { .. })) => "wait for it with --wait, or measure another drive",
         _ if matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })) => {
             "measure both with the same load, or compare them anyway with --force"

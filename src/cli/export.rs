@@ -41,7 +41,7 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     }
     let bytes = file.file().metadata().map_err(unwritable)?.len();
     // Earlier metrics are replaced without asking, because Prometheus reads them repeatedly.
-    let kept = if replaces(path, format, args.force) { file.keep() } else { file.keep_new() };
+    let kept = if replaces(path, format, args.force) { file.keep() } else { file.keep_new().map(drop) };
     kept.map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Usage(format!("{name} {EXISTS}")).into(),
         _ => unwritable(e),

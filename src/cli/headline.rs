@@ -1,7 +1,7 @@
 //! The most important numbers of a run, for lists.
 
 use crate::{
-    analyse::Estimate,
+    analyse::{Estimate, compare::Multiple},
     findings::{Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit},
     units::{Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
 };
@@ -54,11 +54,11 @@ fn written(metric: &Metric) -> String {
         Quantity::VarianceShare(_) => return format!("{} {}", metric.target, percent(value)),
         Quantity::RelativeSpeed(_) => {
             let name = metric.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
-            let bounded = metric.estimate.is_bounded();
-            return match () {
-                () if bounded && low <= 1.0 && high >= 1.0 => format!("no difference found ({name})"),
-                () if bounded => format!("{value:.1} × the drive ({name})"),
-                () => format!("roughly {value:.1} × the drive ({name})"),
+            return match Multiple::of(&metric.estimate) {
+                Multiple::NoDifference => format!("no difference found ({name})"),
+                Multiple::TooNoisy => format!("too noisy to say ({name})"),
+                Multiple::Known => format!("{value:.1} × the drive ({name})"),
+                Multiple::NoInterval => format!("{value:.1} × the drive, no interval ({name})"),
             };
         }
         _ if metric.quantity.unit() == Unit::None => percent(value),
@@ -237,8 +237,9 @@ mod tests {
         };
         let cached = || Quantity::RelativeSpeed(Reference::Drive);
         assert_eq!(within(cached(), 12.0, [9.0, 15.0]), ["12.0 × the drive (write)"]);
-        assert_eq!(within(cached(), 3.9, [0.8, 17.0]), ["no difference found (write)"]);
-        assert_eq!(within(cached(), 3.9, [0.0, f64::INFINITY]), ["roughly 3.9 × the drive (write)"]);
+        assert_eq!(within(cached(), 3.9, [0.8, 17.0]), ["too noisy to say (write)"]);
+        assert_eq!(within(cached(), 1.2, [0.8, 1.7]), ["no difference found (write)"]);
+        assert_eq!(within(cached(), 3.9, [0.0, f64::INFINITY]), ["3.9 × the drive, no interval (write)"]);
         let cost = || Quantity::CostPerFile(Direction::Write);
         assert_eq!(within(cost(), 3.1e-3, [3e-3, 3.2e-3]), ["write 3.1 ms a file"]);
         assert_eq!(within(cost(), 126e-6, [0.0, 426e-6]), ["write at most 426 µs a file"]);

@@ -17,7 +17,7 @@ use crate::{
     findings::Column,
     import::{EXPERIMENT, files},
     inventory::{Inventory, Machine},
-    record::{End, Event, How, ImportOptions, Imported, Log, Run, Start, Store},
+    record::{End, Event, How, ImportOptions, Imported, Run, Start, Store},
     report::{Format, render},
     run::now,
     units::{Direction, count},
@@ -66,8 +66,9 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     }
     if let [[run, ..]] = &kept[..] {
         let findings = stored::findings(&store, run)?;
-        output.result(&render(&findings, Format::Text, output.style, false))?;
+        let shown = output.result(&render(&findings, Format::Text, output.style, false));
         stored::saved(&store, run, &findings, output);
+        shown?;
     } else {
         let columns = Column::all([("run", false), ("file", false), ("loads", true), ("tool", false)]);
         let (taken, left) = (kept.len() as u64, refused.len() as u64);
@@ -118,15 +119,8 @@ fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<St
     // `results --board` searches the board; nothing else is known of that machine.
     let inventory = Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() };
     let start = |run| Start { targets: vec![label], ..start(run, EXPERIMENT, inventory) };
-    let (run, mut writer) = store.create(start)?;
     let end = Event::End(End { how: How::Finished, at: now() });
-    let written =
-        [Event::Imported(Box::new(imported)), end].iter().try_for_each(|event| writer.append(event));
-    if let Err(e) = written.and_then(|()| writer.sync()) {
-        // An incomplete import is useless. The error is reported below.
-        let _ = store.remove(&run);
-        anyhow::bail!("the record of {run} can't be written and was removed: {e}");
-    }
+    let run = store.keep(start, &[Event::Imported(Box::new(imported)), end])?;
     stored::pack(store, &run, output);
     Ok(run)
 }

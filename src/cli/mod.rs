@@ -20,11 +20,12 @@ mod progress;
 mod report;
 mod results;
 mod run;
+mod shell_lines;
 mod signals;
 mod stored;
 mod tree;
 
-use std::process::ExitCode;
+use std::{io::ErrorKind, process::ExitCode};
 
 use clap::Parser;
 
@@ -44,12 +45,17 @@ pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {
+            let output = Output::new(typed.iter().any(|arg| arg == "--ascii"));
             match mistakes::explain(&e, &typed) {
-                Some((wrong, hint)) => {
-                    Output::new(typed.iter().any(|arg| arg == "--ascii")).error(&wrong, Some(hint));
-                }
-                // Where even the message can't be written, the exit code still tells.
-                None => drop(e.print()),
+                Some((wrong, hint)) => output.error(&wrong, Some(hint)),
+                None => match e.print().map_err(output::unwritable) {
+                    // Help and version are what was asked for.
+                    Err(wrong) if !e.use_stderr() && wrong.kind() != ErrorKind::BrokenPipe => {
+                        output.error(&wrong, None);
+                        return ExitCode::FAILURE;
+                    }
+                    _ => {}
+                },
             }
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(USAGE));
         }
@@ -75,7 +81,11 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(e) if is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            output.error(&e, hint(&e));
+            let command = |words: &str| {
+                let usual = || format!("drivebench {words}");
+                stored::store(&args.store).map_or_else(|_| usual(), |store| stored::command(&store, words))
+            };
+            output.error(&e, hint(&e, command));
             ExitCode::from(code(&e))
         }
     }

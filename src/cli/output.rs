@@ -8,6 +8,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 
+use super::shell_lines::explained;
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
@@ -53,8 +54,8 @@ impl Output {
 
     pub fn result(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(self.style.printable(text).as_bytes())?;
-        out.flush()
+        let written = out.write_all(self.style.printable(text).as_bytes()).and_then(|()| out.flush());
+        written.map_err(unwritable)
     }
 
     /// A table without a title.
@@ -70,6 +71,13 @@ impl Output {
     /// Writes a paragraph behind a mark to standard error.
     pub fn marked(&self, mark: &str, text: &str) {
         let _ = io::stderr().lock().write_all(self.paragraph(mark, text).as_bytes());
+    }
+
+    /// Writes a command that can be copied to standard error.
+    pub fn command(&self, command: &str, why: Option<&str>) {
+        let why = why.map(|why| self.aside.clean(why));
+        let text = explained(&self.aside.clean(command), why.as_deref(), self.aside.width);
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     /// Writes a warning to standard error.
@@ -94,6 +102,11 @@ impl Output {
         let hint = hint.map(|hint| marked("  hint: ", &hint)).unwrap_or_default();
         let _ = io::stderr().lock().write_all((marked("error: ", &wrong.to_string()) + &hint).as_bytes());
     }
+}
+
+/// An error of standard output, said as such.
+pub(super) fn unwritable(e: io::Error) -> io::Error {
+    io::Error::new(e.kind(), format!("standard output can't be written: {e}"))
 }
 
 /// Whether the locale uses UTF-8. Without a locale, UTF-8 is assumed.

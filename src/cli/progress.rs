@@ -17,7 +17,7 @@ use crate::{
     plan::{Act, Measure, Plan, Repetitions, Rule, Step},
     record::Event,
     run::{Move, Progress, Wanted, Watcher},
-    units::{Ended, clean_json, count, decimal_bytes, duration, rate, size},
+    units::{Ended, clean_json, count, decimal_bytes, duration, rate},
 };
 
 /// If more loads than this have the same label, only failed ones are listed individually.
@@ -209,7 +209,8 @@ impl Show<'_> {
             if p.stalls > 0 { format!(", {}", count(p.stalls as u64, "stall")) } else { String::new() };
         let slower = if p.cliffs > 0 { ", slowed down" } else { "" };
         let heading = self.heading(p.target, &p.measure.label);
-        format!("{heading} {speed}  {}  {}{left}{stalls}{slower}", size(p.bytes), duration(p.seconds))
+        let bytes = decimal_bytes(p.bytes);
+        format!("{heading} {speed}  {bytes}  {}{left}{stalls}{slower}", duration(p.seconds))
     }
 }
 

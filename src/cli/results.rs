@@ -16,7 +16,7 @@ use crate::{
     findings::{Column, Findings},
     open_loop,
     record::{End, Store, Summary},
-    report::render,
+    report::{Format, render},
     run,
     units::{RunStatus, shortened},
 };
@@ -54,13 +54,15 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
 }
 
 pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    for run in &args.runs {
+    for (at, run) in args.runs.iter().enumerate() {
         let mut findings = stored::findings(store, run)?;
         if args.waiting {
             findings.tables.push(open_loop::waiting(|| store.open(run))?);
         }
-        if args.runs.len() > 1 {
-            output.note(&format!("{run}: {}, {}", findings.experiment, findings.origin.at));
+        // Other formats name the run.
+        if args.runs.len() > 1 && args.format == Format::Text {
+            let gap = if at > 0 { "\n" } else { "" };
+            output.result(&format!("{gap}{run}: {}, {}\n", findings.experiment, findings.origin.at))?;
         }
         output.result(&render(&findings, args.format, output.style, args.full || args.waiting))?;
     }

@@ -36,7 +36,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let inventory = bay::here(output);
     if let Some(run) = &args.resume {
-        let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?)?;
+        let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?, &store)?;
         let task = Task { experiment, plan, before: String::new(), resumed: Some(run) };
         return carry_out(args, task, inventory, &store, output);
     }
@@ -76,9 +76,15 @@ struct Task<'a> {
 }
 
 /// The plan of a run and its finished steps.
-fn unfinished(experiment: &Experiment, run: &str, record: &record::Run<()>) -> anyhow::Result<(Plan, Done)> {
+fn unfinished(
+    experiment: &Experiment,
+    run: &str,
+    record: &record::Run<()>,
+    store: &Store,
+) -> anyhow::Result<(Plan, Done)> {
     if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name) {
-        return Err(Usage(format!("{run} is a run of {name}: drivebench run {name} --resume {run}")).into());
+        let resume = stored::command(store, &format!("run {name} --resume {run}"));
+        return Err(Usage(format!("{run} is a run of {name}: {resume}")).into());
     }
     let Some(plan) = &record.plan else {
         return Err(Usage(format!("{run} ended before its plan was saved: start a new run")).into());
@@ -150,7 +156,7 @@ fn carry_out(
             // While this waited for the drives, the run may have gone on elsewhere.
             let (record, writer) = store.reopen(name)?;
             let done;
-            (plan, done) = unfinished(experiment, name, &record)?;
+            (plan, done) = unfinished(experiment, name, &record, store)?;
             inventory = bay::here(output);
             before = remaining(name, &plan, &done, &inventory)?;
             let Start { at, version, inventory, .. } =
@@ -163,7 +169,7 @@ fn carry_out(
         before.lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
     }
     let mut show = Show::new(output, &plan, args.events);
-    let mut world = Local::new(sysroot, plan.targets.len(), store.dir(), &name);
+    let mut world = Local::new(sysroot, &plan.targets, store.dir(), &name);
     let mut setting = RunContext {
         world: &mut world,
         inventory: &inventory,
@@ -185,7 +191,12 @@ fn carry_out(
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
         How::Failed(_) => ExitCode::FAILURE,
     };
-    let findings = stored::findings(store, &name)?;
+    let findings = stored::findings(store, &name).map_err(|e| match e.downcast_ref() {
+        Some(StoreError::NoSuchRun { path, .. }) => {
+            anyhow!("the record of {name} was removed during the run from {}: measure again", path.display())
+        }
+        _ => e,
+    })?;
     if how == How::Finished {
         stored::pack(store, &name, output);
     }
@@ -198,9 +209,9 @@ fn carry_out(
     } else {
         output.note("");
         let shown = output.result(&render(&findings, args.format, output.style, args.explain));
+        stored::saved(store, &name, &findings, output);
         // A closed pipe, such as `| head`, does not change the exit code of the run.
         shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
-        stored::saved(store, &name, &findings, output);
         if how != How::Finished {
             let resume = stored::command(store, &format!("run {} --resume {name}", experiment.name));
             output.note(&format!("`{resume}` continues it."));

@@ -90,15 +90,9 @@ pub(super) fn saved(store: &Store, run: &str, findings: &Findings, output: &Outp
     let spent = findings.spent.map(|spent| spent.describe() + " ").unwrap_or_default();
     output.note(&format!("{spent}Saved as {run}."));
     let own = [format!("show {run} --full"), format!("report {run}")].map(|words| command(store, &words));
-    let next = findings.next.iter().map(|n| format!("{}  # {}", command(store, &n.command), n.question));
-    let next: Vec<String> = own.into_iter().chain(next).collect();
-    let line = next.join(" · ");
-    // A command that is cut in two can't be copied.
-    if line.chars().count() <= output.aside.width {
-        output.note(&line);
-    } else {
-        next.iter().for_each(|one| output.marked("  ", one));
-    }
+    let next = findings.next.iter().map(|n| (command(store, &n.command), n.question.as_str()));
+    own.iter().for_each(|command| output.command(command, None));
+    next.for_each(|(command, question)| output.command(&command, Some(question)));
 }
 
 /// A command for this store, as it must be typed.

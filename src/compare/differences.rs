@@ -25,13 +25,7 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
                 sentences.push(format!("Not known of '{label}' in {run}: {}.", unknown.join(", ")));
             }
         }
-        if load.span != other.span {
-            let (short, long) = if load.span { (a, b) } else { (b, a) };
-            sentences.push(format!(
-                "Different claims: '{label}' is the speed over a short span in {short}, but not in {long}. A cache can \
-                 make the difference."
-            ));
-        }
+        sentences.extend(claims(label, (a, load.span), (b, other.span)));
         if load.engine != other.engine && x.modelled == y.modelled {
             let (x, y) = (&load.engine, &other.engine);
             sentences.push(format!("Different engines: '{label}' ran with {x} in {a}, with {y} in {b}."));
@@ -46,6 +40,19 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
         sentences.push(format!("{a} is a run of {x}, {b} of {y}: they may measure differently."));
     }
     sentences
+}
+
+/// Whether a speed is that of a short span in one run, and sustained or not known in the other.
+fn claims(label: &str, a: (&str, Option<bool>), b: (&str, Option<bool>)) -> Option<String> {
+    let ((short, _), (other, span)) = if a.1 == Some(true) { (a, b) } else { (b, a) };
+    if a.1 == b.1 || ![a.1, b.1].contains(&Some(true)) {
+        return None;
+    }
+    let what = if span.is_some() { "sustained" } else { "not known to be one or the other" };
+    Some(format!(
+        "Different claims: '{label}' is the speed over a short span in {short}; in {other} it is {what}. A cache can make \
+         the difference."
+    ))
 }
 
 /// Each load of these numbers in both runs, by its name.

@@ -5,14 +5,11 @@ mod sentences;
 
 use self::{
     differences::{alike, unlike, unlike_loads},
-    sentences::{bytes_to_differ, different_speeds, figure, no_difference, no_interval, short, times},
+    sentences::{bytes_to_differ, differ, figure, no_difference, no_interval, short, times, too_wide},
 };
 use crate::{
-    analyse::{
-        Estimate,
-        compare::{Spread, across_runs, ratio, ratio_of_runs},
-    },
-    findings::{Carrier, Column, Findings, Metric, Quantity, Table, Unit, extremes},
+    analyse::compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
+    findings::{Carrier, Column, Findings, Metric, Quantity, Scope, Table, Unit, extremes},
     units::distinct,
 };
 
@@ -26,6 +23,8 @@ pub enum CompareError {
     /// One run with one target.
     #[error("{run} has one target only: name another run to compare it with")]
     Alone { run: String },
+    #[error("{run} would be compared with itself: name another run, or another target of it")]
+    Itself { run: String },
     #[error("{a} and {b} have no load in common: there is nothing to compare")]
     NothingInCommon { a: String, b: String },
     /// How each of their loads differs.
@@ -103,6 +102,11 @@ fn pairs(
         return if pairs.is_empty() { Err(CompareError::Alone { run: a.run.clone() }) } else { Ok(pairs) };
     };
     let right = named(b, of_b)?;
+    if a.run == b.run && !a.run.is_empty() {
+        let all = left.iter().flat_map(|&l| right.iter().map(move |&r| (l, r)));
+        let pairs: Vec<_> = all.filter(|(l, r)| l != r).collect();
+        return if pairs.is_empty() { Err(CompareError::Itself { run: a.run.clone() }) } else { Ok(pairs) };
+    }
     if let ([l], [r]) = (&left[..], &right[..]) {
         return Ok(vec![(*l, *r)]);
     }
@@ -194,6 +198,16 @@ fn runs(side: Side<'_>, of: &Metric) -> Vec<f64> {
     side.run.estimates.iter().filter(is).map(|m| m.estimate.value).collect()
 }
 
+/// Whether a sentence says how a number differs: speeds and times of a whole load that was measured.
+fn is_said(m: &Metric) -> bool {
+    let time = matches!(
+        m.quantity,
+        Quantity::FilesTime { .. } | Quantity::CostPerFile(_) | Quantity::WakeTime | Quantity::ReadTime
+    );
+    let speed = m.quantity.unit() == Unit::BytesPerSecond;
+    (speed || time) && m.repetition.is_none() && m.scope != Scope::Predicted
+}
+
 /// Compares two targets; `on` names them where there are more such pairs.
 fn one(
     pair: &Pair<'_>,
@@ -242,8 +256,8 @@ fn one(
         rows: Vec::new(),
     };
     let (mut main, mut latencies) = (table(""), table("latency of one operation"));
-    let mut unbounded: Vec<(&Metric, &Metric)> = Vec::new();
-    let mut alike_ones: Vec<(&Metric, Estimate)> = Vec::new();
+    let mut unbounded: Vec<(&Metric, &Metric, f64)> = Vec::new();
+    let (mut alike_ones, mut wide) = (Vec::new(), Vec::new());
     let of = on.iter().map(|on| format!("{on}: ")).collect::<String>();
     let mut sentences = Vec::new();
     let mut speeds = Vec::new();
@@ -255,10 +269,11 @@ fn one(
             ratio(&across_runs(&n.estimate, spread), &across_runs(&other.estimate, spread))
         };
         let Some(r) = of_runs.or_else(of_one) else { continue };
-        let differs = match r.estimate.is_bounded() {
-            _ if r.different => "yes",
-            true => "no",
-            false => "not known",
+        let difference = Difference::of(&r.estimate);
+        let differs = match difference {
+            Difference::Found => "yes",
+            Difference::NotFound => "not found",
+            Difference::TooWide | Difference::Unknown => "not known",
         };
         let shown = |m: &Metric| unit.write(m.estimate.value);
         // Where another cause than the drives is likely, neither side is called better.
@@ -269,18 +284,19 @@ fn one(
             }
         }
         table.rows.push(vec![n.row(), shown(n), shown(other), times(&r), differs.to_owned()]);
-        if unit == Unit::BytesPerSecond && n.repetition.is_none() {
-            match r.estimate.is_bounded() {
-                true if r.different => {
-                    sentences.push(format!("{of}{}", different_speeds(n, &r, (&a, &b), &busy)));
-                }
-                true => {
+        if is_said(n) {
+            match difference {
+                Difference::Found => sentences.push(format!("{of}{}", differ(n, &r, (&a, &b), &busy))),
+                Difference::NotFound => {
                     alike_ones.push((n, r.estimate.clone()));
                     let bytes = bytes_to_differ(n, other, (&a, &b)).map(|text| format!("{of}{text}"));
                     findings.details.sentences.extend(bytes);
                 }
-                false => unbounded.push((n, other)),
+                Difference::TooWide => wide.push((n, r.estimate.clone())),
+                Difference::Unknown => unbounded.push((n, other, r.estimate.value)),
             }
+        }
+        if unit == Unit::BytesPerSecond && n.repetition.is_none() {
             speeds.push((n, other));
         }
         let (target, quantity) = (format!("{a} / {b}"), Quantity::Ratio(Box::new(n.quantity.clone())));
@@ -296,9 +312,9 @@ fn one(
     findings.tables.push(main);
     findings.details.tables.extend(Some(latencies).filter(|table| !table.rows.is_empty()));
     findings.verdicts.extend(sentences);
-    findings.verdicts.extend(no_difference(&alike_ones).map(|text| format!("{of}{text}")));
-    let unbounded = no_interval(&unbounded, (&a, &b)).into_iter().map(|text| format!("{of}{text}"));
-    findings.verdicts.extend(unbounded);
+    let open = no_difference(&alike_ones).into_iter().chain(too_wide(&wide));
+    let open = open.chain(no_interval(&unbounded, (&a, &b)));
+    findings.verdicts.extend(open.map(|text| format!("{of}{text}")));
     Ok(())
 }
 

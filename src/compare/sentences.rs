@@ -5,7 +5,7 @@ use crate::{
         Estimate,
         compare::{More, Ratio, to_tell_apart},
     },
-    findings::{Axis, Curve, Figure, Metric, Point, Style},
+    findings::{Axis, Curve, Figure, Metric, Point, Style, Unit},
     units::{count, decimal_bytes, distinct, listed, rate, shortened},
 };
 
@@ -51,33 +51,74 @@ pub(super) fn times(r: &Ratio) -> String {
     }
 }
 
-/// Labels that are named; of more, only their number.
+/// Numbers that are named; of more, only how many.
 const NAMED: usize = 3;
 
-/// Ratios without an interval: one sentence for those that lack it in the same runs.
-pub(super) fn no_interval(of: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Vec<String> {
-    let lack = |(x, y): &(&Metric, &Metric)| [!x.estimate.is_bounded(), !y.estimate.is_bounded()];
-    let sides = [([true, false], vec![a]), ([false, true], vec![b]), ([true, true], vec![a, b])];
-    let sentence = |(which, runs): ([bool; 2], Vec<&str>)| {
-        let labels = distinct(of.iter().filter(|pair| lack(pair) == which).map(|(metric, _)| metric.row()));
-        let mut named: Vec<String> = labels.iter().take(NAMED).cloned().collect();
-        let more = labels.len().saturating_sub(NAMED);
-        named.extend((more > 0).then(|| format!("{more} more")));
-        let (have, runs) = (if runs.len() > 1 { "have" } else { "has" }, listed(&runs));
-        let because = "so a difference may be chance";
-        (!named.is_empty())
-            .then(|| format!("{}: {runs} {have} no interval, {because}. Repeat {runs}.", named.join(", ")))
+/// Those that are named, and how many more there are.
+fn some(mut texts: Vec<String>) -> String {
+    let more = texts.len().saturating_sub(NAMED);
+    texts.truncate(NAMED);
+    texts.extend((more > 0).then(|| format!("{more} more")));
+    listed(&texts)
+}
+
+/// What is missing of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lack {
+    Nothing,
+    UpperEnd,
+    All,
+}
+
+impl Lack {
+    fn of(e: &Estimate) -> Self {
+        match () {
+            () if e.is_bounded() => Self::Nothing,
+            () if e.low > 0.0 => Self::UpperEnd,
+            () => Self::All,
+        }
+    }
+}
+
+/// Ratios without an interval: one sentence for those that lack it in the same way.
+pub(super) fn no_interval(of: &[(&Metric, &Metric, f64)], (a, b): (&str, &str)) -> Vec<String> {
+    let lack = |(x, y, _): &(&Metric, &Metric, f64)| [Lack::of(&x.estimate), Lack::of(&y.estimate)];
+    let sentence = |which: [Lack; 2]| {
+        let names = of.iter().filter(|pair| lack(pair) == which);
+        let names = some(names.map(|(m, _, ratio)| format!("{} ({ratio:.2} times)", m.row())).collect());
+        let runs = |kind: Lack| -> Vec<&str> {
+            [a, b].into_iter().zip(which).filter(|(_, lack)| *lack == kind).map(|(run, _)| run).collect()
+        };
+        let verb = |n: usize| if n > 1 { "have" } else { "has" };
+        let clause = |runs: Vec<&str>, what: &str| {
+            (!runs.is_empty()).then(|| format!("{} {} {what}", listed(&runs), verb(runs.len())))
+        };
+        let clauses = [
+            clause(runs(Lack::All), "no interval"),
+            clause(runs(Lack::UpperEnd), "an interval without an upper end"),
+        ];
+        let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+        let again = [runs(Lack::All), runs(Lack::UpperEnd)].concat();
+        format!("Can't be judged: {names}; {}. Repeat {}.", listed(&clauses), listed(&again))
     };
-    sides.into_iter().filter_map(sentence).collect()
+    distinct(of.iter().map(lack)).into_iter().map(sentence).collect()
+}
+
+fn with_ranges(of: &[(&Metric, Estimate)]) -> String {
+    let one = |(metric, ratio): &(&Metric, Estimate)| {
+        format!("{} ({})", metric.row(), ratio.range(|x| format!("{x:.2}")))
+    };
+    some(of.iter().map(one).collect())
+}
+
+/// One sentence for all ratios that may be far from 1 on either side.
+pub(super) fn too_wide(of: &[(&Metric, Estimate)]) -> Option<String> {
+    let all = with_ranges(of);
+    (!of.is_empty()).then(|| format!("Too noisy to judge: {all}. Repeat both when nothing else runs."))
 }
 
 /// What a ratio says; `busy` are the runs during which other programs used the drive.
-pub(super) fn different_speeds(
-    a: &Metric,
-    r: &Ratio,
-    (first, second): (&str, &str),
-    busy: &[String],
-) -> String {
+pub(super) fn differ(a: &Metric, r: &Ratio, (first, second): (&str, &str), busy: &[String]) -> String {
     let why = match busy {
         [] => String::new(),
         runs => format!(
@@ -86,29 +127,35 @@ pub(super) fn different_speeds(
         ),
     };
     let e = &r.estimate;
-    // The faster one first.
-    let (faster, slower, r) = if e.value >= 1.0 {
+    // The larger one first.
+    let (larger, smaller, r) = if e.value >= 1.0 {
         (first, second, r.clone())
     } else {
         let inverse = Estimate { value: 1.0 / e.value, low: 1.0 / e.high, high: 1.0 / e.low, ..e.clone() };
         (second, first, Ratio { estimate: inverse, ..r.clone() })
     };
-    format!("{}: {faster} is {} times as fast as {slower}.{why}", a.row(), times(&r))
+    match a.quantity.unit() {
+        Unit::Seconds => {
+            format!("{}: {larger} takes {} times as long as {smaller}.{why}", a.row(), times(&r))
+        }
+        _ => format!("{}: {larger} is {} times as fast as {smaller}.{why}", a.row(), times(&r)),
+    }
 }
 
 /// One sentence for all ratios that hold 1.
 pub(super) fn no_difference(of: &[(&Metric, Estimate)]) -> Option<String> {
-    let one = |(metric, ratio): &(&Metric, Estimate)| {
-        format!("{} ({})", metric.row(), ratio.range(|x| format!("{x:.2}")))
-    };
-    let all = listed(&of.iter().map(one).collect::<Vec<_>>());
+    let all = with_ranges(of);
     (!of.is_empty()).then(|| format!("No difference found: {all}. Repeat both to see smaller differences."))
 }
+
+/// More than so many times as much is no advice.
+const MOST: f64 = 10.0;
 
 /// How much more would show a difference, where more bytes can.
 pub(super) fn bytes_to_differ(a: &Metric, b: &Metric, (first, second): (&str, &str)) -> Option<String> {
     let what = a.row();
-    match (to_tell_apart(&a.estimate, &b.estimate), a.bytes.zip(b.bytes)) {
+    let more = to_tell_apart(&a.estimate, &b.estimate);
+    match (more.filter(|more| !matches!(more, More::Bytes(times) if *times > MOST)), a.bytes.zip(b.bytes)) {
         (Some(More::Bytes(times)), Some((x, y))) => {
             let bytes = |n: u64| decimal_bytes(((times - 1.0).max(0.0) * n as f64) as u64);
             Some(format!(
@@ -118,7 +165,8 @@ pub(super) fn bytes_to_differ(a: &Metric, b: &Metric, (first, second): (&str, &s
             ))
         }
         (Some(More::Bytes(times)), None) => Some(format!(
-            "{what}: if the difference is real, about {times:.1} times as many runs of each would show it."
+            "{what}: if the difference is real, about {:.0} times as many runs of each would show it.",
+            times.ceil()
         )),
         _ => None,
     }

@@ -135,10 +135,18 @@ fn flags_of_both_runs_are_shown_and_other_io_is_named_as_a_cause() {
 #[test]
 fn numbers_without_an_interval_share_a_sentence() {
     let loads: Vec<LoadKey> = (0..12).map(|n| load(&format!("read {n}"), 4096)).collect();
-    let (a, mut b) = (run("rA", &loads, 6e6), run("rB", &loads, 9e6));
+    let (a, mut b) = (run("rA", &loads, 6e6), run("rB", &loads, 6.1e6));
     b.estimates.iter_mut().for_each(|m| m.estimate.high = f64::INFINITY);
     let [sentence] = &of(&a, &b, false).expect("alike").verdicts[..] else { panic!("one sentence") };
-    assert!(sentence.contains("9 more: rB has no interval"), "{sentence}");
+    assert!(sentence.contains("and 9 more; rB has an interval without an upper end"), "{sentence}");
+    // Neither has one: the ratio is said, but not that they are alike.
+    let mut none = a.clone();
+    [&mut none, &mut b].into_iter().flat_map(|run| &mut run.estimates).for_each(|m| {
+        m.estimate = Estimate::unbounded(m.estimate.value, "");
+    });
+    let found = of(&none, &b, false).expect("alike");
+    assert!(found.verdicts[0].starts_with("Can't be judged: read 0 (0.98 times)"), "{:?}", found.verdicts);
+    assert!(found.verdicts[0].contains("rA and rB have no interval"), "{:?}", found.verdicts);
 }
 
 #[test]
@@ -149,9 +157,88 @@ fn stored_runs_of_a_drive_say_how_much_runs_differ() {
         let found = compare((&a, None), Some((&b, None)), others, false).expect("one load in common");
         found.tables[0].rows[0].last().cloned()
     };
-    assert_eq!(differ(&[]), Some("no".to_owned()), "single runs may differ by more");
+    assert_eq!(differ(&[]), Some("not found".to_owned()), "single runs may differ by more");
     let at = |speeds: [f64; 4]| speeds.map(|speed| run("r0", &read, speed * 1e6));
     assert_eq!(differ(&at([100.0, 100.5, 99.5, 100.2])), Some("yes".to_owned()));
-    assert_eq!(differ(&at([100.0, 103.0, 97.0, 100.2])), Some("no".to_owned()));
-    assert_eq!(differ(&at([100.0, 100.5, 99.5, 100.2])[..2]), Some("no".to_owned()), "two are too few");
+    assert_eq!(differ(&at([100.0, 103.0, 97.0, 100.2])), Some("not found".to_owned()));
+    assert_eq!(
+        differ(&at([100.0, 100.5, 99.5, 100.2])[..2]),
+        Some("not found".to_owned()),
+        "two are too few"
+    );
+}
+
+#[test]
+fn a_wide_interval_is_no_sign_of_equality() {
+    let wide = |name| {
+        let mut run = run(name, &[load("read", 4096)], 6e6);
+        let e = &mut run.estimates[0].estimate;
+        (e.low, e.high) = (e.value / 3.0, e.value * 3.0);
+        run
+    };
+    let found = of(&wide("rA"), &wide("rB"), false).expect("alike");
+    assert_eq!(found.tables[0].rows[0].last().map(String::as_str), Some("not known"));
+    assert!(found.verdicts[0].starts_with("Too noisy to judge: read (0.2"), "{:?}", found.verdicts);
+}
+
+#[test]
+fn times_of_files_are_judged() {
+    let run = |name, seconds: f64| {
+        let files = Quantity::FilesTime { direction: Direction::Write, files: 128, size: 65536 };
+        let mut run = run(name, &[load("read", 4096)], 6e6);
+        let metric = &mut run.estimates[0];
+        (metric.quantity, metric.load) = (files, None);
+        let e = &mut metric.estimate;
+        (e.value, e.low, e.high) = (seconds, seconds * 0.98, seconds * 1.02);
+        run
+    };
+    let verdict = |other| of(&run("rA", 0.1), &run("rB", other), false).expect("alike").verdicts.concat();
+    let slower = verdict(0.25);
+    assert!(slower.contains("rB takes 2.5") && slower.contains("as long as rA"), "{slower}");
+    assert!(verdict(0.1).starts_with("No difference found: "), "{}", verdict(0.1));
+}
+
+#[test]
+fn nothing_is_compared_with_itself() {
+    let mut a = run("rA", &[load("read", 4096)], 6e6);
+    a.origin.carriers[0].names = vec!["/mnt/a".to_owned()];
+    let same = compare((&a, None), Some((&a, Some("/mnt/a"))), &[], false);
+    assert!(matches!(same, Err(CompareError::Itself { .. })), "{same:?}");
+    let mut other = a.origin.carriers[0].clone();
+    (other.target, other.names) = ("/mnt/b".to_owned(), vec!["/mnt/b".to_owned()]);
+    a.origin.carriers.push(other);
+    let mut numbers = a.estimates.clone();
+    numbers[0].target = "/mnt/b".to_owned();
+    a.estimates.extend(numbers);
+    let found = compare((&a, None), Some((&a, Some("/mnt/a"))), &[], false).expect("the other target");
+    assert_eq!(found.tables[0].columns[1].name, "/mnt/b");
+}
+
+#[test]
+fn far_more_runs_than_anybody_makes_are_not_proposed() {
+    let of = |speed: f64, half: f64, name| {
+        let mut run = run(name, &[load("read", 4096)], speed);
+        let e = &mut run.estimates[0].estimate;
+        (e.low, e.high) = (speed * (1.0 - half), speed * (1.0 + half));
+        run
+    };
+    let more = |speed, half| {
+        let found = compare((&of(1e6, half, "rA"), None), Some((&of(speed, half, "rB"), None)), &[], false);
+        found.expect("alike").details.sentences.concat()
+    };
+    assert!(more(1.15e6, 0.15).contains("times as many runs"), "{}", more(1.15e6, 0.15));
+    assert_eq!(more(1.1e6, 0.3), "", "some forty times as many");
+}
+
+#[test]
+fn what_is_not_known_to_be_sustained_is_not_called_so() {
+    let with = |name, span| run(name, &[LoadKey { span, ..load("read", 4096) }], 6e6);
+    let flags = |a, b| of(&with("rA", a), &with("rB", b), false).expect("alike").flags.join(" ");
+    let unknown = flags(Some(true), None);
+    assert!(unknown.contains("short span in rA") && unknown.contains("in rB it is not known"), "{unknown}");
+    let both = flags(Some(false), Some(true));
+    assert!(both.contains("short span in rB") && both.contains("in rA it is sustained"), "{both}");
+    for (a, b) in [(None, None), (Some(true), Some(true)), (Some(false), None)] {
+        assert!(!flags(a, b).contains("Different claims"), "{a:?} and {b:?}");
+    }
 }

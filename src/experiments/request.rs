@@ -144,14 +144,32 @@ pub enum PlanError {
     NotWritable { path: PathBuf, why: String },
     #[error(
         "{path} has {} free; this needs {} and leaves {} free for others: {}", size(*.free), size(*.needed), size(*.reserve),
-        instead(*.free, *.reserve), path = path.display()
+        instead(*.most), path = path.display()
     )]
-    NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
+    NoSpace {
+        path: PathBuf,
+        free: u64,
+        needed: u64,
+        reserve: u64,
+        /// What `--max-bytes` could be; 0 where it doesn't help or can't be used.
+        most: u64,
+    },
     #[error(
         "direct I/O on {path} moves multiples of {}, not {block} B: choose another --bs, or --caching buffered+fsync",
         size(*.unit), path = path.display()
     )]
     Alignment { path: PathBuf, block: u64, unit: u64 },
+    #[error(
+        "direct I/O on {path} moves multiples of {}, and suite {suite} moves {block} B: choose another suite, or change its blocks",
+        size(*.unit), path = path.display()
+    )]
+    SuiteBlock { path: PathBuf, suite: String, block: u64, unit: u64 },
+    #[error(
+        "suite {suite} is followed exactly, and its load {label} reads before anything is written: put a load that writes \
+         before it, or name a file or drive to read instead of {path}",
+        path = path.display()
+    )]
+    ReadsFirst { path: PathBuf, suite: String, label: String },
     #[error("suite {suite} is followed exactly: --{option} can't be used with it")]
     Exact { suite: String, option: &'static str },
     #[error("--max-bytes leaves {} for a load, less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
@@ -166,9 +184,21 @@ pub enum PlanError {
     TooSmall { path: PathBuf, bytes: u64, block: u64 },
 }
 
+impl PlanError {
+    /// The same where `--max-bytes` can't be used.
+    pub fn without_limit(self) -> Self {
+        match self {
+            Self::NoSpace { path, free, needed, reserve, .. } => {
+                Self::NoSpace { path, free, needed, reserve, most: 0 }
+            }
+            other => other,
+        }
+    }
+}
+
 /// What to do where the free space is too small.
-fn instead(free: u64, reserve: u64) -> String {
-    match free.saturating_sub(reserve) / MIB {
+fn instead(most: u64) -> String {
+    match most / MIB {
         0 => "free some space or choose another directory".to_owned(),
         most => format!("free some space, choose another directory, or use --max-bytes {most}MiB"),
     }

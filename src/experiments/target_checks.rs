@@ -41,7 +41,7 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
     let reserve = reserve(target);
     let room = free.saturating_sub(reserve);
     if room < needed {
-        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve });
+        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve, most: room });
     }
     Ok(room)
 }
@@ -56,7 +56,8 @@ pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
             _ => 0,
         });
         if let Some(needed) = held.max().filter(|bytes| *bytes > 0) {
-            fits(target, needed)?;
+            // The plan of a resumed run stays.
+            fits(target, needed).map_err(PlanError::without_limit)?;
         }
     }
     Ok(())

@@ -173,9 +173,9 @@ pub struct LoadKey {
     pub streams: Option<u32>,
     /// The page cache was emptied before it.
     pub cold: bool,
-    /// The speed over the span that was measured, not what is sustained.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub span: bool,
+    /// Whether its speed is that of the span that was measured, not what is sustained; `None` where neither is claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.
@@ -251,9 +251,9 @@ impl Metric {
     pub fn claim(&self) -> Option<Claim> {
         let of_load = self.quantity == Quantity::Throughput
             && matches!(self.scope, Scope::Whole | Scope::AfterCliff(None));
-        match self.load.as_ref().filter(|_| of_load)? {
-            load if load.span => Some(Claim::Span),
-            _ => self.estimate.converged.then_some(Claim::Sustained),
+        match self.load.as_ref().filter(|_| of_load)?.span? {
+            true => Some(Claim::Span),
+            false => self.estimate.converged.then_some(Claim::Sustained),
         }
     }
 

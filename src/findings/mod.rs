@@ -52,6 +52,10 @@ pub struct Findings {
     /// Further numbers that advice needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Metric>,
+    /// Targets and the names of their loads that ended early, which are no evidence; numbers without a load where the run
+    /// did.
+    #[serde(skip)]
+    pub cut: Vec<(String, Option<String>)>,
     /// Where they come from; empty for findings from several runs.
     #[serde(default)]
     pub origin: Origin,
@@ -165,6 +169,9 @@ pub struct Column {
     /// One of the first columns, which name the rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub head: bool,
+    /// Follows from other columns: left out where the table is too wide otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
     /// Rows that are better or worse than all that they are compared with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extremes: Vec<(usize, Extreme)>,
@@ -195,7 +202,7 @@ const NAME: usize = 14;
 impl Column {
     /// A column of words, or of numbers aligned to the `right`.
     pub fn new(name: &str, right: bool) -> Self {
-        Self { name: name.to_owned(), right, head: false, extremes: Vec::new() }
+        Self { name: name.to_owned(), right, head: false, optional: false, extremes: Vec::new() }
     }
 
     /// Marks the fastest and the slowest of these rows, where the intervals show it.

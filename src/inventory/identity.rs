@@ -89,7 +89,10 @@ impl Drive {
             return format!("{name}+{}", self.sectors);
         }
         let name = self.serial.as_deref().or(self.wwid.as_deref()).unwrap_or("unnamed");
-        format!("{name}+{}@{}", self.sectors, self.full_bay())
+        // The namespaces of a controller share its bay, and often the size.
+        let namespace = namespace(&self.name).filter(|(_, number)| *number != 1);
+        let namespace = namespace.map(|(_, number)| format!("n{number}")).unwrap_or_default();
+        format!("{name}+{}@{}{namespace}", self.sectors, self.full_bay())
     }
 
     /// A serial or CID that no other drive has, so that the drive is recognised in any bay.
@@ -149,11 +152,14 @@ impl Inventory {
 
 /// `nvme0n1` and `nvme0n2` are namespaces of one controller.
 fn same_controller(a: &str, b: &str) -> bool {
-    let controller = |name: &str| {
-        let number = name.strip_prefix("nvme")?.split('n').next()?;
-        number.parse::<u32>().ok()
-    };
+    let controller = |name: &str| namespace(name).map(|(controller, _)| controller);
     controller(a).is_some() && controller(a) == controller(b)
+}
+
+/// The numbers of an NVMe controller and namespace: 0 and 2 of `nvme0n2`.
+fn namespace(name: &str) -> Option<(u32, u32)> {
+    let (controller, namespace) = name.strip_prefix("nvme")?.split_once('n')?;
+    Some((controller.parse().ok()?, namespace.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -228,6 +234,21 @@ mod tests {
         assert!(one(std::slice::from_ref(&paths), &a, &b) && !one(&[], &a, &b));
         let raid = Layer { kind: "raid1".to_owned(), ..paths };
         assert!(!one(&[raid], &a, &b));
+    }
+
+    #[test]
+    fn namespaces_of_equal_size_have_identities_of_their_own() {
+        let of = |name: &str| Drive {
+            name: name.to_owned(),
+            bus: Some("nvme".to_owned()),
+            bay: Some("0000:01:00.0".to_owned()),
+            ..stick()
+        };
+        let mut drives = ["nvme0n1", "nvme0n2", "nvme0n10"].map(of);
+        mark_shared_serials(&mut drives);
+        let [first, second, tenth] = drives.map(|drive| drive.identity());
+        assert_eq!(second, format!("{first}n2"));
+        assert_eq!(tenth, format!("{first}n10"));
     }
 
     #[test]

@@ -4,14 +4,14 @@ use std::{
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Write},
-    os::fd::AsRawFd,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
     path::Path,
 };
 
 use rustix::{
     fs::{
-        AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat, renameat_with,
-        statat, unlinkat,
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, linkat, mkdirat, openat, renameat,
+        renameat_with, statat, unlinkat,
     },
     io::Errno,
 };
@@ -46,11 +46,14 @@ impl AtomicFile {
     fn begin(dir: File, name: OsString, mode: u32) -> io::Result<Self> {
         let (file, temporary) = match without_name(&dir, mode) {
             Some(file) => (file, None),
-            None => free(&name, |temporary| {
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                Ok(openat(&dir, temporary, flags, Mode::from_raw_mode(mode))?)
-            })
-            .map(|(file, temporary)| (File::from(file), Some(temporary)))?,
+            None => {
+                sweep_of(&dir, &name, &[]);
+                let (file, temporary) = free(&name, |temporary| {
+                    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                    Ok(openat(&dir, temporary, flags, Mode::from_raw_mode(mode))?)
+                })?;
+                (File::from(file), Some(temporary))
+            }
         };
         // A sweep leaves locked files alone.
         let _ = lock(&file);
@@ -70,21 +73,23 @@ impl AtomicFile {
         dir.sync_all()
     }
 
-    /// The same, but nothing is replaced: the error is `AlreadyExists`.
-    pub fn keep_new(self) -> io::Result<()> {
+    /// The same, but nothing is replaced: the error is `AlreadyExists`. Returns the file, still locked.
+    pub fn keep_new(mut self) -> io::Result<File> {
+        self.file.sync_all()?;
         let dir = self.dir.try_clone()?;
-        self.keep_in(&dir)
+        self.name_in(&dir)?;
+        dir.sync_all()?;
+        self.file.try_clone()
     }
 
-    /// The same in another directory of the filesystem.
-    fn keep_in(mut self, dir: &File) -> io::Result<()> {
-        self.file.sync_all()?;
+    /// Names it in this or another directory of the filesystem, where nothing has the name.
+    fn name_in(&mut self, dir: &File) -> io::Result<()> {
         match &self.temporary {
             None => linkat(CWD, own_path(&self.file), dir, &self.name, AtFlags::SYMLINK_FOLLOW)?,
             Some(temporary) => rename_new(&self.dir, temporary, dir, &self.name)?,
         }
         self.temporary = None;
-        dir.sync_all()
+        Ok(())
     }
 
     /// Replaces the file of that name without syncing: for files that can be rebuilt.
@@ -112,34 +117,67 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Creates a directory of files: all of them, or nothing. Nothing is replaced: the error is `AlreadyExists`.
+/// Creates a directory of files: all of them, or nothing. Nothing is replaced: the error is `AlreadyExists`. What a killed
+/// process left of the same directory is removed first.
 pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
     let (above, name) = place(path)?;
+    let names: Vec<&OsStr> = files.iter().map(|(name, _)| name.as_ref()).collect();
+    sweep_of(&above, &name, &names);
     let begin = |(name, text): &(String, String)| {
         let begun = AtomicFile::begin(above.try_clone()?, name.into(), 0o666)?;
         begun.file().write_all(text.as_bytes())?;
         begun.file().sync_all()?;
         Ok(begun)
     };
-    // The directory is made last, so that a kill leaves none behind.
-    let begun = files.iter().map(begin).collect::<io::Result<Vec<_>>>()?;
+    // The directory is made when all files are on the drive, so that a kill rarely leaves one behind.
+    let mut begun = files.iter().map(begin).collect::<io::Result<Vec<_>>>()?;
     let make = |temporary: &OsStr| Ok(mkdirat(&above, temporary, Mode::from_raw_mode(0o777))?);
     let temporary = free(&name, make)?.1;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let dir = File::from(openat(&above, &temporary, flags, Mode::empty())?);
-    let fill = || {
-        begun.into_iter().try_for_each(|file| file.keep_in(&dir))?;
+    let mut fill = || {
+        lock(&dir)?;
+        begun.iter_mut().try_for_each(|file| file.name_in(&dir))?;
         hand_over(&dir, &above)?;
+        dir.sync_all()?;
         rename_new(&above, &temporary, &above, &name)?;
         above.sync_all()
     };
     fill().inspect_err(|_| {
-        // The first error is the one to report.
-        for (name, _) in files {
-            let _ = unlinkat(&dir, name, AtFlags::empty());
-        }
-        let _ = unlinkat(&above, &temporary, AtFlags::REMOVEDIR);
+        remove_dir(&above, &temporary, &dir, &names);
     })
+}
+
+/// Removes these files of a directory, and the directory. Its callers have another error to report, or none.
+fn remove_dir(above: &File, name: &OsStr, dir: &File, files: &[&OsStr]) {
+    for file in files {
+        let _ = unlinkat(dir, *file, AtFlags::empty());
+    }
+    let _ = unlinkat(above, name, AtFlags::REMOVEDIR);
+}
+
+/// Removes what killed processes left under temporary names for `name`: files, and directories of these `files`.
+fn sweep_of(dir: &File, name: &OsStr, files: &[&OsStr]) {
+    let entries = Dir::read_from(dir).into_iter().flatten().flatten();
+    let is_left = |found: &str| {
+        let stands_for = of_temporary(found).is_some_and(|stands_for| stands_for == name);
+        let process = found.rsplit('.').nth(1).unwrap_or_default();
+        stands_for && !Path::new("/proc").join(process).exists()
+    };
+    for entry in entries {
+        let Some(found) = entry.file_name().to_str().ok().filter(|found| is_left(found)) else { continue };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(open) = openat(dir, found, flags, Mode::empty()).map(File::from) else { continue };
+        let Ok(about) = open.metadata() else { continue };
+        if about.uid() != rustix::process::geteuid().as_raw() || lock(&open).is_err() {
+            continue;
+        }
+        match about.is_dir() {
+            true => remove_dir(dir, found.as_ref(), &open, files),
+            false if about.is_file() => drop(unlinkat(dir, found, AtFlags::empty())),
+            false => {}
+        }
+    }
 }
 
 /// The directory that a path is in, open so that it can't be replaced meanwhile, and its name there.
@@ -245,6 +283,32 @@ mod tests {
         for name in ["file.1.0", ".file.1", ".file.1.x", ".file..1", ".1.1"] {
             assert_eq!(of_temporary(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_when_the_same_is_written_again() {
+        let home = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| home.path().join(name);
+        // No process has this number.
+        let files = [("a.html".to_owned(), "a".to_owned()), ("b.svg".to_owned(), "b".to_owned())];
+        let own = format!(".report.{}.0", std::process::id());
+        for dir in [".report.4194999.0", ".report.4194999.1", ".other.4194999.0", &own] {
+            fs::create_dir(at(dir)).expect("creates");
+            fs::write(at(dir).join("a.html"), "half").expect("writes");
+        }
+        fs::write(at(".report.4194999.1/mine"), "mine").expect("writes");
+        keep_new_dir(&at("report"), &files).expect("keeps");
+        let names = [".other.4194999.0", ".report.4194999.1", &own, "report"];
+        assert!(names.iter().all(|name| at(name).exists()) && !at(".report.4194999.0").exists());
+        assert!(at(".report.4194999.1/mine").exists() && at("report/b.svg").exists());
+
+        fs::write(at(".file.4194999.0"), "half").expect("writes");
+        fs::write(at(".file.1.0"), "of a process that lives").expect("writes");
+        let held = fs::File::create(at(".file.4194998.0")).expect("creates");
+        lock(&held).expect("locks");
+        sweep_of(&place(&at("file")).expect("opens").0, "file".as_ref(), &[]);
+        let left = [".file.4194999.0", ".file.1.0", ".file.4194998.0"].map(|name| at(name).exists());
+        assert_eq!(left, [false, true, true]);
     }
 
     #[test]

@@ -14,6 +14,9 @@ use super::{Event, SCHEMA, schema1::Translator};
 /// The maximum length of a line. The longest lines hold an inventory or a plan.
 const MAX_LINE: u64 = 96 * 1024 * 1024;
 const TOO_LONG: &str = "it is longer than 96 MiB";
+/// Records shrink to a tenth when they are compressed. What grows far more would be read for minutes.
+const MOST_GROWTH: u64 = 200;
+const TOO_DENSE: &str = "it unpacks to more than 200 times its size";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -41,6 +44,8 @@ pub struct Reader {
     /// Set if the record has schema 1.
     old: Option<Translator>,
     number: u64,
+    /// Bytes that may still be read.
+    left: u64,
     complete: bool,
     /// Without the full stop.
     broken: Option<String>,
@@ -58,20 +63,35 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn lines(path: &Path) -> io::Result<BufReader<Box<dyn Read>>> {
-    let mut file = BufReader::new(open_regular(path)?);
+/// A record as plain text, and whether it was packed.
+fn lines(file: impl Read + 'static) -> io::Result<(BufReader<Box<dyn Read>>, bool)> {
+    let mut file = BufReader::new(file);
     let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-    Ok(BufReader::new(if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) }))
+    let plain: Box<dyn Read> = if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
+    Ok((BufReader::new(plain), packed))
 }
 
 impl Reader {
     pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let io = |source| ReadError::Io { path: path.to_owned(), source };
+        let file = open_regular(path).map_err(io)?;
+        let bytes = file.metadata().map_err(io)?.len();
+        Self::of(file, bytes, path)
+    }
+
+    /// The record in `file`, of so many `bytes` as it is stored; `path` names it in errors.
+    pub fn of(file: impl Read + 'static, bytes: u64, path: &Path) -> Result<Self, ReadError> {
+        let (lines, packed) =
+            lines(file).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        // A record that is being written grows, but is not packed.
+        let most = if packed { bytes.saturating_mul(MOST_GROWTH).saturating_add(1 << 20) } else { u64::MAX };
         let mut reader = Self {
             path: path.to_owned(),
-            lines: lines(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?,
+            lines,
             first: None,
             old: None,
             number: 0,
+            left: most,
             complete: false,
             broken: None,
             accepted: (0, true),
@@ -84,6 +104,7 @@ impl Reader {
         let not = |why: &str| ReadError::NotARecord { path: path.to_owned(), why: why.to_owned() };
         match schema(&line) {
             None if line.is_empty() => Err(not("it is empty")),
+            _ if reader.left == 0 => Err(not(TOO_DENSE)),
             None if line.len() as u64 >= MAX_LINE => Err(not(&format!("of its first line, {TOO_LONG}"))),
             None => Err(not("its first line is not the start of a run")),
             Some(0) => Err(not("there is no schema 0")),
@@ -120,7 +141,9 @@ impl Reader {
         }
         let mut line = Vec::new();
         let io = |source| ReadError::Io { path: self.path.clone(), source };
-        let n = (&mut self.lines).take(MAX_LINE).read_until(b'\n', &mut line).map_err(io)?;
+        let most = MAX_LINE.min(self.left);
+        let n = (&mut self.lines).take(most).read_until(b'\n', &mut line).map_err(io)?;
+        self.left -= n as u64;
         self.number += 1;
         Ok((n > 0).then_some(line))
     }
@@ -140,6 +163,10 @@ impl Iterator for Reader {
                 return None;
             }
         };
+        if self.left == 0 {
+            self.broken = Some(format!("is damaged: {TOO_DENSE}"));
+            return None;
+        }
         let event = match &mut self.old {
             Some(old) => old.read(&line),
             None => serde_json::from_slice(&line),

@@ -4,9 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use flate2::{Compression, write::GzEncoder};
@@ -14,7 +12,7 @@ use flate2::{Compression, write::GzEncoder};
 use super::{
     AtomicFile, Event, Log, PRIVATE, ReadError, Reader, Run, Start, Summary, Writer,
     atomic_file::of_temporary,
-    hand_over, home, lock, make_dir,
+    home, lock, make_dir,
     reader::open_regular,
     summary::{Headline, INDEX, Index},
 };
@@ -29,9 +27,9 @@ pub enum StoreError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("there is no run '{run}' in {path}")]
     NoSuchRun { run: String, path: PathBuf },
-    #[error("{0} is running: another drivebench writes its record; wait for its end, or stop it")]
+    #[error("{0} is in use: another drivebench runs or removes it; wait for its end, or stop it")]
     Busy(String),
-    #[error("{0} is complete: `drivebench show {0}` shows it")]
+    #[error("{0} is complete")]
     Complete(String),
     #[error("{run} can't be continued, because its record {why}: start a new run")]
     Damaged { run: String, why: String },
@@ -68,31 +66,43 @@ impl Store {
         &self.dir
     }
 
-    /// Creates a record: returns the name of the run and the writer.
+    /// Creates a record: returns the name of the run and the writer. It appears in the store with its first line.
     pub fn create(&self, start: impl FnOnce(String) -> Start) -> Result<(String, Writer), StoreError> {
+        self.begin(start, &[])
+    }
+
+    /// Keeps a whole record: all of these events after the start, or nothing.
+    pub fn keep(&self, start: impl FnOnce(String) -> Start, events: &[Event]) -> Result<String, StoreError> {
+        Ok(self.begin(start, events)?.0)
+    }
+
+    fn begin(
+        &self,
+        start: impl FnOnce(String) -> Start,
+        events: &[Event],
+    ) -> Result<(String, Writer), StoreError> {
         let unwritable = |path: &Path, source| StoreError::Unwritable { path: path.to_owned(), source };
         make_dir(&self.dir).map_err(|e| unwritable(&self.dir, e))?;
+        let mut start = start(String::new());
         // Letters are added until the name is free, so names stay short while there are few runs.
         for attempt in 0.. {
-            let run = name(4 + attempt / 4).map_err(|e| unwritable(&self.dir, e))?;
-            let path = self.path(&run);
-            let file = match OpenOptions::new().append(true).create_new(true).mode(PRIVATE).open(&path) {
-                Ok(file) => file,
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 64 => continue,
+            start.run = name(4 + attempt / 4).map_err(|e| unwritable(&self.dir, e))?;
+            let path = self.path(&start.run);
+            if path.exists() && attempt < 64 {
+                continue;
+            }
+            let begin = || {
+                let file = AtomicFile::create(&path, PRIVATE)?;
+                let mut writer = Writer::new(file.file().try_clone()?);
+                writer.append(&Event::Start(Box::new(start.clone())))?;
+                events.iter().try_for_each(|event| writer.append(event))?;
+                file.keep_new().map(Writer::new)
+            };
+            match begin() {
+                Ok(writer) => return Ok((start.run, writer)),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 64 => {}
                 Err(e) => return Err(unwritable(&path, e)),
-            };
-            lock_record(&file, &run)?;
-            let handed = File::open(&self.dir).and_then(|dir| hand_over(&file, &dir));
-            let mut writer = Writer::new(file);
-            let begun = handed.and_then(|()| writer.append(&Event::Start(Box::new(start(run.clone())))));
-            return match begun.and_then(|()| writer.sync()).and_then(|()| File::open(&self.dir)?.sync_all()) {
-                Ok(()) => Ok((run, writer)),
-                Err(e) => {
-                    // A record with an incomplete first line is invalid. If it can't be removed, the error names the file.
-                    let _ = fs::remove_file(&path);
-                    Err(unwritable(&path, e))
-                }
-            };
+            }
         }
         unreachable!("the loop ends by returning")
     }
@@ -224,7 +234,6 @@ impl Store {
                 }
                 // Another process has removed it.
                 (Err(e), _) if e.is_gone() => {}
-                (Err(_), path) if is_new(&path) => {}
                 (Err(e), _) => bad.push(e),
             }
         }
@@ -273,9 +282,11 @@ impl Store {
         for path in names.map(|entry| entry.path()) {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let run = |name: &str, end| name.strip_suffix(end).is_some_and(is_name);
-            let temporary = of_temporary(name).is_some_and(|name| name == INDEX || run(name, PACKED));
-            // Its compressed copy got its name when it was complete.
-            let packed = run(name, PLAIN) && path.with_extension("jsonl.gz").is_file();
+            let temporary =
+                of_temporary(name).is_some_and(|name| name == INDEX || run(name, PLAIN) || run(name, PACKED));
+            // Its compressed copy got its name when it was complete; earlier versions could leave an empty one.
+            let is_empty = || fs::metadata(&path).is_ok_and(|about| about.len() == 0);
+            let packed = run(name, PLAIN) && (path.with_extension("jsonl.gz").is_file() || is_empty());
             let unused = || open_regular(&path).is_ok_and(|file| lock(&file).is_ok());
             if (temporary || packed) && !path.is_symlink() && unused() {
                 // The next sweep tries again.
@@ -288,14 +299,6 @@ impl Store {
         let packed = self.dir.join(format!("{run}{PACKED}"));
         if packed.exists() { packed } else { self.dir.join(format!("{run}{PLAIN}")) }
     }
-}
-
-/// Whether another process creates this record now: it is empty, and was not for long. Trying its lock could refuse it to
-/// that process.
-fn is_new(path: &Path) -> bool {
-    const LONG: Duration = Duration::from_secs(60);
-    let about = fs::metadata(path).ok().filter(|about| about.is_file() && about.len() == 0);
-    about.and_then(|about| about.modified().ok()?.elapsed().ok()).is_some_and(|age| age < LONG)
 }
 
 fn is_name(run: &str) -> bool {
@@ -497,6 +500,24 @@ mod tests {
             let error = store.open("rold").err().expect("refused").to_string();
             assert!(error.contains(said), "{error}");
         }
+    }
+
+    #[test]
+    fn a_record_appears_with_its_first_line_and_an_import_whole() {
+        let (_home, store) = store();
+        let names = || fs::read_dir(store.dir()).expect("lists").count();
+        let seen = |run: String| {
+            assert_eq!(names(), 0, "a kill now leaves nothing");
+            start(run)
+        };
+        let run = store.keep(seen, &[note("one"), end()]).expect("keeps");
+        assert_eq!(store.open(&run).expect("opens").count(), 3);
+        // Filesystems without unnamed files have temporary names; earlier versions left empty records.
+        for left in [".rabc.jsonl.4194999.0", "rdef.jsonl"] {
+            fs::write(store.dir().join(left), "").expect("writes");
+        }
+        store.sweep();
+        assert_eq!((names(), store.list().expect("lists").1.len()), (1, 0));
     }
 
     #[test]

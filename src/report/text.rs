@@ -37,13 +37,15 @@ pub fn wrapped(text: &str, mark: &str, style: Style) -> String {
 /// A space at which no line ends.
 const GLUE: char = '\u{a0}';
 
-/// Numbers stay on one line with their units.
+/// Numbers stay on one line with their units and `±`.
 pub(super) fn glued(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        let unit = chars.peek().is_some_and(|next| next.is_alphabetic() || *next == '%');
-        let glue = c == ' ' && unit && out.ends_with(|before: char| before.is_ascii_digit());
+        let next = chars.peek().copied().unwrap_or_default();
+        let unit = next.is_alphabetic() || next == '%';
+        let number = out.ends_with(|before: char| before.is_ascii_digit());
+        let glue = c == ' ' && (unit && number || next == '±');
         out.push(if glue { GLUE } else { c });
     }
     out
@@ -86,12 +88,20 @@ pub fn table(table: &Table, style: Style) -> String {
         lines.map(|line| line + "\n").collect::<String>()
     };
     let title = Some(style.clean(&table.title)).filter(|title| !title.is_empty());
-    let parts = parts(&widths, heads, style.width).into_iter().map(part).collect::<Vec<_>>();
+    let parts = chosen(table, &widths, heads, style.width).into_iter().map(part).collect::<Vec<_>>();
     title.map(|title| title + "\n").into_iter().chain([parts.join("\n")]).collect()
 }
 
 /// Names are not folded to less.
 const NAME: usize = 12;
+
+/// The columns of each part: one part without optional columns, where that fits.
+fn chosen(table: &Table, widths: &[usize], heads: usize, most: usize) -> Vec<Vec<usize>> {
+    let all = parts(widths, heads, most);
+    let needed: Vec<usize> = (0..widths.len()).filter(|&at| !table.columns[at].optional).collect();
+    let short = parts(&needed.iter().map(|&at| widths[at]).collect::<Vec<_>>(), heads, most);
+    if all.len() > 1 && short.len() == 1 { vec![needed] } else { all }
+}
 
 /// Which columns stand beside each other.
 fn parts(widths: &[usize], heads: usize, most: usize) -> Vec<Vec<usize>> {
@@ -211,6 +221,7 @@ mod tests {
             spent: Some(Spent { seconds: 41.0, read: 0, written: 460_000_000 }),
             estimates: vec![speed("write", 1.96e6), speed("read", f64::INFINITY)],
             evidence: vec![],
+            cut: vec![],
             origin: Origin { at: "2026-11-21T10:00:00Z".to_owned(), ..Origin::default() },
         }
     }
@@ -233,6 +244,22 @@ mod tests {
         assert_eq!(parts(&[32, 10, 20], 1, 57), [[0, 1].to_vec(), [0, 2].to_vec()]);
         assert_eq!(parts(&[10, 90], 1, 50), [[0, 1].to_vec()], "one column is never cut");
         assert_eq!(parts(&[], 1, 50), [[0; 0].to_vec()]);
+    }
+
+    #[test]
+    fn optional_columns_give_way_to_one_table() {
+        let mut columns = Column::all([("", false), ("READ", false), ("IOPS", true), ("WRITE", false)]);
+        columns[2].optional = true;
+        let row = ["RND4K Q1", "62.0 MB/s (45.7–96.4)", "15,135", "57.7 MB/s ±7.7 %"].map(str::to_owned);
+        let table = Table { title: String::new(), columns, rows: vec![row.to_vec()] };
+        let at = |width| super::table(&table, Style { width, ..Style::PLAIN });
+        assert!(at(80).contains("15,135"), "{}", at(80));
+        assert!(
+            at(50).contains("57.7") && !at(50).contains("15,135") && at(50).lines().count() == 2,
+            "{}",
+            at(50)
+        );
+        assert!(at(40).contains("15,135"), "two tables show all: {}", at(40));
     }
 
     #[test]

@@ -11,7 +11,13 @@ use std::{
 
 use rustix::fs::{Advice, OFlags, fadvise};
 
-use super::{RunError, World, journal::Journal, leftovers::patiently, scratch::Scratch, scratch_dir::Folder};
+use super::{
+    RunError, World,
+    journal::Journal,
+    leftovers::patiently,
+    scratch::{Scratch, reserve},
+    scratch_dir::Folder,
+};
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
@@ -41,21 +47,34 @@ pub struct Local<'a> {
     tools: System,
     began: Instant,
     journal: Journal,
+    /// The filesystem of each directory and file at the start, as the kernel numbers it.
+    filesystems: Vec<Option<u64>>,
     open: Vec<Option<Open>>,
     folders: Vec<Option<Folder>>,
 }
 
 impl<'a> Local<'a> {
     /// Nothing is open yet. The journal of `run`, in the store, lists what a crash would leave.
-    pub fn new(sysroot: &'a Sysroot, targets: usize, store: &Path, run: &str) -> Self {
+    pub fn new(sysroot: &'a Sysroot, targets: &[Target], store: &Path, run: &str) -> Self {
         Self {
             sysroot,
             tools: System::default(),
             began: Instant::now(),
             journal: Journal::open(store, run),
-            open: (0..targets).map(|_| None).collect(),
-            folders: (0..targets).map(|_| None).collect(),
+            filesystems: targets.iter().map(filesystem).collect(),
+            open: targets.iter().map(|_| None).collect(),
+            folders: targets.iter().map(|_| None).collect(),
         }
+    }
+
+    /// Refuses a path that is on another filesystem than at the start: it was unmounted or mounted over since.
+    fn stays(&self, at: usize, target: &Target) -> io::Result<()> {
+        let other = || {
+            io::Error::other(
+                "it is on another filesystem now than at the start of the run: it was unmounted, or something was mounted over it",
+            )
+        };
+        (self.filesystems[at] == filesystem(target)).then_some(()).ok_or_else(other)
     }
 }
 
@@ -99,21 +118,34 @@ impl World for Local<'_> {
         }
     }
 
-    fn make_scratch(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError> {
+    fn make_scratch(
+        &mut self,
+        at: usize,
+        target: &Target,
+        bytes: u64,
+        cancel: &Cancel,
+    ) -> Result<Option<PathBuf>, RunError> {
         self.close(at)?;
-        let scratch = Scratch::create(&target.path, bytes, &self.journal, at)
-            .map_err(|source| RunError::Scratch { dir: target.path.clone(), bytes, source })?;
-        let cannot = |source| RunError::Open { path: target.path.clone(), source };
+        let cannot = |source| RunError::Scratch { dir: target.path.clone(), bytes, source };
+        let create = || Scratch::create(&target.path, &self.journal, at);
+        let scratch = self.stays(at, target).and_then(|()| create()).map_err(cannot)?;
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
         let path = scratch.path().map(Path::to_owned);
         let name = target.path.display().to_string();
-        self.open[at] = Some(Open { file, name, scratch: Some(scratch) });
+        // Closed by `close` also after an error: its removal may hang, too.
+        self.open[at] = Some(Open { file: Arc::clone(&file), name, scratch: Some(scratch) });
+        match unless_cancelled(cancel, move || reserve(&file, bytes)).map_err(cannot)? {
+            Some(reserved) => reserved.map_err(cannot)?,
+            // Who asked for the end needs no reason.
+            None if cancel.is_asked() => {}
+            None => return Err(cannot(io::Error::other("the drive did not respond in time"))),
+        }
         Ok(path)
     }
 
     fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError> {
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
-        let (file, length) = open_existing(target).map_err(cannot)?;
+        let (file, length) = self.stays(at, target).and_then(|()| open_existing(target)).map_err(cannot)?;
         let name = target.path.display().to_string();
         self.open[at] = Some(Open { file: Arc::new(file), name, scratch: None });
         Ok(length)
@@ -128,15 +160,7 @@ impl World for Local<'_> {
     fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()> {
         let Some(open) = &self.open[at] else { return Ok(()) };
         let file = Arc::clone(&open.file);
-        let (done, synced) = mpsc::channel();
-        std::thread::Builder::new().spawn(move || done.send(file.sync_all()))?;
-        let synced = loop {
-            match synced.recv_timeout(POLL) {
-                Ok(synced) => break synced,
-                Err(_) if cancel.is_set() => return Ok(()),
-                Err(_) => {}
-            }
-        };
+        let Some(synced) = unless_cancelled(cancel, move || file.sync_all())? else { return Ok(()) };
         // Errors count for scratch files only: syncing a user's file is optional and may be refused.
         if open.scratch.is_some() {
             synced?;
@@ -165,7 +189,9 @@ impl World for Local<'_> {
     ) -> Result<(ActResult, Option<String>), RunError> {
         let folder = match self.folders[at].take() {
             Some(folder) => folder,
-            None => Folder::create(&target.path, &self.journal, at)
+            None => self
+                .stays(at, target)
+                .and_then(|()| Folder::create(&target.path, &self.journal, at))
                 .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
         };
         Ok(self.folders[at].insert(folder).work(files, cancel))
@@ -182,6 +208,28 @@ impl World for Local<'_> {
         let left = |source| RunError::Leftover { path, command: "rm", source };
         patiently(move || scratch.remove()).map_err(left)
     }
+}
+
+/// Does what may hang in the kernel on a thread of its own, and waits for it until `cancel` is set.
+fn unless_cancelled<T: Send + 'static>(
+    cancel: &Cancel,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<Option<T>> {
+    let (done, result) = mpsc::channel();
+    std::thread::Builder::new().spawn(move || done.send(work()))?;
+    loop {
+        match result.recv_timeout(POLL) {
+            Ok(result) => return Ok(Some(result)),
+            Err(_) if cancel.is_set() => return Ok(None),
+            Err(_) => {}
+        }
+    }
+}
+
+/// The filesystem that a directory or file is on; a block device may be moved during a run.
+fn filesystem(target: &Target) -> Option<u64> {
+    let path = Some(&target.path).filter(|_| target.kind != Kind::BlockDevice);
+    path.and_then(|path| path.metadata().ok()).map(|about| about.dev())
 }
 
 /// The time now, as RFC 3339 in UTC.

@@ -151,7 +151,13 @@ impl World for Modelled {
         }
     }
 
-    fn make_scratch(&mut self, _: usize, _: &Target, _: u64) -> Result<Option<PathBuf>, RunError> {
+    fn make_scratch(
+        &mut self,
+        _: usize,
+        _: &Target,
+        _: u64,
+        _: &Cancel,
+    ) -> Result<Option<PathBuf>, RunError> {
         Ok(None)
     }
 

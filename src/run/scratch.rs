@@ -27,24 +27,19 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a file in `dir` for the `at`th target, with `bytes` reserved if the filesystem supports that. A file that
-    /// needs a name gets a journal entry first.
-    pub(super) fn create(dir: &Path, bytes: u64, journal: &Journal, at: usize) -> io::Result<Self> {
-        let scratch = match openat(
+    /// Creates a file in `dir` for the `at`th target. A file that needs a name gets a journal entry first.
+    pub(super) fn create(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
+        match openat(
             rustix::fs::CWD,
             dir,
             OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC,
             Mode::RUSR | Mode::WUSR,
         ) {
-            Ok(fd) => Self { file: File::from(fd), named: None },
+            Ok(fd) => Ok(Self { file: File::from(fd), named: None }),
             // Filesystems without O_TMPFILE return different errors; kernels without the flag return EISDIR.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => {
-                Self::named(dir, journal, at)?
+                Self::named(dir, journal, at)
             }
-            Err(e) => return Err(e.into()),
-        };
-        match fallocate(&scratch.file, FallocateFlags::empty(), 0, bytes) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(scratch),
             Err(e) => Err(e.into()),
         }
     }
@@ -96,6 +91,14 @@ impl Drop for Scratch {
     }
 }
 
+/// Reserves bytes for a file, if its filesystem supports that.
+pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -123,7 +126,7 @@ mod tests {
     fn a_file_without_a_name_leaves_nothing_behind() {
         let (_home, dir, store) = place();
         let journal = Journal::open(&store, "rabc");
-        let scratch = Scratch::create(&dir, 1 << 20, &journal, 0).expect("creates");
+        let scratch = Scratch::create(&dir, &journal, 0).expect("creates");
         assert_eq!((scratch.path(), names(&dir), store.exists()), (None, vec![], false));
         scratch.file.set_len(4096).expect("can be written");
     }

@@ -46,7 +46,13 @@ pub trait World {
     fn wait(&self, seconds: f64, cancel: &Cancel);
 
     /// Creates a scratch file on a target, replacing the last one; returns its path if it has a name.
-    fn make_scratch(&mut self, at: usize, target: &Target, bytes: u64) -> Result<Option<PathBuf>, RunError>;
+    fn make_scratch(
+        &mut self,
+        at: usize,
+        target: &Target,
+        bytes: u64,
+        cancel: &Cancel,
+    ) -> Result<Option<PathBuf>, RunError>;
 
     /// Opens an existing file or device; returns its length in bytes.
     fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError>;

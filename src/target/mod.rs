@@ -94,9 +94,9 @@ pub enum Kind {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// `nearest`: the deepest directory on the way that exists.
+    /// `nearest`: the deepest directory on the way that exists; none if the current directory was removed.
     #[error("{path} does not exist")]
-    Missing { path: String, nearest: String },
+    Missing { path: String, nearest: Option<String> },
     #[error("'{name}' is not a path, serial, label or bay of a drive on this machine")]
     Unknown { name: String, known: Vec<String> },
     /// `candidates`: the drives, each with an unambiguous name.
@@ -118,7 +118,10 @@ pub enum TargetError {
 impl TargetError {
     pub fn hint(&self) -> String {
         match self {
-            Self::Missing { nearest, .. } => format!("{nearest} exists; check the rest of the path"),
+            Self::Missing { nearest: Some(nearest), .. } => {
+                format!("{nearest} exists; check the rest of the path")
+            }
+            Self::Missing { .. } => "the current directory was removed: change to another".to_owned(),
             Self::Unknown { known, .. } if known.is_empty() => "use a path such as . or /mnt/usb".to_owned(),
             Self::Unknown { known, .. } => format!("use a path, or one of: {}", known.join(", ")),
             Self::Ambiguous { .. } => "use its bay as shown, or a path".to_owned(),
@@ -131,6 +134,12 @@ impl TargetError {
             Self::Permission { .. } => "use sudo, or another directory".to_owned(),
             Self::Empty { kind: Kind::BlockDevice, .. } => "insert a medium".to_owned(),
             Self::Empty { .. } => "use its directory: a test file is created there".to_owned(),
+            Self::System { source, .. }
+                if source.raw_os_error() == Some(Errno::NAMETOOLONG.raw_os_error()) =>
+            {
+                "the kernel takes 4095 bytes at most: use a shorter path, or mount the drive elsewhere"
+                    .to_owned()
+            }
             Self::System { .. } => "check the kernel log (dmesg)".to_owned(),
         }
     }
@@ -251,7 +260,8 @@ fn refusal(path: &str, source: io::Error) -> TargetError {
     match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             let nearest = Path::new(path).ancestors().skip(1).find(|above| above.is_dir());
-            let nearest = nearest.map_or_else(|| ".".to_owned(), |above| above.display().to_string());
+            let nearest = nearest.map(|above| above.display().to_string());
+            let nearest = nearest.or_else(|| std::env::current_dir().is_ok().then(|| ".".to_owned()));
             TargetError::Missing { path: shown, nearest }
         }
         io::ErrorKind::PermissionDenied => TargetError::Permission { path: shown, kind: None },

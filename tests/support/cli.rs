@@ -72,6 +72,18 @@ impl Cli {
         done(self.command(args).output().expect("drivebench starts"))
     }
 
+    /// The same command, started by a line of shell as `"$@"`.
+    #[expect(clippy::disallowed_methods, reason = "the tests are drivebench's user")]
+    pub fn shell(line: &str, command: &Command) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line, "sh"]).arg(command.get_program()).args(command.get_args());
+        shell.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(dir) = command.get_current_dir() {
+            shell.current_dir(dir);
+        }
+        shell
+    }
+
     /// Runs it as somebody without rights, even where the tests run as root.
     pub fn run_as_nobody<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
         use std::os::unix::{fs::PermissionsExt, process::CommandExt};
@@ -103,7 +115,8 @@ impl Cli {
         let reset = ["--default-signal=HUP,INT,QUIT,TERM", program].map(std::ffi::OsString::from);
         let args = reset.into_iter().chain(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         let mut command = self.program(Path::new("env"), args);
-        let mut child = command.arg("--events").stdout(Stdio::piped()).spawn().expect("drivebench starts");
+        command.arg("--events").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("drivebench starts");
         let events = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         Running { child, events }
     }
@@ -152,6 +165,18 @@ impl Running {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits for its end: its code and what it wrote to standard error, where that was piped.
+    pub fn finish_with_errors(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        for line in self.events.by_ref() {
+            line.expect("reads");
+        }
+        if let Some(mut errors) = self.child.stderr.take() {
+            errors.read_to_string(&mut said).expect("UTF-8");
+        }
+        (self.child.wait().expect("ends").code(), said)
     }
 
     /// Waits for its end; `None` where a signal ended it.

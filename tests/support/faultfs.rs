@@ -41,6 +41,8 @@ pub struct Faults {
     pub no_direct: bool,
     /// Reads and writes hang until [`FaultFs::release`].
     pub hold: bool,
+    /// So does reserving space, which isn't supported otherwise.
+    pub hold_reserving: bool,
 }
 
 /// The mounted filesystem; unmounted when dropped.
@@ -127,7 +129,7 @@ impl FaultFs {
     /// Lets operations that hang, and later ones, go on.
     pub fn release(&self) {
         let mut state = self.state.lock();
-        state.faults.hold = false;
+        (state.faults.hold, state.faults.hold_reserving) = (false, false);
         for operation in std::mem::take(&mut state.held) {
             operation(&mut state);
         }
@@ -411,6 +413,16 @@ impl Filesystem for Fs {
             Ok(n) => reply.written(n),
             Err(e) => reply.error(e),
         });
+    }
+
+    fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, _: u64, _: u64, _: i32, reply: ReplyEmpty) {
+        let mut state = self.0.lock();
+        if state.faults.hold_reserving {
+            state.held.push(Box::new(|_| reply.error(Errno::EOPNOTSUPP)));
+            self.0.held.notify_all();
+        } else {
+            reply.error(Errno::EOPNOTSUPP);
+        }
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {

@@ -33,6 +33,31 @@ pub fn target(name: &str, capacity: u64, rotates: bool) -> Target {
     }
 }
 
+/// A stick in one of the bays of a hub, as its device; they count from 0.
+pub fn in_bay(at: usize) -> Target {
+    const SIZE: u64 = 62_000_000_000;
+    let name = format!("sd{}", char::from(b'a' + at as u8));
+    let path = format!("/dev/{name}");
+    let drive = Drive {
+        name,
+        model: Some("Ultra".to_owned()),
+        serial: Some(format!("4C53000{at}")),
+        bus: Some("usb".to_owned()),
+        controller: Some("3f980000.usb-usbv2".to_owned()),
+        bay: Some(format!("1.{}", at + 1)),
+        sectors: SIZE / 512,
+        logical_block: 512,
+        ..Drive::default()
+    };
+    Target {
+        given: path.clone(),
+        path: path.into(),
+        drives: vec![drive],
+        kind: Kind::BlockDevice,
+        ..target("", SIZE, false)
+    }
+}
+
 /// What a person asks by naming nothing but targets, with these rules.
 pub fn ask(targets: Vec<Target>, rules: Rules, block: u64) -> Request {
     // A load of one's own, not a suite.

@@ -28,7 +28,7 @@ pub(super) struct Gathered {
     pub evidence: Vec<Evidence>,
     pub runs_kept: usize,
     pub runs_read: usize,
-    /// Still running, or ended early: their loads may be cut short.
+    /// Still running, or ended early: only their whole loads are evidence.
     pub runs_unfinished: usize,
     pub unreadable: Vec<String>,
 }
@@ -38,9 +38,8 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
     // A copy is no evidence of its own.
     summaries.retain(|run| run.copy_of.is_none());
     let mut gathered = Gathered { runs_kept: summaries.len(), ..Gathered::default() };
-    let finished = |run: &Summary| End::status(run.end.as_ref()) == RunStatus::Finished;
-    let (summaries, unfinished): (Vec<Summary>, Vec<Summary>) = summaries.into_iter().partition(finished);
-    gathered.runs_unfinished = unfinished.len();
+    let unfinished = |run: &&Summary| End::status(run.end.as_ref()) != RunStatus::Finished;
+    gathered.runs_unfinished = summaries.iter().filter(unfinished).count();
     gathered.unreadable.extend(bad.iter().map(ToString::to_string));
     let here: BTreeSet<String> = inventory.drives.iter().map(Drive::identity).collect();
     let mut bytes = 0u64;

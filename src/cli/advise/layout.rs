@@ -1,6 +1,9 @@
 //! Answers for people.
 
-use super::gather::Gathered;
+use super::{
+    super::shell_lines::{broken, words},
+    gather::Gathered,
+};
 use crate::{
     advise::{Answer, Sure, Topic},
     findings::{Claim, Findings},
@@ -79,36 +82,6 @@ fn in_short(answer: &Answer, all: &[Answer]) -> bool {
     answer.problem || first.is_some_and(|first| std::ptr::eq(first, answer))
 }
 
-/// The words of a command, as a shell splits them.
-fn words(command: &str) -> Vec<String> {
-    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
-    for c in command.chars() {
-        quoted ^= c == '\'';
-        if c == ' ' && !quoted {
-            words.push(std::mem::take(&mut word));
-        } else {
-            word.push(c);
-        }
-    }
-    words.push(word);
-    words
-}
-
-/// A command over several lines, as a shell accepts it; quoted words are not broken.
-fn broken(command: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut line = " ".to_owned();
-    for word in words(command) {
-        // Room for the mark at the end of the line.
-        if line.chars().count() + 1 + word.chars().count() + 2 > width && !line.trim().is_empty() {
-            out += &format!("{line} \\\n");
-            line = "   ".to_owned();
-        }
-        line += &format!(" {word}");
-    }
-    out + &line + "\n"
-}
-
 pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
     let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a)).trim_end().to_owned();
     let findings = Findings {
@@ -133,7 +106,7 @@ fn head(inventory: &Inventory, gathered: &Gathered) -> String {
     };
     let open = match gathered.runs_unfinished {
         0 => String::new(),
-        n => format!(", {n} not finished and left out"),
+        n => format!(", {n} not finished"),
     };
     let lab = machine.lab.iter().map(|scenario| format!(" · lab {scenario}, virtual"));
     format!("{board} · {drives} · {runs}{open}{}", lab.collect::<String>())
@@ -164,24 +137,27 @@ fn confidence(answer: &Answer) -> String {
         return String::new();
     }
     let sure = match answer.sure {
-        Sure::Measured => "measured",
-        Sure::Inferred => "inferred",
-        Sure::Published => "published elsewhere",
-        Sure::Unknown => "not known",
+        Sure::Measured => Some("measured"),
+        Sure::Inferred => Some("inferred"),
+        Sure::Published => Some("published elsewhere"),
+        Sure::Unknown if answer.rests_on.is_empty() => Some("not known"),
+        // The answer says what is not known; the runs are of what is.
+        Sure::Unknown => None,
     };
     let runs = match &answer.rests_on[..] {
         [] => String::new(),
         all if all.len() <= NAMED => format!(": {}", all.join(", ")),
         all => format!(": {} and {} more", all[..NAMED].join(", "), all.len() - NAMED),
     };
-    let modelled = if answer.modelled { ", virtual" } else { "" };
     let loads = match &answer.loads[..] {
-        [] => String::new(),
-        [one] => format!(", {one}"),
-        [one, rest @ ..] => format!(", {one} and {}", count(rest.len() as u64, "other load")),
+        [] => None,
+        [one] => Some(one.clone()),
+        [one, rest @ ..] => Some(format!("{one} and {}", count(rest.len() as u64, "other load"))),
     };
-    let claims = if answer.claims == [Claim::Sustained] { ", sustained" } else { "" };
-    format!("({sure}{modelled}{loads}{claims}{runs})")
+    let modelled = answer.modelled.then(|| "virtual".to_owned());
+    let claim = (answer.claims == [Claim::Sustained]).then(|| "sustained".to_owned());
+    let parts = [sure.map(str::to_owned), modelled, loads, claim].into_iter().flatten().collect::<Vec<_>>();
+    format!("({})", (parts.join(", ") + &runs).trim_start_matches(": "))
 }
 
 /// Each command once, with the topics that it would settle; one with more targets takes the place of one with fewer.

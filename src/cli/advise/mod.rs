@@ -19,6 +19,7 @@ use crate::{
     advise::{Answer, advise},
     record::StoreError,
     report::json,
+    run,
 };
 use gather::Gathered;
 
@@ -35,7 +36,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
         Some(dir) => stored::command(dir, line),
         None => format!("drivebench {line}"),
     };
-    let mut answers = advise(&inventory, &gathered.evidence);
+    let mut answers = advise(&inventory, &gathered.evidence, &run::now());
     with_commands(&mut answers, command);
     output.result(&match args.format {
         AdviceFormat::Text => {

@@ -37,7 +37,7 @@ const SCREEN: usize = 24;
 
 /// Answers with commands for the usual store.
 fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
-    let mut answers = crate::advise::advise(inventory, evidence);
+    let mut answers = crate::advise::advise(inventory, evidence, "");
     super::with_commands(&mut answers, |line| format!("drivebench {line}"));
     answers
 }
@@ -622,7 +622,7 @@ fn unreadable_records_are_named_and_left_out() {
 }
 
 #[test]
-fn runs_without_an_end_are_no_evidence() {
+fn runs_that_ended_early_give_their_whole_loads() {
     let inventory = fixtures::pi_zero().inventory();
     let (_home, store) = store();
     let good = keep(&store, &inventory, &BASELINE, &[("sda", [4.0, 8.0])], 2025);
@@ -630,23 +630,36 @@ fn runs_without_an_end_are_no_evidence() {
         let open = keep(&store, &inventory, &BASELINE, &[("sda", [400.0, 800.0])], 2026);
         let path = store.dir().join(format!("{open}.jsonl"));
         let text = std::fs::read_to_string(&path).expect("reads");
-        let (rest, _) = text.trim_end().rsplit_once('\n').expect("lines");
+        // The last load has no outcome.
+        let last = text.rfind("\"outcome\"").expect("an outcome");
+        let rest = text[..last].rsplit_once('\n').expect("lines").0;
         let end = end.map(|how| Event::End(End { how, at: String::new() }));
         let end = end.map(|end| serde_json::to_string(&end).expect("JSON") + "\n").unwrap_or_default();
         std::fs::write(&path, format!("{rest}\n{end}")).expect("writes");
     }
     let gathered = gather::gather(&store, &inventory).expect("gathers");
-    let head = layout::text(&inventory, &gathered, &[], false, "", Style::PLAIN);
-    assert!(head.contains("1 of 4 saved runs read, 3 not"), "{head}");
-    assert!(gathered.evidence.iter().all(|e| e.run == good), "{:?}", gathered.evidence);
-    assert_eq!((gathered.runs_kept, gathered.runs_read, gathered.runs_unfinished), (4, 1, 3));
+    let head = layout::text(&inventory, &gathered, &[], false, "", Style { width: 120, ..Style::PLAIN });
+    assert!(head.contains("4 of 4 saved runs read, 3 not finished"), "{head}");
+    assert_eq!((gathered.runs_kept, gathered.runs_read, gathered.runs_unfinished), (4, 4, 3));
+    let mut loads: std::collections::BTreeMap<&str, Vec<_>> = Default::default();
+    for e in &gathered.evidence {
+        loads.entry(&e.run).or_default().push(e.load.as_ref().map(|load| load.name.clone()));
+    }
+    let (all, last) = (loads.remove(good.as_str()).expect("its loads"), loads.len());
+    assert_eq!(last, 3, "{loads:?}");
+    for (run, whole) in loads {
+        assert!(
+            whole.len() + 1 == all.len() && whole.iter().all(|load| all.contains(load)),
+            "{run}: {whole:?}"
+        );
+    }
 }
 
 #[test]
 fn commands_name_the_store_that_was_read() {
     let inventory = fixtures::pi_zero().inventory();
     let (home, store) = store();
-    let mut answers = crate::advise::advise(&inventory, &[]);
+    let mut answers = crate::advise::advise(&inventory, &[], "");
     super::with_commands(&mut answers, |line| crate::cli::stored::command(&store, line));
     let dir = home.path().display();
     let decide: Vec<&str> = answers.iter().filter_map(|a| a.decide.as_deref()).collect();

@@ -182,29 +182,22 @@ mod tests {
         assert_eq!(odd_size(&two[1], &two), None);
     }
 
-    /// What is said of every public sample of smartctl's output. They are not kept here: `DRIVEBENCH_SMARTCTL` names a
-    /// directory with those of prometheus-community/smartctl_exporter (testdata, c0fe431) in `exporter` and of AnalogJ/scrutiny
-    /// (webapp/backend/pkg/models/testdata, 89588a4) in `scrutiny`.
+    /// What is said of every public sample of smartctl's output.
     #[test]
-    #[ignore = "needs the samples"]
     fn public_samples() {
-        let root = std::env::var_os("DRIVEBENCH_SMARTCTL").expect("DRIVEBENCH_SMARTCTL");
-        let mut lines = Vec::new();
-        for dir in ["exporter", "scrutiny"] {
-            let files = std::fs::read_dir(std::path::Path::new(&root).join(dir)).expect("samples");
-            for file in files.map(|file| file.expect("a file")) {
-                let output = Output {
-                    code: Some(0),
-                    stdout: std::fs::read_to_string(file.path()).expect("text"),
-                    ..Output::default()
-                };
-                let said = match parse("auto", &output) {
-                    Answer::Health(health) => told(*health),
-                    other => vec![format!("{other:?}")],
-                };
-                lines.push(format!("{dir}/{}: {}", file.file_name().to_string_lossy(), said.join(" · ")));
-            }
-        }
+        let packed = include_bytes!("../../../tests/fixtures/smartctl/public.tar.gz");
+        let mut samples = tar::Archive::new(flate2::read::GzDecoder::new(&packed[..]));
+        let said = samples.entries().expect("samples").map(|sample| {
+            let mut sample = sample.expect("a sample");
+            let mut stdout = String::new();
+            std::io::Read::read_to_string(&mut sample, &mut stdout).expect("text");
+            let said = match parse("auto", &Output { code: Some(0), stdout, ..Output::default() }) {
+                Answer::Health(health) => told(*health),
+                other => vec![format!("{other:?}")],
+            };
+            format!("{}: {}", sample.path().expect("a name").display(), said.join(" · "))
+        });
+        let mut lines: Vec<String> = said.collect();
         lines.sort();
         insta::assert_snapshot!(lines.join("\n"));
     }

@@ -97,6 +97,11 @@ fn pieces(stretches: &[&Stretch], load: &Load) -> Vec<Stretch> {
             (from, before) = (s.to, before + bytes);
         }
     }
+    // A small load is one piece.
+    if let (true, Some(first), Some(last)) = (pieces.is_empty(), stretches.first(), stretches.last()) {
+        let bytes = last.before + last.bytes - first.before;
+        pieces.push(Stretch { from: first.from, to: last.to, before: first.before, bytes });
+    }
     pieces
 }
 
@@ -251,6 +256,17 @@ mod tests {
         assert_eq!(rates(&all[..3]), [MIB as f64; 3]);
         assert_eq!(rates(&all[9..]).len(), 1, "alone it is all there is");
         assert!(rates(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_load_too_small_for_a_piece_is_one_piece() {
+        let stretches = stretches((1..=10).map(f64::from), MIB);
+        let all: Vec<&Stretch> = stretches.iter().collect();
+        let pieces = pieces(&all, &load(32));
+        assert_eq!(
+            pieces.iter().map(|s| (s.from, s.to, s.bytes)).collect::<Vec<_>>(),
+            [(0.0, 10.0, 10 * MIB)]
+        );
     }
 
     #[test]

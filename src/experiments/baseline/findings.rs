@@ -31,7 +31,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     findings.details.tables.push(latencies(plan, &groups));
     findings.figures = figures::figures(plan, &groups);
-    (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups);
+    (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups, &files);
     findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
     for (target, sets) in plan.targets.iter().zip(&files) {
         let of = [Direction::Read, Direction::Write].into_iter().zip(sets);

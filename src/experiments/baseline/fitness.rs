@@ -54,14 +54,14 @@ impl Fit {
         }
     }
 
-    /// Whether 99 of a hundred synced writes are as fast as databases ask for.
-    fn quick(synced: &Group<'_>) -> Self {
-        let slowest = synced.runs.first().and_then(|run| Some(run.tail.percentile(0.99)?.estimate));
-        match slowest {
+    /// Whether 99 of a hundred synced writes of each run are as fast as databases ask for.
+    fn quick(slowest: impl Iterator<Item = Option<Estimate>>) -> Self {
+        let each = slowest.map(|slowest| match slowest {
             Some(e) if e.high <= COMMIT => Self::Yes,
             Some(e) if e.low > COMMIT => Self::No,
             _ => Self::Unclear,
-        }
+        });
+        each.reduce(Self::and).unwrap_or(Self::Unclear)
     }
 
     fn and(self, other: Self) -> Self {
@@ -78,6 +78,11 @@ fn is_alone(group: &Group<'_>) -> bool {
     let load = &group.measure.load;
     let one = load.depth == 1 && load.streams == 1;
     one && load.caching == Caching::Direct && load.content == Content::Random && !group.target.is_memory()
+}
+
+/// What a database does to commit.
+fn is_commit(load: &Load) -> bool {
+    load.sync && (load.direction, load.pattern, load.block) == (Direction::Write, Pattern::Random, 4 * KIB)
 }
 
 /// Shorter loads say too little to judge a drive by.
@@ -103,14 +108,14 @@ pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
     let (reads, writes) = (operations(Direction::Read), operations(Direction::Write));
     let [streams, backups] = [Direction::Read, Direction::Write]
         .map(|direction| find(direction, Pattern::Sequential, MIB).map(|g| &g.estimate));
-    let synced = groups.iter().find(|g| g.measure.load.sync && g.measure.load.block == 4 * KIB);
+    let synced = groups.iter().filter(|g| is_commit(&g.measure.load)).flat_map(|g| &g.runs);
     let wait = worst_stop(groups, false).zip(worst_stop(groups, true)).map(|(a, b)| a.max(b));
     let watched = [false, true].into_iter().all(|writes| seconds_alone(groups, writes) >= LEAST_SECONDS);
     let system = Fit::at_least(reads.as_ref(), A1_READ)
         .and(Fit::at_least(writes.as_ref(), A1_WRITE))
         .and(Fit::shorter(wait, SYSTEM_WAIT, watched));
     let swap = Fit::at_least(writes.as_ref(), A2_WRITE).and(Fit::shorter(wait, SWAP_WAIT, watched));
-    let databases = synced.map_or(Fit::Unclear, |group| Fit::quick(group));
+    let databases = Fit::quick(synced.map(|run| Some(run.tail.percentile(0.99)?.estimate)));
     let uses = [
         ("media", Fit::at_least(streams, STREAM)),
         ("backups", Fit::at_least(backups, V6_WRITE)),
@@ -155,4 +160,35 @@ pub(super) fn sentences(groups: &[&Group<'_>]) -> Vec<String> {
         (yes, no) => sentences.push(format!("Fit for {}; not for {}.", listed(yes), or(no))),
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_ask_for_quick_commits_in_every_run() {
+        let of = |low: f64, high: f64| {
+            Some(Estimate { value: low, low, high, how: String::new(), converged: true })
+        };
+        let (quick, slow, wide) = (of(2e-3, 3e-3), of(20e-3, 30e-3), of(2e-3, 30e-3));
+        let all = |runs: &[&Option<Estimate>]| Fit::quick(runs.iter().map(|run| (*run).clone()));
+        assert_eq!(all(&[&quick, &quick]), Fit::Yes);
+        assert_eq!(all(&[&quick, &slow]), Fit::No, "the second run counts, too");
+        assert_eq!([all(&[&quick, &wide]), all(&[&quick, &None]), all(&[])], [Fit::Unclear; 3]);
+    }
+
+    #[test]
+    fn only_synced_random_writes_are_commits() {
+        let commit =
+            Load { sync: true, ..Load::new(Direction::Write, Pattern::Random, 4 * KIB, Caching::Direct, 1) };
+        assert!(is_commit(&commit));
+        let others = [
+            Load { pattern: Pattern::Sequential, ..commit.clone() },
+            Load { direction: Direction::Read, ..commit.clone() },
+            Load { block: 64 * KIB, ..commit.clone() },
+            Load { sync: false, ..commit },
+        ];
+        assert!(!others.iter().any(is_commit), "{others:?}");
+    }
 }

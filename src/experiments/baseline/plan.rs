@@ -79,6 +79,11 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         if let (true, Some(option)) = (exact, options::LIMITS.iter().find(|name| ask.values.is_typed(name))) {
             return Err(PlanError::Exact { suite: suite.name.clone(), option });
         }
+        let first = loads.first().filter(|l| exact && files && !l.load.writes());
+        if let (Some(l), Some(target)) = (first, targets().next()) {
+            let (path, suite, label) = (target.path.clone(), suite.name.clone(), l.label.clone());
+            return Err(PlanError::ReadsFirst { path, suite, label });
+        }
         // Whether it leaves a file without gaps for the loads after it.
         let gapless = |l: &SuiteLoad| {
             (l.load.direction, l.load.pattern, l.load.streams) == (Direction::Write, Pattern::Sequential, 1)
@@ -94,7 +99,12 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         for target in targets() {
             for l in &loads {
                 l.load.check()?;
-                aligned(target, &l.load)?;
+                aligned(target, &l.load).map_err(|e| match e {
+                    PlanError::Alignment { path, block, unit } if !own => {
+                        PlanError::SuiteBlock { path, suite: suite.name.clone(), block, unit }
+                    }
+                    other => other,
+                })?;
                 if limits.bytes < l.load.block {
                     return Err(PlanError::Budget { bytes: limits.bytes, block: l.load.block });
                 }
@@ -261,7 +271,7 @@ fn space(
     let writes = loads.iter().any(|l| l.load.writes());
     match (exact, suite.file) {
         (Some(bytes), _) if target.kind == Kind::Directory => {
-            fits(target, bytes.saturating_add(besides)).map(|_| bytes)
+            fits(target, bytes.saturating_add(besides)).map(|_| bytes).map_err(PlanError::without_limit)
         }
         (Some(bytes), _) if target.size.unwrap_or(0) < bytes => Err(too_small(target, bytes)),
         (Some(bytes), _) => Ok(bytes),

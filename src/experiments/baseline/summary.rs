@@ -16,6 +16,7 @@ pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Op
     let numbers = [("READ", false), ("IOPS", true), ("WRITE", false), ("IOPS", true)];
     let mut columns = [Column::heads(several), Column::all(numbers)].concat();
     let first = columns.len() - numbers.len();
+    columns[first..].iter_mut().skip(1).step_by(2).for_each(|operations| operations.optional = true);
     let (mut rows, mut loads) = (Vec::new(), Vec::new());
     for (at, target) in plan.targets.iter().enumerate() {
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();

@@ -1,12 +1,14 @@
 //! Verdicts of baseline, in sentences.
 
 use super::{
-    super::common::{Group, Summary, labels, named, range},
+    super::common::{Group, MeasuredFiles, Summary, labels, named, range},
     fitness,
+    summary::FileSets,
 };
 use crate::{
     analyse::{
-        Cliff, Estimate, LatencyPercentile, Reason, SpanRules, StallSummary, Throughput, Unseen, compare,
+        Cliff, Estimate, LatencyPercentile, Reason, SpanRules, StallSummary, Throughput, Unseen,
+        compare::{self, Difference},
     },
     plan::{Measure, Plan, Rule},
     target::{Kind, Target},
@@ -16,21 +18,25 @@ use crate::{
 };
 
 /// The verdicts, and what a reader finds behind them.
-pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<String>) {
+pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> (Vec<String>, Vec<String>) {
     let several = plan.targets.len() > 1;
     let mut all = Vec::new();
     if several {
         let again = |at: usize| plan.targets[..at].iter().find(|t| t.is_on_same_drives(&plan.targets[at]));
         all.extend((0..plan.targets.len()).filter_map(|at| Some(unranked(again(at)?, &plan.targets[at]))));
         let ranked: Vec<&Group<'_>> = groups.iter().filter(|group| again(group.at).is_none()).collect();
-        all.extend(labels(groups).into_iter().filter_map(|label| ranking(label, &ranked)));
+        let labels = labels(groups).into_iter();
+        let (rankings, ties): (Vec<String>, Vec<Ties>) =
+            labels.filter_map(|label| ranking(label, &ranked)).unzip();
+        all.extend(rankings);
+        all.extend(ties.into_iter().max().and_then(Ties::legend));
     }
     let is_span = |group: &Group<'_>| matches!(group.measure.rule, Rule::Span { .. });
     for (at, target) in plan.targets.iter().enumerate() {
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let spans = of.iter().filter(|g| is_span(g));
         let slower = spans.flat_map(|g| g.runs.iter().flat_map(|run| cliffs(g, &run.throughput)));
-        let synced = of.iter().filter_map(|g| synced(g)).chain(unsettled_loads(&of));
+        let synced = of.iter().filter_map(|g| synced(g)).chain(unsettled_loads(&of, &files[at]));
         let text: Vec<String> = fitness::sentences(&of).into_iter().chain(synced).chain(slower).collect();
         let text = text.join(" ");
         all.extend((!text.is_empty()).then(|| named(several, target, text)));
@@ -51,9 +57,9 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>]) -> (Vec<String>, Vec<S
     (all, behind)
 }
 
-/// How many spans have a wider interval than was aimed at, because their speed varied. What a limit or a person ended is
-/// said there.
-fn unsettled_loads(groups: &[&Group<'_>]) -> Option<String> {
+/// How many spans and sets of files have a wider interval than was aimed at, because their speed varied. What a limit or a
+/// person ended is said there.
+fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let spans = groups.iter().filter_map(|g| match &g.measure.rule {
         Rule::Span { rules, .. } => Some((*g, rules)),
         _ => None,
@@ -61,16 +67,23 @@ fn unsettled_loads(groups: &[&Group<'_>]) -> Option<String> {
     let varied = |run: &&Summary| {
         matches!(run.throughput.reason, Some(Reason::Noisy | Reason::IrregularStalls | Reason::Drifting))
     };
-    let wide = |(g, _): &(&Group<'_>, &SpanRules)| g.runs.iter().any(|run| varied(&run));
-    let (all, wide): (Vec<_>, Vec<_>) = (spans.clone().collect(), spans.filter(wide).collect());
-    let aim = aim(wide.first()?.1.precision);
-    let which = match (wide.len(), all.len()) {
-        (wide, all) if wide == all => "All loads".to_owned(),
-        (wide, all) => format!("{wide} of {all} loads"),
+    let wide = |(g, _): (&Group<'_>, &SpanRules)| g.runs.iter().any(|run| varied(&run));
+    let precision = spans.clone().next()?.1.precision;
+    let files = files.iter().flatten().filter_map(MeasuredFiles::speed);
+    let all: Vec<bool> = spans.map(wide).chain(files.map(|e| e.half_width() > precision)).collect();
+    how_many(&all, &aim(precision))
+}
+
+/// Of each load, whether its interval is wider than was aimed at.
+fn how_many(wide: &[bool], aim: &str) -> Option<String> {
+    let which = match (wide.iter().filter(|wide| **wide).count(), wide.len()) {
+        (0, _) => return None,
+        (1, 1) => "The load has".to_owned(),
+        (wide, all) if wide == all => "All loads have".to_owned(),
+        (1, all) => format!("1 of {all} loads has"),
+        (wide, all) => format!("{wide} of {all} loads have"),
     };
-    Some(format!(
-        "{which} have a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."
-    ))
+    Some(format!("{which} a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."))
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
@@ -238,6 +251,8 @@ fn wide(rules: &SpanRules, run: &Summary) -> Option<String> {
     let aim = aim(rules.precision);
     match run.throughput.reason? {
         Reason::TooShort => None,
+        // That it has no interval is said with the speed.
+        Reason::IrregularStalls | Reason::Drifting | Reason::Noisy if run.estimate.high.is_infinite() => None,
         Reason::Interrupted => Some("Stopped early.".to_owned()),
         Reason::Failed => Some("A failure ended it early.".to_owned()),
         Reason::IrregularStalls => Some(format!("Wider than ±{aim}: few or irregular stalls in this span.")),
@@ -289,7 +304,7 @@ fn tail(run: &Summary) -> Option<String> {
 }
 
 /// Targets in order of speed under one load; equal where the difference may be chance.
-fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<String> {
+fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<(String, Ties)> {
     let same: Vec<&Group<'_>> = groups.iter().copied().filter(|g| g.measure.label == label).collect();
     if same.len() < 2 {
         return None;
@@ -299,23 +314,70 @@ fn ranking(label: &str, groups: &[&Group<'_>]) -> Option<String> {
         1 => compare::across_runs(&g.estimate, None),
         _ => g.estimate.clone(),
     };
-    let estimates: Vec<Estimate> = same.iter().map(estimate).collect();
-    let name = |&i: &usize| format!("{} ({})", same[i].target.given, rate(estimates[i].value));
+    let speeds: Vec<(&str, Estimate)> = same.iter().map(|g| (g.target.given.as_str(), estimate(g))).collect();
+    ranked(label, &speeds, |a, b| by_chance(same[a], same[b]).unwrap_or_default())
+}
+
+/// Names and speeds in order; `repeated` says more of the first and the last.
+fn ranked(
+    label: &str,
+    speeds: &[(&str, Estimate)],
+    repeated: impl Fn(usize, usize) -> String,
+) -> Option<(String, Ties)> {
+    let estimates: Vec<Estimate> = speeds.iter().map(|(_, e)| e.clone()).collect();
+    let name = |&i: &usize| format!("{} ({})", speeds[i].0, rate(speeds[i].1.value));
     let places = compare::rank(&estimates);
     let tied = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" = ");
-    let listed = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" and ");
+    let (best, worst) = (*places.first()?.first()?, *places.last()?.last()?);
+    let ratio = compare::ratio(&estimates[best], &estimates[worst])?.estimate;
+    let times = format!("{:.2} times", ratio.value);
     if let [all] = &places[..] {
-        return Some(format!("{label}: no difference found between {}.", listed(all)));
+        let names = all.iter().map(name).collect::<Vec<_>>().join(" and ");
+        let text = match Difference::of(&ratio) {
+            Difference::Unknown => {
+                format!("{label}: {names} can't be ranked without intervals; the first is {times} the last.")
+            }
+            Difference::TooWide => format!(
+                "{label}: too noisy to rank {names}; the first is {times} the last ({}).",
+                ratio.range(|x| format!("{x:.2}"))
+            ),
+            Difference::Found | Difference::NotFound => {
+                format!("{label}: no difference found between {names}.")
+            }
+        };
+        return Some((text, Ties::None));
     }
     let order = places.iter().map(tied).collect::<Vec<_>>().join(" > ");
-    let (best, worst) = (places.first()?.first()?, places.last()?.last()?);
-    let ratio = compare::ratio(&estimates[*best], &estimates[*worst])?.estimate;
     let interval =
         if ratio.is_bounded() { format!(" ({})", ratio.range(|x| format!("{x:.2}"))) } else { String::new() };
-    let repeated = by_chance(same[*best], same[*worst]).unwrap_or_default();
-    let ties = if places.iter().any(|p| p.len() > 1) { "; '=' means no difference found" } else { "" };
-    let times = ratio.value;
-    Some(format!("{label}: {order}; the first is {times:.2} times the last{interval}{ties}.{repeated}"))
+    let ties = match places.iter().any(|p| p.len() > 1) {
+        true if estimates.iter().all(Estimate::is_bounded) => Ties::Alike,
+        true => Ties::Open,
+        false => Ties::None,
+    };
+    let repeated = repeated(best, worst);
+    Some((format!("{label}: {order}; the first is {times} the last{interval}.{repeated}"), ties))
+}
+
+/// What `=` stands for in a ranking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ties {
+    None,
+    /// The intervals overlap.
+    Alike,
+    /// A speed has no interval.
+    Open,
+}
+
+impl Ties {
+    fn legend(self) -> Option<String> {
+        let means = match self {
+            Self::None => return None,
+            Self::Alike => "no difference found",
+            Self::Open => "that no order is known",
+        };
+        Some(format!("'=' means {means}."))
+    }
 }
 
 /// The exact permutation test of the runs; it needs four runs each for the 5 % level.
@@ -334,4 +396,40 @@ fn by_chance(a: &Group<'_>, b: &Group<'_>) -> Option<String> {
     }
     let p = compare::permutation_p(&a, &b)?;
     Some(format!(" Exact test of the runs: p = {p:.3}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranking(speeds: &[(f64, f64, f64)]) -> (String, Ties) {
+        let of = |&(value, low, high): &(f64, f64, f64)| {
+            ("a", Estimate { low, high, ..Estimate::unbounded(value, "") })
+        };
+        ranked("read", &speeds.iter().map(of).collect::<Vec<_>>(), |_, _| String::new()).expect("two")
+    }
+
+    #[test]
+    fn drives_are_called_equal_only_where_their_intervals_say_so() {
+        let (equal, _) = ranking(&[(1e6, 0.9e6, 1.1e6), (1.05e6, 0.95e6, 1.15e6)]);
+        assert!(equal.contains("no difference found"), "{equal}");
+        let open = (0.0, f64::INFINITY);
+        let (unknown, _) = ranking(&[(149e6, open.0, open.1), (1e6, open.0, open.1)]);
+        assert!(unknown.contains("can't be ranked") && unknown.contains("149.00 times"), "{unknown}");
+        let (wide, _) = ranking(&[(3e6, 1e6, 9e6), (1e6, 0.3e6, 3e6)]);
+        assert!(wide.contains("too noisy to rank") && wide.contains("3.00 times"), "{wide}");
+        // Without an interval, the second is no worse than the first.
+        let (tied, ties) = ranking(&[(9e6, 8.9e6, 9.1e6), (8e6, open.0, open.1), (1e6, 0.9e6, 1.1e6)]);
+        assert!(tied.contains('=') && ties == Ties::Open, "{tied}");
+    }
+
+    #[test]
+    fn all_rows_of_the_table_are_counted() {
+        let said = |wide: &[bool]| how_many(wide, "5 %").unwrap_or_default();
+        assert!(said(&[true, false, true]).starts_with("2 of 3 loads have a wider"));
+        assert!(
+            said(&[true, true]).starts_with("All loads have") && said(&[true]).starts_with("The load has")
+        );
+        assert_eq!(said(&[false]) + &said(&[]), "");
+    }
 }

@@ -83,7 +83,7 @@ fn answer(plan: &Plan, c: &Crossed) -> String {
         }
         (false, false) => {
             let p = chance(drives.p.min(bays_.p));
-            format!("no difference found between these drives or between these bays (at least {p}).")
+            format!("no difference found between these drives or between these bays ({p} or more).")
         }
     }];
     let names: Vec<String> = (0..plan.targets.len()).map(|at| name(plan, at)).collect();

@@ -194,8 +194,10 @@ pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
         format!(
             "The end has {share} of the speed at the beginning: put data that must be fast into the first partition."
         )
-    } else {
+    } else if first.speed.is_bounded() && last.speed.is_bounded() {
         "No difference found between beginning and end.".to_owned()
+    } else {
+        "Without intervals it can't be judged whether the end is slower.".to_owned()
     });
     sentences.extend(zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate))));
     sentences.join(" ")

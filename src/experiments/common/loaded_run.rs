@@ -9,7 +9,7 @@ use crate::{
     plan::{FileWork, Plan},
     record::{Event, Run},
     target::{Kind, Target},
-    units::{EngineInfo, RunStatus},
+    units::{Ended, EngineInfo, RunStatus},
 };
 
 const STOPPED: &str = "Interrupted: the rest of the plan was not measured.";
@@ -45,8 +45,23 @@ pub(in super::super) fn findings<T>(
     let cuts = plan.cuts.iter().filter_map(|cut| Some((plan.targets.get(cut.target as usize)?, cut)));
     let said = cuts.map(|(target, cut)| format!("{}: the file was {}.", target.given, cut.describe()));
     findings.flags.extend(said);
+    findings.cut = cut(&run, &plan);
     results(&mut findings, &mut run, &plan);
     findings
+}
+
+/// The loads that did not end as planned; of an unfinished run also all that has no load.
+fn cut<T>(run: &Run<T>, plan: &Plan) -> Vec<(String, Option<String>)> {
+    let unfinished = run.status() != RunStatus::Finished;
+    let loads = run.steps.values().flat_map(|step| step.loads.iter().map(move |(at, load)| (at, step, load)));
+    let early = loads.filter(|(.., load)| {
+        !matches!(load.outcome.as_ref().map(|o| &o.ended), Some(Ended::Finished | Ended::Stopped))
+    });
+    let early = early.filter_map(|(at, step, _)| {
+        Some((plan.targets.get(*at)?.given.clone(), Some(step.measure.label.clone())))
+    });
+    let rest = plan.targets.iter().filter(|_| unfinished).map(|target| (target.given.clone(), None));
+    early.chain(rest).collect()
 }
 
 /// The fio command of each load, from its first repetition.

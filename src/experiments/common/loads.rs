@@ -53,9 +53,9 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
     }
     groups.sort_by_key(|group| group.at);
     for group in &mut groups {
-        let unsustained = |rule: &Rule| matches!(rule, Rule::Adaptive { .. } | Rule::Again { .. });
-        group.load.span |=
-            unsustained(&group.measure.rule) && !group.runs.iter().all(|run| run.throughput.sustained);
+        if matches!(group.measure.rule, Rule::Adaptive { .. } | Rule::Again { .. }) {
+            group.load.span = Some(!group.runs.iter().all(|run| run.throughput.sustained));
+        }
         let speeds = group.speeds();
         if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
             group.estimate = mean;
@@ -73,7 +73,7 @@ pub(in super::super) fn load_key<T: Windows>(
     let engine = step.engine.as_ref().map(|engine| engine.name.as_str()).unwrap_or_default();
     LoadKey {
         cold: step.measure.cold,
-        span: matches!(step.measure.rule, Rule::Span { .. }),
+        span: matches!(step.measure.rule, Rule::Span { .. }).then_some(true),
         suite: plan.suite.clone(),
         ..LoadKey::new(name, &step.measure.load, on(target), engine)
     }

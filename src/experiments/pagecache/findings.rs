@@ -5,18 +5,20 @@ use super::{
     plan::{AMOUNT, NAIVE_READ, NAIVE_WRITE, SECONDS, TRUE_READ, TRUE_WRITE, WAYS, Way},
 };
 use crate::{
-    analyse::{Estimate, compare, repeat},
+    analyse::{
+        Estimate,
+        compare::{self, Multiple},
+        repeat,
+    },
     findings::{
         At, Axis, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Reference, Style, Table,
     },
     plan::{Plan, Rule},
     record::Run,
     target::Target,
-    units::{Caching, Direction, duration, rate, size},
+    units::{Caching, Direction, RunStatus, duration, rate, size},
 };
 
-/// A multiple whose interval reaches further than this factor to one side says too little.
-const NOISY: f64 = 3.0;
 /// Memory is clearly faster than a drive from this factor on.
 const CLEAR: f64 = 2.0;
 
@@ -46,8 +48,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.figures.push(figure(&target.given, &own, &ceiling));
         findings.verdicts.extend(sentences(&own).into_iter().map(|text| named(drives > 1, target, text)));
     }
+    let time_up = run.status() == RunStatus::TimeUp;
     let given = |g: &Group<'_>, text| named(plan.targets.len() > 1, g.target, text);
-    findings.flags.extend(groups.iter().filter_map(|g| Some(given(g, too_short(g)?))));
+    findings.flags.extend(groups.iter().filter_map(|g| Some(given(g, too_short(g, time_up)?))));
     findings.flags.extend(little(plan));
     findings.verdicts.extend(memory(&groups, drives));
     findings.verdicts.extend(advice(&groups));
@@ -75,7 +78,7 @@ fn measured(group: &Group<'_>) -> f64 {
 }
 
 /// A mode that was measured for less than it should be, and which limit ended it.
-fn too_short(group: &Group<'_>) -> Option<String> {
+fn too_short(group: &Group<'_>, time_up: bool) -> Option<String> {
     let (name, again) = (way(group)?.label, group.measure.again?);
     let Rule::Fixed { bytes, seconds: Some(limit) } = group.measure.rule else { return None };
     let time = measured(group);
@@ -90,6 +93,7 @@ fn too_short(group: &Group<'_>) -> Option<String> {
             ", because of --max-time"
         }
         () if spent(bytes) => ", because of --max-bytes",
+        () if time_up => ", because of --max-time",
         () => "",
     };
     let (time, wanted) = (duration(time), duration(SECONDS));
@@ -115,7 +119,10 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
-        let times = times.map_or(String::new(), |r| times_of(r.estimate.value));
+        let times = times.map_or(String::new(), |r| match Multiple::of(&r.estimate) {
+            Multiple::TooNoisy => "too noisy".to_owned(),
+            _ => times_of(r.estimate.value),
+        });
         let time = duration(measured(group));
         vec![name, group.estimate.text(rate), times, group.runs.len().to_string(), time]
     };
@@ -149,7 +156,7 @@ fn sentences(own: &[&Group<'_>]) -> Vec<String> {
         let true_speed = real.estimate.sentence(rate, ONE_RUN);
         let mut text = match of(own, naive) {
             Some(naive) => {
-                let claim = rate(naive.estimate.value);
+                let claim = naive.estimate.sentence(rate, ONE_RUN);
                 let verdict = wrong_by(&naive.estimate, &real.estimate);
                 format!("{verb}: {naively} {claim}; the drive does {true_speed} {how}: {verdict}.")
             }
@@ -167,16 +174,16 @@ fn sentences(own: &[&Group<'_>]) -> Vec<String> {
 fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
-    match (e.is_bounded(), ratio.different) {
-        (true, _) if e.high.max(e.value * e.value / e.low) > NOISY * e.value => {
-            "too noisy to say how far that is off".to_owned()
-        }
-        (true, true) if e.value > 1.0 => {
+    match Multiple::of(e) {
+        Multiple::TooNoisy => "too noisy to say how far that is off".to_owned(),
+        Multiple::Known if e.value > 1.0 => {
             format!("{} too high ({})", times_of(e.value), e.range(|x| format!("{x:.1}")))
         }
-        (true, true) => format!("{:.2} of it ({})", e.value, e.range(|x| format!("{x:.2}"))),
-        (true, false) => format!("no difference found ({} times)", e.range(|x| format!("{x:.1}"))),
-        (false, _) => format!("{}, with too few or too irregular runs for an interval", times_of(e.value)),
+        Multiple::Known => format!("{:.2} of it ({})", e.value, e.range(|x| format!("{x:.2}"))),
+        Multiple::NoDifference => format!("no difference found ({} times)", e.range(|x| format!("{x:.1}"))),
+        Multiple::NoInterval => {
+            format!("{}, with too few or too irregular runs for an interval", times_of(e.value))
+        }
     }
 }
 
@@ -184,17 +191,15 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
 fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
     let (ceiling, own): (Vec<&Group<'_>>, Vec<&Group<'_>>) =
         groups.iter().partition(|g| g.target.is_memory());
-    let speed = |label| of(&ceiling, label).map(|g| rate(g.estimate.value));
+    let speed = |label| of(&ceiling, label).map(|g| g.estimate.sentence(rate, ONE_RUN));
     let slower = |drive: &&Group<'_>| {
         let label = if drive.measure.load.writes() { NAIVE_WRITE } else { NAIVE_READ };
         let ratio = of(&ceiling, label).and_then(|memory| compare::ratio(&memory.estimate, &drive.estimate));
         ratio.is_some_and(|r| r.estimate.value > CLEAR && (r.different || !r.estimate.is_bounded()))
     };
-    let naive = |g: &&&Group<'_>| [NAIVE_WRITE, NAIVE_READ].contains(&g.measure.label.as_str());
-    let means = match own.iter().filter(|g| way(g).is_some() && !naive(g)).all(slower) {
-        true => "a figure near these is not a drive's",
-        false => "a drive here is not clearly slower, so a figure near these may be its own",
-    };
+    let naive = |g: &&Group<'_>| [NAIVE_WRITE, NAIVE_READ].contains(&g.measure.label.as_str());
+    let own: Vec<&Group<'_>> = own.into_iter().filter(|g| way(g).is_some() && !naive(g)).collect();
+    let means = near_memory(&own.iter().map(slower).collect::<Vec<_>>());
     match (speed(NAIVE_WRITE), speed(NAIVE_READ)) {
         (Some(write), Some(read)) => {
             let path = ceiling.first().map(|g| g.target.path.display().to_string()).unwrap_or_default();
@@ -205,6 +210,15 @@ fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
                 .to_owned(),
         ),
         _ => None,
+    }
+}
+
+/// What a figure near the speed of memory means; of each load on a drive, whether it is clearly slower.
+fn near_memory(slower: &[bool]) -> &'static str {
+    match slower {
+        [] => "no drive was measured to compare with",
+        all if all.iter().all(|slower| *slower) => "a figure near these is not a drive's",
+        _ => "a drive here is not clearly slower, so a figure near these may be its own",
     }
 }
 
@@ -251,6 +265,13 @@ fn metrics(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_drive_nothing_is_said_of_drives() {
+        assert!(near_memory(&[true, true]).contains("not a drive's"));
+        assert!(near_memory(&[true, false]).contains("may be its own"));
+        assert!(near_memory(&[]).contains("no drive was measured"));
+    }
 
     #[test]
     fn a_multiple_with_a_wide_interval_is_too_noisy_to_say() {

@@ -110,20 +110,23 @@ fn advice(curves: &[&Curve]) -> Option<String> {
         each?.into_iter().max()
     };
     Some(if let Some(block) = all(Curve::enough) {
-        format!(
-            "Move {} or more at a time: every measured mode is then within a tenth of its best.",
-            size(block)
-        )
+        let amount = match block == largest {
+            true => format!("{}, the largest that was measured,", size(block)),
+            false => format!("{} or more (measured up to {})", size(block), size(largest)),
+        };
+        format!("Move {amount} at a time: every measured mode is then within a tenth of its best.")
     } else if let Some(block) = all(Curve::seems_enough) {
         let larger = |c: &&Curve| {
             let best = c.best().map_or(f64::NAN, |best| best.speed.value);
             let low = c.points.iter().filter(|p| p.block >= block).map(move |p| p.speed.low / best);
             low.fold(f64::INFINITY, f64::min)
         };
-        let (block, least) = (size(block), curves.iter().map(larger).fold(f64::INFINITY, f64::min));
-        let least = percent(least);
+        let from = if block == largest { "At" } else { "From" };
+        let on = if block == largest { ", the largest that was measured," } else { " on" };
+        let least = percent(curves.iter().map(larger).fold(f64::INFINITY, f64::min));
+        let block = size(block);
         format!(
-            "Too noisy to recommend a size. From {block} on the measured modes seem within a tenth of their best, but the intervals reach down to {least} of it. {MORE}"
+            "Too noisy to recommend a size. {from} {block}{on} the measured modes seem within a tenth of their best, but the intervals reach down to {least} of it. {MORE}"
         )
     } else if let Some((c, slow)) =
         curves.iter().find_map(|c| Some((c, c.points.last().filter(|p| c.is_slow(p))?)))
@@ -158,22 +161,29 @@ fn fastest(curve: &Curve, best: &Point) -> String {
         }
         (Some(_), _) if smaller.is_some_and(|p| curve.is_slow(p)) => {
             let slower = format!("the next smaller size is more than {} slower", percent(1.0 - AS_GOOD));
-            format!("{fastest} is the fastest, {speed}; {slower}{more}")
+            format!("the highest speed is {speed}, at {fastest}; {slower}{more}")
         }
         (Some(_), _) => {
             format!(
-                "{fastest} is the fastest, {speed}; a smaller size may be as fast, the runs differ too much to say"
+                "the highest speed is {speed}, at {fastest}; a smaller size may be as fast, the runs differ too much to say"
+            )
+        }
+        (None, Some(seems)) if seems.block == best.block => {
+            format!(
+                "the highest speed is {speed}, at {fastest}; the runs differ too much to say which sizes are slower"
             )
         }
         (None, Some(seems)) => {
+            let alone = curve.points.last().is_some_and(|p| p.block == seems.block);
+            let seem = if alone { "seems" } else { "and more seem" };
             let seems = size(seems.block);
             format!(
-                "{fastest} is the fastest, {speed}; {seems} and more seem within a tenth of it, but the runs differ too much to be sure"
+                "the highest speed is {speed}, at {fastest}; {seems} {seem} within a tenth of it, but the runs differ too much to be sure"
             )
         }
         (None, None) => {
             format!(
-                "{fastest} is the fastest, {speed}; larger sizes are slower, or the runs differ too much to say"
+                "the highest speed is {speed}, at {fastest}; larger sizes are slower, or the runs differ too much to say"
             )
         }
     }
@@ -232,8 +242,10 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
         Some(Mark { label: format!("knee, {}: {}", way(c), size(knee.round() as u64)), at: At::X(knee) })
     };
     let enough = curves.iter().filter_map(|c| {
-        let (enough, best) = (size(c.enough()?.block), rate(c.best()?.speed.value));
-        Some(format!("{}: within a tenth of its best, {best}, from {enough} on.", capital(way(c))))
+        let (enough, best) = (c.enough()?.block, rate(c.best()?.speed.value));
+        let last = c.points.last().is_some_and(|p| p.block == enough);
+        let sizes = if last { format!("at {}", size(enough)) } else { format!("from {} on", size(enough)) };
+        Some(format!("{}: within a tenth of its best, {best}, {sizes}.", capital(way(c))))
     });
     let knees = "Up to the knee, most of the time is the fixed cost of a transfer.".to_owned();
     let knees = Some(knees).filter(|_| curves.iter().any(|c| c.knee().is_some()));
@@ -297,6 +309,8 @@ mod tests {
         falls[3] = [12.0, 9.0, 21.0];
         let said = advised(&falls);
         assert!(said.starts_with("Too noisy") && !said.contains("KiB"), "{said}");
+        let steep = advised(&[[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [30.0, 29.0, 31.0], [40.0, 39.5, 40.5]]);
+        assert!(steep.starts_with("Move 32 KiB, the largest that was measured, at a time"), "{steep}");
         let said = advised(&good[..3]);
         assert!(said.contains("direct writes were not measured up to 32 KiB"), "{said}");
     }
@@ -311,5 +325,11 @@ mod tests {
         assert!(clear.contains("the next smaller size is more than 10 % slower"), "{clear}");
         let stalls = said(&[[19.9, 19.0, 21.0], [20.0, 9.0, 21.0]]);
         assert!(stalls.contains("seem within a tenth of it, but the runs differ too much"), "{stalls}");
+        let alone = said(&[[10.0, 9.9, 10.1], [20.0, 9.0, 21.0]]);
+        assert!(alone.contains("the runs differ too much to say which sizes are slower"), "{alone}");
+        assert!(
+            !(wide + &clear + &stalls).contains("fastest"),
+            "the highest median is not known to be the fastest"
+        );
     }
 }

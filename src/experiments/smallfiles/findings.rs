@@ -140,7 +140,7 @@ fn copying(costs: &Costs, set: FileSet) -> Option<String> {
         let longer = match () {
             () if times.low <= 1.0 => "whether separate files take longer is too noisy to say".to_owned(),
             () if is_noisy(&more) => format!("separate files take longer ({})", more.range(percent)),
-            () => format!("separate files take {} longer", more.sentence(percent, "")),
+            () => format!("separate files take {} longer", more.with_ends(percent)),
         };
         text += &format!(" As one file of {all}: {one}; {longer}.");
     }
@@ -204,14 +204,31 @@ fn one(costs: &Costs) -> String {
 
 /// One big file or many small ones.
 fn answer(both: &[Costs; 2]) -> String {
-    let even = both.iter().filter_map(Costs::even).max_by(|a, b| a.high.total_cmp(&b.high));
-    let Some(even) = even else {
-        return "Whether one big file is faster than many small ones could not be determined.".to_owned();
+    let known: Vec<(&str, Estimate)> =
+        both.iter().filter_map(|c| Some((if c.write { "writing" } else { "reading" }, c.even()?))).collect();
+    from_which_size(&known)
+}
+
+/// From which size on separate files cost little: of writing and reading, the one that needs larger files decides.
+fn from_which_size(known: &[(&str, Estimate)]) -> String {
+    let even = match known {
+        [] => {
+            return "Whether one big file is faster than many small ones could not be determined.".to_owned();
+        }
+        [(_, even), (_, other)] if !is_noisy(even) && !is_noisy(other) => {
+            if even.high >= other.high {
+                even
+            } else {
+                other
+            }
+        }
+        known => {
+            let faster = known.iter().map(|(verb, _)| *verb).collect::<Vec<_>>().join(" and ");
+            return format!(
+                "One big file is faster than many small ones in {faster}; from which size on that hardly matters is too noisy to say."
+            );
+        }
     };
-    if is_noisy(&even) {
-        return "One big file is faster than many small ones; from which size on that hardly matters is too noisy to say."
-            .to_owned();
-    }
     let bytes = |bytes: f64| size(bytes.round() as u64);
     let (twice, ten) = (even.sentence(bytes, ""), bytes(even.high * 9.0));
     format!(
@@ -259,4 +276,27 @@ fn metrics(plan: &Plan, costs: &Costs, set: FileSet) -> Vec<Metric> {
         predicted,
     ];
     each.chain(others).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_given_only_where_writing_and_reading_are_known() {
+        let of = |value: f64, factor: f64| Estimate {
+            low: value / factor,
+            high: value * factor,
+            ..Estimate::unbounded(value, "")
+        };
+        let said = |known: &[(&str, Estimate)]| from_which_size(known);
+        let both = said(&[("writing", of(4096.0, 1.1)), ("reading", of(65536.0, 1.1))]);
+        assert!(both.contains("A file of 64 KiB"), "the larger one decides: {both}");
+        let one = said(&[("reading", of(4096.0, 1.1))]);
+        assert!(one.contains("in reading; ") && !one.contains("KiB"), "{one}");
+        // The noisy one has the smaller value, but may need larger files.
+        let noisy = said(&[("writing", of(4096.0, 1.2)), ("reading", of(2048.0, 1.9))]);
+        assert!(noisy.contains("in writing and reading; ") && !noisy.contains("KiB"), "{noisy}");
+        assert!(said(&[]).contains("could not be determined"));
+    }
 }

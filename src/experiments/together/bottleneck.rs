@@ -182,7 +182,7 @@ impl Answer<'_> {
     /// Whether the processors limit, and a whole sentence about it.
     fn processors(&self) -> (Option<Level>, String) {
         let Some((level, sign)) = self.strain.as_ref().map(Strain::level) else {
-            return (None, "The record holds no processor load.".to_owned());
+            return (None, "Processor load was not recorded.".to_owned());
         };
         let sentences = match level {
             Level::Idle => format!("The processor had time to spare: {sign}."),
@@ -237,9 +237,10 @@ impl Answer<'_> {
         }
         if let Some(known) = shared.ceiling.as_ref().filter(|_| near || far.is_some()) {
             let usable = rate(shared.usable().unwrap_or_default());
-            let fits = if near { "This agrees with its" } else { "This is far below its" };
+            let fits = if near { "near" } else { "far below" };
             let kind = if known.practical.is_some() { "typical speed" } else { "signalling rate" };
-            because.push(format!("{fits} {kind}, {usable} ({}).", known.source));
+            let of = format!("{kind} of {}, {usable} ({})", shared.name, known.source);
+            because.push(format!("The limit is {fits} the {of}."));
         }
         let what = if shared.drive { Limiter::Drive } else { Limiter::Bus };
         Limit::new(what, &shared.name, &shared.members, ceiling, confidence, because)

@@ -82,7 +82,7 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 /// A share with its interval, where it has one.
 fn share(e: &Estimate) -> String {
     match () {
-        () if !e.high.is_finite() => percent(e.value),
+        () if !e.high.is_finite() => format!("{} (no interval)", percent(e.value)),
         () if e.half_width() > TOO_WIDE => "not known".to_owned(),
         () => format!("{} ({})", percent(e.value), e.range(percent)),
     }
@@ -181,6 +181,6 @@ mod tests {
     fn shares_have_one_style_and_none_is_shown_that_says_nothing() {
         let of = |low, high| share(&Estimate { low, high, ..Estimate::unbounded(0.6, "") });
         assert_eq!([of(0.56, 0.63), of(0.4, 0.9)], ["60 % (56–63 %)", "60 % (40–90 %)"]);
-        assert_eq!([of(0.1, 1.9), of(0.0, f64::INFINITY)], ["not known", "60 %"]);
+        assert_eq!([of(0.1, 1.9), of(0.0, f64::INFINITY)], ["not known", "60 % (no interval)"]);
     }
 }

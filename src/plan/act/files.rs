@@ -52,7 +52,7 @@ impl FileSet {
 
     /// What one of its files takes.
     pub fn cluster_bytes(&self) -> u64 {
-        self.size.max(1).next_multiple_of(Self::CLUSTER)
+        self.size.max(1).checked_next_multiple_of(Self::CLUSTER).unwrap_or(u64::MAX)
     }
 
     /// The set in words, such as `512 files of 4 KiB`.

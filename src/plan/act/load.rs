@@ -226,11 +226,9 @@ impl Measure {
             }
             Rule::Adaptive { rules, .. } => format!("until ±{} within the run", aim(rules.precision)),
             Rule::Span { rules, seconds, .. } => {
-                let (aim, least, most) = (aim(rules.precision), rules.fast[0], rules.slow[1].min(*seconds));
-                match most > least {
-                    true => format!("until ±{aim}, {least} to {}", duration(most)),
-                    false => format!("until ±{aim}, {} at most", duration(most)),
-                }
+                let [fast, slow] = [rules.fast[1], rules.slow[1]].map(|most| most.min(*seconds));
+                let slower = if slow > fast { format!(" (slow: {})", duration(slow)) } else { String::new() };
+                format!("until ±{} or {}{slower}", aim(rules.precision), duration(fast))
             }
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),

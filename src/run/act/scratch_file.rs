@@ -13,7 +13,8 @@ pub(super) fn perform(
 ) -> Result<Troubles, RunError> {
     let mut troubles = Troubles::new();
     for target in step.targets() {
-        let path = run.ctx.world.make_scratch(target, &run.plan.targets[target], file.bytes)?;
+        let (cancel, at) = (run.cancel.clone(), &run.plan.targets[target]);
+        let path = run.ctx.world.make_scratch(target, at, file.bytes, &cancel)?;
         run.readable.insert(target, 0);
         let mut result = ActResult { path, ..ActResult::default() };
         if let Some(refill) = run.done.refills.get(&(step.id, target as u32)) {
