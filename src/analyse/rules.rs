@@ -38,9 +38,9 @@ impl Rules {
         Self { precision: 0.10, w_min: Some(512), budget: 1536, ..Self::standard() }
     }
 
-    /// 3 %, at least 2 GiB, at most 12 GiB.
+    /// 3 %, at least 2 GiB, at most 48 GiB: what 600 s take at 85 MB/s.
     pub fn thorough() -> Self {
-        Self { precision: 0.03, w_min: Some(2048), budget: 12288, ..Self::standard() }
+        Self { precision: 0.03, w_min: Some(2048), budget: 49152, ..Self::standard() }
     }
 
     /// Never ends a load; only stalls and cliffs are looked for.

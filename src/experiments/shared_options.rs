@@ -54,7 +54,7 @@ pub const QUICK_SECONDS: f64 = 600.0;
 pub const THOROUGH_SECONDS: f64 = 7200.0;
 
 pub const THOROUGH: Opt<bool> =
-    Opt::switch("thorough", "±3 %, at most 12 GiB a load, 2 h a drive").heading(EFFORT);
+    Opt::switch("thorough", "±3 % within a run, at most 48 GiB a load, 2 h a drive").heading(EFFORT);
 
 pub const PRECISION: Opt<f64> =
     Opt::new("precision", "N%", precision, "Stop at this 95 % interval within a run")

@@ -21,7 +21,7 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &SEED,
     &ENGINE,
     &const { QUICK.help("±10 %, in half the time") },
-    &const { THOROUGH.help("±3 % of the sustained speed, in 2 h at most") },
+    &const { THOROUGH.help("sustained speeds, ±3 % within a run, in 2 h at most") },
     &PRECISION,
     &const { MAX_TIME.without_default("Most time on one drive [default: 6m; sustained: 30m]") },
     &const { MAX_BYTES.without_default("Most bytes moved on one drive [default: 3GiB a load]") },
