@@ -24,7 +24,7 @@ pub enum Difference {
     Found,
     /// The interval holds 1.
     NotFound,
-    /// The interval holds 1 and ratios [`Self::WIDE`] times apart: neither equality nor a difference shows.
+    /// The interval holds 1 and ratios `WIDE` times apart: neither equality nor a difference shows.
     TooWide,
     /// An end of the interval is not known.
     Unknown,
@@ -48,7 +48,7 @@ impl Difference {
 pub enum Multiple {
     Known,
     NoDifference,
-    /// The interval reaches further than [`Self::WIDE`] times the value to one side.
+    /// The interval reaches further than `WIDE` times the value to one side.
     TooNoisy,
     NoInterval,
 }

@@ -165,7 +165,7 @@ impl Span {
         Throughput {
             estimate: estimate.unwrap_or_else(|| Estimate::unbounded(0.0, "nothing was moved")),
             sustained: false,
-            reason: reason(look.as_ref(), converged, end, self.rules.precision),
+            reason: reason(look.as_ref(), self.decision, end, self.rules.precision),
             gave_up: false,
             bytes: series.total_bytes,
             seconds: series.total_seconds,
@@ -190,13 +190,14 @@ impl Span {
     }
 }
 
-fn reason(look: Option<&Look>, converged: bool, end: End, precision: f64) -> Option<Reason> {
+fn reason(look: Option<&Look>, decision: Decision, end: End, precision: f64) -> Option<Reason> {
     match (look, end) {
-        _ if converged => None,
+        _ if decision == Decision::Converged => None,
         (_, End::Interrupted) => Some(Reason::Interrupted),
         (_, End::Failed) => Some(Reason::Failed),
         (None, _) => Some(Reason::TooShort),
-        // Narrow enough, but shorter than asked for.
+        // Ended by a limit on time or bytes, or narrow enough but shorter than asked for.
+        _ if !decision.stops() => Some(Reason::Budget),
         (Some(look), _) if look.is_precise(precision) => Some(Reason::Budget),
         (Some(look), _) if look.stalls_half > look.base_half => Some(Reason::IrregularStalls),
         (Some(_), _) => Some(Reason::Noisy),

@@ -190,7 +190,7 @@ fn random_drive(random: &mut impl Rng, round: u32) -> Scenario {
 
 fn measure_one(scenario: &Scenario, options: &Options) -> Result<Option<f64>, MachineError> {
     let machine = Machine::start(scenario, options)?;
-    let command = "drivebench run baseline /mnt/a --bs 128k --max-bytes 32MiB --format json";
+    let command = "drivebench run baseline /mnt/a --bs 128k --max-bytes 64MiB --format json";
     let findings = machine.ask(&command.split(' ').collect::<Vec<_>>())?;
     let findings: Value = serde_json::from_str(&findings).map_err(|e| machine.wrong("the findings", e))?;
     let entries = machine.ledger(0)?;

@@ -57,33 +57,40 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) ->
     (all, behind)
 }
 
-/// How many spans and sets of files have a wider interval than was aimed at, because their speed varied. What a limit or a
-/// person ended is said there.
+/// How many spans and sets of files varied too much for the interval that was aimed at, which is without what runs differ by,
+/// and how many spans a limit ended before.
 fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let spans = groups.iter().filter_map(|g| match &g.measure.rule {
         Rule::Span { rules, .. } => Some((*g, rules)),
         _ => None,
     });
-    let varied = |run: &&Summary| {
-        matches!(run.throughput.reason, Some(Reason::Noisy | Reason::IrregularStalls | Reason::Drifting))
-    };
-    let wide = |(g, _): (&Group<'_>, &SpanRules)| g.runs.iter().any(|run| varied(&run));
+    let any =
+        |g: &Group<'_>, is: fn(Option<Reason>) -> bool| g.runs.iter().any(|run| is(run.throughput.reason));
+    let varied = |r| matches!(r, Some(Reason::Noisy | Reason::IrregularStalls | Reason::Drifting));
+    let ended = |r| matches!(r, Some(Reason::Budget | Reason::TooShort));
     let precision = spans.clone().next()?.1.precision;
     let files = files.iter().flatten().filter_map(MeasuredFiles::speed);
-    let all: Vec<bool> = spans.map(wide).chain(files.map(|e| e.half_width() > precision)).collect();
-    how_many(&all, &aim(precision))
+    let short: Vec<bool> = spans.clone().map(|(g, _)| any(g, ended)).collect();
+    let all: Vec<bool> =
+        spans.map(|(g, _)| any(g, varied)).chain(files.map(|e| e.half_width() > precision)).collect();
+    let aim = aim(precision);
+    let short = which(&short)
+        .map(|which| format!("{which} ended at a limit of time or bytes before ±{aim} was reached."));
+    let varied = which(&all).map(|which| {
+        format!("{which} varied too much for ±{aim} within the run. Repeat when nothing else runs.")
+    });
+    let all: Vec<String> = varied.into_iter().chain(short).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
-/// Of each load, whether its interval is wider than was aimed at.
-fn how_many(wide: &[bool], aim: &str) -> Option<String> {
-    let which = match (wide.iter().filter(|wide| **wide).count(), wide.len()) {
-        (0, _) => return None,
-        (1, 1) => "The load has".to_owned(),
-        (wide, all) if wide == all => "All loads have".to_owned(),
-        (1, all) => format!("1 of {all} loads has"),
-        (wide, all) => format!("{wide} of {all} loads have"),
-    };
-    Some(format!("{which} a wider interval than ±{aim}: the speed varied. Repeat when nothing else runs."))
+/// Of the loads, those for which it is true, in words.
+fn which(is: &[bool]) -> Option<String> {
+    match (is.iter().filter(|is| **is).count(), is.len()) {
+        (0, _) => None,
+        (1, 1) => Some("The load".to_owned()),
+        (some, all) if some == all => Some("All loads".to_owned()),
+        (some, all) => Some(format!("{some} of {all} loads")),
+    }
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
@@ -255,11 +262,13 @@ fn wide(rules: &SpanRules, run: &Summary) -> Option<String> {
         Reason::IrregularStalls | Reason::Drifting | Reason::Noisy if run.estimate.high.is_infinite() => None,
         Reason::Interrupted => Some("Stopped early.".to_owned()),
         Reason::Failed => Some("A failure ended it early.".to_owned()),
-        Reason::IrregularStalls => Some(format!("Wider than ±{aim}: few or irregular stalls in this span.")),
-        Reason::Budget => Some(format!("A limit ended it after {}.", duration(run.seconds))),
-        Reason::Drifting | Reason::Noisy => {
-            Some(format!("Wider than ±{aim}: the speed varied, so its mean is not known better."))
+        Reason::IrregularStalls => {
+            Some(format!("Wider than ±{aim} within the run: few or irregular stalls."))
         }
+        Reason::Budget => Some(format!("A limit ended it after {}.", duration(run.seconds))),
+        Reason::Drifting | Reason::Noisy => Some(format!(
+            "Wider than ±{aim} within the run: the speed varied, so its mean is not known better."
+        )),
     }
 }
 
@@ -425,11 +434,9 @@ mod tests {
 
     #[test]
     fn all_rows_of_the_table_are_counted() {
-        let said = |wide: &[bool]| how_many(wide, "5 %").unwrap_or_default();
-        assert!(said(&[true, false, true]).starts_with("2 of 3 loads have a wider"));
-        assert!(
-            said(&[true, true]).starts_with("All loads have") && said(&[true]).starts_with("The load has")
-        );
+        let said = |wide: &[bool]| which(wide).unwrap_or_default();
+        assert_eq!(said(&[true, false, true]), "2 of 3 loads");
+        assert_eq!(said(&[true, true]) + &said(&[true]), "All loadsThe load");
         assert_eq!(said(&[false]) + &said(&[]), "");
     }
 }
