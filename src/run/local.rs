@@ -114,25 +114,22 @@ impl World for Local<'_> {
     ) -> Result<Option<PathBuf>, RunError> {
         self.close(at)?;
         let cannot = |source| RunError::Scratch { dir: target.path.clone(), bytes, source };
-        let create = || Scratch::create(&target.path, &self.journal, at);
-        let scratch = stays(target).and_then(|()| create()).map_err(cannot)?;
+        let (on, journal) = (target.clone(), self.journal.clone());
+        let create = move || stays(&on).and_then(|()| Scratch::create(&on.path, &journal, at));
+        let scratch = in_time(cancel, create, cannot)?;
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
         let path = scratch.path().map(Path::to_owned);
         let name = target.path.display().to_string();
         // Closed by `close` also after an error: its removal may hang, too.
         self.open[at] = Some(Open { file: Arc::clone(&file), name, scratch: Some(scratch) });
-        match unless_cancelled(cancel, move || reserve(&file, bytes)).map_err(cannot)? {
-            Some(reserved) => reserved.map_err(cannot)?,
-            // Who asked for the end needs no reason.
-            None if cancel.is_asked() => {}
-            None => return Err(cannot(io::Error::other("the drive did not respond in time"))),
-        }
+        in_time(cancel, move || reserve(&file, bytes), cannot)?;
         Ok(path)
     }
 
-    fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError> {
+    fn open(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<u64, RunError> {
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
-        let (file, length) = stays(target).and_then(|()| open_existing(target)).map_err(cannot)?;
+        let on = target.clone();
+        let (file, length) = in_time(cancel, move || stays(&on).and_then(|()| open_existing(&on)), cannot)?;
         let name = target.path.display().to_string();
         self.open[at] = Some(Open { file: Arc::new(file), name, scratch: None });
         Ok(length)
@@ -176,9 +173,11 @@ impl World for Local<'_> {
     ) -> Result<(ActResult, Option<String>), RunError> {
         let folder = match self.folders[at].take() {
             Some(folder) => folder,
-            None => stays(target)
-                .and_then(|()| Folder::create(&target.path, &self.journal, at))
-                .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
+            None => {
+                let (on, journal) = (target.clone(), self.journal.clone());
+                let create = move || stays(&on).and_then(|()| Folder::create(&on.path, &journal, at));
+                in_time(cancel, create, |source| RunError::Folder { dir: target.path.clone(), source })?
+            }
         };
         Ok(self.folders[at].insert(folder).work(files, cancel))
     }
@@ -222,6 +221,22 @@ fn stays(target: &Target) -> io::Result<()> {
     };
     let now = || target.path.metadata().ok().map(|about| about.dev());
     (target.kind == Kind::BlockDevice || target.device == now()).then_some(()).ok_or_else(other)
+}
+
+/// The same for what must be done: a drive that does not respond in time is an error.
+fn in_time<T: Send + 'static>(
+    cancel: &Cancel,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    cannot: impl FnOnce(io::Error) -> RunError,
+) -> Result<T, RunError> {
+    let done = match unless_cancelled(cancel, work) {
+        Ok(Some(done)) => done,
+        // Who asked for the end needs no reason.
+        Ok(None) if cancel.is_asked() => return Err(RunError::Interrupted),
+        Ok(None) => Err(io::Error::other("the drive did not respond in time")),
+        Err(e) => Err(e),
+    };
+    done.map_err(cannot)
 }
 
 /// The time now, as RFC 3339 in UTC.
