@@ -70,8 +70,14 @@ fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let wide = |(g, _): (&Group<'_>, &SpanRules)| g.runs.iter().any(|run| varied(&run));
     let precision = spans.clone().next()?.1.precision;
     let files = files.iter().flatten().filter_map(MeasuredFiles::speed);
-    let all: Vec<bool> = spans.map(wide).chain(files.map(|e| e.half_width() > precision)).collect();
+    let all: Vec<bool> = spans.map(wide).chain(files.map(|e| scatters(&e, precision))).collect();
     how_many(&all, &aim(precision))
+}
+
+/// Whether repetitions differ by more than was aimed at: their interval is without what runs differ by, too. A single one
+/// that a limit or a person left shows nothing of that.
+fn scatters(repetitions: &Estimate, precision: f64) -> bool {
+    repetitions.is_bounded() && repetitions.half_width() > precision
 }
 
 /// Of each load, whether its interval is wider than was aimed at.
@@ -401,6 +407,7 @@ fn by_chance(a: &Group<'_>, b: &Group<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::repeat;
 
     fn ranking(speeds: &[(f64, f64, f64)]) -> (String, Ties) {
         let of = |&(value, low, high): &(f64, f64, f64)| {
@@ -421,6 +428,12 @@ mod tests {
         // Without an interval, the second is no worse than the first.
         let (tied, ties) = ranking(&[(9e6, 8.9e6, 9.1e6), (8e6, open.0, open.1), (1e6, 0.9e6, 1.1e6)]);
         assert!(tied.contains('=') && ties == Ties::Open, "{tied}");
+    }
+
+    #[test]
+    fn one_repetition_of_a_set_of_files_does_not_vary() {
+        let of = |speeds: &[f64]| scatters(&repeat::typical(speeds).expect("positive"), 0.05);
+        assert_eq!([of(&[1e6]), of(&[1e6, 1.01e6, 1e6]), of(&[1e6, 2e6, 1.5e6])], [false, false, true]);
     }
 
     #[test]
