@@ -405,6 +405,31 @@ fn another_filesystem_is_not_measured_instead() {
 }
 
 #[test]
+fn a_filesystem_that_is_mounted_elsewhere_now_is_measured_there() {
+    let place = Cli::directory();
+    let killed = Killed::on(place.path());
+    let mut known = false;
+    // As if it had been mounted there before.
+    killed.edit_plan(|plan| {
+        let target = &mut plan["targets"][0];
+        known = target["drives"].as_array().is_some_and(|drives| !drives.is_empty());
+        let mount = target["mount"]["path"].as_str().expect("a mount point").to_owned();
+        let below = place.path().strip_prefix(mount).expect("below it");
+        target["path"] = Path::new("/gone").join(below).to_str().expect("UTF-8").into();
+        target["mount"]["path"] = "/gone".into();
+    });
+    // Without a known drive a filesystem is found by its path only.
+    if !known {
+        let error = killed.refused(place.path(), 1);
+        assert!(error.contains("can't be continued in /gone"), "{error}");
+        return;
+    }
+    let done = killed.resume();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(words(&done.err).contains("0 of "), "{}", done.err);
+}
+
+#[test]
 fn what_is_left_is_shown_first_and_must_fit() {
     let place = Cli::directory();
     let killed = Killed::on(place.path());

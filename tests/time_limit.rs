@@ -26,7 +26,7 @@ use drivebench::{
     target::Target,
     units::MIB,
 };
-use faultfs::FaultFs;
+use faultfs::{FaultFs, Faults};
 use modelled::{ask, target};
 
 const GB: u64 = 1_000_000_000;
@@ -164,11 +164,12 @@ fn a_drive_that_hangs_past_the_limit_is_named() {
 }
 
 #[test]
-fn a_drive_that_hangs_while_space_is_reserved_is_named_and_ctrl_c_ends_it() {
-    for stopped in [false, true] {
+fn a_drive_that_hangs_while_its_file_is_made_is_named_and_ctrl_c_ends_it() {
+    let faults: [fn(&mut Faults); 2] = [|f| f.hold_reserving = true, |f| f.hold_creating = true];
+    for (fault, stopped) in faults.iter().flat_map(|fault| [(fault, false), (fault, true)]) {
         let (cli, fs) = (Cli::new(), FaultFs::mount());
         let place = fs.path().to_str().expect("UTF-8");
-        fs.set(|f| f.hold_reserving = true);
+        fs.set(fault);
         let mut running = cli.start(["run", "baseline", "--max-time", "2s", place]);
         fs.wait_until_held(1);
         if stopped {
@@ -183,6 +184,24 @@ fn a_drive_that_hangs_while_space_is_reserved_is_named_and_ctrl_c_ends_it() {
         let named = said.contains("did not respond in time") && said.contains(place);
         assert_eq!(named, !stopped, "{said}");
     }
+}
+
+#[test]
+fn a_drive_that_hangs_when_it_is_looked_at_again_does_not_hold_up_ctrl_c() {
+    let (cli, first, second) = (Cli::new(), FaultFs::mount(), FaultFs::mount());
+    first.set(|f| f.hold = true);
+    let [a, b] = [&first, &second].map(|fs| fs.path().to_str().expect("UTF-8"));
+    let mut running = cli.start(["run", "baseline", "--rw", "write", "--max-bytes", "1M", a, b]);
+    first.wait_until_held(1);
+    second.set(|f| f.hold_looking = true);
+    first.release();
+    second.wait_until_held(1);
+    running.signal(rustix::process::Signal::INT);
+    running.wait_for("findings");
+    assert!(second.held() > 0, "it ended while the operation hung");
+    second.release();
+    let (code, said) = running.finish_with_errors();
+    assert_eq!(code, Some(130), "{said}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Health: SMART, power and heat, and slow-downs since the first measurement. It never predicts a date.
 
+use std::time::Duration;
+
 use super::{
     Answer, Sure, Topic, commands,
     context::Context,
@@ -80,8 +82,7 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
     let steady: Vec<&(&Drive, Trend<'_>)> =
         trends.iter().filter(|(_, t)| !t.worse() && !t.unbounded()).collect();
     let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
-    // A run of the same month settles little.
-    let new = |drive: &&Drive| context.of(drive).all(|e| e.day().get(..7) < context.today.get(..7));
+    let new = |drive: &&Drive| context.of(drive).all(|e| is_long_ago(e.day(), context.today));
     let which: Vec<&Drive> = context.for_data_or_all().into_iter().filter(new).collect();
     let command = commands::baseline(context.inventory, &which);
     let mut answer = if steady.is_empty() {
@@ -107,6 +108,14 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
     }
     answer.because.push(words(context, drives, quiet));
     answer
+}
+
+/// Whether a day is so long ago that a run of `today` settles something.
+fn is_long_ago(day: &str, today: &str) -> bool {
+    const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
+    let time = |text: &str| humantime::parse_rfc3339(&format!("{}T00:00:00Z", text.get(..10)?)).ok();
+    let passed = time(today).zip(time(day)).and_then(|(now, then)| now.duration_since(then).ok());
+    passed.is_some_and(|passed| passed >= MONTH)
 }
 
 /// What drives report of their health; failing drives have their own answers.

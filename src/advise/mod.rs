@@ -66,8 +66,8 @@ pub struct Answer {
     pub rests_on: Vec<String>,
     /// The loads of those runs, in a few words each.
     pub loads: Vec<String>,
-    /// What the speeds of those runs stand for.
-    pub claims: Vec<Claim>,
+    /// What the speeds of those runs stand for; none where it is not known.
+    pub claims: Vec<Option<Claim>>,
     pub sure: Sure,
     /// Some of those runs are of modelled drives.
     #[serde(rename = "virtual")]
@@ -115,7 +115,8 @@ impl Answer {
                 self.rests_on.push(one.run.clone());
             }
             self.loads.extend(one.load_in_words().filter(|load| !self.loads.contains(load)));
-            self.claims.extend(one.claim().filter(|claim| !self.claims.contains(claim)));
+            let claim = one.speed().map(|_| one.claim());
+            self.claims.extend(claim.filter(|claim| !self.claims.contains(claim)));
         }
         self
     }

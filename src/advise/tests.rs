@@ -90,9 +90,17 @@ fn an_answer_names_what_its_speeds_stand_for() {
         let load = LoadKey { span: Some(span), ..load(false, 1 << 20, 1) };
         let mut one = alone(&inventory, "r1", "sda", load.clone(), within(25.0, 0.02), None);
         one.numbers = one.numbers.into_iter().map(|number| number.of(&load)).collect();
-        let answers = advise(&inventory, &[one]);
-        let data = answers.iter().find(|a| a.topic == Topic::Data).expect("an answer");
-        assert_eq!(data.claims, [claim]);
+        let claims = |evidence: &[Evidence]| {
+            let answers = advise(&inventory, evidence);
+            answers.into_iter().find(|a| a.topic == Topic::Data).expect("an answer").claims
+        };
+        assert_eq!(claims(&[one.clone()]), [Some(claim)]);
+        // Beside a run that doesn't say, such as an import.
+        let mut other = one.clone();
+        other.run = "r2".to_owned();
+        other.drives = vec![drive(&inventory, "sdb").identity()];
+        other.numbers.iter_mut().for_each(|m| m.load = None);
+        assert_eq!(claims(&[one, other]), [Some(claim), None]);
     }
 }
 
@@ -442,6 +450,9 @@ fn a_drive_that_was_measured_long_ago_is_measured_again() {
     };
     let day = &evidence[0].at[..10];
     assert_eq!(health(day), None, "a second run of that day settles nothing");
+    assert_eq!((day, health("2026-12-01T10:00:00Z")), ("2026-11-21", None), "nor one of the next month");
+    assert_eq!(health("2026-12-20T23:00:00Z"), None);
+    assert!(health("2026-12-21T01:00:00Z").is_some());
     let later = health("2099-01-01T00:00:00Z");
     assert!(later.is_some_and(|command| command.starts_with("run baseline ")), "of both drives");
 }

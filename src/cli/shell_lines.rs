@@ -1,14 +1,18 @@
 //! Commands for people to copy.
 
-/// The words of a command, as a shell splits them.
+/// The words of a command where a shell splits them, quotes included.
 pub(super) fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
-    for c in command.chars() {
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
         quoted ^= c == '\'';
         if c == ' ' && !quoted {
             words.push(std::mem::take(&mut word));
-        } else {
-            word.push(c);
+            continue;
+        }
+        word.push(c);
+        if c == '\\' && !quoted {
+            word.extend(chars.next());
         }
     }
     words.push(word);
@@ -45,6 +49,7 @@ pub(super) fn explained(command: &str, why: Option<&str>, width: usize) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::shell_word;
 
     #[test]
     fn a_broken_command_is_one_command_for_a_shell() {
@@ -55,6 +60,21 @@ mod tests {
             words(&lines.replace("\\\n", " ")).join(" ").split_whitespace().collect::<Vec<_>>().join(" "),
             command
         );
+    }
+
+    #[test]
+    fn a_command_is_never_broken_within_a_path() {
+        let of = |length: usize| (0..4usize.pow(length as u32)).map(move |number| (number, length));
+        for (number, length) in (1..=6).flat_map(of) {
+            let letter = |at: usize| [' ', '\'', '\\', 'a'][number / 4usize.pow(at as u32) % 4];
+            let path: String = (0..length).map(letter).collect();
+            let word = shell_word(&path);
+            let command = format!("drivebench run {word} --store {word}");
+            assert_eq!(words(&command), ["drivebench", "run", &word, "--store", &word]);
+            let lines = broken(&command, 1);
+            let lines: Vec<&str> = lines.trim_end_matches('\n').split(" \\\n").map(str::trim_start).collect();
+            assert_eq!(lines, ["drivebench", "run", &word, "--store", &word]);
+        }
     }
 
     #[test]

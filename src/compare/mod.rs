@@ -104,7 +104,9 @@ fn pairs(
     let right = named(b, of_b)?;
     if a.run == b.run && !a.run.is_empty() {
         let all = left.iter().flat_map(|&l| right.iter().map(move |&r| (l, r)));
-        let pairs: Vec<_> = all.filter(|(l, r)| l != r).collect();
+        // Each pair once, also where both sides name both.
+        let again = |l: usize, r: usize| l > r && left.contains(&r) && right.contains(&l);
+        let pairs: Vec<_> = all.filter(|&(l, r)| l != r && !again(l, r)).collect();
         return if pairs.is_empty() { Err(CompareError::Itself { run: a.run.clone() }) } else { Ok(pairs) };
     }
     if let ([l], [r]) = (&left[..], &right[..]) {

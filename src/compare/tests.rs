@@ -212,6 +212,10 @@ fn nothing_is_compared_with_itself() {
     a.estimates.extend(numbers);
     let found = compare((&a, None), Some((&a, Some("/mnt/a"))), &[], false).expect("the other target");
     assert_eq!(found.tables[0].columns[1].name, "/mnt/b");
+    let all = compare((&a, None), Some((&a, None)), &[], false).expect("both targets");
+    assert_eq!(all.tables.len(), 1, "each pair once");
+    let back = compare((&a, Some("/mnt/b")), Some((&a, None)), &[], false).expect("the other target");
+    assert_eq!((back.tables.len(), &*back.tables[0].columns[1].name), (1, "/mnt/b"));
 }
 
 #[test]

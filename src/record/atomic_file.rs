@@ -76,10 +76,13 @@ impl AtomicFile {
     /// The same, but nothing is replaced: the error is `AlreadyExists`. Returns the file, still locked.
     pub fn keep_new(mut self) -> io::Result<File> {
         self.file.sync_all()?;
-        let dir = self.dir.try_clone()?;
+        let (dir, file) = (self.dir.try_clone()?, self.file.try_clone()?);
         self.name_in(&dir)?;
-        dir.sync_all()?;
-        self.file.try_clone()
+        // What fails leaves nothing.
+        dir.sync_all().inspect_err(|_| {
+            let _ = unlinkat(&dir, &self.name, AtFlags::empty());
+        })?;
+        Ok(file)
     }
 
     /// Names it in this or another directory of the filesystem, where nothing has the name.
@@ -141,7 +144,7 @@ pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
         hand_over(&dir, &above)?;
         dir.sync_all()?;
         rename_new(&above, &temporary, &above, &name)?;
-        above.sync_all()
+        above.sync_all().inspect_err(|_| drop(rename_new(&above, &name, &above, &temporary)))
     };
     fill().inspect_err(|_| {
         remove_dir(&above, &temporary, &dir, &names);
@@ -159,11 +162,7 @@ fn remove_dir(above: &File, name: &OsStr, dir: &File, files: &[&OsStr]) {
 /// Removes what killed processes left under temporary names for `name`: files, and directories of these `files`.
 fn sweep_of(dir: &File, name: &OsStr, files: &[&OsStr]) {
     let entries = Dir::read_from(dir).into_iter().flatten().flatten();
-    let is_left = |found: &str| {
-        let stands_for = of_temporary(found).is_some_and(|stands_for| stands_for == name);
-        let process = found.rsplit('.').nth(1).unwrap_or_default();
-        stands_for && !Path::new("/proc").join(process).exists()
-    };
+    let is_left = |found: &str| left_for(found).is_some_and(|left_for| left_for == name);
     for entry in entries {
         let Some(found) = entry.file_name().to_str().ok().filter(|found| is_left(found)) else { continue };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -224,8 +223,14 @@ fn free<T>(name: &OsStr, make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(
     unreachable!("the loop ends by returning")
 }
 
+/// The name for which a temporary one stands, if the process that made it is gone.
+pub(super) fn left_for(temporary: &str) -> Option<&str> {
+    let process = temporary.rsplit('.').nth(1)?;
+    of_temporary(temporary).filter(|_| !Path::new("/proc").join(process).exists())
+}
+
 /// The name for which a temporary one stands.
-pub(super) fn of_temporary(temporary: &str) -> Option<&str> {
+fn of_temporary(temporary: &str) -> Option<&str> {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (rest, last) = temporary.strip_prefix('.')?.rsplit_once('.')?;
     let (name, process) = rest.rsplit_once('.')?;
@@ -269,6 +274,20 @@ mod tests {
             assert_eq!((read().as_str(), names()), ("old", 1));
             write("new").keep().expect("keeps");
             assert_eq!((read().as_str(), names()), ("new", 1));
+        }
+    }
+
+    #[test]
+    fn a_file_whose_directory_cannot_be_synced_is_not_kept() {
+        for named in [false, true] {
+            let home = tempfile::tempdir().expect("a directory");
+            let begun = AtomicFile::create(&home.path().join("file"), 0o600).expect("begins");
+            let mut begun = if named { with_name(begun) } else { begun };
+            // Names can be made in it, but it can't be synced.
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            begun.dir = File::from(openat(CWD, home.path(), flags, Mode::empty()).expect("opens"));
+            begun.keep_new().expect_err("it isn't synced");
+            assert_eq!(fs::read_dir(home.path()).expect("lists").count(), 0, "named: {named}");
         }
     }
 

@@ -11,7 +11,7 @@ use flate2::{Compression, write::GzEncoder};
 
 use super::{
     AtomicFile, Event, Log, PRIVATE, ReadError, Reader, Run, Start, Summary, Writer,
-    atomic_file::of_temporary,
+    atomic_file::left_for,
     home, lock, make_dir,
     reader::open_regular,
     summary::{Headline, INDEX, Index},
@@ -283,7 +283,7 @@ impl Store {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let run = |name: &str, end| name.strip_suffix(end).is_some_and(is_name);
             let temporary =
-                of_temporary(name).is_some_and(|name| name == INDEX || run(name, PLAIN) || run(name, PACKED));
+                left_for(name).is_some_and(|name| name == INDEX || run(name, PLAIN) || run(name, PACKED));
             // Its compressed copy got its name when it was complete; earlier versions could leave an empty one.
             let is_empty = || fs::metadata(&path).is_ok_and(|about| about.len() == 0);
             let packed = run(name, PLAIN) && (path.with_extension("jsonl.gz").is_file() || is_empty());
@@ -516,8 +516,12 @@ mod tests {
         for left in [".rabc.jsonl.4194999.0", "rdef.jsonl"] {
             fs::write(store.dir().join(left), "").expect("writes");
         }
+        // Another process has created this one and not locked it yet.
+        let begun = store.dir().join(".rghj.jsonl.1.0");
+        fs::write(&begun, "").expect("writes");
         store.sweep();
-        assert_eq!((names(), store.list().expect("lists").1.len()), (1, 0));
+        assert!(begun.exists(), "its process lives");
+        assert_eq!((names(), store.list().expect("lists").1.len()), (2, 0));
     }
 
     #[test]

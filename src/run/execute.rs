@@ -134,6 +134,7 @@ impl Execution<'_, '_> {
         match act::perform(self, step) {
             Ok(troubles) => failed.extend(troubles),
             Err(RunError::Record(e)) => return Err(e),
+            Err(RunError::Interrupted) => {}
             Err(e) => failed.extend(step.targets().map(|t| (t, e.to_string()))),
         }
         Ok(())

@@ -47,8 +47,6 @@ pub struct Local<'a> {
     tools: System,
     began: Instant,
     journal: Journal,
-    /// The filesystem of each directory and file at the start, as the kernel numbers it.
-    filesystems: Vec<Option<u64>>,
     open: Vec<Option<Open>>,
     folders: Vec<Option<Folder>>,
 }
@@ -61,20 +59,9 @@ impl<'a> Local<'a> {
             tools: System::default(),
             began: Instant::now(),
             journal: Journal::open(store, run),
-            filesystems: targets.iter().map(filesystem).collect(),
             open: targets.iter().map(|_| None).collect(),
             folders: targets.iter().map(|_| None).collect(),
         }
-    }
-
-    /// Refuses a path that is on another filesystem than at the start: it was unmounted or mounted over since.
-    fn stays(&self, at: usize, target: &Target) -> io::Result<()> {
-        let other = || {
-            io::Error::other(
-                "it is on another filesystem now than at the start of the run: it was unmounted, or something was mounted over it",
-            )
-        };
-        (self.filesystems[at] == filesystem(target)).then_some(()).ok_or_else(other)
     }
 }
 
@@ -127,25 +114,22 @@ impl World for Local<'_> {
     ) -> Result<Option<PathBuf>, RunError> {
         self.close(at)?;
         let cannot = |source| RunError::Scratch { dir: target.path.clone(), bytes, source };
-        let create = || Scratch::create(&target.path, &self.journal, at);
-        let scratch = self.stays(at, target).and_then(|()| create()).map_err(cannot)?;
+        let (on, journal) = (target.clone(), self.journal.clone());
+        let create = move || stays(&on).and_then(|()| Scratch::create(&on.path, &journal, at));
+        let scratch = in_time(cancel, create, cannot)?;
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
         let path = scratch.path().map(Path::to_owned);
         let name = target.path.display().to_string();
         // Closed by `close` also after an error: its removal may hang, too.
         self.open[at] = Some(Open { file: Arc::clone(&file), name, scratch: Some(scratch) });
-        match unless_cancelled(cancel, move || reserve(&file, bytes)).map_err(cannot)? {
-            Some(reserved) => reserved.map_err(cannot)?,
-            // Who asked for the end needs no reason.
-            None if cancel.is_asked() => {}
-            None => return Err(cannot(io::Error::other("the drive did not respond in time"))),
-        }
+        in_time(cancel, move || reserve(&file, bytes), cannot)?;
         Ok(path)
     }
 
-    fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError> {
+    fn open(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<u64, RunError> {
         let cannot = |source| RunError::Open { path: target.path.clone(), source };
-        let (file, length) = self.stays(at, target).and_then(|()| open_existing(target)).map_err(cannot)?;
+        let on = target.clone();
+        let (file, length) = in_time(cancel, move || stays(&on).and_then(|()| open_existing(&on)), cannot)?;
         let name = target.path.display().to_string();
         self.open[at] = Some(Open { file: Arc::new(file), name, scratch: None });
         Ok(length)
@@ -189,10 +173,11 @@ impl World for Local<'_> {
     ) -> Result<(ActResult, Option<String>), RunError> {
         let folder = match self.folders[at].take() {
             Some(folder) => folder,
-            None => self
-                .stays(at, target)
-                .and_then(|()| Folder::create(&target.path, &self.journal, at))
-                .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?,
+            None => {
+                let (on, journal) = (target.clone(), self.journal.clone());
+                let create = move || stays(&on).and_then(|()| Folder::create(&on.path, &journal, at));
+                in_time(cancel, create, |source| RunError::Folder { dir: target.path.clone(), source })?
+            }
         };
         Ok(self.folders[at].insert(folder).work(files, cancel))
     }
@@ -226,10 +211,32 @@ fn unless_cancelled<T: Send + 'static>(
     }
 }
 
-/// The filesystem that a directory or file is on; a block device may be moved during a run.
-fn filesystem(target: &Target) -> Option<u64> {
-    let path = Some(&target.path).filter(|_| target.kind != Kind::BlockDevice);
-    path.and_then(|path| path.metadata().ok()).map(|about| about.dev())
+/// Refuses a path that is on another filesystem than when the target was found: it was unmounted or mounted over since.
+/// A block device may be moved during a run.
+fn stays(target: &Target) -> io::Result<()> {
+    let other = || {
+        io::Error::other(
+            "it is on another filesystem now than at the start of the run: it was unmounted, or something was mounted over it",
+        )
+    };
+    let now = || target.path.metadata().ok().map(|about| about.dev());
+    (target.kind == Kind::BlockDevice || target.device == now()).then_some(()).ok_or_else(other)
+}
+
+/// The same for what must be done: a drive that does not respond in time is an error.
+fn in_time<T: Send + 'static>(
+    cancel: &Cancel,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    cannot: impl FnOnce(io::Error) -> RunError,
+) -> Result<T, RunError> {
+    let done = match unless_cancelled(cancel, work) {
+        Ok(Some(done)) => done,
+        // Who asked for the end needs no reason.
+        Ok(None) if cancel.is_asked() => return Err(RunError::Interrupted),
+        Ok(None) => Err(io::Error::other("the drive did not respond in time")),
+        Err(e) => Err(e),
+    };
+    done.map_err(cannot)
 }
 
 /// The time now, as RFC 3339 in UTC.

@@ -62,6 +62,9 @@ pub enum RunError {
     Engine(#[from] EngineError),
     #[error("{drive} can't be moved: {why}")]
     Stays { drive: String, why: String },
+    /// A person ended the run while a drive did not respond.
+    #[error("interrupted")]
+    Interrupted,
     #[error("nothing to read: the load before it wrote nothing")]
     NothingWritten,
     #[error(transparent)]

@@ -161,7 +161,7 @@ impl World for Modelled {
         Ok(None)
     }
 
-    fn open(&mut self, _: usize, target: &Target) -> Result<u64, RunError> {
+    fn open(&mut self, _: usize, target: &Target, _: &Cancel) -> Result<u64, RunError> {
         Ok(target.size.unwrap_or(0))
     }
 

@@ -55,7 +55,7 @@ pub trait World {
     ) -> Result<Option<PathBuf>, RunError>;
 
     /// Opens an existing file or device; returns its length in bytes.
-    fn open(&mut self, at: usize, target: &Target) -> Result<u64, RunError>;
+    fn open(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<u64, RunError>;
 
     /// The allocated share of an existing file. Holes read as zeros without touching the drive.
     fn filled_share(&self, target: &Target) -> Option<f64>;

@@ -83,6 +83,7 @@ mod tests {
             layers: vec![],
             mount: Some(Mount { filesystem: "ext4".to_owned(), ..Mount::default() }),
             filesystem_id: None,
+            device: None,
             free: Some(41_000_000_000),
             capacity: None,
             size: None,

@@ -65,6 +65,9 @@ pub struct Target {
     /// What the filesystem on a block device calls itself in `statvfs`; in many, made from its UUID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesystem_id: Option<u64>,
+    /// Its filesystem as the kernel numbered it when the target was found; none for block devices, which may be moved.
+    #[serde(skip)]
+    pub device: Option<u64>,
     /// Free space for this user, bytes.
     pub free: Option<u64>,
     /// Size of the filesystem, bytes.
@@ -230,6 +233,7 @@ impl Target {
         let space = statvfs(&self.path).ok();
         Ok(Self {
             mount: mount.cloned(),
+            device: Some(data.dev()),
             filesystem_id: space
                 .as_ref()
                 .map(|space| space.f_fsid)

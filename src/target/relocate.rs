@@ -105,6 +105,7 @@ impl Target {
             kind: Kind::BlockDevice,
             path: drive.node().into(),
             mount: None,
+            device: None,
             free: None,
             capacity: None,
             size: Some(drive.bytes()),

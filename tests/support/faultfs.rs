@@ -43,6 +43,10 @@ pub struct Faults {
     pub hold: bool,
     /// So does reserving space, which isn't supported otherwise.
     pub hold_reserving: bool,
+    /// So does creating a file.
+    pub hold_creating: bool,
+    /// So does asking for attributes.
+    pub hold_looking: bool,
 }
 
 /// The mounted filesystem; unmounted when dropped.
@@ -129,7 +133,8 @@ impl FaultFs {
     /// Lets operations that hang, and later ones, go on.
     pub fn release(&self) {
         let mut state = self.state.lock();
-        (state.faults.hold, state.faults.hold_reserving) = (false, false);
+        let faults = &mut state.faults;
+        (faults.hold, faults.hold_reserving, faults.hold_creating, faults.hold_looking) = Default::default();
         for operation in std::mem::take(&mut state.held) {
             operation(&mut state);
         }
@@ -168,8 +173,13 @@ impl Shared {
 
     /// Does it, or keeps it for later.
     fn act(&self, operation: impl FnOnce(&mut State) + Send + 'static) {
+        self.act_unless(|faults| faults.hold, operation);
+    }
+
+    /// Does it, or keeps it for later if `hold` says so.
+    fn act_unless(&self, hold: fn(&Faults) -> bool, operation: impl FnOnce(&mut State) + Send + 'static) {
         let mut state = self.lock();
-        if state.faults.hold {
+        if hold(&state.faults) {
             state.held.push(Box::new(operation));
             self.held.notify_all();
         } else {
@@ -310,10 +320,13 @@ impl Filesystem for Fs {
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match self.0.lock().attr(ino) {
-            Some(attr) => reply.attr(&TTL, &attr),
-            None => reply.error(Errno::ENOENT),
-        }
+        self.0.act_unless(
+            |faults| faults.hold_looking,
+            move |state| match state.attr(ino) {
+                Some(attr) => reply.attr(&TTL, &attr),
+                None => reply.error(Errno::ENOENT),
+            },
+        );
     }
 
     fn setattr(
@@ -347,17 +360,23 @@ impl Filesystem for Fs {
     }
 
     fn create(&self, _: &Request, _: INodeNo, name: &OsStr, _: u32, _: u32, flags: i32, reply: ReplyCreate) {
-        let mut state = self.0.lock();
-        if is_direct(flags) && state.faults.no_direct {
-            return reply.error(Errno::EINVAL);
-        }
         let name = Some(name.to_string_lossy().into_owned());
-        state.nodes.push(Node { name, ..Node::default() });
-        let ino = INodeNo(state.nodes.len() as u64 + 1);
-        match state.attr(ino) {
-            Some(attr) => reply.created(&TTL, &attr, Generation(0), FileHandle(0), state.open_flags()),
-            None => reply.error(Errno::ENOENT),
-        }
+        self.0.act_unless(
+            |faults| faults.hold_creating,
+            move |state| {
+                if is_direct(flags) && state.faults.no_direct {
+                    return reply.error(Errno::EINVAL);
+                }
+                state.nodes.push(Node { name, ..Node::default() });
+                let ino = INodeNo(state.nodes.len() as u64 + 1);
+                match state.attr(ino) {
+                    Some(attr) => {
+                        reply.created(&TTL, &attr, Generation(0), FileHandle(0), state.open_flags())
+                    }
+                    None => reply.error(Errno::ENOENT),
+                }
+            },
+        );
     }
 
     fn open(&self, _: &Request, _: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -416,13 +435,7 @@ impl Filesystem for Fs {
     }
 
     fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, _: u64, _: u64, _: i32, reply: ReplyEmpty) {
-        let mut state = self.0.lock();
-        if state.faults.hold_reserving {
-            state.held.push(Box::new(|_| reply.error(Errno::EOPNOTSUPP)));
-            self.0.held.notify_all();
-        } else {
-            reply.error(Errno::EOPNOTSUPP);
-        }
+        self.0.act_unless(|faults| faults.hold_reserving, |_| reply.error(Errno::EOPNOTSUPP));
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {

@@ -155,7 +155,7 @@ fn confidence(answer: &Answer) -> String {
         [one, rest @ ..] => Some(format!("{one} and {}", count(rest.len() as u64, "other load"))),
     };
     let modelled = answer.modelled.then(|| "virtual".to_owned());
-    let claim = (answer.claims == [Claim::Sustained]).then(|| "sustained".to_owned());
+    let claim = (answer.claims == [Some(Claim::Sustained)]).then(|| "sustained".to_owned());
     let parts = [sure.map(str::to_owned), modelled, loads, claim].into_iter().flatten().collect::<Vec<_>>();
     format!("({})", (parts.join(", ") + &runs).trim_start_matches(": "))
 }

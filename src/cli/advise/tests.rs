@@ -351,6 +351,7 @@ fn keep_loads(
         layers: Vec::new(),
         mount: None,
         filesystem_id: None,
+        device: None,
         free: None,
         capacity: None,
         size: None,

@@ -72,15 +72,20 @@ fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let files = files.iter().flatten().filter_map(MeasuredFiles::speed);
     let short: Vec<bool> = spans.clone().map(|(g, _)| any(g, ended)).collect();
     let all: Vec<bool> =
-        spans.map(|(g, _)| any(g, varied)).chain(files.map(|e| e.half_width() > precision)).collect();
+        spans.map(|(g, _)| any(g, varied)).chain(files.map(|e| scatters(&e, precision))).collect();
     let aim = aim(precision);
-    let short = which(&short)
-        .map(|which| format!("{which} ended at a limit of time or bytes before ±{aim} was reached."));
+    let short = which(&short).map(|which| format!("{which} ended early at a limit of time or bytes."));
     let varied = which(&all).map(|which| {
         format!("{which} varied too much for ±{aim} within the run. Repeat when nothing else runs.")
     });
     let all: Vec<String> = varied.into_iter().chain(short).collect();
     (!all.is_empty()).then(|| all.join(" "))
+}
+
+/// Whether repetitions differ by more than was aimed at: their interval is without what runs differ by, too. A single one
+/// that a limit or a person left shows nothing of that.
+fn scatters(repetitions: &Estimate, precision: f64) -> bool {
+    repetitions.is_bounded() && repetitions.half_width() > precision
 }
 
 /// Of the loads, those for which it is true, in words.
@@ -410,6 +415,7 @@ fn by_chance(a: &Group<'_>, b: &Group<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::repeat;
 
     fn ranking(speeds: &[(f64, f64, f64)]) -> (String, Ties) {
         let of = |&(value, low, high): &(f64, f64, f64)| {
@@ -430,6 +436,12 @@ mod tests {
         // Without an interval, the second is no worse than the first.
         let (tied, ties) = ranking(&[(9e6, 8.9e6, 9.1e6), (8e6, open.0, open.1), (1e6, 0.9e6, 1.1e6)]);
         assert!(tied.contains('=') && ties == Ties::Open, "{tied}");
+    }
+
+    #[test]
+    fn one_repetition_of_a_set_of_files_does_not_vary() {
+        let of = |speeds: &[f64]| scatters(&repeat::typical(speeds).expect("positive"), 0.05);
+        assert_eq!([of(&[1e6]), of(&[1e6, 1.01e6, 1e6]), of(&[1e6, 2e6, 1.5e6])], [false, false, true]);
     }
 
     #[test]

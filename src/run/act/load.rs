@@ -94,7 +94,7 @@ fn sites(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Vec<Si
 fn open(run: &mut Execution<'_, '_>, target: usize, m: &Measure) -> Result<Site, RunError> {
     let readable = match run.readable.get(&target) {
         Some(readable) => *readable,
-        None => run.ctx.world.open(target, &run.plan.targets[target])?,
+        None => run.ctx.world.open(target, &run.plan.targets[target], &run.cancel)?,
     };
     run.readable.insert(target, readable);
     Ok(Site { target, extent: m.extent(readable) })
