@@ -1,9 +1,11 @@
-//! Kinds of drives, each a mechanism that makes operations slower or stops them: twenty-four, and those in `unforeseen.rs`.
-//! Frozen on 2026-11-22: a rule that changes is judged by the same drives.
+//! Kinds of drives, each a mechanism that makes operations slower or stops them: twenty-four, and those in `unforeseen.rs`
+//! and `blind.rs`. Frozen on 2026-11-22: a rule that changes is judged by the same drives.
 
 // Each bench uses a part.
 #![allow(dead_code)]
 
+#[path = "blind.rs"]
+mod blind;
 #[path = "unforeseen.rs"]
 mod unforeseen;
 
@@ -69,7 +71,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn all() -> impl Iterator<Item = (&'static str, Make)> {
-    KINDS.into_iter().chain(unforeseen::KINDS)
+    KINDS.into_iter().chain(unforeseen::KINDS).chain(blind::KINDS)
 }
 
 /// A drive of a kind.
