@@ -7,7 +7,7 @@ use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
     experiments::{BASELINE, Effort, Request, Values},
-    findings::{Extreme, Findings},
+    findings::{Claim, Extreme, Findings, Quantity},
     plan::Suite,
     record::Event,
     report::{Format, Style, render},
@@ -205,6 +205,23 @@ fn a_disk_that_rotates_is_measured_from_end_to_end() {
     assert!(read.low <= truth && truth <= read.high, "{read:?} holds {truth}");
     let text = said(&findings).replace('\n', " ");
     assert!(text.contains("From 180 MB/s at the beginning of the disk to 90.0 MB/s at its end"), "{text}");
+}
+
+#[test]
+fn reads_last_until_the_sustained_speed_is_known_and_writes_no_longer_than_their_bytes() {
+    let claims = |typed: Option<&str>| {
+        let mut asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
+        asked.effort.max_seconds = 1800.0;
+        typed.into_iter().for_each(|most| asked.values.set("max-bytes", most));
+        let board = Board { drives: vec![stick(60e6, 60e6)], buses: Vec::new(), seed: 7 };
+        let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
+        let findings = BASELINE.findings(&mut events.into_iter());
+        assert!(findings.spent.as_ref().is_some_and(|spent| spent.written <= 3 << 30), "{:?}", findings.spent);
+        let speeds = findings.estimates.into_iter().filter(|m| m.quantity == Quantity::Throughput);
+        speeds.map(|m| m.claim()).collect::<Vec<_>>()
+    };
+    assert_eq!(claims(None), [Some(Claim::Span), Some(Claim::Sustained)]);
+    assert_eq!(claims(Some("6GiB")), [Some(Claim::Span); 2]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub struct Adaptive {
     /// It is measured for its fast part; the speed after that is known.
     only_fast_part: bool,
     looks: Vec<u64>,
-    /// When to look for the time that is over, s, however few bytes there are.
+    /// When to look, s, however few bytes there are: a fast drive has enough of them before.
     due: f64,
     series: Chunks,
     operations: u64,
@@ -53,7 +53,7 @@ impl Adaptive {
             seconds,
             only_fast_part: false,
             looks: rules.looks().into_iter().rev().collect(),
-            due: 0.0,
+            due: SpanRules::of(rules.precision).slow[1],
             series: Chunks::default(),
             operations: 0,
             failed: 0,
@@ -79,7 +79,7 @@ impl Adaptive {
         let due = |looks: &[u64]| looks.last().is_some_and(|&look| seen >= look as f64);
         // The last look is always made; the others wait until there is enough data.
         let by_bytes = due(&self.looks) && (self.can_judge() || seen >= self.looks[0] as f64);
-        let by_time = self.series.total_seconds >= self.due.max(self.longest_span());
+        let by_time = self.series.total_seconds >= self.due;
         let time_is_up = window.to_ns as f64 / 1e9 >= self.seconds;
         if by_bytes || by_time || time_is_up {
             while due(&self.looks) {
