@@ -203,6 +203,7 @@ fn a_disk_that_rotates_is_measured_from_end_to_end() {
     let truth = 10.0 / (0..10).map(|i| 1.0 / (180e6 - f64::from(i) * 10e6)).sum::<f64>();
     let read = estimate(&findings, "read throughput");
     assert!(read.low <= truth && truth <= read.high, "{read:?} holds {truth}");
+    assert_eq!(findings.estimates[0].claim(), Some(Claim::Sustained));
     let text = said(&findings).replace('\n', " ");
     assert!(text.contains("From 180 MB/s at the beginning of the disk to 90.0 MB/s at its end"), "{text}");
 }

@@ -240,7 +240,7 @@ fn speed_over_position_of_a_disk() {
     insta::assert_snapshot!(said(&findings));
     for (name, truth) in [("beginning", 180e6), ("middle", 150e6), ("end", 90e6)] {
         let e = estimate(&findings, &format!("read at the {name}")).expect("measured");
-        assert!(e.low <= truth && truth <= e.high && e.half_width() < 0.05, "{name}: {e:?}");
+        assert!(e.low <= truth && truth <= e.high && e.half_width() < 0.06, "{name}: {e:?}");
     }
     assert_eq!(findings.figures[0].curves[0].points.len(), 17);
 }

@@ -53,9 +53,12 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
     }
     groups.sort_by_key(|group| group.at);
     for group in &mut groups {
-        if matches!(group.measure.rule, Rule::Adaptive { .. } | Rule::Again { .. }) {
-            group.load.span = Some(!group.runs.iter().all(|run| run.throughput.sustained));
-        }
+        let lasts = |is: fn(&Summary) -> bool| Some(!group.runs.iter().all(is));
+        group.load.span = match group.measure.rule {
+            Rule::Adaptive { .. } | Rule::Again { .. } => lasts(|run| run.throughput.sustained),
+            Rule::Zones { .. } => lasts(|run| run.estimate.converged),
+            Rule::Fixed { .. } | Rule::Span { .. } => group.load.span,
+        };
         let speeds = group.speeds();
         if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
             group.estimate = mean;
