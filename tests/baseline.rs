@@ -226,6 +226,21 @@ fn reads_last_until_the_sustained_speed_is_known_and_writes_no_longer_than_their
 }
 
 #[test]
+fn the_part_of_a_drive_is_what_was_written_before_where_a_load_reads_only_that() {
+    // 55 s at 0.5 MB/s are far less than the file of 1 GiB.
+    let (findings, events) = by_default(Model { seek_seconds: 0.03, ..stick(0.5e6, 20e6) });
+    let written = |event: &Event| match event {
+        Event::Outcome { outcome, .. } => Some(outcome.bytes_written),
+        _ => None,
+    };
+    let first = events.iter().find_map(written).expect("a write") as f64;
+    let parts = findings.estimates.iter().filter_map(|m| m.part).map(|part| part * 62e9);
+    let parts: Vec<f64> = parts.collect();
+    assert!(first < 100e6 && parts.len() == 6, "{first}, {parts:?}");
+    assert!(parts.iter().all(|part| *part <= 1.001 * first), "{first}, {parts:?}");
+}
+
+#[test]
 fn four_sticks_are_ranked_and_equal_ones_tie() {
     let names = ["A", "B", "C", "D"];
     let targets = names.map(|n| target(n, 62 * GB, false)).to_vec();
