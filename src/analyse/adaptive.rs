@@ -276,8 +276,9 @@ impl Adaptive {
             _ => "batch means + stall cycles",
         };
         let estimate = judged.speed(WIDEN, how, true);
-        let slowest = MIB as f64 / estimate.low + self.unseen(judged).cost;
-        Estimate { low: MIB as f64 / slowest, ..estimate }
+        let slowed = |low: f64| MIB as f64 / (MIB as f64 / low + self.unseen(judged).cost);
+        let within = estimate.within.map(|[low, high]| [slowed(low), high]);
+        Estimate { low: slowed(estimate.low), within, ..estimate }
     }
 
     fn reason(&self, judged: &Assessment, end: End) -> Option<Reason> {

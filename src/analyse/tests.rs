@@ -53,7 +53,8 @@ fn agrees_with_the_study_in_another_language() {
         (steady, 20.00108018098258, 19.802967660661402, 20.20319666567147, 0, 0, 0),
         (cliff, 4.000543516194593, 3.960875050623598, 4.041014585314587, 208, 208, 0),
         (warm, 19.903359052402333, 19.496072794782208, 20.328025366667053, 48, 0, 0),
-        (rare, 18.15691854519855, 14.62951334615714, 19.77158366124694, 0, 0, 2),
+        // Few stalls differ from the study: one of random length is added to their variance. As computed apart.
+        (rare, 18.15691854519855, 13.625636471442665, 19.901839205926674, 0, 0, 2),
         // The interval of frequent stalls differs from the study: slightly wider, and higher in time.
         (often, 15.58190939980868, 14.972051786544517, 16.243559420830177, 0, 0, 33),
     ] {
@@ -69,12 +70,9 @@ fn agrees_with_the_study_in_another_language() {
             half.hypot((15.0f64 / 16.0).sqrt() * FLOOR / value)
         };
         let (low, high) = (1.0 / (1.0 / value + wider(low)), 1.0 / (1.0 / value - wider(high)));
-        if (1..=5).contains(&stalls) {
-            assert!(1.0 / j.high < low && 1.0 / j.low > high, "the study took few stalls for regular ones");
-            continue;
-        }
-        close(1.0 / j.high, low, share);
-        close(1.0 / j.low, high, share);
+        let ends = [j.mean + j.above.hypot(FLOOR * j.mean), j.mean - j.below.hypot(FLOOR * j.mean)];
+        close(1.0 / ends[0], low, share);
+        close(1.0 / ends[1], high, share);
     }
 }
 

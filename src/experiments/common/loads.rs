@@ -112,7 +112,7 @@ pub(in super::super) fn longest<'a>(
 ) -> Option<Metric> {
     let value = latency.filter_map(Histogram::max).max()? as f64 / 1e9;
     let how = "the longest seen".to_owned();
-    let estimate = Estimate { value, low: value, high: f64::INFINITY, how, converged: false };
+    let estimate = Estimate { value, low: value, high: f64::INFINITY, how, converged: false, within: None };
     Some(Metric::new(target, Quantity::LongestOperation, estimate).of(load))
 }
 
