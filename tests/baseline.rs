@@ -226,6 +226,19 @@ fn reads_last_until_the_sustained_speed_is_known_and_writes_no_longer_than_their
 }
 
 #[test]
+fn what_a_sustained_speed_would_take_is_time_where_the_bytes_suffice() {
+    let mut asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
+    asked.effort.max_seconds = 600.0;
+    asked.values.set("max-time", "10m");
+    let board = Board { drives: vec![stick(60e6, 60e6)], buses: Vec::new(), seed: 7 };
+    let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
+    let text = said(&BASELINE.findings(&mut events.into_iter()));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let takes: Vec<&str> = text.split("It would take ").skip(1).map(|rest| &rest[..7]).collect();
+    assert!(takes.len() == 2 && takes[0].contains("GB") && takes[1].starts_with("10:"), "{takes:?}: {text}");
+}
+
+#[test]
 fn the_part_of_a_drive_is_what_was_written_before_where_a_load_reads_only_that() {
     // 55 s at 0.5 MB/s are far less than the file of 1 GiB.
     let (findings, events) = by_default(Model { seek_seconds: 0.03, ..stick(0.5e6, 20e6) });

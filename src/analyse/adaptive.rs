@@ -294,7 +294,8 @@ impl Adaptive {
         }
     }
 
-    /// Half-widths shrink with the square root of the bytes, down to the part that more bytes in one run don't reduce.
+    /// What a sustained speed takes, in time and after a cliff, and for the precision: half-widths without what runs differ by
+    /// shrink with the square root of the bytes.
     fn bytes_needed(&self, judged: &Assessment) -> Option<u64> {
         let times = (WIDEN * judged.half / self.rules.precision).powi(2);
         let bytes = self.series.chunk as f64 * (judged.cut as f64 + judged.used() as f64 * times);
