@@ -217,7 +217,11 @@ fn reads_last_until_the_sustained_speed_is_known_and_writes_no_longer_than_their
         let board = Board { drives: vec![stick(60e6, 60e6)], buses: Vec::new(), seed: 7 };
         let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
         let findings = BASELINE.findings(&mut events.into_iter());
-        assert!(findings.spent.as_ref().is_some_and(|spent| spent.written <= 3 << 30), "{:?}", findings.spent);
+        assert!(
+            findings.spent.as_ref().is_some_and(|spent| spent.written <= 3 << 30),
+            "{:?}",
+            findings.spent
+        );
         let speeds = findings.estimates.into_iter().filter(|m| m.quantity == Quantity::Throughput);
         speeds.map(|m| m.claim()).collect::<Vec<_>>()
     };

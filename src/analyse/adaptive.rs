@@ -186,9 +186,7 @@ impl Adaptive {
         let next = self.rules.growth * self.mib(judged.seen);
         let crowded = || next + self.room(judged) > self.rules.budget as f64;
         let after = || total - self.series.seconds_before(judged.after_cliff());
-        !judged.cliffs.is_empty()
-            && after() >= self.longest_span()
-            && (self.is_no_level(judged) || crowded())
+        !judged.cliffs.is_empty() && after() >= self.longest_span() && (self.is_no_level(judged) || crowded())
     }
 
     /// The longest time that a load like this lasts for a span, s.

@@ -8,8 +8,6 @@ use super::{
     steady::{self, Steady},
 };
 
-/// Runs on one drive have a standard deviation of up to 2 %, which a single run does not show: twice that.
-pub(super) const FLOOR: f64 = 0.04;
 /// Repeated looks with early stopping make intervals too narrow. Intervals of early stops are widened by this factor.
 pub(super) const WIDEN: f64 = 1.2;
 /// Fewer chunks than this give no interval.
@@ -83,5 +81,18 @@ pub(crate) fn assess(x: &[f64], chunk_mib: f64) -> Option<Assessment> {
     }
     let earlier = whole.events.into_iter().take_while(|e| e.last < cut).collect();
     let (seen, events) = (x.len(), split.events);
-    Some(Assessment { seen, cut, mean, below, above, half, base_half, share, events, earlier, cliffs, steady })
+    Some(Assessment {
+        seen,
+        cut,
+        mean,
+        below,
+        above,
+        half,
+        base_half,
+        share,
+        events,
+        earlier,
+        cliffs,
+        steady,
+    })
 }

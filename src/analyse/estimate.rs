@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::assessment::FLOOR;
 use crate::units::{MIB, percent};
+
+/// Runs on one drive have a standard deviation of up to 2 %, which a single run does not show: twice that.
+pub(super) const FLOOR: f64 = 0.04;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -85,7 +87,13 @@ impl Estimate {
 
     /// A speed, bytes per second, from a mean time, s per MiB, and its interval without what runs differ by, which `widen` is
     /// a factor on.
-    pub(super) fn of_time(mean: f64, [below, above]: [f64; 2], widen: f64, how: &str, converged: bool) -> Self {
+    pub(super) fn of_time(
+        mean: f64,
+        [below, above]: [f64; 2],
+        widen: f64,
+        how: &str,
+        converged: bool,
+    ) -> Self {
         let ends = |floor: f64| {
             let [down, up] = [below, above].map(|half| widen * half.hypot(floor * mean));
             let fastest = if down < mean { MIB as f64 / (mean - down) } else { f64::INFINITY };

@@ -4,10 +4,7 @@ use proptest::{prelude::*, test_runner::RngSeed};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{
-    assessment::{FLOOR, assess},
-    *,
-};
+use super::{assessment::assess, estimate::FLOOR, *};
 use crate::units::{Histogram, MIB, SlowOp, Window};
 
 fn windows(seconds: &[f64]) -> Vec<Window> {

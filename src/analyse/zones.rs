@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     Estimate,
-    assessment::{FLOOR, WIDEN},
+    assessment::WIDEN,
+    estimate::FLOOR,
     interval::{base_half_width, deviation, student},
 };
 use crate::units::{MIB, Window, ZonePoint};
