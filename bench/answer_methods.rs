@@ -7,6 +7,7 @@ use drivebench::{
         sim::{Board, Model, Sim},
     },
     experiments::{BASELINE, LoadName},
+    findings::Claim,
     record::Event,
     units::{Caching, Direction, Extent, Load, MIB, Pattern, Window},
 };
@@ -81,8 +82,7 @@ fn measure(subject: &Subject, rules: &Rules, seconds: f64, seed: u64) -> Result<
     let findings = BASELINE.findings(&mut record.into_iter());
     Ok(findings.estimates.first().map_or_else(nothing, |n| {
         let answer = answer(&n.estimate, bytes as f64, seconds);
-        let span = n.load.as_ref().is_some_and(|load| load.span == Some(true));
-        Answer { sustained: answer.converged && !span, ..answer }
+        Answer { sustained: n.claim() == Some(Claim::Sustained), ..answer }
     }))
 }
 

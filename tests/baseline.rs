@@ -7,7 +7,7 @@ use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
     experiments::{BASELINE, Effort, Request, Values},
-    findings::{Extreme, Findings},
+    findings::{Claim, Extreme, Findings, Quantity},
     plan::Suite,
     record::Event,
     report::{Format, Style, render},
@@ -203,8 +203,58 @@ fn a_disk_that_rotates_is_measured_from_end_to_end() {
     let truth = 10.0 / (0..10).map(|i| 1.0 / (180e6 - f64::from(i) * 10e6)).sum::<f64>();
     let read = estimate(&findings, "read throughput");
     assert!(read.low <= truth && truth <= read.high, "{read:?} holds {truth}");
+    assert_eq!(findings.estimates[0].claim(), Some(Claim::Sustained));
     let text = said(&findings).replace('\n', " ");
     assert!(text.contains("From 180 MB/s at the beginning of the disk to 90.0 MB/s at its end"), "{text}");
+}
+
+#[test]
+fn reads_last_until_the_sustained_speed_is_known_and_writes_no_longer_than_their_bytes() {
+    let claims = |typed: Option<&str>| {
+        let mut asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
+        asked.effort.max_seconds = 1800.0;
+        typed.into_iter().for_each(|most| asked.values.set("max-bytes", most));
+        let board = Board { drives: vec![stick(60e6, 60e6)], buses: Vec::new(), seed: 7 };
+        let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
+        let findings = BASELINE.findings(&mut events.into_iter());
+        assert!(
+            findings.spent.as_ref().is_some_and(|spent| spent.written <= 3 << 30),
+            "{:?}",
+            findings.spent
+        );
+        let speeds = findings.estimates.into_iter().filter(|m| m.quantity == Quantity::Throughput);
+        speeds.map(|m| m.claim()).collect::<Vec<_>>()
+    };
+    assert_eq!(claims(None), [Some(Claim::Span), Some(Claim::Sustained)]);
+    assert_eq!(claims(Some("6GiB")), [Some(Claim::Span); 2]);
+}
+
+#[test]
+fn what_a_sustained_speed_would_take_is_time_where_the_bytes_suffice() {
+    let mut asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
+    asked.effort.max_seconds = 600.0;
+    asked.values.set("max-time", "10m");
+    let board = Board { drives: vec![stick(60e6, 60e6)], buses: Vec::new(), seed: 7 };
+    let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
+    let text = said(&BASELINE.findings(&mut events.into_iter()));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let takes: Vec<&str> = text.split("It would take ").skip(1).map(|rest| &rest[..7]).collect();
+    assert!(takes.len() == 2 && takes[0].contains("GB") && takes[1].starts_with("10:"), "{takes:?}: {text}");
+}
+
+#[test]
+fn the_part_of_a_drive_is_what_was_written_before_where_a_load_reads_only_that() {
+    // 55 s at 0.5 MB/s are far less than the file of 1 GiB.
+    let (findings, events) = by_default(Model { seek_seconds: 0.03, ..stick(0.5e6, 20e6) });
+    let written = |event: &Event| match event {
+        Event::Outcome { outcome, .. } => Some(outcome.bytes_written),
+        _ => None,
+    };
+    let first = events.iter().find_map(written).expect("a write") as f64;
+    let parts = findings.estimates.iter().filter_map(|m| m.part).map(|part| part * 62e9);
+    let parts: Vec<f64> = parts.collect();
+    assert!(first < 100e6 && parts.len() == 6, "{first}, {parts:?}");
+    assert!(parts.iter().all(|part| *part <= 1.001 * first), "{first}, {parts:?}");
 }
 
 #[test]

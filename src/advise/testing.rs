@@ -28,7 +28,7 @@ pub(crate) fn metric(quantity: Quantity, estimate: Estimate) -> Metric {
 /// A value with this half width, as a share.
 pub(crate) fn within(value: f64, share: f64) -> Estimate {
     let (low, high) = (value * (1.0 - share), value * (1.0 + share));
-    Estimate { value, low, high, how: "batch means".to_owned(), converged: true }
+    Estimate { value, low, high, how: "batch means".to_owned(), converged: true, within: None }
 }
 
 /// One load on one drive: its speed, MB/s, and the longest operation, s.

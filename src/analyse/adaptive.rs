@@ -18,6 +18,10 @@ const FORGIVE: usize = 64;
 const AFTER_CLIFF: f64 = 512.0;
 /// ...and for this many times as much as came before it.
 const TIMES_BEFORE: f64 = 3.0;
+/// What is left to measure may take this much longer than it seems to.
+const MARGIN: f64 = 1.02;
+/// A fast part that is measured again needs this many times its bytes.
+const ONCE_MORE: f64 = 1.25;
 
 /// The minimum number of chunks for detecting cliffs and steadiness.
 const FEWEST: usize = 128;
@@ -28,7 +32,11 @@ pub struct Adaptive {
     rules: Rules,
     /// The most that the load may take, s.
     seconds: f64,
+    /// It is measured for its fast part; the speed after that is known.
+    only_fast_part: bool,
     looks: Vec<u64>,
+    /// When to look, s, however few bytes there are: a fast drive has enough of them before.
+    due: f64,
     series: Chunks,
     operations: u64,
     /// The last look with enough data that was not steady, chunks; 0 for none.
@@ -43,7 +51,9 @@ impl Adaptive {
         Self {
             rules: rules.clone(),
             seconds,
+            only_fast_part: false,
             looks: rules.looks().into_iter().rev().collect(),
+            due: SpanRules::of(rules.precision).slow[1],
             series: Chunks::default(),
             operations: 0,
             failed: 0,
@@ -53,6 +63,11 @@ impl Adaptive {
         }
     }
 
+    /// A load after a cliff is known, for how much is fast again.
+    pub(super) fn of_fast_part(rules: &Rules, seconds: f64) -> Self {
+        Self { only_fast_part: true, ..Self::new(rules, seconds) }
+    }
+
     /// Takes the next window. After a decision to stop, windows are ignored and the decision stays.
     pub fn push(&mut self, window: &Window) -> Decision {
         if self.decision.stops() {
@@ -60,14 +75,19 @@ impl Adaptive {
         }
         self.series.push(window);
         self.operations += window.ops;
-        let seen = self.series.len() as f64 * self.series.chunk_mib();
+        let seen = self.mib(self.series.len());
         let due = |looks: &[u64]| looks.last().is_some_and(|&look| seen >= look as f64);
         // The last look is always made; the others wait until there is enough data.
-        if due(&self.looks) && (self.can_judge() || seen >= self.looks[0] as f64) {
+        let by_bytes = due(&self.looks) && (self.can_judge() || seen >= self.looks[0] as f64);
+        let by_time = self.series.total_seconds >= self.due;
+        let time_is_up = window.to_ns as f64 / 1e9 >= self.seconds;
+        if by_bytes || by_time || time_is_up {
             while due(&self.looks) {
                 self.looks.pop();
             }
-            self.decision = self.look();
+            self.decision = self.look(time_is_up);
+            let later = || self.series.total_seconds * self.rules.growth;
+            self.due = if self.latest.is_some() { f64::INFINITY } else { later() };
         }
         self.decision
     }
@@ -77,11 +97,11 @@ impl Adaptive {
         self.series.chunk_mib() <= 1.0 || self.series.len() >= FEWEST && self.series.total_seconds >= 1.0
     }
 
-    fn look(&mut self) -> Decision {
+    fn look(&mut self, time_is_up: bool) -> Decision {
         let rules = &self.rules;
         let chunks = |mib: u64| (mib as f64 / self.series.chunk_mib()).ceil() as usize;
         let retain = chunks(rules.retain).max(FEWEST.min(rules.retain as usize) / 2);
-        let last = self.looks.is_empty();
+        let last = self.looks.is_empty() || time_is_up;
         self.latest = assess(&self.series.x, self.series.chunk_mib());
         self.span = span::look(&self.series);
         let Some(judged) = &self.latest else {
@@ -107,47 +127,77 @@ impl Adaptive {
             && rules.give_up.is_some_and(|times| needed > times * chunks(rules.budget) as f64)
         {
             Decision::GaveUp
-        } else if rules.w_min.is_some() && self.is_out_of_reach(judged) && self.span_is_known() {
+        } else if self.is_out_of_reach(judged) && self.span_is_known(judged) {
             Decision::Span
         } else {
             Decision::Continue
         }
     }
 
+    fn mib(&self, chunks: usize) -> f64 {
+        chunks as f64 * self.series.chunk_mib()
+    }
+
     /// The least that must follow the last cliff, MiB; without one, the least from the beginning on.
     fn least(&self, judged: &Assessment) -> f64 {
-        let before = |chunks: usize| chunks as f64 * self.series.chunk_mib();
-        let after = judged.cliffs.last().map(|cliff| AFTER_CLIFF.max(TIMES_BEFORE * before(cliff.at)));
+        let after = judged.cliffs.last().map(|cliff| AFTER_CLIFF.max(TIMES_BEFORE * self.mib(cliff.at)));
         after.or(self.rules.w_min.map(|least| least as f64)).unwrap_or(f64::INFINITY)
+    }
+
+    /// Whether so much followed the last cliff.
+    fn is_no_level(&self, judged: &Assessment) -> bool {
+        self.mib(judged.seen - judged.after_cliff()) >= self.least(judged)
     }
 
     /// Whether what is kept lasted long enough to be called sustained.
     fn holds_for_long(&self, judged: &Assessment) -> bool {
-        let mib = |chunks: usize| chunks as f64 * self.series.chunk_mib();
-        let seconds = judged.mean * mib(judged.used());
-        seconds >= Throughput::SUSTAINED_SECONDS
-            && mib(judged.seen - judged.after_cliff()) >= self.least(judged)
+        let seconds = judged.mean * self.mib(judged.used());
+        seconds >= Throughput::SUSTAINED_SECONDS && self.is_no_level(judged)
     }
 
     /// MiB from the beginning on that a sustained speed takes at least.
     fn needs(&self, judged: &Assessment) -> f64 {
-        let before = |chunks: usize| chunks as f64 * self.series.chunk_mib();
-        let least = before(judged.after_cliff()) + self.least(judged);
-        least.max(before(judged.cut) + Throughput::SUSTAINED_SECONDS / judged.mean)
+        let least = self.mib(judged.after_cliff()) + self.least(judged);
+        least.max(self.mib(judged.cut) + Throughput::SUSTAINED_SECONDS / judged.mean)
+    }
+
+    /// MiB to leave for the same fast part once more, where a load looks for that.
+    fn room(&self, judged: &Assessment) -> f64 {
+        let fast = judged.cliffs.last().filter(|_| self.rules.w_min.is_none());
+        fast.map_or(0.0, |cliff| ONCE_MORE * self.mib(cliff.at) + self.mib(FEWEST))
     }
 
     /// Whether the bytes or the seconds allowed are too few for a sustained speed.
     fn is_out_of_reach(&self, judged: &Assessment) -> bool {
-        let needs = self.needs(judged);
-        needs > self.rules.budget as f64 || judged.mean * needs > self.seconds
+        let (needs, seen) = (self.needs(judged), self.mib(judged.seen));
+        let seconds = self.series.total_seconds + MARGIN * judged.mean * (needs - seen);
+        let bytes = needs + self.room(judged);
+        self.only_fast_part || bytes > self.rules.budget as f64 || seconds > self.seconds
     }
 
     /// Whether it lasted as long as a load that asks for nothing but the span lasts at most. Ending once the interval is
-    /// narrow would favour runs in which no stall came by chance.
-    fn span_is_known(&self) -> bool {
+    /// narrow would favour runs in which no stall came by chance. A load that looks for a cliff goes on until one is known,
+    /// to the next level of the cache, as far as there is room.
+    fn span_is_known(&self, judged: &Assessment) -> bool {
+        let total = self.series.total_seconds;
+        if self.rules.w_min.is_some() {
+            return total >= self.longest_span();
+        }
+        let next = self.rules.growth * self.mib(judged.seen);
+        let crowded = || next + self.room(judged) > self.rules.budget as f64;
+        let after = || total - self.series.seconds_before(judged.after_cliff());
+        !judged.cliffs.is_empty() && after() >= self.longest_span() && (self.is_no_level(judged) || crowded())
+    }
+
+    /// The longest time that a load like this lasts for a span, s.
+    fn longest_span(&self) -> f64 {
         let (series, rules) = (&self.series, SpanRules::of(self.rules.precision));
         let [_, most] = rules.limits(self.operations, series.total_bytes, series.total_seconds);
-        series.total_seconds >= most
+        most
+    }
+
+    pub(super) fn decision(&self) -> Decision {
+        self.decision
     }
 
     /// The estimate, stalls and cliffs of the latest look; before the first look, the mean rate, unbounded.
@@ -224,8 +274,9 @@ impl Adaptive {
             _ => "batch means + stall cycles",
         };
         let estimate = judged.speed(WIDEN, how, true);
-        let slowest = MIB as f64 / estimate.low + self.unseen(judged).cost;
-        Estimate { low: MIB as f64 / slowest, ..estimate }
+        let slowed = |low: f64| MIB as f64 / (MIB as f64 / low + self.unseen(judged).cost);
+        let within = estimate.within.map(|[low, high]| [slowed(low), high]);
+        Estimate { low: slowed(estimate.low), within, ..estimate }
     }
 
     fn reason(&self, judged: &Assessment, end: End) -> Option<Reason> {
@@ -241,7 +292,8 @@ impl Adaptive {
         }
     }
 
-    /// Half-widths shrink with the square root of the bytes, down to the part that more bytes in one run don't reduce.
+    /// What a sustained speed takes, in time and after a cliff, and for the precision: half-widths without what runs differ by
+    /// shrink with the square root of the bytes.
     fn bytes_needed(&self, judged: &Assessment) -> Option<u64> {
         let times = (WIDEN * judged.half / self.rules.precision).powi(2);
         let bytes = self.series.chunk as f64 * (judged.cut as f64 + judged.used() as f64 * times);

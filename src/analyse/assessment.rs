@@ -8,8 +8,6 @@ use super::{
     steady::{self, Steady},
 };
 
-/// Runs on one drive have a standard deviation of up to 2 %, which a single run does not show: twice that.
-pub(super) const FLOOR: f64 = 0.04;
 /// Repeated looks with early stopping make intervals too narrow. Intervals of early stops are widened by this factor.
 pub(super) const WIDEN: f64 = 1.2;
 /// Fewer chunks than this give no interval.
@@ -22,9 +20,9 @@ pub(crate) struct Assessment {
     /// Chunks left out at the beginning, cliffs included.
     pub cut: usize,
     pub mean: f64,
-    /// The 95 % interval of `mean`, from `low` to `high`.
-    pub low: f64,
-    pub high: f64,
+    /// The 95 % interval of `mean` reaches so far down and up, without what runs differ by.
+    pub below: f64,
+    pub above: f64,
     /// The half-width as a share, without what runs differ by: more measuring makes it smaller.
     pub half: f64,
     pub base_half: f64,
@@ -47,7 +45,7 @@ impl Assessment {
 
     /// The speed, bytes per second; `widen` is a factor on the interval of the mean.
     pub fn speed(&self, widen: f64, how: &str, converged: bool) -> Estimate {
-        Estimate::of_time(self.mean, [self.low, self.high], widen, how, converged)
+        Estimate::of_time(self.mean, [self.below, self.above], widen, how, converged)
     }
 }
 
@@ -78,11 +76,23 @@ pub(crate) fn assess(x: &[f64], chunk_mib: f64) -> Option<Assessment> {
     let with = |stall: f64| [stall, drift, uneven].into_iter().fold(base_half, f64::hypot);
     let (below, above) = (with(share.below), with(share.above));
     let half = (below + above) / 2.0 / mean;
-    let (low, high) = (mean - below.hypot(FLOOR * mean), mean + above.hypot(FLOOR * mean));
     for e in &mut split.events {
         (e.first, e.last) = (e.first + cut, e.last + cut);
     }
     let earlier = whole.events.into_iter().take_while(|e| e.last < cut).collect();
     let (seen, events) = (x.len(), split.events);
-    Some(Assessment { seen, cut, mean, low, high, half, base_half, share, events, earlier, cliffs, steady })
+    Some(Assessment {
+        seen,
+        cut,
+        mean,
+        below,
+        above,
+        half,
+        base_half,
+        share,
+        events,
+        earlier,
+        cliffs,
+        steady,
+    })
 }

@@ -85,6 +85,12 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
 /// The estimate of one run with an interval for another run, that of this one may be narrower than runs differ: by `spread`,
 /// if that is known from repeated runs.
 pub fn across_runs(e: &Estimate, spread: Option<Spread>) -> Estimate {
+    if let (Some(known), Some([low, high])) = (spread, e.within) {
+        // What runs are assumed to differ by gives way to what they do.
+        let half = known.half_width();
+        let [down, up] = [1.0 - low / e.value, high / e.value - 1.0].map(|within| within.hypot(half));
+        return Estimate { low: e.value * (1.0 - down).max(0.0), high: e.value * (1.0 + up), ..e.clone() };
+    }
     let least = spread.map_or(LEAST_HALF_WIDTH, |known| known.half_width());
     let low = e.low.min(e.value * (1.0 - least).max(0.0));
     Estimate { low, high: e.high.max(e.value * (1.0 + least)), ..e.clone() }
@@ -227,7 +233,7 @@ mod tests {
     use super::*;
 
     fn of(value: f64, half: f64) -> Estimate {
-        Estimate { value, low: value - half, high: value + half, how: String::new(), converged: true }
+        Estimate::new(value, [value - half, value + half], "", true)
     }
 
     #[test]
@@ -255,6 +261,16 @@ mod tests {
         let narrow = across_runs(&of(100.0, 0.1), known);
         assert!(narrow.low > 97.5 && narrow.low < 98.5, "{narrow:?}, {known:?}");
         assert_eq!(Spread::of(&[vec![1.0, 1.1], vec![2.0]]), None, "too few to know");
+        // As a load gives it: 1 % within the run, and what runs are assumed to differ by.
+        let measured = Estimate::of_time(1.0, [0.01; 2], 1.2, "span", true);
+        assert!(measured.half_width() > 0.048, "{measured:?}");
+        let drives = Spread::of(&[vec![100.0, 100.3, 99.7, 100.1, 99.9], vec![50.0, 50.15, 49.85]]);
+        let narrow = across_runs(&measured, drives).half_width();
+        let most = 0.012f64.hypot(drives.expect("known").half_width());
+        assert!((narrow / most - 1.0).abs() < 0.02 && most < 0.02, "{narrow}, {drives:?}");
+        assert!(across_runs(&measured, None).half_width() > 0.059);
+        let differ = Spread::of(&[vec![100.0, 110.0, 90.0, 100.0]]);
+        assert!(across_runs(&measured, differ).half_width() > 0.2, "nor is it narrower than runs differ");
     }
 
     /// How many of `tries` pairs of drives are said to differ, of which one is faster by a share.

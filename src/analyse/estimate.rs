@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{MIB, percent};
 
+/// Runs on one drive have a standard deviation of up to 2 %, which a single run does not show: twice that.
+pub(super) const FLOOR: f64 = 0.04;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Throughput in bytes per second, latency and time in seconds.
@@ -16,6 +19,9 @@ pub struct Estimate {
     pub how: String,
     /// Whether the requested precision was reached.
     pub converged: bool,
+    /// The ends without what runs of one drive are assumed to differ by, where the interval has that.
+    #[serde(skip)]
+    pub within: Option<[f64; 2]>,
 }
 
 impl Estimate {
@@ -76,14 +82,24 @@ impl Estimate {
     }
 
     pub(super) fn new(value: f64, [low, high]: [f64; 2], how: impl Into<String>, converged: bool) -> Self {
-        Self { value, low, high, how: how.into(), converged }
+        Self { value, low, high, how: how.into(), converged, within: None }
     }
 
-    /// A speed, bytes per second, from a mean time, s per MiB, and its interval, which `widen` is a factor on.
-    pub(super) fn of_time(mean: f64, [low, high]: [f64; 2], widen: f64, how: &str, converged: bool) -> Self {
-        let (low, high) = (mean - widen * (mean - low), mean + widen * (high - mean));
-        let fastest = if low > 0.0 { MIB as f64 / low } else { f64::INFINITY };
-        Self::new(MIB as f64 / mean, [MIB as f64 / high, fastest], how, converged)
+    /// A speed, bytes per second, from a mean time, s per MiB, and its interval without what runs differ by, which `widen` is
+    /// a factor on.
+    pub(super) fn of_time(
+        mean: f64,
+        [below, above]: [f64; 2],
+        widen: f64,
+        how: &str,
+        converged: bool,
+    ) -> Self {
+        let ends = |floor: f64| {
+            let [down, up] = [below, above].map(|half| widen * half.hypot(floor * mean));
+            let fastest = if down < mean { MIB as f64 / (mean - down) } else { f64::INFINITY };
+            [MIB as f64 / (mean + up), fastest]
+        };
+        Self { within: Some(ends(0.0)), ..Self::new(MIB as f64 / mean, ends(FLOOR), how, converged) }
     }
 
     /// An unbounded value: the interval is from 0 to infinity, and `how` says why.

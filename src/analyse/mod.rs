@@ -31,6 +31,8 @@ mod write_unit;
 mod zones;
 
 #[cfg(test)]
+mod limits_tests;
+#[cfg(test)]
 mod tests;
 
 pub use adaptive::Adaptive;

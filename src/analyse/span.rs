@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Decision, End, Estimate, Reason, StallSummary, Throughput, Unseen,
-    assessment::{FLOOR, WIDEN},
+    assessment::WIDEN,
     chunks::Chunks,
     cliff::{self, Cut},
     interval::{average, base_half_width, correlated_half_width, spacings, stall_share},
@@ -83,9 +83,9 @@ pub struct Span {
 #[derive(Debug, Clone)]
 pub(super) struct Look {
     mean: f64,
-    /// The 95 % interval of the mean.
-    low: f64,
-    high: f64,
+    /// The 95 % interval of the mean reaches so far down and up, without what runs differ by.
+    below: f64,
+    above: f64,
     /// The half-width as a share, without what runs differ by.
     half: f64,
     /// Half-widths of the mean of what isn't a stall, and of the stalls' share.
@@ -102,7 +102,7 @@ impl Look {
     }
 
     pub(super) fn estimate(&self, converged: bool) -> Estimate {
-        Estimate::of_time(self.mean, [self.low, self.high], WIDEN, "span", converged)
+        Estimate::of_time(self.mean, [self.below, self.above], WIDEN, "span", converged)
     }
 }
 
@@ -241,8 +241,8 @@ pub(super) fn look(series: &Chunks) -> Option<Look> {
     let cut = |c: Cut| Cut { at: c.at * group, resume: c.resume * group, ..c };
     Some(Look {
         mean,
-        low: mean - below.hypot(FLOOR * mean),
-        high: mean + above.hypot(FLOOR * mean),
+        below,
+        above,
         half: (below + above) / 2.0 / mean,
         base_half,
         stalls_half: share.below.max(share.above),

@@ -15,6 +15,11 @@ impl StoppingRule {
         Self::Sustained(Box::new(Adaptive::new(rules, seconds)))
     }
 
+    /// For how much is fast again, of a drive whose cliff is known.
+    pub fn fast_part(rules: &Rules, seconds: f64) -> Self {
+        Self::Sustained(Box::new(Adaptive::of_fast_part(rules, seconds)))
+    }
+
     pub fn span(rules: &SpanRules) -> Self {
         Self::Span(Box::new(Span::new(rules)))
     }
@@ -24,6 +29,11 @@ impl StoppingRule {
             Self::Sustained(rule) => rule.push(window),
             Self::Span(rule) => rule.push(window),
         }
+    }
+
+    /// Whether it ended with a span because what is allowed is too little for a sustained speed.
+    pub fn is_out_of_reach(&self) -> bool {
+        matches!(self, Self::Sustained(rule) if rule.decision() == Decision::Span)
     }
 
     /// The estimate, stalls and cliffs of the latest look.

@@ -4,10 +4,7 @@ use proptest::{prelude::*, test_runner::RngSeed};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{
-    assessment::{FLOOR, assess},
-    *,
-};
+use super::{assessment::assess, estimate::FLOOR, *};
 use crate::units::{Histogram, MIB, SlowOp, Window};
 
 fn windows(seconds: &[f64]) -> Vec<Window> {
@@ -53,7 +50,8 @@ fn agrees_with_the_study_in_another_language() {
         (steady, 20.00108018098258, 19.802967660661402, 20.20319666567147, 0, 0, 0),
         (cliff, 4.000543516194593, 3.960875050623598, 4.041014585314587, 208, 208, 0),
         (warm, 19.903359052402333, 19.496072794782208, 20.328025366667053, 48, 0, 0),
-        (rare, 18.15691854519855, 14.62951334615714, 19.77158366124694, 0, 0, 2),
+        // Few stalls differ from the study: one of random length is added to their variance. As computed apart.
+        (rare, 18.15691854519855, 13.625636471442665, 19.901839205926674, 0, 0, 2),
         // The interval of frequent stalls differs from the study: slightly wider, and higher in time.
         (often, 15.58190939980868, 14.972051786544517, 16.243559420830177, 0, 0, 33),
     ] {
@@ -69,12 +67,9 @@ fn agrees_with_the_study_in_another_language() {
             half.hypot((15.0f64 / 16.0).sqrt() * FLOOR / value)
         };
         let (low, high) = (1.0 / (1.0 / value + wider(low)), 1.0 / (1.0 / value - wider(high)));
-        if (1..=5).contains(&stalls) {
-            assert!(1.0 / j.high < low && 1.0 / j.low > high, "the study took few stalls for regular ones");
-            continue;
-        }
-        close(1.0 / j.high, low, share);
-        close(1.0 / j.low, high, share);
+        let ends = [j.mean + j.above.hypot(FLOOR * j.mean), j.mean - j.below.hypot(FLOOR * j.mean)];
+        close(1.0 / ends[0], low, share);
+        close(1.0 / ends[1], high, share);
     }
 }
 
@@ -135,7 +130,7 @@ fn a_full_cache_is_found_and_discarded() {
 }
 
 /// Levels: so many MiB at so many s each.
-fn levels(of: &[(usize, f64)]) -> Vec<Window> {
+pub(super) fn levels(of: &[(usize, f64)]) -> Vec<Window> {
     windows(&of.iter().flat_map(|&(n, seconds)| study(n, |_| seconds)).collect::<Vec<_>>())
 }
 
@@ -185,20 +180,6 @@ fn what_changes_after_minutes_is_not_sustained_before() {
     assert!(!t.sustained || (t.estimate.low..=t.estimate.high).contains(&truth), "{t:?}");
     let (_, steady) = measure(&rules, &levels(&[(40_000, 0.05)]));
     assert!(steady.sustained, "{steady:?}");
-}
-
-/// Neither the bytes nor the seconds allowed are used up where they are too few for a sustained speed.
-#[test]
-fn a_load_that_may_not_last_long_enough_ends_as_a_span() {
-    let all = levels(&[(20_000, 0.05)]);
-    let until = |seconds: f64| {
-        let mut adaptive = Adaptive::new(&Rules { budget: 1 << 20, ..Rules::standard() }, seconds);
-        let _ = all.iter().find(|window| adaptive.push(window).stops());
-        adaptive.finish(End::Complete)
-    };
-    let [short, long] = [0.5, 1.5].map(|share| until(share * Throughput::SUSTAINED_SECONDS));
-    assert!(!short.sustained && short.seconds < 0.5 * Throughput::SUSTAINED_SECONDS, "{short:?}");
-    assert!(long.sustained && long.seconds >= Throughput::SUSTAINED_SECONDS, "{long:?}");
 }
 
 #[test]

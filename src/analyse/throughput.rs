@@ -57,7 +57,7 @@ pub struct Throughput {
     pub discarded: u64,
     pub used: u64,
     pub chunk: u64,
-    /// Total bytes needed for the requested precision, if that can be computed.
+    /// Total bytes that a sustained speed of the requested precision takes at least, if that can be computed.
     pub bytes_needed: Option<u64>,
     pub stalls: StallSummary,
     /// Steps down, in order.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     Estimate,
-    assessment::FLOOR,
+    assessment::WIDEN,
+    estimate::FLOOR,
     interval::{base_half_width, deviation, student},
 };
 use crate::units::{MIB, Window, ZonePoint};
@@ -124,8 +125,8 @@ impl Zones {
         let bends: f64 = times.windows(3).map(|t| (t[0] - 2.0 * t[1] + t[2]).powi(2)).sum();
         let sigma = (bends / (6.0 * (n - 2.0))).sqrt();
         let weights = (n - 1.5).sqrt() / (n - 1.0);
-        let seen = student(times.len() - 2) * sigma * weights;
-        let half = seen.hypot(FLOOR * mean);
+        let seen = WIDEN * student(times.len() - 2) * sigma * weights;
+        let half = seen.hypot(WIDEN * FLOOR * mean);
         let high = if half < mean { 1.0 / (mean - half) } else { f64::INFINITY };
         let (ends, how) = ([1.0 / (mean + half), high], format!("{} positions", times.len()));
         Estimate::new(1.0 / mean, ends, how, seen <= self.precision * mean)
@@ -141,7 +142,7 @@ impl PointSamples {
             2..8 => student(n - 1) * deviation(&self.each) / (n as f64).sqrt(),
             _ => base_half_width(&self.each),
         };
-        let half = (half * value).hypot(FLOOR);
+        let half = WIDEN * (half * value).hypot(FLOOR);
         let high = if half < 1.0 { value / (1.0 - half) } else { f64::INFINITY };
         Estimate::new(value, [value / (1.0 + half), high], "batch means", true)
     }
@@ -180,6 +181,8 @@ mod tests {
         assert!(
             z.estimate.converged && z.estimate.low < z.estimate.value && z.estimate.value < z.estimate.high
         );
+        let all = || z.positions.iter().map(|p| &p.speed).chain([&z.estimate]);
+        assert!(all().all(|speed| speed.half_width() >= WIDEN * FLOOR), "{z:?}");
         assert_eq!((z.positions.len(), z.bytes), (17, 17 * 32 * MIB));
         assert_eq!(z.positions[0].offset, 0);
         assert!(z.positions[16].offset + Zones::SEGMENT <= LENGTH);

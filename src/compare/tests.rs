@@ -15,7 +15,7 @@ fn load(name: &str, block: u64) -> LoadKey {
 /// A run with these loads, each at this speed.
 fn run(name: &str, loads: &[LoadKey], speed: f64) -> Findings {
     let (low, high) = (speed * 0.98, speed * 1.02);
-    let estimate = Estimate { value: speed, low, high, how: String::new(), converged: true };
+    let estimate = Estimate { value: speed, low, high, how: String::new(), converged: true, within: None };
     let metric = |load| Metric::new("/mnt/a", Quantity::Throughput, estimate.clone()).of(load);
     let drives = vec![CarrierDrive { identity: "a stick".to_owned(), ..CarrierDrive::default() }];
     let carrier =

@@ -169,6 +169,7 @@ mod tests {
             high,
             how: "batch means".to_owned(),
             converged: true,
+            within: None,
         };
         let speed = |name: &str, high| {
             let load = LoadKey { name: name.to_owned(), ..LoadKey::default() };

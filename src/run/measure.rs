@@ -73,7 +73,7 @@ pub fn measure(
         Rule::Again { rules, seconds, .. } => {
             let shortest = sites.iter().map(|site| site.extent.length).min().unwrap_or(0);
             let bytes = shortest / m.load.block * m.load.block;
-            (bytes, *seconds, Some(StoppingRule::sustained(rules, *seconds)))
+            (bytes, *seconds, Some(StoppingRule::fast_part(rules, *seconds)))
         }
     };
     // The rule of each load; none if the amount is fixed.

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn databases_ask_for_quick_commits_in_every_run() {
         let of = |low: f64, high: f64| {
-            Some(Estimate { value: low, low, high, how: String::new(), converged: true })
+            Some(Estimate { value: low, low, high, how: String::new(), converged: true, within: None })
         };
         let (quick, slow, wide) = (of(2e-3, 3e-3), of(20e-3, 30e-3), of(2e-3, 30e-3));
         let all = |runs: &[&Option<Estimate>]| Fit::quick(runs.iter().map(|run| (*run).clone()));

@@ -24,5 +24,5 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &const { THOROUGH.help("sustained speeds, ±3 % within a run, in 2 h at most") },
     &PRECISION,
     &const { MAX_TIME.without_default("Most time on one drive [default: 6m; sustained: 30m]") },
-    &const { MAX_BYTES.without_default("Most bytes moved on one drive [default: 3GiB a load]") },
+    &const { MAX_BYTES.without_default("Most bytes moved on one drive [default: 3GiB a write]") },
 ];

@@ -247,7 +247,7 @@ impl Limits {
             Until::Span | Until::Sustained => {
                 // Giving up early saves flash wear; reading causes none.
                 let give_up = self.rules.give_up.filter(|_| l.load.writes());
-                let free = self.thorough && !l.load.writes() && !self.typed_bytes;
+                let free = !l.load.writes() && !self.typed_bytes;
                 let bytes = if free { READ_BYTES / l.load.block * l.load.block } else { bytes };
                 let budget = if free { READ_BYTES / MIB } else { self.rules.budget };
                 Rule::Adaptive { rules: Rules { give_up, budget, ..self.rules.clone() }, bytes, seconds }

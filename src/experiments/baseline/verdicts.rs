@@ -234,8 +234,8 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
 }
 
 fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
-    let rules = match &group.measure.rule {
-        Rule::Adaptive { rules, .. } => rules,
+    let (rules, most) = match &group.measure.rule {
+        Rule::Adaptive { rules, bytes, .. } => (rules, *bytes),
         Rule::Span { rules, .. } => return wide(rules, run),
         _ => return None,
     };
@@ -253,8 +253,12 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
             duration(Throughput::SUSTAINED_SECONDS)
         ),
     };
-    let needed = t.bytes_needed.filter(|bytes| *bytes > t.bytes).map(decimal_bytes);
-    let needed = needed.map(|bytes| format!(" It would take {bytes} or more.")).unwrap_or_default();
+    let needed = t.bytes_needed.filter(|bytes| *bytes > t.bytes).map(|bytes| match bytes > most {
+        true => decimal_bytes(bytes),
+        // There are bytes enough, but no time.
+        false => duration(t.seconds * bytes as f64 / t.bytes as f64),
+    });
+    let needed = needed.map(|what| format!(" It would take {what} or more.")).unwrap_or_default();
     Some(format!("What it sustains is not known: {why}.{needed}"))
 }
 

@@ -71,6 +71,8 @@ enum Limit {
     LargestFile,
     MaxBytes,
     MaxTime,
+    /// What is allowed is too little for a sustained speed.
+    OutOfReach,
     /// A person, or an error.
     Stopped,
 }
@@ -82,6 +84,7 @@ impl Limit {
             Self::LargestFile => "the largest file ended it",
             Self::MaxBytes => "--max-bytes ended it",
             Self::MaxTime => "--max-time ended it",
+            Self::OutOfReach => "that takes more bytes or time than are allowed",
             Self::Stopped => "it was stopped",
         }
     }
@@ -93,7 +96,7 @@ impl Limit {
             Self::LargestFile => " Choose another filesystem to look further.",
             Self::MaxBytes => " Raise --max-bytes to look further.",
             Self::MaxTime => " Raise --max-time to look further.",
-            Self::Stopped => "",
+            Self::OutOfReach | Self::Stopped => "",
         }
     }
 }
@@ -105,6 +108,7 @@ fn ended(written: &Written<'_>) -> Option<Limit> {
         (Some(Ended::Finished), Some(CutBy::LargestFile { .. })) => Some(Limit::LargestFile),
         (Some(Ended::Finished), None) => Some(Limit::MaxBytes),
         (Some(Ended::Stopped), _) if run.throughput.reason.is_none() => None,
+        (Some(Ended::Stopped), _) if run.rule.is_out_of_reach() => Some(Limit::OutOfReach),
         (Some(Ended::Stopped), _) => Some(Limit::MaxTime),
         _ => Some(Limit::Stopped),
     }

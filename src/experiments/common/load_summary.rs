@@ -34,9 +34,8 @@ pub(in super::super) struct Summary {
 impl Series {
     pub fn new(m: &Measure) -> Self {
         let rule = match &m.rule {
-            Rule::Adaptive { rules, seconds, .. } | Rule::Again { rules, seconds, .. } => {
-                StoppingRule::sustained(rules, *seconds)
-            }
+            Rule::Adaptive { rules, seconds, .. } => StoppingRule::sustained(rules, *seconds),
+            Rule::Again { rules, seconds, .. } => StoppingRule::fast_part(rules, *seconds),
             Rule::Span { rules, .. } => StoppingRule::span(rules),
             // A fixed load is searched for stalls and cliffs only, so the rule must accept all of its windows.
             Rule::Fixed { .. } | Rule::Zones { .. } => {

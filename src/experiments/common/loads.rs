@@ -1,13 +1,15 @@
 //! The loads of a record, grouped: all runs of one load on one target.
 
+use std::collections::BTreeMap;
+
 use super::{Series, Summary, loaded_run::on};
 use crate::{
     analyse::{Estimate, repeat},
     findings::{LoadKey, Metric, Quantity},
     plan::{FILL, Measure, Plan, Rule},
     record::{Run, Step, Windows},
-    target::Target,
-    units::{Ended, Histogram, Pattern},
+    target::{Kind, Target},
+    units::{Ended, Extent, Histogram, Pattern},
 };
 
 pub(in super::super) struct Group<'a> {
@@ -19,6 +21,8 @@ pub(in super::super) struct Group<'a> {
     /// The measured load is the planned one.
     pub as_planned: bool,
     pub load: LoadKey,
+    /// How many bytes from the start of the target it could use.
+    extent: u64,
     /// Over all runs.
     pub estimate: Estimate,
     pub runs: Vec<Summary>,
@@ -28,23 +32,41 @@ pub(in super::super) struct Group<'a> {
 /// targets; steps that only fill a file are left out.
 pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut readable: BTreeMap<usize, u64> = BTreeMap::new();
     for (step, mut of) in std::mem::take(&mut run.steps) {
         let loads = std::mem::take(&mut of.loads);
         let measure = &of.measure;
-        for (at, load) in loads.into_iter().filter(|(_, load)| load.windows > 0 && measure.label != FILL) {
+        for (at, load) in loads {
             let Some(target) = plan.targets.get(at) else { continue };
+            let readable = readable.entry(at).or_insert_with(|| match target.kind {
+                Kind::Directory => 0,
+                Kind::File | Kind::BlockDevice => measure.reach,
+            });
+            let extent = if measure.only_written { measure.reach.min(*readable) } else { measure.reach };
+            // A record may be damaged or edited.
+            if let (Ok(()), Some(outcome)) = (measure.load.check(), &load.outcome) {
+                let all = Extent { offset: 0, length: extent };
+                *readable = measure.filled(all, outcome.bytes_written).max(*readable);
+            }
+            if load.windows == 0 || measure.label == FILL {
+                continue;
+            }
             let summary = load.kept.finish(measure, load.outcome.as_ref());
             let same = |g: &&mut Group<'_>| {
                 g.at == at && (&g.measure.label, g.measure.load.block) == (&measure.label, measure.load.block)
             };
             match groups.iter_mut().find(same) {
-                Some(group) => group.runs.push(summary),
+                Some(group) => {
+                    group.extent = group.extent.max(extent);
+                    group.runs.push(summary);
+                }
                 None => groups.push(Group {
                     at,
                     target,
                     measure: measure.clone(),
                     as_planned: plan.measure(step).is_some_and(|m| m.load == measure.load),
                     load: load_key(plan, target, &of, &measure.label),
+                    extent,
                     estimate: summary.estimate.clone(),
                     runs: vec![summary],
                 }),
@@ -53,9 +75,12 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
     }
     groups.sort_by_key(|group| group.at);
     for group in &mut groups {
-        if matches!(group.measure.rule, Rule::Adaptive { .. } | Rule::Again { .. }) {
-            group.load.span = Some(!group.runs.iter().all(|run| run.throughput.sustained));
-        }
+        let lasts = |is: fn(&Summary) -> bool| Some(!group.runs.iter().all(is));
+        group.load.span = match group.measure.rule {
+            Rule::Adaptive { .. } | Rule::Again { .. } => lasts(|run| run.throughput.sustained),
+            Rule::Zones { .. } => lasts(|run| run.estimate.converged),
+            Rule::Fixed { .. } | Rule::Span { .. } => group.load.span,
+        };
         let speeds = group.speeds();
         if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
             group.estimate = mean;
@@ -87,7 +112,7 @@ pub(in super::super) fn longest<'a>(
 ) -> Option<Metric> {
     let value = latency.filter_map(Histogram::max).max()? as f64 / 1e9;
     let how = "the longest seen".to_owned();
-    let estimate = Estimate { value, low: value, high: f64::INFINITY, how, converged: false };
+    let estimate = Estimate { value, low: value, high: f64::INFINITY, how, converged: false, within: None };
     Some(Metric::new(target, Quantity::LongestOperation, estimate).of(load))
 }
 
@@ -102,8 +127,8 @@ impl Group<'_> {
         let moved = self.runs.iter().map(|run| run.bytes).max()?;
         let used = match (&self.measure.rule, self.measure.load.pattern) {
             (Rule::Zones { .. }, _) => whole,
-            (_, Pattern::Sequential) => moved.min(self.measure.reach),
-            (_, Pattern::Random) => self.measure.reach,
+            (_, Pattern::Sequential) => moved.min(self.extent),
+            (_, Pattern::Random) => self.extent,
         };
         Some((used.min(whole), whole))
     }

@@ -161,6 +161,7 @@ fn added(all: &[Estimate]) -> Estimate {
         high: value + errors(|e| e.high - e.value),
         how: "sum of those alone".to_owned(),
         converged: false,
+        within: None,
     }
 }
 

@@ -46,7 +46,8 @@ fn stick(target: &str, serial: &str) -> Carrier {
 /// A number of a load of this name.
 fn metric(target: &str, name: &str, quantity: Quantity, value: f64) -> Metric {
     let how = "batch means".to_owned();
-    let estimate = Estimate { value, low: value * 0.9, high: value * 1.1, how, converged: true };
+    let estimate =
+        Estimate { value, low: value * 0.9, high: value * 1.1, how, converged: true, within: None };
     let load = LoadKey { name: name.to_owned(), ..LoadKey::default() };
     Metric::new(target, quantity, estimate).of(&load)
 }
