@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::File,
+    fs::{self, File},
     io::{self, Write},
     os::{fd::AsRawFd, unix::fs::MetadataExt},
     path::Path,
@@ -226,7 +226,10 @@ fn free<T>(name: &OsStr, make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(
 /// The name for which a temporary one stands, if the process that made it is gone.
 pub(super) fn left_for(temporary: &str) -> Option<&str> {
     let process = temporary.rsplit('.').nth(1)?;
-    of_temporary(temporary).filter(|_| !Path::new("/proc").join(process).exists())
+    // Numbers of processes are used again: after a reboot, one of that number may be anything.
+    let program = |process: &str| fs::read(format!("/proc/{process}/comm")).ok();
+    let lives = program(process).is_some_and(|name| Some(name) == program("self"));
+    of_temporary(temporary).filter(|_| !lives)
 }
 
 /// The name for which a temporary one stands.
@@ -239,7 +242,7 @@ fn of_temporary(temporary: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -322,12 +325,14 @@ mod tests {
         assert!(at(".report.4194999.1/mine").exists() && at("report/b.svg").exists());
 
         fs::write(at(".file.4194999.0"), "half").expect("writes");
-        fs::write(at(".file.1.0"), "of a process that lives").expect("writes");
+        let lives = format!(".file.{}.0", std::process::id());
+        fs::write(at(&lives), "of a process that lives").expect("writes");
+        fs::write(at(".file.1.0"), "of one whose number another program has").expect("writes");
         let held = fs::File::create(at(".file.4194998.0")).expect("creates");
         lock(&held).expect("locks");
         sweep_of(&place(&at("file")).expect("opens").0, "file".as_ref(), &[]);
-        let left = [".file.4194999.0", ".file.1.0", ".file.4194998.0"].map(|name| at(name).exists());
-        assert_eq!(left, [false, true, true]);
+        let left = [".file.4194999.0", ".file.1.0", &lives, ".file.4194998.0"].map(|name| at(name).exists());
+        assert_eq!(left, [false, false, true, true]);
     }
 
     #[test]

@@ -517,7 +517,7 @@ mod tests {
             fs::write(store.dir().join(left), "").expect("writes");
         }
         // Another process has created this one and not locked it yet.
-        let begun = store.dir().join(".rghj.jsonl.1.0");
+        let begun = store.dir().join(format!(".rghj.jsonl.{}.0", std::process::id()));
         fs::write(&begun, "").expect("writes");
         store.sweep();
         assert!(begun.exists(), "its process lives");
