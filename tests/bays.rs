@@ -18,7 +18,7 @@ use drivebench::{
     run::Modelled,
     target::Target,
 };
-use modelled::ask;
+use modelled::{ask, in_bay};
 
 const SIZE: u64 = 61_991_813_120;
 
@@ -55,18 +55,7 @@ fn target(at: usize, directory: bool) -> Target {
         content: Signature { uuid, ..Signature::default() },
         ..Partition::default()
     };
-    let drive = Drive {
-        name: format!("sd{letter}"),
-        model: Some("Ultra".to_owned()),
-        serial: Some(format!("4C53000{at}")),
-        bus: Some("usb".to_owned()),
-        controller: Some("3f980000.usb-usbv2".to_owned()),
-        bay: Some(format!("1.{}", at + 1)),
-        sectors: SIZE / 512,
-        logical_block: 512,
-        partitions: vec![part],
-        ..Drive::default()
-    };
+    let drive = Drive { sectors: SIZE / 512, partitions: vec![part], ..in_bay(at).drives.remove(0) };
     let mount = Mount { path: format!("/mnt/{letter}"), device: (8, at as u32 * 16 + 1), ..Mount::default() };
     let path = if directory { mount.path.clone() } else { format!("/dev/sd{letter}") };
     Target {

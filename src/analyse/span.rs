@@ -195,9 +195,9 @@ fn reason(look: Option<&Look>, decision: Decision, end: End, precision: f64) -> 
         _ if decision == Decision::Converged => None,
         (_, End::Interrupted) => Some(Reason::Interrupted),
         (_, End::Failed) => Some(Reason::Failed),
-        (None, _) => Some(Reason::TooShort),
-        // Ended by a limit on time or bytes, or narrow enough but shorter than asked for.
+        // A limit on time or bytes ended it before its rule did.
         _ if !decision.stops() => Some(Reason::Budget),
+        (None, _) => Some(Reason::TooShort),
         (Some(look), _) if look.is_precise(precision) => Some(Reason::Budget),
         (Some(look), _) if look.stalls_half > look.base_half => Some(Reason::IrregularStalls),
         (Some(_), _) => Some(Reason::Noisy),

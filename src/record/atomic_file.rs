@@ -225,11 +225,12 @@ fn free<T>(name: &OsStr, make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(
 
 /// The name for which a temporary one stands, if the process that made it is gone.
 pub(super) fn left_for(temporary: &str) -> Option<&str> {
+    let name = of_temporary(temporary)?;
     let process = temporary.rsplit('.').nth(1)?;
     // Numbers of processes are used again: after a reboot, one of that number may be anything.
     let program = |process: &str| fs::read(format!("/proc/{process}/comm")).ok();
     let lives = program(process).is_some_and(|name| Some(name) == program("self"));
-    of_temporary(temporary).filter(|_| !lives)
+    (!lives).then_some(name)
 }
 
 /// The name for which a temporary one stands.

@@ -211,18 +211,6 @@ fn unless_cancelled<T: Send + 'static>(
     }
 }
 
-/// Refuses a path that is on another filesystem than when the target was found: it was unmounted or mounted over since.
-/// A block device may be moved during a run.
-fn stays(target: &Target) -> io::Result<()> {
-    let other = || {
-        io::Error::other(
-            "it is on another filesystem now than at the start of the run: it was unmounted, or something was mounted over it",
-        )
-    };
-    let now = || target.path.metadata().ok().map(|about| about.dev());
-    (target.kind == Kind::BlockDevice || target.device == now()).then_some(()).ok_or_else(other)
-}
-
 /// The same for what must be done: a drive that does not respond in time is an error.
 fn in_time<T: Send + 'static>(
     cancel: &Cancel,
@@ -237,6 +225,18 @@ fn in_time<T: Send + 'static>(
         Err(e) => Err(e),
     };
     done.map_err(cannot)
+}
+
+/// Refuses a path that is on another filesystem than when the target was found: it was unmounted or mounted over since.
+/// A block device may be moved during a run.
+fn stays(target: &Target) -> io::Result<()> {
+    let other = || {
+        io::Error::other(
+            "it is on another filesystem now than at the start of the run: it was unmounted, or something was mounted over it",
+        )
+    };
+    let now = || target.path.metadata().ok().map(|about| about.dev());
+    (target.kind == Kind::BlockDevice || target.device == now()).then_some(()).ok_or_else(other)
 }
 
 /// The time now, as RFC 3339 in UTC.

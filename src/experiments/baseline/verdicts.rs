@@ -67,7 +67,7 @@ fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let any =
         |g: &Group<'_>, is: fn(Option<Reason>) -> bool| g.runs.iter().any(|run| is(run.throughput.reason));
     let varied = |r| matches!(r, Some(Reason::Noisy | Reason::IrregularStalls | Reason::Drifting));
-    let ended = |r| matches!(r, Some(Reason::Budget | Reason::TooShort));
+    let ended = |r| r == Some(Reason::Budget);
     let precision = spans.clone().next()?.1.precision;
     let files = files.iter().flatten().filter_map(MeasuredFiles::speed);
     let short: Vec<bool> = spans.clone().map(|(g, _)| any(g, ended)).collect();
