@@ -78,6 +78,13 @@ impl Cancel {
         Some(deadline.at_ns.saturating_sub(deadline.clock.now_ns()) as f64 / 1e9)
     }
 
+    /// A person ended it, or the grace after the deadline is over, too.
+    pub fn is_over(&self) -> bool {
+        let late =
+            |deadline: &Deadline| deadline.clock.now_ns() >= deadline.at_ns.saturating_add(deadline.grace_ns);
+        self.is_asked() || self.deadline.as_ref().is_some_and(late)
+    }
+
     /// How long operations in flight may still take once it is set; `asked` is the grace after a person's request.
     pub(super) fn grace(&self, asked: Duration) -> Duration {
         match &self.deadline {

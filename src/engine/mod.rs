@@ -16,6 +16,7 @@ mod uring;
 mod verify;
 mod windows;
 mod workers;
+mod write_back;
 
 pub use cancel::{Cancel, Clock};
 pub use fio::{Fio, command_line as fio_command_line};
@@ -25,6 +26,7 @@ pub use select::{open, uring_available};
 pub use target::FileTarget;
 #[cfg(not(target_arch = "arm"))]
 pub use uring::Uring;
+pub use write_back::sync;
 
 use std::io;
 

@@ -21,6 +21,7 @@ use super::{
     op_sequence::{Op, OpSequence},
     pulse::Pulse,
     windows::{Batch, Collector, Recorder},
+    write_back::{self, Synced},
 };
 
 /// How long cancelled jobs may take to end.
@@ -82,6 +83,7 @@ pub(super) struct Lane {
     progress: Mutex<JobState>,
     gate: Arc<Gate>,
     events: SyncSender<WorkerEvent>,
+    cancel: Cancel,
 }
 
 pub(super) struct JobState {
@@ -125,21 +127,26 @@ impl Lane {
                 && progress.failure.is_none()
                 && !self.cancelled.load(Ordering::Relaxed)
         };
-        let mut end = None;
+        let (mut end, mut synced) = (None, Synced::Whole);
         if fsync {
             let before = clock.now();
-            let done = self.file.sync_all();
+            let done = write_back::sync(&self.file, || self.cancel.is_over());
             end = Some(clock.now());
             let mut turn = self.progress();
             turn.progress.fsync_ns = clock.now() - before;
-            if let Err(e) = done {
-                turn.failed("fsync", 0, &e, clock.now());
+            match done {
+                Ok(how) => synced = how,
+                Err(e) => turn.failed("fsync", 0, &e, clock.now()),
             }
         }
-        let last = {
+        let last = if synced == Synced::Whole {
             let mut progress = lock(&self.progress);
             progress.ended = true;
             progress.recorder.finish(end)
+        } else {
+            // The last window would lack what is still to be written.
+            self.cut_off();
+            None
         };
         if let Some(batch) = last {
             let _ = self.events.send(WorkerEvent::Batch(self.index, batch));
@@ -243,6 +250,7 @@ pub(super) fn run(
             progress: Mutex::new(progress),
             gate: gate.clone(),
             events: events.clone(),
+            cancel: cancel.clone(),
         });
         workers.extend(staff.into_iter().map(|worker| (lane.clone(), worker)));
         lanes.push(lane);

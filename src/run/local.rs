@@ -142,9 +142,11 @@ impl World for Local<'_> {
 
     // Syncing a slow drive takes long, so cancellation does not wait for it.
     fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()> {
-        let Some(open) = &self.open[at] else { return Ok(()) };
+        let Some(open) = self.open[at].as_ref().filter(|_| !cancel.is_set()) else { return Ok(()) };
         let file = Arc::clone(&open.file);
-        let Some(synced) = unless_cancelled(cancel, move || file.sync_all())? else { return Ok(()) };
+        let until = cancel.clone();
+        let sync = move || engine::sync(&file, || until.is_over());
+        let Some(synced) = unless_cancelled(cancel, sync)? else { return Ok(()) };
         // Errors count for scratch files only: syncing a user's file is optional and may be refused.
         if open.scratch.is_some() {
             synced?;

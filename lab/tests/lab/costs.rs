@@ -1,6 +1,6 @@
 //! Costs of transfers and files on modelled sticks, compared with the model and with real copies.
 
-use drivebench_lab::ledger::Kind;
+use drivebench_lab::{ledger::Kind, machine::Machine};
 
 use super::{estimate, findings, out, scenario, start, turn};
 
@@ -18,6 +18,21 @@ fn sizes_finds_the_knee_of_the_model() {
         println!("{way}: knee {knee:.0} B, the model's {:.0} B", cost * rate);
         assert!((0.5..2.0).contains(&ratio), "{way}: {knee} B, not {} B", cost * rate);
     }
+    a_time_limit_holds_for_the_process(&machine);
+}
+
+/// The kernel keeps a process until an fsync that one of its threads waits in has ended.
+fn a_time_limit_holds_for_the_process(machine: &Machine) {
+    const LIMIT: f64 = 4.0;
+    let rate = machine.scenario().drives[0].model.write[0].rate;
+    let before = machine.ledger(0).expect("a ledger").len();
+    out(machine, &format!("drivebench run pagecache --max-time {LIMIT}s /mnt/a"));
+    let entries = machine.ledger(0).expect("a ledger").split_off(before);
+    let written: u64 = entries.iter().filter(|e| e.kind == Kind::Write).map(|e| e.length).sum();
+    let seconds = written as f64 / rate;
+    println!("--max-time {LIMIT} s: the drive wrote for {seconds:.1} s");
+    // A file of 64 MiB would take 109 s.
+    assert!(seconds > 0.0 && seconds < 2.5 * LIMIT, "{seconds} s of writing with --max-time {LIMIT} s");
 }
 
 #[test]
