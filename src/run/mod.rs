@@ -10,6 +10,7 @@ mod local;
 mod lock;
 mod measure;
 mod modelled;
+mod output_note;
 mod place;
 mod scratch;
 mod scratch_dir;
@@ -31,6 +32,7 @@ pub use local::{Local, now};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use modelled::Modelled;
+pub use output_note::OutputNote;
 pub use world::World;
 
 use crate::{
