@@ -40,6 +40,7 @@ fn indented(line: &str) -> (&str, &str) {
 
 /// Runs the command line and says how it went: 0 done, 1 failed, 2 bad input, 128 + signal interrupted.
 pub fn main() -> ExitCode {
+    signals::survive_file_limit();
     let typed: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into()).collect();
     mistakes::colours(&typed).write_global();
     let args = match Args::try_parse() {
