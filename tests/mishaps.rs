@@ -192,6 +192,31 @@ fn a_file_beyond_the_limit_of_sizes_is_an_error_that_names_it() {
 }
 
 #[test]
+fn a_run_that_cannot_be_removed_is_an_error_that_says_why() {
+    use std::os::unix::fs::PermissionsExt;
+    let cli = Cli::new();
+    fs::create_dir_all(cli.store()).expect("creates");
+    let record = cli.store().join("rbase1.jsonl.gz");
+    fs::copy(Path::new(RECORDS).join("rbase1.jsonl.gz"), &record).expect("copies");
+    let may =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("sets rights");
+    may(cli.store().parent().expect("a parent"), 0o755);
+    for (store, file, expected) in [
+        (0o555, 0o644, format!("{} can't be removed: Permission denied", record.display())),
+        (0o555, 0o000, format!("{} can't be removed: Permission denied", record.display())),
+        (0o000, 0o644, format!("the results in {} can't be read: Permission denied", cli.store().display())),
+    ] {
+        may(&record, file);
+        may(&cli.store(), store);
+        let done = cli.run_as_nobody(["results", "rm", "rbase1"]);
+        assert!(done.code == 1 && words(&done.err).contains(&expected), "{store:o}: {}", done.err);
+        assert!(!words(&done.err).contains("--store DIR"), "{}", done.err);
+        may(&cli.store(), 0o755);
+    }
+    assert!(record.exists());
+}
+
+#[test]
 fn nothing_is_written_beside_a_target_that_was_unmounted() {
     let (cli, first, mut second) = (Cli::new(), FaultFs::mount(), FaultFs::mount());
     first.set(|faults| faults.hold = true);
