@@ -448,6 +448,23 @@ fn a_directory_that_takes_the_place_of_the_scratch_directory_is_left_alone() {
 }
 
 #[test]
+fn a_write_that_failed_is_not_said_to_have_run_out_of_time() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let target = place.path().to_str().expect("UTF-8");
+    let mut running =
+        cli.start(["run", "smallfiles", "--wait", "--runs", "1000", "--max-time", "10m", target]);
+    running.wait_for("act");
+    let [scratch] = &names(place.path())[..] else { panic!("one directory") };
+    // Until no file was made in it between listing and removing it: no more can be, then.
+    while fs::remove_dir_all(place.path().join(scratch)).is_err() {}
+    let (code, said) = running.finish_with_errors();
+    assert_eq!(code, Some(1), "{said}");
+    let record = cli.record();
+    assert!(record.contains("can't be") && said.contains("can't be"), "{said}");
+    assert!(!record.contains("the time was up"), "{record}");
+}
+
+#[test]
 fn a_limit_of_file_sizes_ends_a_run_that_clears_up() {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let (cli, place) = (Cli::new(), Cli::directory());

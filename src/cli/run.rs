@@ -217,8 +217,14 @@ fn carry_out(
             output.note(&format!("`{resume}` continues it."));
         }
     }
-    if let How::Failed(why) = how {
-        output.error(&anyhow!("{why}"), None);
+    match how {
+        How::Failed(why) => output.error(&anyhow!("{why}"), None),
+        // The flags say why.
+        How::TimeUp if findings.estimates.is_empty() => {
+            output.error(&"no result: the time was up before anything was measured", None);
+            return Ok(ExitCode::FAILURE);
+        }
+        _ => {}
     }
     Ok(code)
 }
