@@ -18,7 +18,7 @@ use crate::{
     run::OutputNote,
     sysroot::{Archive, Sysroot},
     tools::{Runner, System, lsblk},
-    units::{count, decimal_bytes},
+    units::{count, decimal_bytes, shell_word},
 };
 
 pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -40,7 +40,8 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
     let bytes = decimal_bytes(file.file().metadata().map_err(failed)?.len());
     file.keep_new().map_err(failed)?;
     let files = count(archive.files() as u64, "file");
-    output.note(&format!("Wrote {name}, {bytes}: {files}. Show it with `drivebench list --sysroot {name}`."));
+    let show = shell_word(&args.file);
+    output.note(&format!("Wrote {name}, {bytes}: {files}. Show it with `drivebench list --sysroot {show}`."));
     output.note(if args.anonymise {
         "Serials, UUIDs, hardware addresses and the host name were replaced. Models, labels, mount points and the \
          kernel's command line were not: check the archive before you send it."

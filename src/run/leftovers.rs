@@ -83,7 +83,7 @@ pub fn look_alikes(dir: &Path, store: &Path) -> Vec<PathBuf> {
 }
 
 fn cleanup(store: &Path) -> String {
-    format!("drivebench cleanup --store {}", shell_word(&store.to_string_lossy()))
+    format!("drivebench cleanup --store {}", shell_word(store))
 }
 
 /// A journal without a machine id counts as this machine's.
@@ -99,7 +99,7 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
         (true, Some(_)) => "a command that was killed",
         (false, Some(_)) => "a command that a reboot or power cut ended",
     };
-    let rm_journal = format!("rm {}", shell_word(&journal.path.to_string_lossy()));
+    let rm_journal = format!("rm {}", shell_word(&journal.path));
     let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
     let mut kept = Vec::new();
     for left in &journal.left {
@@ -211,7 +211,7 @@ fn leftover(
         Undo::Output { files, .. } if !files.is_empty() => "rm -r",
         _ => "rm",
     };
-    let mut remedy = format!("{remove} {}", shell_word(&path.to_string_lossy()));
+    let mut remedy = format!("{remove} {}", shell_word(&path));
     let why = match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => Some("another program uses it".to_owned()),

@@ -56,8 +56,8 @@ pub enum RunError {
     #[error("{path} can't be synced before it is read: {source}", path = path.display())]
     Cool { path: PathBuf, source: io::Error },
     #[error(
-        "{path} was not removed ({source}); the next run or `drivebench cleanup` removes it, or: {command} {path}",
-        path = shell_word(&path.to_string_lossy())
+        "{path} was not removed ({source}); the next run or `drivebench cleanup`, with the same store, removes it, or: {command} {path}",
+        path = shell_word(&path)
     )]
     Leftover { path: PathBuf, command: &'static str, source: io::Error },
     #[error(transparent)]
