@@ -209,6 +209,12 @@ fn smallfiles_is_bounded_and_needs_a_directory() {
     let says = |ask: &Request| SMALLFILES.plan(ask).expect_err("refused").to_string();
     let mut small = asked();
     small.effort.max_bytes = 4096;
+    let least = |bytes| {
+        let mut ask = asked();
+        ask.effort.max_bytes = bytes;
+        SMALLFILES.plan(&ask).is_ok()
+    };
+    assert_eq!([(68 << 10) - 1, 68 << 10].map(least), [false, true], "what is said to be the least");
     let mut full = asked();
     full.targets[0].free = Some(80 * MIB);
     let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
@@ -315,6 +321,20 @@ fn a_figure_near_memory_is_not_denied_to_a_drive_as_fast() {
     assert!(fast.contains("may be its own") && !fast.contains("is not a drive's"), "{fast}");
     let slow = with(20e6);
     assert!(slow.contains("is not a drive's") && slow.contains("memory (/shm, tmpfs)"), "{slow}");
+}
+
+#[test]
+fn pagecache_says_the_least_that_it_moves() {
+    let refused = |max_bytes| {
+        let mut ask = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
+        ask.effort.max_bytes = max_bytes;
+        PAGECACHE.plan(&ask).err().map(|e| e.to_string())
+    };
+    assert_eq!(
+        refused(100_000).as_deref(),
+        Some("--max-bytes 97.7 KiB is too little: this moves 1 MiB at least")
+    );
+    assert_eq!(refused(MIB), None);
 }
 
 #[test]

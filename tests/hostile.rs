@@ -137,7 +137,10 @@ fn commands_to_copy_work_for_any_name() {
     assert!(words(&missing.err).contains("`drivebench results --store $'"), "{}", missing.err);
     let inside = cli.command(["run", "baseline", "."]).current_dir(&not_text).output().expect("starts");
     let said = words(&String::from_utf8_lossy(&inside.stderr));
-    assert!(said.contains("not UTF-8") && said.contains("hint: rename") && said.contains("st\\377"), "{said}");
+    assert!(
+        said.contains("not UTF-8") && said.contains("hint: rename") && said.contains("st\\377"),
+        "{said}"
+    );
     let named = cli.run(["run".as_ref(), "baseline".as_ref(), not_text.as_os_str()]);
     let said = words(&named.err);
     assert!(named.code == 2 && said.contains("is not UTF-8") && said.contains("hint: rename"), "{said}");

@@ -136,8 +136,7 @@ fn carry_out(
     let _locks = locks?;
     for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
         for path in run::look_alikes(&target.path, store.dir()) {
-            let (rm, word) =
-                (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path));
+            let (rm, word) = (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path));
             output.note(&format!(
                 "{} looks like a leftover of a run whose journal isn't here. If it is one, remove it with:",
                 path.display()
