@@ -209,6 +209,12 @@ fn smallfiles_is_bounded_and_needs_a_directory() {
     let says = |ask: &Request| SMALLFILES.plan(ask).expect_err("refused").to_string();
     let mut small = asked();
     small.effort.max_bytes = 4096;
+    let least = |bytes| {
+        let mut ask = asked();
+        ask.effort.max_bytes = bytes;
+        SMALLFILES.plan(&ask).is_ok()
+    };
+    assert_eq!([(68 << 10) - 1, 68 << 10].map(least), [false, true], "what is said to be the least");
     let mut full = asked();
     full.targets[0].free = Some(80 * MIB);
     let disk = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096);
@@ -315,6 +321,20 @@ fn a_figure_near_memory_is_not_denied_to_a_drive_as_fast() {
     assert!(fast.contains("may be its own") && !fast.contains("is not a drive's"), "{fast}");
     let slow = with(20e6);
     assert!(slow.contains("is not a drive's") && slow.contains("memory (/shm, tmpfs)"), "{slow}");
+}
+
+#[test]
+fn pagecache_says_the_least_that_it_moves() {
+    let refused = |max_bytes| {
+        let mut ask = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
+        ask.effort.max_bytes = max_bytes;
+        PAGECACHE.plan(&ask).err().map(|e| e.to_string())
+    };
+    assert_eq!(
+        refused(100_000).as_deref(),
+        Some("--max-bytes 97.7 KiB is too little: this moves 1 MiB at least")
+    );
+    assert_eq!(refused(MIB), None);
 }
 
 #[test]
@@ -445,6 +465,23 @@ fn a_directory_that_takes_the_place_of_the_scratch_directory_is_left_alone() {
     let next = cli.run(["cleanup"]);
     assert_eq!((next.code, next.out.as_str()), (0, "Nothing to clean up.\n"));
     assert_eq!(names(&foreign).len(), 50);
+}
+
+#[test]
+fn a_write_that_failed_is_not_said_to_have_run_out_of_time() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let target = place.path().to_str().expect("UTF-8");
+    let mut running =
+        cli.start(["run", "smallfiles", "--wait", "--runs", "1000", "--max-time", "10m", target]);
+    running.wait_for("act");
+    let [scratch] = &names(place.path())[..] else { panic!("one directory") };
+    // Until no file was made in it between listing and removing it: no more can be, then.
+    while fs::remove_dir_all(place.path().join(scratch)).is_err() {}
+    let (code, said) = running.finish_with_errors();
+    assert_eq!(code, Some(1), "{said}");
+    let record = cli.record();
+    assert!(record.contains("can't be") && said.contains("can't be"), "{said}");
+    assert!(!record.contains("the time was up"), "{record}");
 }
 
 #[test]

@@ -114,6 +114,38 @@ fn no_command_prints_what_a_path_orders() {
     }
 }
 
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a shell reads what is to be copied")]
+fn commands_to_copy_work_for_any_name() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt, process::Command};
+    let (cli, home) = (Cli::new(), Cli::directory());
+    let dir = home.path().join("a 'b'\n\u{202e}c");
+    let not_text = home.path().join(OsStr::from_bytes(b"st\xff"));
+    fs::create_dir(&dir).and_then(|()| fs::create_dir(&not_text)).expect("creates");
+    let log = home.path().join("dd.txt");
+    fs::write(&log, "1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n").expect("writes");
+    for store in [&dir, &not_text] {
+        let done = cli.run(["--store".as_ref(), store.as_os_str(), "import".as_ref(), log.as_os_str()]);
+        // The command stands on lines of its own.
+        let at = done.err.find("  drivebench show").expect("a command");
+        let lines: Vec<&str> = done.err[at..].lines().take_while(|line| !line.contains("report")).collect();
+        let command = lines.join("\n").replacen("drivebench", env!("CARGO_BIN_EXE_drivebench"), 1);
+        let shown = Command::new("bash").args(["-c", &command]).output().expect("bash starts");
+        assert!(shown.status.success(), "{command}: {}", String::from_utf8_lossy(&shown.stderr));
+    }
+    let missing = cli.run(["--store".as_ref(), dir.as_os_str(), "show".as_ref()]);
+    assert!(words(&missing.err).contains("`drivebench results --store $'"), "{}", missing.err);
+    let inside = cli.command(["run", "baseline", "."]).current_dir(&not_text).output().expect("starts");
+    let said = words(&String::from_utf8_lossy(&inside.stderr));
+    assert!(
+        said.contains("not UTF-8") && said.contains("hint: rename") && said.contains("st\\377"),
+        "{said}"
+    );
+    let named = cli.run(["run".as_ref(), "baseline".as_ref(), not_text.as_os_str()]);
+    let said = words(&named.err);
+    assert!(named.code == 2 && said.contains("is not UTF-8") && said.contains("hint: rename"), "{said}");
+}
+
 /// Appends to each text in turn, by its path, the same for all members of a list.
 fn changed(value: &mut Value, at: &str, want: &str, seen: &mut Vec<String>) {
     match value {

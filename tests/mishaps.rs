@@ -23,6 +23,7 @@ use drivebench::{
 use faultfs::FaultFs;
 
 const GIB: u64 = 1 << 30;
+const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records-v1");
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
@@ -159,6 +160,60 @@ fn of_two_who_remove_a_run_at_once_none_fails_wrongly() {
         assert!(said.contains("there is no run") || said.contains(&format!("{run} is in use")), "{said}");
     }
     assert!(names(&cli.store()).iter().all(|name| !name.starts_with(&run)));
+}
+
+#[test]
+fn a_file_beyond_the_limit_of_sizes_is_an_error_that_names_it() {
+    let (cli, home) = (Cli::new(), Cli::directory());
+    fs::create_dir_all(cli.store()).expect("creates");
+    let record = Path::new(RECORDS).join("rbase1.jsonl.gz");
+    fs::copy(record, cli.store().join("rbase1.jsonl.gz")).expect("copies");
+    let log = home.path().join("dd.txt");
+    let line = "1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n".repeat(200);
+    fs::write(&log, line).expect("writes");
+    let out = home.path().join("out");
+    let before = names(&cli.store()).len();
+    for args in [
+        &["report", "rbase1", "--out", text(&out)][..],
+        &["capture", text(&out)],
+        &["results", "export", "rbase1", "--format", "json", "--out", text(&out)],
+        &["import", text(&log)],
+    ] {
+        let done = Cli::shell("ulimit -f 8; exec \"$@\"", &cli.command(args)).output().expect("sh starts");
+        let said = words(&String::from_utf8_lossy(&done.stderr));
+        assert_eq!(done.status.code(), Some(1), "{args:?}: {said}");
+        let named = if args[0] == "import" { cli.store() } else { out.clone() };
+        assert!(said.contains(text(&named)) && said.contains("File too large"), "{args:?}: {said}");
+        assert_eq!(names(home.path()), ["dd.txt"], "{args:?}");
+    }
+    let records =
+        names(&cli.store()).into_iter().filter(|name| name.ends_with(".gz") || name.starts_with('.'));
+    assert_eq!((records.count(), before), (1, 1));
+}
+
+#[test]
+fn a_run_that_cannot_be_removed_is_an_error_that_says_why() {
+    use std::os::unix::fs::PermissionsExt;
+    let cli = Cli::new();
+    fs::create_dir_all(cli.store()).expect("creates");
+    let record = cli.store().join("rbase1.jsonl.gz");
+    fs::copy(Path::new(RECORDS).join("rbase1.jsonl.gz"), &record).expect("copies");
+    let may =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("sets rights");
+    may(cli.store().parent().expect("a parent"), 0o755);
+    for (store, file, expected) in [
+        (0o555, 0o644, format!("{} can't be removed: Permission denied", record.display())),
+        (0o555, 0o000, format!("{} can't be removed: Permission denied", record.display())),
+        (0o000, 0o644, format!("the results in {} can't be read: Permission denied", cli.store().display())),
+    ] {
+        may(&record, file);
+        may(&cli.store(), store);
+        let done = cli.run_as_nobody(["results", "rm", "rbase1"]);
+        assert!(done.code == 1 && words(&done.err).contains(&expected), "{store:o}: {}", done.err);
+        assert!(!words(&done.err).contains("--store DIR"), "{}", done.err);
+        may(&cli.store(), 0o755);
+    }
+    assert!(record.exists());
 }
 
 #[test]

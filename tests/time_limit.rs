@@ -164,6 +164,20 @@ fn a_drive_that_hangs_past_the_limit_is_named() {
 }
 
 #[test]
+fn a_run_without_any_result_fails() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    let place = fs.path().to_str().expect("UTF-8");
+    fs.set(|faults| faults.hold = true);
+    let mut running = cli.start(["run", "baseline", "--rw", "write", "--max-time", "2s", place]);
+    running.wait_for("outcome");
+    fs.release();
+    let (code, said) = running.finish_with_errors();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(words(&said).contains("error: no result: the time was up"), "{said}");
+    assert!(cli.record().contains(r#""how":"time_up""#), "{}", cli.record());
+}
+
+#[test]
 fn a_drive_that_hangs_while_its_file_is_made_is_named_and_ctrl_c_ends_it() {
     let faults: [fn(&mut Faults); 2] = [|f| f.hold_reserving = true, |f| f.hold_creating = true];
     for (fault, stopped) in faults.iter().flat_map(|fault| [(fault, false), (fault, true)]) {

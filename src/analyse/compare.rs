@@ -18,21 +18,25 @@ pub struct Ratio {
     pub different: bool,
 }
 
-/// What the interval of a ratio allows to say.
+/// What the interval of a ratio allows to say: whether two numbers differ, or how many times as much one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     Found,
     /// The interval holds 1.
     NotFound,
-    /// The interval holds 1 and ratios `WIDE` times apart: neither equality nor a difference shows.
+    /// Neither equality nor a difference shows; of multiples, not how large it is.
     TooWide,
     /// An end of the interval is not known.
     Unknown,
 }
 
 impl Difference {
+    /// An interval that holds 1 is too wide if its ends are so many times apart.
     const WIDE: f64 = 4.0;
+    /// A multiple is too noisy if its interval reaches further than so many times the value to one side.
+    const NOISY: f64 = 3.0;
 
+    /// Whether there is one: that is known even where its size is not.
     pub fn of(ratio: &Estimate) -> Self {
         match () {
             () if ratio.low > 1.0 || ratio.high < 1.0 => Self::Found,
@@ -41,28 +45,15 @@ impl Difference {
             () => Self::NotFound,
         }
     }
-}
 
-/// What may be said of how many times as much something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Multiple {
-    Known,
-    NoDifference,
-    /// The interval reaches further than `WIDE` times the value to one side.
-    TooNoisy,
-    NoInterval,
-}
-
-impl Multiple {
-    const WIDE: f64 = 3.0;
-
-    pub fn of(ratio: &Estimate) -> Self {
+    /// How many times as much something is: the size must be known.
+    pub fn in_multiples(ratio: &Estimate) -> Self {
         let Estimate { value, low, high, .. } = *ratio;
         match () {
-            () if !ratio.is_bounded() => Self::NoInterval,
-            () if high.max(value * value / low) > Self::WIDE * value => Self::TooNoisy,
-            () if low <= 1.0 && high >= 1.0 => Self::NoDifference,
-            () => Self::Known,
+            () if !ratio.is_bounded() => Self::Unknown,
+            () if high.max(value * value / low) > Self::NOISY * value => Self::TooWide,
+            () if low <= 1.0 && high >= 1.0 => Self::NotFound,
+            () => Self::Found,
         }
     }
 }

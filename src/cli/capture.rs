@@ -4,22 +4,24 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{self, Read},
+    path::PathBuf,
     process::ExitCode,
     time::SystemTime,
 };
 
 use anyhow::anyhow;
 
-use super::{args::Capture, errors::Usage, health, output::Output};
+use super::{args::Capture, errors::Usage, health, output::Output, stored};
 use crate::{
     inventory::{Inventory, LSBLK, SPACE, read_extra_files},
     record::{AtomicFile, PRIVATE},
+    run::OutputNote,
     sysroot::{Archive, Sysroot},
     tools::{Runner, System, lsblk},
-    units::{count, decimal_bytes},
+    units::{count, decimal_bytes, shell_word},
 };
 
-pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCode> {
+pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     // Create the file first: a failure is cheap here, and nothing that exists is overwritten.
     let name = args.file.display();
     let exists = || anyhow::Error::from(Usage(format!("{name} already exists: choose another name")));
@@ -30,6 +32,7 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
     if args.file.symlink_metadata().is_ok() {
         return Err(exists());
     }
+    let _note = stored::store(store).ok().map(|store| OutputNote::begin(store.dir(), &args.file, None));
     // It holds serials.
     let file = AtomicFile::create(&args.file, PRIVATE).map_err(failed)?;
     let archive = archive(args.anonymise).map_err(failed)?;
@@ -37,7 +40,8 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
     let bytes = decimal_bytes(file.file().metadata().map_err(failed)?.len());
     file.keep_new().map_err(failed)?;
     let files = count(archive.files() as u64, "file");
-    output.note(&format!("Wrote {name}, {bytes}: {files}. Show it with `drivebench list --sysroot {name}`."));
+    let show = shell_word(&args.file);
+    output.note(&format!("Wrote {name}, {bytes}: {files}. Show it with `drivebench list --sysroot {show}`."));
     output.note(if args.anonymise {
         "Serials, UUIDs, hardware addresses and the host name were replaced. Models, labels, mount points and the \
          kernel's command line were not: check the archive before you send it."

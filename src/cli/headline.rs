@@ -1,7 +1,7 @@
 //! The most important numbers of a run, for lists.
 
 use crate::{
-    analyse::{Estimate, compare::Multiple},
+    analyse::{Estimate, compare::Difference},
     findings::{Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit},
     units::{Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
 };
@@ -54,11 +54,11 @@ fn written(metric: &Metric) -> String {
         Quantity::VarianceShare(_) => return format!("{} {}", metric.target, percent(value)),
         Quantity::RelativeSpeed(_) => {
             let name = metric.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
-            return match Multiple::of(&metric.estimate) {
-                Multiple::NoDifference => format!("no difference found ({name})"),
-                Multiple::TooNoisy => format!("too noisy to say ({name})"),
-                Multiple::Known => format!("{value:.1} × the drive ({name})"),
-                Multiple::NoInterval => format!("{value:.1} × the drive, no interval ({name})"),
+            return match Difference::in_multiples(&metric.estimate) {
+                Difference::NotFound => format!("no difference found ({name})"),
+                Difference::TooWide => format!("too noisy to say ({name})"),
+                Difference::Found => format!("{value:.1} × the drive ({name})"),
+                Difference::Unknown => format!("{value:.1} × the drive, no interval ({name})"),
             };
         }
         _ if metric.quantity.unit() == Unit::None => percent(value),

@@ -83,11 +83,18 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
             let name = missing.trim_matches(['<', '>', '.']).to_owned();
             let hint = match name.as_str() {
                 "TARGET" => example(&place).unwrap_or_else(|| lists(&path)),
-                "RUN" => "`drivebench results` lists all runs".to_owned(),
+                "RUN" => match stored::store(&value_of(typed, "--store").map(Into::into)) {
+                    Ok(store) => format!("`{}` lists all runs", stored::command(&store, "results")),
+                    Err(_) => lists(&path),
+                },
                 _ => lists(&path),
             };
             let what = if missing.starts_with('<') { format!("a {name}") } else { missing };
             (format!("`drivebench {path}` needs {what}"), hint)
+        }
+        ErrorKind::InvalidUtf8 => {
+            let word = typed.iter().find(|word| word.contains('\u{fffd}')).map_or("a name", String::as_str);
+            (format!("{word} is not UTF-8"), "rename it, or use another path to the same drive".to_owned())
         }
         _ => {
             let text = e.render().to_string();

@@ -40,6 +40,7 @@ fn indented(line: &str) -> (&str, &str) {
 
 /// Runs the command line and says how it went: 0 done, 1 failed, 2 bad input, 128 + signal interrupted.
 pub fn main() -> ExitCode {
+    signals::survive_file_limit();
     let typed: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into()).collect();
     mistakes::colours(&typed).write_global();
     let args = match Args::try_parse() {
@@ -65,7 +66,7 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run::run(run, &args.store, &output),
         Command::List(list) => list::list(list, &args.store, &output),
         Command::Advise(advise) => advise::answer(advise, &args.store, &output),
-        Command::Capture(capture) => capture::capture(capture, &output),
+        Command::Capture(capture) => capture::capture(capture, &args.store, &output),
         Command::Cleanup => stored::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
         Command::Completions { shell } => completions::completions(*shell, &output),
         Command::Man { page } => completions::man(page.as_deref(), &output),

@@ -1,7 +1,7 @@
 //! Progress of a run: two lines that are redrawn, plain lines, or events for a program.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     time::{Duration, Instant},
 };
@@ -32,6 +32,8 @@ pub struct Show<'a> {
     live: Live<'a>,
     /// The latest estimate of each running load, by target. The last one equals the report's.
     estimates: BTreeMap<usize, Estimate>,
+    /// The targets during whose load this process was suspended: their bytes and seconds don't make their speed.
+    suspended: BTreeSet<usize>,
     /// Why events are dropped; the measurement continues.
     unread: Option<io::Error>,
 }
@@ -49,7 +51,8 @@ impl<'a> Show<'a> {
         let how = if events { Way::Events } else { people };
         let (repetitions, estimates) = (plan.repetitions(), BTreeMap::new());
         let live = Live::new(plan, output.aside, matches!(how, Way::Live));
-        Self { output, plan, repetitions, how, shown: Instant::now(), live, estimates, unread: None }
+        let (shown, suspended) = (Instant::now(), BTreeSet::new());
+        Self { output, plan, repetitions, how, shown, live, estimates, suspended, unread: None }
     }
 
     pub fn line(&mut self, value: &serde_json::Value) {
@@ -105,9 +108,13 @@ impl Watcher for Show<'_> {
                     None => String::new(),
                 };
                 let heading = self.heading(*target as usize, &m.label);
-                let seconds = duration(outcome.seconds);
+                let seconds = self.took(*target as usize, outcome.seconds);
+                self.suspended.remove(&(*target as usize));
                 let line = format!("  {heading}{run}: {how}, {moved} in {seconds}{speed}");
                 self.live.above(|| self.output.note(&line));
+            }
+            Event::Window { target, window, .. } if window.suspended_ns > 0 => {
+                self.suspended.insert(*target as usize);
             }
             Event::Note { text, .. } => self.live.above(|| self.output.warn(text)),
             _ => {}
@@ -210,7 +217,12 @@ impl Show<'_> {
         let slower = if p.cliffs > 0 { ", slowed down" } else { "" };
         let heading = self.heading(p.target, &p.measure.label);
         let bytes = decimal_bytes(p.bytes);
-        format!("{heading} {speed}  {bytes}  {}{left}{stalls}{slower}", duration(p.seconds))
+        format!("{heading} {speed}  {bytes}  {}{left}{stalls}{slower}", self.took(p.target, p.seconds))
+    }
+
+    fn took(&self, target: usize, seconds: f64) -> String {
+        let suspended = if self.suspended.contains(&target) { ", suspended for a part of it" } else { "" };
+        duration(seconds) + suspended
     }
 }
 
@@ -224,9 +236,48 @@ fn budget(m: &Measure) -> (u64, f64) {
     }
 }
 
-/// Maximum seconds left: until the time limit, or until all bytes are moved at the speed so far. Not known at first.
+/// Maximum seconds left: until the time limit, or until all bytes are moved at the speed so far. Not known at first, nor of
+/// loads that are repeated: this would be the end of one pass.
 fn left(p: &Progress<'_>) -> Option<f64> {
+    if p.measure.again.is_some() {
+        return None;
+    }
     let (bytes, seconds) = budget(p.measure);
     let by_bytes = bytes.saturating_sub(p.bytes) as f64 * p.seconds / p.bytes as f64;
     Some((seconds - p.seconds).min(by_bytes).max(0.0)).filter(|left| left.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::AtLeast,
+        units::{Caching, Direction, Load, Pattern, Window},
+    };
+
+    #[test]
+    fn lines_of_progress_do_not_contradict_each_other() {
+        let load = Load::new(Direction::Write, Pattern::Sequential, 4096, Caching::Buffered, 1);
+        let rule = Rule::Fixed { bytes: 1_000_000_000, seconds: Some(100.0) };
+        let once = Measure::new("write", load, rule, 1 << 20);
+        let again = Measure { again: Some(AtLeast { seconds: 1.0, bytes: 1 << 30 }), ..once.clone() };
+        let (output, plan) =
+            (Output::new(true), Plan { targets: vec![Default::default()], ..Plan::default() });
+        let mut show = Show::new(&output, &plan, false);
+        let now = |measure| Progress {
+            target: 0,
+            measure,
+            bytes: 500_000_000,
+            seconds: 10.0,
+            speed: 50e6,
+            estimate: None,
+            stalls: 0,
+            cliffs: 0,
+        };
+        assert_eq!(show.words(&now(&once)), "write 50.0 MB/s  500 MB  10 s, up to 10 s left");
+        assert_eq!(show.words(&now(&again)), "write 50.0 MB/s  500 MB  10 s", "what is left of one pass");
+        let window = Window { suspended_ns: 4_000_000_000, ..Window::default() };
+        show.event(&Event::Window { step: crate::plan::StepId(0), target: 0, zone: None, window });
+        assert!(show.words(&now(&again)).ends_with("10 s, suspended for a part of it"));
+    }
 }

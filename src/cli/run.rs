@@ -136,12 +136,12 @@ fn carry_out(
     let _locks = locks?;
     for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
         for path in run::look_alikes(&target.path, store.dir()) {
-            let (rm, word) =
-                (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path.to_string_lossy()));
+            let (rm, word) = (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path));
             output.note(&format!(
-                "{} looks like a leftover of a run whose journal isn't here. If it is one, remove it with: {rm} {word}",
+                "{} looks like a leftover of a run whose journal isn't here. If it is one, remove it with:",
                 path.display()
             ));
+            output.command(&format!("{rm} {word}"), None);
         }
     }
     let targets = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
@@ -214,11 +214,17 @@ fn carry_out(
         shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
         if how != How::Finished {
             let resume = stored::command(store, &format!("run {} --resume {name}", experiment.name));
-            output.note(&format!("`{resume}` continues it."));
+            output.command(&resume, Some("continues it"));
         }
     }
-    if let How::Failed(why) = how {
-        output.error(&anyhow!("{why}"), None);
+    match how {
+        How::Failed(why) => output.error(&anyhow!("{why}"), None),
+        // The flags say why.
+        How::TimeUp if findings.estimates.is_empty() => {
+            output.error(&"no result: the time was up before anything was measured", None);
+            return Ok(ExitCode::FAILURE);
+        }
+        _ => {}
     }
     Ok(code)
 }
@@ -255,7 +261,7 @@ fn lock(
 
 /// The start of a run now, by this command line, without targets and host.
 pub(super) fn start(run: String, experiment: &str, inventory: Inventory) -> Start {
-    let args = std::env::args_os().skip(1).map(|a| shell_word(&a.to_string_lossy()));
+    let args = std::env::args_os().skip(1).map(|a| shell_word(&a));
     Start {
         schema: SCHEMA,
         run,

@@ -36,6 +36,12 @@ fn ignores_hangups() -> bool {
     mask.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
+/// A write beyond the limit of `ulimit -f` fails, so that it is said, instead of killing the process.
+pub(super) fn survive_file_limit() {
+    // It can't fail for this signal; if it did, such a write would be as before.
+    let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
+
 impl Signals {
     pub fn listen() -> io::Result<Self> {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
@@ -49,8 +55,6 @@ impl Signals {
             flag::register_usize(signal, Arc::clone(&which), signal.unsigned_abs() as usize)?;
             flag::register(signal, Arc::clone(&cancel))?;
         }
-        // A write beyond the limit of `ulimit -f` fails instead of killing the run.
-        flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         thread::Builder::new().spawn(move || {
             if first.read_exact(&mut [0]).is_ok() {
                 thread::sleep(TOGETHER);

@@ -98,7 +98,7 @@ pub(super) fn saved(store: &Store, run: &str, findings: &Findings, output: &Outp
 /// A command for this store, as it must be typed.
 pub(super) fn command(store: &Store, command: &str) -> String {
     let usual = Store::of_user().is_ok_and(|usual| usual.dir() == store.dir());
-    let dir = shell_word(&store.dir().to_string_lossy());
+    let dir = shell_word(store.dir());
     if usual { format!("drivebench {command}") } else { format!("drivebench {command} --store {dir}") }
 }
 

@@ -35,7 +35,7 @@ pub enum Why {
     Carries(String),
     #[error("it is used as swap: swapoff {}", shell_word(.0))]
     Swap(String),
-    #[error("it is mounted: umount {}", .0.iter().map(|path| shell_word(path)).collect::<Vec<_>>().join(" "))]
+    #[error("it is mounted: umount {}", .0.iter().map(shell_word).collect::<Vec<_>>().join(" "))]
     Mounted(Vec<String>),
     #[error("it is part of {}", .0.join(", "))]
     Held(Vec<String>),

@@ -14,7 +14,7 @@ mod pibenchmarks;
 #[cfg(test)]
 mod damage;
 
-use std::{collections::BTreeSet, io, path::PathBuf};
+use std::{borrow::Cow, collections::BTreeSet, io, path::PathBuf};
 
 pub use files::files;
 pub use findings::{EXPERIMENT, findings};
@@ -68,6 +68,11 @@ pub enum ContentError {
     },
     #[error("fio's JSON is damaged on line {line}, column {column}: {what}")]
     Json { line: u64, column: u64, what: String },
+    #[error("line {line} contains NUL bytes: it is not text, or was not written completely")]
+    Nul {
+        /// The first line that does.
+        line: u64,
+    },
     /// fio reported no load that moved bytes.
     #[error("fio's output on line {line} has no read or write with a result: {why}")]
     Nothing {
@@ -82,7 +87,7 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ContentError::Empty);
     }
-    let text = plain(bytes);
+    let text = plain(&decoded(bytes)?);
     let (mut found, rest) = fio::read(&text)?;
     lines(&rest, &mut found);
     if found.loads.is_empty() && is_fio_log(&text) {
@@ -188,9 +193,25 @@ fn note(found: &mut Imported, text: String) {
     }
 }
 
+/// The text of a file. Windows redirects output as UTF-16, which begins with its mark; other text has no NUL bytes.
+fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ContentError> {
+    let utf16 = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        Cow::Owned(String::from_utf16_lossy(&units))
+    };
+    let text = match bytes {
+        [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes),
+    };
+    match text.find('\0') {
+        Some(at) => Err(ContentError::Nul { line: 1 + text[..at].matches('\n').count() as u64 }),
+        None => Ok(text),
+    }
+}
+
 /// Text without escape sequences and control characters, except line ends and carriage returns.
-fn plain(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
+fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, Write},
     os::{fd::AsRawFd, unix::fs::MetadataExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -147,16 +147,17 @@ pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
         above.sync_all().inspect_err(|_| drop(rename_new(&above, &name, &above, &temporary)))
     };
     fill().inspect_err(|_| {
-        remove_dir(&above, &temporary, &dir, &names);
+        let _ = remove_dir(&above, &temporary, &dir, &names);
     })
 }
 
-/// Removes these files of a directory, and the directory. Its callers have another error to report, or none.
-fn remove_dir(above: &File, name: &OsStr, dir: &File, files: &[&OsStr]) {
+/// Removes these files of a directory, and the directory.
+fn remove_dir(above: &File, name: &OsStr, dir: &File, files: &[&OsStr]) -> io::Result<()> {
     for file in files {
+        // What remains makes the next removal fail.
         let _ = unlinkat(dir, *file, AtFlags::empty());
     }
-    let _ = unlinkat(above, name, AtFlags::REMOVEDIR);
+    Ok(unlinkat(above, name, AtFlags::REMOVEDIR)?)
 }
 
 /// Removes what killed processes left under temporary names for `name`: files, and directories of these `files`.
@@ -165,18 +166,51 @@ fn sweep_of(dir: &File, name: &OsStr, files: &[&OsStr]) {
     let is_left = |found: &str| left_for(found).is_some_and(|left_for| left_for == name);
     for entry in entries {
         let Some(found) = entry.file_name().to_str().ok().filter(|found| is_left(found)) else { continue };
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(open) = openat(dir, found, flags, Mode::empty()).map(File::from) else { continue };
-        let Ok(about) = open.metadata() else { continue };
-        if about.uid() != rustix::process::geteuid().as_raw() || lock(&open).is_err() {
-            continue;
-        }
-        match about.is_dir() {
-            true => remove_dir(dir, found.as_ref(), &open, files),
-            false if about.is_file() => drop(unlinkat(dir, found, AtFlags::empty())),
-            false => {}
-        }
+        // The caller writes something else; the next one tries again.
+        let _ = remove_left(dir, found.as_ref(), files, false);
     }
+}
+
+/// Removes a file, or a directory of these files, unless it is in use or another user's.
+fn remove_left(dir: &File, name: &OsStr, files: &[&OsStr], of_anyone: bool) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let open = File::from(openat(dir, name, flags, Mode::empty())?);
+    let about = open.metadata()?;
+    if about.uid() != rustix::process::geteuid().as_raw() && !of_anyone {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    lock(&open)?;
+    match about.is_dir() {
+        true => remove_dir(dir, name, &open, files),
+        false if about.is_file() => Ok(unlinkat(dir, name, AtFlags::empty())?),
+        false => Err(io::Error::other("it is not a regular file: check it first")),
+    }
+}
+
+/// What has a temporary name that this process gave while it wrote the output at `path`, a file or a directory of `files`.
+pub fn temporaries(path: &Path, files: &[String], process: u32) -> io::Result<Vec<PathBuf>> {
+    let (dir, name) = place(path)?;
+    let above = path.parent().unwrap_or(path);
+    let is_of = |found: &str| {
+        let of = of_temporary(found).filter(|_| process_of(found) == Some(process));
+        of.is_some_and(|of| *of == *name || files.iter().any(|file| of == file))
+    };
+    let mut left = Vec::new();
+    for entry in Dir::read_from(&dir)? {
+        let entry = entry?;
+        left.extend(
+            entry.file_name().to_str().ok().filter(|found| is_of(found)).map(|found| above.join(found)),
+        );
+    }
+    Ok(left)
+}
+
+/// Removes one of these, for which the undo journal has an entry and whose process is gone. Root does it for the user whose
+/// journal it is.
+pub fn remove_temporary(path: &Path, files: &[String]) -> io::Result<()> {
+    let (dir, name) = place(path)?;
+    let files: Vec<&OsStr> = files.iter().filter(|file| !file.contains('/')).map(AsRef::as_ref).collect();
+    remove_left(&dir, &name, &files, rustix::process::geteuid().is_root())
 }
 
 /// The directory that a path is in, open so that it can't be replaced meanwhile, and its name there.
@@ -226,11 +260,15 @@ fn free<T>(name: &OsStr, make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(
 /// The name for which a temporary one stands, if the process that made it is gone.
 pub(super) fn left_for(temporary: &str) -> Option<&str> {
     let name = of_temporary(temporary)?;
-    let process = temporary.rsplit('.').nth(1)?;
+    let process = process_of(temporary)?;
     // Numbers of processes are used again: after a reboot, one of that number may be anything.
     let program = |process: &str| fs::read(format!("/proc/{process}/comm")).ok();
-    let lives = program(process).is_some_and(|name| Some(name) == program("self"));
+    let lives = program(&process.to_string()).is_some_and(|name| Some(name) == program("self"));
     (!lives).then_some(name)
+}
+
+fn process_of(temporary: &str) -> Option<u32> {
+    temporary.rsplit('.').nth(1)?.parse().ok()
 }
 
 /// The name for which a temporary one stands.

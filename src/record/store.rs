@@ -23,6 +23,8 @@ pub enum StoreError {
     NoHome,
     #[error("results can't be stored in {path}: {source}")]
     Unwritable { path: PathBuf, source: io::Error },
+    #[error("{path} can't be removed: {source}")]
+    Stays { path: PathBuf, source: io::Error },
     #[error("the results in {path} can't be read: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("there is no run '{run}' in {path}")]
@@ -152,12 +154,19 @@ impl Store {
     /// The files of a run. Both exist if compression was interrupted.
     fn files(&self, run: &str) -> Result<Vec<PathBuf>, StoreError> {
         let both = [PACKED, PLAIN].map(|end| self.dir.join(format!("{run}{end}")));
-        match both.into_iter().filter(|path| is_name(run) && path.exists()).collect::<Vec<_>>() {
-            none if none.is_empty() => {
-                Err(StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() })
-            }
-            files => Ok(files),
+        let none = || StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() };
+        if !is_name(run) {
+            return Err(none());
         }
+        let mut files = Vec::new();
+        for path in both {
+            // Without the right to look, it isn't known whether there is one.
+            match path.try_exists() {
+                Ok(exists) => files.extend(exists.then_some(path)),
+                Err(source) => return Err(StoreError::Unreadable { path: self.dir.clone(), source }),
+            }
+        }
+        if files.is_empty() { Err(none()) } else { Ok(files) }
     }
 
     /// The size of a run's record, bytes; 0 if there is none.
@@ -172,7 +181,7 @@ impl Store {
             Ok(file) => Some(lock_record(&file, run).map(|()| file)),
             // It can't be checked whether a run of another user writes it.
             Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
-                Some(Err(StoreError::Unwritable { path, source }))
+                Some(Err(StoreError::Stays { path, source }))
             }
             Err(_) => None,
         };
@@ -184,7 +193,7 @@ impl Store {
         self.files(run)?.into_iter().try_for_each(|path| match fs::remove_file(&path) {
             // Another process removed it, or finished compressing it.
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done.map_err(|source| StoreError::Unwritable { path, source }),
+            done => done.map_err(|source| StoreError::Stays { path, source }),
         })
     }
 

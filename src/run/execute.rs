@@ -81,6 +81,11 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     })
 }
 
+/// After a failure a target is skipped.
+fn is_skipped(step: &Step, failed: &Troubles) -> bool {
+    step.targets().any(|target| failed.iter().any(|(at, _)| *at == target))
+}
+
 impl Execution<'_, '_> {
     fn steps(&mut self, failed: &mut Troubles) -> io::Result<()> {
         let mut arrangement: Option<&MoveDrives> = None;
@@ -91,7 +96,10 @@ impl Execution<'_, '_> {
             }
             let done = self.done.steps.contains(&step.id);
             if !done && (over || self.time.left(step) <= 0.0) {
-                self.late.insert(step.id);
+                // It was the failure that ended what a target has left.
+                if !is_skipped(step, failed) {
+                    self.late.insert(step.id);
+                }
                 // Nobody is asked to move drives for a comparison that stays incomplete.
                 over |= arrangement.is_some();
                 continue;
@@ -119,7 +127,7 @@ impl Execution<'_, '_> {
     }
 
     fn step(&mut self, step: &Step, failed: &mut Troubles) -> io::Result<()> {
-        if step.targets().any(|t| failed.iter().any(|(f, _)| *f == t)) {
+        if is_skipped(step, failed) {
             return Ok(());
         }
         if !self.holds(step) {

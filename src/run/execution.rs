@@ -40,7 +40,8 @@ pub(super) struct Execution<'a, 'c> {
 
 impl Execution<'_, '_> {
     pub fn emit_act(&mut self, step: StepId, target: Option<usize>, result: ActResult) -> io::Result<()> {
-        if result.cut_short && result.suspended == 0.0 {
+        // A failure cuts work short, too.
+        if result.cut_short && self.cancel.is_set() && result.suspended == 0.0 {
             self.late.insert(step);
         }
         let (target, at) = (target.map(|t| t as u32), self.ctx.world.date());

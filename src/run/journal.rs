@@ -39,6 +39,11 @@ pub(super) enum Undo {
     Directory {
         path: PathBuf,
     },
+    /// Remove what has a temporary name of this output: a file, or a directory of these files.
+    Output {
+        path: PathBuf,
+        files: Vec<String>,
+    },
     /// A drive was sent to standby. The next access wakes it, so there is nothing to do.
     Standby {
         device: String,
@@ -187,10 +192,10 @@ impl Entry {
 }
 
 impl Undo {
-    /// Of what is removed.
+    /// Of what is removed, or has temporary names beside it.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::File { path } | Self::Directory { path } => Some(path),
+            Self::File { path } | Self::Directory { path } | Self::Output { path, .. } => Some(path),
             Self::Standby { .. } => None,
         }
     }

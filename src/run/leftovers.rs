@@ -13,11 +13,12 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
 use super::{
     journal::{Abandoned, FileId, Left, Undo, host},
+    output_note,
     place::Away,
     scratch_dir, scratch_name,
 };
 use crate::{
-    record::{Host, Store, lock},
+    record::{Host, Store, lock, remove_temporary, temporaries},
     sysroot::Sysroot,
     units::shell_word,
 };
@@ -82,7 +83,7 @@ pub fn look_alikes(dir: &Path, store: &Path) -> Vec<PathBuf> {
 }
 
 fn cleanup(store: &Path) -> String {
-    format!("drivebench cleanup --store {}", shell_word(&store.to_string_lossy()))
+    format!("drivebench cleanup --store {}", shell_word(store))
 }
 
 /// A journal without a machine id counts as this machine's.
@@ -91,18 +92,28 @@ fn is_of(journal: &Host, here: &Host) -> bool {
 }
 
 fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
-    let ended = if journal.host.boot_id == here.boot_id {
-        "a run that was killed"
-    } else {
-        "a run that a reboot or power cut ended"
+    let process = output_note::process(&journal.run);
+    let ended = match (journal.host.boot_id == here.boot_id, process) {
+        (true, None) => "a run that was killed",
+        (false, None) => "a run that a reboot or power cut ended",
+        (true, Some(_)) => "a command that was killed",
+        (false, Some(_)) => "a command that a reboot or power cut ended",
     };
-    let rm_journal = format!("rm {}", shell_word(&journal.path.to_string_lossy()));
+    let rm_journal = format!("rm {}", shell_word(&journal.path));
     let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
     let mut kept = Vec::new();
     for left in &journal.left {
         let (path, suffix) = match &left.undo {
             Undo::File { path } => (path, scratch_name::FILE),
             Undo::Directory { path } => (path, scratch_name::DIRECTORY),
+            Undo::Output { path, files } => {
+                let removed = process.map(|process| remove_output(left, path, files, process));
+                let each = removed.into_iter().flatten();
+                kept.extend(
+                    each.filter_map(|(path, removed)| leftover(path, ended, removed, left, &or_else)),
+                );
+                continue;
+            }
             // The next access wakes the drive.
             Undo::Standby { .. } => continue,
         };
@@ -140,8 +151,24 @@ fn remove(left: &Left) -> io::Result<()> {
             check(left.made, &dir)?;
             scratch_dir::remove(&dir, path, left.files)
         }
-        Undo::Standby { .. } => Ok(()),
+        Undo::Output { .. } | Undo::Standby { .. } => Ok(()),
     }
+}
+
+/// Removes what the process left under temporary names of an output: each of them, or the output if it can't be looked at.
+fn remove_output(left: &Left, path: &Path, files: &[String], process: u32) -> Vec<(PathBuf, io::Result<()>)> {
+    if !path.is_absolute() {
+        return Vec::new();
+    }
+    let removed = patiently({
+        let (place, path, files) = (left.place.clone(), path.to_owned(), files.to_owned());
+        move || {
+            place.map_or(Ok(()), |place| place.check(&path))?;
+            let left = temporaries(&path, &files, process)?.into_iter();
+            Ok(left.map(|path| (path.clone(), remove_temporary(&path, &files))).collect())
+        }
+    });
+    removed.unwrap_or_else(|e| vec![(path.to_owned(), Err(e))])
 }
 
 fn remove_file(path: &Path, made: Option<FileId>) -> io::Result<()> {
@@ -179,8 +206,12 @@ fn leftover(
     left: &Left,
     or_else: &str,
 ) -> Option<Leftover> {
-    let remove = if matches!(left.undo, Undo::Directory { .. }) { "rm -r" } else { "rm" };
-    let mut remedy = format!("{remove} {}", shell_word(&path.to_string_lossy()));
+    let remove = match &left.undo {
+        Undo::Directory { .. } => "rm -r",
+        Undo::Output { files, .. } if !files.is_empty() => "rm -r",
+        _ => "rm",
+    };
+    let mut remedy = format!("{remove} {}", shell_word(&path));
     let why = match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => Some("another program uses it".to_owned()),
@@ -197,7 +228,9 @@ fn leftover(
 
 /// Removes with a time limit: a removal hangs in the kernel while the drive does not respond,
 /// and cleanup must not wait for a failed drive.
-pub(super) fn patiently(remove: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+pub(super) fn patiently<T: Send + 'static>(
+    remove: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     let (done, removed) = mpsc::channel();
     thread::Builder::new().spawn(move || done.send(remove()))?;
     removed.recv_timeout(REMOVAL_LIMIT).unwrap_or_else(|_| {
@@ -302,6 +335,50 @@ mod tests {
             assert_eq!((sweep(&place.store), names(&place.dir)), (vec![], vec![]));
             assert_eq!(place.journals(), [""; 0]);
         }
+    }
+
+    #[test]
+    fn what_a_killed_command_left_of_its_output_is_removed_by_journal() {
+        let place = Place::new();
+        let files = ["report.html", "r1-1.svg"].map(str::to_owned);
+        let noted = |process: u32, path: &Path| {
+            let journal = Journal::open(&place.store, &format!("output-{process}"));
+            let undo = Undo::Output { path: path.to_owned(), files: files.to_vec() };
+            journal.will(undo).expect("is written");
+        };
+        let at = |name: &str| place.dir.join(name);
+        // A directory that was being filled, a file beside it, and what others named so.
+        for dir in [".page.77.0", ".page.77.1", ".page.78.0", ".other.77.0"] {
+            fs::create_dir(at(dir)).expect("creates");
+            fs::write(at(dir).join("report.html"), "half").expect("writes");
+        }
+        fs::write(at(".r1-1.svg.77.0"), "half").expect("writes");
+        fs::write(at(".page.77.1/mine"), "mine").expect("writes");
+        let theirs = at("theirs");
+        fs::create_dir(&theirs).and_then(|()| fs::write(theirs.join("report.html"), "mine")).expect("writes");
+        symlink(&theirs, at(".page.77.2")).expect("links");
+        noted(77, &at("page"));
+        // Of another process than the name of the journal says, and relative.
+        noted(79, Path::new("page"));
+        let mut swept = sweep(&place.store);
+        swept.sort_by(|a, b| a.path.cmp(&b.path));
+        let paths: Vec<PathBuf> = swept.iter().map(|one| one.path.clone()).collect();
+        assert_eq!(paths, [".page.77.0", ".page.77.1", ".page.77.2", ".r1-1.svg.77.0"].map(at));
+        assert_eq!(swept[0], removed(&paths[0], "a command that was killed"));
+        let kept = swept[1].kept.as_ref().expect("it stays");
+        assert!(kept.why.contains("not empty") && kept.remedy == format!("rm -r {}", paths[1].display()));
+        assert!(swept[2].kept.is_some() && swept[3].kept.is_none(), "{swept:?}");
+        assert_eq!(names(&place.dir), [".other.77.0", ".page.77.1", ".page.77.2", ".page.78.0", "theirs"]);
+        assert_eq!(
+            (names(&at(".page.77.1")), names(&theirs)),
+            (vec!["mine".to_owned()], vec!["report.html".to_owned()])
+        );
+        assert_eq!(place.journals(), ["output-77.0"], "it stays until all is gone");
+        fs::remove_file(at(".page.77.1/mine"))
+            .and_then(|()| fs::remove_file(at(".page.77.2")))
+            .expect("removes");
+        assert_eq!(sweep(&place.store), [removed(&paths[1], "a command that was killed")]);
+        assert_eq!(place.journals(), [""; 0]);
     }
 
     #[test]

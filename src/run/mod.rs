@@ -10,6 +10,7 @@ mod local;
 mod lock;
 mod measure;
 mod modelled;
+mod output_note;
 mod place;
 mod scratch;
 mod scratch_dir;
@@ -31,6 +32,7 @@ pub use local::{Local, now};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use modelled::Modelled;
+pub use output_note::OutputNote;
 pub use world::World;
 
 use crate::{
@@ -54,8 +56,8 @@ pub enum RunError {
     #[error("{path} can't be synced before it is read: {source}", path = path.display())]
     Cool { path: PathBuf, source: io::Error },
     #[error(
-        "{path} was not removed ({source}); the next run or `drivebench cleanup` removes it, or: {command} {path}",
-        path = shell_word(&path.to_string_lossy())
+        "{path} was not removed ({source}); the next run or `drivebench cleanup`, with the same store, removes it, or: {command} {path}",
+        path = shell_word(&path)
     )]
     Leftover { path: PathBuf, command: &'static str, source: io::Error },
     #[error(transparent)]

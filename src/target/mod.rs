@@ -22,6 +22,7 @@ pub use relocate::NotFound;
 use crate::{
     inventory::{Block, Drive, Inventory, Mount},
     sysroot::Sysroot,
+    units::shell_word,
 };
 
 /// Filesystems of the kernel, without data on a drive.
@@ -114,6 +115,9 @@ pub enum TargetError {
     /// A file, or a block device without a medium.
     #[error("{path} is empty")]
     Empty { path: String, kind: Kind },
+    /// Plans and records are text.
+    #[error("{path}: the path it leads to is not UTF-8")]
+    NotText { path: String, real: PathBuf },
     #[error("{path}: {source}")]
     System { path: String, source: io::Error },
 }
@@ -143,6 +147,7 @@ impl TargetError {
                 "the kernel takes 4095 bytes at most: use a shorter path, or mount the drive elsewhere"
                     .to_owned()
             }
+            Self::NotText { real, .. } => format!("rename what is not UTF-8 in {}", shell_word(real)),
             Self::System { .. } => "check the kernel log (dmesg)".to_owned(),
         }
     }
@@ -173,8 +178,7 @@ impl Target {
         let real = fs::canonicalize(path).map_err(|error| refusal(path, error))?;
         let data = fs::metadata(&real).map_err(|error| refusal(path, error))?;
         let Some(shown) = real.to_str().map(str::to_owned) else {
-            let source = io::Error::new(io::ErrorKind::InvalidInput, "the path it leads to is not UTF-8");
-            return Err(TargetError::System { path: path.to_owned(), source });
+            return Err(TargetError::NotText { path: path.to_owned(), real });
         };
         let kind = kind(&shown, &data)?;
         let target = Self { given: given.to_owned(), kind, path: real, ..Self::default() };

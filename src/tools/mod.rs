@@ -97,7 +97,7 @@ impl<Altered> fmt::Display for Change<Altered> {
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.tool.name)?;
-        self.args.iter().try_for_each(|arg| write!(f, " {}", shell_word(&arg.to_string_lossy())))
+        self.args.iter().try_for_each(|arg| write!(f, " {}", shell_word(arg)))
     }
 }
 

@@ -1,5 +1,9 @@
 //! Parts of sentences.
 
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+use super::visible::hides;
+
 /// `a`, `a and b`, `a, b and c`.
 pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
     let names: Vec<&str> = names.iter().map(T::as_ref).collect();
@@ -10,14 +14,31 @@ pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// An argument for a shell: quoted if it has special characters.
-pub fn shell_word(argument: &str) -> String {
+/// An argument for a shell: quoted if it has special characters. What can't be shown, such as line ends and bytes that are
+/// not UTF-8, is escaped: bash, zsh, ksh and busybox read `$'...'`, dash doesn't.
+pub fn shell_word<S: AsRef<OsStr> + ?Sized>(argument: &S) -> String {
+    let argument = argument.as_ref();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        argument.to_owned()
-    } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
+    match argument.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(text) if !text.contains(hides) => format!("'{}'", text.replace('\'', "'\\''")),
+        _ => escaped(argument.as_bytes()),
     }
+}
+
+fn escaped(bytes: &[u8]) -> String {
+    let octal = |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:03o}")).collect::<String>();
+    let mut out = "$'".to_owned();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match hides(c) || c == '\'' || c == '\\' {
+                true => out += &octal(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                false => out.push(c),
+            }
+        }
+        out += &octal(chunk.invalid());
+    }
+    out + "'"
 }
 
 /// Each value once, in order.
@@ -65,5 +86,13 @@ mod tests {
             words.map(shell_word),
             ["/mnt/a", "'/mnt/my files'", "'it'\\''s'", "''", "'$HOME'", "--rw=write,read"]
         );
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_escaped_and_a_shell_reads_it_back() {
+        let hostile = "a b\n\u{202e}é'\\$x".as_bytes();
+        let bytes: Vec<u8> = [hostile, b"\xff\xc3", b"1"].concat();
+        let word = shell_word(OsStr::from_bytes(&bytes));
+        assert_eq!(word, "$'a b\\012\\342\\200\\256é\\047\\134$x\\377\\3031'");
     }
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{
         Estimate,
-        compare::{self, Multiple},
+        compare::{self, Difference},
         repeat,
     },
     findings::{
@@ -119,8 +119,8 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
-        let times = times.map_or(String::new(), |r| match Multiple::of(&r.estimate) {
-            Multiple::TooNoisy => "too noisy".to_owned(),
+        let times = times.map_or(String::new(), |r| match Difference::in_multiples(&r.estimate) {
+            Difference::TooWide => "too noisy".to_owned(),
             _ => times_of(r.estimate.value),
         });
         let time = duration(measured(group));
@@ -174,14 +174,14 @@ fn sentences(own: &[&Group<'_>]) -> Vec<String> {
 fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
-    match Multiple::of(e) {
-        Multiple::TooNoisy => "too noisy to say how far that is off".to_owned(),
-        Multiple::Known if e.value > 1.0 => {
+    match Difference::in_multiples(e) {
+        Difference::TooWide => "too noisy to say how far that is off".to_owned(),
+        Difference::Found if e.value > 1.0 => {
             format!("{} too high ({})", times_of(e.value), e.range(|x| format!("{x:.1}")))
         }
-        Multiple::Known => format!("{:.2} of it ({})", e.value, e.range(|x| format!("{x:.2}"))),
-        Multiple::NoDifference => format!("no difference found ({} times)", e.range(|x| format!("{x:.1}"))),
-        Multiple::NoInterval => {
+        Difference::Found => format!("{:.2} of it ({})", e.value, e.range(|x| format!("{x:.2}"))),
+        Difference::NotFound => format!("no difference found ({} times)", e.range(|x| format!("{x:.1}"))),
+        Difference::Unknown => {
             format!("{}, with too few or too irregular runs for an interval", times_of(e.value))
         }
     }

@@ -66,7 +66,7 @@ fn most(way: &Way, bytes: u64, ask: &Request) -> u64 {
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let bytes = AMOUNT.min(ask.effort.max_bytes) / BLOCK * BLOCK;
     if bytes == 0 {
-        return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: BLOCK });
+        return Err(PlanError::Bytes { bytes: ask.effort.max_bytes, least: BLOCK });
     }
     let mut targets = ask.targets.clone();
     // No second memory target where one was named, and none without enough room.

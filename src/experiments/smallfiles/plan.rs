@@ -32,10 +32,13 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         .typed(&options::FILES)
         .zip(ask.values.typed(&options::SIZE))
         .map(|(files, size)| FileSet { files, size });
+    let are_enough = |sets: &[FileSet]| sets.len() >= SETS.len() - 1;
     let usual = usual(ask.effort.max_bytes);
     let most = usual.iter().map(FileSet::bytes).max().filter(|most| *most > 0);
-    let Some(most) = most.filter(|_| usual.len() >= SETS.len() - 1) else {
-        return Err(PlanError::Budget { bytes: ask.effort.max_bytes, block: SETS[3].size });
+    let Some(most) = most.filter(|_| are_enough(&usual)) else {
+        let sizes = (1..).map(|clusters| clusters * FileSet::CLUSTER);
+        let least = sizes.into_iter().find(|bytes| are_enough(&self::usual(*bytes))).unwrap_or(u64::MAX);
+        return Err(PlanError::Bytes { bytes: ask.effort.max_bytes, least });
     };
     let runs = ask.values.get(&options::RUNS);
     let mut steps = Steps::default();
