@@ -130,7 +130,10 @@ impl Lane {
         let (mut end, mut synced) = (None, Synced::Whole);
         if fsync {
             let before = clock.now();
-            let done = write_back::sync(&self.file, || self.cancel.is_over());
+            let done = write_back::sync(&self.file, || {
+                lock(&self.progress).fsync_ns = clock.now() - before;
+                self.cancel.is_over()
+            });
             end = Some(clock.now());
             let mut turn = self.progress();
             turn.progress.fsync_ns = clock.now() - before;
@@ -170,7 +173,10 @@ impl Lane {
             None if self.cancelled.load(Ordering::Relaxed) => Ended::Cancelled,
             None => Ended::Stopped,
         };
-        Outcome { ended, fsync_seconds: progress.fsync_ns as f64 / 1e9, ..moved }
+        let fsync_seconds = progress.fsync_ns as f64 / 1e9;
+        // The recorder counts what was brought to the drive only at its end.
+        let seconds = if progress.ended { moved.seconds } else { moved.seconds + fsync_seconds };
+        Outcome { ended, seconds, fsync_seconds, ..moved }
     }
 }
 

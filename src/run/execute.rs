@@ -143,6 +143,7 @@ impl Execution<'_, '_> {
             Ok(troubles) => failed.extend(troubles),
             Err(RunError::Record(e)) => return Err(e),
             Err(RunError::Interrupted) => {}
+            Err(RunError::TimeUp) => drop(self.late.insert(step.id)),
             Err(e) => failed.extend(step.targets().map(|t| (t, e.to_string()))),
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::{
 use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
-    RunError, World,
+    RunError, SILENT, World,
     journal::Journal,
     leftovers::patiently,
     scratch::{Scratch, reserve},
@@ -219,10 +219,12 @@ fn in_time<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
     cannot: impl FnOnce(io::Error) -> RunError,
 ) -> Result<T, RunError> {
+    let since = Instant::now();
     let done = match unless_cancelled(cancel, work) {
         Ok(Some(done)) => done,
         // Who asked for the end needs no reason.
         Ok(None) if cancel.is_asked() => return Err(RunError::Interrupted),
+        Ok(None) if since.elapsed().as_secs_f64() < SILENT => return Err(RunError::TimeUp),
         Ok(None) => Err(io::Error::other("the drive did not respond in time")),
         Err(e) => Err(e),
     };
@@ -256,4 +258,19 @@ fn open_existing(target: &Target) -> io::Result<(File, u64)> {
         Kind::File | Kind::Directory => file.metadata()?.len(),
     };
     Ok((file, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_is_blamed_only_after_it_was_given_time() {
+        let (release, held) = mpsc::channel::<()>();
+        let cancel = Cancel::default().within(0.0, Clock::Real(Instant::now()));
+        let hangs = move || held.recv().map_err(io::Error::other);
+        let said = in_time(&cancel, hangs, |e| panic!("{e}"));
+        assert!(matches!(said, Err(RunError::TimeUp)), "{said:?}");
+        drop(release);
+    }
 }

@@ -67,6 +67,9 @@ pub enum RunError {
     /// A person ended the run while a drive did not respond.
     #[error("interrupted")]
     Interrupted,
+    /// It was, before a drive can be said not to respond.
+    #[error("the time was up")]
+    TimeUp,
     #[error("nothing to read: the load before it wrote nothing")]
     NothingWritten,
     #[error(transparent)]
@@ -88,6 +91,9 @@ pub enum RunError {
     #[error("the record can't be written: {0}")]
     Record(#[from] io::Error),
 }
+
+/// A drive that completes nothing for so long before the time is up is named, s.
+const SILENT: f64 = 1.0;
 
 /// Receives the events of a run.
 pub trait Watcher {

@@ -3,7 +3,10 @@
 use std::io;
 
 use super::{
-    super::measure::{Seen, Site, measure},
+    super::{
+        SILENT,
+        measure::{Seen, Site, measure},
+    },
     Execution, RunError, Troubles,
 };
 use crate::{
@@ -16,8 +19,6 @@ use crate::{
     units::{Caching, Direction, Ended, Load, MIB, Outcome, Pattern, duration},
 };
 
-/// A drive that completes nothing for so long before the time is up is named, s.
-const SILENT: f64 = 1.0;
 /// How often the wait times of threads are sampled during a load, s. Sampling costs CPU time.
 const GLANCE: f64 = 0.5;
 
