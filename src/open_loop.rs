@@ -76,7 +76,8 @@ pub fn waiting<E, R: Iterator<Item = Event>>(read: impl Fn() -> Result<R, E>) ->
     let shown = percentiles.iter().map(String::as_str);
     let heads = ["target", "load", "at"].into_iter().chain(shown).chain(["over 100 ms"]);
     Ok(Table {
-        title: "modelled: response times if requests came evenly at a share of the load's mean rate".to_owned(),
+        title: "modelled: response times if requests came evenly at a share of the load's mean rate"
+            .to_owned(),
         columns: heads.map(|name| Column::new(name, false)).collect(),
         rows,
     })

@@ -340,7 +340,10 @@ fn a_limit_that_ended_a_load_is_named_before_its_drift() {
     let all: Vec<String> = (1..=6).map(said).collect();
     assert!(all.iter().all(|text| !text.contains("not known: the speed drifts")), "{all:#?}");
     let limit = "not known: a limit of time or bytes ended it after ";
-    assert!(all.iter().any(|text| text.contains(limit) && text.contains("and its speed drifted")), "{all:#?}");
+    assert!(
+        all.iter().any(|text| text.contains(limit) && text.contains("and its speed drifted")),
+        "{all:#?}"
+    );
 }
 
 #[test]

@@ -64,8 +64,9 @@ pub const PRECISION: Opt<f64> =
 pub const MAX_TIME: Opt<f64> =
     Opt::new("max-time", "TIME", seconds, "Most time on each target").heading(EFFORT).default("30m");
 
-pub const MAX_BYTES: Opt<u64> =
-    Opt::new("max-bytes", "SIZE", bytes, "Most bytes of a load on each target").heading(EFFORT).default("3GiB");
+pub const MAX_BYTES: Opt<u64> = Opt::new("max-bytes", "SIZE", bytes, "Most bytes of a load on each target")
+    .heading(EFFORT)
+    .default("3GiB");
 
 /// How often each thing is repeated; what is enough depends on the experiment.
 pub const RUNS: Opt<u32> = Opt::new("runs", "N", runs, "Repetitions").heading(EFFORT);

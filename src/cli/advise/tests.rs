@@ -714,6 +714,10 @@ fn the_sample_in_the_readme_is_what_advise_prints() {
         lines.map(|(_, line)| format!("{line}\n")).collect::<String>()
     };
     for topic in ["data", "limits", "money"] {
-        assert!(sample(topic).starts_with(topic) && text.contains(&sample(topic)), "{}\n{text}", sample(topic));
+        assert!(
+            sample(topic).starts_with(topic) && text.contains(&sample(topic)),
+            "{}\n{text}",
+            sample(topic)
+        );
     }
 }

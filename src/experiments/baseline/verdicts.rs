@@ -280,7 +280,10 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
         Reason::Interrupted => "it was stopped early".to_owned(),
         Reason::Failed => "a failure ended it early".to_owned(),
         Reason::Drifting if run.rule.is_cut_by_limit() => {
-            format!("a limit of time or bytes ended it after {}, and its speed drifted", duration(run.seconds))
+            format!(
+                "a limit of time or bytes ended it after {}, and its speed drifted",
+                duration(run.seconds)
+            )
         }
         Reason::Drifting => "the speed drifts".to_owned(),
         Reason::IrregularStalls => format!("stalls are too rare or too irregular for ±{aim}"),

@@ -63,9 +63,8 @@ pub(super) fn too_few(writing: &Writing) -> Option<String> {
     let run = &writing.run;
     let needed = CHUNKS * run.throughput.chunk.max(MIB);
     let [bytes, least] = [run.bytes, needed].map(decimal_bytes);
-    (run.bytes < needed).then(|| {
-        format!("{bytes} are too few to find a slow-down at this speed: about {least} are needed.")
-    })
+    (run.bytes < needed)
+        .then(|| format!("{bytes} are too few to find a slow-down at this speed: about {least} are needed."))
 }
 
 /// What ended the first writing before its rule had enough.

@@ -146,8 +146,7 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
 
 /// How much each mode moved; for how long only where all of them did.
 fn repeated(bytes: u64, shortest: f64) -> String {
-    let least =
-        if is_long(shortest) { format!(" for {} or more", duration(SECONDS)) } else { String::new() };
+    let least = if is_long(shortest) { format!(" for {} or more", duration(SECONDS)) } else { String::new() };
     format!("{} each, repeated{least}", size(bytes))
 }
 
@@ -286,10 +285,10 @@ mod tests {
 
     #[test]
     fn a_title_says_a_second_only_where_each_mode_had_one() {
-        assert_eq!([repeated(1 << 20, 1.2), repeated(1 << 20, 0.3)], [
-            "1 MiB each, repeated for 1 s or more",
-            "1 MiB each, repeated"
-        ]);
+        assert_eq!(
+            [repeated(1 << 20, 1.2), repeated(1 << 20, 0.3)],
+            ["1 MiB each, repeated for 1 s or more", "1 MiB each, repeated"]
+        );
     }
 
     #[test]

@@ -196,7 +196,9 @@ fn one(costs: &Costs) -> String {
     };
     if let Some((set, share)) = costs.misfit() {
         let (set, share) = (set.describe(), percent(share));
-        sentences += &format!(" This model is off for {set} by {share}: another cost applies there, so nothing is predicted.");
+        sentences += &format!(
+            " This model is off for {set} by {share}: another cost applies there, so nothing is predicted."
+        );
     }
     sentences
 }
