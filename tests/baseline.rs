@@ -324,3 +324,32 @@ fn directories_on_one_drive_are_not_ranked() {
         ("WRITE", &[(0, Extreme::Worst), (4, Extreme::Best)][..])
     );
 }
+
+#[test]
+fn a_limit_that_ended_a_load_is_named_before_its_drift() {
+    let mut asked = ask(vec![target("A", 62 * GB, false)], Rules::thorough(), MIB);
+    asked.effort.max_bytes = 512 * MIB;
+    let noise = Noise { variation: 0.3, memory: 0.995, run: 0.005 };
+    let model = Model { noise, ..stick(20e6, 20e6) };
+    let said = |seed| {
+        let board = Board { drives: vec![model.clone()], buses: Vec::new(), seed };
+        let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
+        let findings = BASELINE.findings(&mut events.into_iter());
+        said(&findings).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let all: Vec<String> = (1..=6).map(said).collect();
+    assert!(all.iter().all(|text| !text.contains("not known: the speed drifts")), "{all:#?}");
+    let limit = "not known: a limit of time or bytes ended it after ";
+    assert!(
+        all.iter().any(|text| text.contains(limit) && text.contains("and its speed drifted")),
+        "{all:#?}"
+    );
+}
+
+#[test]
+fn a_load_too_short_for_an_interval_is_counted() {
+    // 55 s are three blocks of 1 MiB.
+    let (findings, _) = by_default(stick(0.05e6, 20e6));
+    let text = findings.verdicts.join(" ");
+    assert!(text.contains("1 of 6 loads gave no interval: too short, or measured once."), "{text}");
+}

@@ -36,10 +36,15 @@ impl<'a> Number<'a> {
     }
 }
 
-/// The speed under the load that fits best, and of several runs the newest; `all` are oldest first.
+/// The speed under the load that fits best, and of several runs the newest with an interval, or else the newest; `all` are
+/// oldest first.
 fn best<'a>(all: impl Iterator<Item = &'a Evidence>, wanted: Wanted) -> Option<Number<'a>> {
-    let fitting = all.filter_map(|e| Some((Reverse(e.fit(wanted)?), Number::of(e)?)));
-    fitting.max_by_key(|(fit, _)| *fit).map(|(_, number)| number)
+    let fitting = all.filter_map(|e| Some((Reverse(e.fit(wanted)?), has_interval(e), Number::of(e)?)));
+    fitting.max_by_key(|(fit, interval, _)| (*fit, *interval)).map(|(.., number)| number)
+}
+
+fn has_interval(e: &Evidence) -> bool {
+    e.speed().is_some_and(Estimate::is_bounded)
 }
 
 impl<'a> Context<'a> {
@@ -64,10 +69,14 @@ impl<'a> Context<'a> {
         self.all().filter(move |e| !e.at_once && e.drives.len() == 1 && e.drives[0] == identity)
     }
 
-    /// The newest speed of each drive under the same fitting load.
+    /// The newest speed of each drive under the same fitting load; one with an interval, if there is any.
     pub fn speeds(&self, drives: &[&'a Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
+        let all = |e: &'a Evidence| {
+            let same = self.all().filter(move |o| !o.at_once && o.drives == e.drives && o.key() == e.key());
+            same.rev().find(|o| has_interval(o)).unwrap_or(e)
+        };
         let each = self.fitting(drives, wanted, |e| e.speed().is_some()).into_iter();
-        each.map(|e| e.and_then(Number::of)).collect()
+        each.map(|e| e.map(all).and_then(Number::of)).collect()
     }
 
     /// The newest evidence of each drive under the same load, if it `has` what is asked for: the load that most of the

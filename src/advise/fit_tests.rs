@@ -140,6 +140,18 @@ fn another_block_size_measured_last_changes_nothing() {
 }
 
 #[test]
+fn a_run_with_an_interval_counts_before_a_newer_one_without() {
+    let (inventory, _) = two_with_all_loads();
+    let mut runs = [(1, 10.0), (2, 12.0), (3, 14.0)]
+        .map(|(hour, mb)| run(&inventory, hour, "sda", load(false, MIB, 1), mb, Some(0.1)));
+    let open = |m: &mut Metric| (m.estimate.low, m.estimate.high) = (0.0, f64::INFINITY);
+    runs[2].numbers.iter_mut().for_each(open);
+    let says = |runs: &[Evidence]| answer(&advise(&inventory, runs), Topic::Data).says.clone();
+    assert!(says(&runs).contains("writes 12.0 MB/s ±2.0 %"), "{}", says(&runs));
+    assert!(says(&runs[2..]).contains("writes 14.0 MB/s"), "{}", says(&runs[2..]));
+}
+
+#[test]
 fn of_equal_loads_the_newest_run_counts() {
     let (inventory, _) = two_with_all_loads();
     let runs = [(1, 10.0), (2, 12.0)]

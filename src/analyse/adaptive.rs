@@ -285,6 +285,8 @@ impl Adaptive {
             _ if self.decision == Decision::Converged => None,
             End::Interrupted => Some(Reason::Interrupted),
             End::Failed => Some(Reason::Failed),
+            // Too little followed the last slow-down to say that it drifts.
+            End::Complete if judged.is_too_short_after_cliff() => Some(Reason::Budget),
             End::Complete if !judged.steady.agreed => Some(Reason::Drifting),
             End::Complete if WIDEN * judged.half <= self.rules.precision => Some(Reason::Budget),
             End::Complete if stalls > judged.base_half => Some(Reason::IrregularStalls),

@@ -43,6 +43,11 @@ impl Assessment {
         self.cliffs.last().map_or(0, |c| c.resume)
     }
 
+    /// Whether what follows the last cliff is too little to judge whether it is steady.
+    pub fn is_too_short_after_cliff(&self) -> bool {
+        self.seen - self.after_cliff() < LEAST
+    }
+
     /// The speed, bytes per second; `widen` is a factor on the interval of the mean.
     pub fn speed(&self, widen: f64, how: &str, converged: bool) -> Estimate {
         Estimate::of_time(self.mean, [self.below, self.above], widen, how, converged)

@@ -59,3 +59,14 @@ fn a_load_that_looks_for_a_cliff_leaves_room_for_the_same_once_more() {
     let (decision, _) = moved(Adaptive::new(&rules, f64::INFINITY), &all[..20_000]);
     assert_eq!(decision, Decision::Continue);
 }
+
+/// What ended so soon after a slow-down that nothing can be judged does not drift: a limit ended it.
+#[test]
+fn too_little_after_a_slow_down_is_no_drift() {
+    let mut adaptive = Adaptive::new(&Rules::thorough(), f64::INFINITY);
+    levels(&[(300, 0.02), (36, 0.2)]).iter().for_each(|window| {
+        let _ = adaptive.push(window);
+    });
+    let found = adaptive.finish(End::Complete);
+    assert_eq!((found.cliffs.len(), found.reason), (1, Some(Reason::Budget)), "{found:?}");
+}

@@ -15,14 +15,14 @@ const MOST: u64 = 1 << 24;
 /// Modelled responses: waiting and service together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenLoopLatency {
-    /// Arrivals as a share of what the drive can sustain.
+    /// Arrivals as a share of the mean rate of the load.
     pub load: f64,
     pub response: Histogram,
     /// Share of requests that took longer than 0.1 s.
     pub over_100ms: f64,
 }
 
-/// Replays a load measured at depth 1, window by window, with arrivals at a share of the sustained rate. Within a
+/// Replays a load measured at depth 1, window by window, with arrivals at a share of its mean rate. Within a
 /// window the order of ordinary operations is drawn; slow ones stand where they stood.
 #[derive(Debug)]
 pub struct OpenLoop {

@@ -36,6 +36,11 @@ impl StoppingRule {
         matches!(self, Self::Sustained(rule) if rule.decision() == Decision::Span)
     }
 
+    /// Whether a limit on time or bytes ended a load that looks for a sustained speed, before its rule did.
+    pub fn is_cut_by_limit(&self) -> bool {
+        matches!(self, Self::Sustained(rule) if matches!(rule.decision(), Decision::Continue | Decision::Budget))
+    }
+
     /// The estimate, stalls and cliffs of the latest look.
     pub fn progress(&self) -> (Option<Estimate>, usize, usize) {
         match self {

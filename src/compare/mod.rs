@@ -5,7 +5,7 @@ mod sentences;
 
 use self::{
     differences::{alike, unlike, unlike_loads},
-    sentences::{bytes_to_differ, differ, figure, no_difference, no_interval, short, times, too_wide},
+    sentences::{bound, bytes_to_differ, differ, figure, no_difference, no_interval, short, times, too_wide},
 };
 use crate::{
     analyse::compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
@@ -277,15 +277,21 @@ fn one(
             Difference::NotFound => "not found",
             Difference::TooWide | Difference::Unknown => "not known",
         };
-        let shown = |m: &Metric| unit.write(m.estimate.value);
+        let is_latency = matches!(n.quantity, Quantity::Latency(_));
+        // A percentile that is not resolved is shown as it is in its own report.
+        let shown = |m: &Metric| match is_latency && !m.estimate.high.is_finite() {
+            true => format!("at least {}", unit.write(m.estimate.low)),
+            false => unit.write(m.estimate.value),
+        };
+        let times = if is_latency { bound(&r) } else { times(&r) };
         // Where another cause than the drives is likely, neither side is called better.
-        let table = if matches!(n.quantity, Quantity::Latency(_)) { &mut latencies } else { &mut main };
+        let table = if is_latency { &mut latencies } else { &mut main };
         if busy.is_empty() && alike(n, other) && pair.a.run.modelled == pair.b.run.modelled {
             for (side, which) in extremes(&[&n.estimate, &other.estimate], unit) {
                 table.columns[1 + side].extremes.push((table.rows.len(), which));
             }
         }
-        table.rows.push(vec![n.row(), shown(n), shown(other), times(&r), differs.to_owned()]);
+        table.rows.push(vec![n.row(), shown(n), shown(other), times, differs.to_owned()]);
         if is_said(n) {
             match difference {
                 Difference::Found => sentences.push(format!("{of}{}", differ(n, &r, (&a, &b), &busy))),

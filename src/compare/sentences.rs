@@ -51,6 +51,17 @@ pub(super) fn times(r: &Ratio) -> String {
     }
 }
 
+/// A ratio of percentiles: where one of them is only known to be at least so much, what that leaves of the ratio.
+pub(super) fn bound(r: &Ratio) -> String {
+    let e = &r.estimate;
+    match (e.low > 0.0, e.high.is_finite()) {
+        (true, true) => times(r),
+        (true, false) => format!("at least {:.2}", e.low),
+        (false, true) => format!("at most {:.2}", e.high),
+        (false, false) => "not known".to_owned(),
+    }
+}
+
 /// Numbers that are named; of more, only how many.
 const NAMED: usize = 3;
 
@@ -117,16 +128,17 @@ pub(super) fn too_wide(of: &[(&Metric, Estimate)]) -> Option<String> {
     (!of.is_empty()).then(|| format!("Too noisy to judge: {all}. Repeat both when nothing else runs."))
 }
 
-/// What a ratio says; `busy` are the runs during which other programs used the drive.
+/// What a ratio says; `busy` are the runs during which other programs used the drive. Only the slower one's can be the cause.
 pub(super) fn differ(a: &Metric, r: &Ratio, (first, second): (&str, &str), busy: &[String]) -> String {
-    let why = match busy {
-        [] => String::new(),
-        runs => format!(
-            " The difference may come from other programs that used the drive during {}: repeat it when idle.",
-            runs.join(" and ")
+    let e = &r.estimate;
+    // Other programs make a run slower, not faster.
+    let slower = if (e.value >= 1.0) == (a.quantity.unit() == Unit::Seconds) { first } else { second };
+    let why = match busy.iter().any(|run| run == slower) {
+        false => String::new(),
+        true => format!(
+            " The difference may come from other programs that used the drive during {slower}: repeat it when idle."
         ),
     };
-    let e = &r.estimate;
     // The larger one first.
     let (larger, smaller, r) = if e.value >= 1.0 {
         (first, second, r.clone())

@@ -130,6 +130,28 @@ fn flags_of_both_runs_are_shown_and_other_io_is_named_as_a_cause() {
     assert_eq!(extremes(&busy), none, "the other program may be the cause");
     assert_eq!(busy.flags, ["rA: The processor was hot.", "rA and rB: It was noon."]);
     assert!(busy.verdicts[0].contains("other programs that used the drive during rA"), "{:?}", busy.verdicts);
+    // They made the slower run slow, and can't have made the faster one fast.
+    b.origin.carriers[0].other_io = true;
+    let both = of(&a, &b, false).expect("alike");
+    assert!(both.verdicts[0].contains("during rA: repeat") && !both.verdicts[0].contains("rB:"), "{both:?}");
+    a.origin.carriers[0].other_io = false;
+    let faster = of(&a, &b, false).expect("alike");
+    assert!(!faster.verdicts[0].contains("other programs"), "{:?}", faster.verdicts);
+}
+
+#[test]
+fn a_percentile_that_is_not_resolved_is_a_bound_on_both_sides() {
+    let [mut a, mut b] = ["rA", "rB"].map(|name| run(name, &[load("read", 4096)], 6e6));
+    for (run, low, high) in [(&mut a, 1e-3, f64::INFINITY), (&mut b, 1.9e-3, 2.1e-3)] {
+        let estimate = Estimate { low, high, ..Estimate::unbounded(2e-3, "") };
+        let quantity = Quantity::Latency(crate::units::Percentile::P9999);
+        run.estimates.push(Metric::new("/mnt/a", quantity, estimate).of(&load("read", 4096)));
+    }
+    let found = of(&a, &b, false).expect("alike");
+    let row = &found.details.tables[0].rows[0];
+    assert_eq!(row[1..4], ["at least 1 ms", "2 ms", "at least 0.50"]);
+    let row = &of(&b, &a, false).expect("alike").details.tables[0].rows[0];
+    assert_eq!(row[1..4], ["2 ms", "at least 1 ms", "at most 2.00"]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub const QUICK: Opt<bool> = Opt::switch("quick", "±10 %, at most 1.5 GiB a loa
     .heading(EFFORT)
     .conflicts(&["thorough"]);
 
-/// Most time on one drive with `--quick` and `--thorough`, s; precision and bytes are those of the rules of these names.
+/// Most time on each target with `--quick` and `--thorough`, s; precision and bytes are those of the rules of these names.
 pub const QUICK_SECONDS: f64 = 600.0;
 pub const THOROUGH_SECONDS: f64 = 7200.0;
 
@@ -62,10 +62,11 @@ pub const PRECISION: Opt<f64> =
         .default("5%");
 
 pub const MAX_TIME: Opt<f64> =
-    Opt::new("max-time", "TIME", seconds, "Most time on one drive").heading(EFFORT).default("30m");
+    Opt::new("max-time", "TIME", seconds, "Most time on each target").heading(EFFORT).default("30m");
 
-pub const MAX_BYTES: Opt<u64> =
-    Opt::new("max-bytes", "SIZE", bytes, "Most bytes moved by each load").heading(EFFORT).default("3GiB");
+pub const MAX_BYTES: Opt<u64> = Opt::new("max-bytes", "SIZE", bytes, "Most bytes of a load on each target")
+    .heading(EFFORT)
+    .default("3GiB");
 
 /// How often each thing is repeated; what is enough depends on the experiment.
 pub const RUNS: Opt<u32> = Opt::new("runs", "N", runs, "Repetitions").heading(EFFORT);

@@ -1,6 +1,9 @@
 //! Figures of baseline.
 
-use super::super::common::{Group, Summary, labels};
+use super::{
+    super::common::{Group, Summary, labels},
+    verdicts::over,
+};
 use crate::{
     analyse::Stretch,
     findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style, Unit, short},
@@ -63,7 +66,8 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let mut curves = vec![Curve::spread(if stalls.is_empty() { "" } else { "speed" }, &values)];
     let n = curves[0].shown(&format!("{} of {each}", count(pieces.len() as u64, "piece")));
     let drawn = drawn(&curves[0]);
-    let stalled = stalled(stalls.len() as u64, t.stalls.mean_seconds);
+    let longest = t.stalls.each.iter().map(|s| s.longest).fold(0.0, f64::max);
+    let stalled = stalled(stalls.len() as u64, t.stalls.mean_seconds, longest);
     if !stalls.is_empty() {
         curves.push(Curve::new("stalls", Style::Dots, stalls));
     }
@@ -114,11 +118,12 @@ fn drawn(curve: &Curve) -> String {
     format!(", {share}between {} and {}", rate(low), rate(high))
 }
 
-fn stalled(stalls: u64, mean: f64) -> String {
+fn stalled(stalls: u64, mean: f64, longest: f64) -> String {
+    let over = over(mean, longest);
     match stalls {
         0 => "No stalls.".to_owned(),
-        1 => format!("1 stall of {}.", duration(mean)),
-        n => format!("{} of {} on average.", count(n, "stall"), duration(mean)),
+        1 => format!("1 stall of {}{over}.", duration(mean)),
+        n => format!("{} of {} on average{over}.", count(n, "stall"), duration(mean)),
     }
 }
 
@@ -289,8 +294,9 @@ mod tests {
 
     #[test]
     fn one_stall_has_no_average() {
-        assert_eq!(stalled(0, 0.0), "No stalls.");
-        assert_eq!(stalled(1, 0.115), "1 stall of 115 ms.");
-        assert_eq!(stalled(2, 0.115), "2 stalls of 115 ms on average.");
+        assert_eq!(stalled(0, 0.0, 0.0), "No stalls.");
+        assert_eq!(stalled(1, 0.115, 0.12), "1 stall of 115 ms.");
+        assert_eq!(stalled(1, 0.115, 0.05), "1 stall of 115 ms, over several slow operations.");
+        assert_eq!(stalled(2, 0.115, 0.12), "2 stalls of 115 ms on average.");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::{Declared, shared_options::*};
 
-/// Most time on one drive, s: of spans, and where the sustained speed is asked for.
+/// Most time on each target, s: of spans, and where the sustained speed is asked for.
 pub const SPAN_SECONDS: f64 = 360.0;
 pub const SUSTAINED_SECONDS: f64 = 1800.0;
 
@@ -23,6 +23,6 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &const { QUICK.help("±10 %, in half the time") },
     &const { THOROUGH.help("sustained speeds, ±3 % within a run, in 2 h at most") },
     &PRECISION,
-    &const { MAX_TIME.without_default("Most time on one drive [default: 6m; sustained: 30m]") },
-    &const { MAX_BYTES.without_default("Most bytes moved on one drive [default: 3GiB a write]") },
+    &const { MAX_TIME.without_default("Most time on each target [default: 6m; sustained: 30m]") },
+    &const { MAX_BYTES.without_default("Most bytes on each target [default: 3GiB a write]") },
 ];

@@ -58,7 +58,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) ->
 }
 
 /// How many spans and sets of files varied too much for the interval that was aimed at, which is without what runs differ by,
-/// and how many spans a limit ended before.
+/// how many a limit ended before, and how many have no interval.
 fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let spans = groups.iter().filter_map(|g| match &g.measure.rule {
         Rule::Span { rules, .. } => Some((*g, rules)),
@@ -69,17 +69,43 @@ fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
     let varied = |r| matches!(r, Some(Reason::Noisy | Reason::IrregularStalls | Reason::Drifting));
     let ended = |r| r == Some(Reason::Budget);
     let precision = spans.clone().next()?.1.precision;
+    let loads = spans.map(|(g, _)| Row {
+        varied: any(g, varied),
+        ended: any(g, ended),
+        open: !g.estimate.is_bounded(),
+    });
     let files = files.iter().flatten().filter_map(MeasuredFiles::speed);
-    let short: Vec<bool> = spans.clone().map(|(g, _)| any(g, ended)).collect();
-    let all: Vec<bool> =
-        spans.map(|(g, _)| any(g, varied)).chain(files.map(|e| scatters(&e, precision))).collect();
-    let aim = aim(precision);
-    let short = which(&short).map(|which| format!("{which} ended early at a limit of time or bytes."));
-    let varied = which(&all).map(|which| {
+    let sets = files.map(|e| Row { varied: scatters(&e, precision), ended: false, open: !e.is_bounded() });
+    let rows: Vec<Row> = loads.chain(sets).collect();
+    (!rows.iter().all(Row::is_settled)).then(|| counted(&rows, &aim(precision)))
+}
+
+/// What a row of the table has instead of the interval that was aimed at.
+struct Row {
+    varied: bool,
+    /// Early, at a limit.
+    ended: bool,
+    /// Without an interval.
+    open: bool,
+}
+
+impl Row {
+    fn is_settled(&self) -> bool {
+        !(self.varied || self.ended || self.open)
+    }
+}
+
+/// Each row is counted; one without an interval at least as that.
+fn counted(rows: &[Row], aim: &str) -> String {
+    let which = |is: fn(&Row) -> bool| which(&rows.iter().map(is).collect::<Vec<_>>());
+    let varied = which(|row| row.varied).map(|which| {
         format!("{which} varied too much for ±{aim} within the run. Repeat when nothing else runs.")
     });
-    let all: Vec<String> = varied.into_iter().chain(short).collect();
-    (!all.is_empty()).then(|| all.join(" "))
+    let ended =
+        which(|row| row.ended).map(|which| format!("{which} ended early at a limit of time or bytes."));
+    let open = which(|row| row.open && !row.varied && !row.ended)
+        .map(|which| format!("{which} gave no interval: too short, or measured once."));
+    varied.into_iter().chain(ended).chain(open).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether repetitions differ by more than was aimed at: their interval is without what runs differ by, too. A single one
@@ -205,12 +231,18 @@ fn verb(group: &Group<'_>) -> String {
 
 fn cliffs(group: &Group<'_>, t: &Throughput) -> Vec<String> {
     let verb = verb(group);
-    let given = if t.sustained { "the one after" } else { "the mean of both" };
+    let given = if t.sustained { "the one after" } else { "that of the whole load" };
+    let without = if t.stalls.each.is_empty() { "" } else { ", stalls left out" };
     let slows = |c: &Cliff| {
         let (before, after, at) = (rate(c.before), rate(c.after), decimal_bytes(c.at_bytes));
-        format!("{verb} slow down from {before} to {after} after {at}; the speed given is {given}.")
+        format!("{verb} slow down from {before} to {after} after {at}{without}; the speed given is {given}.")
     };
     t.cliffs.iter().map(slows).collect()
+}
+
+/// A stall that lasts longer than the longest operation in it is several slow ones.
+pub(super) fn over(seconds: f64, longest: f64) -> &'static str {
+    if longest > 0.0 && seconds > longest { ", over several slow operations" } else { "" }
 }
 
 fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
@@ -219,15 +251,17 @@ fn stalls(verb: &str, stalls: &StallSummary) -> Option<String> {
         (0, _) => None,
         (1, _) => {
             let at = decimal_bytes(stalls.each[0].at_bytes);
-            Some(format!("{verb} stalled once, after {at}, for {}.", duration(stalls.each[0].seconds)))
+            let (took, over) = (duration(stalls.each[0].seconds), over(stalls.each[0].seconds, longest));
+            Some(format!("{verb} stalled once, after {at}, for {took}{over}."))
         }
         (n, spacing) => {
             let every = spacing.filter(|_| n > 2).map(|s| format!(", about every {}", size(s as u64)));
             let every = every.unwrap_or_default();
             let share = percent(stalls.time_share);
+            let over = over(stalls.mean_seconds, longest);
             let (mean, longest) = (duration(stalls.mean_seconds), duration(longest));
             Some(format!(
-                "{verb} stalled {n} times for about {mean}{every}: {share} of the time; the longest operation within a stall took {longest}."
+                "{verb} stalled {n} times for about {mean}{over}{every}: {share} of the time; the longest operation within a stall took {longest}."
             ))
         }
     }
@@ -245,6 +279,12 @@ fn unsettled(group: &Group<'_>, run: &Summary) -> Option<String> {
         Reason::TooShort => return None,
         Reason::Interrupted => "it was stopped early".to_owned(),
         Reason::Failed => "a failure ended it early".to_owned(),
+        Reason::Drifting if run.rule.is_cut_by_limit() => {
+            format!(
+                "a limit of time or bytes ended it after {}, and its speed drifted",
+                duration(run.seconds)
+            )
+        }
         Reason::Drifting => "the speed drifts".to_owned(),
         Reason::IrregularStalls => format!("stalls are too rare or too irregular for ±{aim}"),
         Reason::Noisy => format!("it is too noisy for ±{aim}"),
@@ -446,6 +486,16 @@ mod tests {
     fn one_repetition_of_a_set_of_files_does_not_vary() {
         let of = |speeds: &[f64]| scatters(&repeat::typical(speeds).expect("positive"), 0.05);
         assert_eq!([of(&[1e6]), of(&[1e6, 1.01e6, 1e6]), of(&[1e6, 2e6, 1.5e6])], [false, false, true]);
+    }
+
+    #[test]
+    fn a_row_without_an_interval_is_counted() {
+        let row = |varied, ended, open| Row { varied, ended, open };
+        let rows = [row(true, false, true), row(false, true, false), row(false, false, true)];
+        let said = counted(&rows, "5 %");
+        assert!(said.contains("1 of 3 loads varied") && said.contains("1 of 3 loads ended early"), "{said}");
+        assert!(said.ends_with("1 of 3 loads gave no interval: too short, or measured once."), "{said}");
+        assert!(row(false, false, false).is_settled() && !rows[2].is_settled());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let first = |group: &&Group<'_>| group.measure.label == WRITE;
     findings.evidence = groups.iter().filter(first).filter_map(Group::longest).collect();
     let several = plan.targets.len() > 1;
-    let mut rows = Vec::new();
+    let (mut rows, mut fell) = (Vec::new(), false);
     for (at, target) in plan.targets.iter().enumerate() {
         let mut sentences = String::new();
         if let Some(sweep) = take(&mut groups, at, SWEEP) {
@@ -41,6 +41,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         if let Some(written) = written(run, plan, &mut groups, at, target) {
             sentences = verdicts::written(&written);
             rows.extend(written.rows(several));
+            fell |= !written.first.falls.is_empty() && !written.cached;
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
         }
@@ -56,6 +57,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if !rows.is_empty() {
         let mut columns = Column::heads(several);
         columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
+        if !fell {
+            // One speed, which is not one after a slow-down.
+            let after = columns.len() - 1;
+            columns[after - 1].name = "speed".to_owned();
+            columns.remove(after);
+            rows.iter_mut().for_each(|row| drop(row.remove(after)));
+        }
         columns.extend(Column::all([("written", true), ("time", true)]));
         findings.tables = vec![Table { title: String::new(), columns, rows }];
     }
@@ -72,12 +80,24 @@ impl Written<'_> {
                 Some(fall) => {
                     [decimal_bytes(fall.at.value as u64), fall.before.text(rate), fall.after.text(rate)]
                 }
-                None => ["none seen".to_owned(), "-".to_owned(), writing.run.estimate.text(rate)],
+                None => self.without_a_fall(writing),
             });
             row.extend([decimal_bytes(writing.run.bytes), duration(writing.run.seconds)]);
             row
         })
         .collect()
+    }
+
+    /// The cells of a writing in which the speed did not fall: all of it was before, or after, a slow-down.
+    fn without_a_fall(&self, writing: &Writing) -> [String; 3] {
+        let (speed, none) = (writing.run.estimate.text(rate), || "-".to_owned());
+        let fall = self.first.falls.last().filter(|_| !self.cached);
+        match fall.map(|fall| verdicts::is_fast(writing, fall)) {
+            None => ["none seen".to_owned(), speed, none()],
+            Some(None) => ["not known".to_owned(), speed, none()],
+            Some(Some(true)) => [format!("at least {}", decimal_bytes(writing.run.bytes)), speed, none()],
+            Some(Some(false)) => ["none seen".to_owned(), none(), speed],
+        }
     }
 
     fn estimates(&self) -> Vec<Metric> {

@@ -25,7 +25,8 @@ pub(super) fn written(written: &Written<'_>) -> String {
             let most = decimal_bytes(fall.at.value as u64);
             let limit =
                 || format!("Up to {most} written at once run at the first speed, all beyond at the last.");
-            sentences.extend((!fall.gradual && sustained(written)).then(limit));
+            let once = first.falls.len() == 1 && !fall.gradual;
+            sentences.extend((once && sustained(written)).then(limit));
             sentences.extend(unsettled(written));
             sentences.extend(restored(written, fall));
         }
@@ -51,7 +52,10 @@ fn fell(fall: &CliffEstimate) -> String {
 }
 
 fn speed(e: &Estimate) -> String {
-    e.sentence(rate, " (too short for an interval)")
+    match e.low > 0.0 {
+        true => e.text(rate),
+        false => e.sentence(rate, " (too short for an interval)"),
+    }
 }
 
 /// Whether too little was written to find a slow-down, and how much is needed. Fast drives are measured in larger chunks.
@@ -59,9 +63,8 @@ pub(super) fn too_few(writing: &Writing) -> Option<String> {
     let run = &writing.run;
     let needed = CHUNKS * run.throughput.chunk.max(MIB);
     let [bytes, least] = [run.bytes, needed].map(decimal_bytes);
-    (run.bytes < needed).then(|| {
-        format!("{bytes} are too few to find a slow-down at this speed: at least {least} are needed.")
-    })
+    (run.bytes < needed)
+        .then(|| format!("{bytes} are too few to find a slow-down at this speed: about {least} are needed."))
 }
 
 /// What ended the first writing before its rule had enough.
@@ -142,6 +145,10 @@ fn none(written: &Written<'_>) -> Vec<String> {
     let (step, writes) = (percent(Cliff::STEP), speed(&run.estimate));
     let seen = match run.throughput.reason {
         Some(Reason::Drifting) => "No cliff was found, but the speed drifts",
+        // A mean that is known no better than a step excludes none.
+        _ if !run.estimate.is_bounded() || run.estimate.half_width() > Cliff::STEP => {
+            "No cliff was found, but the speed varies"
+        }
         _ => &format!("No lasting step of {step} or more"),
     };
     vec![
@@ -153,6 +160,12 @@ fn none(written: &Written<'_>) -> Vec<String> {
     ]
 }
 
+/// Whether a writing without a slow-down was fast again; `None` if it is too short to say.
+pub(super) fn is_fast(again: &Writing, fall: &CliffEstimate) -> Option<bool> {
+    again.run.throughput.unseen.as_ref()?;
+    Some(again.run.estimate.value >= (fall.before.value * fall.after.value).sqrt())
+}
+
 fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let (Some(pause), Some(again)) = (written.pause, &written.again) else {
         return Some("Recovery after a pause was not measured.".to_owned());
@@ -160,19 +173,17 @@ fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let rest = duration(pause);
     let bytes = decimal_bytes(again.run.bytes);
     let Some(second) = again.falls.last() else {
-        if again.run.throughput.unseen.is_none() {
-            return Some(format!(
-                "After a pause of {rest}, {bytes} were written: too few to measure recovery."
-            ));
-        }
-        let middle = (fall.before.value * fall.after.value).sqrt();
-        return Some(if again.run.estimate.value < middle {
-            let least = size(LEAST * again.run.throughput.chunk);
-            format!(
-                "After a pause of {rest}, writes were slow from the start: less than {least} recovered. Try a longer --pause."
-            )
-        } else {
-            format!("After a pause of {rest}, {bytes} were fast again: at least that much recovered.")
+        return Some(match is_fast(again, fall) {
+            None => format!("After a pause of {rest}, {bytes} were written: too few to measure recovery."),
+            Some(true) => {
+                format!("After a pause of {rest}, {bytes} were fast again: at least that much recovered.")
+            }
+            Some(false) => {
+                let least = size(LEAST * again.run.throughput.chunk);
+                format!(
+                    "After a pause of {rest}, writes were slow from the start: less than {least} recovered. Try a longer --pause."
+                )
+            }
         });
     };
     let bytes = |bytes: f64| decimal_bytes(bytes as u64);

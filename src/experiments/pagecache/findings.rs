@@ -77,13 +77,17 @@ fn measured(group: &Group<'_>) -> f64 {
     group.runs.iter().map(|run| run.seconds).sum()
 }
 
+/// Whether a mode was measured for as long as it should be. Sums of thirds of a second may be a rounding error less.
+fn is_long(seconds: f64) -> bool {
+    seconds >= SECONDS * 0.999
+}
+
 /// A mode that was measured for less than it should be, and which limit ended it.
 fn too_short(group: &Group<'_>, time_up: bool) -> Option<String> {
     let (name, again) = (way(group)?.label, group.measure.again?);
     let Rule::Fixed { bytes, seconds: Some(limit) } = group.measure.rule else { return None };
     let time = measured(group);
-    // Sums of thirds of a second may be a rounding error less.
-    if time >= SECONDS * 0.999 {
+    if is_long(time) {
         return None;
     }
     let spent =
@@ -128,16 +132,22 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
     };
     let ways = own.iter().filter_map(|g| Some(row(way(g)?.label.to_owned(), g)));
     let memory = ceiling.iter().map(|g| row(format!("{}, memory", g.measure.label), g));
+    let modes = own.iter().filter(|g| way(g).is_some() && g.measure.again.is_some());
+    let shortest = modes.map(|g| measured(g)).fold(f64::INFINITY, f64::min);
     let amount = own.iter().find_map(|g| match g.measure.rule {
-        Rule::Fixed { bytes, .. } if g.measure.again.is_some() => {
-            Some(format!("{} each, repeated for {} or more", size(bytes), duration(SECONDS)))
-        }
+        Rule::Fixed { bytes, .. } if g.measure.again.is_some() => Some(repeated(bytes, shortest)),
         Rule::Fixed { bytes, .. } => Some(format!("{} each", size(bytes))),
         _ => None,
     });
     let title = [Some(title.to_owned()).filter(|t| !t.is_empty()), amount].into_iter().flatten();
     let title = title.collect::<Vec<_>>().join(", ");
     Table { title, columns, rows: ways.chain(memory).collect() }
+}
+
+/// How much each mode moved; for how long only where all of them did.
+fn repeated(bytes: u64, shortest: f64) -> String {
+    let least = if is_long(shortest) { format!(" for {} or more", duration(SECONDS)) } else { String::new() };
+    format!("{} each, repeated{least}", size(bytes))
 }
 
 /// A multiple, such as `9.1 times`.
@@ -271,6 +281,14 @@ mod tests {
         assert!(near_memory(&[true, true]).contains("not a drive's"));
         assert!(near_memory(&[true, false]).contains("may be its own"));
         assert!(near_memory(&[]).contains("no drive was measured"));
+    }
+
+    #[test]
+    fn a_title_says_a_second_only_where_each_mode_had_one() {
+        assert_eq!(
+            [repeated(1 << 20, 1.2), repeated(1 << 20, 0.3)],
+            ["1 MiB each, repeated for 1 s or more", "1 MiB each, repeated"]
+        );
     }
 
     #[test]

@@ -9,6 +9,6 @@ pub const LARGEST: Opt<u64> =
     Opt::new("largest", "SIZE", shared::bytes, "Largest transfer, up to 16M").default("1M");
 
 /// Of all transfers, because there are hundreds of small ones.
-pub const MAX_BYTES: Opt<u64> = shared::MAX_BYTES.help("Most bytes written to one drive, and most read");
+pub const MAX_BYTES: Opt<u64> = shared::MAX_BYTES.help("Most bytes written to each target, and most read");
 
 pub const OPTIONS: &[&dyn Declared] = &[&SEED, &ENGINE, &MAX_TIME, &MAX_BYTES, &RUNS, &LARGEST];

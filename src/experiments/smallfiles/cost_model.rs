@@ -9,6 +9,9 @@ use crate::{
     record::ActResult,
 };
 
+/// A set that the model misses by more than this share is reported, and nothing is predicted from that model.
+const OFF: f64 = 0.25;
+
 pub(super) struct Costs {
     pub at: usize,
     pub write: bool,
@@ -61,12 +64,26 @@ impl Costs {
         Some(self.fit.as_ref()?.at(&parts(self.write, Files::syncs(set.bytes()), set.files, set.bytes())))
     }
 
+    /// The measured set that the model misses most, and by which share, where that is more than `OFF` and more than its runs
+    /// differ by.
+    pub fn misfit(&self) -> Option<(FileSet, f64)> {
+        let off = self.sets.iter().filter_map(|s| {
+            let (fitted, took) = (self.fitted(s.set)?, s.seconds()?);
+            let noise = took.is_bounded() && (took.low..=took.high).contains(&fitted);
+            (!noise).then_some((s.set, (fitted / took.value - 1.0).abs()))
+        });
+        off.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > OFF)
+    }
+
     fn once(&self, set: FileSet) -> Vec<f64> {
         parts(self.write, 1, set.files, set.bytes())
     }
 
-    /// The predicted time to copy this set once.
+    /// The predicted time to copy this set once; `None` from a model that misses what was measured.
     pub fn predict(&self, set: FileSet) -> Option<Estimate> {
+        if self.misfit().is_some() {
+            return None;
+        }
         Some(self.fit.as_ref()?.predict(&self.once(set), 1.0))
     }
 

@@ -15,8 +15,7 @@ use crate::{
 
 /// The set that is predicted by default.
 const EXAMPLE: FileSet = FileSet { files: 20_000, size: 1_000_000 };
-/// A set that the model misses by more than this share is reported.
-const OFF: f64 = 0.25;
+const NO_INTERVAL: &str = " (no interval)";
 /// An interval whose ends differ by more than this factor is given without a value.
 const NOISY: f64 = 2.0;
 
@@ -109,7 +108,7 @@ fn table(title: &str, both: &[Costs; 2]) -> Table {
     let row = |set: FileSet| {
         let cells = both.iter().flat_map(|c| {
             let own = c.sets.iter().find(|s| s.set == set);
-            let speed = own.and_then(|s| s.speed()).map_or("-".to_owned(), |e| rate(e.value));
+            let speed = own.and_then(|s| s.speed()).map_or("-".to_owned(), |e| e.text(rate));
             [cell(own.and_then(|s| s.seconds())), speed]
         });
         let measured = both.iter().filter_map(|c| Some(c.sets.iter().find(|s| s.set == set)?.measured()));
@@ -176,8 +175,9 @@ fn one(costs: &Costs) -> String {
         );
     };
     let sync = match costs.sync().filter(|sync| sync.value > 0.0) {
-        Some(e) if e.low > 0.0 => format!("; a sync takes {}", e.sentence(duration, "")),
-        Some(e) => format!("; a sync takes at most {}", duration(e.high)),
+        Some(e) if e.low > 0.0 => format!("; a sync takes {}", e.sentence(duration, NO_INTERVAL)),
+        Some(e) if e.high.is_finite() => format!("; a sync takes at most {}", duration(e.high)),
+        Some(_) => "; the time of a sync could not be determined".to_owned(),
         None => String::new(),
     };
     let bytes = match costs.rate() {
@@ -186,24 +186,33 @@ fn one(costs: &Costs) -> String {
         None => "the speed of bytes could not be determined".to_owned(),
     };
     let mut sentences = if file.low > 0.0 {
-        format!("{verb}: each file costs {}, {bytes}{sync}.", file.sentence(duration, ""))
+        format!("{verb}: each file costs {}, {bytes}{sync}.", file.sentence(duration, NO_INTERVAL))
     } else {
-        let most = duration(file.high);
-        format!("{verb}: the cost of a file could not be determined, it is at most {most}; {bytes}{sync}.")
+        let most = match file.high.is_finite() {
+            true => format!(", it is at most {}", duration(file.high)),
+            false => String::new(),
+        };
+        format!("{verb}: the cost of a file could not be determined{most}; {bytes}{sync}.")
     };
-    let off = costs.sets.iter().filter_map(|s| {
-        let share = costs.fitted(s.set)? / s.seconds()?.value - 1.0;
-        Some((s.set, share.abs()))
-    });
-    if let Some((set, share)) = off.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > OFF) {
+    if let Some((set, share)) = costs.misfit() {
         let (set, share) = (set.describe(), percent(share));
-        sentences += &format!(" This model is off for {set} by {share}: another cost applies there.");
+        sentences += &format!(
+            " This model is off for {set} by {share}: another cost applies there, so nothing is predicted."
+        );
     }
     sentences
 }
 
 /// One big file or many small ones.
 fn answer(both: &[Costs; 2]) -> String {
+    let worst = both.iter().filter_map(Costs::misfit).map(|(_, share)| share).max_by(f64::total_cmp);
+    if let Some(share) = worst {
+        return format!(
+            "From which size on separate files cost little is not known: a model of the cost of files and bytes misses \
+             what was measured by up to {}.",
+            percent(share)
+        );
+    }
     let known: Vec<(&str, Estimate)> =
         both.iter().filter_map(|c| Some((if c.write { "writing" } else { "reading" }, c.even()?))).collect();
     from_which_size(&known)

@@ -134,7 +134,7 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
 }
 
 /// Whether something shared limits.
-enum Held {
+pub(super) enum Held {
     Yes,
     No,
     /// The interval holds both answers.
@@ -142,12 +142,16 @@ enum Held {
 }
 
 impl Held {
-    fn by(share: &Estimate) -> Self {
+    pub fn by(share: &Estimate) -> Self {
         match share {
             share if share.high < REACHED => Self::Yes,
             share if share.low >= HELD => Self::No,
             _ => Self::Unknown,
         }
+    }
+
+    pub fn is_known(&self) -> bool {
+        !matches!(self, Self::Unknown)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     super::common,
-    bottleneck::{Answer, answer},
+    bottleneck::{Answer, Held, answer},
     headroom,
     samples::{Group, Times, groups},
     sentences,
@@ -21,7 +21,7 @@ use crate::{
     units::{capital, count, percent, rate},
 };
 
-/// An interval with a half-width beyond this share says nothing.
+/// An interval with a half-width beyond this share says nothing, unless all of it is on one side of the answer.
 const TOO_WIDE: f64 = 0.5;
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan) {
@@ -83,7 +83,7 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 fn share(e: &Estimate) -> String {
     match () {
         () if !e.high.is_finite() => format!("{} (no interval)", percent(e.value)),
-        () if e.half_width() > TOO_WIDE => "not known".to_owned(),
+        () if e.half_width() > TOO_WIDE && !Held::by(e).is_known() => "not known".to_owned(),
         () => format!("{} ({})", percent(e.value), e.range(percent)),
     }
 }
@@ -130,10 +130,10 @@ fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
         Some(Mark { label: format!("{}, about {}", s.name, rate(usable)), at: At::Y(usable) })
     });
     let runs = a.group.at_once().map_or(0, |set| set.trial.runs.len()) as u64;
-    let (sum, alone, share) = (rate(a.sum.value), rate(a.sum_alone.value), percent(a.share.value));
+    let (sum, alone, share) = (rate(a.sum.value), rate(a.sum_alone.value), share(&a.share));
     Figure {
         title: format!("{name} speed alone and at once"),
-        text: format!("The {name} sum at once is {sum}, {share} of the sum alone, {alone}."),
+        text: format!("The {name} sum at once is {sum}, the sum alone {alone}; the share is {share}."),
         load: a.group.load.describe(),
         n: format!("{} at once, 95 % intervals", count(runs, "run")),
         x: Axis::named("target", names),
@@ -182,5 +182,7 @@ mod tests {
         let of = |low, high| share(&Estimate { low, high, ..Estimate::unbounded(0.6, "") });
         assert_eq!([of(0.56, 0.63), of(0.4, 0.9)], ["60 % (56–63 %)", "60 % (40–90 %)"]);
         assert_eq!([of(0.1, 1.9), of(0.0, f64::INFINITY)], ["not known", "60 % (no interval)"]);
+        // Wide, but all below what the drives do alone: something shared limits, and the table has the share too.
+        assert_eq!(of(0.2, 0.94), "60 % (20–94 %)");
     }
 }
