@@ -153,7 +153,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &["record/owner.rs", "run/lock.rs"],
     ),
     ("calls the kernel's devices", &["ioctl*"], &["engine/target.rs"]),
-    ("calls the kernel past std and rustix", &["libc"], &["engine/uring.rs"]),
+    ("calls the kernel past std and rustix", &["libc"], &["engine/uring.rs", "engine/write_back.rs"]),
     ("mounts, swaps and reboots", &["rustix::mount", "swapon", "swapoff", "reboot"], &[]),
 ];
 
