@@ -80,7 +80,15 @@ fn a_stopped_process_is_no_stall_of_the_drive() {
         assert!(windows.iter().filter(|w| marked(w) == 0).count() > windows.len() / 2);
         let text = words(&findings.to_string());
         assert!(text.contains("drivebench did not run for"), "{text}");
-        assert!(!text.contains("stalled"), "{text}");
+        // A busy machine has stalls of its own, but none as long.
+        let longest: Vec<f64> = findings["findings"]["evidence"]
+            .as_array()
+            .expect("evidence")
+            .iter()
+            .filter(|e| e["quantity"] == "longest_operation")
+            .map(|e| e["estimate"]["value"].as_f64().expect("s"))
+            .collect();
+        assert!(!longest.is_empty() && longest.iter().all(|s| *s < STOPPED.as_secs_f64()), "{longest:?}");
     }
 }
 
