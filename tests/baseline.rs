@@ -6,15 +6,15 @@ mod modelled;
 use drivebench::{
     analyse::Rules,
     engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
-    experiments::{BASELINE, Effort, Request, Values},
+    experiments::{BASELINE, Effort, LoadName, Request, Values},
     findings::{Claim, Extreme, Findings, Quantity},
     plan::Suite,
     record::Event,
     report::{Format, Style, render},
     target::Target,
-    units::MIB,
+    units::{Caching, Ended, MIB},
 };
-use modelled::{ask, carry_out, plan, target};
+use modelled::{ask, carry_out, only, plan, target};
 
 const GB: u64 = 1_000_000_000;
 
@@ -305,6 +305,24 @@ fn a_stopped_load_says_what_was_missing() {
         findings.estimates.iter().all(|n| n.load.as_ref().is_none_or(|load| load.span == Some(true))),
         "a span: {findings:?}"
     );
+}
+
+#[test]
+fn a_load_whose_fsync_was_cut_off_has_no_speed() {
+    let asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
+    let asked = only(LoadName::Write, Request { caching: Caching::BufferedFsync, ..asked });
+    let plan = plan(&asked).expect("plans");
+    let board = Board { drives: vec![stick(20e6, 20e6)], buses: Vec::new(), seed: 7 };
+    let mut events = carry_out(&plan, &board).expect("runs");
+    let findings = BASELINE.findings(&mut events.iter().cloned());
+    assert!(estimate(&findings, "write throughput").value > 0.0);
+    for event in &mut events {
+        if let Event::Outcome { outcome, .. } = event {
+            outcome.ended = Ended::Cancelled;
+        }
+    }
+    let findings = BASELINE.findings(&mut events.into_iter());
+    assert_eq!(findings.estimates, [], "its windows show memory");
 }
 
 #[test]

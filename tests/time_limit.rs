@@ -201,6 +201,20 @@ fn a_drive_that_hangs_while_its_file_is_made_is_named_and_ctrl_c_ends_it() {
 }
 
 #[test]
+fn a_short_limit_that_ends_while_a_file_is_made_is_no_fault_of_the_drive() {
+    let (cli, fs) = (Cli::new(), FaultFs::mount());
+    let place = fs.path().to_str().expect("UTF-8");
+    fs.set(|f| f.hold_reserving = true);
+    let mut running = cli.start(["run", "baseline", "--max-time", "1s", place]);
+    fs.wait_until_held(1);
+    running.wait_for("findings");
+    fs.release();
+    let (code, said) = running.finish_with_errors();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("the time was up") && !said.contains("did not respond in time"), "{said}");
+}
+
+#[test]
 fn a_drive_that_hangs_when_it_is_looked_at_again_does_not_hold_up_ctrl_c() {
     let (cli, first, second) = (Cli::new(), FaultFs::mount(), FaultFs::mount());
     first.set(|f| f.hold = true);

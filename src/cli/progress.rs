@@ -104,6 +104,9 @@ impl Watcher for Show<'_> {
                 let whole = bytes as f64 / outcome.seconds;
                 let speed = match self.estimates.remove(&(*target as usize)) {
                     Some(estimate) => format!(": {}", estimate.text(rate)),
+                    None if m.load.lacks_fsync(Some(&outcome.ended)) => {
+                        ", not brought to the drive".to_owned()
+                    }
                     None if whole.is_finite() => format!(": {}", rate(whole)),
                     None => String::new(),
                 };

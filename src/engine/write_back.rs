@@ -6,6 +6,8 @@ use std::{collections::VecDeque, fs::File, io, os::fd::AsRawFd, time::Instant};
 
 /// The least and the most bytes of a piece.
 const PIECE: [u64; 2] = [128 << 10, 16 << 20];
+/// The most bytes of a piece after one that had nothing to write: what follows may be slow.
+const PIECE_CLEAN: u64 = 1 << 20;
 /// How long a piece shall take, s. Two are under way at a time, so that the drive always has work, as with one `fsync`.
 const PIECE_SECONDS: f64 = 0.05;
 /// After one that took longer, s, only one is under way: the kernel writes whole folios, which may be of megabytes.
@@ -21,100 +23,162 @@ pub enum Synced {
     Part,
 }
 
-/// As `fsync`, until it is `stopped`, which it asks between pieces.
-pub fn sync(file: &File, stopped: impl Fn() -> bool) -> io::Result<Synced> {
+/// As `fsync`, until it is `stopped`, which it asks between pieces. Where the filesystem has no such call, or ignores it, the
+/// `fsync` at the end does it all.
+pub fn sync(file: &File, stopped: impl FnMut() -> bool) -> io::Result<Synced> {
+    // A device has the length 0 here: its pages are written by the `fsync`.
+    let length = file.metadata()?.len();
+    match in_pieces(length, |offset, bytes, act| range(file, offset, bytes, act), stopped)? {
+        // The metadata, and what was written meanwhile.
+        Synced::Whole => file.sync_all().map(|()| Synced::Whole),
+        Synced::Part => Ok(Synced::Part),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Do {
+    Start,
+    Wait,
+}
+
+/// Starts writing each piece, and waits for it.
+fn in_pieces(
+    length: u64,
+    mut range: impl FnMut(u64, u64, Do) -> io::Result<()>,
+    mut stopped: impl FnMut() -> bool,
+) -> io::Result<Synced> {
     let (mut piece, mut depth) = (PIECE[0], 1);
     let mut started = 0;
     let mut under_way = VecDeque::new();
-    // A device has the length 0 here: its pages are written by the `fsync`.
-    let length = file.metadata()?.len();
     while !stopped() {
         let since = Instant::now();
         while under_way.len() < depth && started < length {
             let bytes = piece.min(length - started);
-            if !range(file, started, bytes, libc::SYNC_FILE_RANGE_WRITE)? {
-                return file.sync_all().map(|()| Synced::Whole);
+            match range(started, bytes, Do::Start) {
+                Err(e) if started == 0 && is_missing(&e) => return Ok(Synced::Whole),
+                other => other?,
             }
             under_way.push_back((started, bytes));
             started += bytes;
         }
-        let Some((offset, bytes)) = under_way.pop_front() else {
-            // The metadata, and what was written meanwhile.
-            return file.sync_all().map(|()| Synced::Whole);
-        };
-        range(file, offset, bytes, libc::SYNC_FILE_RANGE_WAIT_BEFORE)?;
+        let Some((offset, bytes)) = under_way.pop_front() else { return Ok(Synced::Whole) };
+        range(offset, bytes, Do::Wait)?;
         let seconds = since.elapsed().as_secs_f64();
-        piece = next_piece(piece, seconds);
+        piece = next_piece(bytes, piece, seconds);
         depth = if seconds > SLOW_SECONDS { 1 } else { 2 };
     }
     Ok(Synced::Part)
 }
 
-/// The bytes of the next piece, after one that took `seconds`.
-fn next_piece(piece: u64, seconds: f64) -> u64 {
+/// The bytes of the next piece, after one of `bytes` that took `seconds`; the newest is of `piece` bytes.
+fn next_piece(bytes: u64, piece: u64, seconds: f64) -> u64 {
     if seconds < CLEAN_SECONDS {
-        return piece;
+        return piece.max((2 * bytes).min(PIECE_CLEAN));
     }
-    let fitting = (piece as f64 * PIECE_SECONDS / seconds) as u64;
-    fitting.min(2 * piece).clamp(PIECE[0], PIECE[1]) & !(4096 - 1)
+    let fitting = (bytes as f64 * PIECE_SECONDS / seconds) as u64;
+    fitting.min(2 * bytes).clamp(PIECE[0], PIECE[1]) & !(4096 - 1)
 }
 
-/// Starts writing a range, or waits for it. False where the filesystem has no such call.
-fn range(file: &File, offset: u64, bytes: u64, flags: libc::c_uint) -> io::Result<bool> {
+/// A filesystem or a kernel without the call. Later, such numbers are errors of a write, which are said only once.
+fn is_missing(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE | libc::EPERM))
+}
+
+fn range(file: &File, offset: u64, bytes: u64, act: Do) -> io::Result<()> {
+    let flags = match act {
+        Do::Start => libc::SYNC_FILE_RANGE_WRITE,
+        Do::Wait => libc::SYNC_FILE_RANGE_WAIT_BEFORE,
+    };
     loop {
         // SAFETY: it takes numbers only, and the file is open.
         if unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, bytes as i64, flags) } == 0 {
-            return Ok(true);
+            return Ok(());
         }
         let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => {}
-            Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE) => return Ok(false),
-            _ => return Err(error),
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::Cell, io::Write};
+    use std::io::Write;
 
     use super::*;
-
-    fn dirty(bytes: usize) -> File {
-        let mut file = tempfile::tempfile_in("/var/tmp").expect("a file");
-        file.write_all(&vec![1; bytes]).expect("writes");
-        file
-    }
 
     #[test]
     fn pieces_take_equal_times() {
         // (rate of the drive, bytes per piece at the end)
         for (rate, fits) in [(100e3, 128 << 10), (10e6, 500_000), (100e6, 5_000_000), (3e9, 16 << 20)] {
-            let piece = (0..20).fold(PIECE[0], |piece, _| next_piece(piece, piece as f64 / rate));
+            let piece = (0..20).fold(PIECE[0], |piece, _| next_piece(piece, piece, piece as f64 / rate));
             assert!(piece.abs_diff(fits) <= 4096, "{rate}: {piece}");
-            // A part with nothing to write does not make the next one large, and a stall does not stop it.
-            assert_eq!(next_piece(piece, 3e-6), piece);
-            assert_eq!(next_piece(piece, 1000.0), PIECE[0]);
+            // A part with nothing to write does not make the next one large, and a stall makes it small.
+            assert_eq!(next_piece(piece, piece, 3e-6), piece.max((2 * piece).min(PIECE_CLEAN)));
+            assert_eq!(next_piece(piece, piece, 1000.0), PIECE[0]);
         }
-        assert_eq!(next_piece(PIECE[0], 30e-6), 2 * PIECE[0]);
+        assert_eq!(next_piece(PIECE[0], PIECE[0], 30e-6), 2 * PIECE[0]);
+    }
+
+    /// What was started and waited for, until it is stopped after so many pieces.
+    fn carried_out(
+        length: u64,
+        pieces: usize,
+        fails: Option<(usize, Do, i32)>,
+    ) -> (Vec<(u64, u64, Do)>, io::Result<Synced>) {
+        let (mut did, mut asked) = (Vec::new(), 0);
+        let range = |offset, bytes, act| {
+            did.push((offset, bytes, act));
+            let so_far = did.iter().filter(|(.., a)| *a == act).count();
+            match fails {
+                Some((at, on, number)) if on == act && at == so_far => {
+                    Err(io::Error::from_raw_os_error(number))
+                }
+                _ => Ok(()),
+            }
+        };
+        let stopped = || {
+            asked += 1;
+            asked > pieces
+        };
+        let end = in_pieces(length, range, stopped);
+        (did, end)
     }
 
     #[test]
-    fn all_of_a_file_is_written_unless_it_is_stopped() {
-        let file = dirty(5_000_001);
+    fn pieces_cover_the_file_in_order_and_each_is_waited_for() {
+        let length = 5_000_001;
+        let (did, end) = carried_out(length, 1000, None);
+        assert_eq!(end.expect("syncs"), Synced::Whole);
+        let of = |wanted: Do| did.iter().filter(move |(.., act)| *act == wanted).map(|(at, n, _)| (*at, *n));
+        assert!(of(Do::Start).eq(of(Do::Wait)));
+        assert_eq!(
+            of(Do::Start)
+                .fold(0, |at, (offset, bytes)| (offset == at).then_some(at + bytes).expect("no gap")),
+            length
+        );
+        let (did, end) = carried_out(length, 3, None);
+        assert_eq!(end.expect("syncs"), Synced::Part);
+        assert_eq!(did.iter().filter(|(.., act)| *act == Do::Wait).count(), 3);
+    }
+
+    #[test]
+    fn only_the_first_call_may_be_missing() {
+        let ended = |fails| carried_out(1 << 20, 1000, Some(fails)).1.map_err(|e| e.raw_os_error());
+        assert_eq!(ended((1, Do::Start, libc::ENOSYS)), Ok(Synced::Whole));
+        assert_eq!(ended((2, Do::Start, libc::EINVAL)), Err(Some(libc::EINVAL)));
+        assert_eq!(ended((1, Do::Wait, libc::EINVAL)), Err(Some(libc::EINVAL)));
+        assert_eq!(ended((1, Do::Start, libc::EIO)), Err(Some(libc::EIO)));
+    }
+
+    #[test]
+    fn files_are_synced_and_what_has_no_such_call_gets_an_fsync() {
+        let mut file = tempfile::tempfile_in("/var/tmp").expect("a file");
+        file.write_all(&vec![1; 1_000_001]).expect("writes");
         assert_eq!(sync(&file, || false).expect("syncs"), Synced::Whole);
-        let asked = Cell::new(0);
-        let stopped = || asked.replace(asked.get() + 1) == 3;
-        assert_eq!(sync(&file, stopped).expect("syncs"), Synced::Part);
-        assert_eq!(asked.get(), 4, "it is asked before each piece");
-        assert_eq!(sync(&dirty(0), || false).expect("syncs"), Synced::Whole);
-        assert_eq!(sync(&dirty(0), || true).expect("syncs"), Synced::Part);
-    }
-
-    #[test]
-    fn files_without_the_call_are_synced_as_a_whole() {
-        let device = File::options().read(true).write(true).open("/dev/null").expect("opens");
-        assert_eq!(range(&device, 0, 1, libc::SYNC_FILE_RANGE_WRITE).ok(), Some(false));
+        assert_eq!(sync(&file, || true).expect("ends"), Synced::Part);
+        let device = File::options().write(true).open("/dev/null").expect("opens");
+        let refused = range(&device, 0, 1, Do::Start).expect_err("no such call");
+        assert!(is_missing(&refused), "{refused}");
     }
 }

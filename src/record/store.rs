@@ -3,11 +3,11 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
-    io::{self, Write},
+    io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
 };
 
-use flate2::{Compression, write::GzEncoder};
+use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 
 use super::{
     AtomicFile, Event, Log, PRIVATE, ReadError, Reader, Run, Start, Summary, Writer,
@@ -293,9 +293,10 @@ impl Store {
             let run = |name: &str, end| name.strip_suffix(end).is_some_and(is_name);
             let temporary =
                 left_for(name).is_some_and(|name| name == INDEX || run(name, PLAIN) || run(name, PACKED));
-            // Its compressed copy got its name when it was complete; earlier versions could leave an empty one.
-            let is_empty = || fs::metadata(&path).is_ok_and(|about| about.len() == 0);
-            let packed = run(name, PLAIN) && (path.with_extension("jsonl.gz").is_file() || is_empty());
+            // Earlier versions could leave an empty one; others may have files of such names.
+            let is_empty = || is_given(name) && fs::metadata(&path).is_ok_and(|about| about.len() == 0);
+            let packed = || holds_the_same(&path.with_extension("jsonl.gz"), &path).unwrap_or(false);
+            let packed = run(name, PLAIN) && (is_empty() || packed());
             let unused = || open_regular(&path).is_ok_and(|file| lock(&file).is_ok());
             if (temporary || packed) && !path.is_symlink() && unused() {
                 // The next sweep tries again.
@@ -308,6 +309,28 @@ impl Store {
         let packed = self.dir.join(format!("{run}{PACKED}"));
         if packed.exists() { packed } else { self.dir.join(format!("{run}{PLAIN}")) }
     }
+}
+
+/// Whether a compressed record holds all of a plain one: it got its name when it was complete, but others may have files of
+/// such names.
+fn holds_the_same(packed: &Path, plain: &Path) -> io::Result<bool> {
+    let packed = open_regular(packed)?;
+    let mut plain = BufReader::new(open_regular(plain)?);
+    let mut unpacked = BufReader::new(GzDecoder::new(BufReader::new(packed)));
+    loop {
+        let (a, b) = (unpacked.fill_buf()?, plain.fill_buf()?);
+        let n = a.len().min(b.len());
+        if n == 0 || a[..n] != b[..n] {
+            return Ok(a.is_empty() && b.is_empty());
+        }
+        unpacked.consume(n);
+        plain.consume(n);
+    }
+}
+
+/// Whether a file has such a name as records are given here.
+fn is_given(file: &str) -> bool {
+    file.strip_suffix(PLAIN).is_some_and(|run| run.starts_with('r') && run.len() >= 4 && is_name(run))
 }
 
 fn is_name(run: &str) -> bool {
@@ -531,6 +554,29 @@ mod tests {
         store.sweep();
         assert!(begun.exists(), "its process lives");
         assert_eq!((names(), store.list().expect("lists").1.len()), (2, 0));
+    }
+
+    #[test]
+    fn a_plain_record_goes_only_where_its_whole_copy_stays() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        writer.append(&end()).expect("appends");
+        drop(writer);
+        let [plain, packed] = [PLAIN, PACKED].map(|end| store.dir.join(format!("{run}{end}")));
+        let text = fs::read(&plain).expect("reads");
+        store.pack(&run).expect("packs");
+        let whole = fs::read(&packed).expect("reads");
+        let others = [("data.jsonl", "{}"), ("data.jsonl.gz", "junk"), ("todo.jsonl", "")];
+        for (name, text) in others {
+            fs::write(store.dir.join(name), text).expect("writes");
+        }
+        for (copy, stays) in [(&b"junk"[..], true), (&whole[..whole.len() / 2], true), (&whole[..], false)] {
+            fs::write(&plain, &text).expect("writes");
+            fs::write(&packed, copy).expect("writes");
+            store.sweep();
+            assert_eq!((plain.exists(), packed.exists()), (stays, true));
+        }
+        assert!(others.iter().all(|(name, _)| store.dir.join(name).exists()), "files of others");
     }
 
     #[test]

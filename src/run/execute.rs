@@ -143,7 +143,11 @@ impl Execution<'_, '_> {
             Ok(troubles) => failed.extend(troubles),
             Err(RunError::Record(e)) => return Err(e),
             Err(RunError::Interrupted) => {}
-            Err(RunError::TimeUp) => drop(self.late.insert(step.id)),
+            Err(RunError::TimeUp) => {
+                self.late.insert(step.id);
+                // What comes after it would find no file.
+                self.time.end(step);
+            }
             Err(e) => failed.extend(step.targets().map(|t| (t, e.to_string()))),
         }
         Ok(())

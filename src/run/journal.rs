@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
@@ -12,6 +13,7 @@ use std::{
 use rustix::{
     fs::{FlockOperation, Mode, OFlags, flock, fstatfs, openat},
     io::Errno,
+    process::geteuid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -224,6 +226,7 @@ impl Open {
     /// Creates the file. Names are numbered, because a resumed run may have left a journal earlier.
     fn create(&self, dir: &Path) -> io::Result<(PathBuf, File)> {
         make_dir(dir)?;
+        refuse_link(dir)?;
         let mut number = 0u32;
         loop {
             let path = dir.join(format!("{}.{number}", self.run));
@@ -241,6 +244,23 @@ impl Open {
             }
         }
     }
+}
+
+/// A link would lead root to another user's files.
+fn refuse_link(dir: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(dir) {
+        Ok(about) if about.is_symlink() => Err(io::Error::other("it is a symbolic link: remove it")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file has the name of a journal: of a run or an output, and a number.
+fn is_name(file: &OsStr) -> bool {
+    let alphanumeric =
+        |run: &str| !run.is_empty() && run.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let digits = |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let parts = file.to_str().and_then(|name| name.split_once('.'));
+    parts.is_some_and(|(run, number)| alphanumeric(run) && digits(number))
 }
 
 fn write((_, file): &(PathBuf, File), line: &Line) -> io::Result<()> {
@@ -306,10 +326,12 @@ impl Abandoned {
     pub fn paths(store: &Path) -> (PathBuf, io::Result<Vec<PathBuf>>) {
         let dir = store.join(JOURNALS);
         let read = || -> io::Result<Vec<PathBuf>> {
-            let mut paths = match fs::read_dir(&dir) {
+            refuse_link(&dir)?;
+            let mut paths: Vec<PathBuf> = match fs::read_dir(&dir) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
                 entries => entries?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?,
             };
+            paths.retain(|path| path.file_name().is_some_and(is_name));
             paths.sort();
             Ok(paths)
         };
@@ -332,8 +354,14 @@ impl Abandoned {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             locked => locked?,
         }
+        let about = file.metadata()?;
         // Another cleanup may have removed it before it was locked, and its name may be used again.
-        if file.metadata()?.nlink() == 0 {
+        if about.nlink() == 0 {
+            return Ok(None);
+        }
+        // What somebody else put there is no journal of this store, and root must not act on it.
+        let above = path.parent().unwrap_or(&path).metadata()?;
+        if ![0, above.uid(), geteuid().as_raw()].contains(&about.uid()) {
             return Ok(None);
         }
         let mut text = Vec::new();
@@ -362,5 +390,35 @@ impl Abandoned {
         }
         left.reverse();
         Ok(Some(Self { path, run, host, left, unreadable, _locked: file }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_journals_of_this_store_are_read() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let [store, others] = ["store", "others"].map(|name| home.path().join(name));
+        for dir in [&store.join(JOURNALS), &others] {
+            fs::create_dir_all(dir).expect("creates");
+            for name in ["__init__.py", ".gitkeep", "2024-01-01.md", "note", "rabc.0", "output-77.0"] {
+                fs::write(dir.join(name), "").expect("writes");
+            }
+        }
+        let paths = Abandoned::paths(&store).1.expect("lists");
+        let names: Vec<_> = paths.iter().filter_map(|path| path.file_name()).collect();
+        assert_eq!(names, ["output-77.0", "rabc.0"]);
+        // Elsewhere the names are nobody's.
+        fs::remove_dir_all(store.join(JOURNALS)).expect("removes");
+        symlink(&others, store.join(JOURNALS)).expect("links");
+        let refused = Abandoned::paths(&store).1.expect_err("a link").to_string();
+        assert!(refused.contains("symbolic link"), "{refused}");
+        let entry = Journal::open(&store, "rdef").will(Undo::File { path: others.join("x") });
+        assert!(entry.expect_err("a link").to_string().contains("symbolic link"));
+        assert_eq!(fs::read_dir(&others).expect("lists").count(), 6);
     }
 }

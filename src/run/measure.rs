@@ -106,7 +106,9 @@ pub fn measure(
     for (at, (site, outcome)) in sites.iter().zip(&outcomes).enumerate() {
         let bytes = outcome.bytes_read + outcome.bytes_written;
         let end = (bytes, outcome.seconds, bytes as f64 / outcome.seconds);
-        show(progress(at, end, seen(rules.get(at), Some(&outcome.ended))));
+        let ended = Some(&outcome.ended);
+        let rule = rules.get(at).filter(|_| !m.load.lacks_fsync(ended));
+        show(progress(at, end, seen(rule, ended)));
         show(Seen::Outcome { target: site.target, zone: None, outcome });
     }
     Ok(outcomes)

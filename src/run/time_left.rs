@@ -63,6 +63,12 @@ impl TimeLeft {
         self.each.iter_mut().chain([&mut self.all]).for_each(|share| share.left -= seconds);
     }
 
+    /// Nothing is left to what comes after a step on its targets.
+    pub fn end(&mut self, step: &Step) {
+        let each = self.each.iter_mut().enumerate().filter(|(at, _)| step.is_on(*at));
+        each.for_each(|(_, share)| share.left = 0.0);
+    }
+
     fn of(&self, step: &Step) -> impl Iterator<Item = &Share> {
         step.targets().filter_map(|at| self.each.get(at)).chain([&self.all])
     }

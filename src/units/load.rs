@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MIB, size};
+use super::{Ended, MIB, size};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,6 +104,12 @@ pub enum LoadError {
 }
 
 impl Load {
+    /// Its windows show memory, not the drive: the `fsync` at its end was not finished.
+    pub fn lacks_fsync(&self, ended: Option<&Ended>) -> bool {
+        let whole = matches!(ended, Some(Ended::Finished | Ended::Stopped));
+        self.caching == Caching::BufferedFsync && self.writes() && !whole
+    }
+
     /// The maximum size of all buffers of one target. It suits a board with 512 MB.
     pub const MAX_BUFFERS: u64 = 64 * MIB;
 

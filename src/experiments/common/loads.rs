@@ -48,7 +48,8 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
                 let all = Extent { offset: 0, length: extent };
                 *readable = measure.filled(all, outcome.bytes_written).max(*readable);
             }
-            if load.windows == 0 || measure.label == FILL {
+            let ended = load.outcome.as_ref().map(|outcome| &outcome.ended);
+            if load.windows == 0 || measure.label == FILL || measure.load.lacks_fsync(ended) {
                 continue;
             }
             let summary = load.kept.finish(measure, load.outcome.as_ref());
