@@ -279,6 +279,8 @@ pub fn host(root: &Sysroot) -> Host {
 pub(super) struct Abandoned {
     pub path: PathBuf,
     pub run: String,
+    /// Whose it is: its word counts for what this user owns.
+    pub owner: u32,
     /// Where it was written.
     pub host: Host,
     /// Changes that were not undone, the last one first.
@@ -333,7 +335,8 @@ impl Abandoned {
             locked => locked?,
         }
         // Another cleanup may have removed it before it was locked, and its name may be used again.
-        if file.metadata()?.nlink() == 0 {
+        let about = file.metadata()?;
+        if about.nlink() == 0 {
             return Ok(None);
         }
         let mut text = Vec::new();
@@ -361,6 +364,6 @@ impl Abandoned {
             }
         }
         left.reverse();
-        Ok(Some(Self { path, run, host, left, unreadable, _locked: file }))
+        Ok(Some(Self { path, run, owner: about.uid(), host, left, unreadable, _locked: file }))
     }
 }
