@@ -174,6 +174,7 @@ fn a_stopped_run_resumes_where_it_ended() {
     let mut record = [&events[..cut + 10], &[Event::End(stopped)]].concat();
     let text = said(&found(&record));
     assert!(text.contains("2 of 4 arrangements measured") && text.contains("Interrupted"), "{text}");
+    assert!(text.contains("`drivebench run bays --resume "), "{text}");
 
     let done = Done::of(&Run::of(record.iter().cloned()), &plan);
     let is_done = |step: &Step| done.steps.contains(&step.id);

@@ -200,6 +200,38 @@ fn cleanup_removes_what_a_command_left_that_was_killed_before_its_output_had_its
 }
 
 #[test]
+fn an_output_that_fails_leaves_no_journal() {
+    let place = Place::new();
+    assert_eq!(place.cli.run(["cleanup"]).code, 0);
+    let home = Cli::directory();
+    fs::write(home.path().join("file"), "no directory").expect("writes");
+    // A directory that isn't there, one that is a file, and one that takes no files.
+    let no_dir = [home.path().join("no/x.csv"), home.path().join("file/x.csv"), "/proc/x.csv".into()];
+    for path in no_dir.iter().map(|path| path.to_str().expect("UTF-8")) {
+        for args in [
+            &["capture", path][..],
+            &["report", RUNS[0], "--out", path],
+            &["results", "export", RUNS[0], "--out", path],
+        ] {
+            let failed = place.cli.run(args);
+            assert!(failed.code == 1 && failed.err.contains("can't be written"), "{args:?}: {}", failed.err);
+            assert_eq!(names(&place.cli.store().join("journals")), [""; 0], "{args:?}");
+            let next = place.cli.run(["cleanup"]);
+            assert_eq!((next.code, next.out.as_str()), (0, "Nothing to clean up.\n"), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_capture_makes_no_store() {
+    let (cli, home) = (Cli::new(), Cli::directory());
+    let path = home.path().join("x.tar");
+    let done = cli.run(["capture", path.to_str().expect("UTF-8")]);
+    assert!(done.code == 0 && path.exists(), "{}", done.err);
+    assert!(!cli.store().exists(), "{:?}", names(&cli.store()));
+}
+
+#[test]
 fn cleanup_removes_leftovers_that_other_commands_keep() {
     let place = Place::new();
     let left = place.drive.path().canonicalize().expect("is there").join(".drivebench-rabc0.scratch");

@@ -173,7 +173,13 @@ fn a_run_without_any_result_fails() {
     fs.release();
     let (code, said) = running.finish_with_errors();
     assert_eq!(code, Some(1), "{said}");
-    assert!(words(&said).contains("error: no result: the time was up"), "{said}");
+    let said = words(&said);
+    assert!(
+        said.contains("error: no result: the time was up before there was one; `drivebench run"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("run baseline --resume {}", cli.run_name())), "{said}");
+    assert!(said.contains("` continues it") && said.matches("--resume").count() == 1, "{said}");
     assert!(cli.record().contains(r#""how":"time_up""#), "{}", cli.record());
 }
 

@@ -71,12 +71,12 @@ impl<'a> Context<'a> {
 
     /// The newest speed of each drive under the same fitting load; one with an interval, if there is any.
     pub fn speeds(&self, drives: &[&'a Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
-        let all = |e: &'a Evidence| {
+        let with_interval = |e: &'a Evidence| {
             let same = self.all().filter(move |o| !o.at_once && o.drives == e.drives && o.key() == e.key());
             same.rev().find(|o| has_interval(o)).unwrap_or(e)
         };
         let each = self.fitting(drives, wanted, |e| e.speed().is_some()).into_iter();
-        each.map(|e| e.map(all).and_then(Number::of)).collect()
+        each.map(|e| e.map(with_interval).and_then(Number::of)).collect()
     }
 
     /// The newest evidence of each drive under the same load, if it `has` what is asked for: the load that most of the

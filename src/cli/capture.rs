@@ -32,7 +32,7 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
     if args.file.symlink_metadata().is_ok() {
         return Err(exists());
     }
-    let _note = stored::store(store).ok().map(|store| OutputNote::begin(store.dir(), &args.file, None));
+    let _note = stored::store(store).ok().and_then(|store| OutputNote::begin(store.dir(), &args.file, None));
     // It holds serials.
     let file = AtomicFile::create(&args.file, PRIVATE).map_err(failed)?;
     let archive = archive(args.anonymise).map_err(failed)?;

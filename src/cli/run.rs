@@ -200,6 +200,8 @@ fn carry_out(
     if how == How::Finished {
         stored::pack(store, &name, output);
     }
+    let resume = stored::command(store, &format!("run {} --resume {name}", experiment.name));
+    let without = how == How::TimeUp && findings.estimates.is_empty();
     if args.events {
         show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
         if let Some(e) = show.incomplete() {
@@ -212,16 +214,16 @@ fn carry_out(
         stored::saved(store, &name, &findings, output);
         // A closed pipe, such as `| head`, does not change the exit code of the run.
         shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
-        if how != How::Finished {
-            let resume = stored::command(store, &format!("run {} --resume {name}", experiment.name));
+        if how != How::Finished && !without {
             output.command(&resume, Some("continues it"));
         }
     }
     match how {
         How::Failed(why) => output.error(&anyhow!("{why}"), None),
         // The flags say why.
-        How::TimeUp if findings.estimates.is_empty() => {
-            output.error(&"no result: the time was up before anything was measured", None);
+        How::TimeUp if without => {
+            let why = format!("no result: the time was up before there was one; `{resume}` continues it");
+            output.error(&why, None);
             return Ok(ExitCode::FAILURE);
         }
         _ => {}

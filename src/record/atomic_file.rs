@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, Write},
     os::{fd::AsRawFd, unix::fs::MetadataExt},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use rustix::{
@@ -151,9 +151,14 @@ pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
     })
 }
 
-/// Removes these files of a directory, and the directory.
+/// Removes these files of a directory, those of its owner, and the directory.
 fn remove_dir(above: &File, name: &OsStr, dir: &File, files: &[&OsStr]) -> io::Result<()> {
-    for file in files {
+    let owner = dir.metadata()?.uid();
+    let is_own = |file: &&&OsStr| {
+        let found = statat(dir, **file, AtFlags::SYMLINK_NOFOLLOW);
+        found.is_ok_and(|f| f.st_uid == owner && FileType::from_raw_mode(f.st_mode) == FileType::RegularFile)
+    };
+    for file in files.iter().filter(is_own) {
         // What remains makes the next removal fail.
         let _ = unlinkat(dir, *file, AtFlags::empty());
     }
@@ -167,16 +172,16 @@ fn sweep_of(dir: &File, name: &OsStr, files: &[&OsStr]) {
     for entry in entries {
         let Some(found) = entry.file_name().to_str().ok().filter(|found| is_left(found)) else { continue };
         // The caller writes something else; the next one tries again.
-        let _ = remove_left(dir, found.as_ref(), files, false);
+        let _ = remove_left(dir, found.as_ref(), files, rustix::process::geteuid().as_raw());
     }
 }
 
-/// Removes a file, or a directory of these files, unless it is in use or another user's.
-fn remove_left(dir: &File, name: &OsStr, files: &[&OsStr], of_anyone: bool) -> io::Result<()> {
+/// Removes a file, or a directory of these files, of this user, unless it is in use.
+fn remove_left(dir: &File, name: &OsStr, files: &[&OsStr], owner: u32) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = File::from(openat(dir, name, flags, Mode::empty())?);
     let about = open.metadata()?;
-    if about.uid() != rustix::process::geteuid().as_raw() && !of_anyone {
+    if about.uid() != owner {
         return Err(io::Error::other("it belongs to another user"));
     }
     lock(&open)?;
@@ -187,30 +192,69 @@ fn remove_left(dir: &File, name: &OsStr, files: &[&OsStr], of_anyone: bool) -> i
     }
 }
 
-/// What has a temporary name that this process gave while it wrote the output at `path`, a file or a directory of `files`.
-pub fn temporaries(path: &Path, files: &[String], process: u32) -> io::Result<Vec<PathBuf>> {
-    let (dir, name) = place(path)?;
-    let above = path.parent().unwrap_or(path);
-    let is_of = |found: &str| {
-        let of = of_temporary(found).filter(|_| process_of(found) == Some(process));
-        of.is_some_and(|of| *of == *name || files.iter().any(|file| of == file))
-    };
-    let mut left = Vec::new();
-    for entry in Dir::read_from(&dir)? {
-        let entry = entry?;
-        left.extend(
-            entry.file_name().to_str().ok().filter(|found| is_of(found)).map(|found| above.join(found)),
-        );
-    }
-    Ok(left)
+/// An output that has temporary names while it is written: a file, or a directory of files.
+#[derive(Debug)]
+pub struct Unnamed {
+    path: PathBuf,
+    name: OsString,
+    files: Vec<String>,
+    /// The directory that it is in, open so that it can't be replaced meanwhile.
+    dir: File,
 }
 
-/// Removes one of these, for which the undo journal has an entry and whose process is gone. Root does it for the user whose
-/// journal it is.
-pub fn remove_temporary(path: &Path, files: &[String]) -> io::Result<()> {
-    let (dir, name) = place(path)?;
-    let files: Vec<&OsStr> = files.iter().filter(|file| !file.contains('/')).map(AsRef::as_ref).collect();
-    remove_left(&dir, &name, &files, rustix::process::geteuid().is_root())
+impl Unnamed {
+    /// A path through a link is an error: what has the link could lead it elsewhere.
+    pub fn at(path: &Path, files: &[String]) -> io::Result<Self> {
+        let (above, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+        let mut dir = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let each = above.strip_prefix("/").map_err(|_| io::ErrorKind::InvalidInput)?;
+        for part in each.components() {
+            let Component::Normal(part) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            dir = openat(&dir, part, flags, Mode::empty()).map_err(|e| match e {
+                Errno::NOTDIR | Errno::LOOP => {
+                    io::Error::other("a part of its path is a link, or no directory")
+                }
+                e => e.into(),
+            })?;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = File::from(openat(&dir, ".", flags, Mode::empty())?);
+        Ok(Self { path: path.to_owned(), name: name.to_owned(), files: files.to_vec(), dir })
+    }
+
+    /// What has a temporary name that this process gave.
+    pub fn temporaries(&self, process: u32) -> io::Result<Vec<PathBuf>> {
+        let is_of = |found: &str| {
+            let of = of_temporary(found).filter(|_| process_of(found) == Some(process));
+            of.is_some_and(|of| *of == *self.name || self.files.iter().any(|file| of == file))
+        };
+        let mut left = Vec::new();
+        for entry in Dir::read_from(&self.dir)? {
+            let entry = entry?;
+            let found = entry.file_name().to_str().ok().filter(|found| is_of(found));
+            left.extend(found.map(|found| self.path.with_file_name(found)));
+        }
+        Ok(left)
+    }
+
+    /// Removes one of these if it is this user's, whose journal names it. Root, too, removes no other user's by it.
+    pub fn remove(&self, temporary: &Path, owner: u32) -> io::Result<()> {
+        let name = temporary.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let above = self.dir.metadata()?.uid();
+        if owner != rustix::process::geteuid().as_raw() && ![owner, 0].contains(&above) {
+            return Err(io::Error::other("its directory belongs to another user"));
+        }
+        let files = self.files.iter().filter(|file| !file.contains('/'));
+        remove_left(&self.dir, name, &files.map(AsRef::as_ref).collect::<Vec<_>>(), owner)
+    }
+
+    pub fn is_dir(&self, temporary: &Path) -> bool {
+        let found = temporary.file_name().map(|name| statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW));
+        found.is_some_and(|found| {
+            found.is_ok_and(|f| FileType::from_raw_mode(f.st_mode) == FileType::Directory)
+        })
+    }
 }
 
 /// The directory that a path is in, open so that it can't be replaced meanwhile, and its name there.
@@ -372,6 +416,39 @@ mod tests {
         sweep_of(&place(&at("file")).expect("opens").0, "file".as_ref(), &[]);
         let left = [".file.4194999.0", ".file.1.0", &lives, ".file.4194998.0"].map(|name| at(name).exists());
         assert_eq!(left, [false, false, true, true]);
+    }
+
+    #[test]
+    fn only_what_the_owner_of_the_journal_owns_is_removed() {
+        let home = tempfile::tempdir().expect("a directory");
+        let above = home.path().canonicalize().expect("is there");
+        let at = |name: &str| above.join(name);
+        let (this, files) = (rustix::process::geteuid().as_raw(), ["a.html".to_owned(), "b.svg".to_owned()]);
+        fs::write(at(".page.77.0"), "half").expect("writes");
+        fs::create_dir(at(".page.77.1")).expect("creates");
+        fs::write(at(".page.77.1/a.html"), "half").expect("writes");
+        fs::write(at("mine"), "mine").expect("writes");
+        std::os::unix::fs::symlink(at("mine"), at(".page.77.1/b.svg")).expect("links");
+        let page = Unnamed::at(&at("page"), &files).expect("opens");
+        let mut left = page.temporaries(77).expect("lists");
+        left.sort();
+        assert_eq!(left, [at(".page.77.0"), at(".page.77.1")]);
+        for one in &left {
+            let said = page.remove(one, this + 1).expect_err("of another user").to_string();
+            assert!(said.contains("another user") && one.exists(), "{said}");
+        }
+        page.remove(&left[0], this).expect("is removed");
+        page.remove(&left[1], this).expect_err("not empty");
+        assert!(
+            !left[0].exists() && at(".page.77.1/b.svg").is_symlink() && !at(".page.77.1/a.html").exists()
+        );
+
+        std::os::unix::fs::symlink(&above, at("link")).expect("links");
+        let said = Unnamed::at(&at("link/page"), &files).expect_err("a link").to_string();
+        assert!(said.contains("is a link"), "{said}");
+        assert!(
+            Unnamed::at(Path::new("page"), &files).is_err() && Unnamed::at(&at("no/page"), &files).is_err()
+        );
     }
 
     #[test]

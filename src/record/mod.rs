@@ -12,7 +12,7 @@ mod store;
 mod summary;
 mod writer;
 
-pub use atomic_file::{AtomicFile, keep_new_dir, remove_temporary, temporaries};
+pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir};
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, hand_over, home, lock, make_dir};

@@ -299,6 +299,8 @@ pub fn host(root: &Sysroot) -> Host {
 pub(super) struct Abandoned {
     pub path: PathBuf,
     pub run: String,
+    /// Whose it is: its word counts for what this user owns.
+    pub owner: u32,
     /// Where it was written.
     pub host: Host,
     /// Changes that were not undone, the last one first.
@@ -389,7 +391,7 @@ impl Abandoned {
             }
         }
         left.reverse();
-        Ok(Some(Self { path, run, host, left, unreadable, _locked: file }))
+        Ok(Some(Self { path, run, owner: about.uid(), host, left, unreadable, _locked: file }))
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     scratch_dir, scratch_name,
 };
 use crate::{
-    record::{Host, Store, lock, remove_temporary, temporaries},
+    record::{Host, Store, Unnamed, lock},
     sysroot::Sysroot,
     units::shell_word,
 };
@@ -103,32 +103,24 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
     let mut kept = Vec::new();
     for left in &journal.left {
-        let (path, suffix) = match &left.undo {
-            Undo::File { path } => (path, scratch_name::FILE),
-            Undo::Directory { path } => (path, scratch_name::DIRECTORY),
-            Undo::Output { path, files } => {
-                let removed = process.map(|process| remove_output(left, path, files, process));
-                let each = removed.into_iter().flatten();
-                kept.extend(
-                    each.filter_map(|(path, removed)| leftover(path, ended, removed, left, &or_else)),
-                );
-                continue;
-            }
+        let own = match &left.undo {
+            Undo::File { path } => scratch_name::is_of(&journal.run, path, scratch_name::FILE),
+            Undo::Directory { path } => scratch_name::is_of(&journal.run, path, scratch_name::DIRECTORY),
+            Undo::Output { .. } => process.is_some(),
             // The next access wakes the drive.
-            Undo::Standby { .. } => continue,
+            Undo::Standby { .. } => false,
         };
         // Anyone who can write to the store can edit a journal, so only paths with the name of its run are removed.
-        if !path.is_absolute() || !scratch_name::is_of(&journal.run, path, suffix) {
-            continue;
-        }
+        let Some(path) = left.undo.path().filter(|path| own && path.is_absolute()) else { continue };
         let removed = patiently({
-            let (left, path) = (left.clone(), path.clone());
+            let (left, path, owner) = (left.clone(), path.to_owned(), journal.owner);
             move || {
                 left.place.as_ref().map_or(Ok(()), |place| place.check(&path))?;
-                remove(&left)
+                remove(&left, process, owner)
             }
         });
-        kept.extend(leftover(path.clone(), ended, removed, left, &or_else));
+        let each = removed.unwrap_or_else(|e| vec![whole(&left.undo, path, Err(e))]);
+        kept.extend(each.into_iter().filter_map(|one| leftover(one, ended, &or_else)));
     }
     if kept.iter().all(|one| one.kept.is_none()) {
         let path = journal.path.clone();
@@ -141,34 +133,46 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     kept
 }
 
-/// Removes what a run created.
-fn remove(left: &Left) -> io::Result<()> {
+/// What became of something that a journal names.
+struct Removal {
+    path: PathBuf,
+    /// The command that removes it; none if it is not known what is there.
+    command: Option<&'static str>,
+    done: io::Result<()>,
+}
+
+/// All that the entry names. Of an output only its directory is named: what has the name of the output is the user's.
+fn whole(undo: &Undo, path: &Path, done: io::Result<()>) -> Removal {
+    let (path, command) = match undo {
+        Undo::Output { .. } => (path.parent().unwrap_or(path), None),
+        Undo::Directory { .. } => (path, Some("rm -r")),
+        Undo::File { .. } | Undo::Standby { .. } => (path, Some("rm")),
+    };
+    Removal { path: path.to_owned(), command, done }
+}
+
+/// Removes what a run created, or what a process left under temporary names of an output.
+fn remove(left: &Left, process: Option<u32>, owner: u32) -> io::Result<Vec<Removal>> {
+    let removed = |path, done| Ok(vec![whole(&left.undo, path, done)]);
     match &left.undo {
-        Undo::File { path } => remove_file(path, left.made),
-        Undo::Directory { path } if left.made.is_none() => fs::remove_dir(path),
+        Undo::File { path } => removed(path, remove_file(path, left.made)),
+        Undo::Directory { path } if left.made.is_none() => removed(path, fs::remove_dir(path)),
         Undo::Directory { path } => {
             let dir = scratch_dir::open(CWD, path)?;
             check(left.made, &dir)?;
-            scratch_dir::remove(&dir, path, left.files)
+            removed(path, scratch_dir::remove(&dir, path, left.files))
         }
-        Undo::Output { .. } | Undo::Standby { .. } => Ok(()),
-    }
-}
-
-/// Removes what the process left under temporary names of an output: each of them, or the output if it can't be looked at.
-fn remove_output(left: &Left, path: &Path, files: &[String], process: u32) -> Vec<(PathBuf, io::Result<()>)> {
-    if !path.is_absolute() {
-        return Vec::new();
-    }
-    let removed = patiently({
-        let (place, path, files) = (left.place.clone(), path.to_owned(), files.to_owned());
-        move || {
-            place.map_or(Ok(()), |place| place.check(&path))?;
-            let left = temporaries(&path, &files, process)?.into_iter();
-            Ok(left.map(|path| (path.clone(), remove_temporary(&path, &files))).collect())
+        Undo::Output { path, files } => {
+            let output = Unnamed::at(path, files)?;
+            let each = process.map_or(Ok(Vec::new()), |process| output.temporaries(process))?.into_iter();
+            let removal = |path: PathBuf| {
+                let command = Some(if output.is_dir(&path) { "rm -r" } else { "rm" });
+                Removal { command, done: output.remove(&path, owner), path }
+            };
+            Ok(each.map(removal).collect())
         }
-    });
-    removed.unwrap_or_else(|e| vec![(path.to_owned(), Err(e))])
+        Undo::Standby { .. } => Ok(Vec::new()),
+    }
 }
 
 fn remove_file(path: &Path, made: Option<FileId>) -> io::Result<()> {
@@ -199,20 +203,13 @@ fn check(made: Option<FileId>, file: &File) -> io::Result<()> {
     ours.then_some(()).ok_or_else(other)
 }
 
-fn leftover(
-    path: PathBuf,
-    ended: &'static str,
-    removed: io::Result<()>,
-    left: &Left,
-    or_else: &str,
-) -> Option<Leftover> {
-    let remove = match &left.undo {
-        Undo::Directory { .. } => "rm -r",
-        Undo::Output { files, .. } if !files.is_empty() => "rm -r",
-        _ => "rm",
+fn leftover(one: Removal, ended: &'static str, or_else: &str) -> Option<Leftover> {
+    let Removal { path, command, done } = one;
+    let mut remedy = match command {
+        Some(command) => format!("{command} {}", shell_word(&path)),
+        None => or_else.to_owned(),
     };
-    let mut remedy = format!("{remove} {}", shell_word(&path));
-    let why = match removed {
+    let why = match done {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => Some("another program uses it".to_owned()),
         Err(e) => {
@@ -261,7 +258,8 @@ mod tests {
     impl Place {
         fn new() -> Self {
             let home = tempfile::tempdir().expect("a temporary directory");
-            let (dir, store) = (home.path().join("drive"), home.path().join("store"));
+            let real = home.path().canonicalize().expect("is there");
+            let (dir, store) = (real.join("drive"), real.join("store"));
             fs::create_dir(&dir).expect("drive");
             Self { _home: home, dir, store }
         }
@@ -367,7 +365,9 @@ mod tests {
         assert_eq!(swept[0], removed(&paths[0], "a command that was killed"));
         let kept = swept[1].kept.as_ref().expect("it stays");
         assert!(kept.why.contains("not empty") && kept.remedy == format!("rm -r {}", paths[1].display()));
-        assert!(swept[2].kept.is_some() && swept[3].kept.is_none(), "{swept:?}");
+        let link = swept[2].kept.as_ref().expect("it stays");
+        assert_eq!(link.remedy, format!("rm {}", paths[2].display()));
+        assert!(swept[3].kept.is_none(), "{swept:?}");
         assert_eq!(names(&place.dir), [".other.77.0", ".page.77.1", ".page.77.2", ".page.78.0", "theirs"]);
         assert_eq!(
             (names(&at(".page.77.1")), names(&theirs)),
@@ -379,6 +379,48 @@ mod tests {
             .expect("removes");
         assert_eq!(sweep(&place.store), [removed(&paths[1], "a command that was killed")]);
         assert_eq!(place.journals(), [""; 0]);
+    }
+
+    #[test]
+    fn the_journal_of_a_user_removes_only_what_this_user_owns() {
+        let place = Place::new();
+        let (page, left) = (place.dir.join("page"), place.dir.join(".page.77.0"));
+        fs::write(&left, "half").expect("writes");
+        let journal = Journal::open(&place.store, "output-77");
+        journal.will(Undo::Output { path: page, files: Vec::new() }).expect("is written");
+        drop(journal);
+        let read = || {
+            let path = Abandoned::paths(&place.store).1.expect("lists").remove(0);
+            Abandoned::read(path).expect("reads").expect("is over")
+        };
+        let here = host(&Sysroot::live());
+        let mut journal = read();
+        assert_eq!(journal.owner, FileId::of(&File::open(&left).expect("opens")).expect("is known").uid);
+        journal.owner += 1;
+        let swept = undo(journal, &here, &place.store);
+        assert!(why(&swept)[0].contains("belongs to another user"), "{swept:?}");
+        assert_eq!((names(&place.dir), place.journals().len()), (vec![".page.77.0".to_owned()], 1));
+        undo(read(), &here, &place.store);
+        assert_eq!((names(&place.dir), place.journals()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn the_output_itself_is_never_named_to_be_removed() {
+        let place = Place::new();
+        let (link, output) = (place.dir.join("link"), place.dir.join("link/x.tar"));
+        symlink(&place.dir, &link).expect("links");
+        fs::write(place.dir.join("x.tar"), "mine").expect("writes");
+        fs::write(place.dir.join(".x.tar.77.0"), "half").expect("writes");
+        let journal = Journal::open(&place.store, "output-77");
+        journal.will(Undo::Output { path: output, files: Vec::new() }).expect("is written");
+        drop(journal);
+        let swept = sweep(&place.store);
+        let kept = swept[0].kept.as_ref().expect("it stays");
+        assert!(swept[0].path == link && kept.why.contains("is a link"), "{swept:?}");
+        assert!(!kept.remedy.contains("x.tar"), "{kept:?}");
+        assert!(kept.remedy.starts_with("run `drivebench cleanup --store "), "{kept:?}");
+        assert!(kept.remedy.contains(": rm /") && kept.remedy.ends_with("/journals/output-77.0"), "{kept:?}");
+        assert_eq!(names(&place.dir), [".x.tar.77.0", "link", "x.tar"]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn open(c: &Crossing, run: &str) -> String {
     let all = count(c.design.len() as u64, "arrangement");
     format!(
         "{done} of {all} measured. All are needed to separate drives from bays. \
-         Continue with `--resume {run}`."
+         `drivebench run bays --resume {run}` continues the run."
     )
 }
 

@@ -20,6 +20,8 @@ const SETS: [FileSet; 5] = [
     FileSet { files: 16, size: MIB },
     FileSet { files: 1, size: 64 * MIB },
 ];
+/// The least `--max-bytes` for which there are enough sets: the single large file is larger than those of the third set.
+const LEAST: u64 = SETS[2].size + FileSet::CLUSTER;
 /// The share of the time that the set asked for may take.
 const ASKED: f64 = 0.5;
 
@@ -32,13 +34,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         .typed(&options::FILES)
         .zip(ask.values.typed(&options::SIZE))
         .map(|(files, size)| FileSet { files, size });
-    let are_enough = |sets: &[FileSet]| sets.len() >= SETS.len() - 1;
     let usual = usual(ask.effort.max_bytes);
-    let most = usual.iter().map(FileSet::bytes).max().filter(|most| *most > 0);
-    let Some(most) = most.filter(|_| are_enough(&usual)) else {
-        let sizes = (1..).map(|clusters| clusters * FileSet::CLUSTER);
-        let least = sizes.into_iter().find(|bytes| are_enough(&self::usual(*bytes))).unwrap_or(u64::MAX);
-        return Err(PlanError::Bytes { bytes: ask.effort.max_bytes, least });
+    let most = usual.iter().map(FileSet::bytes).max();
+    let Some(most) = most.filter(|_| ask.effort.max_bytes >= LEAST) else {
+        return Err(PlanError::Bytes { bytes: ask.effort.max_bytes, least: LEAST });
     };
     let runs = ask.values.get(&options::RUNS);
     let mut steps = Steps::default();
@@ -128,4 +127,18 @@ pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<Cut> {
         cuts.push(Cut { wanted: asked, planned: FileSet { files, ..asked }, by });
     }
     cuts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_bytes_are_the_least_that_give_all_sets_but_one() {
+        let sets = |bytes| usual(bytes).len();
+        assert_eq!((sets(LEAST), sets(LEAST - 1)), (SETS.len() - 1, SETS.len() - 2));
+        assert!(
+            (1..=u64::from(u16::MAX)).all(|more| sets(LEAST + more * FileSet::CLUSTER) >= SETS.len() - 1)
+        );
+    }
 }
