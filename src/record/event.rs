@@ -91,6 +91,7 @@ pub enum Event {
 impl Event {
     /// Refuses a plan or a load that can't be executed, and counts that no drive reaches, whose sums would overflow.
     pub(super) fn checked(self) -> Result<Self, String> {
+        let lasts = |seconds: f64| (0.0..MOST as f64 / 1e9).contains(&seconds);
         let fits = match &self {
             Self::Plan { plan } => plan.check().map(|()| true)?,
             Self::Step { instead: Some(m), .. } => m.check().map(|()| true)?,
@@ -100,11 +101,18 @@ impl Event {
             }
             Self::Outcome { outcome: o, .. } => {
                 [o.bytes_read, o.bytes_written, o.ops].iter().all(|n| *n < MOST)
+                    && lasts(o.seconds)
+                    && lasts(o.fsync_seconds)
             }
-            Self::Act { result, .. } => result.bytes.max(result.files) < MOST,
+            Self::Act { result, .. } => result.bytes.max(result.files) < MOST && lasts(result.seconds),
+            Self::Imported(imported) => imported.loads.iter().all(|load| load.seconds.is_none_or(lasts)),
             _ => true,
         };
-        if fits { Ok(self) } else { Err("a count is larger than any drive can reach".to_owned()) }
+        if fits {
+            Ok(self)
+        } else {
+            Err("a count or a time is larger than any drive can reach, or negative".to_owned())
+        }
     }
 }
 

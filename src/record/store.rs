@@ -502,20 +502,20 @@ mod tests {
             assert_eq!(reader.by_ref().count(), 1, "{plan}");
             assert!(reader.damage().is_some_and(|why| why.starts_with("is damaged at line 2")), "{plan}");
         }
-        // Sums of such counts would overflow.
-        let act = format!(
-            "{{\"event\":\"act\",\"step\":1,\"target\":0,\"at\":\"\",\"result\":{{\"bytes\":{}}}}}\n",
-            u64::MAX
-        );
-        let begin = serde_json::to_string(&Event::Start(Box::new(start("rold".into())))).expect("JSON");
-        fs::write(&old, format!("{begin}\n{act}")).expect("writes");
-        let mut reader = store.open("rold").expect("opens");
-        assert_eq!(reader.by_ref().count(), 1);
-        assert!(
-            reader.damage().is_some_and(|why| why.contains("larger than any drive")),
-            "{:?}",
-            reader.damage()
-        );
+        // Sums of such counts would overflow, and no time is negative.
+        for result in
+            [format!("\"bytes\":{}", u64::MAX), "\"seconds\":-1e308".to_owned(), "\"seconds\":1e9".to_owned()]
+        {
+            let act = format!(
+                "{{\"event\":\"act\",\"step\":1,\"target\":0,\"at\":\"\",\"result\":{{{result}}}}}\n"
+            );
+            let begin = serde_json::to_string(&Event::Start(Box::new(start("rold".into())))).expect("JSON");
+            fs::write(&old, format!("{begin}\n{act}")).expect("writes");
+            let mut reader = store.open("rold").expect("opens");
+            assert_eq!(reader.by_ref().count(), 1);
+            let damage = reader.damage();
+            assert!(damage.is_some_and(|why| why.contains("larger than any drive")), "{damage:?}");
+        }
         let pipe = store.dir.join(format!("rpipe{PLAIN}"));
         for path in [&pipe, &store.dir.join("index")] {
             let _ = fs::remove_file(path);
