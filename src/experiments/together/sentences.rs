@@ -133,7 +133,7 @@ mod tests {
             open(&answer, &of, shared, &targets)
         };
         let drive = Shared { members: vec![0, 1], drive: true, ..Shared::default() };
-        let said = open_on(&[drive.clone()]);
+        let said = open_on(std::slice::from_ref(&drive));
         assert!(said.starts_with("Writes: a and mntb share one drive. At once they write 118 %"), "{said}");
         assert!(
             said.contains("whether they slow each other down") && !said.contains("nothing does"),
