@@ -52,7 +52,10 @@ impl<'a> Context<'a> {
         let here: Vec<String> = inventory.drives.iter().map(Drive::identity).collect();
         let lab = inventory.machine.lab.is_some();
         let counts = |e: &&Evidence| {
-            (lab || !e.modelled) && !e.drives.is_empty() && e.drives.iter().all(|drive| here.contains(drive))
+            (lab || !e.modelled)
+                && !e.indirect
+                && !e.drives.is_empty()
+                && e.drives.iter().all(|drive| here.contains(drive))
         };
         let mut evidence: Vec<&Evidence> = evidence.iter().filter(counts).collect();
         evidence.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
@@ -105,16 +108,16 @@ impl<'a> Context<'a> {
         each.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.fit(wanted).cmp(&a.1.fit(wanted))))
     }
 
-    /// Stalls of a second or more in writes, one at a time, of another load than the question is about; one of each drive.
+    /// Stalls of a second or more, one operation at a time, in another load than the question is about; one of each drive.
     pub fn other_stalls(&self, drives: &[&Drive], wanted: Wanted) -> Vec<(String, &'a Evidence)> {
         let of = |drive: &&Drive| {
-            let other = |l: &LoadKey| {
-                is_alone(l) && l.direction == Some(Direction::Write) && l.caching == Some(Caching::Direct)
-            };
-            let writes = |e: &&Evidence| e.load.as_ref().is_some_and(other) && !e.is(wanted);
-            let each = self.of(drive).filter(writes).filter_map(|e| Some((e.worst()?, e)));
+            let alone = |l: &LoadKey| is_alone(l) && l.caching == Some(Caching::Direct);
+            let other = |e: &&Evidence| e.load.as_ref().is_some_and(alone) && !e.is(wanted);
+            let each = self.of(drive).filter(other).filter_map(|e| Some((e.worst()?, e)));
             let (seconds, from) = each.filter(|(s, _)| *s >= LONG).max_by(|a, b| a.0.total_cmp(&b.0))?;
             let (name, load) = (self.name(drive), from.load_in_words()?);
+            let reads = from.load.as_ref().is_some_and(|l| l.direction == Some(Direction::Read));
+            let load = if reads { format!("reads, {load}") } else { load };
             Some((format!("{name} stalled for {} in another load ({load}).", duration(seconds)), from))
         };
         drives.iter().filter_map(of).collect()

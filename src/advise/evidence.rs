@@ -29,6 +29,8 @@ pub struct Evidence {
     pub bays: Vec<String>,
     /// Names of the layers between, such as `md0`.
     pub layers: Vec<String>,
+    /// Something is between that is not the drive's: a loop device, FUSE.
+    pub indirect: bool,
     /// The figures are of several targets at once.
     pub at_once: bool,
     /// The figures are of bays that differ, whatever drive is in them.
@@ -151,6 +153,7 @@ impl Evidence {
             target: target.to_owned(),
             drives: drives().map(|drive| drive.identity.clone()).collect(),
             bays: drives().map(|drive| drive.full_bay.clone()).collect(),
+            indirect: carriers.iter().any(|carrier| carrier.indirect),
             layers: carriers.iter().flat_map(|carrier| carrier.layers.clone()).collect(),
             ..Self::default()
         }

@@ -43,10 +43,31 @@ fn swap_uses_small_random_writes_one_at_a_time() {
     let answers = advise(&inventory, &evidence);
     let swap = answer(&answers, Topic::Swap);
     assert!(
-        swap.says.ends_with("Cruzer Blade in bay 1.2, where no small random write took longer than 300 ms."),
+        swap.says.ends_with("Cruzer Blade in bay 1.2, with no small random write at depth 1 over 300 ms."),
         "{swap:?}"
     );
     assert_eq!((swap.sure, &swap.loads[..]), (Sure::Measured, &["random 4 KiB, depth 1".to_owned()][..]));
+}
+
+#[test]
+fn figures_of_a_file_in_a_filesystem_are_not_the_drives() {
+    let (inventory, evidence) = two_with_all_loads();
+    let through: Vec<Evidence> = evidence.into_iter().map(|e| Evidence { indirect: true, ..e }).collect();
+    for answer in advise(&inventory, &through) {
+        assert!(answer.sure != Sure::Measured && answer.rests_on.is_empty(), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_stall_of_reads_is_said_of_the_drive_for_swap() {
+    let (inventory, mut evidence) = two_with_all_loads();
+    evidence.push(run(&inventory, 9, "sda", random(true, 4096, 1), 5.0, Some(1.21)));
+    let answers = advise(&inventory, &evidence);
+    let swap = answer(&answers, Topic::Swap);
+    assert!(swap.says.contains("bay 1.2, with no small random write at depth 1 over"), "{swap:?}");
+    let stall = "stalled for 1.21 s in another load (reads, random 4 KiB, depth 1).";
+    assert!(swap.because.iter().any(|because| because.ends_with(stall)), "{swap:?}");
+    assert!(swap.rests_on.contains(&"r09".to_owned()), "{swap:?}");
 }
 
 #[test]
@@ -168,7 +189,10 @@ fn other_loads_give_no_verdict_but_a_command() {
     for topic in [Topic::Data, Topic::Swap, Topic::Limits] {
         let answer = answer(&answers, topic);
         assert!(answer.sure != Sure::Measured && answer.decide.is_some(), "{answer:?}");
-        assert!(!answer.says.contains("Keep data on") && !answer.says.contains("took longer"), "{answer:?}");
+        assert!(
+            !answer.says.contains("Keep data on") && !answer.says.contains("at depth 1 over"),
+            "{answer:?}"
+        );
     }
     assert_eq!(
         answer(&answers, Topic::Limits).decide.as_deref(),

@@ -58,14 +58,17 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         }
         [best, others @ ..] if best.seconds < LONG => {
             let (name, longest) = (context.name(best.drive), duration(best.seconds));
-            let says = format!("{name}, where no small random write took longer than {longest}.");
+            let says = format!("{name}, with no small random write at depth 1 over {longest}.");
             let says = if rest.is_empty() { format!("On {says}") } else { format!("{first}Then {says}") };
             let wakes = context.wakes(best.drive);
             let asleep =
                 wakes.map(|n| format!("From standby, spin-up takes {}.", duration(n.estimate.value)));
+            // Swap is read, too.
+            let (stalled, of): (Vec<_>, Vec<_>) =
+                context.other_stalls(&[best.drive], Wanted::RANDOM_WRITE).into_iter().unzip();
             Answer::new(Topic::Swap, Sure::Measured, says)
-                .because(asleep.into_iter().chain(stops(context, others)))
-                .rests_on(runs.into_iter().chain(wakes.map(|n| n.from)))
+                .because(stalled.into_iter().chain(asleep).chain(stops(context, others)))
+                .rests_on(runs.into_iter().chain(wakes.map(|n| n.from)).chain(of))
         }
         all => {
             let says = join("none of the drives that were measured: they stall for too long.".to_owned());

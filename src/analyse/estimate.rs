@@ -45,8 +45,10 @@ impl Estimate {
         let half = self.half_width();
         let value = write(self.value);
         match () {
+            // Nor do two.
+            () if self.is_far() && self.value > FAR * self.low => format!("{value} (too noisy)"),
             // An end that far off says no more than none.
-            () if self.high > FAR * self.value && self.low > 0.0 => {
+            () if self.is_far() => {
                 let low = write(self.low);
                 let same = value.rsplit_once(' ').zip(low.rsplit_once(' ')).filter(|(a, b)| a.1 == b.1);
                 format!("{value} (at least {})", same.map_or(low.as_str(), |(_, (number, _))| number))
@@ -55,6 +57,11 @@ impl Estimate {
             () if half < WIDE && !self.is_lopsided() => format!("{value} ±{}", percent(half)),
             () => self.with_ends(write),
         }
+    }
+
+    /// Whether its upper end is too far off to be worth saying.
+    pub fn is_far(&self) -> bool {
+        self.high > FAR * self.value && self.low > 0.0
     }
 
     /// With both ends, such as `1.93 MB/s (1.60–2.40)`.
@@ -142,6 +149,9 @@ mod tests {
         assert_eq!(of(2e6, 1e6, 4e6).text(rate), "2.00 MB/s (1.00–4.00)");
         assert_eq!(wide.sentence(duration, ""), "2 ms (900 µs–4 ms)");
         assert_eq!(of(2360e6, 1203e6, 61_806e6).text(rate), "2360 MB/s (at least 1203)");
+        // Both ends say nothing.
+        assert_eq!(of(0.05, 55e-9, 39_085.0).text(duration), "50 ms (too noisy)");
+        assert_eq!(of(656e6, 0.44e6, f64::INFINITY).text(rate), "656 MB/s (too noisy)");
         let open = Estimate::unbounded(2e6, "");
         assert_eq!([open.text(rate), open.sentence(rate, " alone")], ["2.00 MB/s", "2.00 MB/s alone"]);
     }

@@ -10,7 +10,7 @@ use self::{
 use crate::{
     analyse::compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
     findings::{Carrier, Column, Findings, Metric, Quantity, Scope, Table, Unit, extremes},
-    units::distinct,
+    units::{distinct, listed},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,10 @@ pub fn compare<'a>(
     let several = pairs.len() > 1 && b.is_some();
     let mut failed = Vec::new();
     for pair in pairs {
-        let on = several.then(|| first.origin.carriers[pair.0].target.clone());
+        let on = several.then(|| {
+            let (a, b) = (&first.origin.carriers[pair.0].target, &second.origin.carriers[pair.1].target);
+            if a == b { a.clone() } else { format!("{a} and {b}") }
+        });
         let side = |run: &'a Findings, at: usize| Side { run, target: &run.origin.carriers[at] };
         let pair = Pair { a: side(first, pair.0), b: side(second, pair.1), others };
         failed.extend(one(&pair, on, forced, &mut findings).err());
@@ -114,7 +117,11 @@ fn pairs(
     }
     let all = left.iter().flat_map(|&l| right.iter().map(move |&r| (l, r)));
     let pairs: Vec<_> =
-        all.filter(|&(l, r)| same_drives(&a.origin.carriers[l], &b.origin.carriers[r])).collect();
+        all.filter(|&(l, r)| same_place(&a.origin.carriers[l], &b.origin.carriers[r])).collect();
+    // Several targets in one place belong together by their names, where both have them.
+    let is_named = |&(l, r): &(usize, usize)| a.origin.carriers[l].target == b.origin.carriers[r].target;
+    let other = |&(l, r): &(usize, usize)| pairs.iter().any(|p| is_named(p) && (p.0 == l || p.1 == r));
+    let pairs: Vec<_> = pairs.iter().copied().filter(|pair| is_named(pair) || !other(pair)).collect();
     if pairs.is_empty() {
         let example = a.origin.carriers.first().map(|t| t.target.clone()).unwrap_or_default();
         return Err(CompareError::Which { a: a.run.clone(), b: b.run.clone(), example });
@@ -127,6 +134,17 @@ fn same_drives(a: &Carrier, b: &Carrier) -> bool {
     let named = |a: &Carrier, b: &Carrier| a.on.is_none() && b.names.contains(&a.target);
     let known = a.on.is_some() && b.on.is_some() && !a.drives.is_empty();
     known && a.identities().eq(b.identities()) || named(a, b) || named(b, a)
+}
+
+/// On the same drives, and the same way to them: a filesystem in a file of another one is none of the drive's own.
+fn same_place(a: &Carrier, b: &Carrier) -> bool {
+    same_drives(a, b) && !differ_in_layers(a, b)
+}
+
+/// Of an import nothing is known of that.
+fn differ_in_layers(a: &Carrier, b: &Carrier) -> bool {
+    let known = a.on.is_some() && b.on.is_some();
+    known && (a.indirect != b.indirect || !a.kinds_of_layers().eq(b.kinds_of_layers()))
 }
 
 fn name_of(metric: &Metric) -> Option<&str> {
@@ -151,13 +169,13 @@ impl<'a> Pair<'a> {
         let of_drive = |side: Side<'_>| -> Vec<f64> {
             let carriers =
                 self.others.iter().flat_map(|run| run.origin.carriers.iter().map(move |c| (run, c)));
-            let same = carriers.filter(|(_, carrier)| same_drives(carrier, side.target));
+            let same = carriers.filter(|(_, carrier)| same_place(carrier, side.target));
             let numbers =
                 same.flat_map(|(run, c)| run.estimates.iter().filter(move |m| m.target == c.target));
             let like = numbers.filter(|m| of.is_like(m) && m.load == of.load && m.estimate.value > 0.0);
             like.map(|m| m.estimate.value).collect()
         };
-        let groups = match same_drives(self.a.target, self.b.target) {
+        let groups = match same_place(self.a.target, self.b.target) {
             true => vec![of_drive(self.a)],
             false => vec![of_drive(self.a), of_drive(self.b)],
         };
@@ -230,11 +248,19 @@ fn one(
     }
     if !pair.of_one_run() {
         let drives = match (same_drives(left, right), left.on.is_none() || right.on.is_none()) {
-            (true, _) => "the same drive",
-            (_, true) => "whether it is the same drive is not known",
-            _ => "two drives",
+            (true, _) if differ_in_layers(left, right) => {
+                let way = |name: &str, target: &Carrier| match &target.layers[..] {
+                    [] if target.indirect => format!("{name} through a program"),
+                    [] => format!("{name} directly"),
+                    layers => format!("{name} through {}", listed(layers)),
+                };
+                format!("the same drive, {}, {}", way(&a, left), way(&b, right))
+            }
+            (true, _) => "the same drive".to_owned(),
+            (_, true) => "whether it is the same drive is not known".to_owned(),
+            _ => "two drives".to_owned(),
         };
-        findings.context.push(drives.to_owned());
+        findings.context.push(drives);
     }
     let (mut both, other): (Vec<_>, Vec<_>) = pair.metrics().into_iter().partition(|(x, y)| alike(x, y));
     let different = unlike_loads(&other, (&a, &b));

@@ -107,9 +107,13 @@ pub(super) fn no_interval(of: &[(&Metric, &Metric, f64)], (a, b): (&str, &str)) 
         let clauses = [
             clause(runs(Lack::All), "no interval"),
             clause(runs(Lack::UpperEnd), "an interval without an upper end"),
+            (which == [Lack::Nothing; 2]).then(|| "their ratio has no interval".to_owned()),
         ];
         let clauses: Vec<String> = clauses.into_iter().flatten().collect();
-        let again = [runs(Lack::All), runs(Lack::UpperEnd)].concat();
+        let mut again = [runs(Lack::All), runs(Lack::UpperEnd)].concat();
+        if again.is_empty() {
+            again = vec![a, b];
+        }
         format!("Can't be judged: {names}; {}. Repeat {}.", listed(&clauses), listed(&again))
     };
     distinct(of.iter().map(lack)).into_iter().map(sentence).collect()

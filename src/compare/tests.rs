@@ -268,3 +268,61 @@ fn what_is_not_known_to_be_sustained_is_not_called_so() {
         assert!(!flags(a, b).contains("Different claims"), "{a:?} and {b:?}");
     }
 }
+
+/// The same run of two targets: a filesystem in a file on the drive, and a directory of the drive.
+fn run_of_two(name: &str, speeds: [f64; 2]) -> Findings {
+    let loads = [load("read", 4096)];
+    let [mut image, direct] = speeds.map(|speed| run(name, &loads, speed));
+    let carrier = Carrier {
+        target: "/mnt/image".to_owned(),
+        layers: vec!["loop0".to_owned()],
+        indirect: true,
+        ..image.origin.carriers[0].clone()
+    };
+    image.origin.carriers = [vec![carrier], direct.origin.carriers].concat();
+    image.estimates[0].target = "/mnt/image".to_owned();
+    image.estimates.extend(direct.estimates);
+    image
+}
+
+#[test]
+fn a_filesystem_in_a_file_is_not_the_drive() {
+    let (a, b) = (run_of_two("rA", [600e6, 100e6]), run_of_two("rB", [900e6, 100e6]));
+    let found = of(&a, &b, false).expect("alike");
+    let titles: Vec<&str> = found.tables.iter().map(|table| table.title.as_str()).collect();
+    assert_eq!(titles, ["/mnt/image", "/mnt/a"], "each with its own kind");
+    let alone = run("rC", &[load("read", 4096)], 100e6);
+    assert_eq!(of(&a, &alone, false).expect("alike").tables.len(), 1, "the image has no partner");
+}
+
+#[test]
+fn runs_through_a_file_are_no_repeats_of_the_drive() {
+    let read = [load("read", 4096)];
+    let (a, b) = (run("rA", &read, 100e6), run("rB", &read, 105e6));
+    let through = |speed: f64| {
+        let mut run = run("r0", &read, speed * 1e6);
+        (run.origin.carriers[0].layers, run.origin.carriers[0].indirect) = (vec!["loop0".to_owned()], true);
+        run
+    };
+    let others = [100.0, 100.5, 99.5, 100.2].map(through);
+    let rows = |others: &[Findings]| {
+        compare((&a, None), Some((&b, None)), others, false).expect("alike").tables[0].rows.clone()
+    };
+    assert_eq!(rows(&others), rows(&[]), "what else is stored of the image changes nothing");
+    let found = of(&a, &through(50.0), false).expect("one target each");
+    assert!(found.context.contains(&"the same drive, rA directly, r0 through loop0".to_owned()), "{found:?}");
+}
+
+#[test]
+fn a_ratio_without_an_interval_is_said_in_a_whole_sentence() {
+    let read = load("read", 4096);
+    let (mut a, mut b) =
+        (run("rA", std::slice::from_ref(&read), 100e6), run("rB", std::slice::from_ref(&read), 90e6));
+    for run in [&mut a, &mut b] {
+        let speed = &mut run.estimates[0].estimate;
+        (speed.low, speed.high) = (speed.value / 40.0, speed.value * 40.0);
+    }
+    let (m, n) = (&a.estimates[0], &b.estimates[0]);
+    let said = no_interval(&[(m, n, 1.11)], ("rA", "rB"));
+    assert_eq!(said, ["Can't be judged: read (1.11 times); their ratio has no interval. Repeat rA and rB."]);
+}

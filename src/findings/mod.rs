@@ -125,6 +125,9 @@ pub struct Carrier {
     pub drives: Vec<CarrierDrive>,
     /// Names of the layers between, such as `md0`.
     pub layers: Vec<String>,
+    /// Another program or filesystem is between, such as a loop device or FUSE: the figures are not the drives'.
+    #[serde(skip)]
+    pub indirect: bool,
     /// Other programs used its drives meanwhile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other_io: bool,
@@ -149,6 +152,11 @@ pub struct CarrierDrive {
 impl Carrier {
     pub fn identities(&self) -> impl Iterator<Item = &str> {
         self.drives.iter().map(|drive| drive.identity.as_str())
+    }
+
+    /// The kinds of the layers between: `md` of `md0`, whose number may be another one after a restart.
+    pub fn kinds_of_layers(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().map(|layer| layer.trim_end_matches(|c: char| c.is_ascii_digit()))
     }
 }
 

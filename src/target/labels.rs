@@ -63,7 +63,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::inventory::Mount;
+    use crate::inventory::{Inventory, Layer, Mount};
 
     fn target() -> Target {
         Target {
@@ -110,6 +110,13 @@ mod tests {
         assert_eq!(other.lock_keys()[0].0, bare.lock_keys()[0].0, "two directories of one filesystem");
         let image = |mount| Target { layers: vec!["loop0".to_owned()], mount, ..bare.clone() };
         assert_eq!(image(None).lock_keys()[0].0, image(bare.mount.clone()).lock_keys()[0].0);
+        let inventory = Inventory {
+            layers: vec![Layer { name: "loop0".to_owned(), kind: "loop".to_owned(), ..Layer::default() }],
+            ..Inventory::default()
+        };
+        let fuse = Mount { filesystem: "fuse.bindfs".to_owned(), ..Mount::default() };
+        let indirect = [target(), image(None), Target { mount: Some(fuse), ..target() }];
+        assert_eq!(indirect.map(|target| target.is_indirect(&inventory)), [false, true, true]);
         let stick = Drive { medium: Medium::Flash, ..target().drives[0].clone() };
         assert!(target().rotates() && !bare.rotates());
         assert!(!Target { drives: vec![stick], ..target() }.rotates(), "though the rotational flag is set");

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use relocate::NotFound;
 
 use crate::{
-    inventory::{Block, Drive, Inventory, Mount},
+    inventory::{Block, Drive, Inventory, Layer, Mount},
     sysroot::Sysroot,
     units::shell_word,
 };
@@ -157,6 +157,14 @@ impl Target {
     /// Whether it has no drive, only memory.
     pub fn is_memory(&self) -> bool {
         self.mount.as_ref().is_some_and(|mount| mount.filesystem == "tmpfs")
+    }
+
+    /// Whether another program or filesystem is between it and its drives: a loop device, FUSE, an overlay. Its speed is not
+    /// that of the drives.
+    pub fn is_indirect(&self, inventory: &Inventory) -> bool {
+        let is_loop = |layer: &Layer| layer.is_loop() && self.layers.contains(&layer.name);
+        let stacked = |mount: &Mount| mount.filesystem.starts_with("fuse") || mount.filesystem == "overlay";
+        inventory.layers.iter().any(is_loop) || self.mount.as_ref().is_some_and(stacked)
     }
 
     /// Whether the drives of both are known and the same.

@@ -24,5 +24,5 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &const { THOROUGH.help("sustained speeds, ±3 % within a run, in 2 h at most") },
     &PRECISION,
     &const { MAX_TIME.without_default("Most time on each target [default: 6m; sustained: 30m]") },
-    &const { MAX_BYTES.without_default("Most bytes on each target [default: 3GiB a write]") },
+    &const { MAX_BYTES.without_default("Most bytes per target [default: 3 to 12GiB a write]") },
 ];

@@ -73,9 +73,15 @@ fn unsettled_loads(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
         varied: any(g, varied),
         ended: any(g, ended),
         open: !g.estimate.is_bounded(),
+        wide: g.estimate.is_bounded() && g.estimate.half_width() > precision,
     });
     let files = files.iter().flatten().filter_map(MeasuredFiles::speed);
-    let sets = files.map(|e| Row { varied: scatters(&e, precision), ended: false, open: !e.is_bounded() });
+    let sets = files.map(|e| Row {
+        varied: scatters(&e, precision),
+        ended: false,
+        open: !e.is_bounded(),
+        wide: scatters(&e, precision),
+    });
     let rows: Vec<Row> = loads.chain(sets).collect();
     (!rows.iter().all(Row::is_settled)).then(|| counted(&rows, &aim(precision)))
 }
@@ -87,6 +93,8 @@ struct Row {
     ended: bool,
     /// Without an interval.
     open: bool,
+    /// Its interval in the table is wider, which holds what runs differ by, too.
+    wide: bool,
 }
 
 impl Row {
@@ -99,7 +107,9 @@ impl Row {
 fn counted(rows: &[Row], aim: &str) -> String {
     let which = |is: fn(&Row) -> bool| which(&rows.iter().map(is).collect::<Vec<_>>());
     let varied = which(|row| row.varied).map(|which| {
-        format!("{which} varied too much for ±{aim} within the run. Repeat when nothing else runs.")
+        let others = rows.iter().any(|row| row.wide && !row.varied && !row.ended);
+        let others = if others { "; other intervals are wider because runs differ, too" } else { "" };
+        format!("{which} varied too much for ±{aim} within the run{others}. Repeat when nothing else runs.")
     });
     let ended =
         which(|row| row.ended).map(|which| format!("{which} ended early at a limit of time or bytes."));
@@ -209,9 +219,16 @@ fn speed(verb: &str, group: &Group<'_>, run: &Summary) -> String {
 
 fn zones(run: &Summary) -> Option<String> {
     let positions = &run.zoned.as_ref()?.positions;
-    let (first, last) = (rate(positions.first()?.speed.value), rate(positions.last()?.speed.value));
+    let (first, last) = (positions.first()?.speed.value, positions.last()?.speed.value);
+    let between = match run.estimate.value {
+        whole if whole > first.max(last) => ", and faster in between",
+        whole if whole < first.min(last) => ", and slower in between",
+        _ => "",
+    };
+    let (first, last) = (rate(first), rate(last));
     Some(format!(
-        "From {first} at the beginning of the disk to {last} at its end; the speed given is for reading the whole disk."
+        "From {first} at the beginning of the disk to {last} at its end{between}; the speed given is for reading the \
+         whole disk."
     ))
 }
 
@@ -231,11 +248,18 @@ fn verb(group: &Group<'_>) -> String {
 
 fn cliffs(group: &Group<'_>, t: &Throughput) -> Vec<String> {
     let verb = verb(group);
+    let moved = match group.measure.load.direction {
+        Direction::Read => "read",
+        Direction::Write => "written",
+        Direction::Mixed { .. } => "moved",
+    };
     let given = if t.sustained { "the one after" } else { "that of the whole load" };
     let without = if t.stalls.each.is_empty() { "" } else { ", stalls left out" };
     let slows = |c: &Cliff| {
         let (before, after, at) = (rate(c.before), rate(c.after), decimal_bytes(c.at_bytes));
-        format!("{verb} slow down from {before} to {after} after {at}{without}; the speed given is {given}.")
+        format!(
+            "{verb} slow down from {before} to {after} after {at} were {moved}{without}; the speed given is {given}."
+        )
     };
     t.cliffs.iter().map(slows).collect()
 }
@@ -490,12 +514,19 @@ mod tests {
 
     #[test]
     fn a_row_without_an_interval_is_counted() {
-        let row = |varied, ended, open| Row { varied, ended, open };
+        let row = |varied, ended, open| Row { varied, ended, open, wide: varied };
         let rows = [row(true, false, true), row(false, true, false), row(false, false, true)];
         let said = counted(&rows, "5 %");
         assert!(said.contains("1 of 3 loads varied") && said.contains("1 of 3 loads ended early"), "{said}");
         assert!(said.ends_with("1 of 3 loads gave no interval: too short, or measured once."), "{said}");
         assert!(row(false, false, false).is_settled() && !rows[2].is_settled());
+        assert!(!said.contains("runs differ"), "{said}");
+        let wider = Row { wide: true, ..row(false, false, false) };
+        let said = counted(&[row(true, false, false), wider], "5 %");
+        assert!(
+            said.contains("1 of 2 loads varied too much for ±5 % within the run; other intervals"),
+            "{said}"
+        );
     }
 
     #[test]

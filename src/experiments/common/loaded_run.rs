@@ -89,7 +89,8 @@ fn origin<T>(run: &Run<T>) -> Origin {
         carriers: targets
             .map(|(at, target)| {
                 let other_io = run.flags.iter().any(|flag| flag.other_io && flag.conditions_of == Some(at));
-                Carrier { other_io, ..carrier(target) }
+                let indirect = target.is_indirect(&start.inventory);
+                Carrier { other_io, indirect, ..carrier(target) }
             })
             .collect(),
     }
@@ -158,6 +159,7 @@ fn carrier(target: &Target) -> Carrier {
         on: Some(on(target)),
         drives: target.drives.iter().map(drive).collect(),
         layers: target.layers.clone(),
+        indirect: false,
         other_io: false,
     }
 }

@@ -228,7 +228,7 @@ fn near_memory(slower: &[bool]) -> &'static str {
     match slower {
         [] => "no drive was measured to compare with",
         all if all.iter().all(|slower| *slower) => "a figure near these is not a drive's",
-        _ => "a drive here is not clearly slower, so a figure near these may be its own",
+        _ => "a drive here may be about as fast, so a figure near these may come from it or from memory",
     }
 }
 
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn without_a_drive_nothing_is_said_of_drives() {
         assert!(near_memory(&[true, true]).contains("not a drive's"));
-        assert!(near_memory(&[true, false]).contains("may be its own"));
+        assert!(near_memory(&[true, false]).contains("may come from it or from memory"));
         assert!(near_memory(&[]).contains("no drive was measured"));
     }
 

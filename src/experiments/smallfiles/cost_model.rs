@@ -59,6 +59,14 @@ impl Costs {
         (self.file()?.low > 0.0 && even.value > 0.0).then_some(even)
     }
 
+    /// Whether the largest files were measured faster than the smallest: their intervals are apart.
+    pub fn is_faster_as_one(&self) -> bool {
+        let speed = |s: Option<&MeasuredFiles>| s.and_then(MeasuredFiles::speed).filter(Estimate::is_bounded);
+        let small = speed(self.sets.iter().min_by_key(|s| s.set.size));
+        let large = speed(self.sets.iter().max_by_key(|s| s.set.size));
+        small.zip(large).is_some_and(|(small, large)| large.low > small.high)
+    }
+
     /// The time of a set by the model, s.
     pub fn fitted(&self, set: FileSet) -> Option<f64> {
         Some(self.fit.as_ref()?.at(&parts(self.write, Files::syncs(set.bytes()), set.files, set.bytes())))

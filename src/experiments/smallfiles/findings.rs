@@ -56,7 +56,7 @@ fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> 
     let planned = cuts(plan, at, asked).into_iter().map(|Cut { wanted, planned, by }| {
         let why = match by {
             Some(Limit::FreeSpace) => ", because there is no more free space",
-            Some(Limit::MaxBytes) => ", because --max-bytes allows no more",
+            Some(Limit::MaxBytes) => ", because --max-bytes allows no more (3 GiB if not given)",
             None => "",
         };
         let verb = if asked == Some(wanted) { "Asked" } else { "Usual" };
@@ -65,9 +65,13 @@ fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> 
     });
     let timed = both.iter().flat_map(|c| c.sets.iter().filter(|s| !s.is_whole()).map(move |s| (c, s)));
     let timed = timed.map(|(c, s)| {
-        let (verb, files) = (if c.write { "Written" } else { "Read" }, count(s.measured(), "file"));
-        let limit = duration(s.limit);
-        format!("Planned: {}. {verb}: {files} at most, because --max-time leaves {limit}.", words(s.set))
+        let (verb, limit) = (if c.write { "Written" } else { "Read" }, duration(s.limit));
+        let files = match s.measured() {
+            // Some repetition did all of them.
+            all if all >= s.set.files => "not all of that each time".to_owned(),
+            some => format!("{} at most", count(some, "file")),
+        };
+        format!("Planned: {}. {verb}: {files}, because --max-time leaves {limit}.", words(s.set))
     });
     planned.chain(timed).collect()
 }
@@ -94,7 +98,7 @@ fn verb(costs: &Costs) -> &'static str {
 fn cell(e: Option<Estimate>) -> String {
     match e {
         None => "-".to_owned(),
-        Some(e) if e.high.is_finite() && e.half_width() >= WIDE => e.range(duration),
+        Some(e) if !e.is_far() && e.high.is_finite() && e.half_width() >= WIDE => e.range(duration),
         Some(e) => e.text(duration),
     }
 }
@@ -213,8 +217,9 @@ fn answer(both: &[Costs; 2]) -> String {
             percent(share)
         );
     }
+    let known = both.iter().filter(|c| c.is_faster_as_one());
     let known: Vec<(&str, Estimate)> =
-        both.iter().filter_map(|c| Some((if c.write { "writing" } else { "reading" }, c.even()?))).collect();
+        known.filter_map(|c| Some((if c.write { "writing" } else { "reading" }, c.even()?))).collect();
     from_which_size(&known)
 }
 
@@ -289,7 +294,48 @@ fn metrics(plan: &Plan, costs: &Costs, set: FileSet) -> Vec<Metric> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::record::ActResult;
+
+    /// Runs of two sets, each of so many seconds.
+    fn costs(small: [f64; 3], large: [f64; 3]) -> Costs {
+        let of = |set: FileSet, seconds: [f64; 3]| {
+            let run =
+                |seconds| ActResult { files: set.files, bytes: set.bytes(), seconds, ..ActResult::default() };
+            MeasuredFiles { set, limit: 1.0, runs: seconds.map(run).into() }
+        };
+        let [many, one] = [FileSet { files: 512, size: 4096 }, FileSet { files: 1, size: 1 << 26 }];
+        let mut costs = Costs::of(&Plan::default(), &BTreeMap::new(), 0, false);
+        costs.sets = vec![of(many, small), of(one, large)];
+        costs
+    }
+
+    #[test]
+    fn one_file_is_called_faster_only_where_the_table_shows_it() {
+        assert!(costs([0.2, 0.201, 0.202], [0.1, 0.101, 0.102]).is_faster_as_one());
+        assert!(!costs([0.002, 0.02, 0.2], [0.1, 0.101, 0.102]).is_faster_as_one(), "the intervals overlap");
+        assert!(!costs([0.002, 0.00201, 0.00202], [0.1, 0.101, 0.102]).is_faster_as_one(), "slower");
+    }
+
+    #[test]
+    fn cells_of_no_use_have_no_interval() {
+        let wide = Estimate { low: 55e-9, high: 39_085.0, ..Estimate::unbounded(0.05, "") };
+        assert_eq!(cell(Some(wide)), "50 ms (too noisy)");
+    }
+
+    #[test]
+    fn a_set_cut_in_some_runs_is_not_called_whole() {
+        let mut c = costs([0.2; 3], [0.1; 3]);
+        c.sets[0].runs[1].files = 340;
+        let both = [c, costs([0.2; 3], [0.1; 3])];
+        let said = limits(&Plan::default(), 0, None, &both);
+        assert!(
+            said[0].ends_with("Read: not all of that each time, because --max-time leaves 1 s."),
+            "{said:?}"
+        );
+    }
 
     #[test]
     fn a_size_is_given_only_where_writing_and_reading_are_known() {

@@ -41,7 +41,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
     findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
     let open = answers.iter().flat_map(|a| a.open.iter().map(move |open| (a, open)));
-    findings.verdicts.extend(open.map(|(a, open)| sentences::open(a, open, &plan.targets)));
+    findings.verdicts.extend(open.map(|(a, open)| sentences::open(a, open, &shared, &plan.targets)));
     let one_drive = shared.iter().filter(|s| s.drive);
     findings.flags.extend(one_drive.map(|s| sentences::on_one_drive(s, &plan.targets)));
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {

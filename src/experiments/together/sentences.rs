@@ -27,10 +27,22 @@ fn names(members: &[usize], targets: &[Target]) -> String {
 }
 
 /// Why there is no verdict on these targets, and how to get one.
-pub(super) fn open(answer: &Answer<'_>, open: &Open, targets: &[Target]) -> String {
+pub(super) fn open(answer: &Answer<'_>, open: &Open, shared: &[Shared], targets: &[Target]) -> String {
     let ((what, verb), who) = (load(answer), names(&open.members, targets));
     let share = percent(open.share.value);
     let runs = answer.group.at_once().map_or(0, |set| set.trial.runs.len());
+    let more = (2 * runs).max(3);
+    let on_it = |s: &&Shared| s.drive && open.members.iter().all(|m| s.members.contains(m));
+    if shared.iter().any(|s| on_it(&s)) {
+        let interval = match open.share.high.is_finite() {
+            true => open.share.range(percent),
+            false => "one run, no interval".to_owned(),
+        };
+        return format!(
+            "{what}: {who} share one drive. At once they {verb} {share} of their sum alone ({interval}): too noisy to \
+             say whether they slow each other down. Measure longer: --runs {more}."
+        );
+    }
     let why = if open.share.high.is_finite() {
         format!(
             "the interval, {}, holds both answers: something shared limits them, or nothing does",
@@ -39,7 +51,6 @@ pub(super) fn open(answer: &Answer<'_>, open: &Open, targets: &[Target]) -> Stri
     } else {
         "one run has no interval".to_owned()
     };
-    let more = (2 * runs).max(3);
     format!(
         "{what}: what limits {who} is not known. At once they {verb} {share} of their sum alone, and {why}. Measure \
          longer: --runs {more}."
@@ -65,7 +76,9 @@ pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) ->
             format!("the drives limit {who}: they {verb} {passes} at once and {own} alone.")
         }
         Limiter::Drives if answer.one_drive => {
-            format!("nothing shared limits: at once they {verb} {passes}, {share} of their sum alone.")
+            format!(
+                "{who} share one drive, which does not slow them down: at once they {verb} {passes}, {share} of their sum alone."
+            )
         }
         Limiter::Drives => format!(
             "the drives are the limit: at once they {verb} {passes}, {share} of their sum alone. A faster drive would help."
@@ -89,4 +102,45 @@ pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) ->
     let unsure = limit.confidence == Confidence::Low && limit.what != Limiter::Processor;
     let hint = if unsure { "; more --runs may raise it" } else { "" };
     format!("{}: {sentences}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::samples::Group, *};
+    use crate::{analyse::Estimate, findings::LoadKey};
+
+    #[test]
+    fn targets_on_one_drive_are_said_to_share_it() {
+        let given = |given: &str| Target { given: given.to_owned(), ..Target::default() };
+        let targets = [given("a"), given("mntb")];
+        let (load, direction) = (LoadKey::default(), Direction::Write);
+        let group = Group { load, direction, members: vec![0, 1], sets: Vec::new() };
+        let share = Estimate { low: 0.0, high: 3.37, ..Estimate::unbounded(1.18, "") };
+        let answer = Answer {
+            group: &group,
+            alone: Vec::new(),
+            at_once: Vec::new(),
+            sum_alone: share.clone(),
+            sum: share.clone(),
+            share: share.clone(),
+            limits: Vec::new(),
+            open: Vec::new(),
+            one_drive: true,
+            strain: None,
+        };
+        let open_on = |shared: &[Shared]| {
+            let of = Open { members: vec![0, 1], share: share.clone() };
+            open(&answer, &of, shared, &targets)
+        };
+        let drive = Shared { members: vec![0, 1], drive: true, ..Shared::default() };
+        let said = open_on(std::slice::from_ref(&drive));
+        assert!(said.starts_with("Writes: a and mntb share one drive. At once they write 118 %"), "{said}");
+        assert!(
+            said.contains("whether they slow each other down") && !said.contains("nothing does"),
+            "{said}"
+        );
+        assert!(
+            open_on(&[Shared { drive: false, ..drive }]).contains("something shared limits them, or nothing")
+        );
+    }
 }
