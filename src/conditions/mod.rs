@@ -146,14 +146,10 @@ fn filesystem(target: &Target) -> Check {
     check("filesystem", format!("{kind} on {path}"), flag)
 }
 
-fn layers_of<'a>(inventory: &'a Inventory, target: &Target) -> impl Iterator<Item = &'a Layer> {
-    inventory.layers.iter().filter(|layer| target.layers.contains(&layer.name))
-}
-
 fn layers(inventory: &Inventory, target: &Target) -> Check {
     let name = |layer: &Layer| format!("{} ({})", layer.name, layer.kind);
-    let first = |is: fn(&str) -> bool| layers_of(inventory, target).find(|layer| is(&layer.kind)).map(name);
-    let image = layers_of(inventory, target).find(|layer| layer.is_loop()).map(name).map(|name| {
+    let first = |is: fn(&str) -> bool| target.layers_in(inventory).find(|layer| is(&layer.kind)).map(name);
+    let image = target.layers_in(inventory).find(|layer| layer.is_loop()).map(name).map(|name| {
         format!(
             "The target is on {name}, a file of another filesystem: this measures both, not the drive alone."
         )
@@ -162,7 +158,7 @@ fn layers(inventory: &Inventory, target: &Target) -> Check {
         .map(|name| format!("The target is on {name}: this measures the array or volume, not one drive."));
     let crypt = first(|kind| kind == "crypt")
         .map(|name| format!("The target is on {name}: encryption may be the limit, not the drive."));
-    let names: Vec<String> = layers_of(inventory, target).map(name).collect();
+    let names: Vec<String> = target.layers_in(inventory).map(name).collect();
     check("layers", joined(&names, "none"), image.or(other).or(crypt))
 }
 
@@ -289,7 +285,7 @@ fn other_io_during(
     moved: BytesMoved,
 ) -> Vec<Check> {
     let countable = target.drives.len() == 1
-        && layers_of(inventory, target).all(|layer| PLAIN.contains(&layer.kind.as_str()));
+        && target.layers_in(inventory).all(|layer| PLAIN.contains(&layer.kind.as_str()));
     let one = |activity: Activity| {
         let [read, written] = [activity.read, activity.written].map(decimal_bytes);
         let value = format!("{}: {read} read, {written} written in total", activity.drive);

@@ -51,11 +51,12 @@ impl TimeLeft {
 
     /// A step that was planned to take `needed` at most has taken so many seconds.
     pub fn spend(&mut self, step: &Step, needed: f64, seconds: f64) {
-        let each = self.each.iter_mut().enumerate().filter(|(at, _)| step.is_on(*at));
-        for share in each.map(|(_, share)| share).chain([&mut self.all]) {
+        let take = |share: &mut Share| {
             share.left -= seconds;
             share.needed -= needed;
-        }
+        };
+        self.of_targets(step).for_each(take);
+        take(&mut self.all);
     }
 
     /// Something besides the steps has taken so many seconds.
@@ -65,8 +66,12 @@ impl TimeLeft {
 
     /// Nothing is left to what comes after a step on its targets.
     pub fn end(&mut self, step: &Step) {
+        self.of_targets(step).for_each(|share| share.left = 0.0);
+    }
+
+    fn of_targets<'a>(&'a mut self, step: &'a Step) -> impl Iterator<Item = &'a mut Share> {
         let each = self.each.iter_mut().enumerate().filter(|(at, _)| step.is_on(*at));
-        each.for_each(|(_, share)| share.left = 0.0);
+        each.map(|(_, share)| share)
     }
 
     fn of(&self, step: &Step) -> impl Iterator<Item = &Share> {

@@ -159,12 +159,16 @@ impl Target {
         self.mount.as_ref().is_some_and(|mount| mount.filesystem == "tmpfs")
     }
 
+    /// The layers between it and its drives.
+    pub fn layers_in<'a>(&'a self, inventory: &'a Inventory) -> impl Iterator<Item = &'a Layer> {
+        inventory.layers.iter().filter(|layer| self.layers.contains(&layer.name))
+    }
+
     /// Whether another program or filesystem is between it and its drives: a loop device, FUSE, an overlay. Its speed is not
     /// that of the drives.
     pub fn is_indirect(&self, inventory: &Inventory) -> bool {
-        let is_loop = |layer: &Layer| layer.is_loop() && self.layers.contains(&layer.name);
         let stacked = |mount: &Mount| mount.filesystem.starts_with("fuse") || mount.filesystem == "overlay";
-        inventory.layers.iter().any(is_loop) || self.mount.as_ref().is_some_and(stacked)
+        self.layers_in(inventory).any(Layer::is_loop) || self.mount.as_ref().is_some_and(stacked)
     }
 
     /// Whether the drives of both are known and the same.
