@@ -21,6 +21,7 @@ pub mod findings;
 pub mod import;
 pub mod inventory;
 pub mod plan;
+pub mod pool;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -466,6 +466,29 @@ fn an_unwritable_store_is_an_error_with_its_path() {
     assert!(names(place.path()).is_empty());
 }
 
+/// What is refused before any drive is looked at closely; the rest is tried in the lab.
+#[test]
+fn pools_that_can_t_be_planned_are_refused() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let dir = place.path().to_str().expect("UTF-8");
+    let none = cli.run(["pool", "status"]);
+    assert_eq!((none.code, none.out.as_str()), (0, "No pools were built by drivebench.\n"));
+    for (args, why) in [
+        (&["pool", "status", "data"][..], "there is no pool data"),
+        (&["pool", "destroy", "data"], "there is no pool data"),
+        (&["pool", "scrub", "data"], "there is no pool data"),
+        (&["pool", "destroy", "../data"], "there is no pool"),
+        (&["pool", "create", "--layout", "raid7", "a", "b"], "raid7"),
+        (&["pool", "create", "--layout", "raid1", "/nowhere", "/nowhere"], "/nowhere"),
+        (&["pool", "create", "--layout", "raid1", "--keep", dir], "--mount"),
+        (&["pool", "replace", "/nowhere", "/nowhere"], "/nowhere"),
+    ] {
+        let done = cli.run(args);
+        assert_eq!(done.code, 2, "{args:?}: {}", done.err);
+        assert!(words(&done.err).contains(why), "{args:?}: {}", done.err);
+    }
+}
+
 /// Whether a process handles this signal.
 fn catches(pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("runs");

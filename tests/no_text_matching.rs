@@ -46,7 +46,7 @@ const METHODS: [&str; 19] = [
 
 /// Names that are not drivebench's words: they come from the kernel, the hardware or the command line, and both sides
 /// know them from there.
-const GIVEN: [&str; 31] = [
+const GIVEN: [&str; 23] = [
     // processors and boards
     "bcm2711",
     "bcm2712",
@@ -60,18 +60,10 @@ const GIVEN: [&str; 31] = [
     "usb",
     "usb-storage",
     "bcmgenet",
-    // md and filesystems
-    "linear",
-    "raid",
-    "raid0",
-    "raid1",
+    // md, filesystems
     "raid10",
-    "raid4",
     "raid5",
     "raid6",
-    "btrfs",
-    "bcachefs",
-    "zfs",
     "overlay",
     "tmpfs",
     "partition",

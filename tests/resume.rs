@@ -29,8 +29,8 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        BASELINE, BAYS, CLIFF, Experiment, LoadName, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP,
-        TOGETHER, Values,
+        BASELINE, BAYS, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, REGISTER, Request, SIZES,
+        SMALLFILES, SPINUP, TOGETHER, Values,
     },
     plan::{Act, Plan, StepId},
     record::{Done, End, Event, How, Log, Resume, Run},
@@ -282,9 +282,20 @@ fn bays() {
     Case { experiment: &BAYS, ask: asked, board }.check(6);
 }
 
+#[test]
+fn layouts() {
+    let mut asked = ask((0..2).map(modelled::in_bay).collect(), Rules::quick(), 4096);
+    for (name, value) in [("layouts", "raid0,raid1"), ("size", "256MiB"), ("runtime", "1s"), ("runs", "2")] {
+        asked.values.set(name, value);
+    }
+    // The last two stand for the pools.
+    let board = board(vec![drive(20e6, 30e6), drive(10e6, 20e6), drive(25e6, 40e6), drive(10e6, 25e6)]);
+    Case { experiment: &LAYOUTS, ask: asked, board }.check(6);
+}
+
 /// Experiments that have a test of their own above, as they need drives of their own kind.
-const ABOVE: [&str; 8] =
-    ["baseline", "together", "bays", "sizes", "pagecache", "cliff", "spinup", "smallfiles"];
+const ABOVE: [&str; 9] =
+    ["baseline", "together", "bays", "sizes", "pagecache", "cliff", "spinup", "smallfiles", "layouts"];
 
 #[test]
 fn every_experiment_is_resumed_here() {

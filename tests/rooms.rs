@@ -29,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("compare", &["units", "analyse", "findings"]),
     ("open_loop", &["units", "analyse", "plan", "record", "findings"]),
     ("danger", &["units", "sysroot", "inventory", "tools"]),
+    ("pool", &["units", "sysroot", "inventory", "tools"]),
     ("experiments", &["units", "inventory", "target", "conditions", "analyse", "plan", "record", "findings"]),
     (
         "run",
@@ -43,6 +44,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "analyse",
             "plan",
             "record",
+            "danger",
+            "pool",
         ],
     ),
     // Pure: all input is passed as values.
@@ -64,6 +67,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "import",
             "compare",
             "open_loop",
+            "danger",
+            "pool",
             "experiments",
             "run",
             "advise",
@@ -77,7 +82,11 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// found in `use std::fs::write` and in `use std::fs::{read, write}`, too.
 const DOORS: &[(&str, &[&str], &[&str])] = &[
     ("starts processes", &["process::Command"], &["tools/system.rs"]),
-    ("allows changes of drives", &["tools::Right", "super::Right"], &["danger/mod.rs", "run/journal.rs"]),
+    (
+        "allows changes of drives",
+        &["tools::Right", "super::Right"],
+        &["danger/claims.rs", "danger/mod.rs", "run/journal.rs", "run/pool/log.rs"],
+    ),
     ("runs fio, which may write", &["FioRun"], &["engine/fio/args.rs", "engine/fio/mod.rs", "tools/fio.rs"]),
     (
         "opens files for writing",
@@ -100,6 +109,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "danger/mod.rs",
             "record/store.rs",
             "run/journal.rs",
+            "run/pool/log.rs",
             "run/local.rs",
             "run/lock.rs",
             "run/scratch.rs",
@@ -135,6 +145,9 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/held.rs",
             "run/journal.rs",
             "run/leftovers.rs",
+            "run/pool/keep.rs",
+            "run/pool/log.rs",
+            "run/pool/mod.rs",
             "run/scratch.rs",
             "run/scratch_dir.rs",
         ],
@@ -150,7 +163,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
     (
         "changes who may use files",
         &["set_permissions", "chmod*", "chown*", "fchmod*", "fchown*"],
-        &["record/owner.rs", "run/lock.rs"],
+        &["record/owner.rs", "run/lock.rs", "run/pool/keep.rs"],
     ),
     ("calls the kernel's devices", &["ioctl*"], &["engine/target.rs"]),
     ("calls the kernel past std and rustix", &["libc"], &["engine/uring.rs", "engine/write_back.rs"]),

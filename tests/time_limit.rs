@@ -72,7 +72,9 @@ fn carried_out(plan: &Plan, model: &Model) -> (How, f64, Vec<Event>) {
 
 #[test]
 fn every_experiment_ends_within_its_time_and_its_plan_says_it() {
-    for experiment in REGISTER {
+    // How long a pool is filled depends on its drives, so layouts has no limit.
+    let limited = |one: &&&Experiment| one.options.iter().any(|option| option.spec().name == "max-time");
+    for experiment in REGISTER.iter().filter(limited) {
         for seconds in [2.0, 10.0, 60.0] {
             let mut asked =
                 Request { values: Values::default(), ..ask(targets(experiment), Rules::quick(), 4096) };
@@ -101,7 +103,7 @@ fn every_experiment_ends_within_its_time_and_its_plan_says_it() {
         }
     }
     let known = [&BASELINE, &TOGETHER, &BAYS, &SIZES, &PAGECACHE, &CLIFF, &SPINUP, &SMALLFILES];
-    assert!(known.iter().all(|one| REGISTER.iter().any(|other| other.name == one.name)));
+    assert!(known.iter().all(|one| REGISTER.iter().filter(limited).any(|other| other.name == one.name)));
 }
 
 #[test]

@@ -5,9 +5,11 @@
 //! pulled and plugged in, and its power can be cut.
 
 pub mod agent;
+mod disk;
 pub mod ledger;
 pub mod machine;
 pub mod oracle;
+pub mod pools;
 pub mod process;
 mod qemu;
 pub mod qmp;

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -12,20 +12,21 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::{
-    agent::{Agent, AgentError, Output, Running},
+    agent::{Agent, AgentError, Greeting, Output, Running},
+    disk,
     ledger::{self, Entry},
     process::{self, Daemon},
     qemu,
     qmp::Qmp,
-    scenario::{Machine as Kind, SECTOR, Scenario},
+    scenario::{Guest, Machine as Kind, SECTOR, Scenario},
     state::State,
 };
 
 /// The time limit for the start of a program on the host.
 const READY: Duration = Duration::from_secs(30);
 
-/// The time limit for the start of a guest. It takes about 10 s on an idle host.
-const BOOT: Duration = Duration::from_secs(180);
+/// The time limit for the start or the end of a guest. On an idle host it starts in about 10 s, with systemd in 20 s.
+const BOOT: Duration = Duration::from_secs(300);
 
 /// The default store of drivebench in a guest.
 const STORE: &str = "/root/.local/share/drivebench";
@@ -58,6 +59,10 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Machine {
     scenario: Scenario,
+    /// The directory of what it boots.
+    guest: PathBuf,
+    /// Its console is the terminal.
+    terminal: bool,
     /// The bay of each USB drive.
     bays: Vec<Option<String>>,
     /// Where the drives' content and ledgers are.
@@ -74,9 +79,14 @@ impl Machine {
     /// Starts a machine, and waits until its drives are present and their filesystems are mounted.
     pub fn start(scenario: &Scenario, options: &Options) -> Result<Self, MachineError> {
         let kit = options.kit.clone().unwrap_or_else(default_kit);
-        let guest = kit.join(if scenario.machine == Kind::Q35 { "q35" } else { "raspi3b" });
+        let (guest, last) = match (scenario.machine, scenario.guest) {
+            (Kind::Q35, Guest::Lab) => ("q35", "initrd"),
+            (Kind::Q35, Guest::Systemd) => ("systemd", "programs.ext4"),
+            (Kind::Raspi3b, _) => ("raspi3b", "initrd"),
+        };
+        let guest = kit.join(guest);
         let plugin = kit.join("plugin.so");
-        for needed in [&guest.join("initrd"), &plugin] {
+        for needed in [&guest.join(last), &plugin] {
             if !needed.exists() {
                 let why = format!(
                     "{} isn't there; `lab/vm build {}` makes it",
@@ -94,40 +104,41 @@ impl Machine {
         make_drives(scenario, &drives).map_err(|e| MachineError::new("the drives could not be made", e))?;
         let nbdkit = serve(scenario, &plugin, &drives, &state)?;
 
-        let greets = |e| MachineError::new("QEMU did not start", e);
-        let files = qemu::Files { guest: &guest, state: state.path(), terminal: options.terminal };
-        let log = state.file("qemu.log");
-        let mut qemu = Daemon::start(
-            qemu::program(scenario.machine),
-            qemu::arguments(scenario, &files),
-            &log,
-            options.terminal,
-        )
-        .map_err(greets)?;
-        let qmp = connect(&state.file("qmp"), &mut qemu, &log).map_err(greets)?;
-        let stream = connect(&state.file("agent"), &mut qemu, &log).map_err(greets)?;
-        let qmp = Qmp::new(qmp).map_err(|e| {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            MachineError::new("QEMU did not start", format!("{e}; its output: {}", said.trim()))
-        })?;
-        // All connections are made. Removing the sockets now means that a later crash leaves none behind.
-        for socket in ["nbd", "qmp", "agent"] {
-            fs::remove_file(state.file(socket)).map_err(greets)?;
+        if scenario.guest == Guest::Systemd {
+            disk::make(&guest, state.path()).map_err(|e| MachineError::new("no disk for the guest", e))?;
         }
-        let (agent, greeting) =
-            Agent::new(stream).map_err(|e| MachineError::new("no way to the guest", e))?;
-        let bays = vec![None; scenario.drives.len()];
-        let mut machine =
-            Self { scenario: scenario.clone(), bays, drives, agent, qmp, qemu, _nbdkit: nbdkit, state };
-        for i in 0..scenario.drives.len() {
-            if scenario.drives[i].attach.usb() {
-                machine.plug(i, &scenario.drives[i].bay)?;
+        let Power { agent, qmp, qemu, greeting } = power_on(scenario, &guest, options.terminal, &state)?;
+        // All connections are made, but those of later boots. Without sockets, a crash leaves none behind.
+        if scenario.guest == Guest::Lab {
+            fs::remove_file(state.file("nbd")).map_err(|e| MachineError::new("QEMU did not start", e))?;
+        }
+        let bays = scenario.drives.iter().map(|d| d.attach.usb().then(|| d.bay.clone())).collect();
+        let mut machine = Self {
+            scenario: scenario.clone(),
+            guest,
+            terminal: options.terminal,
+            bays,
+            drives,
+            agent,
+            qmp,
+            qemu,
+            _nbdkit: nbdkit,
+            state,
+        };
+        machine.boot(greeting)?;
+        Ok(machine)
+    }
+
+    /// Plugs in the drives of a machine that was powered on, and waits for its guest.
+    fn boot(&mut self, greeting: Greeting) -> Result<(), MachineError> {
+        for i in 0..self.bays.len() {
+            if let Some(bay) = self.bays[i].clone() {
+                self.plug(i, &bay)?;
             }
         }
-        machine.monitor("cont")?;
-        greeting.wait(BOOT).map_err(|e| machine.wrong("the guest did not start", e))?;
-        machine.mount()?;
-        Ok(machine)
+        self.monitor("cont")?;
+        greeting.wait(BOOT).map_err(|e| self.wrong("the guest did not start", e))?;
+        self.mount()
     }
 
     /// Its scenario.
@@ -231,8 +242,39 @@ impl Machine {
         self.bays[i].as_deref()
     }
 
+    /// Reboots a guest with systemd, which stops all services and unmounts everything. The drives in `absent` are unplugged
+    /// while the machine is off.
+    pub fn reboot(&mut self, absent: &[usize]) -> Result<(), MachineError> {
+        if self.scenario.guest != Guest::Systemd {
+            return Err(self.wrong("reboot", "the guest has no systemd"));
+        }
+        // The connection ends before or after its answer.
+        let _running = self.begin(&["systemctl", "reboot"])?;
+        let start = Instant::now();
+        while self.qemu.ended().is_none() {
+            if start.elapsed() > BOOT {
+                return Err(self.wrong("reboot", AgentError::Late(BOOT)));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for &i in absent {
+            self.bays[i] = None;
+        }
+        self.power_on_again()
+    }
+
+    fn power_on_again(&mut self) -> Result<(), MachineError> {
+        self.qemu.end();
+        let power = power_on(&self.scenario, &self.guest, self.terminal, &self.state)?;
+        (self.agent, self.qmp, self.qemu) = (power.agent, power.qmp, power.qemu);
+        self.boot(power.greeting)
+    }
+
     /// Cuts the power and starts again with the drives as they are. The guest's memory is lost.
     pub fn cut_power(&mut self) -> Result<(), MachineError> {
+        if self.scenario.guest == Guest::Systemd {
+            return self.power_on_again();
+        }
         let greeting = self.agent.expect_hello();
         self.monitor("system_reset")?;
         greeting.wait(BOOT).map_err(|e| self.wrong("the guest did not start again", e))?;
@@ -245,15 +287,27 @@ impl Machine {
         ledger::read(&path).map_err(|e| self.wrong("the ledger can't be read", e))
     }
 
+    /// What is stored on drive `i`, up to this many bytes from its start. What the guest has not written yet isn't there.
+    pub fn content(&self, i: usize, most: u64) -> Result<Vec<u8>, MachineError> {
+        let path = self.drives.join(format!("{}.img", self.scenario.drives[i].bay));
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+        read.map_err(|e| self.wrong("a drive's content can't be read", e))?;
+        Ok(bytes)
+    }
+
     /// Waits until the guest ends by itself.
     pub fn wait(&mut self) -> io::Result<()> {
         self.qemu.wait().map(drop)
     }
 
     fn mount(&self) -> Result<(), MachineError> {
-        let labels = self.scenario.drives.iter().filter_map(|d| d.filesystem.as_ref());
+        let drives = self.scenario.drives.iter().zip(&self.bays);
+        let present: Vec<_> =
+            drives.filter(|(d, bay)| !d.attach.usb() || bay.is_some()).map(|(d, _)| d).collect();
+        let labels = present.iter().filter_map(|d| d.filesystem.as_ref());
         let labels: Vec<&str> = labels.map(|f| f.label.as_str()).collect();
-        let count = self.scenario.drives.len().to_string();
+        let count = present.len().to_string();
         let argv = [&["lab-settle", count.as_str()], labels.as_slice()].concat();
         self.ask(&argv).map(drop)
     }
@@ -321,6 +375,37 @@ fn make_drives(scenario: &Scenario, directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A machine that was powered on. It waits for `cont`.
+struct Power {
+    agent: Agent,
+    qmp: Qmp,
+    qemu: Daemon,
+    greeting: Greeting,
+}
+
+fn power_on(scenario: &Scenario, guest: &Path, terminal: bool, state: &State) -> Result<Power, MachineError> {
+    let greets = |e| MachineError::new("QEMU did not start", e);
+    if scenario.guest == Guest::Systemd {
+        disk::load(guest, state.path()).map_err(greets)?;
+    }
+    let files = qemu::Files { guest, state: state.path(), terminal };
+    let log = state.file("qemu.log");
+    let arguments = qemu::arguments(scenario, &files);
+    let mut qemu =
+        Daemon::start(qemu::program(scenario.machine), arguments, &log, terminal).map_err(greets)?;
+    let qmp = connect(&state.file("qmp"), &mut qemu, &log).map_err(greets)?;
+    let stream = connect(&state.file("agent"), &mut qemu, &log).map_err(greets)?;
+    let qmp = Qmp::new(qmp).map_err(|e| {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        MachineError::new("QEMU did not start", format!("{e}; its output: {}", said.trim()))
+    })?;
+    for socket in ["qmp", "agent"] {
+        fs::remove_file(state.file(socket)).map_err(greets)?;
+    }
+    let (agent, greeting) = Agent::new(stream).map_err(|e| MachineError::new("no way to the guest", e))?;
+    Ok(Power { agent, qmp, qemu, greeting })
 }
 
 fn serve(scenario: &Scenario, plugin: &Path, drives: &Path, state: &State) -> Result<Daemon, MachineError> {

@@ -25,9 +25,9 @@ struct Cli {
 enum Command {
     /// Builds programs, kernels and guests where they are missing or stale; every other command does, too
     Build {
-        /// Also build for the emulated Raspberry Pi: raspi3b
-        #[arg(value_parser = ["q35", "raspi3b"])]
-        machine: Option<String>,
+        /// Also build for the emulated Raspberry Pi (raspi3b), or the guest with systemd
+        #[arg(value_parser = ["q35", "raspi3b", "systemd"])]
+        what: Vec<String>,
     },
     /// Lists the scenarios
     List,
@@ -90,6 +90,12 @@ enum Campaign {
     Drives,
     /// Run the default baseline on drives of the shipped scenarios, one after the other, and compare its results with their ledgers
     Baselines,
+    /// Build, use, break, repair and remove a pool of each layout in turn, and compare `pool status` with mdadm and the kernel
+    Layouts,
+    /// Kill drivebench N times and cut the power N times while pools are built, repaired and removed; `--seed S --times 1` repeats one
+    Pools,
+    /// Build a pool of each layout that is kept, reboot, reboot without one of its drives, mend and destroy it
+    Reboots,
 }
 
 #[derive(Args)]
@@ -180,12 +186,15 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
             let scenario = named("two-sticks")?.faster(4.0);
             soak::power_cuts(&mut Machine::start(&scenario, &Options::default())?, times, seed)
         }
+        Campaign::Pools => soak::pools(&Options::default(), &named("pools")?, times, seed),
+        Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Drives => soak::random_drives(&Options::default(), times, seed, &campaign.out),
         Campaign::Baselines => {
             let scenarios = ["pi-zero", "two-sticks", "sd-vs-usb", "cliff"].map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
             soak::baselines(&Options::default(), &scenarios, times)
         }
+        Campaign::Reboots => soak::reboots(&Options::default(), &named("pools")?, times),
     };
     let name = what.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
     print!("{}", summary.describe(&name));

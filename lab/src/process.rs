@@ -36,6 +36,13 @@ impl Daemon {
         self.0.try_wait().ok().flatten()
     }
 
+    /// Ends it.
+    pub fn end(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+
     /// Waits for its end.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.0.wait()
@@ -44,9 +51,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.end();
     }
 }
 

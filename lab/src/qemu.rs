@@ -4,7 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::scenario::{Attach, Drive, Machine, Scenario};
+use crate::{
+    disk,
+    scenario::{Attach, Drive, Guest, Machine, Scenario},
+};
 
 /// The files that a kind of machine boots, and the directory of its sockets.
 pub(crate) struct Files<'a> {
@@ -27,6 +30,7 @@ pub(crate) fn program(machine: Machine) -> &'static str {
 /// Its arguments. The machine waits for `cont`; USB drives are plugged in by its monitor.
 pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
     let guest = |name: &str| files.guest.join(name).display().to_string();
+    let own = |name: &str| files.state.join(name).display().to_string();
     let socket = |name: &str| format!("path={},server=on,wait=off", files.state.join(name).display());
     let mut line: Vec<String> = Vec::new();
     let mut add = |text: &str| line.extend(text.split_whitespace().map(str::to_owned));
@@ -45,11 +49,27 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
             add("-machine q35,accel=tcg -cpu max");
             add(&format!("-smp {} -m {}", scenario.processors, scenario.memory_mib));
             add(&format!("-device qemu-xhci,id=usb,p2=8,p3={}", if scenario.usb == 3 { 8 } else { 0 }));
-            add(&format!(
-                "-blockdev driver=file,filename={},node-name=root,read-only=on,locking=off",
-                guest("root.ext4")
-            ));
-            add("-device virtio-blk-pci,drive=root -device virtio-serial-pci");
+            let shared = |file: &str, node: &str| {
+                format!("-blockdev driver=file,filename={file},node-name={node},read-only=on,locking=off")
+            };
+            match scenario.guest {
+                Guest::Lab => {
+                    add(&shared(&guest("root.ext4"), "root"));
+                    add("-device virtio-blk-pci,drive=root");
+                }
+                Guest::Systemd => {
+                    // A second boot in one QEMU is far slower than in a new one.
+                    add("-no-reboot");
+                    add(&format!(
+                        "-blockdev driver=file,filename={},node-name=root,cache.no-flush=on",
+                        own(disk::ROOT)
+                    ));
+                    add(&shared(&guest("programs.ext4"), "programs"));
+                    add("-device virtio-blk-pci,drive=root -device virtio-blk-pci,drive=programs");
+                    kernel += " root=/dev/vda ro";
+                }
+            }
+            add("-device virtio-serial-pci");
             add("-device virtserialport,chardev=agent,name=lab");
             kernel += " console=ttyS0 lab.port=/dev/virtio-ports/lab";
         }
@@ -60,7 +80,11 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
             kernel += &format!(" console=ttyAMA0 panic=-1 lab.now={now}");
         }
     }
-    add(&format!("-kernel {} -initrd {}", guest("kernel"), guest("initrd")));
+    let initrd = match scenario.guest {
+        Guest::Lab => guest("initrd"),
+        Guest::Systemd => own(disk::INITRD),
+    };
+    add(&format!("-kernel {} -initrd {initrd}", guest("kernel")));
     add(&format!("-chardev socket,id=qmp,{} -mon chardev=qmp,mode=control", socket("qmp")));
     add(&format!("-chardev socket,id=agent,{}", socket("agent")));
     add(&match files.terminal {

@@ -21,6 +21,9 @@ pub struct Scenario {
     /// The machine that is emulated.
     #[serde(default)]
     pub machine: Machine,
+    /// What it boots.
+    #[serde(default)]
+    pub guest: Guest,
     /// Its memory, MiB; a raspi3b always has 1024.
     #[serde(default = "memory_mib")]
     pub memory_mib: u32,
@@ -54,6 +57,17 @@ pub enum Machine {
     Q35,
     /// A Raspberry Pi 3 Model B.
     Raspi3b,
+}
+
+/// What a machine boots.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guest {
+    /// The lab's own init with its root in memory: it starts in seconds, and forgets everything when it ends.
+    #[default]
+    Lab,
+    /// Debian with systemd on a disk of its own, so that it can be rebooted.
+    Systemd,
 }
 
 /// A bus that all drives below a port share.
@@ -138,6 +152,7 @@ impl Default for Scenario {
             name: String::new(),
             title: String::new(),
             machine: Machine::default(),
+            guest: Guest::default(),
             memory_mib: memory_mib(),
             processors: processors(),
             usb: usb(),
@@ -246,6 +261,9 @@ impl Scenario {
         }
         if !(128..=8192).contains(&self.memory_mib) || !(1..=8).contains(&self.processors) {
             return Err("memory_mib must be 128 to 8192, and processors 1 to 8".to_owned());
+        }
+        if self.machine == Machine::Raspi3b && self.guest == Guest::Systemd {
+            return Err("a raspi3b has no guest with systemd".to_owned());
         }
         for ceiling in &self.buses {
             if !(ceiling.rate.is_finite() && ceiling.rate > 0.0) {
@@ -373,6 +391,7 @@ mod tests {
                 refused("Cruzer Blade", "Cruzer Blade, the second"),
                 refused("Cruzer Blade", "A,B"),
                 refused("title", "machine = \"raspi3b\"\ntitle"),
+                refused("title", "machine = \"raspi3b\"\nguest = \"systemd\"\ntitle"),
                 refused("title", "usb = 4\ntitle"),
                 refused("title", "speeed = 4\ntitle"),
             ]

@@ -1,7 +1,7 @@
 //! Commands that would settle a question, with targets of this machine and without the program's name.
 
 use crate::{
-    inventory::{Drive, Inventory, Mount},
+    inventory::{Drive, Inventory, Layer, Mount},
     units::shell_word,
 };
 
@@ -20,6 +20,17 @@ pub(super) fn directory<'a>(inventory: &'a Inventory, drive: &Drive) -> Option<&
     // Of several mounts of one filesystem the first is the usual one.
     let best = best.rev().max_by_key(|mount| (!firmware(mount), mount.root == "/", room(mount)));
     best.filter(|mount| !firmware(mount)).map(|mount| mount.path.as_str())
+}
+
+/// The command that measures a pool, where a filesystem on it can be written.
+pub(super) fn on_pool(inventory: &Inventory, layer: &Layer) -> Option<String> {
+    let is_on = |mount: &&Mount| {
+        let stack = inventory.stack_of(inventory.blocks_of(mount));
+        !mount.read_only() && !stack.layers.iter().any(|l| l.is_loop()) && stack.layers.contains(&layer)
+    };
+    // Of several mounts of one filesystem the first is the usual one.
+    let best = inventory.mounts.iter().filter(is_on).rev().max_by_key(|mount| mount.root == "/")?;
+    line("baseline", &[], &[&best.path])
 }
 
 fn line<T: AsRef<str>>(experiment: &str, options: &[&str], targets: &[T]) -> Option<String> {

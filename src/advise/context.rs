@@ -10,7 +10,7 @@ use crate::{
     analyse::Estimate,
     findings::LoadKey,
     inventory::{Block, Drive, Inventory, Layer, Medium},
-    units::{Caching, Direction, Health, distinct, duration, listed},
+    units::{Caching, Direction, Health, Pool, distinct, duration, listed},
 };
 
 /// A longer write is a stall that people and clients notice, s.
@@ -69,7 +69,9 @@ impl<'a> Context<'a> {
     /// Evidence of this drive alone, oldest first.
     pub fn of<'s>(&'s self, drive: &Drive) -> impl DoubleEndedIterator<Item = &'a Evidence> + use<'s, 'a> {
         let identity = drive.identity();
-        self.all().filter(move |e| !e.at_once && e.drives.len() == 1 && e.drives[0] == identity)
+        // A pool that lacks all other drives is not the drive.
+        let alone = |e: &Evidence| !e.at_once && e.pool.is_none() && e.drives.len() == 1;
+        self.all().filter(move |e| alone(e) && e.drives[0] == identity)
     }
 
     /// The newest speed of each drive under the same fitting load; one with an interval, if there is any.
@@ -134,7 +136,7 @@ impl<'a> Context<'a> {
         best(several.filter(apart), wanted)
     }
 
-    /// The speed of a layer, such as an array.
+    /// The speed of a pool with this layout and in this state.
     pub fn of_layer(&self, layer: &Layer, wanted: Wanted) -> Option<Number<'a>> {
         let under = self.inventory.stack_of([Block::Layer(layer)]);
         let mut drives: Vec<String> = under.drives.iter().map(|d| d.identity()).collect();
@@ -142,7 +144,11 @@ impl<'a> Context<'a> {
         let same = |e: &&Evidence| {
             let mut own = e.drives.clone();
             own.sort();
-            !e.at_once && e.layers.contains(&layer.name) && own == drives
+            let it = match (&e.pool, &layer.pool) {
+                (Some(then), Some(now)) => then.is_like(now) && !then.is_filling(),
+                _ => e.layers.contains(&layer.name),
+            };
+            !e.at_once && it && own == drives
         };
         best(self.all().filter(same), wanted)
     }
@@ -163,19 +169,18 @@ impl<'a> Context<'a> {
         distinct(mounts.flat_map(|mount| self.inventory.drives_of(mount)))
     }
 
-    /// Arrays and filesystems over several drives.
-    pub fn arrays(&self) -> Vec<(&'a Layer, Vec<&'a Drive>)> {
-        let built = |layer: &&Layer| {
-            ["raid", "linear", "btrfs", "bcachefs", "zfs"].iter().any(|kind| layer.kind.starts_with(kind))
-        };
-        let with = |layer: &'a Layer| (layer, self.inventory.stack_of([Block::Layer(layer)]).drives);
-        self.inventory.layers.iter().filter(built).map(with).filter(|(_, on)| on.len() > 1).collect()
+    /// Pools with a known layout, and filesystems over several drives.
+    pub fn arrays(&self) -> Vec<(&'a Layer, &'a Pool, Vec<&'a Drive>)> {
+        let pools = self.inventory.pools().filter(|(_, pool)| pool.is_of_whole_drives());
+        pools
+            .map(|(layer, pool)| (layer, pool, self.inventory.stack_of([Block::Layer(layer)]).drives))
+            .collect()
     }
 
     /// Drives that can hold data: not the system's, not a member of an array, not failing, and writable.
     pub fn for_data(&self) -> Vec<&'a Drive> {
         let mut taken = self.system();
-        taken.extend(self.arrays().into_iter().flat_map(|(_, on)| on));
+        taken.extend(self.arrays().into_iter().flat_map(|(_, _, on)| on));
         let free = |drive: &&Drive| !drive.read_only && !taken.contains(drive) && !self.failing(drive);
         self.drives().into_iter().filter(free).collect()
     }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     analyse::{Estimate, compare},
     inventory::{Drive, Layer},
-    units::{count, decimal_bytes, duration, listed},
+    units::{Pool, count, decimal_bytes, duration, listed},
 };
 
 /// Drives of one model differ by some sectors; from this ratio on one is larger.
@@ -31,35 +31,52 @@ impl Candidate<'_> {
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let arrays = context.arrays();
     if !arrays.is_empty() {
-        return arrays.into_iter().map(|(layer, drives)| array(context, layer, &drives)).collect();
+        return arrays
+            .into_iter()
+            .map(|(layer, pool, drives)| array(context, layer, pool, &drives))
+            .collect();
     }
     let drives = context.for_data();
     vec![if drives.is_empty() { none(context) } else { among(context, &drives) }]
 }
 
-fn array(context: &Context<'_>, layer: &Layer, drives: &[&Drive]) -> Answer {
-    let survives = super::layout::survives(context, layer);
+fn array(context: &Context<'_>, layer: &Layer, pool: &Pool, drives: &[&Drive]) -> Answer {
+    let (name, state) = (layer.shown(), pool.state_in_words(layer.work.as_ref()));
+    if !pool.is_usable() {
+        let says = format!("{name} can't be used for data now: {}, {state}.", pool.describe());
+        return Answer::new(Topic::Data, Sure::Inferred, says);
+    }
     let size = decimal_bytes(layer.sectors.saturating_mul(512));
     let size = if layer.sectors > 0 { format!(", {size}") } else { String::new() };
-    let name = layer.alias.as_ref().unwrap_or(&layer.name);
-    let says = format!("{name} is available for data: {} of {}{size}.", layer.kind, context.names(drives));
+    let state = if pool.is_quiet() { String::new() } else { format!(", {state}") };
+    let (layout, on) = (pool.layout_in_words(), context.names(drives));
+    let lives = match super::layout::survives(context, layer, pool) {
+        _ if pool.has_no_copies() => " The failure of any drive loses all of it.".to_owned(),
+        Some(0) => " It survives no loss of a drive.".to_owned(),
+        Some(n) => format!(" It survives the loss of {}.", count(n, "drive")),
+        None => String::new(),
+    };
+    let says = format!("{name} is available for data: {layout} of {on}{size}{state}.{lives}");
     let numbers: Vec<Number<'_>> =
         [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| context.of_layer(layer, *w)).collect();
     let verb = |n: &Number<'_>| if n.from.is(Wanted::READ) { "reads" } else { "writes" };
     let each = |n: &Number<'_>| format!("{} {}", verb(n), speed(n.estimate));
     let speeds: Vec<String> = numbers.iter().map(each).collect();
-    let sure = if numbers.is_empty() { Sure::Inferred } else { Sure::Measured };
-    let speeds = (!speeds.is_empty()).then(|| format!("It {}.", listed(&speeds)));
-    let lives = survives.map(|n| match n {
-        0 => "It survives no loss of a drive: keep a copy elsewhere.".to_owned(),
-        n => format!("It survives the loss of {}; it is not a backup.", count(n, "drive")),
-    });
+    let (sure, speeds, decide) = match numbers.is_empty() {
+        true => {
+            let not = "Its speed is not measured.".to_owned();
+            (Sure::Inferred, not, commands::on_pool(context.inventory, layer))
+        }
+        false => (Sure::Measured, format!("It {}.", listed(&speeds)), None),
+    };
     let failing: Vec<&Drive> = drives.iter().copied().filter(|d| context.failing(d)).collect();
     let failing = (!failing.is_empty())
         .then(|| format!("Failing or unreadable sectors on {}: replace it.", context.names(&failing)));
+    let copy = "Keep a copy elsewhere: a pool is not a backup.".to_owned();
     Answer::new(Topic::Data, sure, says)
-        .because(failing.into_iter().chain(speeds).chain(lives))
+        .because(failing.into_iter().chain([speeds, copy]))
         .rests_on(numbers.iter().map(|n| n.from))
+        .decide(decide)
 }
 
 /// No drive besides the system's, or none at all.

@@ -4,7 +4,7 @@ use crate::{
     analyse::Estimate,
     findings::{Carrier, Claim, Findings, Limiter, LoadKey, Metric, Quantity, Scope},
     inventory::Inventory,
-    units::{Caching, Direction, KIB, MIB, Pattern, Percentile, distinct, size},
+    units::{Caching, Direction, KIB, MIB, Pattern, Percentile, Pool, distinct, size},
 };
 
 /// Blocks that copies, media and network clients move, from this size on.
@@ -29,6 +29,8 @@ pub struct Evidence {
     pub bays: Vec<String>,
     /// Names of the layers between, such as `md0`.
     pub layers: Vec<String>,
+    /// The pool that joins the drives, as it was then.
+    pub pool: Option<Pool>,
     /// Something is between that is not the drive's: a loop device, FUSE.
     pub indirect: bool,
     /// The figures are of several targets at once.
@@ -155,6 +157,7 @@ impl Evidence {
             bays: drives().map(|drive| drive.full_bay.clone()).collect(),
             indirect: carriers.iter().any(|carrier| carrier.indirect),
             layers: carriers.iter().flat_map(|carrier| carrier.layers.clone()).collect(),
+            pool: if let [carrier] = carriers { carrier.pool.clone() } else { None },
             ..Self::default()
         }
     }

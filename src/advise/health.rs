@@ -13,8 +13,11 @@ use crate::{
     units::{capital, distinct, duration, listed, rate},
 };
 
-/// Findings of the inventory about failing drives, and about conditions that change their numbers.
-const BEARING: [Code; 8] = [
+/// Findings of the inventory about pools that lack drives, about failing drives, and about conditions that change their numbers.
+const BEARING: [Code; 11] = [
+    Code::Broken,
+    Code::Inactive,
+    Code::Degraded,
     Code::Failing,
     Code::SelfTest,
     Code::DriveTemperature,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     inventory::{Drive, Layer},
-    units::{capital, count, decimal_bytes, listed, percent, rate},
+    units::{Pool, capital, count, decimal_bytes, listed, percent, rate},
 };
 
 /// Below this gain raid0 is not worth twice the risk.
@@ -21,16 +21,9 @@ const PAYS: f64 = 1.3;
 /// Sizes or speeds beyond this ratio waste space or speed.
 const UNLIKE: f64 = 1.1;
 
-/// How many drives an array can lose, whichever they are. Of a drive that holds several of its members all are lost.
-pub(super) fn survives(context: &Context<'_>, layer: &Layer) -> Option<u64> {
-    let members = layer.members.len();
-    let may_lose = match layer.kind.as_str() {
-        "raid0" | "linear" => 0,
-        "raid1" => members.saturating_sub(1),
-        "raid4" | "raid5" | "raid10" => 1,
-        "raid6" => 2,
-        _ => return None,
-    };
+/// How many drives a pool can lose, whichever they are. Of a drive that holds several of its members all are lost.
+pub(super) fn survives(context: &Context<'_>, layer: &Layer, pool: &Pool) -> Option<u64> {
+    let may_lose = usize::try_from(pool.survives()?).ok()?;
     let inventory = context.inventory;
     let block = |name: &String| inventory.blocks().find(|block| block.name() == name);
     let below = layer.members.iter().map(|name| inventory.stack_of(block(name)).drives);
@@ -59,10 +52,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let drives = inventory.hardware(drives);
     let says = match &drives[..] {
         _ if !arrays.is_empty() => {
-            let names = arrays.iter().map(|(layer, on)| {
-                let on = inventory.hardware(on.iter().copied()).len() as u64;
-                format!("{} ({}, {})", layer.name, layer.kind, count(on, "drive"))
-            });
+            let names =
+                arrays.iter().map(|(layer, pool, _)| format!("{}, {}", layer.shown(), pool.describe()));
             let names = listed(&names.collect::<Vec<_>>());
             format!("Built already: {names}. To change it, copy the data elsewhere first.")
         }
@@ -129,7 +120,9 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         let who = the_drives(members.len());
         why.push(format!("Not known whether raid0 would help: {who} were not measured at once."));
     }
-    why.push("Predicted: this version can neither build nor measure layouts.".to_owned());
+    why.push(
+        "Predicted, not measured. To build it, which erases the drives: drivebench pool create.".to_owned(),
+    );
     let decide = (!measured).then(|| commands::together(context.inventory, all)).flatten();
     Answer::new(Topic::Layout, Sure::Inferred, says)
         .because(why)

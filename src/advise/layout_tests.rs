@@ -4,7 +4,10 @@ use super::{
     testing::{advise, drive, holds, mount, said, two_sticks},
     *,
 };
-use crate::inventory::{Drive, Inventory, Layer};
+use crate::{
+    inventory::{Drive, Inventory, Layer},
+    units::Pool,
+};
 
 #[test]
 fn layouts_use_the_smallest_size_and_leave_out_others() {
@@ -128,6 +131,13 @@ fn an_array_survives_only_what_its_drives_allow() {
         inventory.layers.push(Layer {
             name: "md0".to_owned(),
             kind: kind.to_owned(),
+            pool: Some(Pool {
+                kind: kind.to_owned(),
+                layout: Some(kind.to_owned()),
+                members: names.len() as u64,
+                drives: names.len() as u64,
+                ..Pool::default()
+            }),
             members: names.iter().map(|name| (*name).to_owned()).collect(),
             device: (9, 0),
             ..Default::default()

@@ -43,7 +43,7 @@ impl<'a> Flow<'a> {
         let wanted = if reads { Wanted::READ } else { Wanted::WRITE };
         let array = || {
             let each = context.arrays().into_iter();
-            let each = each.filter_map(|(layer, drives)| {
+            let each = each.filter_map(|(layer, _, drives)| {
                 Some(Self {
                     number: context.of_layer(layer, wanted)?,
                     reads,

@@ -14,6 +14,8 @@ mod layout;
 mod layout_tests;
 mod limits;
 mod network_link;
+#[cfg(test)]
+mod pool_tests;
 mod published;
 mod regression;
 mod sentences;

@@ -381,6 +381,7 @@ fn existing_arrays_are_named_and_kept() {
     let inventory = fixtures::pc().inventory();
     let answers = advise(&inventory, &[]);
     holds(&said(&answers, Topic::Data), &["raid1", "survives the loss of 1 drive", "not a backup"]);
+    assert_eq!(decide(&answers, Topic::Data), Some("run baseline /srv"));
     holds(&said(&answers, Topic::Layout), &["Built already", "md0"]);
     let md = inventory.layers.iter().find(|l| l.name == "md0").expect("an array");
     let both: Vec<String> = ["sda", "sdb"].map(|n| drive(&inventory, n).identity()).to_vec();

@@ -4,7 +4,7 @@
 //! [`Adaptive`] decides when the sustained speed of a load is known, [`Span`] when its speed over seconds is, [`Zones`] does so for rotating disks. [`Tail`] gives
 //! latency percentiles, [`open_loop`] the latency of requests that arrive at a steady rate. [`compare`] and [`repeat`]
 //! compare and combine several results. [`CostFit`] fits fixed and per-byte costs, [`ceiling_fit`] the ceilings of shared
-//! links, and [`latin_square`] separates the effects of drives from those of bays.
+//! links, [`pool_model`] predicts pools, and [`latin_square`] separates the effects of drives from those of bays.
 
 mod adaptive;
 mod assessment;
@@ -18,6 +18,7 @@ mod estimate;
 mod interval;
 pub mod latin_square;
 pub mod open_loop;
+pub mod pool_model;
 pub mod repeat;
 mod rules;
 mod span;

@@ -8,7 +8,7 @@ use clap::{
 };
 use clap_complete::Shell;
 
-use super::{options::Run, output::Color};
+use super::{options::Run, output::Color, pool::args::Pool};
 use crate::{
     report::{Format, RowFormat},
     units::hides,
@@ -57,6 +57,8 @@ pub enum Command {
     Advise(Advise),
     /// Name the bays that drives sit in
     Bay(Bay),
+    /// Build, show, repair and remove pools of drives
+    Pool(Pool),
     /// Save the description of this machine for a bug report
     Capture(Capture),
     /// Import results of fio, dd or PiBenchmarks

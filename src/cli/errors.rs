@@ -2,6 +2,7 @@
 
 use crate::{
     compare::CompareError,
+    danger::Refusal,
     experiments::PlanError,
     import::ImportError,
     inventory::BayError,
@@ -28,6 +29,7 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
     let plan = |e: &PlanError| !matches!(e, PlanError::NoSpace { .. } | PlanError::NotWritable { .. });
     let usage = e.is::<Usage>()
         || e.is::<TargetError>()
+        || e.is::<Refusal>()
         || e.is::<BayError>()
         || e.is::<SuiteError>()
         || e.is::<CompareError>()

@@ -10,11 +10,10 @@ use serde::Serialize;
 
 use super::{
     args::{List, ListFormat, Machine},
-    bay,
     errors::Usage,
     health,
     output::Output,
-    stored, tree,
+    pool, stored, tree,
 };
 use crate::{
     inventory::{Finding, Inventory},
@@ -46,7 +45,9 @@ pub(super) fn inventory(
         }
         return Ok(inventory);
     }
-    let mut inventory = bay::here(output);
+    // Without a home there is no store, and so no pool of drivebench.
+    let own = stored::store(store).ok();
+    let mut inventory = pool::here(own.as_ref().map(|store| store.dir()), output);
     if args.health {
         health::fill(&mut inventory, &System::default(), args.wake);
         let written = stored::store(store)?.written()?;
@@ -125,8 +126,9 @@ mod tests {
 
     fn every_key() -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        for (_, tree) in fixtures::ALL {
-            let mut inventory = tree().inventory();
+        let filling = || fixtures::pools::mounted_array("rebuild", "raid5", 3, "acd");
+        for tree in fixtures::ALL.iter().map(|(_, tree)| tree()).chain([filling()]) {
+            let mut inventory = tree.inventory();
             let health = || Health { unclear: vec![RawValue::default()], ..Health::default() };
             inventory.drives.iter_mut().for_each(|drive| drive.health = Some(health()));
             inventory.mounts.iter_mut().for_each(|mount| mount.space = Some(Space::default()));

@@ -16,6 +16,7 @@ mod live;
 mod mistakes;
 mod options;
 mod output;
+mod pool;
 mod progress;
 mod report;
 mod results;
@@ -71,6 +72,7 @@ pub fn main() -> ExitCode {
         Command::Completions { shell } => completions::completions(*shell, &output),
         Command::Man { page } => completions::man(page.as_deref(), &output),
         Command::Bay(bay) => bay::bay(bay, &output),
+        Command::Pool(pool) => pool::pool(pool, &args.store, &output),
         Command::Report(report) => report::report(report, &args.store, &output),
         Command::Import(import) => import::import(import, &args.store, &output),
         Command::Results(results) => results::results(results, &args.store, &output),

@@ -7,7 +7,7 @@ use clap::{
 
 use super::output::Color;
 use crate::{
-    experiments::{self, Declared, Experiment, REGISTER, Values},
+    experiments::{self, Declared, ERASE, Experiment, REGISTER, Values},
     report::Format,
 };
 
@@ -75,8 +75,10 @@ impl FromArgMatches for Run {
         let typed = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
         let specs = experiment.options.iter().map(|option| option.spec());
         for spec in specs.filter(|spec| typed(&spec.name)) {
-            let text = || matches.get_one::<String>(spec.name).map_or("", String::as_str);
-            values.set(spec.name, if spec.value.is_empty() { "true" } else { text() });
+            let typed =
+                || matches.get_many::<String>(spec.name).into_iter().flatten().cloned().collect::<Vec<_>>();
+            let text = if spec.value.is_empty() { "true".to_owned() } else { typed().join(",") };
+            values.set(spec.name, &text);
         }
         Ok(Self { experiment, values, options: Options::from_arg_matches(matches)? })
     }
@@ -94,8 +96,9 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         "Examples:\n{}Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
         examples.collect::<String>()
     );
-    // A resumed run already has its plan.
-    let planned: Vec<&str> = options.iter().map(|option| option.spec().name).collect();
+    // A resumed run already has its plan, but consent is given anew.
+    let names = options.iter().map(|option| option.spec().name);
+    let planned: Vec<&str> = names.filter(|name| *name != ERASE.name()).collect();
     Options::augment_args(clap::Command::new(experiment.name))
         .about(experiment.question)
         .after_help(notes)
@@ -125,6 +128,9 @@ fn arg(option: &'static dyn Declared) -> Arg {
     }
     if spec.value.is_empty() {
         return arg.action(ArgAction::SetTrue);
+    }
+    if spec.many {
+        arg = arg.action(ArgAction::Append);
     }
     arg = arg.value_name(spec.value).hide_possible_values(true).default_values(spec.default);
     if spec.choices.is_empty() {

@@ -102,11 +102,11 @@ impl Watcher for Show<'_> {
                 let bytes = outcome.bytes_read + outcome.bytes_written;
                 let moved = decimal_bytes(bytes);
                 let whole = bytes as f64 / outcome.seconds;
-                let speed = match self.estimates.remove(&(*target as usize)) {
+                let estimate = self.estimates.remove(&(*target as usize));
+                let speed = match estimate {
+                    // What was seen while it ran was memory.
+                    _ if m.load.lacks_fsync(Some(&outcome.ended)) => ", not brought to the drive".to_owned(),
                     Some(estimate) => format!(": {}", estimate.text(rate)),
-                    None if m.load.lacks_fsync(Some(&outcome.ended)) => {
-                        ", not brought to the drive".to_owned()
-                    }
                     None if whole.is_finite() => format!(": {}", rate(whole)),
                     None => String::new(),
                 };

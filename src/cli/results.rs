@@ -91,8 +91,12 @@ fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<Str
             0 | 1 => String::new(),
             n => format!(" +{}", n - 1),
         };
-        let first = drives.first().map(String::as_str).unwrap_or_default();
-        let on = shortened(first, drive - more.len()) + &more;
+        // Of a drive the serial, at its end, tells it from others; of a pool the layout.
+        let on = match (&run.pool, drives.first()) {
+            (Some(pool), _) if wide => pool.describe() + &more,
+            (Some(pool), _) => shortened(&pool.layout_in_words(), drive - more.len()) + &more,
+            (None, first) => shortened(first.map_or("", |name| name), drive - more.len()) + &more,
+        };
         let mut cells = vec![run.run.clone(), run.experiment.clone(), on];
         if wide {
             cells.insert(1, short_date(&run.at, now));
@@ -165,6 +169,7 @@ mod tests {
         findings::Table,
         record::How,
         report::{Style, table},
+        units::Pool,
     };
 
     fn listed(width: usize) -> String {
@@ -174,6 +179,7 @@ mod tests {
             experiment: experiment.to_owned(),
             targets: vec!["/mnt/a (Cruzer Blade 4C530001 in bay 1.1)".to_owned()],
             drives: drives.iter().map(|drive| (*drive).to_owned()).collect(),
+            pool: None,
             board: None,
             lab: false,
             end: Some(End { how: How::Finished, at: String::new() }),
@@ -183,6 +189,8 @@ mod tests {
         };
         let stopped = Some(End { how: How::Interrupted, at: String::new() });
         let twins = ["Cruzer Blade 4C530001", "Cruzer Blade 4C530002"];
+        let raid5 = Some("raid5".to_owned());
+        let pool = Pool { kind: "raid5".to_owned(), layout: raid5, members: 4, drives: 4, ..Pool::default() };
         let runs = [
             run("rold", "2024-11-22T07:30:00Z", "baseline", &["/mnt/nas"], &["SEQ4K 28.1 / 8.90 MB/s"]),
             run(
@@ -197,6 +205,10 @@ mod tests {
                 end: stopped,
                 ..run("r8xz", "2026-11-22T08:30:00Z", "cliff", &twins[..1], &["SEQ4K write 8.90 MB/s"])
             },
+            Summary {
+                pool: Some(pool),
+                ..run("rpoo", "2026-11-22T09:00:00Z", "baseline", &twins[..1], &["SEQ1M 184 / 38.9 MB/s"])
+            },
             Summary { end: None, ..run("r9kq", "2026-11-22T09:30:00Z", "sizes", &[], &[]) },
         ];
         let (columns, rows) = lines(&runs, "2026-11-22T10:00:00Z", width);
@@ -209,7 +221,7 @@ mod tests {
         for width in 40..=120 {
             let lines = listed(width);
             assert!(
-                lines.lines().count() == 6 && lines.lines().all(|l| l.width() <= width),
+                lines.lines().count() == 7 && lines.lines().all(|l| l.width() <= width),
                 "{width}: {lines}"
             );
         }

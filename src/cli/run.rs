@@ -5,18 +5,19 @@ use std::{io, iter, path::PathBuf, process::ExitCode};
 use anyhow::anyhow;
 
 use super::{
-    bay, cleanup,
+    cleanup,
     errors::Usage,
     indented,
     options::{Options, Run},
     output::Output,
+    pool,
     progress::Show,
     signals::Signals,
     stored,
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, Experiment, Request},
+    experiments::{self, ERASE, Experiment, Request},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
@@ -34,10 +35,12 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     if !args.plan {
         run::sweep(store.dir()).iter().for_each(|one| output.note(&cleanup::describe(one)));
     }
-    let inventory = bay::here(output);
+    let inventory = pool::here(Some(store.dir()), output);
     if let Some(run) = &args.resume {
         let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?, &store)?;
-        let task = Task { experiment, plan, before: String::new(), resumed: Some(run) };
+        let erase = values.typed(&ERASE).unwrap_or_default();
+        let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
+        let task = Task { experiment, plan, before: String::new(), resumed: Some(run), erase };
         return carry_out(args, task, inventory, &store, output);
     }
     let resolve = |given: &String| Target::resolve(&inventory, given);
@@ -62,7 +65,9 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let task = Task { experiment, before: plan.brief(), plan, resumed: None };
+    let erase = values.typed(&ERASE).unwrap_or_default();
+    let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
+    let task = Task { experiment, before: plan.brief(), plan, resumed: None, erase };
     carry_out(args, task, inventory, &store, output)
 }
 
@@ -73,6 +78,8 @@ struct Task<'a> {
     before: String,
     /// The run to resume.
     resumed: Option<&'a str>,
+    /// The serials of drives that may be erased.
+    erase: Vec<String>,
 }
 
 /// The plan of a run and its finished steps.
@@ -100,7 +107,11 @@ fn unfinished(
 fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyhow::Result<String> {
     let mut left = done.left(plan);
     let moves = plan.arrangements().next().is_some();
-    for target in &mut left.targets {
+    for (at, target) in left.targets.iter_mut().enumerate() {
+        // It is built again.
+        if plan.build(at).is_some() {
+            continue;
+        }
         match target.find_again(inventory) {
             Ok(now) => *target = now,
             // The run waits until they are in their bays.
@@ -125,7 +136,7 @@ fn carry_out(
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let Task { experiment, mut plan, mut before, resumed } = task;
+    let Task { experiment, mut plan, mut before, resumed, erase } = task;
     let sysroot = &Sysroot::live();
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
@@ -134,7 +145,8 @@ fn carry_out(
         return Ok(ExitCode::from(code));
     }
     let _locks = locks?;
-    for target in plan.targets.iter().filter(|t| t.kind == Kind::Directory) {
+    let there = plan.targets.iter().enumerate().filter(|(at, _)| plan.build(*at).is_none());
+    for (_, target) in there.filter(|(_, t)| t.kind == Kind::Directory) {
         for path in run::look_alikes(&target.path, store.dir()) {
             let (rm, word) = (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path));
             output.note(&format!(
@@ -157,7 +169,7 @@ fn carry_out(
             let (record, writer) = store.reopen(name)?;
             let done;
             (plan, done) = unfinished(experiment, name, &record, store)?;
-            inventory = bay::here(output);
+            inventory = pool::here(Some(store.dir()), output);
             before = remaining(name, &plan, &done, &inventory)?;
             let Start { at, version, inventory, .. } =
                 start(String::new(), experiment.name, inventory.clone());
@@ -169,7 +181,7 @@ fn carry_out(
         before.lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
     }
     let mut show = Show::new(output, &plan, args.events);
-    let mut world = Local::new(sysroot, &plan.targets, store.dir(), &name);
+    let mut world = Local::new(sysroot, &plan.targets, store.dir(), &name).erasing(erase);
     let mut setting = RunContext {
         world: &mut world,
         inventory: &inventory,

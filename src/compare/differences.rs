@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Pair, Side};
+use super::{Pair, Side, pools};
 use crate::findings::{LoadKey, Metric, On};
 
 /// What differs besides the numbers.
@@ -18,6 +18,7 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     } else if x.origin.lab != y.origin.lab {
         sentences.push(format!("Different machines: {a} and {b} are from different machines of the lab."));
     }
+    sentences.extend(pools::conditions((a, pair.a.target), (b, pair.b.target)));
     for (label, load, other) in loads(both) {
         for (run, load) in [(a, load), (b, other)] {
             let unknown = load.unknown();

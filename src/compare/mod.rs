@@ -1,6 +1,7 @@
 //! Compares two results of any experiment.
 
 mod differences;
+mod pools;
 mod sentences;
 
 use self::{
@@ -133,12 +134,21 @@ fn same_drives(a: &Carrier, b: &Carrier) -> bool {
     // An imported result has only a name, which may be that of a target.
     let named = |a: &Carrier, b: &Carrier| a.on.is_none() && b.names.contains(&a.target);
     let known = a.on.is_some() && b.on.is_some() && !a.drives.is_empty();
-    known && a.identities().eq(b.identities()) || named(a, b) || named(b, a)
+    known && drives_of(a) == drives_of(b) || named(a, b) || named(b, a)
+}
+
+/// The identities of its drives. The members of a pool have no order that lasts.
+fn drives_of(carrier: &Carrier) -> Vec<&str> {
+    let mut drives: Vec<&str> = carrier.identities().collect();
+    if carrier.pool.is_some() {
+        drives.sort_unstable();
+    }
+    drives
 }
 
 /// On the same drives, and the same way to them: a filesystem in a file of another one is none of the drive's own.
 fn same_place(a: &Carrier, b: &Carrier) -> bool {
-    same_drives(a, b) && !differ_in_layers(a, b)
+    same_drives(a, b) && !differ_in_layers(a, b) && !pools::are_unlike(a, b)
 }
 
 /// Of an import nothing is known of that.
@@ -247,7 +257,7 @@ fn one(
         }
     }
     if !pair.of_one_run() {
-        let drives = match (same_drives(left, right), left.on.is_none() || right.on.is_none()) {
+        let drives = || match (same_drives(left, right), left.on.is_none() || right.on.is_none()) {
             (true, _) if differ_in_layers(left, right) => {
                 let way = |name: &str, target: &Carrier| match &target.layers[..] {
                     [] if target.indirect => format!("{name} through a program"),
@@ -260,7 +270,7 @@ fn one(
             (_, true) => "whether it is the same drive is not known".to_owned(),
             _ => "two drives".to_owned(),
         };
-        findings.context.push(drives);
+        findings.context.push(pools::side_by_side((&a, left), (&b, right)).unwrap_or_else(drives));
     }
     let (mut both, other): (Vec<_>, Vec<_>) = pair.metrics().into_iter().partition(|(x, y)| alike(x, y));
     let different = unlike_loads(&other, (&a, &b));

@@ -326,3 +326,29 @@ fn a_ratio_without_an_interval_is_said_in_a_whole_sentence() {
     let said = no_interval(&[(m, n, 1.11)], ("rA", "rB"));
     assert_eq!(said, ["Can't be judged: read (1.11 times); their ratio has no interval. Repeat rA and rB."]);
 }
+
+#[test]
+fn runs_on_two_layouts_of_the_same_drives_are_compared_as_layouts() {
+    let on = |name: &str, layout: &str, speed: f64| {
+        let mut run = run(name, &[load("read", 4096)], speed);
+        let drives = ["a stick", "another"]
+            .map(|identity| CarrierDrive { identity: identity.to_owned(), ..CarrierDrive::default() });
+        let layout = Some(layout.to_owned());
+        let pool = crate::units::Pool { layout, members: 2, drives: 2, ..Default::default() };
+        let carrier = &mut run.origin.carriers[0];
+        (carrier.drives, carrier.layers) = (drives.to_vec(), vec!["md127".to_owned()]);
+        carrier.pool = Some(pool);
+        run
+    };
+    let (striped, mirrored) = (on("rA", "raid0", 9e6), on("rB", "raid1", 6e6));
+    let found = of(&striped, &mirrored, false).expect("one load");
+    let said = "raid0 of 2 drives against raid1 of the same 2 drives";
+    assert!(found.context.iter().any(|line| line == said), "{:?}", found.context);
+    assert_eq!(found.tables[0].rows[0].last().map(String::as_str), Some("yes"));
+    // Runs on one layout say nothing of how much those on another one differ.
+    let others = [on("rC", "raid1", 3e6), on("rD", "raid1", 12e6)];
+    let again = on("rE", "raid0", 9e6);
+    let same = of(&striped, &again, false).expect("one load");
+    let spread = compare((&striped, None), Some((&again, None)), &others, false);
+    assert_eq!(spread.expect("one load").tables, same.tables);
+}

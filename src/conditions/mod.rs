@@ -59,6 +59,7 @@ impl Preflight {
     pub fn before(inventory: &Inventory, target: &Target, earlier: &Snapshot, now: &Snapshot) -> Self {
         let machine = &inventory.machine;
         let mut checks = vec![drive(target), filesystem(target), layers(inventory, target)];
+        checks.extend(pool(inventory, target));
         checks.extend(other_io(target, earlier, now));
         checks.extend([
             swap(inventory, target),
@@ -162,6 +163,17 @@ fn layers(inventory: &Inventory, target: &Target) -> Check {
     check("layers", joined(&names, "none"), image.or(other).or(crypt))
 }
 
+/// The state of the pool that it is on: with drives missing, or being filled, it is another one.
+fn pool(inventory: &Inventory, target: &Target) -> Option<Check> {
+    let mut layers = target.layers_in(inventory);
+    let (layer, pool) = layers.find_map(|layer| Some((layer, layer.pool.as_ref()?)))?;
+    let (what, state) = (pool.describe(), pool.state_in_words(layer.work.as_ref()));
+    let flag = (pool.degraded > 0).then(|| {
+        format!("The pool is {state}: its speeds can't be compared with those of the complete pool.")
+    });
+    Some(check("pool", format!("{what}, {state}"), flag))
+}
+
 fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
     let elapsed = earlier.uptime.zip(now.uptime).map(|(from, to)| to - from).filter(|&seconds| seconds > 0.0);
     let one = |drive: &str| {
@@ -207,7 +219,12 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
         inventory.stack_of(layer).drives.iter().any(|drive| is_of(target, drive))
     };
     let flag = now.resyncs.iter().find(|resync| touches(&resync.array));
-    let flag = flag.map(|r| format!("{} runs a {} on this drive: wait until it ends.", r.array, r.what));
+    let flag = flag.map(|r| {
+        format!(
+            "{} runs a {} on this drive: what is measured meanwhile can't be compared. Wait until it ends.",
+            r.array, r.what
+        )
+    });
     check("arrays", joined(&value, "none active"), flag)
 }
 

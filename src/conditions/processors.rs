@@ -44,6 +44,13 @@ pub struct ProcessorWatch {
 /// USER_HZ: units of processor time that the kernel reports, on all supported machines (1/s).
 const TICKS: f64 = 100.0;
 
+impl Processors {
+    /// Seconds of all processors that were not idle.
+    pub fn busy_seconds(&self) -> f64 {
+        self.cores.iter().map(|core| core.busy * self.seconds).sum()
+    }
+}
+
 impl ProcessorWatch {
     pub fn begin(root: &Sysroot) -> Self {
         Self {

@@ -226,3 +226,26 @@ fn heat_and_throttling_during_a_run_are_flagged() {
     assert_eq!(flag(&hot, "throttling"), "During the run the firmware reported soft temperature limit.");
     assert!(flag(&hot, "temperature").contains("reached 82 °C"));
 }
+
+#[test]
+fn a_pool_that_lacks_drives_or_fills_one_is_another_one() {
+    use fixtures::pools::mounted_array;
+    let of = |section: &str, sticks: &str| {
+        let inventory = mounted_array(section, "raid5", 3, sticks).inventory();
+        let checks = before(&inventory, "/srv/data", &Snapshot::default());
+        (value(&checks, "pool").to_owned(), flag(&checks, "pool").to_owned())
+    };
+    assert_eq!(of("idle", "abc"), ("raid5 of 3 drives, active".to_owned(), String::new()));
+    let (state, said) = of("degraded", "acd");
+    assert_eq!(state, "raid5 of 3 drives, degraded: 1 of 3 drives missing");
+    assert!(
+        said.starts_with("The pool is degraded: 1 of 3 drives missing: its speeds can't be compared"),
+        "{said}"
+    );
+    let (state, said) = of("rebuild", "acd");
+    assert_eq!(state, "raid5 of 3 drives, degraded, filling a drive 0.0 %");
+    assert!(said.contains("can't be compared"), "{said}");
+    let stick = fixtures::pi_zero().inventory();
+    let checks = before(&stick, "/mnt/a", &Snapshot::default());
+    assert!(checks.checks.iter().all(|check| check.name != "pool"), "no pool, no check");
+}

@@ -1,5 +1,6 @@
 //! The right to change what is stored on a drive.
 
+mod claims;
 mod refusal;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,8 @@ use rustix::{
     process::geteuid,
 };
 
-pub use refusal::{Refusal, Why};
+pub use claims::{Claimed, Claims};
+pub use refusal::{Refusal, Why, consent, holds};
 
 use crate::{
     inventory::{Block, Drive, Inventory},
@@ -31,7 +33,7 @@ pub struct Claim {
     drive: Drive,
     sequence: Option<String>,
     /// The whole drive, locked.
-    _locked: File,
+    locked: File,
 }
 
 impl Right<Content> for Claim {
@@ -40,7 +42,7 @@ impl Right<Content> for Claim {
         if path != own {
             return Err(format!("the claim is on {own}"));
         }
-        open(&self.drive, OFlags::EXCL)
+        open(&self.drive, OFlags::RDWR | OFlags::EXCL)
             .and_then(|_exclusive| still(&self.drive, self.sequence.as_deref()))
             .map_err(|why| Refusal::new(&self.drive, why).to_string())
     }
@@ -50,10 +52,15 @@ impl Claim {
     /// Claims the drive with this identity, after a fresh check. `erase` holds the serials of drives whose content may be lost,
     /// or identities of drives that have no serial of their own.
     pub fn take(identity: &str, erase: &[String]) -> Result<Self, Refusal> {
-        Self::after(identity, erase, || Inventory::read(&Sysroot::live()))
+        Locked::new(identity)?.claim(erase)
     }
 
-    fn after(identity: &str, erase: &[String], mut look: impl FnMut() -> Inventory) -> Result<Self, Refusal> {
+    fn after(
+        Locked { identity, file: locked }: Locked,
+        erase: &[String],
+        mut look: impl FnMut() -> Inventory,
+    ) -> Result<Self, Refusal> {
+        let identity = &identity;
         let inventory = look();
         let drive = refusal::find(&inventory, identity)?.clone();
         let sequence = sequence(&drive);
@@ -62,8 +69,10 @@ impl Claim {
         if !geteuid().is_root() {
             return Err(refused(Why::NotRoot));
         }
-        let exclusive = open(&drive, OFlags::EXCL).map_err(refused)?;
-        let locked = open(&drive, OFlags::empty()).and_then(lock).map_err(refused)?;
+        let exclusive = open(&drive, OFlags::RDWR | OFlags::EXCL).map_err(refused)?;
+        if !is(&locked, &drive) {
+            return Err(refused(Why::Replaced));
+        }
         // It could have been mounted or replaced between the check and the exclusive open. After the open it can't.
         let now = look();
         let same = refusal::find(&now, identity)?;
@@ -72,20 +81,58 @@ impl Claim {
             return Err(refused(Why::Replaced));
         }
         still(same, sequence.as_deref()).map_err(refused)?;
-        let used = || refusal::user(&Sysroot::live(), same)?.map_or(Ok(()), |user| Err(Why::Opened(user)));
+        let used =
+            || refusal::user(&Sysroot::live(), &now, same)?.map_or(Ok(()), |user| Err(Why::Opened(user)));
         patiently(used).map_err(refused)?;
         drop(exclusive);
-        Ok(Self { drive: same.clone(), sequence, _locked: locked })
+        Ok(Self { drive: same.clone(), sequence, locked })
     }
 
     pub fn drive(&self) -> &Drive {
         &self.drive
     }
+
+    fn unlock(&self) -> Result<(), String> {
+        flock(&self.locked, FlockOperation::Unlock)
+            .map_err(|e| Refusal::new(&self.drive, Why::System(e.into())).to_string())
+    }
+
+    /// Locks it again. That it is the same drive and not in use is checked before each change.
+    fn lock(&self) -> Result<(), String> {
+        lock(&self.locked).map_err(|why| Refusal::new(&self.drive, why).to_string())
+    }
 }
 
-/// Opens a whole drive for writing. With `EXCL` the kernel refuses if it is mounted, used as swap, or part of an array or mapping.
+/// A drive that udev and claims of others leave alone. Whether it may be changed is not known yet.
+#[derive(Debug)]
+pub struct Locked {
+    identity: String,
+    /// The whole drive.
+    file: File,
+}
+
+impl Locked {
+    pub fn new(identity: &str) -> Result<Self, Refusal> {
+        let inventory = Inventory::read(&Sysroot::live());
+        let drive = refusal::find(&inventory, identity)?;
+        let file = open(drive, OFlags::RDONLY).map_err(|why| Refusal::new(drive, why))?;
+        lock(&file).map_err(|why| Refusal::new(drive, why))?;
+        Ok(Self { identity: identity.to_owned(), file })
+    }
+
+    /// See [`Claim::take`].
+    pub fn claim(self, erase: &[String]) -> Result<Claim, Refusal> {
+        Claim::after(self, erase, || Inventory::read(&Sysroot::live()))
+    }
+}
+
+fn is(file: &File, drive: &Drive) -> bool {
+    file.metadata().is_ok_and(|data| refusal::device(&data) == Some(drive.device))
+}
+
+/// Opens a whole drive. With `EXCL` the kernel refuses if it is mounted, used as swap, or part of an array or mapping.
 fn open(drive: &Drive, how: OFlags) -> Result<File, Why> {
-    let flags = how | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let path = Block::Drive(drive).path();
     let file = match openat(CWD, Path::new(&path), flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
@@ -93,17 +140,15 @@ fn open(drive: &Drive, how: OFlags) -> Result<File, Why> {
         Err(Errno::ACCESS | Errno::PERM) => return Err(Why::NotRoot),
         Err(e) => return Err(Why::System(e.into())),
     };
-    let same = refusal::device(&file.metadata().map_err(Why::System)?) == Some(drive.device);
-    if same { Ok(file) } else { Err(Why::Replaced) }
+    if is(&file, drive) { Ok(file) } else { Err(Why::Replaced) }
 }
 
 /// Locks a drive. As long as it is locked, udev does not read what is on it, so nothing on it is mounted automatically.
-fn lock(file: File) -> Result<File, Why> {
-    patiently(|| match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+fn lock(file: &File) -> Result<(), Why> {
+    patiently(|| match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => Err(Why::Busy),
         locked => locked.map_err(|e| Why::System(e.into())),
-    })?;
-    Ok(file)
+    })
 }
 
 /// Tries again for a while, because udev opens a drive for a moment after it appeared or was written.

@@ -86,7 +86,8 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     if let Some(path) = inventory.unread.first() {
         return Err(Why::Unseen(path.clone()));
     }
-    let is = |other: &&Drive| other.name == drive.name;
+    // A disk with two paths is also in use if the other path is.
+    let is = |other: &&Drive| inventory.have_same_content(other, drive);
     let on = |mount: &&Mount| inventory.drives_of(mount).iter().any(is);
     let mounted: Vec<String> = inventory.mounts.iter().filter(on).map(|mount| mount.path.clone()).collect();
     if let Some(system) = mounted.iter().find(|path| inventory::SYSTEM_MOUNTS.contains(&path.as_str())) {
@@ -102,7 +103,8 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     let mut built: Vec<String> = inventory.layers.iter().filter(stands_on).map(describe).collect();
     // Other holders, which are not known as layers.
     let is_layer = |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name);
-    built.extend(drive.holders.iter().filter(|name| !is_layer(name)).cloned());
+    let paths = inventory.drives.iter().filter(is);
+    built.extend(paths.flat_map(|path| &path.holders).filter(|name| !is_layer(name)).cloned());
     if !built.is_empty() {
         return Err(Why::Held(built));
     }
@@ -132,7 +134,8 @@ fn describe(layer: &Layer) -> String {
     }
 }
 
-fn holds(drive: &Drive) -> Vec<String> {
+/// The signatures on a drive and its partitions, in words.
+pub fn holds(drive: &Drive) -> Vec<String> {
     let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
     let described = std::iter::once((&drive.name, &drive.content)).chain(parts);
     let mut holds: Vec<String> = described
@@ -149,7 +152,7 @@ fn holds(drive: &Drive) -> Vec<String> {
 }
 
 /// The argument of `--erase` for a drive: its serial, or its identity if another drive has the same serial.
-fn consent(drive: &Drive) -> String {
+pub fn consent(drive: &Drive) -> String {
     let serial = drive.serial.clone().filter(|_| !drive.shared_serial);
     serial.unwrap_or_else(|| drive.identity())
 }
@@ -159,10 +162,11 @@ pub(super) fn device(data: &Metadata) -> Option<(u32, u32)> {
     data.file_type().is_block_device().then(|| (major(data.rdev()), minor(data.rdev())))
 }
 
-/// The process or loop device that has the drive or a partition of it open. Needs root to see all processes.
-pub(super) fn user(root: &Sysroot, drive: &Drive) -> Result<Option<String>, Why> {
-    let parts = drive.partitions.iter().map(|part| part.device);
-    let devices: Vec<(u32, u32)> = parts.chain([drive.device]).collect();
+/// The process or loop device that has the drive or a partition of it open, by any of its paths. Needs root to see all processes.
+pub(super) fn user(root: &Sysroot, inventory: &Inventory, drive: &Drive) -> Result<Option<String>, Why> {
+    let paths = inventory.drives.iter().filter(|other| inventory.have_same_content(other, drive));
+    let devices: Vec<(u32, u32)> =
+        paths.flat_map(|path| path.partitions.iter().map(|part| part.device).chain([path.device])).collect();
     let is_on = |path: &Path| {
         let device = fs::metadata(path).ok().and_then(|data| device(&data));
         device.is_some_and(|device| devices.contains(&device))

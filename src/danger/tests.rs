@@ -74,6 +74,76 @@ fn drives_of_arrays_and_mappings_are_refused() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
+/// Signatures of programs that use drives, on a drive that none of them uses now; and what stands on it while they do.
+#[test]
+fn each_signature_and_each_layer_is_a_reason_to_refuse() {
+    let mini = complete(&fixtures::mini_pc());
+    let mut lines = Vec::new();
+    for signature in
+        ["LVM2_member", "crypto_LUKS", "bcachefs", "linux_raid_member", "zfs_member", "swap", "btrfs"]
+    {
+        let mut with = mini.clone();
+        let drive = with.drives.iter_mut().find(|drive| drive.name == "sdb").expect("sdb");
+        drive.partitions.clear();
+        drive.content.filesystem = Some(signature.to_owned());
+        lines.push(claim_result(&with, "sdb", &[]));
+    }
+    for (kind, alias) in
+        [("dm", Some("joined")), ("lvm", Some("vg-home")), ("crypt", Some("vault")), ("bcachefs", None)]
+    {
+        let mut with = mini.clone();
+        let layer = Layer {
+            kind: kind.to_owned(),
+            name: "dm-0".to_owned(),
+            alias: alias.map(str::to_owned),
+            members: vec!["sdb1".to_owned()],
+            ..Layer::default()
+        };
+        with.layers.push(layer);
+        lines.push(claim_result(&with, "sdb", &["575846314141"]));
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// A SAS disk that is connected twice, without multipath.
+#[test]
+fn a_disk_that_is_in_use_through_its_other_path_is_refused() {
+    let path = |name: &str, minor: u32| Drive {
+        name: name.to_owned(),
+        device: (8, minor),
+        bus: Some("scsi".to_owned()),
+        bay: Some(format!("port {minor}")),
+        serial: Some("Z1".to_owned()),
+        shared_serial: true,
+        wwid: Some("naa.5000c500".to_owned()),
+        sectors: 1 << 20,
+        ..Drive::default()
+    };
+    let free = Inventory { drives: vec![path("sda", 0), path("sdb", 16)], ..Inventory::default() };
+    let consent = free.drives[1].identity();
+    let result = |change: &dyn Fn(&mut Inventory)| {
+        let mut machine = free.clone();
+        change(&mut machine);
+        claim_result(&machine, "sdb", &[&consent])
+    };
+    let mount = |path: &str| Mount {
+        path: path.to_owned(),
+        source: "/dev/sda".to_owned(),
+        device: (8, 0),
+        ..Mount::default()
+    };
+    insta::assert_snapshot!(
+        [
+            result(&|_| {}),
+            result(&|machine| machine.mounts.push(mount("/"))),
+            result(&|machine| machine.mounts.push(mount("/srv"))),
+            result(&|machine| machine.swaps.push("/dev/sda".to_owned())),
+            result(&|machine| machine.drives[0].holders.push("md7".to_owned())),
+        ]
+        .join("\n")
+    );
+}
+
 #[test]
 fn what_a_drive_holds_is_lost_only_with_consent_for_that_drive() {
     let mut twins = complete(&fixtures::twins());
@@ -166,7 +236,10 @@ fn take(first: &Inventory, second: &Inventory, erase: &[&str]) -> Result<Claim, 
     let erase: Vec<String> = erase.iter().map(|serial| (*serial).to_owned()).collect();
     let mut looks = [first, second].into_iter();
     let look = || looks.next().expect("two looks").clone();
-    Claim::after(&first.drives[0].identity(), &erase, look).map_err(|refusal| refusal.why)
+    let drive = &first.drives[0];
+    let file = open(drive, OFlags::RDONLY)?;
+    lock(&file)?;
+    Claim::after(Locked { identity: drive.identity(), file }, &erase, look).map_err(|refusal| refusal.why)
 }
 
 /// A device of its own. Without root there can be none; then the claim must be refused for that.
@@ -208,7 +281,13 @@ fn a_claim_is_checked_again_after_the_drive_was_opened() {
         let refused = take(first, second, erase).expect_err(why).to_string();
         assert!(refused.starts_with(why), "{refused}");
     }
-    assert!(matches!(take(&free, &Inventory::default(), &["S1"]), Err(Why::Gone)));
+    // Another drive has its name and its number now.
+    let another = with(&|drive| drive.serial = Some("S2".to_owned()));
+    for second in [&Inventory::default(), &another] {
+        assert!(matches!(take(&free, second, &["S1", "S2"]), Err(Why::Gone)));
+    }
+    let twice = Inventory { drives: vec![drive.clone(), drive.clone()], ..free.clone() };
+    assert!(matches!(take(&free, &twice, &["S1"]), Err(Why::Ambiguous)));
     let mut reader = open_in_another_process(&device.path);
     let refused = take(&free, &free, &["S1"]).expect_err("is open").to_string();
     assert!(refused.starts_with("sleep (process "), "{refused}");

@@ -116,19 +116,17 @@ impl Lane {
 
     /// A worker has finished. The last one ends the job.
     fn leave(&self, clock: Clock) {
-        let fsync = {
+        let (fsync, cancelled) = {
             let mut progress = lock(&self.progress);
             progress.workers -= 1;
             if progress.workers > 0 {
                 return;
             }
-            self.load.caching == Caching::BufferedFsync
-                && self.load.writes()
-                && progress.failure.is_none()
-                && !self.cancelled.load(Ordering::Relaxed)
+            let writes = self.load.caching == Caching::BufferedFsync && self.load.writes();
+            (writes && progress.failure.is_none(), self.cancelled.load(Ordering::Relaxed))
         };
-        let (mut end, mut synced) = (None, Synced::Whole);
-        if fsync {
+        let (mut end, mut synced) = (None, if fsync && cancelled { Synced::Part } else { Synced::Whole });
+        if fsync && !cancelled {
             let before = clock.now();
             let done = write_back::sync(&self.file, || {
                 lock(&self.progress).fsync_ns = clock.now() - before;

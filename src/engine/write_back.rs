@@ -6,7 +6,7 @@ use std::{collections::VecDeque, fs::File, io, os::fd::AsRawFd, time::Instant};
 
 /// The least and the most bytes of a piece.
 const PIECE: [u64; 2] = [128 << 10, 16 << 20];
-/// The most bytes of a piece after one that had nothing to write: what follows may be slow.
+/// How far pieces that had nothing to write make those after them grow: what follows may be slow.
 const PIECE_CLEAN: u64 = 1 << 20;
 /// How long a piece shall take, s. Two are under way at a time, so that the drive always has work, as with one `fsync`.
 const PIECE_SECONDS: f64 = 0.05;

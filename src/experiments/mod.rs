@@ -11,6 +11,7 @@ mod target_checks;
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
 pub use request::{Effort, PlanError, Request};
+pub use shared_options::ERASE;
 pub use target_checks::still_fits;
 
 use crate::{findings::Findings, plan::Plan, record::Event};
@@ -79,6 +80,7 @@ experiments! {
     cliff::CLIFF,
     spinup::SPINUP,
     smallfiles::SMALLFILES,
+    layouts::LAYOUTS,
     #[cfg(test)] revisit::REVISIT,
 }
 

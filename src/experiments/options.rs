@@ -18,6 +18,8 @@ pub struct Spec {
     pub choices: &'static [&'static str],
     pub conflicts: &'static [&'static str],
     pub requires: Option<&'static str>,
+    /// It may be typed several times; its values are joined with commas.
+    pub many: bool,
 }
 
 /// An option and how its value is read.
@@ -45,6 +47,7 @@ impl<T> Opt<T> {
             choices: &[],
             conflicts: &[],
             requires: None,
+            many: false,
         };
         Self { spec, parse }
     }
@@ -90,6 +93,11 @@ impl<T> Opt<T> {
 
     pub const fn conflicts(mut self, names: &'static [&'static str]) -> Self {
         self.spec.conflicts = names;
+        self
+    }
+
+    pub const fn many(mut self) -> Self {
+        self.spec.many = true;
         self
     }
 

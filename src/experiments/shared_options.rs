@@ -68,8 +68,16 @@ pub const MAX_BYTES: Opt<u64> = Opt::new("max-bytes", "SIZE", bytes, "Most bytes
     .heading(EFFORT)
     .default("3GiB");
 
+/// Consent, for experiments that erase drives.
+pub const ERASE: Opt<Vec<String>> =
+    Opt::new("erase", "SERIAL", serials, "A drive whose content may be lost; once for each").many();
+
 /// How often each thing is repeated; what is enough depends on the experiment.
 pub const RUNS: Opt<u32> = Opt::new("runs", "N", runs, "Repetitions").heading(EFFORT);
+
+fn serials(text: &str) -> Result<Vec<String>, String> {
+    Ok(text.split(',').map(str::to_owned).collect())
+}
 
 fn loads(text: &str) -> Result<Vec<LoadName>, String> {
     let known = LoadName::ALL.map(LoadName::name).join(", ");

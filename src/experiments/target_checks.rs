@@ -48,7 +48,7 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
 
 /// Whether what is left of a plan fits on its targets as they are now.
 pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
-    for (at, target) in left.targets.iter().enumerate() {
+    for (at, target) in left.targets.iter().enumerate().filter(|(at, _)| left.build(*at).is_none()) {
         let held = left.steps.iter().filter(|step| step.is_on(at)).map(|step| match &step.act {
             Act::ScratchFile(file) => file.bytes,
             Act::Files(files) => files.set.on_disk(),

@@ -14,7 +14,7 @@ use crate::{
         Estimate,
         compare::{across_runs, apart},
     },
-    units::{RunStatus, decimal_bytes, duration, shortened},
+    units::{Pool, RunStatus, decimal_bytes, duration, shortened},
 };
 
 /// What a run found, ready to be drawn by any report.
@@ -125,6 +125,9 @@ pub struct Carrier {
     pub drives: Vec<CarrierDrive>,
     /// Names of the layers between, such as `md0`.
     pub layers: Vec<String>,
+    /// The pool that joins the drives, as it was then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Pool>,
     /// Another program or filesystem is between, such as a loop device or FUSE: the figures are not the drives'.
     #[serde(skip)]
     pub indirect: bool,

@@ -23,10 +23,12 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, 
         // Resolved once: in a captured tree every link costs a walk from the root.
         let Some(dir) = root.real(&format!("/sys/block/{name}")) else { continue };
         let members = root.list(&format!("{dir}/slaves"));
-        let Some(sectors @ 1..) = root.number(&format!("{dir}/size")) else { continue };
-        if !members.is_empty() {
+        let Some(sectors) = root.number(&format!("{dir}/size")) else { continue };
+        // An array that is not started has no size.
+        if !members.is_empty() && (sectors > 0 || !root.list(&format!("{dir}/md")).is_empty()) {
             layers.extend(read_layer(root, &dir, name, members, sectors));
-        } else if !is_no_drive(&name) && root.number::<u8>(&format!("{dir}/hidden")) != Some(1) {
+        } else if sectors > 0 && !is_no_drive(&name) && root.number::<u8>(&format!("{dir}/hidden")) != Some(1)
+        {
             drives.push(read_drive(root, topology, &dir, name, sectors));
         }
     }
@@ -100,13 +102,13 @@ pub(super) fn read_layer(
     let logical_block = block_size(root, dir, "logical");
     let partition = |part: Partition| Layer {
         name: part.name,
-        alias: None,
         device: part.device,
         kind: "partition".to_owned(),
         members: vec![name.clone()],
         sectors: part.sectors,
         logical_block,
         content: part.content,
+        ..Layer::default()
     };
     let parts = read_partitions(root, dir, &name, &mut Vec::new()).into_iter();
     let mut layers: Vec<Layer> = parts.map(partition).collect();
@@ -119,13 +121,21 @@ pub(super) fn read_layer(
         logical_block,
         content: content(&udev),
         name,
+        ..Layer::default()
     });
     layers
 }
 
 fn layer_kind(root: &Sysroot, dir: &str, name: &str) -> String {
-    if let Some(level) = root.word(&format!("{dir}/md/level")) {
-        return level;
+    let level = root.word(&format!("{dir}/md/level")).filter(|level| !level.is_empty());
+    if let Some(level) = level.filter(|level| level != "none") {
+        // Without the driver of the level, the kernel has its number.
+        return match level.parse::<i32>() {
+            Ok(number @ 0..) => format!("raid{number}"),
+            Ok(-1) => "linear".to_owned(),
+            Ok(_) => "md".to_owned(),
+            Err(_) => level,
+        };
     }
     let uuid = root.word(&format!("{dir}/dm/uuid")).unwrap_or_default();
     match uuid.split('-').next() {
@@ -145,9 +155,17 @@ fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
     let of = |uuid: String| {
         let dir = format!("/sys/fs/btrfs/{uuid}");
         let label = root.word(&format!("{dir}/label"));
-        spanning("btrfs", uuid, label, root.list(&format!("{dir}/devices")))
+        let missing = btrfs_missing(root, &uuid) > 0;
+        spanning("btrfs", uuid, label, root.list(&format!("{dir}/devices")), missing)
     };
     root.list("/sys/fs/btrfs").into_iter().filter_map(of).collect()
+}
+
+/// Devices that the mounted btrfs lacks.
+pub(super) fn btrfs_missing(root: &Sysroot, uuid: &str) -> u64 {
+    let dir = format!("/sys/fs/btrfs/{uuid}/devinfo");
+    let is_missing = |id: &String| root.number::<u8>(&format!("{dir}/{id}/missing")) == Some(1);
+    root.list(&dir).iter().filter(|id| is_missing(id)).count() as u64
 }
 
 /// The same for bcachefs.
@@ -156,22 +174,29 @@ fn read_bcachefs(root: &Sysroot) -> Vec<Layer> {
         let dir = format!("/sys/fs/bcachefs/{uuid}");
         let devices = root.list(&dir).into_iter().filter(|entry| entry.starts_with("dev-"));
         let members = devices.filter_map(|device| root.link_name(&format!("{dir}/{device}/block")));
-        spanning("bcachefs", uuid, None, members.collect())
+        spanning("bcachefs", uuid, None, members.collect(), false)
     };
     root.list("/sys/fs/bcachefs").into_iter().filter_map(of).collect()
 }
 
-/// A filesystem that is on several block devices.
-fn spanning(kind: &str, uuid: String, label: Option<String>, members: Vec<String>) -> Option<Layer> {
+/// A filesystem that is on several block devices, some of which may be missing.
+fn spanning(
+    kind: &str,
+    uuid: String,
+    label: Option<String>,
+    members: Vec<String>,
+    missing: bool,
+) -> Option<Layer> {
     let kind = kind.to_owned();
     let content =
         Signature { filesystem: Some(kind.clone()), label, uuid: Some(uuid.clone()), block_size: None };
     let layer = Layer { name: uuid, kind, members, logical_block: 4096, content, ..Layer::default() };
-    (layer.members.len() > 1).then_some(layer)
+    let several = layer.members.len() > 1 || missing && !layer.members.is_empty();
+    several.then_some(layer)
 }
 
 /// A block device's number and its properties in udev's database, which is readable without root.
-fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), Udev) {
+pub(super) fn read_udev(root: &Sysroot, dir: &str) -> ((u32, u32), Udev) {
     let device = root.word(&format!("{dir}/dev")).and_then(|text| parse_device(&text));
     let Some((major, minor)) = device else { return ((0, 0), Udev::new()) };
     let text = root.long_text(&format!("/run/udev/data/b{major}:{minor}")).unwrap_or_default();

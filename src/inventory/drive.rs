@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Card, Queue, Usb};
 use crate::sysroot::Space;
-use crate::units::Health;
+use crate::units::{Health, MemberState, Pool, Work};
 
 /// A drive: a whole block device with hardware behind it (no loop, ram, zram, md, dm).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -117,6 +117,12 @@ pub struct Layer {
     pub kind: String,
     /// Kernel names of its members: drives, partitions or other layers.
     pub members: Vec<String>,
+    /// The state of each member of a pool, in their order.
+    pub states: Vec<MemberState>,
+    /// How it joins several drives; none if it doesn't.
+    pub pool: Option<Pool>,
+    /// What the kernel does with an array in the background.
+    pub work: Option<Work>,
     /// Size in sectors of 512 bytes.
     pub sectors: u64,
     /// Logical block size, bytes.

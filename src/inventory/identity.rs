@@ -138,6 +138,11 @@ impl Inventory {
         a.name == b.name || by_bus || (paths(&a.name).is_some() && paths(&a.name) == paths(&b.name))
     }
 
+    /// Whether both are paths to the same content. Namespaces of a controller and units of a disk have content of their own.
+    pub fn have_same_content(&self, a: &Drive, b: &Drive) -> bool {
+        a.name == b.name || (a.wwid.is_some() && a.wwid == b.wwid && self.are_one(a, b))
+    }
+
     /// The first drive of each piece of hardware.
     pub fn hardware<'a>(&self, drives: impl IntoIterator<Item = &'a Drive>) -> Vec<&'a Drive> {
         let mut first: Vec<&Drive> = Vec::new();
@@ -234,6 +239,10 @@ mod tests {
         assert!(one(std::slice::from_ref(&paths), &a, &b) && !one(&[], &a, &b));
         let raid = Layer { kind: "raid1".to_owned(), ..paths };
         assert!(!one(&[raid], &a, &b));
+        let same = |b: &Drive| Inventory::default().have_same_content(&first, b);
+        assert!(same(&first) && same(&drive("nvme1n1", "nvme", "S1", "eui.1")));
+        assert!(!same(&drive("nvme0n2", "nvme", "S1", "eui.2")), "another namespace");
+        assert!(!same(&drive("nvme1n1", "nvme", "S2", "eui.1")), "drives with one made-up id");
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub(crate) mod machine;
 mod media_type;
 mod mounts;
 mod network;
+mod pools;
 mod queue_limits;
 mod sysfs_path;
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub use lsblk::LSBLK;
 pub use machine::Machine;
 pub use mounts::{SPACE, SYSTEM_MOUNTS, deepest, parse_mountinfo};
 pub use network::NetworkPort;
+pub use pools::{in_array, work};
 pub use queue_limits::Queue;
 pub use usb::Usb;
 
@@ -93,6 +95,7 @@ impl Inventory {
         identity::mark_shared_serials(drives);
         device_path::sort(drives);
         bus_limits::mark(&mut inventory);
+        pools::fill(root, &mut inventory);
         inventory
     }
 }

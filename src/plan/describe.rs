@@ -23,10 +23,26 @@ impl Plan {
     fn lines(&self, acts: bool) -> String {
         let repetitions = self.repetitions();
         let mut lines = Vec::new();
+        let mut before: Vec<String> = Vec::new();
         for (at, target) in self.targets.iter().enumerate() {
-            lines.push(clean(&target.describe()).into_owned());
+            let pool = self.build(at).filter(|build| build.drives.len() > 1);
+            lines.push(match pool {
+                Some(build) => {
+                    format!("{} of these {}", build.layout, count(build.drives.len() as u64, "drive"))
+                }
+                None => clean(&target.describe()).into_owned(),
+            });
             let steps = self.steps.iter().filter(|s| acts && s.is_on(at));
-            lines.extend(distinct(steps.filter_map(|s| self.line(s, at, &repetitions))));
+            let (built, loads): (Vec<&Step>, Vec<&Step>) =
+                steps.partition(|s| matches!(s.act, Act::BuildPool(_)));
+            lines.extend(built.into_iter().filter_map(|s| self.line(s, at, &repetitions)));
+            let loads = distinct(loads.into_iter().filter_map(|s| self.line(s, at, &repetitions)));
+            // Those of pools repeat those of their drives.
+            match pool.is_some() && !loads.is_empty() && loads.iter().all(|line| before.contains(line)) {
+                true => lines.push("  the same loads".to_owned()),
+                false => lines.extend(loads.clone()),
+            }
+            before = if loads.is_empty() { before } else { [before, loads].concat() };
             let cost = self.cost(at);
             let written = match cost.written {
                 0 => "nothing written".to_owned(),
@@ -39,7 +55,9 @@ impl Plan {
             lines.push(format!("  {written} · {time}"));
             lines.extend(self.cut(at).map(|cut| format!("  {}", cut.describe())));
             lines.extend(self.no_pause(at).map(|left_out| format!("  {}", left_out.describe())));
-            lines.push(format!("  changes: {}", self.changes(at)));
+            if pool.is_none() {
+                lines.push(format!("  changes: {}", self.changes(at)));
+            }
         }
         if self.targets.len() > 1 && self.arrangements().next().is_none() {
             lines.extend(self.seconds().map(|seconds| format!("all targets: at most {}", duration(seconds))));

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, AtLeast, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Rule, ScratchFile,
-    Standby, zone_bytes,
+    Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Predict,
+    PredictedLoad, Prediction, RemovePool, Rule, ScratchFile, Standby, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
@@ -194,6 +194,22 @@ impl Plan {
 
     pub fn arrangements(&self) -> impl Iterator<Item = (&Step, &MoveDrives)> {
         self.each(|act| if let Act::MoveDrives(a) = act { Some(a) } else { None })
+    }
+
+    /// The steps that build pools, each with the position of its target.
+    pub fn builds(&self) -> impl Iterator<Item = (usize, &BuildPool)> {
+        let builds = self.each(|act| if let Act::BuildPool(b) = act { Some(b) } else { None });
+        builds.filter_map(|(step, build)| Some((step.targets().next()?, build)))
+    }
+
+    /// The step that predicts pools.
+    pub fn predict(&self) -> Option<(&Step, &Predict)> {
+        self.each(|act| if let Act::Predict(p) = act { Some(p) } else { None }).next()
+    }
+
+    /// What the pool is that a target stands for; none of targets that are there before the run.
+    pub fn build(&self, target: usize) -> Option<&BuildPool> {
+        self.builds().find(|(at, _)| *at == target).map(|(_, build)| build)
     }
 
     fn each<'a, T: 'a>(

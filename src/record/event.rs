@@ -8,7 +8,7 @@ use super::Imported;
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
-    plan::{Measure, Plan, StepId},
+    plan::{Measure, Plan, Prediction, StepId},
     units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
 };
 
@@ -142,6 +142,14 @@ pub struct ActResult {
     /// The path of a scratch file, if it has a name. Without a name it disappears with the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
+    /// The commands that were run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// How long the kernel took to make the drives of a new pool agree, s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filled_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predictions: Vec<Prediction>,
     /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,

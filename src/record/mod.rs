@@ -16,7 +16,7 @@ pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir};
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, hand_over, home, lock, make_dir};
-pub use progress::{Done, Refill};
+pub use progress::{Done, ProcessorUse, Refill};
 pub use reader::{ReadError, Reader, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError};

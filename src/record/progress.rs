@@ -7,8 +7,9 @@ use std::{
 
 use super::{End, How, Run};
 use crate::{
+    conditions::Processors,
     plan::{Act, Condition, FILL, Measure, Plan, Rule, Step, StepId},
-    units::Ended,
+    units::Outcome,
 };
 
 /// What a resumed run skips.
@@ -17,6 +18,27 @@ pub struct Done {
     pub steps: BTreeSet<StepId>,
     /// Scratch files that later steps need as earlier ones left them, by the step that makes the file and its target.
     pub refills: BTreeMap<(StepId, u32), Refill>,
+    /// Bytes per second of loads that ended well, by step and target.
+    pub speeds: BTreeMap<(StepId, usize), f64>,
+    /// What loads took of the processors.
+    pub processors: BTreeMap<StepId, ProcessorUse>,
+}
+
+/// What loads took of the processors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessorUse {
+    /// Seconds of all processors for each byte.
+    pub per_byte: f64,
+    /// How many there are.
+    pub cores: usize,
+}
+
+impl ProcessorUse {
+    pub fn of<'a>(did: &Processors, outcomes: impl IntoIterator<Item = &'a Outcome>) -> Self {
+        let bytes = outcomes.into_iter().map(|o| o.bytes_read.saturating_add(o.bytes_written));
+        let bytes = bytes.fold(0, u64::saturating_add).max(1);
+        Self { per_byte: did.busy_seconds() / bytes as f64, cores: did.cores.len() }
+    }
 }
 
 /// How to fill a scratch file again after the process ended.
@@ -38,7 +60,22 @@ impl Refill {
 /// The bytes that a load wrote, if it ended well.
 fn wrote(run: &Run<()>, step: StepId, target: u32) -> Option<u64> {
     let outcome = run.steps.get(&step)?.loads.get(&(target as usize))?.outcome.as_ref()?;
-    matches!(outcome.ended, Ended::Finished | Ended::Stopped).then_some(outcome.bytes_written)
+    outcome.ended.is_whole().then_some(outcome.bytes_written)
+}
+
+/// Bytes per second of loads that ended well.
+fn speeds(run: &Run<()>) -> BTreeMap<(StepId, usize), f64> {
+    let loads =
+        run.steps.iter().flat_map(|(id, step)| step.loads.iter().map(move |(at, load)| ((*id, *at), load)));
+    loads.filter_map(|(at, load)| Some((at, load.outcome.as_ref()?.speed()?))).collect()
+}
+
+fn processors(run: &Run<()>) -> BTreeMap<StepId, ProcessorUse> {
+    let used = |(id, step): (&StepId, &super::run::Step<()>)| {
+        let outcomes = step.loads.values().filter_map(|load| load.outcome.as_ref());
+        Some((*id, ProcessorUse::of(step.processors.as_ref()?, outcomes)))
+    };
+    run.steps.iter().filter_map(used).collect()
 }
 
 impl Done {
@@ -49,7 +86,12 @@ impl Done {
             let steps = plan.steps.iter().map(|step| step.id).collect();
             return Self { steps, ..Self::default() };
         }
-        let mut done = Self { steps: run.acted.clone(), ..Self::default() };
+        let mut done = Self {
+            steps: run.acted.clone(),
+            speeds: speeds(run),
+            processors: processors(run),
+            ..Self::default()
+        };
         done.steps.extend(plan.measures().filter_map(|(step, m)| {
             // A zone measurement is many loads. It is complete if a later step began.
             let ended = !matches!(m.rule, Rule::Zones { .. }) || run.last.is_some_and(|last| last > step.id);
@@ -72,8 +114,23 @@ impl Done {
                 }
             }
         }
+        done.pools(plan);
         done.files(run, plan);
         done
+    }
+
+    /// A pool that was not measured to the end is built again: nothing of it counts.
+    fn pools(&mut self, plan: &Plan) {
+        for (at, _) in plan.builds() {
+            let of =
+                || plan.steps.iter().filter(|step| step.is_on(at) && !matches!(step.act, Act::Predict(_)));
+            if of().any(|step| !self.steps.contains(&step.id)) {
+                let ids: Vec<StepId> = of().map(|step| step.id).collect();
+                ids.iter().for_each(|id| {
+                    self.steps.remove(id);
+                });
+            }
+        }
     }
 
     /// What is left of a plan, for its cost: unfinished steps, and the filling of scratch files as steps of their own.

@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{AtomicFile, End, PRIVATE, ReadError, Reader, Run, reader::open_regular};
-use crate::inventory::Drive;
+use crate::{inventory::Drive, units::Pool};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -22,6 +22,9 @@ pub struct Summary {
     pub targets: Vec<String>,
     /// The drives of each target, or its path.
     pub drives: Vec<String>,
+    /// The pool of the first target.
+    #[serde(default)]
+    pub pool: Option<Pool>,
     /// The board, or another name of the machine.
     pub board: Option<String>,
     pub lab: bool,
@@ -52,12 +55,15 @@ impl Summary {
             }
         }
         let targets = run.plan.iter().flat_map(|plan| &plan.targets);
-        let drives = targets.map(|target| match &target.drives[..] {
-            [] => target.given.clone(),
-            drives => drives.iter().map(name).collect::<Vec<_>>().join(" + "),
+        let drives = targets.map(|target| match (&target.pool, &target.drives[..]) {
+            (Some(pool), _) => pool.describe(),
+            (None, []) => target.given.clone(),
+            (None, drives) => drives.iter().map(name).collect::<Vec<_>>().join(" + "),
         });
+        let first = run.plan.iter().flat_map(|plan| &plan.targets).next();
         Ok(Self {
             drives: drives.collect(),
+            pool: first.and_then(|target| target.pool.clone()),
             headline: None,
             copy_of: None,
             run: start.run,

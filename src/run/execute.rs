@@ -27,6 +27,10 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     let moves = plan.arrangements().next().is_some();
     let mut failed = Troubles::new();
     for (at, target) in plan.targets.iter_mut().enumerate() {
+        // It is not there yet.
+        if planned.build(at).is_some() {
+            continue;
+        }
         match ctx.world.find(target, ctx.inventory) {
             Ok(now) => *target = now,
             // The path may lead to another drive now. Plans that move drives wait for them instead.
@@ -43,6 +47,8 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         share: 1.0,
         late: BTreeSet::new(),
         ctx,
+        speeds: done.speeds.clone(),
+        processors: done.processors.clone(),
         readable: BTreeMap::new(),
         fell: BTreeSet::new(),
         noted: BTreeSet::new(),
@@ -52,12 +58,13 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         act::wake(&mut run);
     }
     run.steps(&mut failed)?;
-    // Counters of drives that were moved started again at 0.
-    if !moves {
+    // Counters of drives that were moved started again at 0, and building pools moves bytes that no load counts.
+    if !moves && planned.builds().next().is_none() {
         run.look_after(&before)?;
     }
     for at in 0..run.plan.targets.len() {
-        if let Err(e) = run.ctx.world.close(at) {
+        let world = &mut run.ctx.world;
+        if let Err(e) = world.close(at).and_then(|()| world.remove_pool(at)) {
             failed.push((at, e.to_string()));
         }
     }
@@ -81,9 +88,10 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     })
 }
 
-/// After a failure a target is skipped.
+/// After a failure a target is skipped; a pool is removed in any case.
 fn is_skipped(step: &Step, failed: &Troubles) -> bool {
-    step.targets().any(|target| failed.iter().any(|(at, _)| *at == target))
+    !matches!(step.act, Act::RemovePool(_))
+        && step.targets().any(|target| failed.iter().any(|(at, _)| *at == target))
 }
 
 impl Execution<'_, '_> {

@@ -361,10 +361,10 @@ impl Abandoned {
         if about.nlink() == 0 {
             return Ok(None);
         }
-        // What somebody else put there is no journal of this store, and root must not act on it.
+        // What somebody else put there may be no journal of this store, and root must not act on it.
         let above = path.parent().unwrap_or(&path).metadata()?;
         if ![0, above.uid(), geteuid().as_raw()].contains(&about.uid()) {
-            return Ok(None);
+            return Err(io::Error::other("it belongs to another user than its directory"));
         }
         let mut text = Vec::new();
         let read = (&file).take(LONGEST + 1).read_to_end(&mut text);

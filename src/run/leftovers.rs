@@ -50,7 +50,7 @@ pub fn sweep(store: &Path) -> Vec<Leftover> {
     let unreadable = |path: PathBuf, e: io::Error| {
         let (ended, remedy) = match e.kind() {
             io::ErrorKind::PermissionDenied => ("a run of another user", format!("sudo {}", cleanup(store))),
-            _ => ("a run whose journal is damaged", "check it".to_owned()),
+            _ => ("a run with a damaged journal, or of another user", "check it".to_owned()),
         };
         let kept = Some(Kept { why: format!("it can't be read: {e}"), remedy });
         vec![Leftover { path, ended, kept }]

@@ -15,13 +15,14 @@ use super::{
     RunError, SILENT, World,
     journal::Journal,
     leftovers::patiently,
+    pool::{PoolForRun, begin_for_run, remove_for_run},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
 };
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::Files,
+    plan::{BuildPool, Files},
     record::ActResult,
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
@@ -49,6 +50,11 @@ pub struct Local<'a> {
     journal: Journal,
     open: Vec<Option<Open>>,
     folders: Vec<Option<Folder>>,
+    /// The names of the pools that were built, by target.
+    pools: Vec<Option<String>>,
+    store: PathBuf,
+    /// The drives that may be erased: their serials.
+    erase: Vec<String>,
 }
 
 impl<'a> Local<'a> {
@@ -61,7 +67,16 @@ impl<'a> Local<'a> {
             journal: Journal::open(store, run),
             open: targets.iter().map(|_| None).collect(),
             folders: targets.iter().map(|_| None).collect(),
+            pools: targets.iter().map(|_| None).collect(),
+            store: store.to_owned(),
+            erase: Vec::new(),
         }
+    }
+
+    /// With the consent to erase drives, by their serials.
+    #[must_use]
+    pub fn erasing(self, erase: Vec<String>) -> Self {
+        Self { erase, ..self }
     }
 }
 
@@ -182,6 +197,24 @@ impl World for Local<'_> {
             }
         };
         Ok(self.folders[at].insert(folder).work(files, cancel))
+    }
+
+    fn build_pool(
+        &mut self,
+        at: usize,
+        target: &Target,
+        build: &BuildPool,
+        cancel: &Cancel,
+    ) -> Result<PoolForRun, RunError> {
+        let begun = begin_for_run(build, &target.path, &self.erase, &self.store, now())?;
+        // Not before: a pool of that name may be another's.
+        self.pools[at] = Some(build.name.clone());
+        Ok(begun.build(&target.path, cancel)?)
+    }
+
+    fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError> {
+        let Some(name) = self.pools[at].take() else { return Ok(Vec::new()) };
+        Ok(remove_for_run(&name, &self.erase, &self.store)?)
     }
 
     fn close(&mut self, at: usize) -> Result<(), RunError> {

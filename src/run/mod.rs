@@ -12,6 +12,7 @@ mod measure;
 mod modelled;
 mod output_note;
 mod place;
+mod pool;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
@@ -33,6 +34,10 @@ pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use modelled::Modelled;
 pub use output_note::OutputNote;
+pub use pool::{
+    BuildError, Built, Commands, PoolLog, Replacement, build, can_build, erase, exists, fill, pools, ready,
+    remove, replace, scrub, stop, uuid,
+};
 pub use world::World;
 
 use crate::{
@@ -74,6 +79,8 @@ pub enum RunError {
     NothingWritten,
     #[error(transparent)]
     Tool(#[from] ToolError),
+    #[error("{0}")]
+    Pool(#[from] BuildError),
     #[error(
         "sending {0} to standby and reading its power state needs root, even if you may read it: \
          run it with sudo"

@@ -11,14 +11,16 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal};
+use super::{
+    Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal, pool::PoolForRun,
+};
 use crate::{
     engine::{
         Cancel, Clock, Engine, EngineError, EngineInfo, Flow, Job, Outcomes, Watch,
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{FileWork, Files, Plan},
+    plan::{BuildPool, FileWork, Files, Plan},
     record::{ActResult, Done, Event, How, Log},
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
@@ -195,6 +197,21 @@ impl World for Modelled {
         let seconds = outcomes.iter().map(|outcome| outcome.seconds).sum();
         let cut_short = cancel.is_set();
         Ok((ActResult { seconds, bytes, files: files.set.files, cut_short, ..ActResult::default() }, None))
+    }
+
+    /// The model of a pool's target is that of the pool.
+    fn build_pool(
+        &mut self,
+        _: usize,
+        target: &Target,
+        _: &BuildPool,
+        _: &Cancel,
+    ) -> Result<PoolForRun, RunError> {
+        Ok(PoolForRun { target: target.clone(), commands: Vec::new(), filled_seconds: None })
+    }
+
+    fn remove_pool(&mut self, _: usize) -> Result<Vec<String>, RunError> {
+        Ok(Vec::new())
     }
 
     fn close(&mut self, _: usize) -> Result<(), RunError> {

@@ -2,11 +2,11 @@
 
 use std::{io, path::PathBuf};
 
-use super::{RunError, journal::Journal};
+use super::{RunError, journal::Journal, pool::PoolForRun};
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::Files,
+    plan::{BuildPool, Files},
     record::ActResult,
     sysroot::Sysroot,
     target::{NotFound, Target},
@@ -75,6 +75,18 @@ pub trait World {
         files: &Files,
         cancel: &Cancel,
     ) -> Result<(ActResult, Option<String>), RunError>;
+
+    /// Erases drives and builds a pool, mounted at the path of the target.
+    fn build_pool(
+        &mut self,
+        at: usize,
+        target: &Target,
+        build: &BuildPool,
+        cancel: &Cancel,
+    ) -> Result<PoolForRun, RunError>;
+
+    /// Removes the pool that was built for the target, if any; returns the commands that were run.
+    fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError>;
 
     /// Closes a target's file and removes what the run created.
     fn close(&mut self, at: usize) -> Result<(), RunError>;

@@ -2,15 +2,22 @@
 
 use super::{Kind, Target};
 use crate::inventory::{Drive, Medium, Mount};
-use crate::units::decimal_bytes;
+use crate::units::{Pool, decimal_bytes};
 
 impl Target {
-    /// Labels of its drives; if none is known, its filesystem and path.
+    /// Its pool, or the labels of its drives; if none is known, its filesystem and path.
     pub fn label(&self) -> String {
+        if let Some(pool) = &self.pool {
+            return pool.describe();
+        }
         if self.drives.is_empty() {
             let on = self.mount.as_ref().map(|m| format!("{} ", m.filesystem)).unwrap_or_default();
             return format!("{on}{}", self.path.display());
         }
+        self.drive_labels()
+    }
+
+    fn drive_labels(&self) -> String {
         self.drives.iter().map(Drive::label).collect::<Vec<_>>().join(" + ")
     }
 
@@ -30,10 +37,20 @@ impl Target {
         let label = match &self.drives[..] {
             [] if self.is_memory() => "memory".to_owned(),
             [] => "no drive known".to_owned(),
+            _ if self.pool.is_some() => self.pool.iter().map(|pool| self.on_pool(pool)).collect(),
             [drive] => format!("{}, {}", drive.label(), decimal_bytes(drive.bytes())),
             _ => self.label(),
         };
         format!("{label} ({})", about.join(", "))
+    }
+
+    /// `raid5 of 3 drives (degraded: 1 of 3 drives missing): Cruzer Blade ...`.
+    fn on_pool(&self, pool: &Pool) -> String {
+        let state = match pool.is_quiet() {
+            true => String::new(),
+            false => format!(" ({})", pool.state_in_words(None)),
+        };
+        format!("{}{state}: {}", pool.describe(), self.drive_labels())
     }
 
     /// Keys that two runs must not lock at once, as (identity, label): each drive; where none is known, each layer, or
@@ -81,6 +98,7 @@ mod tests {
                 ..Drive::default()
             }],
             layers: vec![],
+            pool: None,
             mount: Some(Mount { filesystem: "ext4".to_owned(), ..Mount::default() }),
             filesystem_id: None,
             device: None,
@@ -103,7 +121,19 @@ mod tests {
         };
         let file = Target { kind: Kind::File, size: Some(1 << 30), ..target() };
         let device = Target { kind: Kind::BlockDevice, path: PathBuf::from("/dev/sda"), ..target() };
-        let lines = [target(), bare.clone(), twins, file, device].map(|t| t.describe());
+        let pool = Pool {
+            kind: "raid1".to_owned(),
+            layout: Some("raid1".to_owned()),
+            members: 3,
+            drives: 3,
+            degraded: 1,
+            missing: 1,
+            ..Pool::default()
+        };
+        let pool = Target { pool: Some(pool), ..twins.clone() };
+        assert_eq!(pool.label(), "raid1 of 3 drives");
+        assert_eq!(pool.lock_keys().len(), 2, "the drives are locked");
+        let lines = [target(), bare.clone(), twins, pool, file, device].map(|t| t.describe());
         insta::assert_snapshot!(lines.join("\n"));
         assert_eq!(bare.lock_keys(), [("0:0".to_owned(), "ext4 /mnt/a".to_owned())]);
         let other = Target { path: "/mnt/a/below".into(), ..bare.clone() };

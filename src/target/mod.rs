@@ -22,7 +22,7 @@ pub use relocate::NotFound;
 use crate::{
     inventory::{Block, Drive, Inventory, Layer, Mount},
     sysroot::Sysroot,
-    units::shell_word,
+    units::{Pool, shell_word},
 };
 
 /// Filesystems of the kernel, without data on a drive.
@@ -61,6 +61,9 @@ pub struct Target {
     pub drives: Vec<Drive>,
     /// Names of the layers above the drives: `md0`, `dm-0`.
     pub layers: Vec<String>,
+    /// The pool that it is on, as it was; its members are on the drives above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Pool>,
     /// Its mounted filesystem; none for block devices.
     pub mount: Option<Mount>,
     /// What the filesystem on a block device calls itself in `statvfs`; in many, made from its UUID.
@@ -270,6 +273,7 @@ impl Target {
             uses: uses(inventory, &stack.drives),
             drives: stack.drives.into_iter().cloned().collect(),
             layers: stack.layers.iter().map(|layer| layer.name.clone()).collect(),
+            pool: stack.layers.iter().find_map(|layer| layer.pool.clone()),
             ..self
         }
     }

@@ -2,12 +2,20 @@
 
 use std::{ffi::OsString, fmt, marker::PhantomData, time::Duration};
 
+pub mod blockdev;
+pub mod dmsetup;
 pub mod fio;
 pub mod hdparm;
 pub mod lsblk;
+pub mod mdadm;
+pub mod mkfs;
+pub mod mount;
 mod replay;
+pub mod sgdisk;
 pub mod smartctl;
 mod system;
+pub mod udevadm;
+pub mod wipefs;
 
 pub use replay::Replay;
 pub use system::System;
@@ -48,13 +56,13 @@ impl Query {
     }
 }
 
-/// A command that changes a drive: its [`Content`] or its [`State`]. A [`Runner`] does not accept it; [`Change::run`] does,
-/// given the right to it.
+/// A command that changes block devices: their [`Content`] or their [`State`]. A [`Runner`] does not accept it;
+/// [`Change::run`] does, given the right to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<Altered> {
     query: Query,
-    /// The path of the drive.
-    drive: String,
+    /// The paths of the devices.
+    devices: Vec<String>,
     altered: PhantomData<Altered>,
 }
 
@@ -66,23 +74,37 @@ pub enum Content {}
 #[derive(Debug)]
 pub enum State {}
 
-/// The right to change the [`Content`] or [`State`] of one drive. `tests/rooms.rs` lists the files that may grant it.
+/// The right to change the [`Content`] or [`State`] of block devices. `tests/rooms.rs` lists the files that may grant it.
 pub trait Right<Altered> {
-    /// Whether the drive at `path` may be changed now; if not, why.
+    /// Whether the device at `path` may be changed now; if not, why.
     fn covers(&self, path: &str) -> Result<(), String>;
 }
 
 impl<Altered> Change<Altered> {
-    /// The path of the drive is the last argument.
-    fn new(tool: Tool, args: &[&str], drive: &str) -> Self {
-        let query = Query::new(tool, args.iter().chain([&drive]));
-        Self { query, drive: drive.to_owned(), altered: PhantomData }
+    /// The path of the device is the last argument.
+    fn new(tool: Tool, args: &[&str], device: &str) -> Self {
+        Self::of(Query::new(tool, args.iter().chain([&device])), [device])
     }
 
-    /// Runs it to its end, if `right` covers its drive. An exit code other than 0 is not an error here.
+    /// A command that changes these devices and no others.
+    fn of<'a>(query: Query, devices: impl IntoIterator<Item = &'a str>) -> Self {
+        let devices = devices.into_iter().map(str::to_owned).collect();
+        Self { query, devices, altered: PhantomData }
+    }
+
+    fn within(self, limit: Duration) -> Self {
+        Self { query: self.query.within(limit), ..self }
+    }
+
+    /// The paths of the devices that it changes.
+    pub fn devices(&self) -> &[String] {
+        &self.devices
+    }
+
+    /// Runs it to its end, if `right` covers its devices. An exit code other than 0 is not an error here.
     pub fn run(&self, right: &impl Right<Altered>, runner: &dyn Runner) -> ToolResult {
         let refused = |why| ToolError::Refused { command: self.to_string(), why };
-        right.covers(&self.drive).map_err(refused)?;
+        self.devices.iter().try_for_each(|device| right.covers(device)).map_err(refused)?;
         runner.ask(&self.query)
     }
 }
@@ -111,11 +133,12 @@ pub struct Output {
 }
 
 impl Output {
-    /// The last line on standard error, or how it ended.
+    /// The last line on standard error before its usage, or how it ended.
     pub fn complaint(&self) -> String {
-        let last = self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let said = self.stderr.split("\nUsage:").next().unwrap_or_default();
+        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
         match (last, self.code) {
-            (Some(line), _) => line.to_owned(),
+            (Some(line), _) => line.trim_end_matches('.').to_owned(),
             (None, Some(code)) => format!("it ended with exit code {code}"),
             (None, None) => "a signal ended it".to_owned(),
         }
@@ -176,6 +199,8 @@ mod tests {
             Output { code, stdout: String::new(), stderr: stderr.to_owned() }.complaint()
         };
         assert_eq!(complaint("note\nfio: bad option\n\n", Some(1)), "fio: bad option");
+        let usage = "Log size must be at least 64MB.\nUsage: mkfs.xfs\n\t<value> is xxx (512 byte blocks).\n";
+        assert_eq!(complaint(usage, Some(1)), "Log size must be at least 64MB");
         assert_eq!(
             (complaint("", Some(3)), complaint(" \n", None)),
             ("it ended with exit code 3".into(), "a signal ended it".into())

@@ -17,7 +17,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Output, Query, Runner, Tool, ToolError, ToolResult};
+use super::{Change, Output, Query, Runner, Tool, ToolError, ToolResult};
 
 /// How often a running program is polled.
 const POLL: Duration = Duration::from_millis(10);
@@ -49,6 +49,11 @@ impl System {
             .ok_or(ToolError::Missing(tool))?;
         found.insert(tool.name, path.clone());
         Ok(path)
+    }
+
+    /// Whether the program of a command is installed.
+    pub fn has<Altered>(&self, change: &Change<Altered>) -> Result<(), ToolError> {
+        self.find(change.query.tool).map(drop)
     }
 
     #[allow(clippy::disallowed_methods, reason = "this is the one place")]

@@ -106,7 +106,7 @@ pub enum LoadError {
 impl Load {
     /// Its windows show memory, not the drive: the `fsync` at its end was not finished.
     pub fn lacks_fsync(&self, ended: Option<&Ended>) -> bool {
-        let whole = matches!(ended, Some(Ended::Finished | Ended::Stopped));
+        let whole = ended.is_some_and(Ended::is_whole);
         self.caching == Caching::BufferedFsync && self.writes() && !whole
     }
 

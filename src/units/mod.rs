@@ -2,9 +2,11 @@
 
 mod health;
 mod histogram;
+mod layout;
 mod load;
 mod outcome;
 mod percentile;
+mod pool;
 mod size;
 mod visible;
 mod window;
@@ -12,11 +14,14 @@ mod words;
 
 pub use health::{Health, Power, RawValue, Warning};
 pub use histogram::Histogram;
+pub use layout::Layout;
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern, short_load_name};
 pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};
 pub use percentile::Percentile;
+pub use pool::{Action, MemberState, Pool, PoolState, Work};
 pub use size::{
-    KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, size, thousands,
+    KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, signed_percent,
+    size, thousands,
 };
 pub use visible::{clean, clean_json, hides};
 pub use window::{SlowOp, Window, ZonePoint};

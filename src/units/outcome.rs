@@ -19,6 +19,13 @@ pub enum Ended {
     },
 }
 
+impl Ended {
+    /// It moved all that was asked, or found its answer.
+    pub fn is_whole(&self) -> bool {
+        matches!(self, Self::Finished | Self::Stopped)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub ended: Ended,
@@ -35,6 +42,12 @@ pub struct Outcome {
 impl Outcome {
     pub fn nothing(ended: Ended) -> Self {
         Self { ended, bytes_read: 0, bytes_written: 0, ops: 0, seconds: 0.0, fsync_seconds: 0.0 }
+    }
+
+    /// Bytes per second, if it moved all that was asked or found its answer.
+    pub fn speed(&self) -> Option<f64> {
+        let speed = (self.bytes_read + self.bytes_written) as f64 / self.seconds;
+        (self.ended.is_whole() && speed.is_finite() && speed > 0.0).then_some(speed)
     }
 
     /// The sum of this and `later`, which ran after it and gives the end.

@@ -102,6 +102,12 @@ pub fn percent(share: f64) -> String {
     if p.abs() >= 9.95 { format!("{p:.0} %") } else { format!("{p:.1} %") }
 }
 
+/// The same of a difference, with its sign: `+1.8 %`.
+pub fn signed_percent(share: f64) -> String {
+    let sign = if share < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", percent(share.abs()))
+}
+
 /// A precision as a percentage, without trailing zeros: `5 %`, `1.5 %`.
 pub fn aim(share: f64) -> String {
     format!("{} %", (share * 1000.0).round() / 10.0)

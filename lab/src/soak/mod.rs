@@ -1,6 +1,8 @@
 //! Long campaigns: repeat a test many times with random variations.
 
 mod baselines;
+mod pools;
+mod reboots;
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
@@ -10,6 +12,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 pub use baselines::baselines;
+pub use pools::{layouts, pools};
+pub use reboots::{Pool, reboot, reboots};
 
 use crate::{
     Machine, MachineError, Options, Scenario,

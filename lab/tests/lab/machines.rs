@@ -9,7 +9,7 @@ use std::{
 
 use drivebench_lab::{Options, soak};
 
-use super::{LIMIT, scenario, start, turn};
+use super::{LIMIT, beside, scenario, start, turn};
 
 #[test]
 fn four_sticks_are_listed_exactly_and_survive_pulls() {
@@ -60,7 +60,7 @@ fn commands_return_exit_codes_and_hanging_ones_end_at_the_limit() {
 
 #[test]
 fn power_cuts_lose_no_record_and_leave_no_files() {
-    let _turn = turn();
+    let _turn = beside();
     let mut machine = start(&scenario("two-sticks").faster(2.0));
     let summary = soak::power_cuts(&mut machine, 2, 1);
     assert!(summary.rounds == 2 && summary.failures.is_empty(), "{}", summary.describe("power cuts"));
@@ -77,7 +77,7 @@ fn reported_figures_match_the_drive_ledger() {
 
 #[test]
 fn raspi3b_names_its_board_and_drives() {
-    let _turn = turn();
+    let _turn = beside();
     let machine = start(&scenario("raspi3b"));
     let list = machine.ask(&["drivebench", "list"]).unwrap();
     assert!(list.starts_with("Raspberry Pi 3 Model B"), "{list}");

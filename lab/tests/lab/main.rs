@@ -1,16 +1,18 @@
-//! Tests with real machines of the lab. `lab/vm build raspi3b` builds what they boot; ./test runs it first.
+//! Tests with real machines of the lab. `lab/vm build raspi3b systemd` builds what they boot; ./test runs it first.
 #![allow(clippy::disallowed_methods)]
 
 mod bays;
 mod cliff;
 mod costs;
 mod machines;
+mod pools;
+mod reboots;
 mod spinup;
 mod together;
 
 use std::{
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::Duration,
 };
 
@@ -20,11 +22,17 @@ use drivebench_lab::{Machine, Options, Scenario};
 /// The time limit of commands.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// Only one busy machine at a time, for hosts with two cores. A mostly idle machine needs no turn.
-static TURN: Mutex<()> = Mutex::new(());
+/// A machine whose times are compared with its ledger is alone, for hosts with two cores. Others run beside each other. A mostly
+/// idle machine needs no turn.
+static TURN: RwLock<()> = RwLock::new(());
 
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+fn turn() -> RwLockWriteGuard<'static, ()> {
+    TURN.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The turn of a machine whose times don't count.
+fn beside() -> RwLockReadGuard<'static, ()> {
+    TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn scenario(name: &str) -> Scenario {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     inventory::{Block, Drive, Inventory, Layer, Mount, NetworkPort, Signature},
-    units::{Health, count, decimal_bytes, percent},
+    units::{Health, MemberState, Pool, count, decimal_bytes, percent},
 };
 
 use super::link_speed;
@@ -66,7 +66,7 @@ pub(super) fn about(inventory: &Inventory, used: &Uses<'_>, drive: &Drive) -> Ve
         cells.extend(card.made.as_ref().map(|made| format!("made {made}")));
         cells.extend(card.classes.clone());
     }
-    cells.extend(uses(used, drive));
+    cells.extend(uses(inventory, used, drive));
     cells.extend(drive.health.as_ref().map(health).into_iter().flatten());
     let wrote = drive.drivebench_wrote.filter(|bytes| *bytes > 0);
     cells.extend(wrote.map(|bytes| format!("drivebench wrote {}", decimal_bytes(bytes))));
@@ -93,12 +93,15 @@ fn health(health: &Health) -> Vec<String> {
     cells.into_iter().flatten().chain(unclear).collect()
 }
 
-fn uses(used: &Uses<'_>, drive: &Drive) -> Vec<String> {
+fn uses(inventory: &Inventory, used: &Uses<'_>, drive: &Drive) -> Vec<String> {
     let parts = drive.partitions.iter().map(|part| (Block::Partition(drive, part), &part.content));
     let whole = drive.partitions.is_empty().then_some((Block::Drive(drive), &drive.content));
     let blocks = whole.into_iter().chain(parts);
     let mut cells: Vec<_> = blocks.map(|(block, holds)| content(used, block, holds)).collect();
+    let pools: Vec<&Layer> = inventory.pools_of(drive).map(|(layer, _)| layer).collect();
+    cells.extend(pools.iter().map(|pool| format!("in {}", pool.shown())));
     let mut holders = drive.holders.clone();
+    holders.retain(|holder| pools.iter().all(|pool| pool.name != *holder));
     holders.dedup();
     cells.extend(holders.iter().map(|holder| format!("held by {holder}")));
     cells
@@ -139,16 +142,49 @@ fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
 pub(super) fn layer(inventory: &Inventory, used: &Uses<'_>, layer: &Layer) -> Vec<String> {
     let alias = layer.alias.as_ref().map(|alias| format!(" {alias}")).unwrap_or_default();
     let of = if layer.members.is_empty() { "" } else { " of " };
-    let mut cells =
-        vec![format!("{}{alias}", layer.name), format!("{}{of}{}", layer.kind, layer.members.join(", "))];
+    let mut cells = match &layer.pool {
+        Some(pool) => vec![layer.shown(), pool.describe()],
+        None => {
+            vec![format!("{}{alias}", layer.name), format!("{}{of}{}", layer.kind, layer.members.join(", "))]
+        }
+    };
     if layer.sectors > 0 {
         cells.push(decimal_bytes(layer.sectors.saturating_mul(512)));
     }
+    cells.extend(layer.pool.as_ref().map(|pool| pool.state_in_words(layer.work.as_ref())));
     let is_member = inventory.layers.iter().any(|above| above.members.contains(&layer.name));
-    if layer.content.filesystem.is_some() || !is_member {
+    let is_readable = layer.pool.as_ref().is_none_or(Pool::is_usable);
+    if layer.content.filesystem.is_some() || !is_member && is_readable {
         cells.push(content(used, Block::Layer(layer), &layer.content));
     }
     cells
+}
+
+/// A member of a pool: its drive by bay and name, and its state where that is not the usual one.
+pub(super) fn member(inventory: &Inventory, member: &str, state: Option<MemberState>) -> [String; 4] {
+    if state == Some(MemberState::Absent) {
+        return absent(inventory, member);
+    }
+    let state = state.filter(|state| *state != MemberState::InSync).map(|state| state.words().to_owned());
+    let about = [member.to_owned()].into_iter().chain(state).collect::<Vec<_>>().join(", ");
+    match &inventory.drives_of_block(member)[..] {
+        [drive] => {
+            let [bay, name, serial] = start(drive);
+            [bay, name, serial, about]
+        }
+        _ => [about, String::new(), String::new(), String::new()],
+    }
+}
+
+/// A member that the pool lacks, by its serial or last name. It may be plugged in.
+pub(super) fn absent(inventory: &Inventory, name: &str) -> [String; 4] {
+    match inventory.drives.iter().find(|drive| drive.serial.as_deref() == Some(name)) {
+        Some(drive) => {
+            let [bay, name, serial] = start(drive);
+            [bay, name, serial, MemberState::Unused.words().to_owned()]
+        }
+        None => [MemberState::Absent.words().to_owned(), String::new(), name.to_owned(), String::new()],
+    }
 }
 
 pub(super) fn port(port: &NetworkPort) -> Vec<String> {

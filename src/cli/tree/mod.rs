@@ -6,7 +6,7 @@ mod layout;
 use crate::{
     inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Layer, Machine, NetworkPort, natural_order},
     report::{Style, wrapped},
-    units::{count, decimal_bytes, shortened, size},
+    units::{PoolState, count, decimal_bytes, shortened, size},
 };
 
 use layout::Page;
@@ -28,6 +28,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     let layers = inventory.layers.iter().filter(|layer| layer.kind != "partition");
     for layer in layers.filter(|layer| !is_image(layer)) {
         page.add("", "  ", &cells::layer(inventory, &used, layer), "  ");
+        draw_members(&mut page, inventory, layer);
     }
     let mut text = style.text(&(page.lines.join("\n") + "\n"));
     for finding in inventory.findings() {
@@ -108,6 +109,31 @@ fn draw(page: &mut Page, inventory: &Inventory, used: &cells::Uses<'_>, id: Opti
                 draw(page, inventory, used, Some(&bus.id), &next);
             }
         }
+    }
+}
+
+/// The members of a pool below it, and those of its drives that are known to be missing.
+fn draw_members(page: &mut Page, inventory: &Inventory, layer: &Layer) {
+    let Some(pool) = &layer.pool else { return };
+    // An array that is not started has no use for its members yet.
+    let started = pool.state != PoolState::Inactive;
+    let states = layer.states.iter().copied().filter(|_| started).map(Some).chain(std::iter::repeat(None));
+    let members = layer.members.iter().zip(states);
+    let present = members.map(|(member, state)| cells::member(inventory, member, state));
+    let is_drawn = |serial: &String| {
+        let drives = layer.members.iter().flat_map(|member| inventory.drives_of_block(member));
+        drives.into_iter().any(|drive| drive.serial.as_ref() == Some(serial))
+    };
+    let absent = pool.absent.iter().filter(|serial| !is_drawn(serial));
+    let absent = absent.map(|serial| cells::absent(inventory, serial));
+    let rows: Vec<[String; 4]> =
+        present.chain(absent).map(|row| row.map(|cell| shortened(&cell, NAME))).collect();
+    let widths = [0, 1, 2, 3].map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0));
+    for (i, row) in rows.iter().enumerate() {
+        let (branch, stem) = if i + 1 == rows.len() { ("└─ ", "     ") } else { ("├─ ", "│    ") };
+        let cells = row.iter().zip(widths).filter(|(_, width)| *width > 0);
+        let cells: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
+        page.add(branch, stem, &cells, "  ");
     }
 }
 
@@ -210,6 +236,35 @@ mod tests {
         for (name, tree) in fixtures::ALL {
             insta::assert_snapshot!(name, text(&tree().inventory(), UTF8));
         }
+    }
+
+    #[test]
+    fn pools_are_drawn_over_their_members() {
+        use fixtures::pools::{array, btrfs, linear, mounted_array};
+        let mut ours = mounted_array("degraded", "raid5", 3, "acd").inventory();
+        let pool = ours.layers[0].pool.as_mut().expect("a pool");
+        (pool.ours, pool.name, pool.absent) = (true, Some("data".to_owned()), vec!["4C530002".to_owned()]);
+        let mut back = ours.clone();
+        back.layers[0].pool.as_mut().expect("a pool").absent = vec!["4C530001".to_owned()];
+        let drawn = [
+            ("linear", linear().inventory()),
+            ("raid0", mounted_array("raid0gone", "raid0", 2, "ad").inventory()),
+            ("raid0 that lost a drive", array("raid0gone", "raid0", 2, "a").inventory()),
+            ("raid1, degraded", mounted_array("degraded", "raid1", 3, "acd").inventory()),
+            ("raid5", mounted_array("idle", "raid5", 3, "abcd").inventory()),
+            ("raid5, degraded, of drivebench", ours),
+            ("raid5, degraded, of drivebench, the drive is plugged in", back),
+            ("raid5, filling", mounted_array("rebuild", "raid5", 3, "acd").inventory()),
+            ("inactive", array("inactive", "", 0, "ad").inventory()),
+            ("btrfs, degraded", btrfs().inventory()),
+        ];
+        // Without the machine and its buses.
+        let about = |text: String| {
+            let pools = text.lines().filter(|line| !line.contains("hub") && !line.contains("USB2"));
+            pools.skip(1).map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let all = drawn.map(|(name, inventory)| format!("== {name}\n{}", about(text(&inventory, UTF8))));
+        insta::assert_snapshot!(all.join("\n"));
     }
 
     /// Seconds of this thread's processor for a machine of so many drives and mounts.

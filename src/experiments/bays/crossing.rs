@@ -32,7 +32,7 @@ pub(super) fn crossing(plan: &Plan, groups: &[Group<'_>], label: &str) -> Crossi
     let place = |bay: &String| bays.iter().position(|b| *b == bay).unwrap_or(0);
     let speed = |number: u32, at: usize| {
         let group = groups.iter().find(|g| g.at == at && g.measure.label == label)?;
-        let whole = |e: &Option<Ended>| matches!(e, Some(Ended::Finished | Ended::Stopped));
+        let whole = |e: &Option<Ended>| e.as_ref().is_some_and(Ended::is_whole);
         let run = group.runs.iter().find(|r| r.repetition == number && whole(&r.ended))?;
         Some(run.bytes as f64 / run.seconds).filter(|s| s.is_finite() && *s > 0.0)
     };

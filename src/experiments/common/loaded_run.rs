@@ -54,9 +54,7 @@ pub(in super::super) fn findings<T>(
 fn cut<T>(run: &Run<T>, plan: &Plan) -> Vec<(String, Option<String>)> {
     let unfinished = run.status() != RunStatus::Finished;
     let loads = run.steps.values().flat_map(|step| step.loads.iter().map(move |(at, load)| (at, step, load)));
-    let early = loads.filter(|(.., load)| {
-        !matches!(load.outcome.as_ref().map(|o| &o.ended), Some(Ended::Finished | Ended::Stopped))
-    });
+    let early = loads.filter(|(.., load)| !load.ended().is_some_and(Ended::is_whole));
     let early = early.filter_map(|(at, step, _)| {
         Some((plan.targets.get(*at)?.given.clone(), Some(step.measure.label.clone())))
     });
@@ -159,6 +157,7 @@ fn carrier(target: &Target) -> Carrier {
         on: Some(on(target)),
         drives: target.drives.iter().map(drive).collect(),
         layers: target.layers.clone(),
+        pool: target.pool.clone(),
         indirect: false,
         other_io: false,
     }

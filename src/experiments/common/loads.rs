@@ -136,7 +136,7 @@ impl Group<'_> {
 
     /// The speeds of complete runs, bytes per second.
     pub fn speeds(&self) -> Vec<f64> {
-        let whole = |r: &&Summary| matches!(r.ended, Some(Ended::Finished | Ended::Stopped));
+        let whole = |r: &&Summary| r.ended.as_ref().is_some_and(Ended::is_whole);
         self.runs.iter().filter(whole).map(|r| r.estimate.value).collect()
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
 /// or they hardly overlapped.
 fn speeds(step: &Step<Times>, targets: &[usize]) -> Option<Vec<f64>> {
     let loads: Vec<&Load<Times>> = targets.iter().map(|t| step.loads.get(t)).collect::<Option<Vec<_>>>()?;
-    if !loads.iter().all(|load| matches!(load.ended(), Some(Ended::Finished | Ended::Stopped))) {
+    if !loads.iter().all(|load| load.ended().is_some_and(Ended::is_whole)) {
         return None;
     }
     let speeds: Vec<f64> = if step.measure.load.caching == Caching::Direct {

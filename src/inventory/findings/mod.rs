@@ -2,6 +2,7 @@
 
 mod health;
 mod links;
+mod pools;
 mod power;
 mod storage;
 #[cfg(test)]
@@ -15,6 +16,12 @@ use super::{Drive, Inventory};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
+    /// A pool that lost more drives than it survives.
+    Broken,
+    /// A pool that is assembled in part, or not at all.
+    Inactive,
+    /// A pool that lacks drives and can be used.
+    Degraded,
     Failing,
     /// A drive failed its own test.
     SelfTest,
@@ -76,10 +83,11 @@ impl Finding {
 }
 
 impl Inventory {
-    /// All findings; those about the whole machine come first.
+    /// All findings; pools that lack drives come first, then those about the whole machine.
     pub fn findings(&self) -> Vec<Finding> {
+        let mut all = pools::states(self);
         let machine = [power::undervoltage(self), power::heat(self), power::budget(self)];
-        let mut all: Vec<Finding> = machine.into_iter().flatten().collect();
+        all.extend(machine.into_iter().flatten());
         all.extend(links::shared(self));
         for drive in &self.drives {
             all.extend(health::state(drive));

@@ -2,11 +2,13 @@
 
 mod files;
 mod load;
+mod pool;
 
 use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
+pub use pool::{BuildPool, Predict, PredictedLoad, Prediction, RemovePool};
 
 use super::{Cost, StepId};
 use crate::units::duration;
@@ -57,6 +59,9 @@ pub enum Act {
     Pause(Pause),
     Standby(Standby),
     MoveDrives(MoveDrives),
+    BuildPool(BuildPool),
+    RemovePool(RemovePool),
+    Predict(Predict),
 }
 
 /// What an act changes.
@@ -94,13 +99,19 @@ impl Act {
             Self::Pause(_) => "pause".to_owned(),
             Self::Standby(_) => "standby".to_owned(),
             Self::MoveDrives(moves) => format!("arrangement {}", moves.number),
+            Self::BuildPool(_) => "build".to_owned(),
+            Self::RemovePool(_) => "remove".to_owned(),
+            Self::Predict(_) => "predict".to_owned(),
         }
     }
 
     /// The maximum cost for each of its targets.
     pub fn cost(&self) -> Cost {
         match self {
-            Self::ScratchFile(_) | Self::MoveDrives(_) => Cost::of_seconds(0.0),
+            Self::ScratchFile(_) | Self::MoveDrives(_) | Self::Predict(_) => Cost::of_seconds(0.0),
+            // Filling takes as long as the drives need.
+            Self::BuildPool(build) => Cost { written: build.most, seconds: None, ..Cost::default() },
+            Self::RemovePool(_) => Cost { seconds: None, ..Cost::default() },
             Self::Load(m) => m.cost(),
             Self::Files(files) => files.cost(),
             Self::Pause(pause) => Cost::of_seconds(pause.seconds),
@@ -131,7 +142,9 @@ impl Act {
         match self {
             Self::Load(m) if !m.load.writes() => Changes::Nothing,
             Self::ScratchFile(_) | Self::Load(_) | Self::Files(_) => Changes::OwnFiles,
-            Self::Pause(_) => Changes::Nothing,
+            Self::Pause(_) | Self::Predict(_) => Changes::Nothing,
+            Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
+            Self::RemovePool(_) => Changes::DriveState("the pool is removed"),
             Self::Standby(_) => Changes::DriveState("the drive goes to standby"),
             Self::MoveDrives(_) => Changes::DriveState("drives are moved by hand"),
         }
@@ -140,7 +153,15 @@ impl Act {
     /// A description; `None` if the plan has no line for it, or one for all repetitions.
     pub fn describe(&self) -> Option<String> {
         match self {
-            Self::ScratchFile(_) | Self::Load(_) | Self::MoveDrives(_) => None,
+            Self::ScratchFile(_)
+            | Self::Load(_)
+            | Self::MoveDrives(_)
+            | Self::Predict(_)
+            | Self::RemovePool(_) => None,
+            Self::BuildPool(build) if build.layout.is_redundant() => {
+                Some(format!("{}, then wait until its drives agree", build.layout))
+            }
+            Self::BuildPool(build) => Some(build.layout.to_string()),
             Self::Files(files) => Some(files.describe().to_owned()),
             Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),
             Self::Standby(standby) => {
@@ -183,5 +204,8 @@ acts!(
     Files(Files),
     Pause(Pause),
     Standby(Standby),
-    MoveDrives(MoveDrives)
+    MoveDrives(MoveDrives),
+    BuildPool(BuildPool),
+    RemovePool(RemovePool),
+    Predict(Predict)
 );

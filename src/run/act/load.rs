@@ -13,8 +13,8 @@ use crate::{
     conditions::ProcessorWatch,
     engine::{self, Engine, EngineError, Flow},
     inventory::Drive,
-    plan::{Measure, Rule, Step},
-    record::Event,
+    plan::{Measure, Rule, Step, StepId},
+    record::{Event, ProcessorUse},
     target::{Kind, Target},
     units::{Caching, Direction, Ended, Load, MIB, Outcome, Pattern, duration},
 };
@@ -68,7 +68,7 @@ pub(super) fn unrecorded(
         }
         Flow::Continue
     })?;
-    run.ended(m, &sites, &outcomes);
+    run.ended(None, m, &sites, &outcomes);
     let outcome = outcomes.into_iter().next().unwrap_or_else(|| Outcome::nothing(Ended::Finished));
     let trouble = failure(m, &outcome);
     Ok((outcome, trouble))
@@ -119,7 +119,7 @@ fn loads(
         }
         let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
         let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut begun)?;
-        run.ended(m, sites, &outcomes);
+        run.ended(Some(step.id), m, sites, &outcomes);
         run.cut_off((step, m), sites, &outcomes, since)?;
         totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
         // The shortest of several targets counts.
@@ -141,6 +141,7 @@ fn loads(
     ctx.log.sync()?;
     if let Some(Begun { processors, since, .. }) = begun {
         let did = processors.end(ctx.world.sysroot(), ctx.world.seconds() - since);
+        run.processors.insert(step.id, ProcessorUse::of(&did, &totals));
         ctx.emit(Event::Processors { step: step.id, did })?;
     }
     let failures = on.iter().zip(&totals).filter_map(|(&target, o)| Some((target, failure(m, o)?)));
@@ -220,9 +221,10 @@ fn record(
 
 impl Execution<'_, '_> {
     /// Adds up the bytes that loads moved, and how far they filled their targets.
-    fn ended(&mut self, m: &Measure, sites: &[Site], outcomes: &[Outcome]) {
+    fn ended(&mut self, step: Option<StepId>, m: &Measure, sites: &[Site], outcomes: &[Outcome]) {
         for (site, outcome) in sites.iter().zip(outcomes) {
             self.account(site.target, outcome.bytes_read, outcome.bytes_written);
+            self.speeds.extend(step.and_then(|step| Some(((step, site.target), outcome.speed()?))));
             let readable = self.readable.entry(site.target).or_default();
             *readable = m.filled(site.extent, outcome.bytes_written).max(*readable);
         }

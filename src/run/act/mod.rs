@@ -2,6 +2,7 @@
 
 mod load;
 mod move_drives;
+mod pool;
 mod scratch_file;
 mod standby;
 
@@ -27,6 +28,9 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         Act::Standby(act) => standby::perform(run, step, act),
         // `steps` has already waited until the drives are in their bays.
         Act::MoveDrives(_) => Ok(Troubles::new()),
+        Act::BuildPool(act) => pool::build(run, step, act),
+        Act::RemovePool(_) => pool::remove(run, step),
+        Act::Predict(act) => pool::predict(run, step, act),
     }
 }
 

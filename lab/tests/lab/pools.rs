@@ -1,0 +1,346 @@
+//! `drivebench pool` on modelled sticks, with the kernel's md and device mapper. `lab/vm soak pools` does the same with all
+//! layouts, and with kills and power cuts at random moments.
+
+use drivebench_lab::{
+    Machine, MachineError,
+    pools::{self, USED, agree, clean, named, serial},
+};
+
+use super::{LIMIT, beside, out, scenario, start};
+
+fn ok<T>(result: Result<T, MachineError>) -> T {
+    result.unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn machine() -> Machine {
+    let machine = start(&scenario("pools"));
+    ok(pools::prepare(&machine));
+    machine
+}
+
+/// The path of a drive.
+fn path(machine: &Machine, i: usize) -> String {
+    ok(pools::path(machine, i))
+}
+
+/// The exit code of `drivebench pool`, and all that it printed.
+fn pool(machine: &Machine, args: &str) -> (i32, String) {
+    ok(pools::pool(machine, args))
+}
+
+fn done(machine: &Machine, args: &str) -> String {
+    ok(pools::done(machine, args))
+}
+
+#[test]
+fn pools_are_built_used_repaired_and_removed_without_a_trace() {
+    let _turn = beside();
+    let mut machine = machine();
+    for layout in ["linear", "raid5"] {
+        ok(pools::round_trip(&machine, layout, &[0, 1, 2]));
+    }
+    a_kill_after_any_command_leaves_what_destroy_removes(&machine);
+    a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(&mut machine);
+    layouts_are_predicted_built_measured_and_removed(&machine);
+}
+
+fn layouts_are_predicted_built_measured_and_removed(machine: &Machine) {
+    let (bays, erase) = named(machine, &[0, 1]);
+    let run = format!(
+        "drivebench run layouts --layouts raid1 --size 96MiB --runtime 1s --runs 1 {bays} {erase} --format json 2>/dev/null"
+    );
+    let findings: serde_json::Value = serde_json::from_str(&out(machine, &run)).expect("findings");
+    let speed = |scope: &str| {
+        let all = findings["estimates"].as_array().expect("estimates").iter();
+        let of = all.filter(|m| m["target"] == "raid1" && m["scope"] == scope);
+        of.map(|m| m["estimate"]["value"].as_f64().expect("a speed")).collect::<Vec<_>>()
+    };
+    let (measured, predicted) = (speed("whole"), speed("predicted"));
+    assert!(measured.len() == 6 && predicted.len() == 6, "{findings}");
+    assert!(measured.iter().chain(&predicted).all(|speed| *speed > 0.0), "{findings}");
+    let scored = done(machine, "predictions");
+    assert!(scored.contains("raid1 6"), "{scored}");
+    ok(clean(machine, &[0, 1], "layouts"));
+    assert_eq!(out(machine, "ls /run/drivebench 2>/dev/null || true"), "");
+}
+
+/// What the first MiB of all drives holds.
+fn contents(machine: &Machine) -> Vec<Vec<u8>> {
+    out(machine, "sync");
+    (0..machine.scenario().drives.len()).map(|i| ok(machine.content(i, 1 << 20))).collect()
+}
+
+/// The label of a physical volume of LVM, with its checksum.
+const PHYSICAL_VOLUME: &str = r"{ printf 'LABELONE\001\0\0\0\0\0\0\0\346\342\236\335\040\0\0\0LVM2 001'; \
+    printf '0123456789abcdefghijklmnopqrstuv\0\0\065\014'; head -c 444 /dev/zero; } | dd bs=512 seek=1 conv=notrunc";
+
+/// The sticks, two more with one serial, and one that is too small.
+fn refused_machine() -> Machine {
+    let mut scenario = scenario("pools");
+    for (bay, serial, sectors) in
+        [("1.5", "TWIN", 400_000), ("1.6", "TWIN", 400_000), ("1.7", "SMALL", 20_000)]
+    {
+        let mut drive = scenario.drives[0].clone();
+        (drive.bay, drive.serial, drive.sectors) = (bay.to_owned(), serial.to_owned(), sectors);
+        scenario.drives.push(drive);
+    }
+    let machine = start(&scenario);
+    ok(pools::prepare(&machine));
+    machine
+}
+
+/// With exit code 2 and the reason. What is on the drives stays as it was.
+fn refused(machine: &Machine, args: &str, why: &str) {
+    let before = contents(machine);
+    let (code, text) = pool(machine, args);
+    assert_eq!(code, 2, "{args}: {text}");
+    assert!(text.contains(why), "{args}: {text}");
+    assert!(contents(machine) == before, "{args}: a drive was changed");
+}
+
+#[test]
+fn refused_pools_touch_nothing() {
+    let _turn = beside();
+    let mut machine = refused_machine();
+    refused_for_their_use(&machine);
+    refused_for_what_they_are(&mut machine);
+}
+
+fn refused_for_their_use(machine: &Machine) {
+    let first = path(machine, 0);
+    out(machine, &format!("d={first}; {USED}; mkdir /mnt/old; mount {first}1 /mnt/old; sync"));
+    let refused = |args: &str, why: &str| refused(machine, args, why);
+    let (bays, erase) = named(machine, &[0, 1]);
+    refused(&format!("create --layout raid1 {bays} {erase}"), "it is mounted: umount /mnt/old");
+    out(machine, "umount /mnt/old");
+    let (_, other) = named(machine, &[1, 2]);
+    refused(&format!("create --layout raid1 {bays} {other}"), "add --erase 4C530001010222107401");
+    refused(&format!("create --layout raid5 {bays} {erase}"), "raid5 needs 3 drives or more, 2 given");
+    refused(&format!("create --layout raid0 bay:1.1 {first} {erase}"), "are one piece of hardware");
+    refused(&format!("create --layout raid0 bay:1.2 /dev/vda {erase}"), "the drive is write-protected");
+
+    // A program that is not installed here.
+    let before = contents(machine);
+    let (code, text) = pool(machine, &format!("create --layout raid1 --fs xfs {bays} {erase}"));
+    assert!(code == 1 && text.contains("mkfs.xfs is not installed: apt install xfsprogs"), "{text}");
+    assert!(contents(machine) == before);
+
+    // A drive of a linear pool shows nothing of it, so the log is asked, also when the pool is not active.
+    done(machine, &format!("create --layout linear {bays} {erase}"));
+    let (more, consent) = named(machine, &[1, 2]);
+    let of_another = "is a drive of the pool pool: drivebench pool destroy pool";
+    refused(&format!("create --layout raid1 --name b {more} {consent}"), of_another);
+    out(machine, "dmsetup remove pool");
+    let status = done(machine, "status");
+    assert!(status.contains("not active; to start it: dmsetup create"), "{status}");
+    refused(&format!("create --layout raid1 --name b {more} {consent}"), of_another);
+    refused("destroy pool", "nothing was changed: add --erase 4C530001010222107401");
+    refused("destroy other", "there is no pool other");
+    done(machine, &format!("destroy pool {erase}"));
+    // Used as swap, and part of an array that drivebench did not build.
+    out(machine, &format!("mkswap {first} && swapon {first}"));
+    refused(&format!("create --layout raid1 {bays} {erase}"), "it is used as swap");
+    out(machine, &format!("swapoff {first} && wipefs --all {first}"));
+    // What stands on a drive that nobody named, written by other programs.
+    let (_, other) = named(machine, &[1]);
+    let luks = r"printf 'LUKS\272\276\0\001' | dd conv=notrunc";
+    let bcachefs = r"printf '\306\205\163\366\116\032\105\312\202\145\365\177\110\272\155\201' | dd bs=8 seek=515 conv=notrunc";
+    // udev of Debian 12 doesn't know bcachefs.
+    for (written, why) in [
+        (PHYSICAL_VOLUME, "it holds LVM2_member on sda"),
+        (luks, "it holds crypto_LUKS on sda"),
+        (bcachefs, "add --erase 4C530001010222107401 if that may be lost"),
+    ] {
+        out(machine, &format!("{written} of={first} status=none && udevadm settle"));
+        refused(&format!("create --layout raid1 {bays} {other}"), why);
+        out(machine, &format!("dd if=/dev/zero of={first} bs=8192 count=1 status=none && udevadm settle"));
+    }
+    for (uuid, name, why) in [
+        ("own", "joined", "it is part of the mapping joined (dmsetup remove joined)"),
+        ("LVM-1234", "vg-home", "it is part of the logical volume vg-home (dmsetup remove vg-home)"),
+        ("CRYPT-LUKS2-1234-vault", "vault", "it is part of the encrypted vault (cryptsetup close vault)"),
+    ] {
+        out(machine, &format!("dmsetup create {name} --uuid {uuid} --table '0 4096 linear {first} 0'"));
+        refused(&format!("create --layout raid1 {bays} {erase}"), why);
+        out(machine, &format!("udevadm settle; dmsetup remove {name}"));
+    }
+    out(machine, &format!("sleep 900 <{first} >/dev/null 2>&1 & echo $! >/work/reader"));
+    refused(&format!("create --layout raid1 {bays} {erase}"), "sleep (process ");
+    out(machine, "kill $(cat /work/reader)");
+    let (a, b) = (path(machine, 2), path(machine, 3));
+    out(
+        machine,
+        &format!("mdadm --create /dev/md/own --run --metadata=1.2 --level=0 --raid-devices=2 {a} {b}"),
+    );
+    let (more, consent) = named(machine, &[1, 2]);
+    refused(&format!("create --layout raid0 {more} {consent}"), "it is part of the raid0 array");
+    out(machine, "mdadm --stop /dev/md/own; udevadm settle");
+    refused(
+        &format!("create --layout raid0 {more} --erase 4C530001010222107402"),
+        "it holds linux_raid_member",
+    );
+    out(machine, &format!("wipefs --quiet --all {a} {b}; udevadm settle"));
+}
+
+fn refused_for_what_they_are(machine: &mut Machine) {
+    let (bays, erase) = named(machine, &[0, 1]);
+    refused(
+        machine,
+        &format!("create --layout raid1 bay:1.1 bay:1.7 {erase} --erase SMALL"),
+        "is too small: 10.2 MB",
+    );
+    // A serial with a mistyped digit.
+    let mistyped = erase.replace("107401", "107411");
+    refused(machine, &format!("create --layout raid1 {bays} {mistyped}"), "add --erase 4C530001010222107401");
+    // A serial that two drives have names none of them.
+    let twins = "create --layout raid1 bay:1.5 bay:1.6 --erase TWIN";
+    refused(machine, twins, "add --erase TWIN+400000@");
+    refused(machine, "create --layout raid1 TWIN bay:1.1", "TWIN");
+    // Another drive is plugged in under the name that was planned.
+    let planned = format!("create --layout raid1 {} {} {erase}", path(machine, 0), path(machine, 1));
+    assert_eq!(pool(machine, &format!("{planned} --plan")).0, 0);
+    let name = path(machine, 0);
+    let gone = [&name, &path(machine, 3)].map(|path| path.replace("/dev/", "/sys/block/"));
+    for i in [0, 3] {
+        machine.pull(i).unwrap_or_else(|e| panic!("{e}"));
+    }
+    out(
+        machine,
+        &format!("while [ -e {} ] || [ -e {} ]; do usleep 20000; done; udevadm settle", gone[0], gone[1]),
+    );
+    machine.plug(3, "1.4").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(path(machine, 3), name, "it has the name of the other");
+    refused(machine, &planned, "add --erase 4C530001010222107404");
+    refused(
+        machine,
+        &format!("create --layout raid1 4C530001010222107401 bay:1.2 {erase}"),
+        "4C530001010222107401",
+    );
+}
+
+/// Programs that pass on their arguments, and kill their parent after the call whose number is in a file.
+const KILLER: &str = r#"
+mkdir -p /work/kill
+for name in wipefs sgdisk mdadm mkfs.ext4 mount blockdev umount; do
+    real=$(command -v $name)
+    cat >/work/kill/$name <<END
+#!/bin/sh
+n=\$(cat /work/left)
+echo \$((n - 1)) >/work/left
+$real "\$@"
+code=\$?
+[ \$n = 0 ] && kill -9 \$PPID
+exit \$code
+END
+    chmod +x /work/kill/$name
+done
+"#;
+
+fn a_kill_after_any_command_leaves_what_destroy_removes(machine: &Machine) {
+    out(machine, KILLER);
+    let (bays, erase) = named(machine, &[0, 1]);
+    let bystanders = [2, 3].map(|i| path(machine, i));
+    out(machine, &format!("for d in {}; do mkfs.ext4 -q -F $d; done; udevadm settle", bystanders.join(" ")));
+    let others = || {
+        out(machine, "sync");
+        [2, 3].map(|i| ok(machine.content(i, u64::MAX)))
+    };
+    let before = others();
+    // After the first wipe, mdadm and mount.
+    for kill in [0, 6, 8] {
+        out(machine, &format!("d={}; {USED}; echo {kill} >/work/left", path(machine, 0)));
+        let killed = format!(
+            "PATH=/work/kill:$PATH drivebench pool create --layout raid1 --mount /mnt/pool {bays} {erase}"
+        );
+        let output = machine.run(&["sh", "-c", &killed], LIMIT).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(output.code, 128 + 9, "{kill}: {}", String::from_utf8_lossy(&output.stderr));
+        let status = done(machine, "status");
+        assert!(status.contains(&format!("built in part, {} of 8 steps", kill.min(8))), "{kill}: {status}");
+        assert!(status.contains("to remove it: drivebench pool destroy pool"), "{kill}: {status}");
+        done(machine, &format!("destroy pool {erase}"));
+        assert!(done(machine, "status").contains("No pools"), "{kill}");
+        // The second drive held nothing before, so whatever step was reached, neither holds a trace of the pool.
+        let left = out(
+            machine,
+            &format!(
+                "udevadm settle; for d in {} {}; do wipefs --noheadings $d; done; ls /dev/md 2>/dev/null; true",
+                path(machine, 0),
+                path(machine, 1)
+            ),
+        );
+        assert_eq!(left, "", "{kill}");
+        assert!(others() == before, "{kill}: a bystander changed");
+    }
+    // Destroying it is killed, too, and goes on.
+    done(machine, &format!("create --layout raid1 --mount /mnt/pool {bays} {erase}"));
+    out(machine, "echo 4 >/work/left");
+    let killed = format!("PATH=/work/kill:$PATH drivebench pool destroy pool {erase}");
+    let output = machine.run(&["sh", "-c", &killed], LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(output.code, 128 + 9);
+    assert!(done(machine, "status").contains("removed in part"));
+    done(machine, &format!("destroy pool {erase}"));
+    assert!(others() == before, "a bystander changed");
+}
+
+fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(machine: &mut Machine) {
+    let (bays, erase) = named(machine, &[0, 1, 2]);
+    for i in 0..4 {
+        out(machine, &format!("d={}; {USED}", path(machine, i)));
+    }
+    done(machine, &format!("create --layout raid5 --name data --chunk 64k --mount /mnt/pool {bays} {erase}"));
+    out(machine, "head -c 30000000 /dev/urandom >/mnt/pool/file && sync && cp /mnt/pool/file /work/file");
+    out(machine, "mdadm --wait /dev/md/data || true");
+    let same = |machine: &Machine| {
+        out(machine, "sync; echo 3 >/proc/sys/vm/drop_caches; cmp /mnt/pool/file /work/file");
+    };
+    let scrubbed = done(machine, "scrub data");
+    assert!(scrubbed.contains("check") && scrubbed.contains("all copies and parity agree"), "{scrubbed}");
+
+    // One is pulled, and another one takes its place.
+    let [pulled, other] = [1, 3].map(|i| serial(machine, i).to_owned());
+    machine.pull(1).unwrap_or_else(|e| panic!("{e}"));
+    out(machine, "echo more >/mnt/pool/more; sync");
+    ok(agree(machine, "data"));
+    let status = done(machine, "status data");
+    assert!(status.contains("degraded, 1 drive missing") && status.contains("not plugged in"), "{status}");
+    assert!(status.contains(&format!("drivebench pool replace {pulled} NEW")), "{status}");
+    let (code, text) = pool(machine, "scrub data");
+    assert!(code == 2 && text.contains("lacks members"), "{text}");
+    let (code, text) = pool(machine, &format!("replace bay:1.1 bay:1.4 --erase {other}"));
+    assert!(code == 2 && text.contains("lacks a drive"), "{text}");
+    // Killed once the array has the new drive: the array goes on, and the same command completes it.
+    out(machine, &format!("{KILLER} echo 3 >/work/left"));
+    let replace = format!("drivebench pool replace {pulled} bay:1.4 --erase {other}");
+    let output = machine.run(&["sh", "-c", &format!("PATH=/work/kill:$PATH {replace}")], LIMIT);
+    assert_eq!(output.unwrap_or_else(|e| panic!("{e}")).code, 128 + 9);
+    assert!(done(machine, "status data").contains("not completed"));
+    done(machine, &format!("replace {pulled} bay:1.4"));
+    let status = done(machine, "status data");
+    assert!(status.contains(" active") && status.matches("in use").count() == 3, "{status}");
+    assert!(status.contains(&other) && !status.contains(&pulled), "{status}");
+    ok(agree(machine, "data"));
+    same(machine);
+
+    // It returns, is no member any more, and takes the place of one that works; that one is erased.
+    machine.plug(1, "1.2").unwrap_or_else(|e| panic!("{e}"));
+    let first = serial(machine, 0).to_owned();
+    path(machine, 1);
+    // Just assembled: without a write, the kernel would not begin to fill it.
+    out(machine, "umount /mnt/pool && mdadm --stop /dev/md/data");
+    let (_, start) = pools::commands(&ok(pools::status(machine))).remove(0);
+    out(machine, &start);
+    done(machine, &format!("replace {first} {pulled} --erase {pulled} --erase {first}"));
+    out(machine, "mount /dev/md/data /mnt/pool");
+    out(machine, "udevadm settle");
+    let status = done(machine, "status data");
+    assert!(status.contains(" active") && status.matches("in use").count() == 3, "{status}");
+    assert_eq!(out(machine, &format!("wipefs --noheadings {}", path(machine, 0))), "");
+    assert!(done(machine, "scrub data").contains("all copies and parity agree"));
+    ok(agree(machine, "data"));
+    same(machine);
+
+    let (code, text) = pool(machine, &format!("destroy data {erase}"));
+    assert!(code == 2 && text.contains(&format!("add --erase {other}")), "{text}");
+    done(machine, &format!("destroy data {erase} --erase {other}"));
+    ok(clean(machine, &[0, 1, 2, 3], "replaced"));
+}

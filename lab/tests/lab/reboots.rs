@@ -1,0 +1,28 @@
+//! Pools that are kept over reboots, in a guest with systemd. `lab/vm soak reboots` tries all layouts.
+
+use drivebench::units::Layout;
+use drivebench_lab::{
+    Options,
+    soak::{Pool, reboot},
+};
+
+use super::{beside, scenario};
+
+/// One reboot shows most: a redundant array lacks a drive, and the linear pool, which only its unit knows, comes back.
+#[test]
+fn kept_pools_come_back_after_a_reboot() {
+    let _turn = beside();
+    let mut scenario = scenario("pools");
+    for drive in &mut scenario.drives {
+        // Filled sooner.
+        drive.sectors -= 200_000;
+        drive.model.capacity = drive.sectors * 512;
+    }
+    let pools = [
+        Pool { name: "copies", layout: Layout::Raid1, filesystem: "ext4", drives: &[0, 1] },
+        Pool { name: "line", layout: Layout::Linear, filesystem: "ext4", drives: &[2, 3] },
+    ];
+    let mut lines = Vec::new();
+    let done = reboot(&Options::default(), &scenario, &pools, &[&[1]], &mut lines);
+    done.unwrap_or_else(|e| panic!("{e}\n{}", lines.join("\n")));
+}

@@ -1,0 +1,169 @@
+//! `drivebench pool create`: shows the plan, takes consent, builds.
+
+use std::{fs, io, path::Path, process::ExitCode};
+
+use anyhow::{Context, anyhow};
+
+use super::{Create, ask, bay, describe, drive, in_no_pool, removal, say, sharing};
+use crate::{
+    cli::{errors::Usage, output::Output},
+    danger::Claims,
+    inventory::Drive,
+    pool::{
+        Build, Request,
+        config::{FSTAB, Lines, MDADM_CONF, MDADM_CONF_ELSEWHERE, mounts_on},
+    },
+    record::Store,
+    run::{self, Commands, PoolLog},
+    sysroot::Sysroot,
+    tools::System,
+    units::{Layout, count, decimal_bytes},
+};
+
+pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    let store = results.dir();
+    let inventory = bay::here(output);
+    let drives =
+        args.drives.iter().map(|given| drive(given, &inventory)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mostly = args.write_mostly.iter().map(|given| Ok(drive(given, &inventory)?.identity()));
+    let request = Request {
+        name: args.name.clone(),
+        layout: args.layout,
+        chunk: args.chunk,
+        bitmap: args.bitmap == "internal",
+        filesystem: args.fs,
+        label: args.label.clone().unwrap_or_else(|| args.name.clone()),
+        most: None,
+        write_mostly: mostly.collect::<anyhow::Result<_>>()?,
+        uuids: [run::uuid()?, run::uuid()?],
+    };
+    in_no_pool(&drives, store)?;
+    let build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
+    // An array or mapping of others.
+    if run::exists(&build.path()) {
+        return Err(Usage(format!("there is {} already: choose another --name", build.path())).into());
+    }
+    if let Some(dir) = &args.mount {
+        let empty = fs::read_dir(dir).map(|mut entries| entries.next().is_none());
+        match empty {
+            Ok(true) if dir.is_absolute() => {}
+            Ok(true) => return Err(Usage(format!("{} is not an absolute path", dir.display())).into()),
+            Ok(false) => return Err(Usage(format!("{} is not empty", dir.display())).into()),
+            Err(e) => return Err(Usage(format!("{}: {e}", dir.display())).into()),
+        }
+    }
+    let keep = match &args.mount {
+        Some(dir) if args.keep => lines(&build, dir, &drives)?,
+        _ => Vec::new(),
+    };
+    let measured = |group: &[&Drive]| sharing::measured(results, &inventory, group);
+    let plan = plan(&build, &drives) + &sharing::sentences(&inventory, &drives, build.layout, measured);
+    if args.plan {
+        let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
+        let commands = build.steps().into_iter().map(|step| format!("  {}\n", build.change(step, &paths)));
+        let kept = keep
+            .iter()
+            .flat_map(|lines| lines.lines.iter().map(|line| format!("  {}: {line}\n", lines.file)));
+        output.result(&(plan + "Commands:\n" + &commands.chain(kept).collect::<String>()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    run::ready(&build, args.mount.as_deref(), &System::default())?;
+    say(output, &plan);
+    let mut erase = args.erase.clone();
+    erase.extend(ask(&drives, &erase, output)?);
+    let claims = Claims::take(Claims::lock(&drives)?, &erase)?;
+    let mut log = match PoolLog::begin(store, &build, run::now()) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            let name = &build.name;
+            return Err(Usage(format!("there is a pool {name}: drivebench pool status {name}")).into());
+        }
+        log => log.context("the log of the pool can't be written")?,
+    };
+    let paths: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
+    let says = &mut |command: &str| output.marked("  ", command);
+    let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
+    let dir = args.mount.as_deref();
+    let built = run::build(&build, &paths, dir, &keep, &claims, &mut log, &mut commands, &mut || Ok(()));
+    let remove = removal(&build.name, &drives);
+    built.map_err(|e| anyhow!("{e}. The pool is incomplete; to remove it: {remove}"))?;
+    output.result(&format!("{} is built: {}.\n", build.path(), result(&build)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The lines that bring the pool back after a reboot.
+fn lines(build: &Build, dir: &Path, drives: &[&Drive]) -> anyhow::Result<Vec<Lines>> {
+    let root = Sysroot::live();
+    let dir = dir.to_string_lossy();
+    if root.long_text(FSTAB).is_some_and(|text| mounts_on(&text, &dir)) {
+        return Err(Usage(format!(
+            "{FSTAB} has a line for {dir} already: remove it, or choose another directory"
+        ))
+        .into());
+    }
+    let systemd = Path::new("/run/systemd/system").exists();
+    let links: Vec<String> = if build.layout == Layout::Linear {
+        if !systemd {
+            let why = "--keep of a linear pool needs systemd: nothing on its drives names their order";
+            return Err(Usage(why.to_owned()).into());
+        }
+        drives.iter().map(|drive| link(drive)).collect::<Result<_, _>>()?
+    } else {
+        Vec::new()
+    };
+    let debian = Path::new(MDADM_CONF).parent().is_some_and(Path::exists);
+    let mdadm_conf = if debian { MDADM_CONF } else { MDADM_CONF_ELSEWHERE };
+    let unit = build.systemd_unit(&links).filter(|_| systemd);
+    let fstab = build.fstab(&dir, unit.is_some());
+    let lines = [unit, build.mdadm_conf(mdadm_conf), Some(fstab)];
+    Ok(lines.into_iter().flatten().collect())
+}
+
+/// A name of the drive that doesn't depend on the order in which drives appear.
+fn link(drive: &Drive) -> Result<String, Usage> {
+    const BY_ID: &str = "/dev/disk/by-id";
+    let plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || ":_.+=-".contains(c));
+    let is = |path: &String| Path::new(path).canonicalize().is_ok_and(|to| to == Path::new(&drive.node()));
+    let names = Sysroot::live().list(BY_ID).into_iter().filter(|name| plain(name));
+    let found = names.map(|name| format!("{BY_ID}/{name}")).find(is);
+    found.ok_or_else(|| {
+        Usage(format!("{} has no name in {BY_ID}, so --keep can't find it at boot", drive.label()))
+    })
+}
+
+/// What is lost, and what results.
+fn plan(build: &Build, drives: &[&Drive]) -> String {
+    let erased = count(drives.len() as u64, "drive");
+    let all: u64 = drives.iter().map(|drive| drive.bytes()).sum();
+    let unused = unused(build, drives);
+    let unused = if unused > all / 50 {
+        format!(" Unused: {} of {}, because the drives differ.", decimal_bytes(unused), decimal_bytes(all))
+    } else {
+        String::new()
+    };
+    format!("This erases {erased}:\n{}Result: {}.{unused}\n", describe(drives), result(build))
+}
+
+fn result(build: &Build) -> String {
+    let members = build.members.len();
+    let survives = match build.layout.survives(members) {
+        0 => "if one drive fails, the pool is lost".to_owned(),
+        n => format!("survives the failure of any {}", count(n as u64, "drive")),
+    };
+    let holds = decimal_bytes(build.capacity * 512);
+    format!(
+        "{} {} of {}, {holds} for {}; {survives}",
+        build.layout,
+        build.name,
+        count(members as u64, "drive"),
+        build.filesystem.name()
+    )
+}
+
+/// Bytes that equal members leave on larger drives.
+fn unused(build: &Build, drives: &[&Drive]) -> u64 {
+    if matches!(build.layout, Layout::Linear | Layout::Raid0) {
+        return 0;
+    }
+    let least = drives.iter().map(|drive| drive.bytes()).min().unwrap_or(0);
+    drives.iter().map(|drive| drive.bytes() - least).sum()
+}

@@ -1,0 +1,180 @@
+//! What the drives of a pool share: a hub, a bus, a controller, the host of a virtual machine.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    advise::Evidence,
+    analyse::Estimate,
+    findings::{Metric, Quantity, Scope},
+    inventory::{Bus, BusKind, Drive, Inventory},
+    record::Store,
+    units::{Direction, Layout, Pattern, count, listed, rate},
+};
+
+/// Of so many runs of the drives one may have measured them at once; older ones are not read.
+const NEWEST: usize = 16;
+
+/// A speed of several drives at once.
+pub(super) struct Measured {
+    run: String,
+    writes: Estimate,
+}
+
+/// A line for each link that two or more of the drives share, with the largest group first.
+pub(super) fn sentences(
+    inventory: &Inventory,
+    drives: &[&Drive],
+    layout: Layout,
+    measured: impl Fn(&[&Drive]) -> Option<Measured>,
+) -> String {
+    let mut lines: Vec<String> = shared(inventory, drives)
+        .into_iter()
+        .map(|(bus, group)| sentence(bus, &who(&group, drives), layout, measured(&group)))
+        .collect();
+    let hosted: Vec<&Drive> = drives.iter().copied().filter(|drive| !drive.has_hardware()).collect();
+    if !hosted.is_empty() && inventory.machine.lab.is_none() {
+        let (who, are) = (who(&hosted, drives), if hosted.len() > 1 { "are" } else { "is" });
+        lines.push(format!(
+            "{who} {are} virtual or for tests: all may be on one disk, which fails as a whole."
+        ));
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// The links above two or more of the drives; of several above the same drives the innermost.
+fn shared<'a>(inventory: &'a Inventory, drives: &[&'a Drive]) -> Vec<(&'a Bus, Vec<&'a Drive>)> {
+    let mut groups: Vec<(&Bus, Vec<&Drive>)> = Vec::new();
+    let above = |drive: &Drive| inventory.buses_above(drive.upstream.as_deref());
+    for bus in drives.iter().flat_map(|drive| above(drive)) {
+        let below = drives.iter().copied().filter(|drive| above(drive).iter().any(|b| b.id == bus.id));
+        let group: Vec<&Drive> = below.collect();
+        if group.len() > 1 && groups.iter().all(|(_, other)| *other != group) {
+            groups.push((bus, group));
+        }
+    }
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));
+    groups
+}
+
+/// `Both drives`, or their names.
+fn who(group: &[&Drive], all: &[&Drive]) -> String {
+    match group.len() {
+        n if n < all.len() => listed(&group.iter().map(|drive| drive.label()).collect::<Vec<_>>()),
+        2 => "Both drives".to_owned(),
+        n => format!("All {}", count(n as u64, "drive")),
+    }
+}
+
+fn sentence(bus: &Bus, who: &str, layout: Layout, measured: Option<Measured>) -> String {
+    let (place, what) = match bus.kind {
+        BusKind::UsbHub => ("behind one hub", "the hub"),
+        BusKind::Usb => ("on one USB bus", "its controller"),
+        BusKind::Sata => ("on one SATA controller", "the controller"),
+        BusKind::Scsi => ("on one SCSI controller", "the controller"),
+        BusKind::Mmc => ("in one slot", "the slot"),
+        BusKind::Pcie => ("behind one PCIe link", "the device on that link"),
+    };
+    let shares = matches!(bus.kind, BusKind::Usb | BusKind::UsbHub) || bus.limits == Some(true);
+    let shares = match layout {
+        _ if !shares => "",
+        Layout::Single | Layout::Linear => ", and they share its speed when used at once",
+        Layout::Raid0 => ", and they share its speed",
+        Layout::Raid1 | Layout::Raid10 => ", and copies share its speed",
+        Layout::Raid5 | Layout::Raid6 => ", and data and parity share its speed",
+    };
+    let measured = measured.map_or_else(String::new, |measured| {
+        let (writes, run) = (measured.writes.text(rate), measured.run);
+        format!(" At once they write {writes} (measured: {run}).")
+    });
+    format!("{who} are {place}, {}: {what} is one failure for all of them{shares}.{measured}", bus.what())
+}
+
+/// The newest speed of exactly these drives at once, in the bays where they are now.
+pub(super) fn measured(store: &Store, inventory: &Inventory, group: &[&Drive]) -> Option<Measured> {
+    let places: BTreeSet<(String, String)> =
+        group.iter().map(|drive| (drive.identity(), drive.full_bay())).collect();
+    let (runs, _) = store.list().ok()?;
+    let of_these =
+        runs.iter().rev().filter(|run| places.iter().all(|(drive, _)| run.written.contains_key(drive)));
+    let of_these = of_these.take(NEWEST);
+    of_these.filter_map(|run| crate::cli::stored::findings(store, &run.run).ok()).find_map(|findings| {
+        Evidence::of(&findings).into_iter().find_map(|found| at_once(found, inventory, &places))
+    })
+}
+
+/// The speed of sequential writes at once, if the evidence has it of these drives in these bays.
+fn at_once(found: Evidence, inventory: &Inventory, places: &BTreeSet<(String, String)>) -> Option<Measured> {
+    let then: BTreeSet<_> = found.drives.iter().cloned().zip(found.bays.iter().cloned()).collect();
+    let counts = found.at_once && then == *places && found.board == inventory.machine.board;
+    let counts = counts && !found.indirect && (!found.modelled || inventory.machine.lab.is_some());
+    let load = found.load.as_ref().filter(|_| counts)?;
+    let writes = load.direction == Some(Direction::Write) && load.pattern == Some(Pattern::Sequential);
+    let is_sum =
+        |m: &&Metric| m.quantity == Quantity::Throughput && m.scope == Scope::Sum && m.repetition.is_none();
+    let sum = found.numbers.iter().filter(|_| writes).find(is_sum)?;
+    Some(Measured { run: found.run, writes: sum.estimate.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        advise::testing::{at_once as measured_at_once, load, within},
+        inventory::fixtures,
+    };
+
+    fn said(inventory: &Inventory, names: &[&str], layout: Layout, evidence: Option<&Evidence>) -> String {
+        let find = |name: &&str| inventory.drives.iter().find(|drive| drive.name == *name).expect("a drive");
+        let drives: Vec<&Drive> = names.iter().map(find).collect();
+        let measured = |group: &[&Drive]| {
+            let places = group.iter().map(|drive| (drive.identity(), drive.full_bay())).collect();
+            at_once(evidence?.clone(), inventory, &places)
+        };
+        sentences(inventory, &drives, layout, measured)
+    }
+
+    #[test]
+    fn what_drives_share_is_said_with_what_was_measured_of_them() {
+        let pi = fixtures::pi_zero().inventory();
+        let sticks = ["sda", "sdb", "sdc", "sdd"];
+        let writes = |drives: &[&str]| {
+            measured_at_once(&pi, "r42", drives, load(false, 1 << 20, 1), within(35.0, 0.05), 40.0)
+        };
+        let all = said(&pi, &sticks, Layout::Raid10, Some(&writes(&sticks)));
+        assert_eq!(
+            all,
+            "All 4 drives are behind one hub, hub 1: the hub is one failure for all of them, and copies share its \
+             speed. At once they write 35.0 MB/s ±5.0 % (measured: r42).\n"
+        );
+        // Of other drives, of reads, or in other bays, it says nothing of these.
+        assert!(!said(&pi, &sticks, Layout::Raid10, Some(&writes(&sticks[..3]))).contains("MB/s"));
+        let reads = measured_at_once(&pi, "r43", &sticks, load(true, 1 << 20, 1), within(35.0, 0.05), 40.0);
+        assert!(!said(&pi, &sticks, Layout::Raid10, Some(&reads)).contains("MB/s"));
+        let moved = Evidence { bays: vec![String::new(); 4], ..writes(&sticks) };
+        assert!(!said(&pi, &sticks, Layout::Raid10, Some(&moved)).contains("MB/s"));
+        let two = said(&pi, &sticks[..2], Layout::Raid0, None);
+        assert!(
+            two.starts_with("Both drives are behind one hub") && two.contains("and they share its speed.")
+        );
+    }
+
+    #[test]
+    fn drives_on_one_controller_with_links_of_their_own_share_only_its_failure() {
+        let pc = fixtures::pc().inventory();
+        assert_eq!(
+            said(&pc, &["sda", "sdb"], Layout::Raid1, None),
+            "Both drives are on one SATA controller, SATA: the controller is one failure for all of them.\n"
+        );
+        assert_eq!(said(&pc, &["sda", "nvme0n1"], Layout::Raid1, None), "", "nothing is shared");
+    }
+
+    #[test]
+    fn drives_of_a_virtual_machine_may_be_on_one_disk() {
+        let machine = fixtures::virtual_machine().inventory();
+        let text = said(&machine, &["vda"], Layout::Linear, None);
+        assert!(
+            text.ends_with("virtual or for tests: all may be on one disk, which fails as a whole.\n"),
+            "{text}"
+        );
+    }
+}

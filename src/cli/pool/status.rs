@@ -1,0 +1,172 @@
+//! `drivebench pool status`: whether a pool is complete, degraded, being filled, half built or gone.
+
+use std::{path::Path, process::ExitCode};
+
+use super::{bay, removal};
+use crate::{
+    cli::{errors::Usage, output::Output},
+    danger::consent,
+    inventory::{Drive, Inventory},
+    pool::{
+        Member,
+        health::{Health, MemberState, State, Work},
+    },
+    run::{Built, Replacement, pools},
+    sysroot::Sysroot,
+    tools::mdadm,
+    units::{count, decimal_bytes, duration, listed, rate, shell_word, size},
+};
+
+pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
+    let inventory = bay::here(output);
+    let (mut pools, damaged) = pools(store);
+    pools.retain(|pool| name.is_none_or(|name| pool.build.name == name));
+    for (path, why) in &damaged {
+        output.warn(&format!("{} can't be read: {why}", path.display()));
+    }
+    match (pools.is_empty(), name) {
+        (true, Some(name)) => return Err(Usage(format!("there is no pool {name}")).into()),
+        (true, None) => output.result("No pools were built by drivebench.\n")?,
+        _ => {}
+    }
+    let root = Sysroot::live();
+    let lines: String = pools.iter().map(|pool| describe(pool, &inventory, &root)).collect();
+    output.result(&lines)?;
+    Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A line for the pool and one for each of its drives.
+fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
+    let build = &pool.build;
+    let health = build.health(root, inventory);
+    let holds = decimal_bytes(build.capacity * 512);
+    let mut text =
+        format!("{}: {}, {holds}, {}\n", build.name, build.layout, state(pool, &health, inventory));
+    for (at, (member, state)) in build.members.iter().zip(&health.members).enumerate() {
+        let drive = inventory.drives.iter().find(|drive| drive.identity() == member.identity);
+        // Where the drive is now, not where it was.
+        let label = drive.map_or_else(|| member.label.clone(), |drive| drive.label());
+        let path =
+            drive.map(|drive| format!("{}, ", build.member_path(at, &drive.node()))).unwrap_or_default();
+        text += &format!("  {label}: {path}{}\n", state.words());
+    }
+    if let Some(new) = &pool.replacing {
+        let old = &build.members[new.at].label;
+        let command = going_on(pool, new, inventory);
+        let command = command.map(|command| format!("; to go on: {command}")).unwrap_or_default();
+        text += &format!("  {}: replaces {old}, not completed{command}\n", new.member.label);
+    }
+    text
+}
+
+/// The command that completes a replacement, if its drive is plugged in.
+fn going_on(pool: &Built, new: &Replacement, inventory: &Inventory) -> Option<String> {
+    let find = |member: &Member| inventory.drives.iter().find(|drive| drive.identity() == member.identity);
+    let old = &pool.build.members[new.at];
+    let old = find(old).map_or_else(|| serial(&old.identity).to_owned(), consent);
+    let (old, new) = (shell_word(&old), shell_word(&consent(find(&new.member)?)));
+    Some(format!("drivebench pool replace {old} {new} --erase {new}"))
+}
+
+/// The serial in an identity.
+fn serial(identity: &str) -> &str {
+    identity.split('+').next().unwrap_or(identity)
+}
+
+/// The command that removes what was built, with the drives that were reached and are plugged in.
+fn to_remove(pool: &Built, inventory: &Inventory) -> String {
+    let touched = pool.touched();
+    let reached = |drive: &&Drive| touched.iter().any(|(_, member)| member.identity == drive.identity());
+    let drives: Vec<&Drive> = inventory.drives.iter().filter(reached).collect();
+    format!("to remove it: {}", removal(&pool.build.name, &drives))
+}
+
+/// In words, with what to do.
+fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
+    let build = &pool.build;
+    if pool.removing {
+        return format!("removed in part; {}", to_remove(pool, inventory));
+    }
+    if !pool.finished {
+        let (done, all) = (pool.done.len(), build.steps().len());
+        return format!("built in part, {done} of {all} steps; {}", to_remove(pool, inventory));
+    }
+    let mut states = vec![match health.state {
+        State::Active if health.degraded > 0 => "degraded".to_owned(),
+        State::Active => "active".to_owned(),
+        State::ReadOnly => "read only".to_owned(),
+        State::Suspended => "suspended".to_owned(),
+        State::Inactive if health.missing > build.layout.survives(build.members.len()) as u64 => {
+            "assembled in part: too many drives are missing".to_owned()
+        }
+        State::Inactive => match &health.device {
+            Some(device) => {
+                format!("assembled in part; to start it without the others: {}", mdadm::run(&device.path()))
+            }
+            None => "assembled in part".to_owned(),
+        },
+        State::Broken => "broken: too many drives are missing".to_owned(),
+        State::Stopped => {
+            let find =
+                |member: &Member| inventory.drives.iter().find(|drive| drive.identity() == member.identity);
+            let paths: Vec<Option<String>> =
+                build.members.iter().map(|member| find(member).map(|drive| drive.node())).collect();
+            match build.start(&paths) {
+                Some(command) => format!("not active; to start it: {command}"),
+                None => "not active: too many drives are missing".to_owned(),
+            }
+        }
+    }];
+    if health.missing > 0 && health.device.is_some() {
+        states.push(format!("{} missing", count(health.missing, "drive")));
+    }
+    let is_not = |(_, state): &(&Member, &MemberState)| {
+        matches!(state, MemberState::Absent | MemberState::Failed | MemberState::Unused)
+    };
+    if health.state == State::Active && health.missing > 0 {
+        let out = build.members.iter().zip(&health.members).find(is_not);
+        states.extend(out.map(|(member, state)| {
+            let old = shell_word(serial(&member.identity));
+            match state {
+                MemberState::Unused => format!("to take it back: drivebench pool replace {old} {old}"),
+                _ => format!("to fill another drive: drivebench pool replace {old} NEW"),
+            }
+        }));
+    }
+    states.extend(health.work.as_ref().map(work));
+    states.extend(health.mismatches.map(|n| format!("{} differed at the last check", size(n * 512))));
+    if let Some(device) = &health.device {
+        let mounts = device.mounts(inventory);
+        let mounts: Vec<&str> = mounts.iter().map(|mount| mount.path.as_str()).collect();
+        let works = matches!(health.state, State::Active | State::ReadOnly);
+        states.extend(match &pool.mount {
+            _ if !mounts.is_empty() => Some(format!("mounted on {}", listed(&mounts))),
+            Some(dir) if works => {
+                let (path, dir) = (shell_word(&build.path()), shell_word(dir));
+                Some(format!("not mounted; to mount it: mount {path} {dir}"))
+            }
+            _ => None,
+        });
+    }
+    states.join(", ")
+}
+
+/// What the kernel does with an array, how far it is, its rate and the time left.
+pub(super) fn work(work: &Work) -> String {
+    let mut words = vec![work.progress()];
+    words.extend(work.rate.map(rate));
+    words.extend(work.left.map(|left| format!("{} left", duration(left))));
+    words.join(", ")
+}
+
+/// A line at the beginning and after each tenth.
+pub(super) fn progress(output: &Output) -> impl FnMut(&Health) {
+    let mut shown = None;
+    move |health| {
+        let Some(now) = &health.work else { return };
+        let tenth = (now.done.unwrap_or(0.0) * 10.0) as u32;
+        if shown.replace(tenth) != Some(tenth) {
+            output.marked("  ", &work(now));
+        }
+    }
+}

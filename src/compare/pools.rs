@@ -1,0 +1,166 @@
+//! Runs on pools: their layouts side by side, and what state they were in.
+
+use crate::{
+    findings::Carrier,
+    units::{Pool, count, distinct, listed, size},
+};
+
+/// Both are on pools, of other layouts or in another state.
+pub(super) fn are_unlike(a: &Carrier, b: &Carrier) -> bool {
+    let pools = a.pool.as_ref().zip(b.pool.as_ref());
+    pools.is_some_and(|(a, b)| !a.is_like(b) || a.is_filling() != b.is_filling())
+}
+
+/// The layouts and how many of the drives are the same; none where no side is a pool, or nothing is known of the other.
+pub(super) fn side_by_side(a: (&str, &Carrier), b: (&str, &Carrier)) -> Option<String> {
+    let ((run, left), (other_run, right)) = (a, b);
+    let common = left.identities().filter(|drive| right.identities().any(|other| other == *drive)).count();
+    let common = |of: &Carrier| (common, of.drives.len());
+    match (&left.pool, &right.pool) {
+        (Some(x), Some(y)) => Some(pools((x, left), (y, right), common(left).0)),
+        (Some(pool), None) if !right.drives.is_empty() => {
+            Some(pool_and_drive(pool, right, common(right), run))
+        }
+        (None, Some(pool)) if !left.drives.is_empty() => {
+            Some(pool_and_drive(pool, left, common(left), other_run))
+        }
+        _ => None,
+    }
+}
+
+fn pools((x, left): (&Pool, &Carrier), (y, right): (&Pool, &Carrier), common: usize) -> String {
+    let least = left.drives.len().min(right.drives.len());
+    if x.has_layout_of(y) && common == least && common > 0 {
+        return format!("the same drives, {}", x.describe());
+    }
+    // The same level of the same drives differs in its chunk.
+    let chunk = |pool: &Pool| match pool.chunk.filter(|_| x.layout == y.layout && x.chunk != y.chunk) {
+        Some(bytes) => format!(" with chunks of {}", size(bytes)),
+        None => String::new(),
+    };
+    let all = left.drives.len() == right.drives.len() && common == least;
+    let drives = count(y.drives, "drive");
+    let second = match common {
+        _ if y.members != y.drives => y.describe(),
+        0 => format!(
+            "{} of {} other {}",
+            y.layout_in_words(),
+            y.drives,
+            if y.drives == 1 { "drive" } else { "drives" }
+        ),
+        _ if all => format!("{} of the same {drives}", y.layout_in_words()),
+        _ => format!("{}, {common} of them the same", y.describe()),
+    };
+    format!("{}{} against {second}{}", x.describe(), chunk(x), chunk(y))
+}
+
+fn pool_and_drive(pool: &Pool, other: &Carrier, (common, drives): (usize, usize), run: &str) -> String {
+    let alone = match (common, drives) {
+        (1, 1) => "one of its drives alone".to_owned(),
+        (0, 1) => "another drive".to_owned(),
+        (common, drives) if common == drives => format!("{} of its drives", count(drives as u64, "drive")),
+        (_, drives) => format!("{}, {common} of them in the pool", count(drives as u64, "drive")),
+    };
+    let through = match &other.layers[..] {
+        [] => String::new(),
+        layers => format!(" through {}", listed(layers)),
+    };
+    format!("{} in {run} against {alone}{through}", pool.describe())
+}
+
+/// What is said where drives were missing or being filled.
+pub(super) fn conditions(a: (&str, &Carrier), b: (&str, &Carrier)) -> Vec<String> {
+    let known = |(run, carrier): (&str, &Carrier)| Some((run.to_owned(), carrier.pool.clone()?));
+    let runs: Vec<(String, Pool)> = [a, b].into_iter().filter_map(known).collect();
+    let mut sentences = Vec::new();
+    let filling = distinct(runs.iter().filter(|(_, pool)| pool.is_filling()).map(|(run, _)| run.clone()));
+    if !filling.is_empty() {
+        let runs = listed(&filling);
+        sentences.push(format!("In {runs} a drive of the pool was being filled or made equal: speeds measured meanwhile can't be compared."));
+    }
+    let lacks = |pool: &Pool| match pool.missing {
+        0 => "complete".to_owned(),
+        n => format!("degraded ({n} of {} missing)", count(pool.members, "drive")),
+    };
+    if let [(run, x), (other, y)] = &runs[..] {
+        if lacks(x) != lacks(y) {
+            sentences.push(format!(
+                "Different conditions: the pool was {} in {run}, {} in {other}.",
+                lacks(x),
+                lacks(y)
+            ));
+        }
+    } else if let Some((run, pool)) = runs.iter().find(|(_, pool)| pool.missing > 0) {
+        sentences.push(format!("The pool was {} in {run}.", lacks(pool)));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        findings::{CarrierDrive, On},
+        units::Action,
+    };
+
+    fn pool(layout: &str, members: u64) -> Pool {
+        let layout = layout.to_owned();
+        let chunk = (layout != "raid1").then_some(512 << 10);
+        Pool {
+            kind: layout.clone(),
+            layout: Some(layout),
+            members,
+            drives: members,
+            chunk,
+            ..Pool::default()
+        }
+    }
+
+    fn on(pool: Option<Pool>, drives: &str) -> Carrier {
+        let drive = |letter: char| CarrierDrive { identity: letter.to_string(), ..CarrierDrive::default() };
+        let layers = pool.iter().map(|_| "md127".to_owned()).collect();
+        Carrier {
+            on: Some(On::Directory),
+            drives: drives.chars().map(drive).collect(),
+            layers,
+            pool,
+            ..Carrier::default()
+        }
+    }
+
+    #[test]
+    fn layouts_stand_side_by_side() {
+        let [raid0, raid1] = ["raid0", "raid1"].map(|layout| Some(pool(layout, 2)));
+        let small = Some(Pool { chunk: Some(64 << 10), ..pool("raid0", 2) });
+        let degraded = Some(Pool { degraded: 1, missing: 1, ..pool("raid5", 3) });
+        let cases = [
+            (on(raid0.clone(), "ab"), on(raid1.clone(), "ba")),
+            (on(raid0.clone(), "ab"), on(raid0.clone(), "ba")),
+            (on(raid0.clone(), "ab"), on(small, "ab")),
+            (on(raid1.clone(), "ab"), on(raid1.clone(), "cd")),
+            (on(raid0.clone(), "ab"), on(Some(pool("raid5", 3)), "abc")),
+            (on(Some(pool("raid5", 3)), "abc"), on(degraded, "ac")),
+            (on(raid0.clone(), "ab"), on(None, "a")),
+            (on(None, "c"), on(raid0.clone(), "ab")),
+            (on(None, "a"), on(None, "b")),
+        ];
+        let lines = cases.map(|(a, b)| {
+            let conditions = conditions(("r1", &a), ("r2", &b)).join(" ");
+            format!("{:?} {conditions}", side_by_side(("r1", &a), ("r2", &b)))
+        });
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn speeds_while_a_drive_is_filled_are_no_speeds_of_the_pool() {
+        let whole = on(Some(pool("raid5", 3)), "abc");
+        let filling = Pool { degraded: 1, action: Some(Action::Recover), ..pool("raid5", 3) };
+        let filling = on(Some(filling), "abc");
+        assert!(are_unlike(&whole, &filling) && !are_unlike(&whole, &whole));
+        assert!(are_unlike(&whole, &on(Some(pool("raid0", 3)), "abc")), "another layout is another place");
+        let said = conditions(("r1", &whole), ("r2", &filling));
+        assert_eq!(said.len(), 1);
+        assert!(said[0].starts_with("In r2 a drive of the pool was being filled"), "{said:?}");
+    }
+}

@@ -1,0 +1,234 @@
+//! Findings of layouts: what each is like, predicted beside measured.
+
+use super::{
+    super::common::{self, Group, Series},
+    plan::labels_at_once,
+    recommend::{Candidate, recommend},
+};
+use crate::{
+    analyse::{Estimate, repeat},
+    findings::{
+        Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table, short,
+    },
+    plan::{Act, Plan, PredictedLoad, Prediction},
+    record::Run,
+    units::{capital, count, decimal_bytes, duration, percent, rate, signed_percent},
+};
+
+/// One load on all targets.
+struct Compared {
+    label: String,
+    load: LoadKey,
+    /// By the position of the target.
+    measured: Vec<Option<Estimate>>,
+    predicted: Vec<Option<PredictedLoad>>,
+}
+
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let predictions = predictions(run, plan);
+    let filled: Vec<Option<f64>> = (0..plan.targets.len()).map(|at| filled(run, plan, at)).collect();
+    let groups = common::group(run, plan);
+    let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
+    let drives = plan.builds().filter(|(_, build)| build.drives.len() == 1).count();
+    let compared: Vec<Compared> = labels
+        .iter()
+        .filter(|label| groups.iter().any(|g| g.measure.label == **label && g.at >= drives))
+        .map(|label| compare(label, &groups, &predictions, plan.targets.len()))
+        .collect();
+    let candidates = candidates(plan, drives, &compared);
+    findings.tables.extend(about(&candidates, &predictions, &filled, drives));
+    findings.tables.extend(compared.iter().map(|c| table(c, plan, drives)));
+    findings.tables.extend(at_once(&groups, plan, drives));
+    findings.figures = compared.iter().map(|c| figure(c, plan)).collect();
+    if let Some((_, predict)) = plan.predict() {
+        findings.verdicts = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
+    }
+    findings.verdicts.extend(quality(&compared, plan, drives));
+    for c in &compared {
+        for (at, target) in plan.targets.iter().enumerate() {
+            let metric =
+                |e: &Estimate| Metric::new(&target.given, Quantity::Throughput, e.clone()).of(&c.load);
+            let scope = if at < drives { Scope::Alone } else { Scope::Whole };
+            findings.estimates.extend(c.measured[at].as_ref().map(|e| metric(e).at(scope)));
+            let predicted = c.predicted[at].as_ref().map(estimate);
+            findings.estimates.extend(predicted.map(|e| metric(&e).at(Scope::Predicted)));
+        }
+    }
+}
+
+fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
+    let act = plan.predict().and_then(|(step, _)| run.acts.get(&(step.id, step.targets().next()?)));
+    act.map(|act| act.predictions.clone()).unwrap_or_default()
+}
+
+fn filled(run: &Run<Series>, plan: &Plan, at: usize) -> Option<f64> {
+    let builds = plan.steps.iter().filter(|step| step.is_on(at) && matches!(step.act, Act::BuildPool(_)));
+    builds.filter_map(|step| run.acts.get(&(step.id, at))?.filled_seconds).next()
+}
+
+fn compare(label: &str, groups: &[Group<'_>], predictions: &[Prediction], targets: usize) -> Compared {
+    let of = |at: usize| groups.iter().find(|g| g.at == at && g.measure.label == label);
+    let predicted = |at: usize| {
+        let pool = predictions.iter().find(|p| p.pool as usize == at)?;
+        pool.loads.iter().find(|load| load.label == label).cloned()
+    };
+    let load = groups.iter().find(|g| g.measure.label == label).map(|g| g.load.clone());
+    Compared {
+        label: label.to_owned(),
+        load: load.unwrap_or_default(),
+        measured: (0..targets).map(|at| repeat::middle(&of(at)?.speeds())).collect(),
+        predicted: (0..targets).map(predicted).collect(),
+    }
+}
+
+fn estimate(p: &PredictedLoad) -> Estimate {
+    let high = p.high.unwrap_or(f64::INFINITY);
+    Estimate { low: p.low, high, ..Estimate::unbounded(p.speed, "a model, from what its drives do") }
+}
+
+fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidate> {
+    let of = |label: &str, at: usize| {
+        compared.iter().find(|c| c.label == label).and_then(|c| c.measured[at].clone())
+    };
+    let pools = plan.builds().filter(|(at, _)| *at >= drives);
+    let candidate = |(at, build): (usize, &crate::plan::BuildPool)| {
+        let sectors: Vec<u64> = plan.targets[at].drives.iter().map(|drive| drive.sectors).collect();
+        Candidate {
+            layout: build.layout,
+            drives,
+            holds: build.layout.capacity(&sectors, build.chunk / 512) * 512,
+            write: of("write 1M", at),
+            read: of("read 1M", at),
+        }
+    };
+    pools.map(candidate).collect()
+}
+
+/// What the layouts are, without speeds.
+fn about(
+    candidates: &[Candidate],
+    predictions: &[Prediction],
+    filled: &[Option<f64>],
+    drives: usize,
+) -> Option<Table> {
+    let columns = Column::all([
+        ("layout", false),
+        ("whole drives hold", true),
+        ("may fail", true),
+        ("filled in", true),
+        ("predicted", true),
+    ]);
+    let rows = candidates.iter().zip(drives..).map(|(one, at)| {
+        let predicted = predictions.iter().find(|p| p.pool as usize == at).and_then(|p| p.fill_seconds);
+        let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), duration);
+        vec![
+            one.layout.to_string(),
+            decimal_bytes(one.holds),
+            one.layout.survives(drives).to_string(),
+            time(filled[at]),
+            time(predicted),
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    (!rows.is_empty()).then(|| Table { title: String::new(), columns, rows })
+}
+
+/// Each drive alone, and each layout: measured, predicted, and as a share of what the drives do alone.
+fn table(c: &Compared, plan: &Plan, drives: usize) -> Table {
+    let mut columns = Column::all([
+        (&c.label, false),
+        ("measured", false),
+        ("predicted", false),
+        ("error", true),
+        ("of the sum", true),
+    ]);
+    let known = c.measured.iter().enumerate().filter_map(|(at, e)| Some((at, e.as_ref()?)));
+    columns[1].mark(&known.clone().filter(|(at, _)| *at >= drives).collect::<Vec<_>>());
+    let sum: Option<f64> = c.measured[..drives].iter().map(|e| e.as_ref().map(|e| e.value)).sum();
+    let row = |(at, target): (usize, &crate::target::Target)| {
+        let measured = c.measured[at].as_ref();
+        let error = c.error(at).map_or("-".to_owned(), signed_percent);
+        let share = measured.zip(sum).map_or("-".to_owned(), |(e, sum)| percent(e.value / sum));
+        vec![
+            short(&target.given),
+            measured.map_or("-".to_owned(), |e| e.text(rate)),
+            c.predicted[at].as_ref().map_or("-".to_owned(), |p| rate(p.speed)),
+            error,
+            share,
+        ]
+    };
+    let rows = plan.targets.iter().enumerate().map(row).collect();
+    Table { title: String::new(), columns, rows }
+}
+
+impl Compared {
+    /// By how much the prediction is above what was measured, as a share of that.
+    fn error(&self, at: usize) -> Option<f64> {
+        Some(self.predicted[at].as_ref()?.speed / self.measured[at].as_ref()?.value - 1.0)
+    }
+}
+
+/// What the drives do at once.
+fn at_once(groups: &[Group<'_>], plan: &Plan, drives: usize) -> Option<Table> {
+    let all: Vec<String> = labels_at_once().collect();
+    let mut labels = common::labels(groups);
+    labels.retain(|label| all.iter().any(|one| one == label));
+    let columns: Vec<(&str, bool)> =
+        [("drive", false)].into_iter().chain(labels.iter().map(|l| (*l, false))).collect();
+    let columns: Vec<Column> = columns.into_iter().map(|(name, right)| Column::new(name, right)).collect();
+    let speed = |label: &str, at: usize| {
+        let group = groups.iter().find(|g| g.at == at && g.measure.label == label)?;
+        repeat::middle(&group.speeds())
+    };
+    let row = |at: usize| {
+        let cells = labels.iter().map(|label| speed(label, at).map_or("-".to_owned(), |e| e.text(rate)));
+        [short(&plan.targets[at].given)].into_iter().chain(cells).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<Vec<String>> = (0..drives).map(row).collect();
+    let sums = labels.iter().map(|label| {
+        let sum: Option<f64> = (0..drives).map(|at| speed(label, at).map(|e| e.value)).sum();
+        sum.map_or("-".to_owned(), rate)
+    });
+    rows.push(["sum".to_owned()].into_iter().chain(sums).collect());
+    (!labels.is_empty()).then(|| Table { title: String::new(), columns, rows })
+}
+
+/// How good the predictions were.
+fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> {
+    let errors = compared.iter().flat_map(|c| (drives..plan.targets.len()).map(move |at| (c, at)));
+    let errors: Vec<(f64, &Compared, usize)> =
+        errors.filter_map(|(c, at)| Some((c.error(at)?, c, at))).collect();
+    let (worst, c, at) = errors.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))?;
+    let mean = errors.iter().map(|(error, ..)| error.abs()).sum::<f64>() / errors.len() as f64;
+    let of = count(errors.len() as u64, "speed");
+    let (mean, worst) = (percent(mean), signed_percent(*worst));
+    Some(format!(
+        "Predictions, saved before anything was built: off by {mean} on average over {of}; the worst is {} of {}, {worst}.",
+        c.label, plan.targets[*at].given
+    ))
+}
+
+fn figure(c: &Compared, plan: &Plan) -> Figure {
+    let names = plan.targets.iter().map(|target| short(&target.given));
+    let measured = c.measured.iter().enumerate().filter_map(|(x, e)| Some(Point::of(x as f64, e.as_ref()?)));
+    let predicted =
+        c.predicted.iter().enumerate().filter_map(|(x, p)| Some(Point::of(x as f64, &estimate(p.as_ref()?))));
+    let said = plan
+        .targets
+        .iter()
+        .zip(&c.measured)
+        .filter_map(|(target, e)| Some(format!("{} {}", target.given, rate(e.as_ref()?.value))));
+    Figure {
+        title: format!("{} of each drive and each layout", capital(&c.label)),
+        text: format!("Measured: {}.", said.collect::<Vec<_>>().join(", ")),
+        load: c.load.describe(),
+        n: "medians of repetitions, 95 % intervals".to_owned(),
+        x: Axis::named("", names),
+        y: Axis::speed(),
+        curves: vec![
+            Curve::new("measured", Style::Dots, measured),
+            Curve::new("predicted", Style::Dots, predicted),
+        ],
+        ..Figure::default()
+    }
+}

@@ -1,0 +1,164 @@
+//! The plan of layouts.
+
+use std::path::PathBuf;
+
+use super::{
+    super::{PlanError, Request},
+    options,
+};
+use crate::{
+    plan::{BuildPool, FILL, Measure, Plan, Predict, RemovePool, Rule, Steps},
+    target::{Kind, Target},
+    units::{Caching, Direction, KIB, Layout, Load, MIB, Pattern},
+};
+
+/// The loads of the posts: one operation at a time.
+const LOADS: [(&str, Direction, Pattern, u64); 6] = [
+    ("write 1M", Direction::Write, Pattern::Sequential, MIB),
+    ("read 1M", Direction::Read, Pattern::Sequential, MIB),
+    ("write 4k", Direction::Write, Pattern::Sequential, 4 * KIB),
+    ("read 4k", Direction::Read, Pattern::Sequential, 4 * KIB),
+    ("randwrite 4k", Direction::Write, Pattern::Random, 4 * KIB),
+    ("randread 4k", Direction::Read, Pattern::Random, 4 * KIB),
+];
+/// Of these the drives also do at once.
+const AT_ONCE: usize = 2;
+/// Filling a file may take as long as so many loads.
+const FILL_LOADS: f64 = 6.0;
+/// Most bytes of a load: more would only wear the drives.
+const MOST: u64 = 1024 * MIB;
+
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
+    let drives = ask.targets.len();
+    if drives < 2 {
+        return Err(PlanError::TooFew { experiment: "layouts", least: 2 });
+    }
+    ask.targets.iter().try_for_each(is_whole_drive)?;
+    let (most, chunk) = (ask.values.get(&options::SIZE), ask.values.get(&options::CHUNK));
+    let identities: Vec<String> = ask.targets.iter().map(|target| target.drives[0].identity()).collect();
+    let name = name(&identities);
+    let dir = PathBuf::from("/run/drivebench").join(&name);
+    let pool = |given: &str, path: &str, on: &[&Target]| Target {
+        given: given.to_owned(),
+        kind: Kind::Directory,
+        path: dir.join(path),
+        drives: on.iter().flat_map(|target| target.drives.clone()).collect(),
+        direct_alignment: on.iter().map(|target| target.direct_alignment).max().unwrap_or(512),
+        ..Target::default()
+    };
+    let all: Vec<&Target> = ask.targets.iter().collect();
+    let layouts = layouts(ask, drives)?;
+    let singles = (1..).zip(&all).map(|(nth, target)| pool(&target.given, &nth.to_string(), &[target]));
+    let mut targets: Vec<Target> = singles.collect();
+    targets.extend(layouts.iter().map(|layout| pool(layout.name(), layout.name(), &all)));
+    let build = |at: usize| {
+        let single = at < drives;
+        BuildPool {
+            name: format!("{name}-{}", if single { (at + 1).to_string() } else { targets[at].given.clone() }),
+            layout: if single { Layout::Single } else { layouts[at - drives] },
+            chunk,
+            most,
+            drives: if single { vec![identities[at].clone()] } else { identities.clone() },
+        }
+    };
+    let members: Vec<usize> = (0..drives).collect();
+    let pools = drives..targets.len();
+    let mut steps = Steps::default();
+    let predict = Predict {
+        pools: pools.clone().map(|at| at as u32).collect(),
+        want: ask.values.typed(&options::WANT),
+        survive: ask.values.get(&options::SURVIVE),
+    };
+    for &at in &members {
+        prepare(&mut steps, ask, at, build(at));
+    }
+    for repetition in 1..=ask.values.get(&options::RUNS) {
+        members.iter().for_each(|at| loads(&mut steps, ask, &[*at], repetition));
+        loads(&mut steps, ask, &members, repetition);
+    }
+    steps.add(&members, predict);
+    for &at in &members {
+        steps.add(&[at], RemovePool { name: build(at).name });
+    }
+    for at in pools {
+        prepare(&mut steps, ask, at, build(at));
+        for repetition in 1..=ask.values.get(&options::RUNS) {
+            loads(&mut steps, ask, &[at], repetition);
+        }
+        steps.add(&[at], RemovePool { name: build(at).name });
+    }
+    Ok(Plan { limit: None, targets, ..ask.planned(steps) })
+}
+
+fn is_whole_drive(target: &Target) -> Result<(), PlanError> {
+    let whole = |drive: &crate::inventory::Drive| target.path.to_str() == Some(&drive.node());
+    match &target.drives[..] {
+        [drive] if target.kind == Kind::BlockDevice && whole(drive) => Ok(()),
+        _ => {
+            let why = "layouts erases drives: name whole drives, by bay, serial or path".to_owned();
+            Err(PlanError::Unsuitable { path: target.path.clone(), why })
+        }
+    }
+}
+
+/// Those that were asked for, or all that so many drives are enough for.
+fn layouts(ask: &Request, drives: usize) -> Result<Vec<Layout>, PlanError> {
+    let fits = |layout: &Layout| layout.least() <= drives;
+    let Some(asked) = ask.values.typed(&options::LAYOUTS) else {
+        return Ok(Layout::ALL.into_iter().filter(fits).collect());
+    };
+    match asked.iter().find(|layout| !fits(layout)) {
+        Some(layout) => Err(PlanError::TooFew { experiment: layout.name(), least: layout.least() }),
+        None => Ok(asked),
+    }
+}
+
+/// A name for the pools of these drives, which no other run may use at the same time.
+fn name(identities: &[String]) -> String {
+    let mut sorted = identities.to_vec();
+    sorted.sort();
+    // FNV-1a.
+    let hash = sorted
+        .iter()
+        .flat_map(|identity| identity.bytes().chain([0]))
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("layouts-{:04x}", hash >> 16 ^ hash & 0xffff)
+}
+
+/// Builds a pool, and fills a file on it.
+fn prepare(steps: &mut Steps, ask: &Request, at: usize, build: BuildPool) {
+    // The smallest pools hold what one drive does, less what a filesystem needs.
+    let bytes = (build.most / 4).min(MOST) / MIB * MIB;
+    steps.add(&[at], build);
+    steps.add_file(at, bytes, bytes);
+    let load = load(ask, Direction::Write, Pattern::Sequential, MIB);
+    let seconds = Some(ask.values.get(&options::RUNTIME) * FILL_LOADS);
+    steps.add(&[at], Measure::new(FILL, load, Rule::Fixed { bytes, seconds }, bytes));
+}
+
+/// The label of a load on all drives at once.
+fn at_once(label: &str) -> String {
+    format!("{label} at once")
+}
+
+/// The labels of the loads on all drives at once.
+pub(super) fn labels_at_once() -> impl Iterator<Item = String> {
+    LOADS.iter().take(AT_ONCE).map(|(label, ..)| at_once(label))
+}
+
+fn loads(steps: &mut Steps, ask: &Request, on: &[usize], repetition: u32) {
+    let seconds = Some(ask.values.get(&options::RUNTIME));
+    let most = ask.values.get(&options::SIZE) / 4;
+    let several = on.len() > 1;
+    for (label, direction, pattern, block) in LOADS.iter().take(if several { AT_ONCE } else { LOADS.len() }) {
+        let label = if several { at_once(label) } else { (*label).to_owned() };
+        let rule = Rule::Fixed { bytes: MOST, seconds };
+        let measure = Measure::new(&label, load(ask, *direction, *pattern, *block), rule, most);
+        // Only what is filled: writing elsewhere would change the filesystem's map, too.
+        steps.add(on, Measure { repetition, only_written: true, ..measure });
+    }
+}
+
+fn load(ask: &Request, direction: Direction, pattern: Pattern, block: u64) -> Load {
+    Load::new(direction, pattern, block, Caching::Direct, ask.seed)
+}

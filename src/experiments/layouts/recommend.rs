@@ -1,0 +1,122 @@
+//! Which layout suits what is wanted.
+
+use crate::{
+    analyse::{Estimate, compare::apart},
+    units::{Layout, count, decimal_bytes, listed, rate},
+};
+
+/// A layout that was measured.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub layout: Layout,
+    pub drives: usize,
+    /// Bytes, if all of each drive is used.
+    pub holds: u64,
+    /// Bytes per second in blocks of 1 MiB.
+    pub write: Option<Estimate>,
+    pub read: Option<Estimate>,
+}
+
+impl Candidate {
+    fn survives(&self) -> usize {
+        self.layout.survives(self.drives)
+    }
+}
+
+/// Sentences for what is wanted, or for all that could be, among layouts that survive so many failures.
+pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -> Vec<String> {
+    let fit: Vec<&Candidate> = all.iter().filter(|one| one.survives() >= survive).collect();
+    if fit.is_empty() {
+        let drives = count(survive as u64, "drive");
+        return vec![format!("None of these layouts survives the failure of any {drives}.")];
+    }
+    let among = match survive {
+        0 => String::new(),
+        n => format!(" of those that survive the failure of any {}", count(n as u64, "drive")),
+    };
+    let wanted = |what: &str| want.is_none_or(|want| want == what);
+    let mut sentences = Vec::new();
+    sentences.extend(wanted("capacity").then(|| capacity(&fit, &among)));
+    if wanted("speed") {
+        let of: [(&str, Speed); 2] =
+            [("reading", |one| one.read.as_ref()), ("writing", |one| one.write.as_ref())];
+        sentences.extend(of.into_iter().filter_map(|(doing, of)| fastest(&fit, doing, &among, of)));
+    }
+    sentences.extend(wanted("safety").then(|| safety(&fit)));
+    sentences
+}
+
+/// A speed of a layout, where it was measured.
+type Speed = fn(&Candidate) -> Option<&Estimate>;
+
+fn names(of: &[&Candidate]) -> String {
+    listed(&of.iter().map(|one| one.layout.name()).collect::<Vec<_>>())
+}
+
+fn capacity(fit: &[&Candidate], among: &str) -> String {
+    let most = fit.iter().map(|one| one.holds).max().unwrap_or(0);
+    // Partitions and superblocks take less than a hundredth.
+    let best: Vec<&Candidate> =
+        fit.iter().filter(|one| one.holds as f64 > most as f64 * 0.99).copied().collect();
+    let holds = if best.len() > 1 { "hold" } else { "holds" };
+    format!("Capacity: {} {holds} the most{among}, {}.", names(&best), decimal_bytes(most))
+}
+
+fn safety(fit: &[&Candidate]) -> String {
+    let most = fit.iter().map(|one| one.survives()).max().unwrap_or(0);
+    if most == 0 {
+        return format!("Safety: with {} any drive that fails takes all data with it.", names(fit));
+    }
+    let best: Vec<&Candidate> = fit.iter().filter(|one| one.survives() == most).copied().collect();
+    let survive = if best.len() > 1 { "survive" } else { "survives" };
+    let drives = count(most as u64, "drive");
+    format!("Safety: {} {survive} the failure of any {drives}. A pool is no backup.", names(&best))
+}
+
+/// The fastest, if the intervals show it, else all that may be it.
+fn fastest(fit: &[&Candidate], doing: &str, among: &str, of: Speed) -> Option<String> {
+    let known: Vec<(&Candidate, Estimate)> =
+        fit.iter().filter_map(|one| Some((*one, of(one)?.clone()))).filter(|(_, e)| e.is_bounded()).collect();
+    let speeds: Vec<Estimate> = known.iter().map(|(_, speed)| speed.clone()).collect();
+    let [_, best] = apart(&speeds);
+    if let Some(at) = best {
+        let (one, speed) = &known[at];
+        return Some(format!(
+            "Speed: {} is the fastest at {doing}{among}, {}.",
+            one.layout,
+            speed.text(rate)
+        ));
+    }
+    let first = speeds.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
+    let may: Vec<&Candidate> =
+        known.iter().filter(|(_, speed)| speed.high >= first.low).map(|(one, _)| *one).collect();
+    match may.len() {
+        0 | 1 => None,
+        _ => Some(format!("Speed: {} do not differ clearly at {doing}{among}.", names(&may))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(layout: Layout, holds: u64, read: (f64, f64, f64)) -> Candidate {
+        let (low, value, high) = read;
+        let read = Some(Estimate { low, high, ..Estimate::unbounded(value, "") });
+        Candidate { layout, drives: 4, holds: holds * 1_000_000_000, write: None, read }
+    }
+
+    #[test]
+    fn each_wish_has_its_layout_and_no_difference_is_claimed_that_the_intervals_do_not_show() {
+        let all = [
+            candidate(Layout::Linear, 240, (5e6, 6e6, 7e6)),
+            candidate(Layout::Raid0, 240, (20e6, 22e6, 24e6)),
+            candidate(Layout::Raid5, 180, (14e6, 15e6, 16e6)),
+            candidate(Layout::Raid6, 120, (9e6, 10e6, 11e6)),
+            candidate(Layout::Raid10, 120, (13e6, 14e6, 15e6)),
+        ];
+        let lines = [(None, 0), (None, 1), (Some("safety"), 0), (Some("speed"), 2), (Some("capacity"), 3)];
+        let text = lines.map(|(want, survive)| recommend(&all, want, survive).join("\n"));
+        insta::assert_snapshot!(text.join("\n\n"));
+    }
+}

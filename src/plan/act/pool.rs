@@ -1,0 +1,61 @@
+//! Build pools on drives that are erased, remove them, and predict what they will do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Layout;
+
+/// Erases drives and builds a pool of them, mounted at the path of the step's target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BuildPool {
+    pub name: String,
+    pub layout: Layout,
+    /// Bytes.
+    pub chunk: u64,
+    /// Uses at most so many bytes of each drive.
+    pub most: u64,
+    /// The drives, by their identity.
+    pub drives: Vec<String>,
+}
+
+/// Unmounts, stops and removes the pool of the step's target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemovePool {
+    pub name: String,
+}
+
+/// Predicts what the loads of this plan will do on pools, from what they did on each of the step's targets alone and on
+/// all of them at once. It comes before any of the pools is built, and is saved before the next step begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Predict {
+    /// Positions of the pools in the plan's targets.
+    pub pools: Vec<u32>,
+    /// What a recommendation is to be for: `capacity`, `speed` or `safety`; none for each of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub want: Option<String>,
+    /// How many drives may fail.
+    #[serde(default)]
+    pub survive: u32,
+}
+
+/// What is predicted of one pool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// Its position in the plan's targets.
+    pub pool: u32,
+    /// Seconds until its members agree, or a drive of it is replaced; none where nothing is copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill_seconds: Option<f64>,
+    pub loads: Vec<PredictedLoad>,
+}
+
+/// Bytes per second of a load, and from where to where by the intervals of the drives. How far the model itself is off is not
+/// in them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PredictedLoad {
+    pub label: String,
+    pub speed: f64,
+    pub low: f64,
+    /// None without an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}

@@ -1,0 +1,314 @@
+//! A pool that is to be built: its members, geometry and steps.
+
+use serde::{Deserialize, Serialize};
+
+use super::geometry::{self, Part};
+use crate::{
+    inventory::{Drive, Inventory},
+    tools::{
+        Change, Content, State, blockdev,
+        dmsetup::{self, Segment},
+        mdadm,
+        mkfs::{Filesystem, Stripe},
+        sgdisk, wipefs,
+    },
+    units::{KIB, Layout, MIB, count, decimal_bytes, size},
+};
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    pub name: String,
+    pub layout: Layout,
+    /// Bytes.
+    pub chunk: u64,
+    pub bitmap: bool,
+    pub filesystem: Filesystem,
+    pub label: String,
+    /// Drives by identity that reads avoid.
+    pub write_mostly: Vec<String>,
+    /// Uses at most so many bytes of each drive; none for all.
+    pub most: Option<u64>,
+    /// Of the array and the filesystem.
+    pub uuids: [String; 2],
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    pub identity: String,
+    /// Model, serial and bay.
+    pub label: String,
+    /// Of the drive from its start, in sectors of 512 bytes: the pool uses no others.
+    pub sectors: u64,
+    pub logical_block: u32,
+    /// None if the pool has the whole drive.
+    pub part: Option<Part>,
+    pub write_mostly: bool,
+}
+
+/// A pool, complete: whatever a tool would choose by itself is stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Build {
+    pub name: String,
+    pub layout: Layout,
+    /// Bytes.
+    pub chunk: u64,
+    pub bitmap: bool,
+    pub members: Vec<Member>,
+    /// Where data starts on a member, bytes.
+    pub data_offset: u64,
+    /// What each member contributes, bytes; none where members may differ.
+    pub size: Option<u64>,
+    /// Sectors of 512 bytes.
+    pub capacity: u64,
+    pub filesystem: Filesystem,
+    pub label: String,
+    /// Of the array and the filesystem.
+    pub uuids: [String; 2],
+}
+
+/// A step of building, in their order. Members are numbered as in [`Build::members`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Remove the signatures of a drive.
+    Wipe(usize),
+    Partition(usize),
+    /// Remove what an earlier use left where the partition is.
+    WipePart(usize),
+    Join,
+    Format,
+}
+
+impl Step {
+    /// The member whose drive it prepares; none for steps of the whole pool.
+    pub fn member(self) -> Option<usize> {
+        match self {
+            Self::Wipe(at) | Self::Partition(at) | Self::WipePart(at) => Some(at),
+            Self::Join | Self::Format => None,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum PoolError {
+    #[error("{layout} needs {} or more, {given} given", count(layout.least() as u64, "drive"))]
+    Few { layout: Layout, given: usize },
+    #[error("{0} and {1} are one piece of hardware: it would fail as a whole")]
+    One(String, String),
+    #[error("{drive} is too small: {} for {layout} with a chunk of {}", decimal_bytes(*bytes), size(*chunk))]
+    Small { drive: String, bytes: u64, layout: Layout, chunk: u64 },
+    #[error("a chunk has 4 KiB to 64 MiB and is a power of two; {} is not", size(*.0))]
+    Chunk(u64),
+    #[error("'{0}' can't be the name of a pool: use up to 24 of a-z, 0-9, - and _, beginning with a letter")]
+    Name(String),
+    #[error("a label of {} has up to {} characters without spaces", .0.name(), .0.longest_label())]
+    Label(Filesystem),
+    #[error("there is a pool or device with the name {0} already")]
+    Taken(String),
+    #[error("only raid1 can have members that reads avoid")]
+    WriteMostly,
+    #[error("{0} has blocks of {1} bytes and {2} has blocks of {3}: in one line they would be misaligned")]
+    Blocks(String, u32, String, u32),
+}
+
+impl Request {
+    /// The pool over these drives. Which of them may be erased is checked when they are claimed.
+    pub fn plan(self, inventory: &Inventory, drives: &[&Drive]) -> Result<Build, PoolError> {
+        self.check(inventory, drives)?;
+        let used = |drive: &Drive| self.most.map_or(drive.sectors, |most| drive.sectors.min(most / 512));
+        let sizes: Vec<u64> = drives.iter().map(|drive| used(drive)).collect();
+        let (parts, data_offset, size, capacity) = if self.layout.is_mapped() {
+            (vec![None; drives.len()], 0, None, self.layout.capacity(&sizes, 1))
+        } else {
+            let array = geometry::of_array(self.layout, &sizes, self.chunk).ok_or_else(|| {
+                let least = drives.iter().min_by_key(|drive| drive.sectors).expect("checked");
+                PoolError::Small {
+                    drive: least.label(),
+                    bytes: least.bytes(),
+                    layout: self.layout,
+                    chunk: self.chunk,
+                }
+            })?;
+            (array.parts.into_iter().map(Some).collect(), array.data_offset, array.size, array.capacity)
+        };
+        let member = |(drive, part): (&&Drive, Option<Part>)| Member {
+            identity: drive.identity(),
+            label: drive.label(),
+            sectors: used(drive),
+            logical_block: drive.logical_block,
+            part,
+            write_mostly: self.write_mostly.contains(&drive.identity()),
+        };
+        let members = drives.iter().zip(parts).map(member).collect();
+        let Self { name, layout, chunk, bitmap, filesystem, label, uuids, .. } = self;
+        let chunk = if layout.is_striped() { chunk } else { 0 };
+        Ok(Build {
+            name,
+            layout,
+            chunk,
+            bitmap: bitmap && layout.is_redundant(),
+            members,
+            data_offset,
+            size,
+            capacity,
+            filesystem,
+            label,
+            uuids,
+        })
+    }
+
+    fn check(&self, inventory: &Inventory, drives: &[&Drive]) -> Result<(), PoolError> {
+        let Self { name, layout, chunk, filesystem, .. } = self;
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+        if name.len() > 24 || !name.chars().all(fits) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return Err(PoolError::Name(name.clone()));
+        }
+        let same =
+            |layer: &crate::inventory::Layer| layer.name == *name || layer.alias.as_ref() == Some(name);
+        if inventory.layers.iter().any(same) {
+            return Err(PoolError::Taken(name.clone()));
+        }
+        let printable = self.label.chars().all(|c| c.is_ascii_graphic() && c != '"' && c != '\\');
+        if self.label.len() > filesystem.longest_label() || !printable {
+            return Err(PoolError::Label(*filesystem));
+        }
+        if !chunk.is_power_of_two() || !(4 * KIB..=64 * MIB).contains(chunk) {
+            return Err(PoolError::Chunk(*chunk));
+        }
+        if drives.len() < layout.least() {
+            return Err(PoolError::Few { layout: *layout, given: drives.len() });
+        }
+        if *layout != Layout::Raid1 && !self.write_mostly.is_empty() {
+            return Err(PoolError::WriteMostly);
+        }
+        for (at, drive) in drives.iter().enumerate() {
+            if let Some(other) = drives[..at].iter().find(|other| inventory.are_one(other, drive)) {
+                return Err(PoolError::One(other.label(), drive.label()));
+            }
+        }
+        let odd = drives.iter().find(|drive| drive.logical_block != drives[0].logical_block);
+        if let (Layout::Linear, Some(odd)) = (layout, odd) {
+            let first = drives[0];
+            return Err(PoolError::Blocks(
+                first.label(),
+                first.logical_block,
+                odd.label(),
+                odd.logical_block,
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Build {
+    /// The path of the pool's device.
+    pub fn path(&self) -> String {
+        match self.layout {
+            layout if layout.is_mapped() => format!("/dev/mapper/{}", self.name),
+            _ => mdadm::path(&self.name),
+        }
+    }
+
+    pub fn steps(&self) -> Vec<Step> {
+        let members = || 0..self.members.len();
+        let mut steps: Vec<Step> = members().map(Step::Wipe).collect();
+        for at in members().filter(|at| self.members[*at].part.is_some()) {
+            steps.extend([Step::Partition(at), Step::WipePart(at)]);
+        }
+        steps.extend([Step::Join, Step::Format]);
+        steps
+    }
+
+    /// The path of what the pool has of a member whose drive is at `drive`.
+    pub fn member_path(&self, at: usize, drive: &str) -> String {
+        match self.members[at].part {
+            None => drive.to_owned(),
+            // Names that end in a digit, such as nvme0n1, have a letter before the partition's number.
+            Some(_) if drive.ends_with(|c: char| c.is_ascii_digit()) => format!("{drive}p1"),
+            Some(_) => format!("{drive}1"),
+        }
+    }
+
+    /// The command of a step; `drives` are the paths of the members' drives now.
+    pub fn change(&self, step: Step, drives: &[String]) -> Change<Content> {
+        let path = |at: usize| self.member_path(at, &drives[at]);
+        match step {
+            Step::Wipe(at) => wipefs::wipe(&drives[at]),
+            Step::WipePart(at) => wipefs::wipe(&path(at)),
+            Step::Partition(at) => {
+                let member = &self.members[at];
+                let Part { start, sectors } = member.part.unwrap_or(Part { start: 0, sectors: 0 });
+                let name = format!("{}-{}", self.name, at + 1);
+                sgdisk::partition(&drives[at], &name, start, sectors, member.logical_block)
+            }
+            Step::Join if self.layout.is_mapped() => {
+                let devices = drives.iter().zip(&self.members);
+                let table = Segment::in_line(devices.map(|(path, m)| (path.as_str(), m.sectors)));
+                dmsetup::create(&self.name, &self.mapping_uuid(), &table)
+            }
+            Step::Join => {
+                let members: Vec<String> = (0..drives.len()).map(path).collect();
+                let mostly = self.members.iter().map(|member| member.write_mostly);
+                mdadm::create(&self.array(), members.iter().map(String::as_str).zip(mostly))
+            }
+            Step::Format => {
+                let stripe = self.layout.is_striped().then(|| Stripe {
+                    chunk: self.chunk,
+                    data_members: self.layout.data_members(self.members.len()) as u64,
+                });
+                self.filesystem.make(&self.path(), &self.label, &self.uuids[1], stripe)
+            }
+        }
+    }
+
+    /// The command that starts the pool again, which changes nothing on its drives; `drives` are the paths of those that
+    /// are plugged in. None if too many are missing.
+    pub fn start(&self, drives: &[Option<String>]) -> Option<String> {
+        let missing = drives.iter().filter(|drive| drive.is_none()).count();
+        if missing > self.layout.survives(drives.len()) {
+            return None;
+        }
+        Some(match drives.iter().cloned().collect::<Option<Vec<_>>>() {
+            Some(all) if self.layout.is_mapped() => self.change(Step::Join, &all).to_string(),
+            _ => mdadm::assemble(&self.path(), &self.uuids[0], missing > 0).to_string(),
+        })
+    }
+
+    /// The command that stops the pool, whose device is at `path`; what is stored stays.
+    pub fn stop(&self, path: &str) -> Change<State> {
+        match self.layout {
+            layout if layout.is_mapped() => dmsetup::remove(&self.name, path),
+            _ => mdadm::stop(path),
+        }
+    }
+
+    /// The commands that remove from a member's drive, at `drive`, what the steps in `begun` left there. They may be run
+    /// again. wipefs removes superblocks of md, too; mdadm fails where there is none.
+    pub fn undo(&self, at: usize, begun: &[Step], drive: &str) -> Vec<Change<Content>> {
+        let mut changes = Vec::new();
+        changes
+            .extend(begun.contains(&Step::Partition(at)).then(|| wipefs::wipe(&self.member_path(at, drive))));
+        if begun.contains(&Step::Wipe(at)) {
+            changes.extend([blockdev::flush(drive), wipefs::wipe(drive)]);
+        }
+        changes
+    }
+
+    /// The steps that prepare the drive of a member.
+    pub fn preparation(&self, at: usize) -> Vec<Step> {
+        self.steps().into_iter().filter(|step| step.member() == Some(at)).collect()
+    }
+
+    fn array(&self) -> mdadm::Array<'_> {
+        mdadm::Array {
+            name: &self.name,
+            uuid: &self.uuids[0],
+            layout: self.layout,
+            chunk: self.chunk,
+            size: self.size,
+            data_offset: self.data_offset,
+            bitmap: self.bitmap,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Lines in the system's configuration that bring a pool back after a reboot, and files without them, to the byte.
+
+use super::Build;
+use crate::{tools::dmsetup::Segment, units::Layout};
+
+/// How long the system waits for a pool at boot, s: longer than the 30 s after which md starts an array without its
+/// missing members.
+const DEVICE_TIMEOUT: u32 = 90;
+/// How long an array waits for its missing members at boot, s: as long as mdadm's own units.
+const LAST_RESORT: u32 = 30;
+
+pub const FSTAB: &str = "/etc/fstab";
+/// Where Debian has it.
+pub const MDADM_CONF: &str = "/etc/mdadm/mdadm.conf";
+/// Where other distributions have it.
+pub const MDADM_CONF_ELSEWHERE: &str = "/etc/mdadm.conf";
+
+/// A file with lines of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    pub file: String,
+    pub lines: Vec<String>,
+}
+
+impl Build {
+    /// The line of `/etc/fstab` that mounts the pool on `dir`. Without the pool the machine boots all the same. An array is
+    /// found by the UUID of its filesystem. A linear pool is named by its mapping, because its first drive seems to have the
+    /// same filesystem. `unit`: its unit of systemd is needed, too.
+    pub fn fstab(&self, dir: &str, unit: bool) -> Lines {
+        let linear = self.layout == Layout::Linear;
+        let source = if linear { self.path() } else { format!("UUID={}", self.uuids[1]) };
+        let mut options = format!("defaults,nofail,x-systemd.device-timeout={DEVICE_TIMEOUT}s");
+        if unit {
+            options += &format!(",x-systemd.requires={}", self.unit());
+        }
+        let check = if self.filesystem.is_checked_at_boot() { 2 } else { 0 };
+        let line = format!("{source} {} {} {options} 0 {check}", escaped(dir), self.filesystem.name());
+        Lines { file: FSTAB.to_owned(), lines: vec![line] }
+    }
+
+    /// The line that names an array. Without it, md would assemble it under a name of its own choice.
+    pub fn mdadm_conf(&self, file: &str) -> Option<Lines> {
+        let (path, name, uuid) = (self.path(), &self.name, md_uuid(&self.uuids[0]));
+        let line = format!("ARRAY {path} metadata=1.2 name=any:{name} UUID={uuid}");
+        (self.layout != Layout::Linear).then(|| Lines { file: file.to_owned(), lines: vec![line] })
+    }
+
+    /// The unit that a pool needs at boot, if any. `links` are names of the drives of a linear pool that don't depend on the
+    /// order in which they appear.
+    pub fn systemd_unit(&self, links: &[String]) -> Option<Lines> {
+        let lines = match self.layout {
+            Layout::Linear => self.joining(links),
+            layout if layout.is_redundant() => self.starting(),
+            _ => return None,
+        };
+        let lines = lines.lines().map(str::to_owned).collect();
+        Some(Lines { file: format!("/etc/systemd/system/{}", self.unit()), lines })
+    }
+
+    /// The unit that starts an array although members are missing. mdadm's own units do so only for arrays whose first members
+    /// appear after the initramfs: one that was assembled in part there would wait forever. Its name in the kernel isn't known
+    /// before, and mdadm's map of names may be lost with the initramfs.
+    fn starting(&self) -> String {
+        let (name, uuid) = (&self.name, md_uuid(&self.uuids[0]));
+        let waits = "grep -q inactive /sys/block/$md/md/array_state";
+        let ours = format!("mdadm --detail --export /dev/$md | grep -q MD_UUID={uuid}");
+        let start = format!("{waits} && {ours} && mdadm --run /dev/$md");
+        let script = format!("sleep {LAST_RESORT}; cd /sys/block; for md in md*; do {start}; done; true");
+        format!(
+            "[Unit]
+Description=Start of pool {name} without missing drives
+DefaultDependencies=no
+Before=shutdown.target
+Conflicts=shutdown.target
+
+[Service]
+ExecStart=/bin/sh -c '{}'",
+            // systemd replaces variables, too.
+            script.replace('$', "$$")
+        )
+    }
+
+    /// The unit that joins the drives of a linear pool, before it is mounted: nothing on the drives names their order.
+    fn joining(&self, links: &[String]) -> String {
+        let devices: Vec<String> = links.iter().map(|link| device_unit(link)).collect();
+        let devices = devices.join(" ");
+        let sizes = self.members.iter().map(|member| member.sectors);
+        let table = Segment::in_line(links.iter().map(String::as_str).zip(sizes));
+        let table: Vec<String> = table.iter().map(Segment::line).collect();
+        let concise = format!("{},{},,rw,{}", self.name, self.mapping_uuid(), table.join(","));
+        let name = &self.name;
+        format!(
+            "[Unit]
+Description=Linear pool {name}
+DefaultDependencies=no
+Requires={devices}
+After={devices}
+Before=umount.target
+Conflicts=umount.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/sbin/dmsetup create --concise \"{concise}\"
+ExecStop=/sbin/dmsetup remove --retry {name}"
+        )
+    }
+
+    fn unit(&self) -> String {
+        format!("drivebench-pool-{}.service", self.name)
+    }
+}
+
+/// Whether fstab mounts something on this directory.
+pub fn mounts_on(fstab: &str, dir: &str) -> bool {
+    let dir = escaped(dir.trim_end_matches('/'));
+    let lines = fstab.lines().filter(|line| !line.trim_start().starts_with('#'));
+    lines.filter_map(|line| line.split_whitespace().nth(1)).any(|other| other.trim_end_matches('/') == dir)
+}
+
+/// The unit of systemd for a path in `/dev`, as `systemd-escape --path --suffix=device` names it.
+fn device_unit(path: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'/' => "-".to_owned(),
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b':' | b'_' | b'.' => char::from(byte).to_string(),
+        byte => format!("\\x{byte:02x}"),
+    };
+    path.trim_matches('/').bytes().map(escape).collect::<String>() + ".device"
+}
+
+/// A UUID as md writes it.
+fn md_uuid(uuid: &str) -> String {
+    let digits: Vec<char> = uuid.chars().filter(char::is_ascii_hexdigit).collect();
+    digits.chunks(8).map(|part| part.iter().collect::<String>()).collect::<Vec<_>>().join(":")
+}
+
+/// A path in fstab: spaces and tabs end a field, and a backslash begins an escape.
+fn escaped(path: &str) -> String {
+    path.chars()
+        .map(|c| match c {
+            ' ' => "\\040".to_owned(),
+            '\t' => "\\011".to_owned(),
+            '\n' => "\\012".to_owned(),
+            '\\' => "\\134".to_owned(),
+            c => c.to_string(),
+        })
+        .collect()
+}
+
+/// The comments around the lines of a pool. The first says whether the text before had a newline at its end, so that
+/// removing the lines restores it.
+fn marks(name: &str) -> [String; 3] {
+    [
+        format!("# drivebench pool {name}: begin\n"),
+        format!("# drivebench pool {name}: begin, without newline before\n"),
+        format!("# drivebench pool {name}: end\n"),
+    ]
+}
+
+impl Lines {
+    /// The text of the file with the lines at its end; none if it has lines of this pool already.
+    pub fn add(&self, name: &str, text: &str) -> Option<String> {
+        let [begin, joined, end] = marks(name);
+        if text.contains(&begin) || text.contains(&joined) {
+            return None;
+        }
+        let ends = text.is_empty() || text.ends_with('\n');
+        let (gap, begin) = if ends { ("", begin) } else { ("\n", joined) };
+        let lines: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
+        Some(format!("{text}{gap}{begin}{lines}{end}"))
+    }
+}
+
+/// The text of a file without the lines of a pool; none if it has none.
+pub fn without(name: &str, text: &str) -> Option<String> {
+    let [begin, joined, end] = marks(name);
+    let (from, mark, gap) = match (text.find(&begin), text.find(&joined)) {
+        (Some(at), _) => (at, begin.len(), 0),
+        (None, Some(at)) => (at, joined.len(), usize::from(text[..at].ends_with('\n'))),
+        (None, None) => return None,
+    };
+    let to = from + mark + text[from + mark..].find(&end)? + end.len();
+    // Where lines follow by now, the one before needs its end.
+    let gap = if text[to..].is_empty() { gap } else { 0 };
+    Some(format!("{}{}", &text[..from - gap], &text[to..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_escaped_and_uuids_are_in_the_form_of_md() {
+        assert_eq!(escaped("/srv/a b\\c"), "/srv/a\\040b\\134c");
+        assert_eq!(md_uuid("053f7e0e-069f-b954-415c-8744bbe3e33b"), "053f7e0e:069fb954:415c8744:bbe3e33b");
+    }
+
+    /// As `systemd-escape --path --suffix=device` of systemd 252 named it.
+    #[test]
+    fn devices_have_the_units_of_systemd() {
+        let path = "/dev/disk/by-id/usb-SanDisk_Cruzer_Blade_4C53-0:0";
+        let unit = r"dev-disk-by\x2did-usb\x2dSanDisk_Cruzer_Blade_4C53\x2d0:0.device";
+        assert_eq!(device_unit(path), unit);
+    }
+
+    #[test]
+    fn a_directory_that_is_mounted_at_boot_is_found() {
+        let fstab = "# /dev/sdb1 /srv/c ext4\nUUID=1 / ext4 defaults 0 1\n/dev/sda1\t/srv/a\\040b/ ext4 defaults 0 2\nshort";
+        let found = ["/", "/srv/a b", "/srv/a", "/srv/c"].map(|dir| mounts_on(fstab, dir));
+        assert_eq!(found, [true, true, false, false]);
+    }
+
+    #[test]
+    fn lines_added_later_by_others_stay() {
+        let lines = Lines { file: FSTAB.to_owned(), lines: vec!["ours".to_owned()] };
+        let text = lines.add("data", "a\nb").expect("adds") + "c\n";
+        assert_eq!(without("data", &text).expect("removes"), "a\nb\nc\n");
+        assert_eq!(lines.add("data", &text), None, "not twice");
+        assert_eq!(without("other", &text), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_file_without_the_lines_is_as_before(text in "[a# \n]{0,40}", pools in 1usize..4) {
+            let names: Vec<String> = (0..pools).map(|n| format!("p{n}")).collect();
+            let lines = Lines { file: FSTAB.to_owned(), lines: vec!["ours".to_owned(), "too".to_owned()] };
+            let with = names.iter().fold(text.clone(), |text, name| lines.add(name, &text).expect("adds"));
+            // The last that came goes first.
+            let without = names.iter().rev().fold(with, |text, name| without(name, &text).expect("removes"));
+            prop_assert_eq!(without, text);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Pools: what is built of drives, as a value, with the commands that build and remove it.
+
+mod build;
+pub mod config;
+mod geometry;
+pub mod health;
+mod known;
+#[cfg(test)]
+mod tests;
+
+pub use build::{Build, Member, PoolError, Request, Step};
+pub use geometry::Part;

@@ -1,0 +1,227 @@
+//! Builds pools for loads, removes them, and predicts what they will do.
+
+use super::{Execution, RunError, Troubles};
+use crate::{
+    analyse::{
+        Estimate,
+        pool_model::{Cost, Planned, Speeds, Transfer},
+        repeat,
+    },
+    plan::{BuildPool, Measure, Predict, PredictedLoad, Prediction, Step},
+    record::ActResult,
+    units::{Direction, Layout, Load, Pattern},
+};
+
+pub(super) fn build(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    build: &BuildPool,
+) -> Result<Troubles, RunError> {
+    run.ctx.watcher.begins(step);
+    for target in step.targets() {
+        let since = run.ctx.world.seconds();
+        let cancel = run.cancel.clone();
+        let built = run.ctx.world.build_pool(target, &run.plan.targets[target], build, &cancel)?;
+        let given = std::mem::take(&mut run.plan.targets[target].given);
+        run.plan.targets[target] = crate::target::Target { given, ..built.target };
+        run.readable.remove(&target);
+        let seconds = run.ctx.world.seconds() - since;
+        let (commands, filled_seconds) = (built.commands, built.filled_seconds);
+        let result = ActResult { seconds, commands, filled_seconds, ..ActResult::default() };
+        run.emit_act(step.id, Some(target), result)?;
+    }
+    Ok(Troubles::new())
+}
+
+pub(super) fn remove(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+    run.ctx.watcher.begins(step);
+    for target in step.targets() {
+        let since = run.ctx.world.seconds();
+        run.ctx.world.close(target)?;
+        let commands = run.ctx.world.remove_pool(target)?;
+        run.readable.remove(&target);
+        let seconds = run.ctx.world.seconds() - since;
+        run.emit_act(step.id, Some(target), ActResult { seconds, commands, ..ActResult::default() })?;
+    }
+    Ok(Troubles::new())
+}
+
+/// Writes the predictions into the record and brings them to the drive, before anything is built.
+pub(super) fn predict(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    predict: &Predict,
+) -> Result<Troubles, RunError> {
+    let members: Vec<usize> = step.targets().collect();
+    let known = Known { run, members: &members };
+    let predictions = predict.pools.iter().filter_map(|pool| known.of(*pool)).collect();
+    run.emit_act(step.id, members.first().copied(), ActResult { predictions, ..ActResult::default() })?;
+    run.ctx.log.sync()?;
+    Ok(Troubles::new())
+}
+
+/// Which end of the intervals counts.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Low,
+    Value,
+    High,
+}
+
+/// What is known of the drives.
+struct Known<'r, 'a, 'c> {
+    run: &'r Execution<'a, 'c>,
+    members: &'r [usize],
+}
+
+impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
+    fn of(&self, pool: u32) -> Option<Prediction> {
+        let build = self.run.planned.build(pool as usize)?;
+        let mut loads: Vec<&Measure> = Vec::new();
+        for (_, m) in self.measured_on(&[pool as usize]) {
+            if loads.iter().all(|other| other.label != m.label) {
+                loads.push(m);
+            }
+        }
+        let predicted = loads.iter().filter_map(|m| {
+            let speed = |end| self.speed(build, &m.load, end);
+            let (low, value, high) = (speed(End::Low)?, speed(End::Value)?, speed(End::High)?);
+            let high = high.is_finite().then_some(high);
+            Some(PredictedLoad { label: m.label.clone(), speed: value, low, high })
+        });
+        let fill = |pool: Planned<'_>| pool.fill_seconds(build.most);
+        let fill_seconds = self.planned(build, Pattern::Sequential, End::Value, fill);
+        Some(Prediction { pool, fill_seconds: fill_seconds.flatten(), loads: predicted.collect() })
+    }
+
+    fn speed(&self, build: &BuildPool, load: &Load, end: End) -> Option<f64> {
+        let transfer = transfer(load)?;
+        let plain = load.depth == 1 && load.streams == 1 && !load.sync;
+        let speed = |pool: Planned<'_>| {
+            // Of linear, any drive may have the file: from the slowest to the fastest.
+            let one = |at: usize| {
+                let alone = Planned { layout: Layout::Single, members: &pool.members[at..=at], ..pool };
+                alone.speed(transfer, load.pattern, load.block)
+            };
+            let each = (0..pool.members.len()).map(one);
+            match (pool.layout, end) {
+                (Layout::Linear, End::Low) => each.fold(f64::INFINITY, f64::min),
+                (Layout::Linear, End::High) => each.fold(0.0, f64::max),
+                _ => pool.speed(transfer, load.pattern, load.block),
+            }
+        };
+        self.planned(build, load.pattern, end, speed).filter(|_| plain)
+    }
+
+    fn planned<T>(
+        &self,
+        build: &BuildPool,
+        pattern: Pattern,
+        end: End,
+        with: impl Fn(Planned<'_>) -> T,
+    ) -> Option<T> {
+        let both = [Transfer::Read, Transfer::Write];
+        let of = |drive: &String| {
+            let is = |at: &&usize| {
+                self.run.planned.targets[**at].drives.first().is_some_and(|d| d.identity() == *drive)
+            };
+            let at = *self.members.iter().find(is)?;
+            let cost = |transfer| self.cost(at, transfer, pattern, end);
+            let processor = both.map(|transfer| self.processor(at, transfer, pattern));
+            Some(Speeds { read: cost(Transfer::Read)?, write: cost(Transfer::Write)?, processor })
+        };
+        let members: Vec<Speeds> = build.drives.iter().map(of).collect::<Option<_>>()?;
+        let cores = self.run.processors.values().map(|used| used.cores).max().unwrap_or(1).max(1);
+        let shared = both.map(|transfer| self.shared(transfer, end));
+        let (layout, chunk) = (build.layout, build.chunk);
+        Some(with(Planned { layout, chunk, members: &members, shared, cores }))
+    }
+
+    /// What an operation costs a drive.
+    fn cost(&self, at: usize, transfer: Transfer, pattern: Pattern, end: End) -> Option<Cost> {
+        let speed = |pattern, block| Some(end.of(&self.estimate(&[at], transfer, pattern, block)?));
+        self.through(at, transfer, pattern, speed)
+    }
+
+    /// What it takes of a processor; nothing where that was not recorded.
+    fn processor(&self, at: usize, transfer: Transfer, pattern: Pattern) -> Cost {
+        let speed = |pattern, block| {
+            let steps = self.measured_on(&[at]).filter(|(_, m)| is(m, transfer, pattern, block));
+            let used = steps.filter_map(|(step, _)| Some(self.run.processors.get(&step.id)?.per_byte));
+            Some(1.0 / repeat::middle(&used.collect::<Vec<f64>>())?.value)
+        };
+        self.through(at, transfer, pattern, speed).unwrap_or(Cost::NOTHING)
+    }
+
+    /// From bytes per second with the smallest blocks of the pattern, and with the largest sequential ones.
+    fn through(
+        &self,
+        at: usize,
+        transfer: Transfer,
+        pattern: Pattern,
+        speed: impl Fn(Pattern, u64) -> Option<f64>,
+    ) -> Option<Cost> {
+        let blocks = |wanted: Pattern| {
+            let all = self.measured_on(&[at]);
+            all.filter(move |(_, m)| is(m, transfer, wanted, m.load.block)).map(|(_, m)| m.load.block)
+        };
+        let (small, large) = (blocks(pattern).min()?, blocks(Pattern::Sequential).max()?);
+        Some(Cost::through((small, speed(pattern, small)?), (large, speed(Pattern::Sequential, large)?)))
+    }
+
+    /// What all drives move at once, if that is less than they do alone.
+    fn shared(&self, transfer: Transfer, end: End) -> Option<f64> {
+        let all = self.measured_on(self.members).filter(|(_, m)| self::transfer(&m.load) == Some(transfer));
+        let (pattern, block) =
+            all.map(|(_, m)| (m.load.pattern, m.load.block)).max_by_key(|(_, block)| *block)?;
+        let together = self.estimate(self.members, transfer, pattern, block)?;
+        let alone =
+            self.members.iter().map(|at| Some(self.estimate(&[*at], transfer, pattern, block)?.value));
+        let alone: f64 = alone.sum::<Option<f64>>()?;
+        (together.value < alone * LIMITED).then(|| end.of(&together))
+    }
+
+    fn measured_on<'s>(
+        &'s self,
+        on: &[usize],
+    ) -> impl Iterator<Item = (&'s Step, &'s Measure)> + use<'s, 'r, 'a, 'c> {
+        let on = on.to_vec();
+        let same = move |step: &Step| step.targets().eq(on.iter().copied());
+        self.run.planned.measures().filter(move |(step, m)| same(step) && m.label != crate::plan::FILL)
+    }
+
+    /// The sum over these targets, from the repetitions.
+    fn estimate(&self, on: &[usize], transfer: Transfer, pattern: Pattern, block: u64) -> Option<Estimate> {
+        let steps = self.measured_on(on).filter(|(_, m)| is(m, transfer, pattern, block));
+        let sum = |(step, _): (&Step, &Measure)| {
+            on.iter().map(|at| self.run.speeds.get(&(step.id, *at)).copied()).sum::<Option<f64>>()
+        };
+        repeat::middle(&steps.filter_map(sum).collect::<Vec<f64>>())
+    }
+}
+
+/// Drives that move less than this share of what they do alone share something.
+const LIMITED: f64 = 0.95;
+
+impl End {
+    fn of(self, e: &Estimate) -> f64 {
+        match self {
+            // Student's interval over few runs may reach below zero.
+            Self::Low => e.low.max(e.value * 0.01),
+            Self::Value => e.value,
+            Self::High => e.high,
+        }
+    }
+}
+
+fn is(m: &Measure, transfer: Transfer, pattern: Pattern, block: u64) -> bool {
+    self::transfer(&m.load) == Some(transfer) && m.load.pattern == pattern && m.load.block == block
+}
+
+fn transfer(load: &Load) -> Option<Transfer> {
+    match load.direction {
+        Direction::Read => Some(Transfer::Read),
+        Direction::Write => Some(Transfer::Write),
+        Direction::Mixed { .. } => None,
+    }
+}

@@ -1,0 +1,96 @@
+//! Lines in the system's configuration: added and removed atomically, with a copy of the file as it was.
+
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    pool::config::{self, Lines},
+    record::AtomicFile,
+};
+
+/// The copy of a file before its first change for a pool.
+fn copy_of(file: &Path, name: &str) -> PathBuf {
+    let mut copy = file.as_os_str().to_owned();
+    copy.push(format!(".before-drivebench-{name}"));
+    copy.into()
+}
+
+/// Adds the lines of a pool to a file; a file that does not exist is made.
+pub(super) fn add(name: &str, lines: &Lines) -> io::Result<()> {
+    let path = Path::new(&lines.file);
+    let text = read(path)?;
+    let Some(with) = lines.add(name, text.as_deref().unwrap_or_default()) else { return Ok(()) };
+    if let Some(text) = &text {
+        write(&copy_of(path, name), text, mode(path)?)?;
+    }
+    write(path, &with, mode(path).unwrap_or(0o644))
+}
+
+/// Removes the lines of a pool, and the copy.
+pub(super) fn remove(name: &str, file: &Path) -> io::Result<()> {
+    let copy = copy_of(file, name);
+    match read(file)?.and_then(|text| config::without(name, &text)) {
+        // It was made for these lines.
+        Some(without) if without.is_empty() && !copy.exists() => fs::remove_file(file)?,
+        Some(without) => write(file, &without, mode(file)?)?,
+        None => {}
+    }
+    match fs::remove_file(copy) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        text => text.map(Some),
+    }
+}
+
+fn mode(path: &Path) -> io::Result<u32> {
+    Ok(path.metadata()?.permissions().mode() & 0o7777)
+}
+
+/// The whole file or the old one, also after a power cut. A link is followed: `/etc/fstab` may be one.
+fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let file = AtomicFile::create(&path, mode)?;
+    file.file().write_all(text.as_bytes())?;
+    // Not less the umask: others read this file.
+    file.file().set_permissions(fs::Permissions::from_mode(mode))?;
+    file.keep()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_byte_identical_afterwards_and_keeps_its_mode() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (at, before) in [Some("a\nb"), Some(""), None].into_iter().enumerate() {
+            let path = dir.path().join(format!("fstab{at}"));
+            if let Some(text) = before {
+                fs::write(&path, text).expect("writes");
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("a mode");
+            }
+            let file = path.to_str().expect("UTF-8").to_owned();
+            add("data", &Lines { file, lines: vec!["ours".to_owned()] }).expect("adds");
+            assert!(fs::read_to_string(&path).expect("reads").contains("\nours\n"));
+            remove("data", &path).expect("removes");
+            assert_eq!(fs::read_to_string(&path).ok().as_deref(), before);
+            assert!(before.is_none() || mode(&path).expect("a mode") == 0o640);
+        }
+        // Killed after the copy, before the lines.
+        let path = dir.path().join("fstab0");
+        fs::copy(&path, copy_of(&path, "data")).expect("copies");
+        remove("data", &path).expect("removes");
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some("a\nb"));
+        assert_eq!(fs::read_dir(dir.path()).expect("lists").count(), 2, "no copies stay");
+    }
+}

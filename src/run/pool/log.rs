@@ -1,0 +1,278 @@
+//! The log of a pool: what is to be built, and which steps of building and removing it were begun and done. It is the only
+//! memory of a pool that was built halfway.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead, BufReader, Read, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::super::journal::host;
+use crate::{
+    pool::{Build, Member, Step},
+    record::{AtomicFile, Host, PRIVATE, lock, make_dir, open_regular},
+    sysroot::Sysroot,
+    tools::{Right, State},
+};
+
+/// The directory of the logs in the store.
+const POOLS: &str = "pools";
+/// The maximum size of a log, bytes.
+const LONGEST: u64 = 4 << 20;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "line")]
+enum Line {
+    Planned {
+        build: Box<Build>,
+        host: Host,
+        date: String,
+    },
+    /// A step is about to be done.
+    Will {
+        step: Step,
+    },
+    Done {
+        step: Step,
+    },
+    /// The pool is about to be mounted here.
+    Mount {
+        dir: PathBuf,
+    },
+    /// Lines are about to be added to this file.
+    Configure {
+        file: PathBuf,
+    },
+    /// Another drive is about to be prepared for a member.
+    Replacing {
+        replacement: Box<Replacement>,
+    },
+    /// It is the member now.
+    Replaced,
+    Finished,
+    /// It is about to be removed.
+    Removing,
+    Removed,
+}
+
+/// A drive that takes the place of a member.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replacement {
+    /// The number of the member.
+    pub at: usize,
+    pub member: Member,
+}
+
+/// How far a pool was built or removed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Built {
+    pub build: Build,
+    pub host: Host,
+    pub date: String,
+    pub begun: Vec<Step>,
+    pub done: Vec<Step>,
+    pub mount: Option<PathBuf>,
+    /// Files of the system with lines of the pool.
+    pub configured: Vec<PathBuf>,
+    pub finished: bool,
+    /// A replacement that was begun and not completed.
+    pub replacing: Option<Replacement>,
+    pub removing: bool,
+    pub removed: bool,
+}
+
+impl Built {
+    /// Members whose drives were changed, with their number: also one that was to replace another.
+    pub fn touched(&self) -> Vec<(usize, &Member)> {
+        let changed = |at: &usize| self.begun.iter().any(|step| step.member() == Some(*at));
+        let members = (0..self.build.members.len()).filter(changed).map(|at| (at, &self.build.members[at]));
+        members.chain(self.replacing.iter().map(|new| (new.at, &new.member))).collect()
+    }
+
+    /// Whether the drive is one of the pool.
+    pub fn has(&self, identity: &str) -> bool {
+        let new = self.replacing.iter().map(|new| &new.member);
+        self.build.members.iter().chain(new).any(|member| member.identity == identity)
+    }
+}
+
+/// The log of one pool, open and locked.
+#[derive(Debug)]
+pub struct PoolLog {
+    path: PathBuf,
+    file: File,
+    /// What may be mounted, unmounted and stopped: the paths of the pool.
+    devices: Vec<String>,
+}
+
+/// The log of a pool is the right to mount, unmount and stop it.
+impl Right<State> for PoolLog {
+    fn covers(&self, path: &str) -> Result<(), String> {
+        let ours = self.devices.iter().any(|device| device == path);
+        ours.then_some(()).ok_or_else(|| format!("the pool is {}", self.devices.join(" or ")))
+    }
+}
+
+fn path(store: &Path, name: &str) -> PathBuf {
+    store.join(POOLS).join(format!("{name}.jsonl"))
+}
+
+impl PoolLog {
+    /// Begins the log of a pool that is to be built; the error is `AlreadyExists` if there is one of that name.
+    pub fn begin(store: &Path, build: &Build, date: String) -> io::Result<Self> {
+        let path = path(store, &build.name);
+        make_dir(&store.join(POOLS))?;
+        sweep(&path)?;
+        // It appears with its first line, locked.
+        let new = AtomicFile::create(&path, PRIVATE)?;
+        let planned = Line::Planned { build: Box::new(build.clone()), host: host(&Sysroot::live()), date };
+        new.file().write_all(&line(&planned)?)?;
+        Ok(Self { path, file: new.keep_new()?, devices: vec![build.path()] })
+    }
+
+    /// Opens the log of an existing pool to change it; the error is `WouldBlock` if another process does.
+    pub fn open(store: &Path, name: &str) -> io::Result<(Self, Built)> {
+        // A name, not a path.
+        if name.contains('/') {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let path = path(store, name);
+        open_regular(&path)?;
+        let file = OpenOptions::new().append(true).open(&path)?;
+        lock(&file)?;
+        let built = read(&path)?;
+        Ok((Self { path, file, devices: vec![built.build.path()] }, built))
+    }
+
+    /// The layer is this pool, by whatever name the kernel assembled it.
+    pub(super) fn found(&mut self, path: &str) {
+        self.devices.push(path.to_owned());
+    }
+
+    fn append(&mut self, next: &Line) -> io::Result<()> {
+        self.file.write_all(&line(next)?)?;
+        self.file.sync_data()
+    }
+
+    pub(super) fn will(&mut self, step: Step) -> io::Result<()> {
+        self.append(&Line::Will { step })
+    }
+
+    pub(super) fn done(&mut self, step: Step) -> io::Result<()> {
+        self.append(&Line::Done { step })
+    }
+
+    pub(super) fn mount(&mut self, dir: &Path) -> io::Result<()> {
+        self.append(&Line::Mount { dir: dir.to_owned() })
+    }
+
+    pub(super) fn configure(&mut self, file: &Path) -> io::Result<()> {
+        self.append(&Line::Configure { file: file.to_owned() })
+    }
+
+    pub(super) fn finished(&mut self) -> io::Result<()> {
+        self.append(&Line::Finished)
+    }
+
+    pub(super) fn replacing(&mut self, replacement: &Replacement) -> io::Result<()> {
+        self.append(&Line::Replacing { replacement: Box::new(replacement.clone()) })
+    }
+
+    pub(super) fn replaced(&mut self) -> io::Result<()> {
+        self.append(&Line::Replaced)
+    }
+
+    pub(super) fn removing(&mut self) -> io::Result<()> {
+        self.append(&Line::Removing)
+    }
+
+    /// The pool is gone, and its log with it.
+    pub(super) fn removed(mut self) -> io::Result<()> {
+        self.append(&Line::Removed)?;
+        fs::remove_file(&self.path)
+    }
+}
+
+fn line(line: &Line) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Removes the log of a pool that is gone, which a killed process left.
+fn sweep(path: &Path) -> io::Result<()> {
+    let file = match File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    let gone = lock(&file).is_ok() && matches!(read(path), Ok(built) if built.removed);
+    // Locked, it can't have become another one since.
+    if gone && file.metadata()?.ino() == path.metadata()?.ino() { fs::remove_file(path) } else { Ok(()) }
+}
+
+/// The pools of a store, and logs that can't be read.
+pub fn pools(store: &Path) -> (Vec<Built>, Vec<(PathBuf, io::Error)>) {
+    let entries = fs::read_dir(store.join(POOLS)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect();
+    paths.sort();
+    let (mut pools, mut damaged) = (Vec::new(), Vec::new());
+    for path in paths {
+        match read(&path) {
+            Ok(built) if built.removed => {}
+            Ok(built) => pools.push(built),
+            Err(e) => damaged.push((path, e)),
+        }
+    }
+    (pools, damaged)
+}
+
+fn read(path: &Path) -> io::Result<Built> {
+    let mut built: Option<Built> = None;
+    let mut lines = BufReader::new(open_regular(path)?.take(LONGEST));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // An incomplete last line was not followed by a change.
+        if lines.read_until(b'\n', &mut line)? == 0 || line.last() != Some(&b'\n') {
+            break;
+        }
+        match (serde_json::from_slice(&line)?, &mut built) {
+            (Line::Planned { build, host, date }, none @ None) => {
+                *none = Some(Built {
+                    build: *build,
+                    host,
+                    date,
+                    begun: Vec::new(),
+                    done: Vec::new(),
+                    mount: None,
+                    configured: Vec::new(),
+                    finished: false,
+                    replacing: None,
+                    removing: false,
+                    removed: false,
+                });
+            }
+            (Line::Will { step }, Some(built)) => built.begun.push(step),
+            (Line::Done { step }, Some(built)) => built.done.push(step),
+            (Line::Mount { dir }, Some(built)) => built.mount = Some(dir),
+            (Line::Configure { file }, Some(built)) => built.configured.push(file),
+            (Line::Finished, Some(built)) => built.finished = true,
+            (Line::Replacing { replacement }, Some(built)) if replacement.at < built.build.members.len() => {
+                built.replacing = Some(*replacement);
+            }
+            (Line::Replaced, Some(built)) => {
+                if let Some(Replacement { at, member }) = built.replacing.take() {
+                    built.build.members[at] = member;
+                }
+            }
+            (Line::Removing, Some(built)) => built.removing = true,
+            (Line::Removed, Some(built)) => built.removed = true,
+            _ => return Err(io::Error::other("its lines are not in order")),
+        }
+    }
+    built.ok_or_else(|| io::Error::other("it ends before the plan of the pool"))
+}

@@ -1,0 +1,254 @@
+//! Builds, mends and removes pools.
+
+mod keep;
+mod log;
+mod replace;
+mod temporary;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs, io,
+    path::{Component, Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+pub use log::{Built, PoolLog, Replacement, pools};
+pub use replace::{fill, replace, scrub};
+pub use temporary::{PoolForRun, begin_for_run, can_build, remove_for_run};
+
+use crate::{
+    danger::{Claimed, Refusal},
+    inventory::Inventory,
+    pool::{Build, Step, config::Lines, health::Device},
+    sysroot::Sysroot,
+    tools::{Change, Content, Output, Runner, State, System, ToolError, mount},
+};
+
+/// How long a device may take to appear after the command that makes it.
+const APPEARS: Duration = Duration::from_secs(10);
+/// Where pools are mounted that a run builds and removes.
+const FOR_RUNS: &str = "/run/drivebench";
+const POLL: Duration = Duration::from_millis(20);
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("'{command}' failed: {why}")]
+    Failed { command: String, why: String },
+    #[error("{0} did not appear")]
+    Absent(String),
+    #[error("{} can't be changed: {source}", file.display())]
+    Config { file: PathBuf, source: io::Error },
+    #[error("the log of the pool can't be written: {0}")]
+    Log(#[from] io::Error),
+    #[error("{0}")]
+    Array(String),
+    #[error("{0}")]
+    Drives(String),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+}
+
+/// Runs commands, one after the other.
+pub struct Commands<'a> {
+    pub runner: &'a dyn Runner,
+    /// Receives each command before it is run.
+    pub says: &'a mut dyn FnMut(&str),
+    /// Whether there is a device node at a path.
+    pub exists: &'a dyn Fn(&str) -> bool,
+}
+
+impl Commands<'_> {
+    /// Changes what is stored on drives.
+    fn erase(&mut self, change: &Change<Content>, claims: &impl Claimed) -> Result<(), BuildError> {
+        (self.says)(&change.to_string());
+        succeeded(change, change.run(claims, self.runner)?)
+    }
+
+    /// Changes the state of the pool.
+    fn alter(&mut self, change: &Change<State>, log: &PoolLog) -> Result<(), BuildError> {
+        (self.says)(&change.to_string());
+        succeeded(change, change.run(log, self.runner)?)
+    }
+
+    fn settle(&self, claims: &impl Claimed) -> Result<(), BuildError> {
+        claims.settle(self.runner).map_err(BuildError::Drives)
+    }
+
+    /// Waits for a device node.
+    fn appears(&self, path: &str) -> Result<(), BuildError> {
+        let until = Instant::now() + APPEARS;
+        while !(self.exists)(path) {
+            if Instant::now() > until {
+                return Err(BuildError::Absent(path.to_owned()));
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+fn succeeded<Altered>(change: &Change<Altered>, output: Output) -> Result<(), BuildError> {
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(BuildError::Failed { command: change.to_string(), why: output.complaint() }),
+    }
+}
+
+/// A new UUID.
+pub fn uuid() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/uuid")?.trim().to_owned())
+}
+
+/// Whether a path exists on this machine.
+pub fn exists(path: &str) -> bool {
+    Path::new(path).exists()
+}
+
+/// Whether all programs that build, mount, stop and remove the pool are installed, so that it doesn't end halfway.
+pub fn ready(build: &Build, dir: Option<&Path>, system: &System) -> Result<(), ToolError> {
+    let paths = vec![String::new(); build.members.len()];
+    let steps = build.steps();
+    steps.iter().try_for_each(|step| system.has(&build.change(*step, &paths)))?;
+    let undo = (0..paths.len()).flat_map(|at| build.undo(at, &steps, ""));
+    undo.into_iter().try_for_each(|change| system.has(&change))?;
+    system.has(&build.stop(&build.path()))?;
+    dir.map_or(Ok(()), |dir| {
+        let dir = dir.to_string_lossy();
+        system.has(&mount::mount(&build.path(), build.filesystem.name(), &dir))?;
+        system.has(&mount::unmount(&build.path(), &dir))
+    })
+}
+
+/// Builds a pool on drives at these paths, in the order of its members, and mounts it. `joined` is called between joining the
+/// drives and making the filesystem.
+#[allow(clippy::too_many_arguments)]
+pub fn build(
+    build: &Build,
+    drives: &[String],
+    dir: Option<&Path>,
+    keep: &[Lines],
+    claims: &impl Claimed,
+    log: &mut PoolLog,
+    commands: &mut Commands<'_>,
+    joined: &mut dyn FnMut() -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
+    let (wipes, rest): (Vec<Step>, Vec<Step>) =
+        build.steps().into_iter().partition(|step| matches!(step, Step::Wipe(_)));
+    for step in wipes {
+        perform(build, step, drives, claims, log, commands)?;
+    }
+    commands.settle(claims)?;
+    for step in rest {
+        perform(build, step, drives, claims, log, commands)?;
+        if step == Step::Join {
+            joined()?;
+        }
+    }
+    if let Some(dir) = dir {
+        log.mount(dir)?;
+        commands.alter(&mount::mount(&build.path(), build.filesystem.name(), &dir.to_string_lossy()), log)?;
+    }
+    for lines in keep {
+        (commands.says)(&format!("adding to {}: {}", lines.file, lines.lines.join("; ")));
+        log.configure(Path::new(&lines.file))?;
+        keep::add(&build.name, lines)
+            .map_err(|source| BuildError::Config { file: lines.file.clone().into(), source })?;
+    }
+    Ok(log.finished()?)
+}
+
+/// A step of building, noted in the log before and after it.
+fn perform(
+    build: &Build,
+    step: Step,
+    drives: &[String],
+    claims: &impl Claimed,
+    log: &mut PoolLog,
+    commands: &mut Commands<'_>,
+) -> Result<(), BuildError> {
+    log.will(step)?;
+    commands.erase(&build.change(step, drives), claims)?;
+    match step {
+        Step::Partition(at) => commands.appears(&build.member_path(at, &drives[at]))?,
+        Step::Join => commands.appears(&build.path())?,
+        _ => {}
+    }
+    Ok(log.done(step)?)
+}
+
+/// Unmounts and stops a pool, so that its drives can be claimed.
+pub fn stop(
+    built: &Built,
+    inventory: &Inventory,
+    log: &mut PoolLog,
+    commands: &mut Commands<'_>,
+) -> Result<(), BuildError> {
+    let Some(device) = found(built, inventory, log) else { return Ok(()) };
+    for mount in device.mounts(inventory).into_iter().rev() {
+        commands.alter(&mount::unmount(&device.path(), &mount.path), log)?;
+    }
+    commands.alter(&built.build.stop(&device.path()), log)
+}
+
+/// The device of the pool, which its log may change.
+fn found(built: &Built, inventory: &Inventory, log: &mut PoolLog) -> Option<Device> {
+    let device = built.build.device(&Sysroot::live(), inventory)?;
+    log.found(&device.path());
+    Some(device)
+}
+
+/// Removes what building left on drives, each given with its path and the number of its member, and in the system's
+/// configuration. The drives are claimed, so the pool is not active.
+pub fn remove(
+    built: &Built,
+    drives: &[(usize, String)],
+    claims: &impl Claimed,
+    mut log: PoolLog,
+    commands: &mut Commands<'_>,
+) -> Result<(), BuildError> {
+    log.removing()?;
+    for file in &built.configured {
+        (commands.says)(&format!("removing the lines of the pool from {}", file.display()));
+        keep::remove(&built.build.name, file)
+            .map_err(|source| BuildError::Config { file: file.clone(), source })?;
+    }
+    for (at, drive) in drives {
+        erase(built, *at, drive, claims, commands)?;
+    }
+    log.removed()?;
+    // Of a pool that a run built: its directory, and that of the run once it is empty.
+    let below = |dir: &&PathBuf| {
+        dir.starts_with(FOR_RUNS) && !dir.components().any(|part| part == Component::ParentDir)
+    };
+    if let Some(dir) = built.mount.as_ref().filter(below) {
+        fs::remove_dir(dir).or_else(gone)?;
+        let above = dir.parent().filter(|above| *above != Path::new(FOR_RUNS));
+        let _others_are_left = above.map(fs::remove_dir);
+    }
+    Ok(())
+}
+
+fn gone(e: io::Error) -> io::Result<()> {
+    if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) }
+}
+
+/// Removes what building left on the drive of a member.
+pub fn erase(
+    built: &Built,
+    at: usize,
+    drive: &str,
+    claims: &impl Claimed,
+    commands: &mut Commands<'_>,
+) -> Result<(), BuildError> {
+    for change in built.build.undo(at, &built.begun, drive) {
+        // A partition that was not made has nothing to remove.
+        if change.devices().iter().all(|path| (commands.exists)(path)) {
+            commands.erase(&change, claims)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! Pools that a run builds for its loads, and removes.
+
+use std::{
+    io,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{BuildError, Commands, PoolLog, build, exists, ready, remove, stop, uuid};
+use crate::{
+    danger::Claims,
+    engine::Cancel,
+    inventory::{Drive, Inventory},
+    plan::BuildPool,
+    pool::{Build, Request, health::State},
+    record::make_dir,
+    sysroot::Sysroot,
+    target::Target,
+    tools::{System, mkfs::Filesystem},
+};
+
+/// What was built.
+#[derive(Debug)]
+pub struct PoolForRun {
+    /// Its directory.
+    pub target: Target,
+    /// The commands that were run.
+    pub commands: Vec<String>,
+    /// How long the kernel took to make its drives agree, s.
+    pub filled_seconds: Option<f64>,
+}
+
+/// The time between two looks at an array that is filled.
+const POLL: Duration = Duration::from_millis(100);
+
+/// A pool whose log is written: from here on it must be removed, whatever happens.
+#[derive(Debug)]
+pub struct Begun {
+    planned: Build,
+    claims: Claims,
+    log: PoolLog,
+}
+
+/// Claims the drives, whose serials are in `erase`, and begins the log of the pool.
+pub fn begin_for_run(
+    act: &BuildPool,
+    dir: &Path,
+    erase: &[String],
+    store: &Path,
+    date: String,
+) -> Result<Begun, BuildError> {
+    let inventory = Inventory::read(&Sysroot::live());
+    let (planned, drives) = can_build(act, dir, &inventory)?;
+    let claims = Claims::take(Claims::lock(&drives)?, erase)?;
+    let log = PoolLog::begin(store, &planned, date)?;
+    Ok(Begun { planned, claims, log })
+}
+
+impl Begun {
+    /// Erases the drives and builds the pool, mounted in the directory.
+    pub fn build(self, dir: &Path, cancel: &Cancel) -> Result<PoolForRun, BuildError> {
+        let Self { planned, claims, mut log } = self;
+        make_dir(dir)?;
+        let paths: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
+        let mut lines = Vec::new();
+        let says = &mut |command: &str| lines.push(command.to_owned());
+        let mut commands = Commands { runner: &System::default(), says, exists: &exists };
+        let mut filled_seconds = None;
+        let mut joined = || {
+            if planned.layout.is_redundant() {
+                filled_seconds = Some(filled(&planned, cancel)?);
+            }
+            Ok(())
+        };
+        build(&planned, &paths, Some(dir), &[], &claims, &mut log, &mut commands, &mut joined)?;
+        let target = Target::resolve(&Inventory::read(&Sysroot::live()), &dir.to_string_lossy());
+        let target = target.map_err(|e| BuildError::Absent(format!("{}: {e}", dir.display())))?;
+        Ok(PoolForRun { target, commands: lines, filled_seconds })
+    }
+}
+
+/// The pool and its drives, or why it can't be built: drives that are too small or missing, a program that isn't installed.
+pub fn can_build<'i>(
+    act: &BuildPool,
+    dir: &Path,
+    inventory: &'i Inventory,
+) -> Result<(Build, Vec<&'i Drive>), BuildError> {
+    let drives =
+        act.drives.iter().map(|identity| find(inventory, identity)).collect::<Result<Vec<_>, _>>()?;
+    let request = Request {
+        name: act.name.clone(),
+        layout: act.layout,
+        chunk: act.chunk,
+        bitmap: true,
+        filesystem: Filesystem::Ext4,
+        label: "drivebench".to_owned(),
+        write_mostly: Vec::new(),
+        most: Some(act.most),
+        uuids: [uuid()?, uuid()?],
+    };
+    let planned = request.plan(inventory, &drives).map_err(|e| BuildError::Drives(e.to_string()))?;
+    ready(&planned, Some(dir), &System::default())?;
+    Ok((planned, drives))
+}
+
+/// Waits until the drives of a new array agree; returns how long that took, s.
+fn filled(planned: &Build, cancel: &Cancel) -> Result<f64, BuildError> {
+    let since = Instant::now();
+    let root = Sysroot::live();
+    loop {
+        let health = planned.health(&root, &Inventory::read(&root));
+        match health.state {
+            State::Active | State::ReadOnly if health.work.is_none() && health.degraded == 0 => {
+                return Ok(since.elapsed().as_secs_f64());
+            }
+            State::Active | State::ReadOnly => {}
+            _ => return Err(BuildError::Array(format!("{} stopped while it was filled", planned.name))),
+        }
+        if cancel.is_set() {
+            return Err(BuildError::Array("interrupted while the pool was filled".to_owned()));
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// Removes a pool that a run built; returns the commands. Nothing is left to do if there is none.
+pub fn remove_for_run(name: &str, erase: &[String], store: &Path) -> Result<Vec<String>, BuildError> {
+    let (mut log, built) = match PoolLog::open(store, name) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let inventory = Inventory::read(&Sysroot::live());
+    let mut lines = Vec::new();
+    let says = &mut |command: &str| lines.push(command.to_owned());
+    let mut commands = Commands { runner: &System::default(), says, exists: &exists };
+    let touched = built.touched().into_iter();
+    let drives = touched
+        .map(|(at, member)| Ok((at, find(&inventory, &member.identity)?)))
+        .collect::<Result<Vec<_>, BuildError>>()?;
+    let all: Vec<&Drive> = drives.iter().map(|(_, drive)| *drive).collect();
+    let locked = Claims::lock(&all)?;
+    stop(&built, &inventory, &mut log, &mut commands)?;
+    let claims = Claims::take(locked, erase)?;
+    let paths: Vec<(usize, String)> = drives.iter().map(|(at, drive)| (*at, drive.node())).collect();
+    remove(&built, &paths, &claims, log, &mut commands)?;
+    Ok(lines)
+}
+
+fn find<'i>(inventory: &'i Inventory, identity: &str) -> Result<&'i Drive, BuildError> {
+    inventory
+        .drive(identity)
+        .ok_or_else(|| BuildError::Drives(format!("the drive {identity} is not here any more")))
+}

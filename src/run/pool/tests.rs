@@ -1,0 +1,253 @@
+//! Pools that are built and removed on a modelled machine, which may be killed before or after any command.
+
+use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Mutex};
+
+use super::{BuildError, Built, Commands, PoolLog, Replacement, build, pools, remove};
+use crate::{
+    danger::Claimed,
+    inventory::{Drive, Inventory},
+    pool::{Build, Request},
+    tools::{Content, Output, Query, Right, Runner, ToolError, ToolResult, mkfs::Filesystem},
+    units::{KIB, Layout},
+};
+
+const DRIVES: [&str; 4] = ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"];
+
+/// What is on the devices of a machine: the names of signatures, by path.
+#[derive(Default)]
+struct Disks {
+    signatures: Mutex<BTreeMap<String, Vec<&'static str>>>,
+    /// Commands until it is killed, and whether the last one is still done.
+    until: Mutex<Option<(u32, bool)>>,
+}
+
+impl Disks {
+    fn new() -> Self {
+        let disks = Self::default();
+        DRIVES.iter().for_each(|drive| disks.add(drive, "old"));
+        disks
+    }
+
+    fn add(&self, path: &str, what: &'static str) {
+        self.signatures.lock().expect("one thread").entry(path.to_owned()).or_default().push(what);
+    }
+
+    fn all(&self) -> BTreeMap<String, Vec<&'static str>> {
+        self.signatures.lock().expect("one thread").clone()
+    }
+
+    fn perform(&self, line: &str) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let last = *words.last().expect("a program");
+        match words[0] {
+            "wipefs" => {
+                let mut signatures = self.signatures.lock().expect("one thread");
+                // Without its table, a drive has no partition.
+                signatures.retain(|path, _| path != last && !path.starts_with(&format!("{last}1")));
+            }
+            "sgdisk" => {
+                self.add(last, "gpt");
+                self.add(&format!("{last}1"), "old");
+            }
+            "mdadm" => {
+                words.iter().filter(|word| word.starts_with("/dev/sd")).for_each(|part| self.add(part, "md"))
+            }
+            // The first drive shows the filesystem of a linear pool.
+            "mkfs.ext4" if last.starts_with("/dev/mapper") => self.add(DRIVES[0], "ext4"),
+            "mkfs.ext4" | "dmsetup" | "mount" | "blockdev" => {}
+            other => panic!("{other} is not modelled"),
+        }
+    }
+}
+
+impl Runner for Disks {
+    fn ask(&self, query: &Query) -> ToolResult {
+        let mut until = self.until.lock().expect("one thread");
+        let line = query.to_string();
+        let Some((left, done)) = &mut *until else {
+            self.perform(&line);
+            return Ok(Output { code: Some(0), ..Output::default() });
+        };
+        if *left == 0 {
+            if *done {
+                self.perform(&line);
+            }
+            // Nothing that follows is run, and nothing more is written to the log.
+            return Err(ToolError::Unrecorded("killed".to_owned()));
+        }
+        *left -= 1;
+        self.perform(&line);
+        Ok(Output { code: Some(0), ..Output::default() })
+    }
+
+    fn stream(&self, _: &Query, _: &dyn Fn() -> bool, _: &mut dyn FnMut(&str)) -> ToolResult {
+        unreachable!("no command is streamed")
+    }
+}
+
+/// The right to change some drives.
+struct Only(Vec<String>);
+
+impl Right<Content> for Only {
+    fn covers(&self, path: &str) -> Result<(), String> {
+        let ours = self.0.iter().any(|drive| path.starts_with(drive)) || path.starts_with("/dev/m");
+        ours.then_some(()).ok_or_else(|| format!("{path} is not claimed"))
+    }
+}
+
+impl Claimed for Only {
+    fn settle(&self, _: &dyn Runner) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn plan(layout: Layout) -> Build {
+    let drive = |path: &&str| Drive {
+        name: path.trim_start_matches("/dev/").to_owned(),
+        serial: Some(format!("serial-{path}")),
+        sectors: 400_000,
+        logical_block: 512,
+        ..Drive::default()
+    };
+    let drives: Vec<Drive> = DRIVES.iter().map(drive).collect();
+    let request = Request {
+        name: "data".to_owned(),
+        layout,
+        chunk: 64 * KIB,
+        bitmap: true,
+        filesystem: Filesystem::Ext4,
+        label: "data".to_owned(),
+        most: None,
+        write_mostly: Vec::new(),
+        uuids: ["053f7e0e-069f-b954-415c-8744bbe3e33b", "be1103c5-fb4b-476f-b7fd-09f0a4b747d6"]
+            .map(str::to_owned),
+    };
+    request.plan(&Inventory::default(), &drives.iter().collect::<Vec<_>>()).expect("fits")
+}
+
+/// A process that another test starts holds a lock of this one until it runs its program.
+fn patiently<T>(log: impl Fn() -> std::io::Result<T>) -> T {
+    loop {
+        match log() {
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => std::thread::yield_now(),
+            log => return log.expect("a log"),
+        }
+    }
+}
+
+/// Builds it on the machine, until that is killed.
+fn begin(plan: &Build, disks: &Disks, store: &Path) -> Result<(), BuildError> {
+    let mut log = patiently(|| PoolLog::begin(store, plan, "2026-01-01".to_owned()));
+    let commands = &mut Commands { runner: disks, says: &mut |_| {}, exists: &|_| true };
+    let (paths, all) = (DRIVES.map(str::to_owned), Only(DRIVES.map(str::to_owned).to_vec()));
+    build(plan, &paths, Some(Path::new("/mnt/data")), &[], &all, &mut log, commands, &mut || Ok(()))
+}
+
+/// Removes what is left of it. Only the drives that were changed are claimed.
+fn clean(disks: &Disks, store: &Path) -> Result<(), BuildError> {
+    let (log, built) = patiently(|| PoolLog::open(store, "data"));
+    let drives: Vec<(usize, String)> =
+        built.touched().into_iter().map(|(at, _)| (at, DRIVES[at].to_owned())).collect();
+    let only = Only(drives.iter().map(|(_, path)| path.clone()).collect());
+    let there = disks.all();
+    let exists = |path: &str| DRIVES.contains(&path) || there.contains_key(path);
+    remove(&built, &drives, &only, log, &mut Commands { runner: disks, says: &mut |_| {}, exists: &exists })
+}
+
+fn one(store: &Path) -> Built {
+    let (mut pools, damaged) = pools(store);
+    assert!(damaged.is_empty() && pools.len() == 1, "{damaged:?}");
+    pools.remove(0)
+}
+
+#[test]
+fn what_a_kill_leaves_at_any_command_is_known_and_can_be_removed() {
+    for layout in Layout::ALL {
+        let plan = plan(layout);
+        // Its steps, and the mount.
+        let commands = plan.steps().len() as u32 + 1;
+        for (kill, done) in (0..commands).flat_map(|kill| [(kill, false), (kill, true)]) {
+            let store = tempfile::tempdir().expect("a directory");
+            let disks = Disks::new();
+            *disks.until.lock().expect("one thread") = Some((kill, done));
+            let what = format!("{layout}, killed at command {kill}, done: {done}");
+            begin(&plan, &disks, store.path()).expect_err(&what);
+            let built = one(store.path());
+            assert!(!built.finished && built.done.len() == kill as usize, "{what}");
+            assert_eq!(built.mount.is_some(), kill + 1 == commands, "{what}");
+            // A drive that was not reached keeps what it holds, and is not needed to remove the rest.
+            let untouched = &DRIVES[built.touched().len()..];
+
+            // Removing it is killed, too, once at each command, and then completed.
+            *disks.until.lock().expect("one thread") = None;
+            let removals = Cell::new(0);
+            loop {
+                *disks.until.lock().expect("one thread") = Some((removals.get(), done));
+                removals.set(removals.get() + 1);
+                if clean(&disks, store.path()).is_ok() {
+                    break;
+                }
+                assert!(one(store.path()).removing, "{what}");
+            }
+            let left: Vec<String> = disks.all().into_keys().collect();
+            assert_eq!(left, untouched, "{what}: {:?}", disks.all());
+            assert!(pools(store.path()).0.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_log_that_is_cut_off_anywhere_knows_all_that_was_begun() {
+    let store = tempfile::tempdir().expect("a directory");
+    let plan = plan(Layout::Raid1);
+    begin(&plan, &Disks::new(), store.path()).expect("is built");
+    let path = store.path().join("pools/data.jsonl");
+    let text = std::fs::read(&path).expect("reads");
+    let all = one(store.path());
+    assert!(all.finished && all.done == plan.steps() && all.begun == plan.steps());
+    let plan_ends = text.iter().position(|b| *b == b'\n').expect("a line") + 1;
+    for end in plan_ends..text.len() {
+        std::fs::write(&path, &text[..end]).expect("writes");
+        let (pools, damaged) = pools(store.path());
+        assert!(damaged.is_empty(), "{end}");
+        let begun = pools[0].begun.len();
+        assert!(begun - pools[0].done.len() <= 1, "{end}");
+        // A step is run only after its line is complete.
+        let lines = text[..end].split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n"));
+        let said = lines.filter(|line| String::from_utf8_lossy(line).contains("\"will\"")).count();
+        assert_eq!(begun, said, "{end}");
+    }
+    let again = || PoolLog::begin(store.path(), &plan, String::new());
+    assert_eq!(again().expect_err("there is one").kind(), std::io::ErrorKind::AlreadyExists);
+    // One of a pool that is gone doesn't block the name.
+    std::fs::write(&path, [&text[..plan_ends], b"{\"line\":\"removed\"}\n"].concat()).expect("writes");
+    assert!(pools(store.path()).0.is_empty());
+    while again().is_err() {
+        std::thread::yield_now();
+    }
+    assert_eq!(one(store.path()).build, plan);
+}
+
+#[test]
+fn a_replacement_is_known_until_it_is_complete_and_is_the_member_afterwards() {
+    let store = tempfile::tempdir().expect("a directory");
+    let plan = plan(Layout::Raid5);
+    begin(&plan, &Disks::new(), store.path()).expect("is built");
+    let (mut log, built) = patiently(|| PoolLog::open(store.path(), "data"));
+    let mut member = built.build.members[1].clone();
+    member.identity = "another".to_owned();
+    log.replacing(&Replacement { at: 1, member }).expect("writes");
+    let begun = one(store.path());
+    assert_eq!(begun.build.members, plan.members);
+    let touched = |built: &Built| {
+        let members = built.touched();
+        members.into_iter().map(|(at, member)| (at, member.identity.clone())).collect::<Vec<_>>()
+    };
+    // Both are to be removed with the pool: the old one is still in it.
+    assert_eq!(touched(&begun).len(), 5);
+    assert!(begun.has("another") && touched(&begun).contains(&(1, "another".to_owned())));
+    log.replaced().expect("writes");
+    let after = one(store.path());
+    assert_eq!(after.build.members[1].identity, "another");
+    assert!(after.replacing.is_none() && touched(&after).len() == 4 && !after.has(&plan.members[1].identity));
+}

@@ -1,0 +1,20 @@
+//! blockdev: drops what the kernel has cached of a device.
+
+use super::{Change, Content, Tool};
+
+const BLOCKDEV: Tool =
+    Tool { name: "blockdev", package: "util-linux", without: "without it, pools can't be removed" };
+
+/// Writes out and drops the cache of the device at `path`. What was written through a mapping over it is not in that cache, so
+/// that programs would read what was there before.
+pub fn flush(path: &str) -> Change<Content> {
+    Change::new(BLOCKDEV, &["--flushbufs"], path)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn command_line() {
+        assert_eq!(super::flush("/dev/sda").to_string(), "blockdev --flushbufs /dev/sda");
+    }
+}

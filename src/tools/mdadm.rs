@@ -1,0 +1,153 @@
+//! mdadm: arrays of the kernel's md driver.
+
+use std::time::Duration;
+
+use super::{Change, Content, Query, State, Tool};
+use crate::units::{KIB, Layout};
+
+const MDADM: Tool = Tool {
+    name: "mdadm",
+    package: "mdadm",
+    without: "without it, only linear pools can be built and arrays can't be changed",
+};
+
+/// Drives may have to wake up first.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// An array to be made. What mdadm would choose by its version or configuration is stated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Array<'a> {
+    /// Its path is `/dev/md/NAME`.
+    pub name: &'a str,
+    pub uuid: &'a str,
+    pub layout: Layout,
+    /// Bytes; of striped layouts.
+    pub chunk: u64,
+    /// What each member contributes, bytes; none where members may differ.
+    pub size: Option<u64>,
+    /// Where data starts on a member, bytes.
+    pub data_offset: u64,
+    pub bitmap: bool,
+}
+
+/// The path of an array.
+pub fn path(name: &str) -> String {
+    format!("/dev/md/{name}")
+}
+
+/// Makes an array of members: paths, and whether reads avoid the member.
+pub fn create<'a>(array: &Array<'a>, members: impl IntoIterator<Item = (&'a str, bool)>) -> Change<Content> {
+    let members: Vec<(&str, bool)> = members.into_iter().collect();
+    let layout = array.layout;
+    let mut args = vec![
+        "--create".to_owned(),
+        path(array.name),
+        "--run".to_owned(),
+        "--metadata=1.2".to_owned(),
+        "--homehost=any".to_owned(),
+        format!("--name={}", array.name),
+        // mdadm reads hexadecimal digits, whatever separates them.
+        format!("--uuid={}", array.uuid),
+        format!("--level={layout}"),
+    ];
+    args.extend(
+        match layout {
+            // Linux 3.14 changed where raid0 puts what unequal members have beyond the smallest; this is the later way.
+            Layout::Raid0 => Some("--layout=alternate"),
+            Layout::Raid5 | Layout::Raid6 => Some("--layout=left-symmetric"),
+            Layout::Raid10 => Some("--layout=n2"),
+            Layout::Single | Layout::Linear | Layout::Raid1 => None,
+        }
+        .map(str::to_owned),
+    );
+    args.extend(layout.is_striped().then(|| format!("--chunk={}K", array.chunk / KIB)));
+    args.extend(array.size.map(|bytes| format!("--size={}K", bytes / KIB)));
+    args.push(format!("--data-offset={}K", array.data_offset / KIB));
+    // raid0 has no bitmap, and mdadm refuses the option.
+    args.extend(
+        layout.is_redundant().then(|| format!("--bitmap={}", if array.bitmap { "internal" } else { "none" })),
+    );
+    args.push(format!("--raid-devices={}", members.len()));
+    for write_mostly in [false, true] {
+        let some = members.iter().filter(|(_, mostly)| *mostly == write_mostly);
+        let some: Vec<String> = some.map(|(path, _)| (*path).to_owned()).collect();
+        args.extend((write_mostly && !some.is_empty()).then(|| "--write-mostly".to_owned()));
+        args.extend(some);
+    }
+    Change::of(Query::new(MDADM, args), members.iter().map(|(path, _)| *path)).within(LIMIT)
+}
+
+/// Assembles the array with this UUID from its members; `degraded`: although some are missing.
+pub fn assemble(path: &str, uuid: &str, degraded: bool) -> Change<State> {
+    let args = ["--assemble", path, "--uuid", uuid].into_iter().chain(degraded.then_some("--run"));
+    Change::of(Query::new(MDADM, args), [path]).within(LIMIT)
+}
+
+/// Starts the array at `path`, although members are missing.
+pub fn run(path: &str) -> Change<State> {
+    Change::new(MDADM, &["--run"], path).within(LIMIT)
+}
+
+/// Stops the array at `path`; its members keep its data.
+pub fn stop(path: &str) -> Change<State> {
+    Change::new(MDADM, &["--stop"], path).within(LIMIT)
+}
+
+/// Makes the device at `new` a member of the array at `path`: it is filled if one is missing, or else a spare.
+pub fn add(path: &str, new: &str) -> Change<Content> {
+    Change::of(Query::new(MDADM, [path, "--add", new]), [new]).within(LIMIT)
+}
+
+/// Copies the member at `old` to the spare at `new`, which then takes its place.
+pub fn replace(path: &str, old: &str, new: &str) -> Change<State> {
+    Change::of(Query::new(MDADM, [path, "--replace", old, "--with", new]), [path]).within(LIMIT)
+}
+
+/// Removes a failed member from the array at `path`.
+pub fn remove(path: &str, member: &str) -> Change<State> {
+    Change::of(Query::new(MDADM, [path, "--remove", member]), [path]).within(LIMIT)
+}
+
+/// Lets the kernel write to the array at `path`: one that was just assembled waits for the first write, and is not filled before.
+pub fn read_write(path: &str) -> Change<State> {
+    Change::new(MDADM, &["--readwrite"], path).within(LIMIT)
+}
+
+/// Starts to compare the copies or the parity of the array at `path`.
+pub fn check(path: &str) -> Change<State> {
+    Change::new(MDADM, &["--action=check"], path).within(LIMIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines() {
+        let array = |layout: Layout| Array {
+            name: "data",
+            uuid: "053f7e0e:069fb954:415c8744:bbe3e33b",
+            layout,
+            chunk: 512 * KIB,
+            size: layout.is_redundant().then_some(60 << 30),
+            data_offset: 32 << 20,
+            bitmap: layout != Layout::Raid5,
+        };
+        let members = [("/dev/sda1", false), ("/dev/sdb1", true), ("/dev/sdc1", false), ("/dev/sdd1", false)];
+        let mut lines = Layout::ALL[1..]
+            .iter()
+            .map(|layout| create(&array(*layout), members).to_string())
+            .collect::<Vec<_>>();
+        let array = "/dev/md/data";
+        lines.extend([
+            assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", true).to_string(),
+            run(array).to_string(),
+            stop(array).to_string(),
+            add(array, "/dev/sde1").to_string(),
+            replace(array, "/dev/sda1", "/dev/sde1").to_string(),
+            remove(array, "/dev/sda1").to_string(),
+            check(array).to_string(),
+        ]);
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}

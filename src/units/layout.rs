@@ -1,0 +1,142 @@
+//! How drives are joined into one.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A layout, by the kernel's name of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// One drive.
+    Single,
+    /// One after the other.
+    Linear,
+    Raid0,
+    Raid1,
+    Raid5,
+    Raid6,
+    /// Two copies of each chunk, near each other (md's `n2`).
+    Raid10,
+}
+
+impl Layout {
+    /// Those of several drives.
+    pub const ALL: [Self; 6] =
+        [Self::Linear, Self::Raid0, Self::Raid1, Self::Raid5, Self::Raid6, Self::Raid10];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Linear => "linear",
+            Self::Raid0 => "raid0",
+            Self::Raid1 => "raid1",
+            Self::Raid5 => "raid5",
+            Self::Raid6 => "raid6",
+            Self::Raid10 => "raid10",
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+
+    /// The fewest members it can be built of.
+    pub const fn least(self) -> usize {
+        match self {
+            Self::Single => 1,
+            Self::Linear | Self::Raid0 | Self::Raid1 | Self::Raid10 => 2,
+            Self::Raid5 => 3,
+            Self::Raid6 => 4,
+        }
+    }
+
+    /// How many of its members may fail, whichever they are.
+    pub const fn survives(self, members: usize) -> usize {
+        match self {
+            Self::Single | Self::Linear | Self::Raid0 => 0,
+            Self::Raid1 => members.saturating_sub(1),
+            Self::Raid5 | Self::Raid10 => 1,
+            Self::Raid6 => 2,
+        }
+    }
+
+    /// How many members have data of their own in a stripe; the others have copies or parity of it.
+    pub const fn data_members(self, members: usize) -> usize {
+        match self {
+            Self::Single | Self::Linear | Self::Raid0 => members,
+            Self::Raid1 => 1,
+            Self::Raid5 => members.saturating_sub(1),
+            Self::Raid6 => members.saturating_sub(2),
+            Self::Raid10 => members / 2,
+        }
+    }
+
+    /// Copies or parity: a member that fails can be replaced.
+    pub const fn is_redundant(self) -> bool {
+        !matches!(self, Self::Single | Self::Linear | Self::Raid0)
+    }
+
+    /// Data is spread over the members in chunks.
+    pub const fn is_striped(self) -> bool {
+        !matches!(self, Self::Single | Self::Linear | Self::Raid1)
+    }
+
+    /// Whole drives joined by the device mapper, without metadata on them; others are arrays of md.
+    pub const fn is_mapped(self) -> bool {
+        matches!(self, Self::Single | Self::Linear)
+    }
+
+    /// The sectors that members of these sizes hold together. Striped members are used in whole chunks.
+    pub fn capacity(self, members: &[u64], chunk: u64) -> u64 {
+        let whole = |sectors: u64| if self.is_striped() { sectors / chunk * chunk } else { sectors };
+        let n = members.len() as u64;
+        let least = whole(members.iter().copied().min().unwrap_or(0));
+        match self {
+            Self::Single | Self::Linear | Self::Raid0 => members.iter().map(|sectors| whole(*sectors)).sum(),
+            Self::Raid1 => least,
+            Self::Raid5 => least * n.saturating_sub(1),
+            Self::Raid6 => least * n.saturating_sub(2),
+            Self::Raid10 => least / chunk * n / 2 * chunk,
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_sticks_of_the_post_lose_no_sector_in_a_line() {
+        let sticks = [121_077_760, 121_077_760, 121_077_761, 483_321_640];
+        assert_eq!(Layout::Linear.capacity(&sticks, 1024), 846_554_921);
+    }
+
+    #[test]
+    fn an_odd_number_of_members_makes_a_raid10_of_half_of_them() {
+        assert_eq!(Layout::Raid10.capacity(&[10_000, 10_000, 10_300], 1024), 9 * 3 / 2 * 1024);
+    }
+
+    proptest! {
+        /// What may be lost must be stored elsewhere.
+        #[test]
+        fn redundancy_costs_capacity(members in prop::collection::vec(1u64 << 11..1 << 40, 4..8), chunk in 3u32..12) {
+            let chunk = 1u64 << chunk;
+            let least = members.iter().min().copied().unwrap_or(0);
+            for layout in Layout::ALL {
+                let (holds, survives) = (layout.capacity(&members, chunk), layout.survives(members.len()));
+                prop_assert!(holds <= members.iter().sum());
+                prop_assert!(survives == 0 || holds <= least * (members.len() - survives) as u64, "{layout}");
+                prop_assert_eq!(survives > 0, layout.is_redundant());
+            }
+        }
+    }
+}
