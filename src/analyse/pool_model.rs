@@ -5,13 +5,22 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::units::{KIB, Layout, MIB, Pattern};
 
-/// How long a drive takes for operations of one direction, one at a time.
+/// How long a drive takes for requests of one direction, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Of each operation, s.
+    /// Of each request, s.
     pub fixed: f64,
     /// Bytes per second beyond that.
     pub rate: f64,
+}
+
+/// What the kernel sends to a drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// Bytes of a request at most: larger operations are several.
+    pub request: u64,
+    /// Requests that the drive has or that wait for it. Who sends one more waits until one is completed.
+    pub depth: usize,
 }
 
 /// A member of a pool.
@@ -19,6 +28,7 @@ pub struct Cost {
 pub struct Speeds {
     pub read: Cost,
     pub write: Cost,
+    pub queue: Queue,
     /// What reads and writes take of a processor, one after the other.
     pub processor: [Cost; 2],
 }
@@ -42,11 +52,11 @@ pub struct Planned<'a> {
     pub cores: usize,
 }
 
-/// Bytes that one phase of an operation moves on each member; phases come one after the other.
+/// What one phase of an operation moves: members and bytes in the order in which md sends them. Phases come one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Phase {
     transfer: Transfer,
-    bytes: Vec<u64>,
+    parts: Vec<(usize, u64)>,
 }
 
 /// md handles parity in rows of a page.
@@ -55,6 +65,8 @@ const ROW: u64 = 4 * KIB;
 const ROWS: usize = 256;
 /// Operations that are followed at most.
 const MOST: u64 = 20_000;
+/// A share of a request below which it is done.
+const EPSILON: f64 = 1e-9;
 /// Pieces of layouts without chunks.
 const UNSTRIPED: u64 = MIB;
 
@@ -88,11 +100,12 @@ impl Cost {
     pub const NOTHING: Self = Self { fixed: 0.0, rate: f64::INFINITY };
 
     /// From the speeds (bytes per second) with two sizes of blocks. Where the larger block is no faster per byte, the
-    /// difference is noise, and operations cost nothing beyond their bytes.
-    pub fn through(small: (u64, f64), large: (u64, f64)) -> Self {
-        let [(x, s), (y, t)] = [small, large].map(|(bytes, speed)| (bytes as f64, bytes as f64 / speed));
-        let rate = (y - x) / (t - s);
-        let fixed = s - x / rate;
+    /// difference is noise, and requests cost nothing beyond their bytes.
+    pub fn through(queue: Queue, small: (u64, f64), large: (u64, f64)) -> Self {
+        let [(n, x, s), (m, y, t)] = [small, large]
+            .map(|(bytes, speed)| (queue.requests(bytes) as f64, bytes as f64, bytes as f64 / speed));
+        let fixed = (s * y - t * x) / (n * y - m * x);
+        let rate = x / (s - n * fixed);
         if rate.is_finite() && rate > 0.0 && fixed >= 0.0 {
             Self { fixed, rate }
         } else {
@@ -103,6 +116,23 @@ impl Cost {
     fn seconds(&self, bytes: u64) -> f64 {
         self.fixed + bytes as f64 / self.rate
     }
+}
+
+impl Queue {
+    /// Nothing is divided, and nothing waits.
+    pub const ENDLESS: Self = Self { request: u64::MAX, depth: usize::MAX };
+
+    fn requests(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.request)
+    }
+}
+
+/// A drive at work on the requests that were sent to it.
+#[derive(Debug, Clone, Default)]
+struct Busy {
+    /// Bytes of the first request, and the share of it that is left.
+    queue: VecDeque<u64>,
+    left: f64,
 }
 
 impl Planned<'_> {
@@ -118,7 +148,8 @@ impl Planned<'_> {
         if (self.layout, transfer, pattern) == (Layout::Raid1, Transfer::Read, Pattern::Random) {
             // md takes the member whose last position is nearest: now this one, now that one.
             let bus = self.shared[transfer as usize].map_or(0.0, |rate| block as f64 / rate);
-            let seconds: f64 = self.members.iter().map(|member| member.read.seconds(block).max(bus)).sum();
+            let each = (0..self.members.len()).map(|at| self.alone(Transfer::Read, at, block).max(bus));
+            let seconds: f64 = each.sum();
             return (self.members.len() as u64 * block) as f64 / seconds;
         }
         // After so many bytes the pattern of members and parity repeats.
@@ -146,8 +177,7 @@ impl Planned<'_> {
     /// go on at the same time.
     pub fn fill_seconds(&self, bytes: u64) -> Option<f64> {
         const SYNC_BLOCK: u64 = MIB;
-        let speed =
-            |transfer: Transfer, at: usize| SYNC_BLOCK as f64 / self.cost(transfer, at).seconds(SYNC_BLOCK);
+        let speed = |transfer: Transfer, at: usize| SYNC_BLOCK as f64 / self.alone(transfer, at, SYNC_BLOCK);
         let slowest = |transfer, members: std::ops::Range<usize>| {
             members.map(|at| speed(transfer, at)).fold(f64::INFINITY, f64::min)
         };
@@ -177,6 +207,12 @@ impl Planned<'_> {
         (self.layout.data_members(n).max(1) * n) as u64
     }
 
+    /// Seconds of one member for so many bytes.
+    fn alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
+        let cost = self.cost(transfer, at);
+        self.members[at].queue.requests(bytes) as f64 * cost.fixed + bytes as f64 / cost.rate
+    }
+
     fn cost(&self, transfer: Transfer, at: usize) -> &Cost {
         match transfer {
             Transfer::Read => &self.members[at].read,
@@ -184,41 +220,69 @@ impl Planned<'_> {
         }
     }
 
-    /// The slowest member, or what they share. While one member works, the processors prepare and complete the operations of
-    /// the others.
+    /// The parts are sent one after the other, in requests; a full queue stops the sender. Members work at the same time, all
+    /// slower where what they share is not enough. While one member works, the processors prepare and complete the
+    /// requests of the others.
     fn phase_seconds(&self, phase: &Phase) -> f64 {
-        let each = || phase.bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0);
-        let alone =
-            each().map(|(at, bytes)| self.cost(phase.transfer, at).seconds(*bytes)).fold(0.0, f64::max);
-        let processor =
-            |(at, bytes): (usize, &u64)| self.members[at].processor[phase.transfer as usize].seconds(*bytes);
-        let (sum, most) =
-            each().map(processor).fold((0.0, 0.0), |(sum, most), one| (sum + one, f64::max(most, one)));
-        let slowest = alone + (sum - most) / self.cores as f64;
-        let all: u64 = phase.bytes.iter().sum();
-        self.shared[phase.transfer as usize].map_or(slowest, |rate| slowest.max(all as f64 / rate))
+        let n = self.members.len();
+        let mut requests = phase.parts.iter().flat_map(|(at, bytes)| {
+            let most = self.members[*at].queue.request;
+            (0..bytes.div_ceil(most)).map(move |nth| (*at, most.min(bytes - nth * most)))
+        });
+        let mut busy = vec![Busy::default(); n];
+        let mut processor = vec![0.0; n];
+        let (mut seconds, mut next) = (0.0, requests.next());
+        loop {
+            while let Some((at, bytes)) =
+                next.filter(|(at, _)| busy[*at].queue.len() < self.members[*at].queue.depth)
+            {
+                let member = &mut busy[at];
+                if member.queue.is_empty() {
+                    member.left = 1.0;
+                }
+                member.queue.push_back(bytes);
+                processor[at] += self.members[at].processor[phase.transfer as usize].seconds(bytes);
+                next = requests.next();
+            }
+            let works = |at: &usize| !busy[*at].queue.is_empty();
+            let alone = |at: usize| self.cost(phase.transfer, at).seconds(busy[at].queue[0]);
+            let asked: f64 = (0..n).filter(works).map(|at| busy[at].queue[0] as f64 / alone(at)).sum();
+            let slower = self.shared[phase.transfer as usize].map_or(1.0, |rate| f64::max(asked / rate, 1.0));
+            // The one that is done first.
+            let left = |at: usize| busy[at].left * alone(at) * slower;
+            let Some(step) = (0..n).filter(works).map(left).min_by(f64::total_cmp) else { break };
+            let done: Vec<f64> =
+                (0..n).map(|at| if works(&at) { step / (alone(at) * slower) } else { 0.0 }).collect();
+            for (member, done) in busy.iter_mut().zip(done) {
+                member.left -= done;
+                if member.left <= EPSILON && member.queue.pop_front().is_some() {
+                    member.left = 1.0;
+                }
+            }
+            seconds += step;
+        }
+        let most = processor.iter().copied().fold(0.0, f64::max);
+        seconds + (processor.iter().sum::<f64>() - most) / self.cores as f64
     }
 
     fn phases(&self, transfer: Transfer, offset: u64, bytes: u64, cache: &mut RowCache) -> Vec<Phase> {
         let n = self.members.len();
-        let mut phase = Phase { transfer, bytes: vec![0; n] };
-        match (self.layout, transfer) {
-            (Layout::Single | Layout::Linear, _) => phase.bytes[0] = bytes,
-            // md goes on with the member that it read before, which is the first one after writes to all.
-            (Layout::Raid1, Transfer::Read) => phase.bytes[0] = bytes,
-            (Layout::Raid1, Transfer::Write) => phase.bytes.fill(bytes),
+        let parts = match (self.layout, transfer) {
+            // md goes on with the member of raid1 that it read before, which is the first one after writes to all.
+            (Layout::Single | Layout::Linear, _) | (Layout::Raid1, Transfer::Read) => vec![(0, bytes)],
+            (Layout::Raid1, Transfer::Write) => (0..n).map(|at| (at, bytes)).collect(),
             (Layout::Raid5 | Layout::Raid6, Transfer::Write) => {
                 return self.parity_writes(offset, bytes, cache);
             }
             _ => {
-                for (chunk, _, length) in self.pieces(offset, bytes) {
-                    for member in self.holders(chunk, transfer) {
-                        phase.bytes[member] += length;
-                    }
-                }
+                let pieces = self.pieces(offset, bytes).into_iter();
+                let each = |(chunk, _, length)| {
+                    self.holders(chunk, transfer).into_iter().map(move |at| (at, length))
+                };
+                pieces.flat_map(each).collect()
             }
-        }
-        vec![phase]
+        };
+        vec![Phase { transfer, parts }]
     }
 
     /// The parts of a range in chunks: the number of the chunk, where in it, and how long.
@@ -268,8 +332,7 @@ impl Planned<'_> {
     fn parity_writes(&self, offset: u64, bytes: u64, cache: &mut RowCache) -> Vec<Phase> {
         let n = self.members.len();
         let data = self.layout.data_members(n) as u64;
-        let [mut read, mut written] =
-            [Transfer::Read, Transfer::Write].map(|transfer| Phase { transfer, bytes: vec![0; n] });
+        let (mut read, mut written) = (vec![0; n], vec![0; n]);
         let pieces = self.pieces(offset, bytes);
         let mut stripes: Vec<u64> = pieces.iter().map(|(chunk, ..)| chunk / data).collect();
         stripes.dedup();
@@ -297,13 +360,29 @@ impl Planned<'_> {
                 let [rewrite, rebuild] = [targets & !known, all & !targets & !known];
                 let sources = if rewrite.count_ones() < rebuild.count_ones() { rewrite } else { rebuild };
                 for at in 0..n {
-                    read.bytes[at] += ROW * (sources >> at & 1);
-                    written.bytes[at] += ROW * (targets >> at & 1);
+                    read[at] += ROW * (sources >> at & 1);
+                    written[at] += ROW * (targets >> at & 1);
                 }
                 cache.learn((stripe, row), targets | sources);
             }
         }
-        [read, written].into_iter().filter(|phase| phase.bytes.iter().any(|bytes| *bytes > 0)).collect()
+        let phases = [(Transfer::Read, read), (Transfer::Write, written)]
+            .map(|(transfer, bytes)| Phase { transfer, parts: self.in_turn(&bytes) });
+        phases.into_iter().filter(|phase| !phase.parts.is_empty()).collect()
+    }
+
+    /// Rows go to all members before the next one does: a request of each in turn.
+    fn in_turn(&self, bytes: &[u64]) -> Vec<(usize, u64)> {
+        let mut left = bytes.to_vec();
+        let mut parts = Vec::new();
+        while left.iter().any(|left| *left > 0) {
+            for (at, left) in left.iter_mut().enumerate().filter(|(_, left)| **left > 0) {
+                let part = self.members[at].queue.request.min(*left);
+                parts.push((at, part));
+                *left -= part;
+            }
+        }
+        parts
     }
 }
 
@@ -327,7 +406,7 @@ mod tests {
 
     fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
         let (read, write) = (Cost { fixed, rate: read }, Cost { fixed, rate: write });
-        Speeds { read, write, processor: [Cost::NOTHING; 2] }
+        Speeds { read, write, queue: Queue::ENDLESS, processor: [Cost::NOTHING; 2] }
     }
 
     fn planned(layout: Layout, members: &[Speeds]) -> Planned<'_> {
@@ -346,10 +425,10 @@ mod tests {
     fn two_sizes_of_blocks_give_a_fixed_time_and_a_rate() {
         let truth = Cost { fixed: 0.4e-3, rate: 20e6 };
         let speed = |bytes: u64| (bytes, bytes as f64 / truth.seconds(bytes));
-        let found = Cost::through(speed(4 * KIB), speed(MIB));
+        let found = Cost::through(Queue::ENDLESS, speed(4 * KIB), speed(MIB));
         close(found.fixed, truth.fixed);
         close(found.rate, truth.rate);
-        let slower = Cost::through((4 * KIB, 9e6), (MIB, 8e6));
+        let slower = Cost::through(Queue::ENDLESS, (4 * KIB, 9e6), (MIB, 8e6));
         assert_eq!(slower, Cost { fixed: 0.0, rate: 8e6 }, "a larger block that is slower");
     }
 
@@ -389,7 +468,8 @@ mod tests {
         // Two of three chunks of a stripe: the third is read, as that is less than both and the parity.
         let four = vec![stick(0.0, read, write); 4];
         let phases = planned(Layout::Raid5, &four).phases(Transfer::Write, 0, MIB, &mut RowCache::default());
-        let moved: Vec<u64> = phases.iter().map(|phase| phase.bytes.iter().sum()).collect();
+        let moved: Vec<u64> =
+            phases.iter().map(|phase| phase.parts.iter().map(|(_, bytes)| bytes).sum()).collect();
         assert_eq!(moved, [512 * KIB, 3 * 512 * KIB]);
     }
 

@@ -4,7 +4,7 @@ use super::{Execution, RunError, Troubles};
 use crate::{
     analyse::{
         Estimate,
-        pool_model::{Cost, Planned, Speeds, Transfer},
+        pool_model::{Cost, Planned, Queue, Speeds, Transfer},
         repeat,
     },
     plan::{BuildPool, Measure, Predict, PredictedLoad, Prediction, Step},
@@ -128,7 +128,8 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             let at = *self.members.iter().find(is)?;
             let cost = |transfer| self.cost(at, transfer, pattern, end);
             let processor = both.map(|transfer| self.processor(at, transfer, pattern));
-            Some(Speeds { read: cost(Transfer::Read)?, write: cost(Transfer::Write)?, processor })
+            let queue = self.queue(at);
+            Some(Speeds { read: cost(Transfer::Read)?, write: cost(Transfer::Write)?, queue, processor })
         };
         let members: Vec<Speeds> = build.drives.iter().map(of).collect::<Option<_>>()?;
         let cores = self.run.processors.values().map(|used| used.cores).max().unwrap_or(1).max(1);
@@ -137,7 +138,18 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Some(with(Planned { layout, chunk, members: &members, shared, cores }))
     }
 
-    /// What an operation costs a drive.
+    /// What the kernel sends to a drive, as far as it is known.
+    fn queue(&self, at: usize) -> Queue {
+        let known = self.run.planned.targets[at].drives.first().map(|drive| &drive.queue);
+        let request = known.and_then(|queue| queue.max_request).filter(|bytes| *bytes > 0);
+        let depth = known.and_then(|queue| queue.requests).filter(|requests| *requests > 0);
+        Queue {
+            request: request.unwrap_or(Queue::ENDLESS.request),
+            depth: depth.map_or(Queue::ENDLESS.depth, |requests| requests as usize),
+        }
+    }
+
+    /// What a request costs a drive.
     fn cost(&self, at: usize, transfer: Transfer, pattern: Pattern, end: End) -> Option<Cost> {
         let speed = |pattern, block| Some(end.of(&self.estimate(&[at], transfer, pattern, block)?));
         self.through(at, transfer, pattern, speed)
@@ -166,7 +178,11 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             all.filter(move |(_, m)| is(m, transfer, wanted, m.load.block)).map(|(_, m)| m.load.block)
         };
         let (small, large) = (blocks(pattern).min()?, blocks(Pattern::Sequential).max()?);
-        Some(Cost::through((small, speed(pattern, small)?), (large, speed(Pattern::Sequential, large)?)))
+        Some(Cost::through(
+            self.queue(at),
+            (small, speed(pattern, small)?),
+            (large, speed(Pattern::Sequential, large)?),
+        ))
     }
 
     /// What all drives move at once, if that is less than they do alone.
