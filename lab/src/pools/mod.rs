@@ -200,7 +200,7 @@ pub fn faults(machine: &mut Machine, layout: &str, drives: &[usize], spare: usiz
     let back = serial(machine, pulled);
     done(machine, &format!("replace {back} {back} --erase {back}"))?;
     agree(machine, "pool")?;
-    sh(machine, &format!("mount /dev/md/pool /mnt/pool && {same}"))?;
+    sh(machine, &format!("udevadm settle; mount /dev/md/pool /mnt/pool && {same}"))?;
     done(machine, &format!("destroy pool {erase} {other}"))?;
     sh(machine, &format!("wipefs --quiet --all {device}1 {device}; udevadm settle"))?;
     clean(machine, &[drives, &[spare]].concat(), layout)

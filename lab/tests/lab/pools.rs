@@ -330,8 +330,7 @@ fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(mac
     let (_, start) = pools::commands(&ok(pools::status(machine))).remove(0);
     out(machine, &start);
     done(machine, &format!("replace {first} {pulled} --erase {pulled} --erase {first}"));
-    out(machine, "mount /dev/md/data /mnt/pool");
-    out(machine, "udevadm settle");
+    out(machine, "udevadm settle && mount /dev/md/data /mnt/pool");
     let status = done(machine, "status data");
     assert!(status.contains(" active") && status.matches("in use").count() == 3, "{status}");
     assert_eq!(out(machine, &format!("wipefs --noheadings {}", path(machine, 0))), "");

@@ -11,7 +11,7 @@ use crate::{
         health::{Action, Device, Health, MemberState, State, in_array},
     },
     sysroot::Sysroot,
-    tools::mdadm,
+    tools::{mdadm, udevadm},
 };
 
 /// The time between two looks at the progress of an array.
@@ -119,6 +119,8 @@ pub fn fill(
     if let Some(old) = old.as_ref().filter(|old| places.state(old) == MemberState::Failed) {
         commands.alter(&mdadm::remove(&array, old), log)?;
     }
+    // /dev/md/NAME may be gone while udev handles these changes. Without udev, nothing does.
+    let _ = commands.runner.ask(&udevadm::settle());
     Ok(log.replaced()?)
 }
 

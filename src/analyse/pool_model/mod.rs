@@ -1,0 +1,187 @@
+//! How fast a pool will be, from what its drives do alone and at once: each operation is followed to the members, phase by
+//! phase, as md carries it out. Nothing here is fitted to pools.
+
+mod flow;
+mod phases;
+
+use phases::RowCache;
+
+use crate::units::{Layout, MIB, Pattern};
+
+/// How long a drive takes for requests of one direction, one at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Of each request, s.
+    pub fixed: f64,
+    /// Bytes per second beyond that.
+    pub rate: f64,
+}
+
+/// What the kernel sends to a drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// Bytes of a request at most: larger operations are several.
+    pub request: u64,
+    /// Requests that the drive has or that wait for it. Who sends one more waits until one is completed.
+    pub depth: usize,
+}
+
+/// A member of a pool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Speeds {
+    pub read: Cost,
+    pub write: Cost,
+    pub queue: Queue,
+    /// What reads and writes take of a processor, one after the other.
+    pub processor: [Cost; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    Read,
+    Write,
+}
+
+/// A pool that isn't built yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Planned<'a> {
+    pub layout: Layout,
+    /// Bytes.
+    pub chunk: u64,
+    pub members: &'a [Speeds],
+    /// What the members read and write at once at most, bytes per second, where a hub or a bus limits them.
+    pub shared: [Option<f64>; 2],
+    /// Processors that work at the same time.
+    pub cores: usize,
+}
+
+/// Operations that are followed at most.
+const MOST: u64 = 20_000;
+/// Pieces of layouts without chunks.
+const UNSTRIPED: u64 = MIB;
+
+impl Cost {
+    pub const NOTHING: Self = Self { fixed: 0.0, rate: f64::INFINITY };
+
+    /// From the speeds (bytes per second) with two sizes of blocks. Where the larger block is no faster per byte, the
+    /// difference is noise, and requests cost nothing beyond their bytes.
+    pub fn through(queue: Queue, small: (u64, f64), large: (u64, f64)) -> Self {
+        let [(n, x, s), (m, y, t)] = [small, large]
+            .map(|(bytes, speed)| (queue.requests(bytes) as f64, bytes as f64, bytes as f64 / speed));
+        let fixed = (s * y - t * x) / (n * y - m * x);
+        let rate = x / (s - n * fixed);
+        if rate.is_finite() && rate > 0.0 && fixed >= 0.0 {
+            Self { fixed, rate }
+        } else {
+            Self { fixed: 0.0, rate: large.1 }
+        }
+    }
+
+    fn seconds(&self, bytes: u64) -> f64 {
+        self.fixed + bytes as f64 / self.rate
+    }
+}
+
+impl Queue {
+    /// Nothing is divided, and nothing waits.
+    pub const ENDLESS: Self = Self { request: u64::MAX, depth: usize::MAX };
+
+    fn requests(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.request)
+    }
+}
+
+impl Planned<'_> {
+    /// Bytes per second of operations of `block` bytes, one at a time: sequential ones, or anywhere.
+    pub fn speed(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
+        if self.layout == Layout::Linear {
+            // Where a file is, is not known: the mean of the drives.
+            let one =
+                |at: usize| Planned { layout: Layout::Single, members: &self.members[at..=at], ..*self };
+            let seconds = (0..self.members.len()).map(|at| 1.0 / one(at).speed(transfer, pattern, block));
+            return self.members.len() as f64 / seconds.sum::<f64>();
+        }
+        if (self.layout, transfer, pattern) == (Layout::Raid1, Transfer::Read, Pattern::Random) {
+            // md takes the member whose last position is nearest: now this one, now that one.
+            let bus = self.shared[transfer as usize].map_or(0.0, |rate| block as f64 / rate);
+            let each = (0..self.members.len()).map(|at| self.alone(Transfer::Read, at, block).max(bus));
+            let seconds: f64 = each.sum();
+            return (self.members.len() as u64 * block) as f64 / seconds;
+        }
+        // After so many bytes the pattern of members and parity repeats.
+        let cycle = least_common_multiple(block, self.chunk() * self.rotation()) / block;
+        let all = cycle.min(MOST);
+        let mut cache = RowCache::default();
+        let mut pass = |first: u64| -> f64 {
+            let one = |n: u64| {
+                if pattern == Pattern::Random {
+                    cache = RowCache::default();
+                }
+                let phases = self.phases(transfer, n * block, block, &mut cache);
+                phases.iter().map(|phase| flow::seconds(self, phase)).sum::<f64>()
+            };
+            (first..first + all).map(one).sum()
+        };
+        // The first pass fills the cache.
+        pass(0);
+        (all * block) as f64 / pass(cycle)
+    }
+
+    /// Seconds until the first sync, or a rebuild, has gone through `bytes` of each member: reads of some members and writes of others
+    /// go on at the same time.
+    pub fn fill_seconds(&self, bytes: u64) -> Option<f64> {
+        const SYNC_BLOCK: u64 = MIB;
+        let speed = |transfer: Transfer, at: usize| SYNC_BLOCK as f64 / self.alone(transfer, at, SYNC_BLOCK);
+        let slowest = |transfer, members: std::ops::Range<usize>| {
+            members.map(|at| speed(transfer, at)).fold(f64::INFINITY, f64::min)
+        };
+        let n = self.members.len();
+        let rate = match self.layout {
+            Layout::Single | Layout::Linear | Layout::Raid0 => return None,
+            // The first one is copied to the others; pairs are.
+            Layout::Raid1 => speed(Transfer::Read, 0).min(slowest(Transfer::Write, 1..n)),
+            Layout::Raid10 => slowest(Transfer::Read, 0..n).min(slowest(Transfer::Write, 0..n)),
+            // md writes the last member, from the others.
+            Layout::Raid5 => slowest(Transfer::Read, 0..n - 1).min(speed(Transfer::Write, n - 1)),
+            // It reads all, and writes parity where it differs.
+            Layout::Raid6 => slowest(Transfer::Read, 0..n).min(slowest(Transfer::Write, 0..n)),
+        };
+        let limits = self.shared.into_iter().flatten();
+        let rate = limits.fold(rate, |rate, limit| rate.min(limit / n as f64));
+        Some(bytes as f64 / rate)
+    }
+
+    fn chunk(&self) -> u64 {
+        if self.layout.is_striped() { self.chunk } else { UNSTRIPED }
+    }
+
+    /// Chunks of data after which the same members have the same parts again.
+    fn rotation(&self) -> u64 {
+        let n = self.members.len();
+        (self.layout.data_members(n).max(1) * n) as u64
+    }
+
+    /// Seconds of one member for so many bytes.
+    fn alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
+        let cost = self.cost(transfer, at);
+        self.members[at].queue.requests(bytes) as f64 * cost.fixed + bytes as f64 / cost.rate
+    }
+
+    fn cost(&self, transfer: Transfer, at: usize) -> &Cost {
+        match transfer {
+            Transfer::Read => &self.members[at].read,
+            Transfer::Write => &self.members[at].write,
+        }
+    }
+}
+
+fn least_common_multiple(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
+}
+
+#[cfg(test)]
+mod tests;

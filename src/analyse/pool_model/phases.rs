@@ -1,0 +1,205 @@
+//! What md makes of an operation: which members move how much, in which order.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Planned, Transfer};
+use crate::units::{KIB, Layout};
+
+/// What one phase of an operation moves, in the order in which md sends it. Phases come one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Phase {
+    pub transfer: Transfer,
+    pub parts: Vec<Part>,
+}
+
+/// Bytes for one member, or for whichever of two has fewer requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    pub at: usize,
+    pub or: Option<usize>,
+    pub bytes: u64,
+}
+
+/// md handles parity in rows of a page.
+const ROW: u64 = 4 * KIB;
+/// Rows that md keeps in memory: its `stripe_cache_size`.
+const ROWS: usize = 256;
+/// The rows whose content md still has, with a bit for each member.
+#[derive(Debug, Default)]
+pub(super) struct RowCache {
+    known: HashMap<(u64, u64), u64>,
+    order: VecDeque<(u64, u64)>,
+}
+
+impl RowCache {
+    fn known(&self, row: (u64, u64)) -> u64 {
+        self.known.get(&row).copied().unwrap_or(0)
+    }
+
+    fn learn(&mut self, row: (u64, u64), members: u64) {
+        let known = self.known.entry(row).or_insert_with(|| {
+            self.order.push_back(row);
+            0
+        });
+        *known |= members;
+        if self.order.len() > ROWS {
+            if let Some(oldest) = self.order.pop_front() {
+                self.known.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl Planned<'_> {
+    pub(super) fn phases(
+        &self,
+        transfer: Transfer,
+        offset: u64,
+        bytes: u64,
+        cache: &mut RowCache,
+    ) -> Vec<Phase> {
+        let parts = match (self.layout, transfer) {
+            // md goes on with the member of raid1 that it read before, which is the first one after writes to all.
+            (Layout::Single | Layout::Linear, _) | (Layout::Raid1, Transfer::Read) => {
+                vec![Part { at: 0, or: None, bytes }]
+            }
+            (Layout::Raid5 | Layout::Raid6, Transfer::Write) => {
+                return self.parity_writes(offset, bytes, cache);
+            }
+            (Layout::Raid10, Transfer::Read) => {
+                let each = |(chunk, bytes)| {
+                    let copies = self.holders(chunk);
+                    Part { at: copies[0], or: copies.get(1).copied(), bytes }
+                };
+                self.sent(offset, bytes).into_iter().map(each).collect()
+            }
+            _ => {
+                let each = |(chunk, bytes)| {
+                    self.holders(chunk).into_iter().map(move |at| Part { at, or: None, bytes })
+                };
+                self.sent(offset, bytes).into_iter().flat_map(each).collect()
+            }
+        };
+        vec![Phase { transfer, parts }]
+    }
+
+    /// Chunks and bytes in the order in which md sends them. It takes an operation apart by the largest request that all
+    /// members accept, and such a piece by chunks; raid0 sends what is in the second chunk first.
+    fn sent(&self, offset: u64, bytes: u64) -> Vec<(u64, u64)> {
+        let most = self.members.iter().map(|member| member.queue.request).min().unwrap_or(u64::MAX);
+        let most = if self.layout == Layout::Raid0 { most.min(self.chunk) } else { most };
+        let (end, mut at, mut sent) = (offset + bytes, offset, Vec::new());
+        while at < end {
+            let length = most.min(end - at);
+            let mut parts = self.pieces(at, length);
+            if self.layout == Layout::Raid0 {
+                parts.reverse();
+            }
+            sent.extend(parts.into_iter().map(|(chunk, _, length)| (chunk, length)));
+            at += length;
+        }
+        sent
+    }
+
+    /// The parts of a range in chunks: the number of the chunk, where in it, and how long.
+    fn pieces(&self, offset: u64, bytes: u64) -> Vec<(u64, u64, u64)> {
+        let chunk = if self.layout.is_striped() { self.chunk } else { u64::MAX };
+        let (mut at, end) = (offset, offset + bytes);
+        let mut pieces = Vec::new();
+        while at < end {
+            let within = at % chunk;
+            let length = (chunk - within).min(end - at);
+            pieces.push((at / chunk, within, length));
+            at += length;
+        }
+        pieces
+    }
+
+    /// The members that have a chunk of data.
+    fn holders(&self, chunk: u64) -> Vec<usize> {
+        let n = self.members.len() as u64;
+        match self.layout {
+            Layout::Raid1 => (0..n as usize).collect(),
+            Layout::Raid10 => vec![(2 * chunk % n) as usize, ((2 * chunk + 1) % n) as usize],
+            Layout::Raid5 | Layout::Raid6 => {
+                let data = self.layout.data_members(n as usize) as u64;
+                vec![self.data_member(chunk / data, chunk % data)]
+            }
+            _ => vec![(chunk % n) as usize],
+        }
+    }
+
+    /// The members with parity in a stripe: left-symmetric, md's default.
+    fn parity_members(&self, stripe: u64) -> Vec<usize> {
+        let n = self.members.len();
+        let first = n - 1 - (stripe % n as u64) as usize;
+        (0..n - self.layout.data_members(n)).map(|k| (first + k) % n).collect()
+    }
+
+    fn data_member(&self, stripe: u64, position: u64) -> usize {
+        let parity = self.parity_members(stripe);
+        (parity[0] + parity.len() + position as usize) % self.members.len()
+    }
+
+    /// What parity takes: for each row of a stripe md reads what it does not have of either what is overwritten with its
+    /// parity, or of the other data, whichever are fewer members, and then writes.
+    fn parity_writes(&self, offset: u64, bytes: u64, cache: &mut RowCache) -> Vec<Phase> {
+        let n = self.members.len();
+        let data = self.layout.data_members(n) as u64;
+        let (mut read, mut written) = (vec![0; n], vec![0; n]);
+        let pieces = self.pieces(offset, bytes);
+        let mut stripes: Vec<u64> = pieces.iter().map(|(chunk, ..)| chunk / data).collect();
+        stripes.dedup();
+        for stripe in stripes {
+            let of: Vec<_> = pieces.iter().filter(|(chunk, ..)| chunk / data == stripe).collect();
+            let parity = self.parity_members(stripe);
+            let parity_bits = bits(&parity);
+            let ends = of.iter().map(|(_, from, length)| (from / ROW, (from + length).div_ceil(ROW)));
+            let (first, end) = ends.fold((u64::MAX, 0), |(a, b), (from, to)| (a.min(from), b.max(to)));
+            for row in first..end {
+                let holds = |(_, from, length): &&&(u64, u64, u64)| {
+                    from / ROW <= row && row < (from + length).div_ceil(ROW)
+                };
+                let touched: Vec<usize> = of
+                    .iter()
+                    .filter(holds)
+                    .map(|(chunk, ..)| self.data_member(stripe, chunk % data))
+                    .collect();
+                if touched.is_empty() {
+                    continue;
+                }
+                let touched = bits(&touched);
+                let all = (1 << n) - 1;
+                let (targets, known) = (touched | parity_bits, cache.known((stripe, row)));
+                let [rewrite, rebuild] = [targets & !known, all & !targets & !known];
+                let sources = if rewrite.count_ones() < rebuild.count_ones() { rewrite } else { rebuild };
+                for at in 0..n {
+                    read[at] += ROW * (sources >> at & 1);
+                    written[at] += ROW * (targets >> at & 1);
+                }
+                cache.learn((stripe, row), targets | sources);
+            }
+        }
+        let phases = [(Transfer::Read, read), (Transfer::Write, written)]
+            .map(|(transfer, bytes)| Phase { transfer, parts: self.in_turn(&bytes) });
+        phases.into_iter().filter(|phase| !phase.parts.is_empty()).collect()
+    }
+
+    /// Rows go to all members before the next one does: a request of each in turn.
+    fn in_turn(&self, bytes: &[u64]) -> Vec<Part> {
+        let mut left = bytes.to_vec();
+        let mut parts = Vec::new();
+        while left.iter().any(|left| *left > 0) {
+            for (at, left) in left.iter_mut().enumerate().filter(|(_, left)| **left > 0) {
+                let part = self.members[at].queue.request.min(*left);
+                parts.push(Part { at, or: None, bytes: part });
+                *left -= part;
+            }
+        }
+        parts
+    }
+}
+
+fn bits(members: &[usize]) -> u64 {
+    members.iter().fold(0, |bits, at| bits | 1 << at)
+}

@@ -1,0 +1,152 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::units::KIB;
+
+fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
+    let (read, write) = (Cost { fixed, rate: read }, Cost { fixed, rate: write });
+    Speeds { read, write, queue: Queue::ENDLESS, processor: [Cost::NOTHING; 2] }
+}
+
+fn planned(layout: Layout, members: &[Speeds]) -> Planned<'_> {
+    Planned { layout, chunk: 512 * KIB, members, shared: [None, None], cores: 1 }
+}
+
+fn sequential(pool: Planned<'_>, transfer: Transfer, block: u64) -> f64 {
+    pool.speed(transfer, Pattern::Sequential, block)
+}
+
+fn close(a: f64, b: f64) {
+    assert!((a / b - 1.0).abs() < 1e-9, "{a} is not {b}");
+}
+
+#[test]
+fn two_sizes_of_blocks_give_a_fixed_time_and_a_rate() {
+    let truth = Cost { fixed: 0.4e-3, rate: 20e6 };
+    let speed = |bytes: u64| (bytes, bytes as f64 / truth.seconds(bytes));
+    let found = Cost::through(Queue::ENDLESS, speed(4 * KIB), speed(MIB));
+    close(found.fixed, truth.fixed);
+    close(found.rate, truth.rate);
+    let slower = Cost::through(Queue::ENDLESS, (4 * KIB, 9e6), (MIB, 8e6));
+    assert_eq!(slower, Cost { fixed: 0.0, rate: 8e6 }, "a larger block that is slower");
+}
+
+#[test]
+fn what_is_spread_adds_up_and_what_is_copied_does_not() {
+    let four = [stick(0.0, 20e6, 5e6); 4];
+    let speed = |layout, transfer, block| sequential(planned(layout, &four), transfer, block);
+    close(speed(Layout::Raid0, Transfer::Read, 2 * MIB), 80e6);
+    close(speed(Layout::Raid0, Transfer::Write, MIB), 10e6);
+    close(speed(Layout::Raid0, Transfer::Write, 4 * KIB), 5e6);
+    close(speed(Layout::Raid1, Transfer::Write, MIB), 5e6);
+    close(speed(Layout::Raid1, Transfer::Read, MIB), 20e6);
+    close(speed(Layout::Raid10, Transfer::Write, MIB), 10e6);
+    close(speed(Layout::Linear, Transfer::Write, MIB), 5e6);
+    // A whole stripe needs no reads.
+    let three = 3 * 512 * KIB;
+    close(speed(Layout::Raid5, Transfer::Write, three), 15e6);
+    close(speed(Layout::Raid6, Transfer::Write, MIB), 10e6);
+}
+
+#[test]
+fn a_small_write_to_parity_reads_first_unless_md_has_the_rest_of_the_stripe() {
+    let (fixed, read, write) = (1e-3, 20e6, 5e6);
+    let small = 4.0 * KIB as f64;
+    let once = |rate: f64| fixed + small / rate;
+    for (layout, members) in [(Layout::Raid5, 3), (Layout::Raid5, 5), (Layout::Raid6, 4), (Layout::Raid6, 8)]
+    {
+        let all = vec![stick(fixed, read, write); members];
+        let speed = planned(layout, &all).speed(Transfer::Write, Pattern::Random, 4 * KIB);
+        close(speed, small / (once(read) + once(write)));
+    }
+    // Of three members: the other chunk is read for the first, and known for the second.
+    let three = [stick(fixed, read, write); 3];
+    let speed = sequential(planned(Layout::Raid5, &three), Transfer::Write, 4 * KIB);
+    close(speed, small / (once(read) / 2.0 + once(write)));
+    // Two of three chunks of a stripe: the third is read, as that is less than both and the parity.
+    let four = vec![stick(0.0, read, write); 4];
+    let phases = planned(Layout::Raid5, &four).phases(Transfer::Write, 0, MIB, &mut RowCache::default());
+    let moved: Vec<u64> =
+        phases.iter().map(|phase| phase.parts.iter().map(|part| part.bytes).sum()).collect();
+    assert_eq!(moved, [512 * KIB, 3 * 512 * KIB]);
+}
+
+#[test]
+fn a_shared_bus_is_paid_by_every_copy() {
+    let four = [stick(0.0, 20e6, 20e6); 4];
+    let over = |layout| {
+        let pool = Planned { shared: [None, Some(30e6)], ..planned(layout, &four) };
+        sequential(pool, Transfer::Write, 3 * MIB)
+    };
+    close(over(Layout::Raid0), 30e6);
+    close(over(Layout::Raid1), 7.5e6);
+    close(over(Layout::Raid10), 15e6);
+    close(over(Layout::Raid5), 22.5e6);
+}
+
+/// As usb-storage does it: a 1 MiB operation becomes nine requests of 120 KiB, and the drive has two of them.
+#[test]
+fn a_full_queue_keeps_the_next_drive_waiting() {
+    let queue = Queue { request: 120 * KIB, depth: 2 };
+    let two = [Speeds { queue, ..stick(0.0, 20e6, 20e6) }; 2];
+    let speed = |chunk, members: &[Speeds]| {
+        sequential(Planned { chunk, ..planned(Layout::Raid0, members) }, Transfer::Read, MIB)
+    };
+    // The second drive gets 88 KiB when two requests of the first are done, and the rest, 424 KiB, when three are.
+    close(speed(512 * KIB, &two), MIB as f64 / ((360.0 + 424.0) * 1024.0 / 20e6));
+    close(speed(64 * KIB, &two), 40e6);
+    let deep = [Speeds { queue: Queue { depth: 5, ..queue }, ..two[0] }; 2];
+    close(speed(512 * KIB, &deep), 40e6);
+}
+
+#[test]
+fn drives_without_an_upper_end_give_none() {
+    let endless = [stick(0.0, f64::INFINITY, f64::INFINITY); 3];
+    for layout in [Layout::Raid0, Layout::Raid1, Layout::Raid5] {
+        let pool = Planned { shared: [Some(20e6), None], ..planned(layout, &endless) };
+        assert_eq!(sequential(pool, Transfer::Write, MIB), f64::INFINITY, "{layout}");
+    }
+}
+
+#[test]
+fn copies_wait_for_each_other_where_processors_are_few() {
+    let processor = [Cost { fixed: 0.1e-3, rate: f64::INFINITY }; 2];
+    let four = [Speeds { processor, ..stick(1e-3, f64::INFINITY, f64::INFINITY) }; 4];
+    let speed =
+        |cores| sequential(Planned { cores, ..planned(Layout::Raid1, &four) }, Transfer::Write, 4 * KIB);
+    close(speed(1), 4.0 * KIB as f64 / 1.15e-3);
+    close(speed(3), 4.0 * KIB as f64 / 1.05e-3);
+}
+
+#[test]
+fn a_rebuild_is_as_fast_as_its_slowest_part() {
+    let members = [stick(0.0, 20e6, 5e6), stick(0.0, 10e6, 5e6), stick(0.0, 20e6, 8e6)];
+    let fill = |layout| planned(layout, &members).fill_seconds(80_000_000);
+    assert_eq!([Layout::Raid0, Layout::Raid5, Layout::Raid1].map(fill), [None, Some(10.0), Some(16.0)]);
+}
+
+proptest! {
+    #[test]
+    fn no_pool_is_faster_than_its_members_together_or_what_they_share(
+        rates in prop::collection::vec((1e6..1e8f64, 1e6..1e8f64, 0.0..1e-2f64), 4..7),
+        (chunk, block) in (2u32..9, 2u32..10),
+        shared in 1e6..1e9f64,
+    ) {
+        let members: Vec<Speeds> = rates.iter().map(|(read, write, fixed)| stick(*fixed, *read, *write)).collect();
+        for layout in Layout::ALL {
+            let pool = Planned { chunk: KIB << chunk, ..planned(layout, &members) };
+            for transfer in [Transfer::Read, Transfer::Write] {
+                for pattern in [Pattern::Sequential, Pattern::Random] {
+                    let free = pool.speed(transfer, pattern, KIB << block);
+                    let sum: f64 = (0..members.len()).map(|at| pool.cost(transfer, at).rate).sum();
+                    prop_assert!(free.is_finite() && free > 0.0 && free <= sum * 1.000001, "{layout} {transfer:?}: {free}");
+                    let limited = Planned { shared: [Some(shared); 2], ..pool }.speed(transfer, pattern, KIB << block);
+                    prop_assert!(limited <= free * 1.000001, "{layout}: {limited}");
+                    if !matches!(layout, Layout::Raid5 | Layout::Raid6) {
+                        prop_assert!(limited <= shared * 1.000001, "{layout}: {limited}");
+                    }
+                }
+            }
+        }
+    }
+}
