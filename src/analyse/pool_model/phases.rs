@@ -142,11 +142,12 @@ impl Planned<'_> {
     }
 
     /// What parity takes: for each row of a stripe md reads what it does not have of either what is overwritten with its
-    /// parity, or of the other data, whichever are fewer members, and then writes.
+    /// parity, or of the other data, whichever are fewer members, and then writes. Rows whose data is all written go to one
+    /// member after the other, the last one first.
     fn parity_writes(&self, offset: u64, bytes: u64, cache: &mut RowCache) -> Vec<Phase> {
         let n = self.members.len();
         let data = self.layout.data_members(n) as u64;
-        let (mut read, mut written) = (vec![0; n], vec![0; n]);
+        let (mut read, mut written, mut parts) = (vec![0; n], vec![0; n], Vec::new());
         let pieces = self.pieces(offset, bytes);
         let mut stripes: Vec<u64> = pieces.iter().map(|(chunk, ..)| chunk / data).collect();
         stripes.dedup();
@@ -154,6 +155,7 @@ impl Planned<'_> {
             let of: Vec<_> = pieces.iter().filter(|(chunk, ..)| chunk / data == stripe).collect();
             let parity = self.parity_members(stripe);
             let parity_bits = bits(&parity);
+            let mut whole = vec![0; n];
             let ends = of.iter().map(|(_, from, length)| (from / ROW, (from + length).div_ceil(ROW)));
             let (first, end) = ends.fold((u64::MAX, 0), |(a, b), (from, to)| (a.min(from), b.max(to)));
             for row in first..end {
@@ -168,6 +170,7 @@ impl Planned<'_> {
                 if touched.is_empty() {
                     continue;
                 }
+                let is_whole = touched.len() as u64 == data;
                 let touched = bits(&touched);
                 let all = (1 << n) - 1;
                 let (targets, known) = (touched | parity_bits, cache.known((stripe, row)));
@@ -175,17 +178,21 @@ impl Planned<'_> {
                 let sources = if rewrite.count_ones() < rebuild.count_ones() { rewrite } else { rebuild };
                 for at in 0..n {
                     read[at] += ROW * (sources >> at & 1);
+                    let written = if is_whole { &mut whole } else { &mut written };
                     written[at] += ROW * (targets >> at & 1);
                 }
                 cache.learn((stripe, row), targets | sources);
             }
+            let whole = whole.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0).rev();
+            parts.extend(whole.map(|(at, bytes)| Part { at, or: None, bytes }));
         }
-        let phases = [(Transfer::Read, read), (Transfer::Write, written)]
-            .map(|(transfer, bytes)| Phase { transfer, parts: self.in_turn(&bytes) });
-        phases.into_iter().filter(|phase| !phase.parts.is_empty()).collect()
+        parts.extend(self.in_turn(&written));
+        let read = Phase { transfer: Transfer::Read, parts: self.in_turn(&read) };
+        let written = Phase { transfer: Transfer::Write, parts };
+        [read, written].into_iter().filter(|phase| !phase.parts.is_empty()).collect()
     }
 
-    /// Rows go to all members before the next one does: a request of each in turn.
+    /// Other rows go to all members before the next one does: a request of each in turn.
     fn in_turn(&self, bytes: &[u64]) -> Vec<Part> {
         let mut left = bytes.to_vec();
         let mut parts = Vec::new();

@@ -99,6 +99,22 @@ fn a_full_queue_keeps_the_next_drive_waiting() {
     close(speed(512 * KIB, &deep), 40e6);
 }
 
+/// The lab's ledger shows it for raid6 of four: 512 KiB to the last drive, and the next one begins when two or three requests are done.
+#[test]
+fn a_stripe_that_is_written_whole_goes_to_one_drive_after_the_other() {
+    let queue = Queue { request: 120 * KIB, depth: 2 };
+    let four = [Speeds { queue, ..stick(0.0, 20e6, 20e6) }; 4];
+    let phases = planned(Layout::Raid6, &four).phases(Transfer::Write, 0, MIB, &mut RowCache::default());
+    let order = |phase: &phases::Phase| {
+        phase.parts.iter().map(|part| (part.at, part.bytes / KIB)).collect::<Vec<_>>()
+    };
+    let orders: Vec<_> = phases.iter().map(order).collect();
+    assert_eq!(orders, [[(3, 512), (2, 512), (1, 512), (0, 512)]]);
+    // The fifth and last request of a drive is taken when three are done.
+    let seconds = (3.0 * 360.0 + 512.0) * 1024.0 / 20e6;
+    close(sequential(planned(Layout::Raid6, &four), Transfer::Write, MIB), MIB as f64 / seconds);
+}
+
 #[test]
 fn drives_without_an_upper_end_give_none() {
     let endless = [stick(0.0, f64::INFINITY, f64::INFINITY); 3];

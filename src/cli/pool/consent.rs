@@ -1,11 +1,14 @@
-//! Consent to the pools that a run builds, before anything is measured.
+//! Consent to what is erased: by serials typed at a terminal, and to the pools that a run builds.
 
-use std::path::Path;
+use std::{
+    io::{self, BufRead, IsTerminal},
+    path::Path,
+};
 
-use super::{ask, describe, in_no_pool, say};
+use super::{describe, in_no_pool, say};
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::Claims,
+    danger::{Claims, consent},
     inventory::{Drive, Inventory},
     plan::Plan,
     run,
@@ -40,4 +43,59 @@ pub(in crate::cli) fn consent_to(
     // Each is claimed again when it is changed.
     Claims::take(Claims::lock(&drives)?, &erase)?;
     Ok(erase)
+}
+
+/// The serials that are typed for drives that were not named with `--erase`, at a terminal.
+pub(super) fn ask(drives: &[&Drive], erase: &[String], output: &Output) -> anyhow::Result<Vec<String>> {
+    if !io::stdin().is_terminal() {
+        return Ok(Vec::new());
+    }
+    typed(drives, erase, &mut io::stdin().lock(), &mut |text| output.note(text))
+}
+
+fn typed(
+    drives: &[&Drive],
+    erase: &[String],
+    input: &mut impl BufRead,
+    note: &mut dyn FnMut(&str),
+) -> anyhow::Result<Vec<String>> {
+    let mut typed = Vec::new();
+    for drive in drives.iter().filter(|drive| !erase.contains(&consent(drive))) {
+        note(&format!("To erase {}, type {}; to stop, type nothing:", drive.label(), consent(drive)));
+        let mut line = String::new();
+        input.read_line(&mut line)?;
+        if line.trim() != consent(drive) {
+            return Err(Usage("stopped; nothing was changed".to_owned()).into());
+        }
+        typed.push(consent(drive));
+    }
+    Ok(typed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_serial_is_no_consent() {
+        let drive = |serial: &str| Drive { serial: Some(serial.to_owned()), ..Drive::default() };
+        let drives = [drive("4C530001010222107401"), drive("4C530001010222107402")];
+        let all: Vec<&Drive> = drives.iter().collect();
+        let asked = |erase: &[String], input: &str| {
+            let mut notes = Vec::new();
+            let typed = typed(&all, erase, &mut input.as_bytes(), &mut |text| notes.push(text.to_owned()));
+            (typed.map_err(|e| e.to_string()), notes.len())
+        };
+        let serials: Vec<String> = drives.iter().map(consent).collect();
+        let both = format!(" {} \n{}\n", serials[0], serials[1]);
+        assert_eq!(asked(&[], &both), (Ok(serials.clone()), 2));
+        assert_eq!(asked(&serials[..1], &format!("{}\n", serials[1])), (Ok(serials[1..].to_vec()), 1));
+        let stopped = Err("stopped; nothing was changed".to_owned());
+        let wrong =
+            ["4C530001010222107411\n", "4c530001010222107401\n", "4C53000101022210740\n", "yes\n", "\n", ""];
+        for mistyped in wrong {
+            assert_eq!(asked(&[], mistyped), (stopped.clone(), 1), "{mistyped:?}");
+        }
+        assert_eq!(asked(&[], &format!("{}\n{}\n", serials[0], serials[0])), (stopped, 2), "the other one's");
+    }
 }

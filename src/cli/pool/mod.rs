@@ -11,7 +11,7 @@ mod sharing;
 mod status;
 
 use std::{
-    io::{self, BufRead, IsTerminal},
+    io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -19,11 +19,12 @@ use std::{
 use anyhow::Context;
 
 use args::{Create, Pool, PoolAction, Replace};
+use consent::ask;
 pub(super) use consent::consent_to;
 
 use super::{bay, errors::Usage, indented, output::Output, stored};
 use crate::{
-    danger::consent,
+    danger,
     inventory::{Drive, Inventory},
     run::{Built, PoolLog, pools},
     sysroot::Sysroot,
@@ -97,7 +98,7 @@ fn drive<'a>(given: &str, inventory: &'a Inventory) -> anyhow::Result<&'a Drive>
 
 /// The command that removes a pool; the content of these drives is lost.
 fn removal(name: &str, drives: &[&Drive]) -> String {
-    let erase = drives.iter().map(|drive| format!(" --erase {}", shell_word(&consent(drive))));
+    let erase = drives.iter().map(|drive| format!(" --erase {}", shell_word(&danger::consent(drive))));
     format!("drivebench pool destroy {}{}", shell_word(name), erase.collect::<String>())
 }
 
@@ -115,22 +116,4 @@ fn describe(drives: &[&Drive]) -> String {
         format!("  {}, {}, {size}: {holds}\n", drive.label(), drive.node())
     };
     drives.iter().map(line).collect()
-}
-
-/// The serials that are typed for drives that were not named with `--erase`, at a terminal.
-fn ask(drives: &[&Drive], erase: &[String], output: &Output) -> anyhow::Result<Vec<String>> {
-    let mut typed = Vec::new();
-    if !io::stdin().is_terminal() {
-        return Ok(typed);
-    }
-    for drive in drives.iter().filter(|drive| !erase.contains(&consent(drive))) {
-        output.note(&format!("To erase {}, type {}; to stop, type nothing:", drive.label(), consent(drive)));
-        let mut line = String::new();
-        io::stdin().lock().read_line(&mut line)?;
-        if line.trim() != consent(drive) {
-            return Err(Usage("stopped; nothing was changed".to_owned()).into());
-        }
-        typed.push(consent(drive));
-    }
-    Ok(typed)
 }
