@@ -177,10 +177,8 @@ mod tests {
     use super::*;
     use crate::{
         inventory::{Drive, Layer, Partition},
-        pool::Request,
+        pool::{Request, tests::request},
         sysroot::Archive,
-        tools::mkfs::Filesystem,
-        units::KIB,
     };
 
     fn drive(letter: char) -> Drive {
@@ -199,17 +197,8 @@ mod tests {
     /// A pool over these drives, by the last letter of their names.
     fn build(layout: Layout, uuid: &str, drives: &str) -> Build {
         let drives: Vec<Drive> = drives.chars().map(drive).collect();
-        let request = Request {
-            name: "p1".to_owned(),
-            layout,
-            chunk: 64 * KIB,
-            bitmap: true,
-            filesystem: Filesystem::Ext4,
-            label: "p1".to_owned(),
-            most: None,
-            write_mostly: Vec::new(),
-            uuids: [uuid, "be1103c5-fb4b-476f-b7fd-09f0a4b747d6"].map(str::to_owned),
-        };
+        let [_, filesystem] = request(layout).uuids;
+        let request = Request { uuids: [uuid.to_owned(), filesystem], ..request(layout) };
         request.plan(&Inventory::default(), &drives.iter().collect::<Vec<_>>()).expect("fits")
     }
 

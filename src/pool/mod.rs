@@ -6,7 +6,7 @@ mod geometry;
 pub mod health;
 mod known;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use build::{Build, Member, PoolError, Request, Step};
 pub use geometry::Part;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    Planned,
+    Planned, Transfer,
     phases::{Part, Phase},
 };
 
@@ -27,6 +27,14 @@ struct Member {
     left: f64,
 }
 
+struct Flow<'a> {
+    pool: &'a Planned<'a>,
+    transfer: Transfer,
+    members: Vec<Member>,
+    /// Members that need a processor, in order.
+    waiting: VecDeque<usize>,
+}
+
 /// Seconds until all parts are done. They are sent one after the other, in requests; a full queue stops the sender. A drive
 /// has one request at a time. Drives work at the same time, all slower where what they share is not enough; a processor
 /// works for one drive at a time.
@@ -36,89 +44,97 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
         (0..part.bytes.div_ceil(most))
             .map(move |nth| Part { bytes: most.min(part.bytes - nth * most), ..*part })
     });
-    let mut members =
-        vec![Member { queue: VecDeque::new(), stage: Stage::Submit, left: 0.0 }; pool.members.len()];
-    // Members that need a processor, in order.
-    let mut waiting: VecDeque<usize> = VecDeque::new();
+    let idle = Member { queue: VecDeque::new(), stage: Stage::Submit, left: 0.0 };
+    let members = vec![idle; pool.members.len()];
+    let mut flow = Flow { pool, transfer: phase.transfer, members, waiting: VecDeque::new() };
     let (mut seconds, mut next) = (0.0, requests.next());
     loop {
-        while let Some(part) = next {
-            let other = part.or.filter(|or| members[*or].queue.len() < members[part.at].queue.len());
-            let at = other.unwrap_or(part.at);
-            if members[at].queue.len() >= pool.members[at].queue.depth {
-                break;
-            }
-            members[at].queue.push_back(part.bytes);
-            if members[at].queue.len() == 1 {
-                enter(pool, phase, &mut members, &mut waiting, at, Stage::Submit);
-            }
+        while next.is_some_and(|part| flow.send(part)) {
             next = requests.next();
         }
-        let slower = slower(pool, phase, &members);
-        let on_processor = waiting.iter().take(pool.cores).copied();
-        let on_drive = (0..members.len())
-            .filter(|at| !members[*at].queue.is_empty() && members[*at].stage == Stage::Drive);
-        let working: Vec<(usize, f64)> = on_processor
-            .map(|at| (at, members[at].left))
-            .chain(on_drive.map(|at| (at, members[at].left * slower)))
-            .collect();
-        // The one that is done first.
-        let Some(step) = working.iter().map(|(_, left)| *left).min_by(f64::total_cmp) else { break };
-        for (at, left) in working {
-            if left > step {
-                members[at].left *= 1.0 - step / left;
-                continue;
-            }
-            waiting.retain(|other| *other != at);
-            let stage = match members[at].stage {
-                Stage::Submit => Stage::Drive,
-                Stage::Drive => Stage::Complete,
-                Stage::Complete => {
-                    members[at].queue.pop_front();
-                    if members[at].queue.is_empty() {
-                        continue;
-                    }
-                    Stage::Submit
-                }
-            };
-            enter(pool, phase, &mut members, &mut waiting, at, stage);
-        }
+        let Some(step) = flow.advance() else { return seconds };
         seconds += step;
     }
-    seconds
 }
 
-/// A member begins a stage of its first request. Half of a processor's work comes before the drive's, half after.
-fn enter(
-    pool: &Planned<'_>,
-    phase: &Phase,
-    members: &mut [Member],
-    waiting: &mut VecDeque<usize>,
-    at: usize,
-    stage: Stage,
-) {
-    let (alone, processor) = costs(pool, phase, at, members[at].queue[0]);
-    members[at].stage = stage;
-    members[at].left = if stage == Stage::Drive { alone - processor } else { processor / 2.0 };
-    if stage != Stage::Drive {
-        waiting.push_back(at);
+impl Flow<'_> {
+    /// Whether the queue of its member had room for it.
+    fn send(&mut self, part: Part) -> bool {
+        let queued = |at: usize| self.members[at].queue.len();
+        let at = part.or.filter(|or| queued(*or) < queued(part.at)).unwrap_or(part.at);
+        if queued(at) >= self.pool.members[at].queue.depth {
+            return false;
+        }
+        self.members[at].queue.push_back(part.bytes);
+        if self.members[at].queue.len() == 1 {
+            self.enter(at, Stage::Submit);
+        }
+        true
     }
-}
 
-/// Seconds that a request takes a member alone, and what of it a processor does.
-fn costs(pool: &Planned<'_>, phase: &Phase, at: usize, bytes: u64) -> (f64, f64) {
-    let alone = pool.cost(phase.transfer, at).seconds(bytes);
-    (alone, pool.members[at].processor[phase.transfer as usize].seconds(bytes).min(alone))
-}
+    /// Goes on until the first of those at work is done with its stage; returns after how many seconds.
+    fn advance(&mut self) -> Option<f64> {
+        let slower = self.slower();
+        let on_processor = self.waiting.iter().take(self.pool.cores).map(|at| (*at, self.members[*at].left));
+        let on_drive = self.on_drive().map(|(at, member)| (at, member.left * slower));
+        let working: Vec<(usize, f64)> = on_processor.chain(on_drive).collect();
+        let step = working.iter().map(|(_, left)| *left).min_by(f64::total_cmp)?;
+        for (at, left) in working {
+            if left > step {
+                self.members[at].left *= 1.0 - step / left;
+            } else {
+                self.leave(at);
+            }
+        }
+        Some(step)
+    }
 
-/// How many times as long drives take, because they ask for more than what they share gives. What an endless interval gives
-/// takes no time, and asks for nothing.
-fn slower(pool: &Planned<'_>, phase: &Phase, members: &[Member]) -> f64 {
-    let Some(rate) = pool.shared[phase.transfer as usize] else { return 1.0 };
-    let works = |(_, member): &(usize, &Member)| !member.queue.is_empty() && member.stage == Stage::Drive;
-    let asked = members.iter().enumerate().filter(works).map(|(at, member)| {
-        let (alone, processor) = costs(pool, phase, at, member.queue[0]);
-        member.queue[0] as f64 / (alone - processor)
-    });
-    (asked.filter(|asked| asked.is_finite()).sum::<f64>() / rate).max(1.0)
+    /// A member begins a stage of its first request. Half of a processor's work comes before the drive's, half after.
+    fn enter(&mut self, at: usize, stage: Stage) {
+        let (alone, processor) = self.costs(at);
+        self.members[at].stage = stage;
+        self.members[at].left = if stage == Stage::Drive { alone - processor } else { processor / 2.0 };
+        if stage != Stage::Drive {
+            self.waiting.push_back(at);
+        }
+    }
+
+    /// A member is done with a stage of its first request.
+    fn leave(&mut self, at: usize) {
+        self.waiting.retain(|other| *other != at);
+        match self.members[at].stage {
+            Stage::Submit => self.enter(at, Stage::Drive),
+            Stage::Drive => self.enter(at, Stage::Complete),
+            Stage::Complete => {
+                self.members[at].queue.pop_front();
+                if !self.members[at].queue.is_empty() {
+                    self.enter(at, Stage::Submit);
+                }
+            }
+        }
+    }
+
+    /// Seconds that its first request takes a member alone, and what of it a processor does.
+    fn costs(&self, at: usize) -> (f64, f64) {
+        let bytes = self.members[at].queue[0];
+        let alone = self.pool.cost(self.transfer, at).seconds(bytes);
+        (alone, self.pool.members[at].processor[self.transfer as usize].seconds(bytes).min(alone))
+    }
+
+    fn on_drive(&self) -> impl Iterator<Item = (usize, &Member)> {
+        let is_on_drive =
+            |(_, member): &(usize, &Member)| !member.queue.is_empty() && member.stage == Stage::Drive;
+        self.members.iter().enumerate().filter(is_on_drive)
+    }
+
+    /// How many times as long drives take, because they ask for more than what they share gives. What an endless interval
+    /// gives takes no time, and asks for nothing.
+    fn slower(&self) -> f64 {
+        let Some(rate) = self.pool.shared[self.transfer as usize] else { return 1.0 };
+        let asked = self.on_drive().map(|(at, member)| {
+            let (alone, processor) = self.costs(at);
+            member.queue[0] as f64 / (alone - processor)
+        });
+        (asked.filter(|asked| asked.is_finite()).sum::<f64>() / rate).max(1.0)
+    }
 }

@@ -57,8 +57,6 @@ pub struct Planned<'a> {
 
 /// Operations that are followed at most.
 const MOST: u64 = 20_000;
-/// Pieces of layouts without chunks.
-const UNSTRIPED: u64 = MIB;
 
 impl Cost {
     pub const NOTHING: Self = Self { fixed: 0.0, rate: f64::INFINITY };
@@ -96,9 +94,7 @@ impl Planned<'_> {
     pub fn speed(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
         if self.layout == Layout::Linear {
             // Where a file is, is not known: the mean of the drives.
-            let one =
-                |at: usize| Planned { layout: Layout::Single, members: &self.members[at..=at], ..*self };
-            let seconds = (0..self.members.len()).map(|at| 1.0 / one(at).speed(transfer, pattern, block));
+            let seconds = self.singles().map(|one| 1.0 / one.speed(transfer, pattern, block));
             return self.members.len() as f64 / seconds.sum::<f64>();
         }
         if (self.layout, transfer, pattern) == (Layout::Raid1, Transfer::Read, Pattern::Random) {
@@ -108,8 +104,11 @@ impl Planned<'_> {
             let seconds: f64 = each.sum();
             return (self.members.len() as u64 * block) as f64 / seconds;
         }
-        // After so many bytes the pattern of members and parity repeats.
-        let cycle = least_common_multiple(block, self.chunk() * self.rotation()) / block;
+        // After so many operations the pattern of members and parity repeats.
+        let cycle = match self.layout.is_striped() {
+            true => least_common_multiple(block, self.chunk * self.rotation()) / block,
+            false => 1,
+        };
         let all = cycle.min(MOST);
         let mut cache = RowCache::default();
         let mut pass = |first: u64| -> f64 {
@@ -122,8 +121,10 @@ impl Planned<'_> {
             };
             (first..first + all).map(one).sum()
         };
-        // The first pass fills the cache.
-        pass(0);
+        if matches!(self.layout, Layout::Raid5 | Layout::Raid6) {
+            // This pass fills the cache.
+            pass(0);
+        }
         (all * block) as f64 / pass(cycle)
     }
 
@@ -151,8 +152,9 @@ impl Planned<'_> {
         Some(bytes as f64 / rate)
     }
 
-    fn chunk(&self) -> u64 {
-        if self.layout.is_striped() { self.chunk } else { UNSTRIPED }
+    /// Each member alone.
+    pub fn singles(&self) -> impl Iterator<Item = Planned<'_>> {
+        self.members.chunks(1).map(|members| Planned { layout: Layout::Single, members, ..*self })
     }
 
     /// Chunks of data after which the same members have the same parts again.

@@ -83,7 +83,8 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     let says = &mut |command: &str| output.marked("  ", command);
     let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
     let dir = args.mount.as_deref();
-    let built = run::build(&build, &paths, dir, &keep, &claims, &mut log, &mut commands, &mut || Ok(()));
+    let built = run::join(&build, &paths, &claims, &mut log, &mut commands)
+        .and_then(|()| run::complete(&build, &paths, dir, &keep, &claims, &mut log, &mut commands));
     let remove = removal(&build.name, &drives);
     built.map_err(|e| anyhow!("{e}. The pool is incomplete; to remove it: {remove}"))?;
     output.result(&format!("{} is built: {}.\n", build.path(), result(&build)))?;

@@ -99,11 +99,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         let plain = load.depth == 1 && load.streams == 1 && !load.sync;
         let speed = |pool: Planned<'_>| {
             // Of linear, any drive may have the file: from the slowest to the fastest.
-            let one = |at: usize| {
-                let alone = Planned { layout: Layout::Single, members: &pool.members[at..=at], ..pool };
-                alone.speed(transfer, load.pattern, load.block)
-            };
-            let each = (0..pool.members.len()).map(one);
+            let each = pool.singles().map(|one| one.speed(transfer, load.pattern, load.block));
             match (pool.layout, end) {
                 (Layout::Linear, End::Low) => each.fold(f64::INFINITY, f64::min),
                 (Layout::Linear, End::High) => each.fold(0.0, f64::max),

@@ -123,10 +123,25 @@ pub fn ready(build: &Build, dir: Option<&Path>, system: &System) -> Result<(), T
     })
 }
 
-/// Builds a pool on drives at these paths, in the order of its members, and mounts it. `joined` is called between joining the
-/// drives and making the filesystem.
-#[allow(clippy::too_many_arguments)]
-pub fn build(
+/// Joins drives at these paths, in the order of the pool's members. [`complete`] comes next.
+pub fn join(
+    build: &Build,
+    drives: &[String],
+    claims: &impl Claimed,
+    log: &mut PoolLog,
+    commands: &mut Commands<'_>,
+) -> Result<(), BuildError> {
+    let steps = build.steps().into_iter().filter(|step| *step != Step::Format);
+    let (wipes, rest): (Vec<Step>, Vec<Step>) = steps.partition(|step| matches!(step, Step::Wipe(_)));
+    for step in wipes {
+        perform(build, step, drives, claims, log, commands)?;
+    }
+    commands.settle(claims)?;
+    rest.into_iter().try_for_each(|step| perform(build, step, drives, claims, log, commands))
+}
+
+/// Makes the filesystem of a pool whose drives are joined, mounts it, and adds it to the system's configuration.
+pub fn complete(
     build: &Build,
     drives: &[String],
     dir: Option<&Path>,
@@ -134,20 +149,8 @@ pub fn build(
     claims: &impl Claimed,
     log: &mut PoolLog,
     commands: &mut Commands<'_>,
-    joined: &mut dyn FnMut() -> Result<(), BuildError>,
 ) -> Result<(), BuildError> {
-    let (wipes, rest): (Vec<Step>, Vec<Step>) =
-        build.steps().into_iter().partition(|step| matches!(step, Step::Wipe(_)));
-    for step in wipes {
-        perform(build, step, drives, claims, log, commands)?;
-    }
-    commands.settle(claims)?;
-    for step in rest {
-        perform(build, step, drives, claims, log, commands)?;
-        if step == Step::Join {
-            joined()?;
-        }
-    }
+    perform(build, Step::Format, drives, claims, log, commands)?;
     if let Some(dir) = dir {
         log.mount(dir)?;
         commands.alter(&mount::mount(&build.path(), build.filesystem.name(), &dir.to_string_lossy()), log)?;

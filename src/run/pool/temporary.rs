@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{BuildError, Commands, PoolLog, build, exists, ready, remove, stop, uuid};
+use super::{BuildError, Commands, PoolLog, complete, exists, join, ready, remove, stop, uuid};
 use crate::{
     danger::Claims,
     engine::Cancel,
@@ -66,14 +66,12 @@ impl Begun {
         let mut lines = Vec::new();
         let says = &mut |command: &str| lines.push(command.to_owned());
         let mut commands = Commands { runner: &System::default(), says, exists: &exists };
-        let mut filled_seconds = None;
-        let mut joined = || {
-            if planned.layout.is_redundant() {
-                filled_seconds = Some(filled(&planned, cancel)?);
-            }
-            Ok(())
+        join(&planned, &paths, &claims, &mut log, &mut commands)?;
+        let filled_seconds = match planned.layout.is_redundant() {
+            true => Some(filled(&planned, cancel)?),
+            false => None,
         };
-        build(&planned, &paths, Some(dir), &[], &claims, &mut log, &mut commands, &mut joined)?;
+        complete(&planned, &paths, Some(dir), &[], &claims, &mut log, &mut commands)?;
         let target = Target::resolve(&Inventory::read(&Sysroot::live()), &dir.to_string_lossy());
         let target = target.map_err(|e| BuildError::Absent(format!("{}: {e}", dir.display())))?;
         Ok(PoolForRun { target, commands: lines, filled_seconds })

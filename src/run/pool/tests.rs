@@ -2,12 +2,12 @@
 
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Mutex};
 
-use super::{BuildError, Built, Commands, PoolLog, Replacement, build, pools, remove};
+use super::{BuildError, Built, Commands, PoolLog, Replacement, complete, join, pools, remove};
 use crate::{
     danger::Claimed,
     inventory::{Drive, Inventory},
-    pool::{Build, Request},
-    tools::{Content, Output, Query, Right, Runner, ToolError, ToolResult, mkfs::Filesystem},
+    pool::{Build, Request, tests::request},
+    tools::{Content, Output, Query, Right, Runner, ToolError, ToolResult},
     units::{KIB, Layout},
 };
 
@@ -110,18 +110,7 @@ fn plan(layout: Layout) -> Build {
         ..Drive::default()
     };
     let drives: Vec<Drive> = DRIVES.iter().map(drive).collect();
-    let request = Request {
-        name: "data".to_owned(),
-        layout,
-        chunk: 64 * KIB,
-        bitmap: true,
-        filesystem: Filesystem::Ext4,
-        label: "data".to_owned(),
-        most: None,
-        write_mostly: Vec::new(),
-        uuids: ["053f7e0e-069f-b954-415c-8744bbe3e33b", "be1103c5-fb4b-476f-b7fd-09f0a4b747d6"]
-            .map(str::to_owned),
-    };
+    let request = Request { chunk: 64 * KIB, ..request(layout) };
     request.plan(&Inventory::default(), &drives.iter().collect::<Vec<_>>()).expect("fits")
 }
 
@@ -140,7 +129,8 @@ fn begin(plan: &Build, disks: &Disks, store: &Path) -> Result<(), BuildError> {
     let mut log = patiently(|| PoolLog::begin(store, plan, "2026-01-01".to_owned()));
     let commands = &mut Commands { runner: disks, says: &mut |_| {}, exists: &|_| true };
     let (paths, all) = (DRIVES.map(str::to_owned), Only(DRIVES.map(str::to_owned).to_vec()));
-    build(plan, &paths, Some(Path::new("/mnt/data")), &[], &all, &mut log, commands, &mut || Ok(()))
+    join(plan, &paths, &all, &mut log, commands)?;
+    complete(plan, &paths, Some(Path::new("/mnt/data")), &[], &all, &mut log, commands)
 }
 
 /// Removes what is left of it. Only the drives that were changed are claimed.
