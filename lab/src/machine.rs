@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read},
+    io::{self, Read, Seek, SeekFrom},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -289,9 +289,17 @@ impl Machine {
 
     /// What is stored on drive `i`, up to this many bytes from its start. What the guest has not written yet isn't there.
     pub fn content(&self, i: usize, most: u64) -> Result<Vec<u8>, MachineError> {
+        self.stored(i, 0, most)
+    }
+
+    /// What is stored on drive `i`, up to this many bytes from an offset.
+    pub fn stored(&self, i: usize, offset: u64, most: u64) -> Result<Vec<u8>, MachineError> {
         let path = self.drives.join(format!("{}.img", self.scenario.drives[i].bay));
         let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+        let read = File::open(path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(offset))?;
+            file.take(most).read_to_end(&mut bytes)
+        });
         read.map_err(|e| self.wrong("a drive's content can't be read", e))?;
         Ok(bytes)
     }

@@ -94,6 +94,8 @@ enum Campaign {
     Layouts,
     /// Kill drivebench N times and cut the power N times while pools are built, repaired and removed; `--seed S --times 1` repeats one
     Pools,
+    /// Join the four drives of the post with `dmsetup`'s linear, and compare the table and its seams with them
+    Joined,
     /// Build a pool of each layout that is kept, reboot, reboot without one of its drives, mend and destroy it
     Reboots,
 }
@@ -188,13 +190,14 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         }
         Campaign::Pools => soak::pools(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
+        Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),
         Campaign::Drives => soak::random_drives(&Options::default(), times, seed, &campaign.out),
         Campaign::Baselines => {
             let scenarios = ["pi-zero", "two-sticks", "sd-vs-usb", "cliff"].map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
             soak::baselines(&Options::default(), &scenarios, times)
         }
-        Campaign::Reboots => soak::reboots(&Options::default(), &named("pools")?, times),
+        Campaign::Reboots => soak::reboots(&Options::default(), &named("pools")?, times, seed.max(1)),
     };
     let name = what.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
     print!("{}", summary.describe(&name));

@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 pub use baselines::baselines;
-pub use pools::{layouts, pools};
+pub use pools::{joined, layouts, pools};
 pub use reboots::{Pool, reboot, reboots};
 
 use crate::{

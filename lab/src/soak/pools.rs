@@ -9,11 +9,11 @@ use std::{
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::Summary;
+use super::{Summary, rounds};
 use crate::{
     Machine, MachineError, Options, Scenario,
     pools::{
-        LAYOUTS, agree, clean, commands, done, faults, lost, named, path, prepare, require, round_trip,
+        self, LAYOUTS, agree, clean, commands, done, faults, lost, named, path, prepare, require, round_trip,
         serial, sh, status,
     },
     scenario::Filesystem,
@@ -125,6 +125,14 @@ pub fn layouts(options: &Options, scenario: &Scenario, times: u32, seed: u64) ->
         campaign.note(&format!("--seed {number}: {layout}"), result);
     }
     campaign.summary
+}
+
+/// `times` machines whose drives, faster and without filesystems, are joined: the mapping and its seams.
+pub fn joined(options: &Options, mut scenario: Scenario, times: u32) -> Summary {
+    // A filesystem over all of them takes hours at the post's speeds.
+    scenario = scenario.faster(20.0);
+    scenario.drives.iter_mut().for_each(|drive| drive.filesystem = None);
+    rounds(times, 1, |_, _| pools::joined(&Machine::start(&scenario, options)?).map(|()| None))
 }
 
 /// `times` kills and as many power cuts, from the number `seed` on, while pools are created, repaired and destroyed. What

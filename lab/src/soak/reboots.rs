@@ -42,12 +42,12 @@ const POOLS: [Pool; 8] = [
     pool(Layout::Raid1, "btrfs", &[0, 1]),
 ];
 
-/// Tries the layouts and filesystems in turn, each in a machine of its own, on the drives of `scenario`: a reboot with all
+/// Tries the layouts and filesystems in turn, from the number `seed` on, each in a machine of its own, on the drives of `scenario`: a reboot with all
 /// drives, and one without the last drive of the pool.
-pub fn reboots(options: &Options, scenario: &Scenario, times: u32) -> Summary {
+pub fn reboots(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
     let mut lines = Vec::new();
-    let summary = rounds(times, 1, |round, _| {
-        let pool = POOLS[(round as usize - 1) % POOLS.len()];
+    let summary = rounds(times, seed, |round, _| {
+        let pool = POOLS[(seed as usize + round as usize - 2) % POOLS.len()];
         let last = &pool.drives[pool.drives.len() - 1..];
         reboot(options, scenario, &[pool], &[&[], last], &mut lines).map(|()| None)
     });

@@ -7,8 +7,8 @@ use super::{estimate, findings, out, scenario, start, turn};
 #[test]
 fn sizes_finds_the_knee_of_the_model() {
     let _turn = turn();
-    // A quarter of the speed, so that the modelled cost of an operation is larger than the emulation time.
-    let machine = start(&scenario("pi-zero").faster(0.25));
+    // A tenth of the speed, so that the modelled cost of an operation is larger than the emulation time, also on a slow host.
+    let machine = start(&scenario("pi-zero").faster(0.1));
     let model = &machine.scenario().drives[1].model;
     let (cost, write, read) = (model.operation_seconds, model.write[0].rate, model.read[0].rate);
     let found = findings(&machine, "sizes --largest 64k --max-bytes 16M /mnt/b");

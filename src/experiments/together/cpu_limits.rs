@@ -51,7 +51,8 @@ impl Strain {
             interrupts: mean(&|p| p.cores.iter().map(|c| c.interrupts).fold(0.0, f64::max)),
             least: mean(&|p| p.cores.iter().map(|c| c.busy).fold(1.0, f64::min)),
             waited: mean_share(&|p| p.waited),
-            throttled: mean_share(&|p| p.throttled),
+            // The kernel counts whole periods of the quota, so the sum may exceed the time by part of one.
+            throttled: mean_share(&|p| p.throttled).map(|share| share.min(1.0)),
             worked: mean_share(&|p| p.worked).map(|share| share / loads),
         })
     }
