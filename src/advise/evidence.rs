@@ -169,7 +169,7 @@ impl Evidence {
     }
 
     /// The speed, bytes per second: after the last cliff, where there is one.
-    pub(super) fn speed(&self) -> Option<&Estimate> {
+    pub fn speed(&self) -> Option<&Estimate> {
         let scopes = if self.at_once {
             &[Scope::Sum][..]
         } else {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Inventory;
+use super::{Drive, Inventory};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -87,6 +87,21 @@ impl Ceiling {
 impl Inventory {
     pub fn bus(&self, id: &str) -> Option<&Bus> {
         self.buses.iter().find(|bus| bus.id == id)
+    }
+
+    /// The links above two or more of these drives, with the positions of these; of several above the same drives the
+    /// innermost.
+    pub fn shared_buses(&self, drives: &[&Drive]) -> Vec<(&Bus, Vec<usize>)> {
+        let mut groups: Vec<(&Bus, Vec<usize>)> = Vec::new();
+        let above = |drive: &Drive| self.buses_above(drive.upstream.as_deref());
+        for bus in drives.iter().flat_map(|drive| above(drive)) {
+            let below = |at: &usize| above(drives[*at]).iter().any(|b| b.id == bus.id);
+            let group: Vec<usize> = (0..drives.len()).filter(below).collect();
+            if group.len() > 1 && groups.iter().all(|(_, other)| *other != group) {
+                groups.push((bus, group));
+            }
+        }
+        groups
     }
 
     /// The buses between a drive or port and the processor, innermost first.

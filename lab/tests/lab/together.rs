@@ -68,7 +68,6 @@ fn hubs_that_limit_are_named_with_their_ceilings() {
 /// intervals of a busy machine are wide.
 fn decided(there_are: usize, mut runs: impl FnMut(u32) -> Findings) -> Findings {
     let found = runs(4);
-    println!("4 runs: {:?}", limits(&found, "read"));
     if limits(&found, "read").len() < there_are { runs(8) } else { found }
 }
 

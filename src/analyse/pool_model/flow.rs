@@ -39,11 +39,7 @@ struct Flow<'a> {
 /// has one request at a time. Drives work at the same time, all slower where what they share is not enough; a processor
 /// works for one drive at a time.
 pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
-    let mut requests = phase.parts.iter().flat_map(|part| {
-        let most = pool.members[part.at].queue.request;
-        (0..part.bytes.div_ceil(most))
-            .map(move |nth| Part { bytes: most.min(part.bytes - nth * most), ..*part })
-    });
+    let mut requests = requests(pool, phase);
     let idle = Member { queue: VecDeque::new(), stage: Stage::Submit, left: 0.0 };
     let members = vec![idle; pool.members.len()];
     let mut flow = Flow { pool, transfer: phase.transfer, members, waiting: VecDeque::new() };
@@ -55,6 +51,20 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
         let Some(step) = flow.advance() else { return seconds };
         seconds += step;
     }
+}
+
+/// Seconds that processors work for a phase.
+pub(super) fn processor_seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
+    let of = |part: Part| pool.processor_alone(phase.transfer, part.at, part.bytes);
+    requests(pool, phase).map(of).sum()
+}
+
+fn requests<'a>(pool: &'a Planned<'_>, phase: &'a Phase) -> impl Iterator<Item = Part> + use<'a> {
+    phase.parts.iter().flat_map(|part| {
+        let most = pool.members[part.at].queue.request;
+        (0..part.bytes.div_ceil(most))
+            .map(move |nth| Part { bytes: most.min(part.bytes - nth * most), ..*part })
+    })
 }
 
 impl Flow<'_> {
@@ -74,9 +84,8 @@ impl Flow<'_> {
 
     /// Goes on until the first of those at work is done with its stage; returns after how many seconds.
     fn advance(&mut self) -> Option<f64> {
-        let slower = self.slower();
         let on_processor = self.waiting.iter().take(self.pool.cores).map(|at| (*at, self.members[*at].left));
-        let on_drive = self.on_drive().map(|(at, member)| (at, member.left * slower));
+        let on_drive = self.on_drive().map(|(at, member)| (at, member.left * self.slower(at)));
         let working: Vec<(usize, f64)> = on_processor.chain(on_drive).collect();
         let step = working.iter().map(|(_, left)| *left).min_by(f64::total_cmp)?;
         for (at, left) in working {
@@ -118,7 +127,7 @@ impl Flow<'_> {
     fn costs(&self, at: usize) -> (f64, f64) {
         let bytes = self.members[at].queue[0];
         let alone = self.pool.cost(self.transfer, at).seconds(bytes);
-        (alone, self.pool.members[at].processor[self.transfer as usize].seconds(bytes).min(alone))
+        (alone, self.pool.processor_alone(self.transfer, at, bytes))
     }
 
     fn on_drive(&self) -> impl Iterator<Item = (usize, &Member)> {
@@ -127,14 +136,17 @@ impl Flow<'_> {
         self.members.iter().enumerate().filter(is_on_drive)
     }
 
-    /// How many times as long drives take, because they ask for more than what they share gives. What an endless interval
-    /// gives takes no time, and asks for nothing.
-    fn slower(&self) -> f64 {
-        let Some(rate) = self.pool.shared[self.transfer as usize] else { return 1.0 };
-        let asked = self.on_drive().map(|(at, member)| {
+    /// How many times as long a drive takes, because it and others ask for more than what they share gives. What an endless
+    /// interval gives takes no time, and asks for nothing.
+    fn slower(&self, at: usize) -> f64 {
+        let asked = |(at, member): (usize, &Member)| {
             let (alone, processor) = self.costs(at);
-            member.queue[0] as f64 / (alone - processor)
+            Some(member.queue[0] as f64 / (alone - processor)).filter(|asked| asked.is_finite())
+        };
+        let shared = self.pool.shared_by(self.transfer, at).map(|shared| {
+            let those = self.on_drive().filter(|(at, _)| shared.members.contains(at));
+            those.filter_map(asked).sum::<f64>() / shared.rate
         });
-        (asked.filter(|asked| asked.is_finite()).sum::<f64>() / rate).max(1.0)
+        shared.fold(1.0, f64::max)
     }
 }

@@ -4,7 +4,7 @@
 mod flow;
 mod phases;
 
-use phases::RowCache;
+use phases::{Phase, RowCache};
 
 use crate::units::{Layout, MIB, Pattern};
 
@@ -42,6 +42,16 @@ pub enum Transfer {
     Write,
 }
 
+/// What some members move at once at most: a hub or a bus limits them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shared {
+    /// Positions of the members.
+    pub members: Vec<usize>,
+    pub transfer: Transfer,
+    /// Bytes per second.
+    pub rate: f64,
+}
+
 /// A pool that isn't built yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Planned<'a> {
@@ -49,8 +59,7 @@ pub struct Planned<'a> {
     /// Bytes.
     pub chunk: u64,
     pub members: &'a [Speeds],
-    /// What the members read and write at once at most, bytes per second, where a hub or a bus limits them.
-    pub shared: [Option<f64>; 2],
+    pub shared: &'a [Shared],
     /// Processors that work at the same time.
     pub cores: usize,
 }
@@ -84,6 +93,13 @@ impl Queue {
     /// Nothing is divided, and nothing waits.
     pub const ENDLESS: Self = Self { request: u64::MAX, depth: usize::MAX };
 
+    /// From what the kernel says, where that is known.
+    pub fn of(request: Option<u64>, depth: Option<u32>) -> Self {
+        let request = request.filter(|bytes| *bytes > 0).unwrap_or(Self::ENDLESS.request);
+        let depth = depth.filter(|requests| *requests > 0);
+        Self { request, depth: depth.map_or(Self::ENDLESS.depth, |requests| requests as usize) }
+    }
+
     fn requests(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.request)
     }
@@ -92,17 +108,30 @@ impl Queue {
 impl Planned<'_> {
     /// Bytes per second of operations of `block` bytes, one at a time: sequential ones, or anywhere.
     pub fn speed(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
+        1.0 / self.per_byte(transfer, pattern, block, flow::seconds)
+    }
+
+    /// Seconds that processors work for each byte of such operations. What md itself does is not in it.
+    pub fn processor(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
+        self.per_byte(transfer, pattern, block, flow::processor_seconds)
+    }
+
+    fn per_byte(
+        &self,
+        transfer: Transfer,
+        pattern: Pattern,
+        block: u64,
+        of: fn(&Planned<'_>, &Phase) -> f64,
+    ) -> f64 {
         if self.layout == Layout::Linear {
             // Where a file is, is not known: the mean of the drives.
-            let seconds = self.singles().map(|one| 1.0 / one.speed(transfer, pattern, block));
-            return self.members.len() as f64 / seconds.sum::<f64>();
+            let each = self.singles().map(|one| one.per_byte(transfer, pattern, block, of));
+            return each.sum::<f64>() / self.members.len() as f64;
         }
         if (self.layout, transfer, pattern) == (Layout::Raid1, Transfer::Read, Pattern::Random) {
             // md takes the member whose last position is nearest: now this one, now that one.
-            let bus = self.shared[transfer as usize].map_or(0.0, |rate| block as f64 / rate);
-            let each = (0..self.members.len()).map(|at| self.alone(Transfer::Read, at, block).max(bus));
-            let seconds: f64 = each.sum();
-            return (self.members.len() as u64 * block) as f64 / seconds;
+            let each = (0..self.members.len()).map(|at| of(self, &Phase::of_one(transfer, at, block)));
+            return each.sum::<f64>() / (self.members.len() as u64 * block) as f64;
         }
         // After so many operations the pattern of members and parity repeats.
         let cycle = match self.layout.is_striped() {
@@ -117,7 +146,7 @@ impl Planned<'_> {
                     cache = RowCache::default();
                 }
                 let phases = self.phases(transfer, n * block, block, &mut cache);
-                phases.iter().map(|phase| flow::seconds(self, phase)).sum::<f64>()
+                phases.iter().map(|phase| of(self, phase)).sum::<f64>()
             };
             (first..first + all).map(one).sum()
         };
@@ -125,7 +154,7 @@ impl Planned<'_> {
             // This pass fills the cache.
             pass(0);
         }
-        (all * block) as f64 / pass(cycle)
+        pass(cycle) / (all * block) as f64
     }
 
     /// Seconds until the first sync, or a rebuild, has gone through `bytes` of each member: reads of some members and writes of others
@@ -147,14 +176,20 @@ impl Planned<'_> {
             // It reads all, and writes parity where it differs.
             Layout::Raid6 => slowest(Transfer::Read, 0..n).min(slowest(Transfer::Write, 0..n)),
         };
-        let limits = self.shared.into_iter().flatten();
-        let rate = limits.fold(rate, |rate, limit| rate.min(limit / n as f64));
+        let limits = self.shared.iter().map(|shared| shared.rate / shared.members.len() as f64);
+        let rate = limits.fold(rate, f64::min);
         Some(bytes as f64 / rate)
     }
 
-    /// Each member alone.
+    /// Each member alone, which shares nothing.
     pub fn singles(&self) -> impl Iterator<Item = Planned<'_>> {
-        self.members.chunks(1).map(|members| Planned { layout: Layout::Single, members, ..*self })
+        let single = |members| Planned { layout: Layout::Single, members, shared: &[], ..*self };
+        self.members.chunks(1).map(single)
+    }
+
+    /// What a member shares with others.
+    fn shared_by(&self, transfer: Transfer, at: usize) -> impl Iterator<Item = &Shared> {
+        self.shared.iter().filter(move |shared| shared.transfer == transfer && shared.members.contains(&at))
     }
 
     /// Chunks of data after which the same members have the same parts again.
@@ -167,6 +202,12 @@ impl Planned<'_> {
     fn alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
         let cost = self.cost(transfer, at);
         self.members[at].queue.requests(bytes) as f64 * cost.fixed + bytes as f64 / cost.rate
+    }
+
+    /// What one request takes of a processor: no more than its time.
+    fn processor_alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
+        let most = self.cost(transfer, at).seconds(bytes);
+        self.members[at].processor[transfer as usize].seconds(bytes).min(most)
     }
 
     fn cost(&self, transfer: Transfer, at: usize) -> &Cost {

@@ -20,6 +20,13 @@ pub(super) struct Part {
     pub bytes: u64,
 }
 
+impl Phase {
+    /// All bytes go to one member.
+    pub(super) fn of_one(transfer: Transfer, at: usize, bytes: u64) -> Self {
+        Self { transfer, parts: vec![Part { at, or: None, bytes }] }
+    }
+}
+
 /// md handles parity in rows of a page.
 const ROW: u64 = 4 * KIB;
 /// Rows that md keeps in memory: its `stripe_cache_size`.
@@ -61,7 +68,7 @@ impl Planned<'_> {
         let parts = match (self.layout, transfer) {
             // md goes on with the member of raid1 that it read before, which is the first one after writes to all.
             (Layout::Single | Layout::Linear, _) | (Layout::Raid1, Transfer::Read) => {
-                vec![Part { at: 0, or: None, bytes }]
+                return vec![Phase::of_one(transfer, 0, bytes)];
             }
             (Layout::Raid5 | Layout::Raid6, Transfer::Write) => {
                 return self.parity_writes(offset, bytes, cache);

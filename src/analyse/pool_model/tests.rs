@@ -9,7 +9,11 @@ fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
 }
 
 fn planned(layout: Layout, members: &[Speeds]) -> Planned<'_> {
-    Planned { layout, chunk: 512 * KIB, members, shared: [None, None], cores: 1 }
+    Planned { layout, chunk: 512 * KIB, members, shared: &[], cores: 1 }
+}
+
+fn shared(members: &[usize], transfer: Transfer, rate: f64) -> Shared {
+    Shared { members: members.to_vec(), transfer, rate }
 }
 
 fn sequential(pool: Planned<'_>, transfer: Transfer, block: u64) -> f64 {
@@ -74,14 +78,30 @@ fn a_small_write_to_parity_reads_first_unless_md_has_the_rest_of_the_stripe() {
 #[test]
 fn a_shared_bus_is_paid_by_every_copy() {
     let four = [stick(0.0, 20e6, 20e6); 4];
-    let over = |layout| {
-        let pool = Planned { shared: [None, Some(30e6)], ..planned(layout, &four) };
-        sequential(pool, Transfer::Write, 3 * MIB)
-    };
+    let bus = [shared(&[0, 1, 2, 3], Transfer::Write, 30e6)];
+    let over =
+        |layout| sequential(Planned { shared: &bus, ..planned(layout, &four) }, Transfer::Write, 3 * MIB);
     close(over(Layout::Raid0), 30e6);
     close(over(Layout::Raid1), 7.5e6);
     close(over(Layout::Raid10), 15e6);
     close(over(Layout::Raid5), 22.5e6);
+}
+
+#[test]
+fn a_hub_limits_its_own_drives_only() {
+    let four = [stick(0.0, 20e6, 20e6); 4];
+    let hub = [shared(&[0, 1], Transfer::Read, 20e6)];
+    let read = |layout, pattern, block| {
+        Planned { shared: &hub, ..planned(layout, &four) }.speed(Transfer::Read, pattern, block)
+    };
+    // The first two chunks at half the speed, the next two at the full one.
+    close(
+        read(Layout::Raid0, Pattern::Sequential, MIB),
+        2.0 * MIB as f64 / (MIB as f64 * (1.0 / 20e6 + 1.0 / 40e6)),
+    );
+    // One chunk from each drive: the other hub's are done first.
+    close(read(Layout::Raid0, Pattern::Sequential, 2 * MIB), 40e6);
+    close(read(Layout::Raid0, Pattern::Random, 4 * KIB), 20e6);
 }
 
 /// As usb-storage does it: a 1 MiB operation becomes nine requests of 120 KiB, and the drive has two of them.
@@ -119,7 +139,8 @@ fn a_stripe_that_is_written_whole_goes_to_one_drive_after_the_other() {
 fn drives_without_an_upper_end_give_none() {
     let endless = [stick(0.0, f64::INFINITY, f64::INFINITY); 3];
     for layout in [Layout::Raid0, Layout::Raid1, Layout::Raid5] {
-        let pool = Planned { shared: [Some(20e6), None], ..planned(layout, &endless) };
+        let bus = [shared(&[0, 1, 2], Transfer::Read, 20e6)];
+        let pool = Planned { shared: &bus, ..planned(layout, &endless) };
         assert_eq!(sequential(pool, Transfer::Write, MIB), f64::INFINITY, "{layout}");
     }
 }
@@ -146,9 +167,11 @@ proptest! {
     fn no_pool_is_faster_than_its_members_together_or_what_they_share(
         rates in prop::collection::vec((1e6..1e8f64, 1e6..1e8f64, 0.0..1e-2f64), 4..7),
         (chunk, block) in (2u32..9, 2u32..10),
-        shared in 1e6..1e9f64,
+        rate in 1e6..1e9f64,
     ) {
         let members: Vec<Speeds> = rates.iter().map(|(read, write, fixed)| stick(*fixed, *read, *write)).collect();
+        let all: Vec<usize> = (0..members.len()).collect();
+        let bus = [Transfer::Read, Transfer::Write].map(|transfer| shared(&all, transfer, rate));
         for layout in Layout::ALL {
             let pool = Planned { chunk: KIB << chunk, ..planned(layout, &members) };
             for transfer in [Transfer::Read, Transfer::Write] {
@@ -156,10 +179,11 @@ proptest! {
                     let free = pool.speed(transfer, pattern, KIB << block);
                     let sum: f64 = (0..members.len()).map(|at| pool.cost(transfer, at).rate).sum();
                     prop_assert!(free.is_finite() && free > 0.0 && free <= sum * 1.000001, "{layout} {transfer:?}: {free}");
-                    let limited = Planned { shared: [Some(shared); 2], ..pool }.speed(transfer, pattern, KIB << block);
+                    let limited = Planned { shared: &bus, ..pool }.speed(transfer, pattern, KIB << block);
                     prop_assert!(limited <= free * 1.000001, "{layout}: {limited}");
-                    if !matches!(layout, Layout::Raid5 | Layout::Raid6) {
-                        prop_assert!(limited <= shared * 1.000001, "{layout}: {limited}");
+                    // Parity may read what it has; a drive alone shares nothing.
+                    if !matches!(layout, Layout::Raid5 | Layout::Raid6 | Layout::Linear) {
+                        prop_assert!(limited <= rate * 1.000001, "{layout}: {limited}");
                     }
                 }
             }

@@ -4,7 +4,7 @@ use std::{fs, io, path::Path, process::ExitCode};
 
 use anyhow::{Context, anyhow};
 
-use super::{Create, ask, bay, describe, drive, in_no_pool, removal, say, sharing};
+use super::{Create, ask, bay, describe, drive, forecast, in_no_pool, removal, say, sharing};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::Claims,
@@ -56,8 +56,11 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         Some(dir) if args.keep => lines(&build, dir, &drives)?,
         _ => Vec::new(),
     };
-    let measured = |group: &[&Drive]| sharing::measured(results, &inventory, group);
-    let plan = plan(&build, &drives) + &sharing::sentences(&inventory, &drives, build.layout, measured);
+    let evidence = sharing::evidence(results, &drives);
+    let measured = |group: &[&Drive]| sharing::measured(&evidence, &inventory, group);
+    let plan = plan(&build, &drives)
+        + &sharing::sentences(&inventory, &drives, build.layout, measured)
+        + &forecast::sentence(&inventory, &drives, &build, &evidence);
     if args.plan {
         let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
         let commands = build.steps().into_iter().map(|step| format!("  {}\n", build.change(step, &paths)));

@@ -4,6 +4,7 @@ pub(super) mod args;
 mod consent;
 mod create;
 mod destroy;
+mod forecast;
 mod predictions;
 mod replace;
 mod scrub;

@@ -11,7 +11,7 @@ use crate::{
     units::{Direction, Layout, Pattern, count, listed, rate},
 };
 
-/// Of so many runs of the drives one may have measured them at once; older ones are not read.
+/// So many runs of the drives are read; older ones are not.
 const NEWEST: usize = 16;
 
 /// A speed of several drives at once.
@@ -27,10 +27,13 @@ pub(super) fn sentences(
     layout: Layout,
     measured: impl Fn(&[&Drive]) -> Option<Measured>,
 ) -> String {
-    let mut lines: Vec<String> = shared(inventory, drives)
-        .into_iter()
-        .map(|(bus, group)| sentence(bus, &who(&group, drives), layout, measured(&group)))
-        .collect();
+    let mut groups = inventory.shared_buses(drives);
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));
+    let sentence = |(bus, group): (&Bus, Vec<usize>)| {
+        let group: Vec<&Drive> = group.into_iter().map(|at| drives[at]).collect();
+        sentence(bus, &who(&group, drives), layout, measured(&group))
+    };
+    let mut lines: Vec<String> = groups.into_iter().map(sentence).collect();
     let hosted: Vec<&Drive> = drives.iter().copied().filter(|drive| !drive.has_hardware()).collect();
     if !hosted.is_empty() && inventory.machine.lab.is_none() {
         let (who, are) = (who(&hosted, drives), if hosted.len() > 1 { "are" } else { "is" });
@@ -39,21 +42,6 @@ pub(super) fn sentences(
         ));
     }
     lines.into_iter().map(|line| line + "\n").collect()
-}
-
-/// The links above two or more of the drives; of several above the same drives the innermost.
-fn shared<'a>(inventory: &'a Inventory, drives: &[&'a Drive]) -> Vec<(&'a Bus, Vec<&'a Drive>)> {
-    let mut groups: Vec<(&Bus, Vec<&Drive>)> = Vec::new();
-    let above = |drive: &Drive| inventory.buses_above(drive.upstream.as_deref());
-    for bus in drives.iter().flat_map(|drive| above(drive)) {
-        let below = drives.iter().copied().filter(|drive| above(drive).iter().any(|b| b.id == bus.id));
-        let group: Vec<&Drive> = below.collect();
-        if group.len() > 1 && groups.iter().all(|(_, other)| *other != group) {
-            groups.push((bus, group));
-        }
-    }
-    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));
-    groups
 }
 
 /// `Both drives`, or their names.
@@ -89,30 +77,39 @@ fn sentence(bus: &Bus, who: &str, layout: Layout, measured: Option<Measured>) ->
     format!("{who} are {place}, {}: {what} is one failure for all of them{shares}.{measured}", bus.what())
 }
 
+/// What was measured of any of these drives, the newest first.
+pub(super) fn evidence(store: &Store, drives: &[&Drive]) -> Vec<Evidence> {
+    let Ok((runs, _)) = store.list() else { return Vec::new() };
+    let of_these = runs
+        .iter()
+        .rev()
+        .filter(|run| drives.iter().any(|drive| run.written.contains_key(&drive.identity())));
+    let findings = of_these.take(NEWEST).filter_map(|run| crate::cli::stored::findings(store, &run.run).ok());
+    findings.flat_map(|findings| Evidence::of(&findings)).collect()
+}
+
 /// The newest speed of exactly these drives at once, in the bays where they are now.
-pub(super) fn measured(store: &Store, inventory: &Inventory, group: &[&Drive]) -> Option<Measured> {
-    let places: BTreeSet<(String, String)> =
-        group.iter().map(|drive| (drive.identity(), drive.full_bay())).collect();
-    let (runs, _) = store.list().ok()?;
-    let of_these =
-        runs.iter().rev().filter(|run| places.iter().all(|(drive, _)| run.written.contains_key(drive)));
-    let of_these = of_these.take(NEWEST);
-    of_these.filter_map(|run| crate::cli::stored::findings(store, &run.run).ok()).find_map(|findings| {
-        Evidence::of(&findings).into_iter().find_map(|found| at_once(found, inventory, &places))
-    })
+pub(super) fn measured(all: &[Evidence], inventory: &Inventory, group: &[&Drive]) -> Option<Measured> {
+    all.iter().find_map(|found| at_once(found, inventory, group))
 }
 
 /// The speed of sequential writes at once, if the evidence has it of these drives in these bays.
-fn at_once(found: Evidence, inventory: &Inventory, places: &BTreeSet<(String, String)>) -> Option<Measured> {
-    let then: BTreeSet<_> = found.drives.iter().cloned().zip(found.bays.iter().cloned()).collect();
-    let counts = found.at_once && then == *places && found.board == inventory.machine.board;
-    let counts = counts && !found.indirect && (!found.modelled || inventory.machine.lab.is_some());
+fn at_once(found: &Evidence, inventory: &Inventory, group: &[&Drive]) -> Option<Measured> {
+    let counts = found.at_once && is_of_here(found, inventory, group);
     let load = found.load.as_ref().filter(|_| counts)?;
     let writes = load.direction == Some(Direction::Write) && load.pattern == Some(Pattern::Sequential);
     let is_sum =
         |m: &&Metric| m.quantity == Quantity::Throughput && m.scope == Scope::Sum && m.repetition.is_none();
     let sum = found.numbers.iter().filter(|_| writes).find(is_sum)?;
-    Some(Measured { run: found.run, writes: sum.estimate.clone() })
+    Some(Measured { run: found.run.clone(), writes: sum.estimate.clone() })
+}
+
+/// Whether it is of exactly these drives, in the bays of this machine where they are now.
+pub(super) fn is_of_here(found: &Evidence, inventory: &Inventory, drives: &[&Drive]) -> bool {
+    let then: BTreeSet<_> = found.drives.iter().cloned().zip(found.bays.iter().cloned()).collect();
+    let now = drives.iter().map(|drive| (drive.identity(), drive.full_bay())).collect();
+    let here = then == now && found.board == inventory.machine.board;
+    here && !found.indirect && (!found.modelled || inventory.machine.lab.is_some())
 }
 
 #[cfg(test)]
@@ -126,10 +123,7 @@ mod tests {
     fn said(inventory: &Inventory, names: &[&str], layout: Layout, evidence: Option<&Evidence>) -> String {
         let find = |name: &&str| inventory.drives.iter().find(|drive| drive.name == *name).expect("a drive");
         let drives: Vec<&Drive> = names.iter().map(find).collect();
-        let measured = |group: &[&Drive]| {
-            let places = group.iter().map(|drive| (drive.identity(), drive.full_bay())).collect();
-            at_once(evidence?.clone(), inventory, &places)
-        };
+        let measured = |group: &[&Drive]| at_once(evidence?, inventory, group);
         sentences(inventory, &drives, layout, measured)
     }
 

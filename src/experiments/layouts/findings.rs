@@ -11,7 +11,7 @@ use crate::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table, short,
     },
     plan::{Act, Plan, PredictedLoad, Prediction},
-    record::Run,
+    record::{ProcessorUse, Run},
     units::{capital, count, decimal_bytes, duration, percent, rate, signed_percent},
 };
 
@@ -39,6 +39,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(about(&candidates, &predictions, &filled, drives));
     findings.tables.extend(compared.iter().map(|c| table(c, plan, drives)));
     findings.tables.extend(at_once(&groups, plan, drives));
+    findings.tables.extend(processor(&compared, run, plan, drives));
     findings.figures = compared.iter().map(|c| figure(c, plan)).collect();
     if let Some((_, predict)) = plan.predict() {
         findings.verdicts = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
@@ -141,20 +142,24 @@ fn table(c: &Compared, plan: &Plan, drives: usize) -> Table {
         ("predicted", false),
         ("error", true),
         ("of the sum", true),
+        ("of the best", true),
     ]);
     let known = c.measured.iter().enumerate().filter_map(|(at, e)| Some((at, e.as_ref()?)));
     columns[1].mark(&known.clone().filter(|(at, _)| *at >= drives).collect::<Vec<_>>());
     let sum: Option<f64> = c.measured[..drives].iter().map(|e| e.as_ref().map(|e| e.value)).sum();
+    let best = c.measured[drives..].iter().flatten().map(|e| e.value).reduce(f64::max);
     let row = |(at, target): (usize, &crate::target::Target)| {
         let measured = c.measured[at].as_ref();
         let error = c.error(at).map_or("-".to_owned(), signed_percent);
-        let share = measured.zip(sum).map_or("-".to_owned(), |(e, sum)| percent(e.value / sum));
+        let share =
+            |of: Option<f64>| measured.zip(of).map_or("-".to_owned(), |(e, of)| percent(e.value / of));
         vec![
             short(&target.given),
             measured.map_or("-".to_owned(), |e| e.text(rate)),
             c.predicted[at].as_ref().map_or("-".to_owned(), |p| rate(p.speed)),
             error,
-            share,
+            share(sum),
+            share(best),
         ]
     };
     let rows = plan.targets.iter().enumerate().map(row).collect();
@@ -166,6 +171,35 @@ impl Compared {
     fn error(&self, at: usize) -> Option<f64> {
         Some(self.predicted[at].as_ref()?.speed / self.measured[at].as_ref()?.value - 1.0)
     }
+}
+
+/// How long processors worked on each layout, and what was predicted of that.
+fn processor(compared: &[Compared], run: &Run<Series>, plan: &Plan, drives: usize) -> Option<Table> {
+    let used = |label: &str, at: usize| {
+        let steps = plan.measures().filter(|(step, m)| m.label == label && step.targets().eq([at]));
+        let each = steps.filter_map(|(step, _)| {
+            let step = run.steps.get(&step.id)?;
+            let outcomes = step.loads.values().filter_map(|load| load.outcome.as_ref());
+            Some(ProcessorUse::of(step.processors.as_ref()?, outcomes).per_byte)
+        });
+        repeat::middle(&each.collect::<Vec<f64>>()).map(|e| e.value)
+    };
+    let row = |head: String, of: &dyn Fn(&Compared) -> Option<f64>| {
+        let cell = |c: &Compared| of(c).map_or("-".to_owned(), |per_byte| duration(per_byte * 1e9));
+        [head].into_iter().chain(compared.iter().map(cell)).collect::<Vec<_>>()
+    };
+    let rows = (drives..plan.targets.len()).flat_map(|at| {
+        let predicted = |c: &Compared| c.predicted[at].as_ref()?.processor;
+        [
+            row(short(&plan.targets[at].given), &|c| used(&c.label, at)),
+            row("predicted".to_owned(), &predicted),
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut columns = Column::all([("", false)]);
+    columns.extend(compared.iter().map(|c| Column::new(c.label.as_str(), true)));
+    let known = rows.iter().any(|row| row[1..].iter().any(|cell| cell != "-"));
+    known.then(|| Table { title: "Processor time for each GB".to_owned(), columns, rows })
 }
 
 /// What the drives do at once.

@@ -58,4 +58,7 @@ pub struct PredictedLoad {
     /// None without an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+    /// Seconds that processors work for each byte, as far as it follows from what they do for the drives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<f64>,
 }

@@ -4,9 +4,11 @@ use super::{Execution, RunError, Troubles};
 use crate::{
     analyse::{
         Estimate,
-        pool_model::{Cost, Planned, Queue, Speeds, Transfer},
+        ceiling_fit::{self, fit_ceilings},
+        pool_model::{Cost, Planned, Queue, Shared, Speeds, Transfer},
         repeat,
     },
+    inventory::Drive,
     plan::{BuildPool, Measure, Predict, PredictedLoad, Prediction, Step},
     record::ActResult,
     units::{Direction, Layout, Load, Pattern},
@@ -87,7 +89,10 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             let speed = |end| self.speed(build, &m.load, end);
             let (low, value, high) = (speed(End::Low)?, speed(End::Value)?, speed(End::High)?);
             let high = high.is_finite().then_some(high);
-            Some(PredictedLoad { label: m.label.clone(), speed: value, low, high })
+            let transfer = transfer(&m.load)?;
+            let used = |pool: Planned<'_>| pool.processor(transfer, m.load.pattern, m.load.block);
+            let processor = self.planned(build, m.load.pattern, End::Value, used).filter(|used| *used > 0.0);
+            Some(PredictedLoad { label: m.label.clone(), speed: value, low, high, processor })
         });
         let fill = |pool: Planned<'_>| pool.fill_seconds(build.most);
         let fill_seconds = self.planned(build, Pattern::Sequential, End::Value, fill);
@@ -117,32 +122,31 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         with: impl Fn(Planned<'_>) -> T,
     ) -> Option<T> {
         let both = [Transfer::Read, Transfer::Write];
-        let of = |drive: &String| {
-            let is = |at: &&usize| {
-                self.run.planned.targets[**at].drives.first().is_some_and(|d| d.identity() == *drive)
-            };
-            let at = *self.members.iter().find(is)?;
-            let cost = |transfer| self.cost(at, transfer, pattern, end);
-            let processor = both.map(|transfer| self.processor(at, transfer, pattern));
-            let queue = self.queue(at);
+        let of = |at: &usize| {
+            let cost = |transfer| self.cost(*at, transfer, pattern, end);
+            let processor = both.map(|transfer| self.processor(*at, transfer, pattern));
+            let queue = self.queue(*at);
             Some(Speeds { read: cost(Transfer::Read)?, write: cost(Transfer::Write)?, queue, processor })
         };
-        let members: Vec<Speeds> = build.drives.iter().map(of).collect::<Option<_>>()?;
+        let is = |at: &&usize, drive: &String| self.drive(**at).is_some_and(|d| d.identity() == *drive);
+        let find = |drive: &String| self.members.iter().find(|at| is(at, drive)).copied();
+        let on: Vec<usize> = build.drives.iter().map(find).collect::<Option<_>>()?;
+        let members: Vec<Speeds> = on.iter().map(of).collect::<Option<_>>()?;
         let cores = self.run.processors.values().map(|used| used.cores).max().unwrap_or(1).max(1);
-        let shared = both.map(|transfer| self.shared(transfer, end));
+        let shared: Vec<Shared> =
+            both.into_iter().flat_map(|transfer| self.shared(&on, transfer, end)).collect();
         let (layout, chunk) = (build.layout, build.chunk);
-        Some(with(Planned { layout, chunk, members: &members, shared, cores }))
+        Some(with(Planned { layout, chunk, members: &members, shared: &shared, cores }))
     }
 
     /// What the kernel sends to a drive, as far as it is known.
     fn queue(&self, at: usize) -> Queue {
-        let known = self.run.planned.targets[at].drives.first().map(|drive| &drive.queue);
-        let request = known.and_then(|queue| queue.max_request).filter(|bytes| *bytes > 0);
-        let depth = known.and_then(|queue| queue.requests).filter(|requests| *requests > 0);
-        Queue {
-            request: request.unwrap_or(Queue::ENDLESS.request),
-            depth: depth.map_or(Queue::ENDLESS.depth, |requests| requests as usize),
-        }
+        let known = self.drive(at).map(|drive| &drive.queue);
+        Queue::of(known.and_then(|queue| queue.max_request), known.and_then(|queue| queue.requests))
+    }
+
+    fn drive(&self, at: usize) -> Option<&Drive> {
+        self.run.planned.targets[at].drives.first()
     }
 
     /// What a request costs a drive.
@@ -181,16 +185,32 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         ))
     }
 
-    /// What all drives move at once, if that is less than they do alone.
-    fn shared(&self, transfer: Transfer, end: End) -> Option<f64> {
-        let all = self.measured_on(self.members).filter(|(_, m)| self::transfer(&m.load) == Some(transfer));
-        let (pattern, block) =
-            all.map(|(_, m)| (m.load.pattern, m.load.block)).max_by_key(|(_, block)| *block)?;
-        let together = self.estimate(self.members, transfer, pattern, block)?;
-        let alone =
-            self.members.iter().map(|at| Some(self.estimate(&[*at], transfer, pattern, block)?.value));
-        let alone: f64 = alone.sum::<Option<f64>>()?;
-        (together.value < alone * LIMITED).then(|| end.of(&together))
+    /// What these drives, or those behind one of their hubs, move at once, where that is less than they do alone.
+    fn shared(&self, on: &[usize], transfer: Transfer, end: End) -> Vec<Shared> {
+        let all = self.measured_on(on).filter(|(_, m)| self::transfer(&m.load) == Some(transfer));
+        let largest = all.map(|(_, m)| (m.load.pattern, m.load.block)).max_by_key(|(_, block)| *block);
+        let Some((pattern, block)) = largest else { return Vec::new() };
+        let trial = |members: Vec<usize>| {
+            let targets: Vec<usize> = members.iter().map(|position| on[*position]).collect();
+            ceiling_fit::Trial { runs: self.runs(&targets, transfer, pattern, block).collect(), members }
+        };
+        let everyone: Vec<usize> = (0..on.len()).collect();
+        let mut trials: Vec<_> = everyone.iter().map(|position| trial(vec![*position])).collect();
+        trials.push(trial(everyone.clone()));
+        let drives: Vec<&Drive> = on.iter().filter_map(|at| self.drive(*at)).collect();
+        let mut groups: Vec<Vec<usize>> =
+            self.run.ctx.inventory.shared_buses(&drives).into_iter().map(|(_, group)| group).collect();
+        // What the inventory does not know of, such as a processor.
+        if !groups.contains(&everyone) {
+            groups.push(everyone);
+        }
+        let found = fit_ceilings(&trials, &groups).unwrap_or_default().ceilings;
+        let shared = |c: &ceiling_fit::FittedCeiling| Shared {
+            members: groups[c.group].clone(),
+            transfer,
+            rate: end.of(&c.ceiling),
+        };
+        found.iter().map(shared).collect()
     }
 
     fn measured_on<'s>(
@@ -204,16 +224,24 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
 
     /// The sum over these targets, from the repetitions.
     fn estimate(&self, on: &[usize], transfer: Transfer, pattern: Pattern, block: u64) -> Option<Estimate> {
-        let steps = self.measured_on(on).filter(|(_, m)| is(m, transfer, pattern, block));
-        let sum = |(step, _): (&Step, &Measure)| {
-            on.iter().map(|at| self.run.speeds.get(&(step.id, *at)).copied()).sum::<Option<f64>>()
-        };
-        repeat::middle(&steps.filter_map(sum).collect::<Vec<f64>>())
+        let sums = self.runs(on, transfer, pattern, block).map(|speeds| speeds.iter().sum());
+        repeat::middle(&sums.collect::<Vec<f64>>())
+    }
+
+    /// The speed of each of these targets, in each repetition.
+    fn runs(
+        &self,
+        on: &[usize],
+        transfer: Transfer,
+        pattern: Pattern,
+        block: u64,
+    ) -> impl Iterator<Item = Vec<f64>> {
+        let steps = self.measured_on(on).filter(move |(_, m)| is(m, transfer, pattern, block));
+        steps.filter_map(|(step, _)| {
+            on.iter().map(|at| self.run.speeds.get(&(step.id, *at)).copied()).collect::<Option<_>>()
+        })
     }
 }
-
-/// Drives that move less than this share of what they do alone share something.
-const LIMITED: f64 = 0.95;
 
 impl End {
     fn of(self, e: &Estimate) -> f64 {
