@@ -1,6 +1,6 @@
 //! The plan of layouts.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
     super::{PlanError, Request},
@@ -73,8 +73,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         prepare(&mut steps, ask, at, build(at));
     }
     for repetition in 1..=ask.values.get(&options::RUNS) {
-        members.iter().for_each(|at| loads(&mut steps, ask, &[*at], repetition));
-        loads(&mut steps, ask, &members, repetition);
+        members.iter().for_each(|at| loads(&mut steps, ask, &[*at], repetition, ""));
+        hubs(&all).iter().for_each(|hub| loads(&mut steps, ask, hub, repetition, AT_ONE_HUB));
+        loads(&mut steps, ask, &members, repetition, AT_ONCE_ALL);
     }
     steps.add(&members, predict);
     for &at in &members {
@@ -83,7 +84,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     for at in pools {
         prepare(&mut steps, ask, at, build(at));
         for repetition in 1..=ask.values.get(&options::RUNS) {
-            loads(&mut steps, ask, &[at], repetition);
+            loads(&mut steps, ask, &[at], repetition, "");
         }
         steps.add(&[at], RemovePool { name: build(at).name });
     }
@@ -136,22 +137,32 @@ fn prepare(steps: &mut Steps, ask: &Request, at: usize, build: BuildPool) {
     steps.add(&[at], Measure::new(FILL, load, Rule::Fixed { bytes, seconds }, bytes));
 }
 
-/// The label of a load on all drives at once.
-fn at_once(label: &str) -> String {
-    format!("{label} at once")
+/// What follows the label of a load on all drives at once, and on those behind one of several hubs.
+const AT_ONCE_ALL: &str = " at once";
+const AT_ONE_HUB: &str = " at once, one hub";
+
+/// Drives that are behind one hub, or on one bus, if others are not.
+fn hubs(drives: &[&Target]) -> Vec<Vec<usize>> {
+    let mut behind: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, target) in drives.iter().enumerate() {
+        if let Some(hub) = &target.drives[0].upstream {
+            behind.entry(hub).or_default().push(at);
+        }
+    }
+    behind.into_values().filter(|hub| hub.len() > 1 && hub.len() < drives.len()).collect()
 }
 
 /// The labels of the loads on all drives at once.
 pub(super) fn labels_at_once() -> impl Iterator<Item = String> {
-    LOADS.iter().take(AT_ONCE).map(|(label, ..)| at_once(label))
+    LOADS.iter().take(AT_ONCE).map(|(label, ..)| format!("{label}{AT_ONCE_ALL}"))
 }
 
-fn loads(steps: &mut Steps, ask: &Request, on: &[usize], repetition: u32) {
+fn loads(steps: &mut Steps, ask: &Request, on: &[usize], repetition: u32, at_once: &str) {
     let seconds = Some(ask.values.get(&options::RUNTIME));
     let most = ask.values.get(&options::SIZE) / 4;
     let several = on.len() > 1;
     for (label, direction, pattern, block) in LOADS.iter().take(if several { AT_ONCE } else { LOADS.len() }) {
-        let label = if several { at_once(label) } else { (*label).to_owned() };
+        let label = format!("{label}{at_once}");
         let rule = Rule::Fixed { bytes: MOST, seconds };
         let measure = Measure::new(&label, load(ask, *direction, *pattern, *block), rule, most);
         // Only what is filled: writing elsewhere would change the filesystem's map, too.
@@ -161,4 +172,27 @@ fn loads(steps: &mut Steps, ask: &Request, on: &[usize], repetition: u32) {
 
 fn load(ask: &Request, direction: Direction, pattern: Pattern, block: u64) -> Load {
     Load::new(direction, pattern, block, Caching::Direct, ask.seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Drive;
+
+    #[test]
+    fn drives_behind_one_of_several_hubs_are_measured_at_once() {
+        let behind = |hub: Option<&str>| Target {
+            drives: vec![Drive { upstream: hub.map(str::to_owned), ..Drive::default() }],
+            ..Target::default()
+        };
+        let hubs = |upstream: &[Option<&str>]| {
+            let targets: Vec<Target> = upstream.iter().map(|hub| behind(*hub)).collect();
+            super::hubs(&targets.iter().collect::<Vec<_>>())
+        };
+        let (a, b, c) = (Some("usb-1"), Some("usb-2"), Some("sata"));
+        assert_eq!(hubs(&[a, b, a, b, c]), [[0, 2], [1, 3]]);
+        assert_eq!(hubs(&[a, a, c]), [[0, 1]]);
+        assert!(hubs(&[a, a, a]).is_empty(), "that is all of them");
+        assert!(hubs(&[None, None, a]).is_empty(), "what they are behind is not known");
+    }
 }

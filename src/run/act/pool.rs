@@ -11,7 +11,7 @@ use crate::{
     inventory::Drive,
     plan::{BuildPool, Measure, Predict, PredictedLoad, Prediction, Step},
     record::ActResult,
-    units::{Direction, Layout, Load, Pattern},
+    units::{Direction, Layout, Load, MIB, Pattern},
 };
 
 pub(super) fn build(
@@ -103,7 +103,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         let transfer = transfer(load)?;
         let plain = load.depth == 1 && load.streams == 1 && !load.sync;
         let speed = |pool: Planned<'_>| {
-            // Of linear, any drive may have the file: from the slowest to the fastest.
+            // Any drive of a small linear pool may have the file: from the slowest to the fastest.
             let each = pool.singles().map(|one| one.speed(transfer, load.pattern, load.block));
             match (pool.layout, end) {
                 (Layout::Linear, End::Low) => each.fold(f64::INFINITY, f64::min),
@@ -136,7 +136,11 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         let shared: Vec<Shared> =
             both.into_iter().flat_map(|transfer| self.shared(&on, transfer, end)).collect();
         let (layout, chunk) = (build.layout, build.chunk);
-        Some(with(Planned { layout, chunk, members: &members, shared: &shared, cores }))
+        let pool = Planned { layout, chunk, members: &members, shared: &shared, cores };
+        if layout == Layout::Linear && build.most >= ON_FIRST {
+            return pool.singles().next().map(with);
+        }
+        Some(with(pool))
     }
 
     /// What the kernel sends to a drive, as far as it is known.
@@ -195,15 +199,15 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             ceiling_fit::Trial { runs: self.runs(&targets, transfer, pattern, block).collect(), members }
         };
         let everyone: Vec<usize> = (0..on.len()).collect();
-        let mut trials: Vec<_> = everyone.iter().map(|position| trial(vec![*position])).collect();
-        trials.push(trial(everyone.clone()));
         let drives: Vec<&Drive> = on.iter().filter_map(|at| self.drive(*at)).collect();
         let mut groups: Vec<Vec<usize>> =
             self.run.ctx.inventory.shared_buses(&drives).into_iter().map(|(_, group)| group).collect();
         // What the inventory does not know of, such as a processor.
         if !groups.contains(&everyone) {
-            groups.push(everyone);
+            groups.push(everyone.clone());
         }
+        let alone = everyone.iter().map(|position| vec![*position]);
+        let trials: Vec<_> = alone.chain(groups.iter().cloned()).map(trial).collect();
         let found = fit_ceilings(&trials, &groups).unwrap_or_default().ceilings;
         let shared = |c: &ceiling_fit::FittedCeiling| Shared {
             members: groups[c.group].clone(),
@@ -242,6 +246,10 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         })
     }
 }
+
+/// From this size of the drives on, the file of the loads is on the first of `linear`: an empty ext4 puts it into its first 128 MiB
+/// (Linux 6.1), or right after them (6.18).
+const ON_FIRST: u64 = 256 * MIB;
 
 impl End {
     fn of(self, e: &Estimate) -> f64 {

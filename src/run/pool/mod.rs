@@ -26,8 +26,9 @@ use crate::{
     tools::{Change, Content, Output, Runner, State, System, ToolError, mount},
 };
 
-/// How long a device may take to appear after the command that makes it.
-const APPEARS: Duration = Duration::from_secs(10);
+/// How long a device may take to appear after the command that makes it: udev reads it first, while its drives are being filled,
+/// and gives up after three minutes. Four slow sticks took more than 10 s.
+const APPEARS: Duration = Duration::from_secs(180);
 /// Where pools are mounted that a run builds and removes.
 const FOR_RUNS: &str = "/run/drivebench";
 const POLL: Duration = Duration::from_millis(20);
