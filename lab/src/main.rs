@@ -96,6 +96,8 @@ enum Campaign {
     Pools,
     /// Join the four drives of the post with `dmsetup`'s linear, and compare the table and its seams with them
     Joined,
+    /// Run `drivebench run layouts` on one scenario after the other, and compare its predictions with what it measures
+    Predictions,
     /// Build a pool of each layout that is kept, reboot, reboot without one of its drives, mend and destroy it
     Reboots,
 }
@@ -191,6 +193,12 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         Campaign::Pools => soak::pools(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),
+        Campaign::Predictions => {
+            let scenarios =
+                ["pi-zero", "two-sticks", "hub-limited", "unlike-sticks", "five-sticks"].map(named);
+            let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
+            soak::predictions(&Options::default(), &scenarios, times)
+        }
         Campaign::Drives => soak::random_drives(&Options::default(), times, seed, &campaign.out),
         Campaign::Baselines => {
             let scenarios = ["pi-zero", "two-sticks", "sd-vs-usb", "cliff"].map(named);

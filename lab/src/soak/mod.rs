@@ -2,6 +2,7 @@
 
 mod baselines;
 mod pools;
+mod predictions;
 mod reboots;
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 pub use baselines::baselines;
 pub use pools::{joined, layouts, pools};
+pub use predictions::predictions;
 pub use reboots::{Pool, reboot, reboots};
 
 use crate::{

@@ -58,6 +58,9 @@ fn layouts_are_predicted_built_measured_and_removed(machine: &Machine) {
     let (measured, predicted) = (speed("whole"), speed("predicted"));
     assert!(measured.len() == 6 && predicted.len() == 6, "{findings}");
     assert!(measured.iter().chain(&predicted).all(|speed| *speed > 0.0), "{findings}");
+    let tables = findings["tables"].as_array().expect("tables").iter();
+    let processors: Vec<_> = tables.filter(|table| table["title"] == "Processor time for each GB").collect();
+    assert!(processors.len() == 1 && !processors[0]["rows"].to_string().contains("\"-\""), "{processors:?}");
     let scored = done(machine, "predictions");
     assert!(scored.contains("raid1 6"), "{scored}");
     ok(clean(machine, &[0, 1], "layouts"));

@@ -1,5 +1,7 @@
 //! Findings of layouts: what each is like, predicted beside measured.
 
+use std::collections::BTreeMap;
+
 use super::{
     super::common::{self, Group, Series},
     plan::labels_at_once,
@@ -27,6 +29,8 @@ struct Compared {
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let predictions = predictions(run, plan);
     let filled: Vec<Option<f64>> = (0..plan.targets.len()).map(|at| filled(run, plan, at)).collect();
+    // Grouping takes the loads out of the run.
+    let processors = processors(run, plan);
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
     let drives = plan.builds().filter(|(_, build)| build.drives.len() == 1).count();
@@ -39,7 +43,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(about(&candidates, &predictions, &filled, drives));
     findings.tables.extend(compared.iter().map(|c| table(c, plan, drives)));
     findings.tables.extend(at_once(&groups, plan, drives));
-    findings.tables.extend(processor(&compared, run, plan, drives));
+    findings.tables.extend(processor(&compared, &processors, plan, drives));
     findings.figures = compared.iter().map(|c| figure(c, plan)).collect();
     if let Some((_, predict)) = plan.predict() {
         findings.verdicts = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
@@ -173,16 +177,25 @@ impl Compared {
     }
 }
 
+/// Seconds of all processors for each byte of a load on one target, by its label.
+type PerByte = BTreeMap<(String, usize), Vec<f64>>;
+
+fn processors(run: &Run<Series>, plan: &Plan) -> PerByte {
+    let mut used = PerByte::new();
+    for (step, measure) in plan.measures() {
+        let (&[target], Some(did)) = (&step.on[..], run.steps.get(&step.id)) else { continue };
+        let Some(processors) = &did.processors else { continue };
+        let outcomes = did.loads.values().filter_map(|load| load.outcome.as_ref());
+        let per_byte = ProcessorUse::of(processors, outcomes).per_byte;
+        used.entry((measure.label.clone(), target as usize)).or_default().push(per_byte);
+    }
+    used
+}
+
 /// How long processors worked on each layout, and what was predicted of that.
-fn processor(compared: &[Compared], run: &Run<Series>, plan: &Plan, drives: usize) -> Option<Table> {
+fn processor(compared: &[Compared], used: &PerByte, plan: &Plan, drives: usize) -> Option<Table> {
     let used = |label: &str, at: usize| {
-        let steps = plan.measures().filter(|(step, m)| m.label == label && step.targets().eq([at]));
-        let each = steps.filter_map(|(step, _)| {
-            let step = run.steps.get(&step.id)?;
-            let outcomes = step.loads.values().filter_map(|load| load.outcome.as_ref());
-            Some(ProcessorUse::of(step.processors.as_ref()?, outcomes).per_byte)
-        });
-        repeat::middle(&each.collect::<Vec<f64>>()).map(|e| e.value)
+        repeat::middle(used.get(&(label.to_owned(), at))?).map(|middle| middle.value)
     };
     let row = |head: String, of: &dyn Fn(&Compared) -> Option<f64>| {
         let cell = |c: &Compared| of(c).map_or("-".to_owned(), |per_byte| duration(per_byte * 1e9));

@@ -1,0 +1,68 @@
+//! How far predictions of layouts are from what is measured of them, in machines that are slow enough for their emulation.
+
+use serde_json::Value;
+
+use super::{Summary, rounds};
+use crate::{
+    Machine, MachineError, Options, Scenario,
+    pools::{named, prepare, sh},
+};
+
+/// Drives and buses have this share of their speed: at full speed the emulated processor limits, and no model knows it.
+const SPEED: f64 = 0.4;
+
+/// Runs `drivebench run layouts` on all drives of each scenario in turn: medians of three, six loads, all layouts.
+pub fn predictions(options: &Options, scenarios: &[Scenario], times: u32) -> Summary {
+    let mut lines = Vec::new();
+    let summary = rounds(times, 1, |round, _| {
+        let scenario = &scenarios[(round as usize - 1) % scenarios.len()];
+        one(options, scenario.clone(), &mut lines).map(Some)
+    });
+    Summary { lines, ..summary }
+}
+
+/// The mean error, as a share.
+fn one(options: &Options, scenario: Scenario, lines: &mut Vec<String>) -> Result<f64, MachineError> {
+    let mut scenario = scenario.faster(SPEED);
+    scenario.drives.iter_mut().for_each(|drive| drive.filesystem = None);
+    let machine = Machine::start(&scenario, options)?;
+    prepare(&machine)?;
+    let all: Vec<usize> = (0..scenario.drives.len()).collect();
+    let (bays, erase) = named(&machine, &all);
+    let run = format!(
+        "drivebench run layouts --size 96MiB --runtime 5s --runs 3 {bays} {erase} --format json 2>/work/said || \
+         {{ tail -n 5 /work/said >&2; false; }}"
+    );
+    let text = sh(&machine, &run)?;
+    let findings: Value = serde_json::from_str(&text).map_err(|e| machine.wrong("findings", e))?;
+    let mut errors = Vec::new();
+    for (name, predicted) in speeds(&findings, "predicted") {
+        let measured = speeds(&findings, "whole").into_iter().find(|(other, _)| *other == name);
+        let (_, measured) =
+            measured.ok_or_else(|| machine.wrong("findings", format!("{name} is missing")))?;
+        let error = predicted / measured - 1.0;
+        lines.push(format!("{name}: {measured:.0} B/s, predicted {predicted:.0}, {:+.1} %", error * 100.0));
+        errors.push((error, name));
+    }
+    let mean = errors.iter().map(|(error, _)| error.abs()).sum::<f64>() / errors.len() as f64;
+    let worst = errors.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+    let (worst, name) = worst.ok_or_else(|| machine.wrong("findings", "nothing was predicted"))?;
+    lines.push(format!(
+        "{}: {} speeds, off by {:.1} % on average, {:+.1} % at most ({name})",
+        scenario.title,
+        errors.len(),
+        mean * 100.0,
+        worst * 100.0
+    ));
+    Ok(mean)
+}
+
+/// The speed of each layout and load in this scope, bytes per second.
+fn speeds(findings: &Value, scope: &str) -> Vec<(String, f64)> {
+    let all = findings["estimates"].as_array().into_iter().flatten().filter(|m| m["scope"] == scope);
+    let speed = |m: &Value| {
+        let name = format!("{} {}", m["target"].as_str()?, m["load"]["name"].as_str()?);
+        Some((name, m["estimate"]["value"].as_f64()?))
+    };
+    all.filter_map(speed).collect()
+}
