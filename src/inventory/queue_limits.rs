@@ -13,6 +13,9 @@ pub struct Queue {
     pub max_hardware_request: Option<u64>,
     /// Requests the kernel queues.
     pub requests: Option<u32>,
+    /// Writes among them that the scheduler allows: mq-deadline's `async_depth`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes: Option<u32>,
     /// Requests the drive accepts at once.
     pub depth: Option<u32>,
     /// Active scheduler: `mq-deadline`, `none`.
@@ -36,6 +39,7 @@ pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
         max_request: kib("max_sectors_kb"),
         max_hardware_request: kib("max_hw_sectors_kb"),
         requests: root.number(&format!("{dir}/queue/nr_requests")),
+        writes: root.number(&format!("{dir}/queue/iosched/async_depth")),
         depth: root.number(&format!("{dir}/device/queue_depth")),
         scheduler: word("scheduler").map(|text| active_scheduler(&text)),
         minimum_io: bytes("minimum_io_size"),

@@ -72,7 +72,7 @@ impl Flow<'_> {
     fn send(&mut self, part: Part) -> bool {
         let queued = |at: usize| self.members[at].queue.len();
         let at = part.or.filter(|or| queued(*or) < queued(part.at)).unwrap_or(part.at);
-        if queued(at) >= self.pool.members[at].queue.depth {
+        if queued(at) >= self.pool.members[at].queue.depth[self.transfer as usize] {
             return false;
         }
         self.members[at].queue.push_back(part.bytes);

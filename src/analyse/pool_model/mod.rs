@@ -22,8 +22,8 @@ pub struct Cost {
 pub struct Queue {
     /// Bytes of a request at most: larger operations are several.
     pub request: u64,
-    /// Requests that the drive has or that wait for it. Who sends one more waits until one is completed.
-    pub depth: usize,
+    /// Reads, and writes, that the drive has or that wait for it. Who sends one more waits until one is completed.
+    pub depth: [usize; 2],
 }
 
 /// A member of a pool.
@@ -91,13 +91,17 @@ impl Cost {
 
 impl Queue {
     /// Nothing is divided, and nothing waits.
-    pub const ENDLESS: Self = Self { request: u64::MAX, depth: usize::MAX };
+    pub const ENDLESS: Self = Self { request: u64::MAX, depth: [usize::MAX; 2] };
 
-    /// From what the kernel says, where that is known.
-    pub fn of(request: Option<u64>, depth: Option<u32>) -> Self {
+    /// From what the kernel says, where that is known: the largest request, and how many requests, and how many writes among
+    /// them, it queues.
+    pub fn of(request: Option<u64>, requests: Option<u32>, writes: Option<u32>) -> Self {
         let request = request.filter(|bytes| *bytes > 0).unwrap_or(Self::ENDLESS.request);
-        let depth = depth.filter(|requests| *requests > 0);
-        Self { request, depth: depth.map_or(Self::ENDLESS.depth, |requests| requests as usize) }
+        let depth = |most: Option<u32>| {
+            most.filter(|requests| *requests > 0).map_or(usize::MAX, |requests| requests as usize)
+        };
+        let reads = depth(requests);
+        Self { request, depth: [reads, reads.min(depth(writes))] }
     }
 
     fn requests(&self, bytes: u64) -> u64 {

@@ -91,21 +91,23 @@ impl Planned<'_> {
     }
 
     /// Chunks and bytes in the order in which md sends them. It takes an operation apart by the largest request that all
-    /// members accept, and such a piece by chunks; raid0 sends what is in the second chunk first.
+    /// members accept, and such a piece by chunks; raid0 sends what is in the second chunk first, raid10 after all else.
     fn sent(&self, offset: u64, bytes: u64) -> Vec<(u64, u64)> {
         let most = self.members.iter().map(|member| member.queue.request).min().unwrap_or(u64::MAX);
         let most = if self.layout == Layout::Raid0 { most.min(self.chunk) } else { most };
-        let (end, mut at, mut sent) = (offset + bytes, offset, Vec::new());
+        let (end, mut at, mut sent, mut last) = (offset + bytes, offset, Vec::new(), Vec::new());
         while at < end {
             let length = most.min(end - at);
             let mut parts = self.pieces(at, length);
-            if self.layout == Layout::Raid0 {
-                parts.reverse();
+            match self.layout {
+                Layout::Raid0 => parts.reverse(),
+                Layout::Raid10 => last.extend(parts.split_off(1)),
+                _ => {}
             }
-            sent.extend(parts.into_iter().map(|(chunk, _, length)| (chunk, length)));
+            sent.extend(parts);
             at += length;
         }
-        sent
+        sent.into_iter().chain(last).map(|(chunk, _, length)| (chunk, length)).collect()
     }
 
     /// The parts of a range in chunks: the number of the chunk, where in it, and how long.

@@ -145,8 +145,8 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
 
     /// What the kernel sends to a drive, as far as it is known.
     fn queue(&self, at: usize) -> Queue {
-        let known = self.drive(at).map(|drive| &drive.queue);
-        Queue::of(known.and_then(|queue| queue.max_request), known.and_then(|queue| queue.requests))
+        let known = self.drive(at).map(|drive| drive.queue.clone()).unwrap_or_default();
+        Queue::of(known.max_request, known.requests, known.writes)
     }
 
     fn drive(&self, at: usize) -> Option<&Drive> {
