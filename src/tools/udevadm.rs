@@ -1,4 +1,4 @@
-//! udevadm: waits for udev.
+//! udevadm: waits for udev, and lets it look at arrays again.
 
 use std::time::Duration;
 
@@ -12,10 +12,17 @@ pub fn settle() -> Query {
     Query::new(UDEVADM, ["settle", "--timeout=60"]).within(Duration::from_secs(70))
 }
 
+/// Lets udev look at all arrays again, as after a change of them.
+pub fn look_again() -> Query {
+    Query::new(UDEVADM, ["trigger", "--action=change", "--subsystem-match=block", "--sysname-match=md*"])
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
-    fn command_line() {
+    fn command_lines() {
         assert_eq!(super::settle().to_string(), "udevadm settle --timeout=60");
+        let again = "udevadm trigger --action=change --subsystem-match=block '--sysname-match=md*'";
+        assert_eq!(super::look_again().to_string(), again);
     }
 }

@@ -333,7 +333,10 @@ fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(mac
     let (_, start) = pools::commands(&ok(pools::status(machine))).remove(0);
     out(machine, &start);
     done(machine, &format!("replace {first} {pulled} --erase {pulled} --erase {first}"));
-    out(machine, "udevadm settle && mount /dev/md/data /mnt/pool");
+    // If udev has lost the name, what it knows of the array says why.
+    let mount = "udevadm settle && mount /dev/md/data /mnt/pool || { ls -l /dev/md; cat /run/mdadm/map /proc/mdstat; \
+                 for d in /dev/md1*; do mdadm --detail --export $d; udevadm info $d; done; false; }";
+    out(machine, mount);
     let status = done(machine, "status data");
     assert!(status.contains(" active") && status.matches("in use").count() == 3, "{status}");
     assert_eq!(out(machine, &format!("wipefs --noheadings {}", path(machine, 0))), "");

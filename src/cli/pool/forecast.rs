@@ -70,7 +70,7 @@ impl Known<'_> {
             from.push(found.run.clone());
             // An interval over few runs may reach below zero.
             let speed = found.speed()?;
-            Some(end(speed).max(speed.value * 0.01)).filter(|speed| speed.is_finite())
+            Some(end(speed).max(speed.value * 0.01))
         };
         let mut members = Vec::new();
         for drive in self.drives {
@@ -201,6 +201,15 @@ mod tests {
             "Predicted, one operation at a time, from r1 and r2, as if they shared nothing: 1 MiB, writes 19.3 MB/s ±10 %, \
              reads 38.6 MB/s ±10 %; 4 KiB at random, writes 1.00 MB/s ±10 %, reads 2.00 MB/s ±10 %.\n"
         );
+        // One run has no upper end.
+        let mut once = all.clone();
+        let unbounded = Estimate { high: f64::INFINITY, ..within(10e6, 0.1) };
+        // The writes in large blocks of both drives.
+        for at in [0, 4] {
+            once[at].numbers[0].estimate = unbounded.clone();
+        }
+        let text = said(&pi, &once);
+        assert!(text.contains("writes 19.3 MB/s (at least 17.4)"), "{text}");
         let moved: Vec<Evidence> =
             all.iter().cloned().map(|found| Evidence { bays: vec![String::new()], ..found }).collect();
         assert!(said(&pi, &moved).starts_with("Its speeds can't be predicted"));
