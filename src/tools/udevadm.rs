@@ -1,4 +1,4 @@
-//! udevadm: waits for udev, and lets it look at arrays again.
+//! udevadm: waits for udev.
 
 use std::time::Duration;
 
@@ -12,17 +12,10 @@ pub fn settle() -> Query {
     Query::new(UDEVADM, ["settle", "--timeout=60"]).within(Duration::from_secs(70))
 }
 
-/// Lets udev look at all arrays again, as after a change of them.
-pub fn look_again() -> Query {
-    Query::new(UDEVADM, ["trigger", "--action=change", "--subsystem-match=block", "--sysname-match=md*"])
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
-    fn command_lines() {
+    fn command_line() {
         assert_eq!(super::settle().to_string(), "udevadm settle --timeout=60");
-        let again = "udevadm trigger --action=change --subsystem-match=block '--sysname-match=md*'";
-        assert_eq!(super::look_again().to_string(), again);
     }
 }

@@ -328,12 +328,13 @@ fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(mac
     machine.plug(1, "1.2").unwrap_or_else(|e| panic!("{e}"));
     let first = serial(machine, 0).to_owned();
     path(machine, 1);
-    // Just assembled: without a write, the kernel would not begin to fill it.
-    out(machine, "umount /mnt/pool && mdadm --stop /dev/md/data");
+    // Just assembled: without a write, the kernel would not begin to fill it. If udev came to the old superblock of the returned
+    // drive only now, it would begin an array of that name with it.
+    out(machine, "udevadm settle && umount /mnt/pool && mdadm --stop /dev/md/data");
     let (_, start) = pools::commands(&ok(pools::status(machine))).remove(0);
     out(machine, &start);
     done(machine, &format!("replace {first} {pulled} --erase {pulled} --erase {first}"));
-    // If udev has lost the name, what it knows of the array says why.
+    // If it has another name, what udev and mdadm know of it says why.
     let mount = "udevadm settle && mount /dev/md/data /mnt/pool || { ls -l /dev/md; cat /run/mdadm/map /proc/mdstat; \
                  for d in /dev/md1*; do mdadm --detail --export $d; udevadm info $d; done; false; }";
     out(machine, mount);

@@ -71,7 +71,6 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
     } else {
         format!("; {} is in no pool now, and keeps what was on it", old.label)
     };
-    run::named_again(&built.build, &commands);
     output.result(&format!("{} is a drive of {name} now{rest}.\n", new.label()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 pub use log::{Built, PoolLog, Replacement, pools};
-pub use replace::{fill, named_again, replace, scrub};
+pub use replace::{fill, replace, scrub};
 pub use temporary::{PoolForRun, begin_for_run, can_build, remove_for_run};
 
 use crate::{

@@ -119,18 +119,9 @@ pub fn fill(
     if let Some(old) = old.as_ref().filter(|old| places.state(old) == MemberState::Failed) {
         commands.alter(&mdadm::remove(&array, old), log)?;
     }
+    // /dev/md/NAME may be gone while udev handles these changes. Without udev, nothing does.
+    let _ = commands.runner.ask(&udevadm::settle());
     Ok(log.replaced()?)
-}
-
-/// udev takes `/dev/md/NAME` away while the array changes, and gives it back once it has read the array. Waits for that, and
-/// lets it look again if it was not able to read it. Without udev, nothing does.
-pub fn named_again(build: &Build, commands: &Commands<'_>) {
-    let runner = commands.runner;
-    let _ = runner.ask(&udevadm::settle());
-    if !(commands.exists)(&build.path()) {
-        let _ = runner.ask(&udevadm::look_again());
-        let _ = runner.ask(&udevadm::settle());
-    }
 }
 
 fn stopped(name: &str) -> BuildError {
