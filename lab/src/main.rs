@@ -197,7 +197,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
             let scenarios =
                 ["pi-zero", "two-sticks", "hub-limited", "unlike-sticks", "five-sticks"].map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
-            soak::predictions(&Options::default(), &scenarios, times)
+            soak::predictions(&Options::default(), &scenarios, times, seed)
         }
         Campaign::Drives => soak::random_drives(&Options::default(), times, seed, &campaign.out),
         Campaign::Baselines => {

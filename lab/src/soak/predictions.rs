@@ -11,11 +11,12 @@ use crate::{
 /// Drives and buses have this share of their speed: at full speed the emulated processor limits, and no model knows it.
 const SPEED: f64 = 0.4;
 
-/// Runs `drivebench run layouts` on all drives of each scenario in turn: medians of three, six loads, all layouts.
-pub fn predictions(options: &Options, scenarios: &[Scenario], times: u32) -> Summary {
+/// Runs `drivebench run layouts` on all drives of each scenario in turn, from the one with the number `seed` on: medians of
+/// three, six loads, all layouts.
+pub fn predictions(options: &Options, scenarios: &[Scenario], times: u32, seed: u64) -> Summary {
     let mut lines = Vec::new();
-    let summary = rounds(times, 1, |round, _| {
-        let scenario = &scenarios[(round as usize - 1) % scenarios.len()];
+    let summary = rounds(times, seed, |round, _| {
+        let scenario = &scenarios[(seed.max(1) as usize + round as usize - 2) % scenarios.len()];
         one(options, scenario.clone(), &mut lines).map(Some)
     });
     Summary { lines, ..summary }
@@ -30,7 +31,7 @@ fn one(options: &Options, scenario: Scenario, lines: &mut Vec<String>) -> Result
     let all: Vec<usize> = (0..scenario.drives.len()).collect();
     let (bays, erase) = named(&machine, &all);
     let run = format!(
-        "drivebench run layouts --size 96MiB --runtime 5s --runs 3 {bays} {erase} --format json 2>/work/said || \
+        "drivebench run layouts --size 192MiB --runtime 5s --runs 3 {bays} {erase} --format json 2>/work/said || \
          {{ tail -n 5 /work/said >&2; false; }}"
     );
     let text = sh(&machine, &run)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::sharing::is_of_here;
+use super::sharing::{self, is_of_here};
 use crate::{
     advise::Evidence,
     analyse::{
@@ -26,8 +26,8 @@ pub(super) fn sentence(inventory: &Inventory, drives: &[&Drive], build: &Build, 
         Some([low?, value?, high?])
     })();
     let Some([low, value, high]) = bounds else {
-        return "Its speeds can't be predicted: at least one drive was not measured in this bay, with blocks of 1 MiB and \
-                of 4 KiB (drivebench run baseline DIR).\n"
+        return "Its speeds can't be predicted: at least one drive was not measured in this bay, one operation at a time, \
+                with sequential blocks of 1 MiB and random ones of 4 KiB (drivebench run baseline DIR).\n"
             .to_owned();
     };
     let said = |at: usize| {
@@ -35,11 +35,11 @@ pub(super) fn sentence(inventory: &Inventory, drives: &[&Drive], build: &Build, 
         Estimate { low, high, ..Estimate::unbounded(value.speeds[at], "a model") }.text(rate)
     };
     let from: BTreeSet<&str> = value.from.iter().map(String::as_str).collect();
-    let together = if value.at_once { "" } else { ", as if they shared nothing" };
+    let together = if value.at_once { "" } else { ", as if the drives shared nothing" };
+    let from = listed(&from.into_iter().map(str::to_owned).collect::<Vec<_>>());
     format!(
-        "Predicted, one operation at a time, from {}{together}: 1 MiB, writes {}, reads {}; 4 KiB at random, writes {}, \
-         reads {}.\n",
-        listed(&from.into_iter().map(str::to_owned).collect::<Vec<_>>()),
+        "Predicted, one operation at a time: sequential 1 MiB, writes {}, reads {}; random 4 KiB, writes {}, reads {}. \
+         From {from}{together}. The error of the model comes on top (drivebench pool predictions).\n",
         said(0),
         said(1),
         said(2),
@@ -91,10 +91,10 @@ impl Known<'_> {
             self.drives.iter().filter_map(one).map(|e| e.value).sum()
         };
         let mut shared = Vec::new();
-        for (transfer, sum) in both.into_iter().zip(&sums) {
-            let limit = sum.as_ref().filter(|(_, sum)| sum.value < LIMITED * alone(transfer));
+        for (transfer, sum) in both.into_iter().zip(sums) {
+            let limit = sum.filter(|(_, sum)| sum.value < LIMITED * alone(transfer));
             if let Some((run, sum)) = limit {
-                from.push(run.clone());
+                from.push(run.to_owned());
                 shared.push(Shared { members: (0..members.len()).collect(), transfer, rate: end(sum) });
             }
         }
@@ -129,15 +129,10 @@ impl Known<'_> {
     }
 
     /// What exactly these drives do at once, and the run that says so.
-    fn at_once(&self, transfer: Transfer) -> Option<(String, Estimate)> {
-        let is = |found: &&Evidence| {
-            found.at_once
-                && is_of_here(found, self.inventory, self.drives)
-                && found.load.as_ref().is_some_and(|load| {
-                    load.direction == Some(direction(transfer)) && load.pattern == Some(Pattern::Sequential)
-                })
-        };
-        self.all.iter().filter(is).find_map(|found| Some((found.run.clone(), found.speed()?.clone())))
+    fn at_once(&self, transfer: Transfer) -> Option<(&str, &Estimate)> {
+        let mut all = sharing::at_once(self.all, self.inventory, self.drives, direction(transfer));
+        let (found, sum) = all.find(|(found, _)| is_load(found, transfer, Pattern::Sequential, MIB))?;
+        Some((&found.run, sum))
     }
 }
 
@@ -198,8 +193,9 @@ mod tests {
         // Two chunks of 512 KiB at once, each with the fixed time of a request.
         assert_eq!(
             said(&pi, &all),
-            "Predicted, one operation at a time, from r1 and r2, as if they shared nothing: 1 MiB, writes 19.3 MB/s ±10 %, \
-             reads 38.6 MB/s ±10 %; 4 KiB at random, writes 1.00 MB/s ±10 %, reads 2.00 MB/s ±10 %.\n"
+            "Predicted, one operation at a time: sequential 1 MiB, writes 19.3 MB/s ±10 %, reads 38.6 MB/s ±10 %; random \
+             4 KiB, writes 1.00 MB/s ±10 %, reads 2.00 MB/s ±10 %. From r1 and r2, as if the drives shared nothing. The \
+             error of the model comes on top (drivebench pool predictions).\n"
         );
         // One run has no upper end.
         let mut once = all.clone();
@@ -232,11 +228,20 @@ mod tests {
         let both = [each(&pi), vec![sum(false, 12.0), sum(true, 39.0)]].concat();
         let text = said(&pi, &both);
         assert!(
-            text.starts_with(
-                "Predicted, one operation at a time, from r1, r2 and r3: 1 MiB, writes 12.0 MB/s"
-            ),
+            text.starts_with("Predicted, one operation at a time: sequential 1 MiB, writes 12.0 MB/s")
+                && text.contains("From r1, r2 and r3. The error"),
             "{text}"
         );
         assert!(text.contains("reads 38.6 MB/s"), "{text}");
+        // Small blocks at once are not to be compared with large ones alone.
+        let small: Vec<Evidence> = both
+            .into_iter()
+            .map(|found| match found.at_once {
+                true => Evidence { load: found.load.map(|l| LoadKey { block: Some(4096), ..l }), ..found },
+                false => found,
+            })
+            .collect();
+        let text = said(&pi, &small);
+        assert!(text.contains("writes 19.3 MB/s") && text.contains("shared nothing"), "{text}");
     }
 }

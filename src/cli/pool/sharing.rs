@@ -1,18 +1,17 @@
 //! What the drives of a pool share: a hub, a bus, a controller, the host of a virtual machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::{
     advise::Evidence,
     analyse::Estimate,
-    findings::{Metric, Quantity, Scope},
     inventory::{Bus, BusKind, Drive, Inventory},
     record::Store,
     units::{Direction, Layout, Pattern, count, listed, rate},
 };
 
-/// So many runs of the drives are read; older ones are not.
-const NEWEST: usize = 16;
+/// So many runs of the same of these drives are read; older ones are not.
+const NEWEST: usize = 8;
 
 /// A speed of several drives at once.
 pub(super) struct Measured {
@@ -80,28 +79,40 @@ fn sentence(bus: &Bus, who: &str, layout: Layout, measured: Option<Measured>) ->
 /// What was measured of any of these drives, the newest first.
 pub(super) fn evidence(store: &Store, drives: &[&Drive]) -> Vec<Evidence> {
     let Ok((runs, _)) = store.list() else { return Vec::new() };
-    let of_these = runs
-        .iter()
-        .rev()
-        .filter(|run| drives.iter().any(|drive| run.written.contains_key(&drive.identity())));
-    let findings = of_these.take(NEWEST).filter_map(|run| crate::cli::stored::findings(store, &run.run).ok());
+    let names: BTreeSet<String> = drives.iter().map(|drive| drive.identity()).collect();
+    // Counted for each set of drives: many runs of one must not hide the one of all.
+    let mut read: HashMap<Vec<&String>, usize> = HashMap::new();
+    let newest = runs.iter().rev().filter(|run| {
+        let of: Vec<&String> = run.written.keys().filter(|name| names.contains(*name)).collect();
+        let any = !of.is_empty();
+        let count = read.entry(of).or_default();
+        *count += 1;
+        any && *count <= NEWEST
+    });
+    let findings = newest.filter_map(|run| crate::cli::stored::findings(store, &run.run).ok());
     findings.flat_map(|findings| Evidence::of(&findings)).collect()
 }
 
-/// The newest speed of exactly these drives at once, in the bays where they are now.
+/// The newest speed of sequential writes of exactly these drives at once, in the bays where they are now.
 pub(super) fn measured(all: &[Evidence], inventory: &Inventory, group: &[&Drive]) -> Option<Measured> {
-    all.iter().find_map(|found| at_once(found, inventory, group))
+    let (found, writes) = at_once(all, inventory, group, Direction::Write).next()?;
+    Some(Measured { run: found.run.clone(), writes: writes.clone() })
 }
 
-/// The speed of sequential writes at once, if the evidence has it of these drives in these bays.
-fn at_once(found: &Evidence, inventory: &Inventory, group: &[&Drive]) -> Option<Measured> {
-    let counts = found.at_once && is_of_here(found, inventory, group);
-    let load = found.load.as_ref().filter(|_| counts)?;
-    let writes = load.direction == Some(Direction::Write) && load.pattern == Some(Pattern::Sequential);
-    let is_sum =
-        |m: &&Metric| m.quantity == Quantity::Throughput && m.scope == Scope::Sum && m.repetition.is_none();
-    let sum = found.numbers.iter().filter(|_| writes).find(is_sum)?;
-    Some(Measured { run: found.run.clone(), writes: sum.estimate.clone() })
+/// Sequential loads on exactly these drives at once, in the bays where they are now, with the sum of their speeds.
+pub(super) fn at_once<'a>(
+    all: &'a [Evidence],
+    inventory: &'a Inventory,
+    group: &'a [&Drive],
+    direction: Direction,
+) -> impl Iterator<Item = (&'a Evidence, &'a Estimate)> {
+    let is = move |found: &&Evidence| {
+        let load = found.load.as_ref();
+        let is =
+            load.is_some_and(|l| (l.direction, l.pattern) == (Some(direction), Some(Pattern::Sequential)));
+        found.at_once && is && is_of_here(found, inventory, group)
+    };
+    all.iter().filter(is).filter_map(|found| Some((found, found.speed()?)))
 }
 
 /// Whether it is of exactly these drives, in the bays of this machine where they are now.
@@ -116,14 +127,14 @@ pub(super) fn is_of_here(found: &Evidence, inventory: &Inventory, drives: &[&Dri
 mod tests {
     use super::*;
     use crate::{
-        advise::testing::{at_once as measured_at_once, load, within},
+        advise::testing::{at_once as found_at_once, load, within},
         inventory::fixtures,
     };
 
     fn said(inventory: &Inventory, names: &[&str], layout: Layout, evidence: Option<&Evidence>) -> String {
         let find = |name: &&str| inventory.drives.iter().find(|drive| drive.name == *name).expect("a drive");
         let drives: Vec<&Drive> = names.iter().map(find).collect();
-        let measured = |group: &[&Drive]| at_once(evidence?, inventory, group);
+        let measured = |group: &[&Drive]| measured(std::slice::from_ref(evidence?), inventory, group);
         sentences(inventory, &drives, layout, measured)
     }
 
@@ -132,7 +143,7 @@ mod tests {
         let pi = fixtures::pi_zero().inventory();
         let sticks = ["sda", "sdb", "sdc", "sdd"];
         let writes = |drives: &[&str]| {
-            measured_at_once(&pi, "r42", drives, load(false, 1 << 20, 1), within(35.0, 0.05), 40.0)
+            found_at_once(&pi, "r42", drives, load(false, 1 << 20, 1), within(35.0, 0.05), 40.0)
         };
         let all = said(&pi, &sticks, Layout::Raid10, Some(&writes(&sticks)));
         assert_eq!(
@@ -142,7 +153,7 @@ mod tests {
         );
         // Of other drives, of reads, or in other bays, it says nothing of these.
         assert!(!said(&pi, &sticks, Layout::Raid10, Some(&writes(&sticks[..3]))).contains("MB/s"));
-        let reads = measured_at_once(&pi, "r43", &sticks, load(true, 1 << 20, 1), within(35.0, 0.05), 40.0);
+        let reads = found_at_once(&pi, "r43", &sticks, load(true, 1 << 20, 1), within(35.0, 0.05), 40.0);
         assert!(!said(&pi, &sticks, Layout::Raid10, Some(&reads)).contains("MB/s"));
         let moved = Evidence { bays: vec![String::new(); 4], ..writes(&sticks) };
         assert!(!said(&pi, &sticks, Layout::Raid10, Some(&moved)).contains("MB/s"));

@@ -141,7 +141,7 @@ fn prepare(steps: &mut Steps, ask: &Request, at: usize, build: BuildPool) {
 const AT_ONCE_ALL: &str = " at once";
 const AT_ONE_HUB: &str = " at once, one hub";
 
-/// Drives that are behind one hub, or on one bus, if others are not.
+/// Drives that are behind one hub, or on one bus, if others are not. A plan has no inventory, whose buses would say more.
 fn hubs(drives: &[&Target]) -> Vec<Vec<usize>> {
     let mut behind: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, target) in drives.iter().enumerate() {

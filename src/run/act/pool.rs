@@ -137,7 +137,9 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             both.into_iter().flat_map(|transfer| self.shared(&on, transfer, end)).collect();
         let (layout, chunk) = (build.layout, build.chunk);
         let pool = Planned { layout, chunk, members: &members, shared: &shared, cores };
-        if layout == Layout::Linear && build.most >= ON_FIRST {
+        let first = on.first().and_then(|at| self.drive(*at)).map_or(0, Drive::bytes).min(build.most);
+        // The file has a quarter of what is used of a drive.
+        if layout == Layout::Linear && first >= BEFORE_FILE + build.most / 4 {
             return pool.singles().next().map(with);
         }
         Some(with(pool))
@@ -247,9 +249,8 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
     }
 }
 
-/// From this size of the drives on, the file of the loads is on the first of `linear`: an empty ext4 puts it into its first 128 MiB
-/// (Linux 6.1), or right after them (6.18).
-const ON_FIRST: u64 = 256 * MIB;
+/// An empty ext4 has no more before its first file (Linux 6.1 and 6.18).
+const BEFORE_FILE: u64 = 128 * MIB;
 
 impl End {
     fn of(self, e: &Estimate) -> f64 {
