@@ -83,6 +83,11 @@ pub fn assemble(path: &str, uuid: &str, degraded: bool) -> Change<State> {
     Change::of(Query::new(MDADM, args), [path]).within(LIMIT)
 }
 
+/// Gives the member at `path` to its array, which starts when it is complete.
+pub fn incremental(path: &str) -> Change<State> {
+    Change::new(MDADM, &["--incremental"], path).within(LIMIT)
+}
+
 /// Starts the array at `path`, although members are missing.
 pub fn run(path: &str) -> Change<State> {
     Change::new(MDADM, &["--run"], path).within(LIMIT)
@@ -141,6 +146,7 @@ mod tests {
         let array = "/dev/md/data";
         lines.extend([
             assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", true).to_string(),
+            incremental("/dev/sde1").to_string(),
             run(array).to_string(),
             stop(array).to_string(),
             add(array, "/dev/sde1").to_string(),

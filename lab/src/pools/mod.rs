@@ -129,6 +129,10 @@ pub fn round_trip(machine: &Machine, layout: &str, drives: &[usize]) -> Done {
     };
     sh(machine, &format!("umount /mnt/pool && {stop}"))?;
     agree(machine, "pool")?;
+    if layout != "linear" {
+        in_part(machine, drives[0])?;
+        sh(machine, stop)?;
+    }
     sh(machine, &start)?;
     sh(machine, "/bin/mount /mnt/pool && cmp /mnt/pool/file /work/file")?;
     agree(machine, "pool")?;
@@ -139,6 +143,25 @@ pub fn round_trip(machine: &Machine, layout: &str, drives: &[usize]) -> Done {
     done(machine, &format!("destroy pool {erase}"))?;
     clean(machine, drives, layout)?;
     require(machine, etc()? == before, layout, "files in /etc differ")
+}
+
+/// A stopped array that has one member again has all of them after the command that is shown.
+fn in_part(machine: &Machine, first: usize) -> Done {
+    sh(
+        machine,
+        &format!("udevadm settle; mdadm --quiet --incremental {}1; udevadm settle", path(machine, first)?),
+    )?;
+    agree(machine, "pool")?;
+    let text = status(machine)?;
+    let all = commands(&text);
+    let [("to add the others: ", add)] = &all[..] else {
+        return Err(machine.wrong("status of a pool that is assembled in part", text));
+    };
+    sh(machine, &format!("{add}; udevadm settle"))?;
+    let text = status(machine)?;
+    let complete = text.contains(" active") && !text.contains("degraded");
+    require(machine, complete, "a pool that was assembled in part", text)?;
+    agree(machine, "pool")
 }
 
 /// No sector of a linear pool is lost or used twice: 16 sectors before each seam and 16 after it, written through the
@@ -255,7 +278,13 @@ pub fn lost(machine: &mut Machine, layout: &str, drives: &[usize]) -> Done {
 /// The commands that `pool status` shows, each with its purpose, as printed. One with a word in capitals is no command yet.
 pub fn commands(status: &str) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
-    for purpose in ["to remove it: ", "to start it: ", "to start it without the others: ", "to go on: "] {
+    for purpose in [
+        "to remove it: ",
+        "to start it: ",
+        "to add the others: ",
+        "to start it without the others: ",
+        "to go on: ",
+    ] {
         for (at, _) in status.match_indices(purpose) {
             let rest = &status[at + purpose.len()..];
             let mut quoted = false;

@@ -13,12 +13,12 @@ use crate::{
     },
     run::{Built, Replacement, pools},
     sysroot::Sysroot,
-    tools::mdadm,
+    tools::{Runner, System, mdadm, udevadm},
     units::{count, decimal_bytes, duration, listed, rate, shell_word, size},
 };
 
 pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
-    let inventory = bay::here(output);
+    let mut inventory = bay::here(output);
     let (mut pools, damaged) = pools(store);
     pools.retain(|pool| name.is_none_or(|name| pool.build.name == name));
     for (path, why) in &damaged {
@@ -30,6 +30,14 @@ pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyho
         _ => {}
     }
     let root = Sysroot::live();
+    let is_apart = |pool: &Built| {
+        let state = pool.build.health(&root, &inventory).state;
+        pool.finished && !pool.removing && matches!(state, State::Inactive | State::Stopped)
+    };
+    // udev may be about to assemble it: no command for that is to be shown.
+    if pools.iter().any(is_apart) && System::default().ask(&udevadm::settle()).is_ok() {
+        inventory = bay::here(output);
+    }
     let lines: String = pools.iter().map(|pool| describe(pool, &inventory, &root)).collect();
     output.result(&lines)?;
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -81,6 +89,17 @@ fn to_remove(pool: &Built, inventory: &Inventory) -> String {
     format!("to remove it: {}", removal(&pool.build.name, &drives))
 }
 
+/// The commands that give its array the members that are plugged in, but that it doesn't have.
+fn to_add(pool: &Built, health: &Health, inventory: &Inventory) -> String {
+    let unused = pool.build.members.iter().zip(&health.members).enumerate();
+    let unused = unused.filter(|(_, (_, state))| **state == MemberState::Unused);
+    let add = |(at, (member, _)): (usize, (&Member, &MemberState))| {
+        let drive = inventory.drives.iter().find(|drive| drive.identity() == member.identity)?;
+        Some(mdadm::incremental(&pool.build.member_path(at, &drive.node())).to_string())
+    };
+    unused.filter_map(add).collect::<Vec<_>>().join(" && ")
+}
+
 /// In words, with what to do.
 fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     let build = &pool.build;
@@ -96,6 +115,9 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         State::Active => "active".to_owned(),
         State::ReadOnly => "read only".to_owned(),
         State::Suspended => "suspended".to_owned(),
+        State::Inactive if health.members.contains(&MemberState::Unused) => {
+            format!("assembled in part; to add the others: {}", to_add(pool, health, inventory))
+        }
         State::Inactive if health.missing > build.layout.survives(build.members.len()) as u64 => {
             "assembled in part: too many drives are missing".to_owned()
         }
