@@ -14,8 +14,10 @@ use crate::{
     units::{Caching, Direction, KIB, MIB, Pattern, listed, rate},
 };
 
-/// Drives that move less than this share at once of what they do alone share something.
-const LIMITED: f64 = 0.95;
+/// Drives that move at least this share at once of what they do alone share nothing that matters.
+const FREE: f64 = 0.9;
+/// An interval whose low end is below this share of the value says little.
+const SURE: f64 = 0.5;
 
 /// A line with the speeds that follow from measurements, newest first, or with what is missing.
 pub(super) fn sentence(inventory: &Inventory, drives: &[&Drive], build: &Build, all: &[Evidence]) -> String {
@@ -52,7 +54,7 @@ struct Forecast {
     speeds: [f64; 4],
     /// The runs that it follows from.
     from: Vec<String>,
-    /// The drives were also measured at once.
+    /// Measurements say whether the drives share something.
     at_once: bool,
 }
 
@@ -90,10 +92,11 @@ impl Known<'_> {
                 |drive: &&Drive| self.alone(drive, transfer, Pattern::Sequential, MIB)?.speed().cloned();
             self.drives.iter().filter_map(one).map(|e| e.value).sum()
         };
-        let mut shared = Vec::new();
+        let (mut shared, mut at_once) = (Vec::new(), true);
         for (transfer, sum) in both.into_iter().zip(sums) {
-            let limit = sum.filter(|(_, sum)| sum.value < LIMITED * alone(transfer));
-            if let Some((run, sum)) = limit {
+            let limits = |sum: &Estimate| sum.high < alone(transfer);
+            at_once &= sum.is_some_and(|(_, sum)| limits(sum) || sum.low >= FREE * alone(transfer));
+            if let Some((run, sum)) = sum.filter(|(_, sum)| limits(sum)) {
                 from.push(run.to_owned());
                 shared.push(Shared { members: (0..members.len()).collect(), transfer, rate: end(sum) });
             }
@@ -112,10 +115,10 @@ impl Known<'_> {
             pool.speed(write, Pattern::Random, 4 * KIB),
             pool.speed(read, Pattern::Random, 4 * KIB),
         ];
-        Some(Forecast { speeds, from, at_once: sums.iter().all(Option::is_some) })
+        Some(Forecast { speeds, from, at_once })
     }
 
-    /// The newest measurement of one operation at a time on this drive alone.
+    /// The newest measurement of one operation at a time on this drive alone, a sure one before others.
     fn alone(&self, drive: &Drive, transfer: Transfer, pattern: Pattern, block: u64) -> Option<&Evidence> {
         let is = |found: &&Evidence| {
             !found.at_once
@@ -125,7 +128,9 @@ impl Known<'_> {
                 && is_load(found, transfer, pattern, block)
                 && found.speed().is_some()
         };
-        self.all.iter().find(is)
+        let sure = |found: &&Evidence| found.speed().is_some_and(|e| e.low >= SURE * e.value);
+        let all = || self.all.iter().filter(is);
+        all().find(sure).or_else(|| all().next())
     }
 
     /// What exactly these drives do at once, and the run that says so.
@@ -221,7 +226,7 @@ mod tests {
                 "r3",
                 &STICKS,
                 load(reads, 1 << 20, 1),
-                within(mb, 0.1),
+                within(mb, 0.02),
                 if reads { 40.0 } else { 20.0 },
             )
         };
@@ -233,6 +238,18 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("reads 38.6 MB/s"), "{text}");
+        // What is not clear limits nothing, and it says so.
+        let unclear: Vec<Evidence> = both
+            .iter()
+            .cloned()
+            .map(|mut found| {
+                let estimates = found.numbers.iter_mut().filter(|_| found.at_once).map(|m| &mut m.estimate);
+                estimates.for_each(|e| (e.low, e.high) = (0.0, e.value * 2.0));
+                found
+            })
+            .collect();
+        let text = said(&pi, &unclear);
+        assert!(text.contains("writes 19.3 MB/s") && text.contains("shared nothing"), "{text}");
         // Small blocks at once are not to be compared with large ones alone.
         let small: Vec<Evidence> = both
             .into_iter()
