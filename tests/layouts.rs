@@ -8,7 +8,7 @@ use drivebench::{
     engine::sim::{Board, Model, SharedBus, Zone},
     experiments::{LAYOUTS, Request},
     findings::{Findings, Quantity, Scope},
-    plan::{Act, Plan},
+    plan::{Act, Plan, Suite},
     record::{Done, Event, Run, SCHEMA, Start},
     report::{Format, Style, render},
 };
@@ -158,6 +158,18 @@ fn layouts_that_can_not_be_planned_say_why() {
     };
     assert_eq!(refused(1, &[]), "layouts compares drives: name 2 targets or more");
     assert!(refused(3, &[("layouts", "raid6")]).contains("4"), "{}", refused(3, &[("layouts", "raid6")]));
+    let mut suite = asked(2, &[]);
+    suite.suite = Some(Suite::find("dd-256k").expect("is shipped"));
+    let why = LAYOUTS.plan(&suite).expect_err("refused").to_string();
+    assert_eq!(why, "suite dd-256k can't be used for layouts: write goes through the page cache");
+    let (name, text) = ("wide", include_str!("../suites/nas.toml").replace("1MiB", "16MiB"));
+    suite.suite = Some(Suite::parse(name, &text).expect("a suite"));
+    suite.values.set("size", "96MiB");
+    let why = LAYOUTS.plan(&suite).expect_err("refused").to_string();
+    assert!(why.contains("needs more than a quarter of --size"), "{why}");
+    suite.values.set("quick", "true");
+    let quick = LAYOUTS.plan(&suite).expect("plans");
+    assert!(quick.measures().all(|(_, m)| m.load.depth == 1) && quick.files().next().is_none());
     let mut directories = asked(2, &[]);
     directories.targets = vec![modelled::target("a", 1 << 30, false), modelled::target("b", 1 << 30, false)];
     let why = LAYOUTS.plan(&directories).expect_err("refused").to_string();

@@ -170,6 +170,8 @@ pub enum PlanError {
         path = path.display()
     )]
     ReadsFirst { path: PathBuf, suite: String, label: String },
+    #[error("suite {suite} can't be used for layouts: {why}")]
+    NoLayouts { suite: String, why: String },
     #[error("suite {suite} is followed exactly: --{option} can't be used with it")]
     Exact { suite: String, option: &'static str },
     #[error("--max-bytes leaves {} for a load, less than one block of {}", decimal_bytes(*.bytes), size(*.block))]

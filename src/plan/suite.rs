@@ -58,6 +58,18 @@ pub struct SuiteLoad {
     pub cold: bool,
 }
 
+impl SuiteLoad {
+    /// With its direction, such as `SEQ1M 4 streams write`.
+    pub fn name(&self) -> String {
+        let direction = match self.load.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+            Direction::Mixed { .. } => "mixed",
+        };
+        if self.label == direction { self.label.clone() } else { format!("{} {direction}", self.label) }
+    }
+}
+
 /// When a load of a suite ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
@@ -159,7 +171,16 @@ enum CachingForm {
 impl Suite {
     /// The default.
     pub fn mark() -> Self {
-        let (name, text) = SHIPPED[0];
+        Self::shipped(0)
+    }
+
+    /// What a file server is asked for.
+    pub fn nas() -> Self {
+        Self::shipped(3)
+    }
+
+    fn shipped(at: usize) -> Self {
+        let (name, text) = SHIPPED[at];
         Self::parse(name, text).expect("is tested")
     }
 

@@ -160,15 +160,11 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
 
 /// The label of a load and the row of its table, if that has a name of its own: a read and a write of a suite share one.
 fn label(l: &SuiteLoad, own: bool) -> (String, Option<String>) {
-    let direction = match l.load.direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
-        Direction::Mixed { .. } => "mixed",
-    };
-    if own || l.label == direction {
+    let name = l.name();
+    if own || l.label == name {
         return (l.label.clone(), None);
     }
-    (format!("{} {direction}", l.label), (l.label != l.load.short_name()).then(|| l.label.clone()))
+    (name, (l.label != l.load.short_name()).then(|| l.label.clone()))
 }
 
 /// Most seconds on one drive; a sustained speed takes longer.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::common::{self, Group, Series},
+    super::common::{self, Group, MeasuredFiles, Series, file_sets},
     plan::labels_at_once,
     recommend::{Candidate, recommend},
 };
@@ -14,7 +14,7 @@ use crate::{
     },
     plan::{Act, Plan, PredictedLoad, Prediction},
     record::{ProcessorUse, Run},
-    units::{capital, count, decimal_bytes, duration, percent, rate, signed_percent},
+    units::{Direction, capital, count, decimal_bytes, duration, percent, rate, signed_percent, thousands},
 };
 
 /// One load on all targets.
@@ -31,6 +31,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let filled: Vec<Option<f64>> = (0..plan.targets.len()).map(|at| filled(run, plan, at)).collect();
     // Grouping takes the loads out of the run.
     let processors = processors(run, plan);
+    let files = files(run, plan);
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
     let drives = plan.builds().filter(|(_, build)| build.drives.len() == 1).count();
@@ -42,6 +43,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let candidates = candidates(plan, drives, &compared);
     findings.tables.extend(about(&candidates, &predictions, &filled, drives));
     findings.tables.extend(compared.iter().map(|c| table(c, plan, drives)));
+    findings.tables.extend(files_table(&files, plan));
     findings.tables.extend(at_once(&groups, plan, drives));
     findings.tables.extend(processor(&compared, &processors, plan, drives));
     findings.figures = compared.iter().map(|c| figure(c, plan)).collect();
@@ -49,6 +51,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.verdicts = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
     }
     findings.verdicts.extend(quality(&compared, plan, drives));
+    for (target, sets) in plan.targets.iter().zip(&files) {
+        let both = [Direction::Read, Direction::Write].into_iter().zip(sets);
+        let metrics = both.flat_map(|(direction, sets)| {
+            sets.iter().filter_map(move |set| set.metric(&target.given, direction))
+        });
+        findings.estimates.extend(metrics);
+    }
     for c in &compared {
         for (at, target) in plan.targets.iter().enumerate() {
             let metric =
@@ -166,11 +175,19 @@ fn table(c: &Compared, plan: &Plan, drives: usize) -> Table {
             share(best),
         ]
     };
-    let rows = plan.targets.iter().enumerate().map(row).collect();
+    let mut rows: Vec<Vec<String>> = plan.targets.iter().enumerate().map(row).collect();
+    if !c.is_predicted() {
+        columns.drain(2..4);
+        rows.iter_mut().for_each(|row| drop(row.drain(2..4)));
+    }
     Table { title: String::new(), columns, rows }
 }
 
 impl Compared {
+    fn is_predicted(&self) -> bool {
+        self.predicted.iter().any(Option::is_some)
+    }
+
     /// By how much the prediction is above what was measured, as a share of that.
     fn error(&self, at: usize) -> Option<f64> {
         Some(self.predicted[at].as_ref()?.speed / self.measured[at].as_ref()?.value - 1.0)
@@ -192,13 +209,43 @@ fn processors(run: &Run<Series>, plan: &Plan) -> PerByte {
     used
 }
 
+/// Sets of files of each target: read, and written.
+fn files(run: &Run<Series>, plan: &Plan) -> Vec<[Vec<MeasuredFiles>; 2]> {
+    let sets = |at| [false, true].map(|write| file_sets(plan, &run.acts, at, write));
+    (0..plan.targets.len()).map(sets).collect()
+}
+
+/// How fast each set of files is written and read.
+fn files_table(files: &[[Vec<MeasuredFiles>; 2]], plan: &Plan) -> Vec<Table> {
+    let mut sets: Vec<_> = files.iter().flatten().flatten().map(|measured| measured.set).collect();
+    sets.sort();
+    sets.dedup();
+    let table = |set| {
+        let cell = |measured: &[MeasuredFiles]| {
+            let of = measured.iter().find(|measured| measured.set == set);
+            let speed = of.and_then(MeasuredFiles::files_per_second);
+            speed.map_or("-".to_owned(), |e| e.text(|per_second| format!("{}/s", thousands(per_second))))
+        };
+        let row = |(target, [read, written]): (&crate::target::Target, &[Vec<MeasuredFiles>; 2])| {
+            vec![short(&target.given), cell(written), cell(read)]
+        };
+        Table {
+            title: String::new(),
+            columns: Column::all([(set.describe().as_str(), false), ("written", false), ("read", false)]),
+            rows: plan.targets.iter().zip(files).map(row).collect(),
+        }
+    };
+    sets.into_iter().map(table).collect()
+}
+
 /// How long processors worked on each layout, and what was predicted of that.
-fn processor(compared: &[Compared], used: &PerByte, plan: &Plan, drives: usize) -> Option<Table> {
+fn processor(all: &[Compared], used: &PerByte, plan: &Plan, drives: usize) -> Option<Table> {
+    let compared: Vec<&Compared> = all.iter().filter(|c| c.is_predicted()).collect();
     let used = |label: &str, at: usize| {
         repeat::middle(used.get(&(label.to_owned(), at))?).map(|middle| middle.value)
     };
     let row = |head: String, of: &dyn Fn(&Compared) -> Option<f64>| {
-        let cell = |c: &Compared| of(c).map_or("-".to_owned(), |per_byte| duration(per_byte * 1e9));
+        let cell = |c: &&Compared| of(c).map_or("-".to_owned(), |per_byte| duration(per_byte * 1e9));
         [head].into_iter().chain(compared.iter().map(cell)).collect::<Vec<_>>()
     };
     let rows = (drives..plan.targets.len()).flat_map(|at| {
@@ -272,10 +319,11 @@ fn figure(c: &Compared, plan: &Plan) -> Figure {
         n: "medians of repetitions, 95 % intervals".to_owned(),
         x: Axis::named("", names),
         y: Axis::speed(),
-        curves: vec![
-            Curve::new("measured", Style::Dots, measured),
-            Curve::new("predicted", Style::Dots, predicted),
-        ],
+        curves: [("measured", measured.collect::<Vec<_>>()), ("predicted", predicted.collect())]
+            .into_iter()
+            .filter(|(_, points)| !points.is_empty())
+            .map(|(name, points)| Curve::new(name, Style::Dots, points))
+            .collect(),
         ..Figure::default()
     }
 }

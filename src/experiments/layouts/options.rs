@@ -19,13 +19,18 @@ pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", seconds, "Time of each
 
 pub const RUNS: Opt<u32> = shared::RUNS.default("3").heading("This experiment");
 
+pub const SUITE: Opt<String> =
+    shared::SUITE.help("Loads besides: a suite or a file [default: nas]").conflicts(&["quick"]);
+
+pub const QUICK: Opt<bool> = Opt::switch("quick", "Without the loads of a suite").heading("This experiment");
+
 pub const WANT: Opt<String> =
     Opt::new("want", "WHAT", parsed, "capacity, speed or safety").choices(&["capacity", "speed", "safety"]);
 
 pub const SURVIVE: Opt<u32> = Opt::new("survive", "N", parsed, "Drives that may fail").default("0");
 
 pub const OPTIONS: &[&dyn Declared] =
-    &[&LAYOUTS, &ERASE, &SIZE, &CHUNK, &RUNTIME, &WANT, &SURVIVE, &SEED, &ENGINE, &RUNS];
+    &[&LAYOUTS, &ERASE, &SIZE, &CHUNK, &RUNTIME, &RUNS, &QUICK, &SUITE, &WANT, &SURVIVE, &SEED, &ENGINE];
 
 fn layouts(text: &str) -> Result<Vec<Layout>, String> {
     let known = Layout::ALL.map(Layout::name).join(", ");

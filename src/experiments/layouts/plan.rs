@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
-    super::{PlanError, Request},
+    super::{PlanError, Request, target_checks::aligned},
     options,
 };
 use crate::{
-    plan::{BuildPool, FILL, Measure, Plan, Predict, RemovePool, Rule, Steps},
+    plan::{BuildPool, FILL, FileWork, Files, Measure, Plan, Predict, RemovePool, Rule, Steps, Suite},
     target::{Kind, Target},
     units::{Caching, Direction, KIB, Layout, Load, MIB, Pattern},
 };
@@ -48,6 +48,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     };
     let all: Vec<&Target> = ask.targets.iter().collect();
     let layouts = layouts(ask, drives)?;
+    let suite = suite(ask, &all)?;
     let singles = (1..).zip(&all).map(|(nth, target)| pool(&target.given, &nth.to_string(), &[target]));
     let mut targets: Vec<Target> = singles.collect();
     targets.extend(layouts.iter().map(|layout| pool(layout.name(), layout.name(), &all)));
@@ -73,7 +74,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         prepare(&mut steps, ask, at, build(at));
     }
     for repetition in 1..=ask.values.get(&options::RUNS) {
-        members.iter().for_each(|at| loads(&mut steps, ask, &[*at], repetition, ""));
+        for &at in &members {
+            loads(&mut steps, ask, &[at], repetition, "");
+            further(&mut steps, ask, at, repetition, &suite);
+        }
         hubs(&all).iter().for_each(|hub| loads(&mut steps, ask, hub, repetition, AT_ONE_HUB));
         loads(&mut steps, ask, &members, repetition, AT_ONCE_ALL);
     }
@@ -85,6 +89,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         prepare(&mut steps, ask, at, build(at));
         for repetition in 1..=ask.values.get(&options::RUNS) {
             loads(&mut steps, ask, &[at], repetition, "");
+            further(&mut steps, ask, at, repetition, &suite);
         }
         steps.add(&[at], RemovePool { name: build(at).name });
     }
@@ -167,6 +172,47 @@ fn loads(steps: &mut Steps, ask: &Request, on: &[usize], repetition: u32, at_onc
         let measure = Measure::new(&label, load(ask, *direction, *pattern, *block), rule, most);
         // Only what is filled: writing elsewhere would change the filesystem's map, too.
         steps.add(on, Measure { repetition, only_written: true, ..measure });
+    }
+}
+
+/// What is measured besides the loads of the posts, on one target at a time.
+fn further(steps: &mut Steps, ask: &Request, at: usize, repetition: u32, suite: &Suite) {
+    let runtime = ask.values.get(&options::RUNTIME);
+    for l in &suite.loads {
+        let rule = Rule::Fixed { bytes: MOST, seconds: Some(runtime) };
+        let load = Load { seed: ask.seed, ..l.load.clone() };
+        let measure = Measure::new(&l.name(), load, rule, ask.values.get(&options::SIZE) / 4);
+        steps.add(&[at], Measure { repetition, only_written: true, ..measure });
+    }
+    for set in &suite.files {
+        let write = FileWork::Write { seed: ask.seed.wrapping_add(u64::from(repetition)), predict: None };
+        for work in [write, FileWork::Read] {
+            steps.add(&[at], Files { set: *set, work, seconds: runtime * FILL_LOADS });
+        }
+    }
+}
+
+/// The suite that was asked for, if its loads can be done on each layout.
+fn suite(ask: &Request, drives: &[&Target]) -> Result<Suite, PlanError> {
+    if ask.values.get(&options::QUICK) {
+        return Ok(Suite::default());
+    }
+    let suite = ask.suite.clone().unwrap_or_else(Suite::nas);
+    let size = ask.values.get(&options::SIZE);
+    let no = |why: String| PlanError::NoLayouts { suite: suite.name.clone(), why };
+    for l in &suite.loads {
+        if l.load.caching != Caching::Direct {
+            return Err(no(format!("{} goes through the page cache", l.name())));
+        }
+        if l.load.block * u64::from(l.load.streams) > size / 4 {
+            return Err(no(format!("{} needs more than a quarter of --size", l.name())));
+        }
+        drives.iter().try_for_each(|target| aligned(target, &l.load))?;
+    }
+    // Half of a drive is for the file of the loads and what a filesystem needs.
+    match suite.files.iter().find(|set| set.on_disk() > size / 4) {
+        Some(set) => Err(no(format!("{} need more than a quarter of --size", set.describe()))),
+        None => Ok(suite),
     }
 }
 

@@ -101,7 +101,6 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
 
     fn speed(&self, build: &BuildPool, load: &Load, end: End) -> Option<f64> {
         let transfer = transfer(load)?;
-        let plain = load.depth == 1 && load.streams == 1 && !load.sync;
         let speed = |pool: Planned<'_>| {
             // Any drive of a small linear pool may have the file: from the slowest to the fastest.
             let each = pool.singles().map(|one| one.speed(transfer, load.pattern, load.block));
@@ -111,7 +110,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
                 _ => pool.speed(transfer, load.pattern, load.block),
             }
         };
-        self.planned(build, load.pattern, end, speed).filter(|_| plain)
+        self.planned(build, load.pattern, end, speed).filter(|_| is_plain(load))
     }
 
     fn planned<T>(
@@ -264,7 +263,13 @@ impl End {
 }
 
 fn is(m: &Measure, transfer: Transfer, pattern: Pattern, block: u64) -> bool {
-    self::transfer(&m.load) == Some(transfer) && m.load.pattern == pattern && m.load.block == block
+    let same = m.load.pattern == pattern && m.load.block == block;
+    self::transfer(&m.load) == Some(transfer) && same && is_plain(&m.load)
+}
+
+/// One operation at a time.
+fn is_plain(load: &Load) -> bool {
+    load.depth == 1 && load.streams == 1 && !load.sync
 }
 
 fn transfer(load: &Load) -> Option<Transfer> {
