@@ -164,7 +164,12 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         states.extend(match &pool.mount {
             _ if !mounts.is_empty() => Some(format!("mounted on {}", listed(&mounts))),
             Some(dir) if works => {
-                let (path, dir) = (shell_word(&build.path()), shell_word(dir));
+                // The kernel gives an array another name where a drive of an earlier one has it.
+                let is_named = Path::new(&build.path())
+                    .canonicalize()
+                    .is_ok_and(|path| path == Path::new(&device.path()));
+                let path = if is_named { build.path() } else { device.path() };
+                let (path, dir) = (shell_word(&path), shell_word(dir));
                 Some(format!("not mounted; to mount it: mount {path} {dir}"))
             }
             _ => None,
