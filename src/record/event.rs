@@ -9,7 +9,7 @@ use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
     plan::{Measure, Plan, Prediction, StepId},
-    units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
+    units::{EngineInfo, Outcome, Parity, Power, RunStatus, Window, ZonePoint},
 };
 
 /// The schema of records that this version writes. It rises when a reader of the schema before would misread it.
@@ -150,6 +150,9 @@ pub struct ActResult {
     pub filled_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predictions: Vec<Prediction>,
+    /// How fast the kernel computes parity, which is part of them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub parity: Parity,
     /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,

@@ -26,8 +26,8 @@ use crate::{
     record::ActResult,
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
-    tools::{Runner, System},
-    units::Load,
+    tools::{Runner, System, dmesg},
+    units::{Load, Parity},
 };
 
 #[derive(Debug)]
@@ -197,6 +197,13 @@ impl World for Local<'_> {
             }
         };
         Ok(self.folders[at].insert(folder).work(files, cancel))
+    }
+
+    fn parity(&mut self) -> Parity {
+        // Where the module is part of the kernel, or can't be loaded, what was said before counts.
+        let _loaded = self.tools.ask(&dmesg::load_parity());
+        let said = self.tools.ask(&dmesg::messages());
+        said.map(|output| dmesg::parity(&output.stdout)).unwrap_or_default()
     }
 
     fn build_pool(

@@ -25,7 +25,7 @@ use crate::{
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
     tools::{Output, Query, Runner, ToolError, ToolResult},
-    units::{Caching, Direction, Extent, Load, MIB, Pattern},
+    units::{Caching, Direction, Extent, Load, MIB, Parity, Pattern},
 };
 
 /// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
@@ -197,6 +197,10 @@ impl World for Modelled {
         let seconds = outcomes.iter().map(|outcome| outcome.seconds).sum();
         let cut_short = cancel.is_set();
         Ok((ActResult { seconds, bytes, files: files.set.files, cut_short, ..ActResult::default() }, None))
+    }
+
+    fn parity(&mut self) -> Parity {
+        Parity::default()
     }
 
     /// The model of a pool's target is that of the pool.

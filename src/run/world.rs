@@ -11,7 +11,7 @@ use crate::{
     sysroot::Sysroot,
     target::{NotFound, Target},
     tools::Runner,
-    units::Load,
+    units::{Load, Parity},
 };
 
 /// A machine on which a plan is executed. Targets are numbered as in the plan.
@@ -75,6 +75,9 @@ pub trait World {
         files: &Files,
         cancel: &Cancel,
     ) -> Result<(ActResult, Option<String>), RunError>;
+
+    /// How fast the kernel computes parity, as far as it says.
+    fn parity(&mut self) -> Parity;
 
     /// Erases drives and builds a pool, mounted at the path of the target.
     fn build_pool(

@@ -3,6 +3,7 @@
 use std::{ffi::OsString, fmt, marker::PhantomData, time::Duration};
 
 pub mod blockdev;
+pub mod dmesg;
 pub mod dmsetup;
 pub mod fio;
 pub mod hdparm;

@@ -20,6 +20,29 @@ pub enum Layout {
     Raid10,
 }
 
+/// How fast a kernel computes parity, bytes of data per second, where it has measured that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parity {
+    /// Of raid5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xor: Option<f64>,
+    /// Both parities of raid6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raid6: Option<f64>,
+}
+
+impl Parity {
+    /// Seconds for so many bytes of data in a layout; none where nothing is computed or the rate is not known.
+    pub fn seconds(self, layout: Layout, bytes: u64) -> f64 {
+        let rate = match layout {
+            Layout::Raid5 => self.xor,
+            Layout::Raid6 => self.raid6,
+            _ => None,
+        };
+        rate.map_or(0.0, |rate| bytes as f64 / rate)
+    }
+}
+
 impl Layout {
     /// Those of several drives.
     pub const ALL: [Self; 6] =
@@ -39,6 +62,10 @@ impl Layout {
 
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+
+    pub const fn has_parity(self) -> bool {
+        matches!(self, Self::Raid5 | Self::Raid6)
     }
 
     /// The fewest members it can be built of.

@@ -14,7 +14,7 @@ mod words;
 
 pub use health::{Health, Power, RawValue, Warning};
 pub use histogram::Histogram;
-pub use layout::Layout;
+pub use layout::{Layout, Parity};
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern, short_load_name};
 pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};
 pub use percentile::Percentile;

@@ -43,7 +43,7 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
     let idle = Member { queue: VecDeque::new(), stage: Stage::Submit, left: 0.0 };
     let members = vec![idle; pool.members.len()];
     let mut flow = Flow { pool, transfer: phase.transfer, members, waiting: VecDeque::new() };
-    let (mut seconds, mut next) = (0.0, requests.next());
+    let (mut seconds, mut next) = (pool.parity.seconds(pool.layout, phase.combined), requests.next());
     loop {
         while next.is_some_and(|part| flow.send(part)) {
             next = requests.next();
@@ -56,7 +56,7 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
 /// Seconds that processors work for a phase.
 pub(super) fn processor_seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
     let of = |part: Part| pool.processor_alone(phase.transfer, part.at, part.bytes);
-    requests(pool, phase).map(of).sum()
+    requests(pool, phase).map(of).sum::<f64>() + pool.parity.seconds(pool.layout, phase.combined)
 }
 
 fn requests<'a>(pool: &'a Planned<'_>, phase: &'a Phase) -> impl Iterator<Item = Part> + use<'a> {

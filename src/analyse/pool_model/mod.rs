@@ -6,7 +6,7 @@ mod phases;
 
 use phases::{Phase, RowCache};
 
-use crate::units::{Layout, MIB, Pattern};
+use crate::units::{Layout, MIB, Parity, Pattern};
 
 /// How long a drive takes for requests of one direction, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,6 +62,8 @@ pub struct Planned<'a> {
     pub shared: &'a [Shared],
     /// Processors that work at the same time.
     pub cores: usize,
+    /// How fast the kernel computes parity.
+    pub parity: Parity,
 }
 
 /// Operations that are followed at most.
@@ -115,7 +117,7 @@ impl Planned<'_> {
         1.0 / self.per_byte(transfer, pattern, block, flow::seconds)
     }
 
-    /// Seconds that processors work for each byte of such operations. What md itself does is not in it.
+    /// Seconds that processors work for each byte of such operations. Of what md itself does, only parity is in it.
     pub fn processor(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
         self.per_byte(transfer, pattern, block, flow::processor_seconds)
     }
@@ -154,7 +156,7 @@ impl Planned<'_> {
             };
             (first..first + all).map(one).sum()
         };
-        if matches!(self.layout, Layout::Raid5 | Layout::Raid6) {
+        if self.layout.has_parity() {
             // This pass fills the cache.
             pass(0);
         }

@@ -10,6 +10,8 @@ use crate::units::{KIB, Layout};
 pub(super) struct Phase {
     pub transfer: Transfer,
     pub parts: Vec<Part>,
+    /// Bytes from which parity is computed before.
+    pub combined: u64,
 }
 
 /// Bytes for one member, or for whichever of two has fewer requests.
@@ -23,7 +25,7 @@ pub(super) struct Part {
 impl Phase {
     /// All bytes go to one member.
     pub(super) fn of_one(transfer: Transfer, at: usize, bytes: u64) -> Self {
-        Self { transfer, parts: vec![Part { at, or: None, bytes }] }
+        Self { transfer, parts: vec![Part { at, or: None, bytes }], combined: 0 }
     }
 }
 
@@ -87,7 +89,7 @@ impl Planned<'_> {
                 self.sent(offset, bytes).into_iter().flat_map(each).collect()
             }
         };
-        vec![Phase { transfer, parts }]
+        vec![Phase { transfer, parts, combined: 0 }]
     }
 
     /// Chunks and bytes in the order in which md sends them. It takes an operation apart by the largest request that all
@@ -156,7 +158,7 @@ impl Planned<'_> {
     fn parity_writes(&self, offset: u64, bytes: u64, cache: &mut RowCache) -> Vec<Phase> {
         let n = self.members.len();
         let data = self.layout.data_members(n) as u64;
-        let (mut read, mut written, mut parts) = (vec![0; n], vec![0; n], Vec::new());
+        let (mut read, mut written, mut parts, mut combined) = (vec![0; n], vec![0; n], Vec::new(), 0);
         let pieces = self.pieces(offset, bytes);
         let mut stripes: Vec<u64> = pieces.iter().map(|(chunk, ..)| chunk / data).collect();
         stripes.dedup();
@@ -184,7 +186,10 @@ impl Planned<'_> {
                 let all = (1 << n) - 1;
                 let (targets, known) = (touched | parity_bits, cache.known((stripe, row)));
                 let [rewrite, rebuild] = [targets & !known, all & !targets & !known];
-                let sources = if rewrite.count_ones() < rebuild.count_ones() { rewrite } else { rebuild };
+                let is_rewritten = rewrite.count_ones() < rebuild.count_ones();
+                let sources = if is_rewritten { rewrite } else { rebuild };
+                // What was there is taken out of the parity before, or all data is combined.
+                combined += ROW * if is_rewritten { 2 * u64::from(touched.count_ones()) } else { data };
                 for at in 0..n {
                     read[at] += ROW * (sources >> at & 1);
                     let written = if is_whole { &mut whole } else { &mut written };
@@ -196,8 +201,8 @@ impl Planned<'_> {
             parts.extend(whole.map(|(at, bytes)| Part { at, or: None, bytes }));
         }
         parts.extend(self.in_turn(&written));
-        let read = Phase { transfer: Transfer::Read, parts: self.in_turn(&read) };
-        let written = Phase { transfer: Transfer::Write, parts };
+        let read = Phase { transfer: Transfer::Read, parts: self.in_turn(&read), combined: 0 };
+        let written = Phase { transfer: Transfer::Write, parts, combined };
         [read, written].into_iter().filter(|phase| !phase.parts.is_empty()).collect()
     }
 

@@ -9,7 +9,7 @@ fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
 }
 
 fn planned(layout: Layout, members: &[Speeds]) -> Planned<'_> {
-    Planned { layout, chunk: 512 * KIB, members, shared: &[], cores: 1 }
+    Planned { layout, chunk: 512 * KIB, members, shared: &[], cores: 1, parity: Parity::default() }
 }
 
 fn shared(members: &[usize], transfer: Transfer, rate: f64) -> Shared {
@@ -171,6 +171,27 @@ fn copies_wait_for_each_other_where_processors_are_few() {
         |cores| sequential(Planned { cores, ..planned(Layout::Raid1, &four) }, Transfer::Write, 4 * KIB);
     close(speed(1), 4.0 * KIB as f64 / 1.15e-3);
     close(speed(3), 4.0 * KIB as f64 / 1.05e-3);
+}
+
+#[test]
+fn parity_is_computed_before_it_is_written() {
+    let four = [stick(1e-3, 20e6, 10e6); 4];
+    let parity = Parity { xor: Some(1e9), raid6: Some(0.5e9) };
+    let more = |layout, block: u64| {
+        let without = planned(layout, &four);
+        let of = |pool: Planned<'_>| {
+            let bytes = block as f64;
+            let seconds = bytes / sequential(pool, Transfer::Write, block);
+            [seconds, pool.processor(Transfer::Write, Pattern::Sequential, block) * bytes]
+        };
+        let [a, b] = [of(Planned { parity, ..without }), of(without)];
+        assert!((a[0] - b[0] - (a[1] - b[1])).abs() < 1e-9, "{a:?} {b:?}");
+        a[1] - b[1]
+    };
+    // Whole stripes: all data once.
+    close(more(Layout::Raid5, 3 * MIB / 2), 1.5 * MIB as f64 / 1e9);
+    close(more(Layout::Raid6, MIB), MIB as f64 / 0.5e9);
+    assert_eq!(more(Layout::Raid10, MIB), 0.0);
 }
 
 #[test]

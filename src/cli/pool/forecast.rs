@@ -11,7 +11,7 @@ use crate::{
     },
     inventory::{Drive, Inventory},
     pool::Build,
-    units::{Caching, Direction, KIB, MIB, Pattern, listed, rate},
+    units::{Caching, Direction, KIB, MIB, Parity, Pattern, listed, rate},
 };
 
 /// Drives that move at least this share at once of what they do alone share nothing that matters.
@@ -107,6 +107,7 @@ impl Known<'_> {
             members: &members,
             shared: &shared,
             cores: 1,
+            parity: Parity::default(),
         };
         let [write, read] = both;
         let speeds = [

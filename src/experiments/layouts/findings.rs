@@ -14,7 +14,9 @@ use crate::{
     },
     plan::{Act, Plan, PredictedLoad, Prediction},
     record::{ProcessorUse, Run},
-    units::{Direction, capital, count, decimal_bytes, duration, percent, rate, signed_percent, thousands},
+    units::{
+        Direction, capital, count, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands,
+    },
 };
 
 /// One load on all targets.
@@ -50,6 +52,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if let Some((_, predict)) = plan.predict() {
         findings.verdicts = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
     }
+    findings.details.sentences.extend(parity(run, plan));
     findings.verdicts.extend(quality(&compared, plan, drives));
     for (target, sets) in plan.targets.iter().zip(&files) {
         let both = [Direction::Read, Direction::Write].into_iter().zip(sets);
@@ -73,6 +76,18 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
     let act = plan.predict().and_then(|(step, _)| run.acts.get(&(step.id, step.targets().next()?)));
     act.map(|act| act.predictions.clone()).unwrap_or_default()
+}
+
+/// How fast the kernel computes parity.
+fn parity(run: &Run<Series>, plan: &Plan) -> Option<String> {
+    let (step, _) = plan.predict()?;
+    let parity = run.acts.get(&(step.id, step.targets().next()?))?.parity;
+    let of = |name: &str, speed: Option<f64>| Some(format!("{name} at {}", rate(speed?)));
+    let known: Vec<String> =
+        [of("raid5", parity.xor), of("raid6", parity.raid6)].into_iter().flatten().collect();
+    let computes =
+        format!("This kernel computes parity of {} of data, by its own measurement.", listed(&known));
+    (!known.is_empty()).then_some(computes)
 }
 
 fn filled(run: &Run<Series>, plan: &Plan, at: usize) -> Option<f64> {

@@ -11,7 +11,7 @@ use crate::{
     inventory::Drive,
     plan::{BuildPool, Measure, Predict, PredictedLoad, Prediction, Step},
     record::ActResult,
-    units::{Direction, Layout, Load, MIB, Pattern},
+    units::{Direction, Layout, Load, MIB, Parity, Pattern},
 };
 
 pub(super) fn build(
@@ -55,9 +55,12 @@ pub(super) fn predict(
     predict: &Predict,
 ) -> Result<Troubles, RunError> {
     let members: Vec<usize> = step.targets().collect();
-    let known = Known { run, members: &members };
+    let computes = |pool: &u32| run.planned.build(*pool as usize).is_some_and(|b| b.layout.has_parity());
+    let parity = if predict.pools.iter().any(computes) { run.ctx.world.parity() } else { Parity::default() };
+    let known = Known { run, members: &members, parity };
     let predictions = predict.pools.iter().filter_map(|pool| known.of(*pool)).collect();
-    run.emit_act(step.id, members.first().copied(), ActResult { predictions, ..ActResult::default() })?;
+    let result = ActResult { predictions, parity, ..ActResult::default() };
+    run.emit_act(step.id, members.first().copied(), result)?;
     run.ctx.log.sync()?;
     Ok(Troubles::new())
 }
@@ -74,6 +77,7 @@ enum End {
 struct Known<'r, 'a, 'c> {
     run: &'r Execution<'a, 'c>,
     members: &'r [usize],
+    parity: Parity,
 }
 
 impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
@@ -135,7 +139,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         let shared: Vec<Shared> =
             both.into_iter().flat_map(|transfer| self.shared(&on, transfer, end)).collect();
         let (layout, chunk) = (build.layout, build.chunk);
-        let pool = Planned { layout, chunk, members: &members, shared: &shared, cores };
+        let pool = Planned { layout, chunk, members: &members, shared: &shared, cores, parity: self.parity };
         let first = on.first().and_then(|at| self.drive(*at)).map_or(0, Drive::bytes).min(build.most);
         // The file has a quarter of what is used of a drive.
         if layout == Layout::Linear && first >= BEFORE_FILE + build.most / 4 {

@@ -1,0 +1,76 @@
+//! dmesg: what the kernel said, such as how fast it computes parity.
+
+use std::time::Duration;
+
+use super::{Query, Tool};
+use crate::units::Parity;
+
+const DMESG: Tool = Tool {
+    name: "dmesg",
+    package: "util-linux",
+    without: "without it, how fast the kernel computes parity is not known",
+};
+const MODPROBE: Tool = Tool {
+    name: "modprobe",
+    package: "kmod",
+    without: "without it, modules are loaded when they are needed",
+};
+
+/// Loads the module of md that computes parity, as mdadm would: the kernel measures its ways of doing it then, and tells.
+pub fn load_parity() -> Query {
+    Query::new(MODPROBE, ["raid456"]).within(Duration::from_secs(60))
+}
+
+/// All messages that the kernel still has.
+pub fn messages() -> Query {
+    Query::new(DMESG, [] as [&str; 0])
+}
+
+/// How fast the kernel computes parity, by its last measurements. Where only one way is possible, or one is the best for sure, it
+/// measures nothing.
+pub fn parity(messages: &str) -> Parity {
+    let last = |before: &str, after: &str, unit: f64| {
+        let number = |line: &str| {
+            let rest = &line[line.find(before)? + before.len()..];
+            let end = rest.find(after)?;
+            let number = rest[..end].rsplit([' ', '(']).next()?;
+            number.parse::<f64>().ok().filter(|number| *number > 0.0).map(|number| number * unit)
+        };
+        messages.lines().filter_map(number).next_back()
+    };
+    Parity {
+        xor: last("xor: using function: ", " MB/sec", 1e6),
+        // The kernel shifts by 20 here.
+        raid6: last("raid6: using algorithm ", " MB/s", 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_measured_is_read() {
+        // Linux 6.1 on x86-64, in the lab; 6.18 as a virtual machine's; 4.19 on arm64.
+        let captured = "[   10.527407] raid6: avx2x1   gen()  1693 MB/s\n\
+                        [   10.527518] raid6: using algorithm avx2x4 gen() 1806 MB/s\n\
+                        [   10.594848] raid6: .... xor() 1133 MB/s, rmw enabled\n\
+                        [   10.627401] xor: automatically using best checksumming function   avx       \n";
+        assert_eq!(parity(captured), Parity { xor: None, raid6: Some(1806.0 * 1_048_576.0) });
+        let skipped = "[    0.159356] raid6: skipped pq benchmark and selected avx2x4\n";
+        assert_eq!(parity(skipped), Parity::default());
+        let arm = "[    0.2] xor: measuring software checksum speed\n\
+                   [    0.2]    8regs     :  1873.000 MB/sec\n\
+                   [    0.3] xor: using function: arm64_neon (2094 MB/sec)\n\
+                   [    0.4] xor: using function: 32regs (2211.000 MB/sec)\n";
+        assert_eq!(parity(arm), Parity { xor: Some(2211e6), raid6: None });
+        let hostile = "raid6: using algorithm gen() -5 MB/s\nraid6: using algorithm  MB/s\nxor: using function: (x MB/sec)";
+        assert_eq!(parity(hostile), Parity::default());
+    }
+
+    #[test]
+    fn command_lines() {
+        assert_eq!(load_parity().to_string(), "modprobe raid456");
+        assert_eq!(messages().to_string(), "dmesg");
+    }
+}
