@@ -134,11 +134,6 @@ impl Planned<'_> {
             let each = self.singles().map(|one| one.per_byte(transfer, pattern, block, of));
             return each.sum::<f64>() / self.members.len() as f64;
         }
-        if (self.layout, transfer, pattern) == (Layout::Raid1, Transfer::Read, Pattern::Random) {
-            // md takes the member whose last position is nearest: now this one, now that one.
-            let each = (0..self.members.len()).map(|at| of(self, &Phase::of_one(transfer, at, block)));
-            return each.sum::<f64>() / (self.members.len() as u64 * block) as f64;
-        }
         // After so many operations the pattern of members and parity repeats.
         let cycle = match self.layout.is_striped() {
             true => least_common_multiple(block, self.chunk * self.rotation()) / block,

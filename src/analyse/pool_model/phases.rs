@@ -68,7 +68,7 @@ impl Planned<'_> {
         cache: &mut RowCache,
     ) -> Vec<Phase> {
         let parts = match (self.layout, transfer) {
-            // md goes on with the member of raid1 that it read before, which is the first one after writes to all.
+            // Of raid1, md takes the first member that has nothing to do, and goes on with it where the next read follows.
             (Layout::Single | Layout::Linear, _) | (Layout::Raid1, Transfer::Read) => {
                 return vec![Phase::of_one(transfer, 0, bytes)];
             }

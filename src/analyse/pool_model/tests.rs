@@ -45,6 +45,10 @@ fn what_is_spread_adds_up_and_what_is_copied_does_not() {
     close(speed(Layout::Raid1, Transfer::Write, MIB), 5e6);
     close(speed(Layout::Raid1, Transfer::Read, MIB), 20e6);
     close(speed(Layout::Raid10, Transfer::Write, MIB), 10e6);
+    // One at a time, the first copy is always free.
+    let unlike = [stick(1e-3, 20e6, 5e6), stick(0.1e-3, 40e6, 5e6)];
+    let first = 4.0 * KIB as f64 / (1e-3 + 4.0 * KIB as f64 / 20e6);
+    close(planned(Layout::Raid1, &unlike).speed(Transfer::Read, Pattern::Random, 4 * KIB), first);
     close(speed(Layout::Linear, Transfer::Write, MIB), 5e6);
     // A whole stripe needs no reads.
     let three = 3 * 512 * KIB;
