@@ -163,6 +163,10 @@ pub fn work(root: &Sysroot, md: &str) -> Option<Work> {
         "check" => Action::Check,
         "repair" => Action::Repair,
         "reshape" => Action::Reshape,
+        // Where it is to begin; `none` if copies and parity are equal.
+        _ if root.number::<u64>(&format!("{md}/resync_start")).is_some() => {
+            return Some(Work { action: Action::Pending, done: None, rate: None, left: None });
+        }
         _ => return None,
     };
     let of = word("sync_completed").and_then(|text| {

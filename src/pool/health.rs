@@ -218,6 +218,24 @@ mod tests {
     const UUID: &str = "053f7e0e-069f-b954-415c-8744bbe3e33b";
 
     #[test]
+    fn a_resync_that_waits_for_a_write_is_shown() {
+        // As a guest with Linux 6.1 had them: a raid1 that was stopped during its first resync, and assembled again; then the
+        // same after that.
+        let files = |resync_start: &str| {
+            let mut archive = Archive::default();
+            let start = ("resync_start", resync_start);
+            for (file, text) in
+                [("sync_action", "idle"), ("sync_completed", "none"), ("array_state", "read-auto"), start]
+            {
+                archive.add_file(&format!("/sys/block/md127/md/{file}"), format!("{text}\n"));
+            }
+            work(&Sysroot::archive(archive), "/sys/block/md127/md").map(|work| work.progress())
+        };
+        assert_eq!(files("8960").as_deref(), Some("resync after the first write"));
+        assert_eq!(files("none"), None);
+    }
+
+    #[test]
     fn captured_arrays_are_shown_as_they_are() {
         let cases = [
             // The members of the pool, and the drives that are plugged in.

@@ -55,6 +55,8 @@ pub enum PoolState {
 pub enum Action {
     /// After creation or a crash: makes copies and parity equal.
     Resync,
+    /// After a crash: it will do so after the first write.
+    Pending,
     /// Fills a new member.
     Recover,
     /// Compares copies and parity.
@@ -95,6 +97,7 @@ impl Action {
     pub fn words(self) -> &'static str {
         match self {
             Self::Resync => "resync",
+            Self::Pending => "resync after the first write",
             Self::Recover => "filling a drive",
             Self::Check => "check",
             Self::Repair => "repair",
@@ -107,7 +110,11 @@ impl Work {
     /// `filling a drive 32 %`.
     pub fn progress(&self) -> String {
         let action = self.action.words();
-        self.done.map_or_else(|| format!("{action} begins"), |done| format!("{action} {}", percent(done)))
+        match (self.action, self.done) {
+            (Action::Pending, _) => action.to_owned(),
+            (_, None) => format!("{action} begins"),
+            (_, Some(done)) => format!("{action} {}", percent(done)),
+        }
     }
 }
 
