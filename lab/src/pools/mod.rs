@@ -151,7 +151,6 @@ fn in_part(machine: &Machine, first: usize) -> Done {
         machine,
         &format!("udevadm settle; mdadm --quiet --incremental {}1; udevadm settle", path(machine, first)?),
     )?;
-    agree(machine, "pool")?;
     let text = status(machine)?;
     let all = commands(&text);
     let [("to add the others: ", add)] = &all[..] else {
