@@ -14,8 +14,6 @@ use crate::{
     tools::{mdadm, udevadm},
 };
 
-/// How often the kernel may refuse to replace a member.
-const REFUSALS: u32 = 10;
 /// The time between two looks at the progress of an array.
 const PROGRESS: Duration = Duration::from_millis(500);
 
@@ -44,11 +42,6 @@ impl Places {
         let old = inventory.drives.iter().find(|drive| drive.identity() == built.build.members[at].identity);
         let old = old.map(|drive| built.build.member_path(at, &drive.node()));
         Ok(Self { device, new: after.member_path(at, drive), old, after })
-    }
-
-    fn health(&self) -> Health {
-        let root = Sysroot::live();
-        self.after.health(&root, &Inventory::read(&root))
     }
 
     fn state(&self, path: &str) -> MemberState {
@@ -103,23 +96,7 @@ pub fn fill(
     // An array that lacks a member begins by itself.
     let copied = old.as_ref().filter(|old| places.state(old) == MemberState::InSync);
     if let (Some(old), MemberState::Spare) = (copied, places.state(new)) {
-        let command = mdadm::replace(&array, old, new);
-        let mut refusals = 0;
-        loop {
-            match commands.alter(&command, log) {
-                // The kernel does while it works on the array, or looks what there is to do.
-                Err(BuildError::Failed { .. }) if refusals < REFUSALS => refusals += 1,
-                done => break done?,
-            }
-            loop {
-                thread::sleep(PROGRESS);
-                let health = places.health();
-                if health.work.as_ref().is_none_or(|work| work.action == Action::Pending) {
-                    break;
-                }
-                progress(&health);
-            }
-        }
+        commands.alter(&mdadm::replace(&array, old, new), log)?;
     }
     loop {
         match (places.state(new), old.as_deref().map(|old| places.state(old))) {
@@ -131,7 +108,8 @@ pub fn fill(
             }
             _ => {}
         }
-        let health = places.health();
+        let root = Sysroot::live();
+        let health = places.after.health(&root, &Inventory::read(&root));
         if matches!(health.state, State::Broken | State::Stopped | State::Inactive) {
             return Err(stopped(&built.build.name));
         }
