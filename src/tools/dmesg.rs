@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn what_a_kernel_measured_is_read() {
-        // Linux 6.1 on x86-64, in the lab; 6.18 as a virtual machine's; 4.19 on arm64.
+        // Linux 6.1 in the lab, x86-64; 6.18 of a virtual machine.
         let captured = "[   10.527407] raid6: avx2x1   gen()  1693 MB/s\n\
                         [   10.527518] raid6: using algorithm avx2x4 gen() 1806 MB/s\n\
                         [   10.594848] raid6: .... xor() 1133 MB/s, rmw enabled\n\
@@ -59,11 +59,18 @@ mod tests {
         assert_eq!(parity(captured), Parity { xor: None, raid6: Some(1806.0 * 1_048_576.0) });
         let skipped = "[    0.159356] raid6: skipped pq benchmark and selected avx2x4\n";
         assert_eq!(parity(skipped), Parity::default());
-        let arm = "[    0.2] xor: measuring software checksum speed\n\
-                   [    0.2]    8regs     :  1873.000 MB/sec\n\
-                   [    0.3] xor: using function: arm64_neon (2094 MB/sec)\n\
-                   [    0.4] xor: using function: 32regs (2211.000 MB/sec)\n";
-        assert_eq!(parity(arm), Parity { xor: Some(2211e6), raid6: None });
+        // As people with arm64 published them; the second is from before Linux 5.11.
+        let arm = "[    2.087022] raid6: int64x1  gen()  3841 MB/s\n\
+                   [    2.088590] raid6: using algorithm neonx4 gen() 11924 MB/s\n\
+                   [    2.155017] raid6: .... xor() 4926 MB/s, rmw enabled\n\
+                   [    2.161104] xor: measuring software checksum speed\n\
+                   [    2.163918]    arm64_neon      : 19529 MB/sec\n\
+                   [    2.164606] xor: using function: arm64_neon (19529 MB/sec)\n";
+        assert_eq!(parity(arm), Parity { xor: Some(19529e6), raid6: Some(11924.0 * 1_048_576.0) });
+        let old = "[    0.025363] xor: measuring software checksum speed\n\
+                   [    0.035351]    8regs     :  3952.000 MB/sec\n\
+                   [    0.055423] xor: using function: arm64_neon (5900.000 MB/sec)\n";
+        assert_eq!(parity(old), Parity { xor: Some(5900e6), raid6: None });
         let hostile = "raid6: using algorithm gen() -5 MB/s\nraid6: using algorithm  MB/s\nxor: using function: (x MB/sec)";
         assert_eq!(parity(hostile), Parity::default());
     }

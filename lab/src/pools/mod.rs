@@ -157,9 +157,13 @@ fn in_part(machine: &Machine, first: usize) -> Done {
         return Err(machine.wrong("status of a pool that is assembled in part", text));
     };
     sh(machine, &format!("{add}; udevadm settle"))?;
+    whole(machine, "a pool that was assembled in part")
+}
+
+/// The pool has all its members, by its status and by mdadm.
+pub(crate) fn whole(machine: &Machine, what: &str) -> Done {
     let text = status(machine)?;
-    let complete = text.contains(" active") && !text.contains("degraded");
-    require(machine, complete, "a pool that was assembled in part", text)?;
+    require(machine, text.contains(" active") && !text.contains("degraded"), what, text)?;
     agree(machine, "pool")
 }
 

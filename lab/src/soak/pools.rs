@@ -14,7 +14,7 @@ use crate::{
     Machine, MachineError, Options, Scenario,
     pools::{
         self, LAYOUTS, agree, clean, commands, done, faults, lost, named, path, prepare, require, round_trip,
-        serial, sh, status,
+        serial, sh, status, whole,
     },
     scenario::Filesystem,
 };
@@ -380,10 +380,7 @@ fn works(machine: &Machine, moment: Moment, text: &str, file: Option<&str>) -> R
     );
     let now = sh(machine, &usable)?;
     require(machine, now == file.unwrap_or_default(), "the file in the pool", format!("{now}\n{text}"))?;
-    let text = status(machine)?;
-    let complete = text.contains(" active") && !text.contains("degraded");
-    require(machine, complete, "a pool that was complete", text)?;
-    agree(machine, "pool")
+    whole(machine, "a pool that was complete")
 }
 
 /// Removes what is left, so that the next round begins with nothing.

@@ -1,17 +1,15 @@
 //! Findings of baseline.
 
 use super::{
-    super::common::{self, Group, MeasuredFiles, Series, Summary, file_sets, named},
-    figures,
-    summary::{self, FileSets},
-    verdicts,
+    super::common::{self, Group, MeasuredFiles, Series, Summary, all_file_sets, file_metrics, named},
+    figures, summary, verdicts,
 };
 use crate::{
     findings::{Column, Findings, Metric, Next, Quantity, Scope, Table, short},
     plan::{Plan, Rule},
     record::Run,
     target::Kind,
-    units::{Direction, Percentile, count, decimal_bytes, duration, rate, shell_word, size, thousands},
+    units::{Percentile, count, decimal_bytes, duration, rate, shell_word, size, thousands},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -20,8 +18,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         return;
     }
     let speeds = speeds(plan, &groups);
-    let sets = |at| [false, true].map(|write| file_sets(plan, &run.acts, at, write));
-    let files: Vec<FileSets> = (0..plan.targets.len()).map(sets).collect();
+    let files = all_file_sets(plan, &run.acts);
     match summary::table(plan, &groups, &files) {
         Some(summary) => {
             findings.tables = vec![summary];
@@ -34,11 +31,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups, &files);
     findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
     for (target, sets) in plan.targets.iter().zip(&files) {
-        let of = [Direction::Read, Direction::Write].into_iter().zip(sets);
-        let metrics = of.flat_map(|(direction, sets)| {
-            sets.iter().filter_map(move |s| s.metric(&target.given, direction))
-        });
-        findings.estimates.extend(metrics);
+        findings.estimates.extend(file_metrics(&target.given, sets));
         let say = |text| named(plan.targets.len() > 1, target, text);
         findings.details.sentences.extend(sets[1].iter().map(about_files).map(say));
     }

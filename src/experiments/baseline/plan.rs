@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analyse::{Rules, SpanRules},
-    plan::{FILL, FileSet, FileWork, Files, Measure, Plan, Rule, Steps, Suite, SuiteLoad, TimeLimit, Until},
+    plan::{FILL, FileSet, Files, Measure, Plan, Rule, Steps, Suite, SuiteLoad, TimeLimit, Until},
     target::{Kind, Target},
     units::{Caching, Direction, Load, MIB, Pattern},
 };
@@ -149,9 +149,9 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
             }
         }
         for (set, repetition) in sets.iter().flat_map(|set| (1..=FILE_RUNS).map(move |run| (*set, run))) {
-            let write = FileWork::Write { seed: ask.seed.wrapping_add(u64::from(repetition)), predict: None };
-            for work in [write, FileWork::Read] {
-                steps.add(group, Files { set, work, seconds: limits.seconds });
+            let seed = ask.seed.wrapping_add(u64::from(repetition));
+            for files in Files::both(set, seed, None, limits.seconds) {
+                steps.add(group, files);
             }
         }
     }

@@ -1,14 +1,11 @@
 //! The first table of baseline: a row for each load, its read beside its write.
 
-use super::super::common::{Group, MeasuredFiles, Summary};
+use super::super::common::{FileSets, Group, MeasuredFiles, Summary};
 use crate::{
     findings::{Column, Table, short},
     plan::Plan,
     units::{Direction, Load, Pattern, distinct, duration, rate, size, thousands},
 };
-
-/// Sets of files on one target: read and written.
-pub(super) type FileSets = [Vec<MeasuredFiles>; 2];
 
 /// Reads and writes of every target; `None` where a load mixes both.
 pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Option<Table> {

@@ -1,9 +1,8 @@
 //! Verdicts of baseline, in sentences.
 
 use super::{
-    super::common::{Group, MeasuredFiles, Summary, labels, named, range},
+    super::common::{FileSets, Group, MeasuredFiles, Summary, labels, named, range},
     fitness,
-    summary::FileSets,
 };
 use crate::{
     analyse::{

@@ -53,6 +53,21 @@ impl MeasuredFiles {
     }
 }
 
+/// Sets of files on one target: read and written.
+pub type FileSets = [Vec<MeasuredFiles>; 2];
+
+/// The sets of a record on each target.
+pub fn all_file_sets(plan: &Plan, acts: &BTreeMap<(StepId, usize), ActResult>) -> Vec<FileSets> {
+    let sets = |at| [false, true].map(|write| file_sets(plan, acts, at, write));
+    (0..plan.targets.len()).map(sets).collect()
+}
+
+/// The times of sets that were measured as a whole.
+pub fn file_metrics<'a>(target: &'a str, sets: &'a FileSets) -> impl Iterator<Item = Metric> + 'a {
+    let both = [Direction::Read, Direction::Write].into_iter().zip(sets);
+    both.flat_map(move |(direction, sets)| sets.iter().filter_map(move |set| set.metric(target, direction)))
+}
+
 /// The sets of a record on one target, smallest files first, without those that were interrupted.
 pub fn file_sets(
     plan: &Plan,

@@ -5,7 +5,7 @@ mod load_summary;
 mod loaded_run;
 mod loads;
 
-pub(super) use file_sets::{MeasuredFiles, file_sets};
+pub(super) use file_sets::{FileSets, MeasuredFiles, all_file_sets, file_metrics, file_sets};
 pub(super) use load_summary::{Series, Summary};
 pub(super) use loaded_run::{findings, on, read};
 pub(super) use loads::{Group, group, labels, load_key, longest};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::common::{self, Group, MeasuredFiles, Series, file_sets},
+    super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
     plan::labels_at_once,
     recommend::{Candidate, recommend},
 };
@@ -14,9 +14,7 @@ use crate::{
     },
     plan::{Act, Plan, PredictedLoad, Prediction},
     record::{ProcessorUse, Run},
-    units::{
-        Direction, capital, count, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands,
-    },
+    units::{capital, count, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands},
 };
 
 /// One load on all targets.
@@ -33,7 +31,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let filled: Vec<Option<f64>> = (0..plan.targets.len()).map(|at| filled(run, plan, at)).collect();
     // Grouping takes the loads out of the run.
     let processors = processors(run, plan);
-    let files = files(run, plan);
+    let files = all_file_sets(plan, &run.acts);
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
     let drives = plan.builds().filter(|(_, build)| build.drives.len() == 1).count();
@@ -55,11 +53,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.details.sentences.extend(parity(run, plan));
     findings.verdicts.extend(quality(&compared, plan, drives));
     for (target, sets) in plan.targets.iter().zip(&files) {
-        let both = [Direction::Read, Direction::Write].into_iter().zip(sets);
-        let metrics = both.flat_map(|(direction, sets)| {
-            sets.iter().filter_map(move |set| set.metric(&target.given, direction))
-        });
-        findings.estimates.extend(metrics);
+        findings.estimates.extend(file_metrics(&target.given, sets));
     }
     for c in &compared {
         for (at, target) in plan.targets.iter().enumerate() {
@@ -224,14 +218,8 @@ fn processors(run: &Run<Series>, plan: &Plan) -> PerByte {
     used
 }
 
-/// Sets of files of each target: read, and written.
-fn files(run: &Run<Series>, plan: &Plan) -> Vec<[Vec<MeasuredFiles>; 2]> {
-    let sets = |at| [false, true].map(|write| file_sets(plan, &run.acts, at, write));
-    (0..plan.targets.len()).map(sets).collect()
-}
-
 /// How fast each set of files is written and read.
-fn files_table(files: &[[Vec<MeasuredFiles>; 2]], plan: &Plan) -> Vec<Table> {
+fn files_table(files: &[FileSets], plan: &Plan) -> Vec<Table> {
     let mut sets: Vec<_> = files.iter().flatten().flatten().map(|measured| measured.set).collect();
     sets.sort();
     sets.dedup();
@@ -241,7 +229,7 @@ fn files_table(files: &[[Vec<MeasuredFiles>; 2]], plan: &Plan) -> Vec<Table> {
             let speed = of.and_then(MeasuredFiles::files_per_second);
             speed.map_or("-".to_owned(), |e| e.text(|per_second| format!("{}/s", thousands(per_second))))
         };
-        let row = |(target, [read, written]): (&crate::target::Target, &[Vec<MeasuredFiles>; 2])| {
+        let row = |(target, [read, written]): (&crate::target::Target, &FileSets)| {
             vec![short(&target.given), cell(written), cell(read)]
         };
         Table {

@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::super::{PlanError, Request, target_checks::fits};
 use super::options;
 use crate::{
-    plan::{FileSet, FileWork, Files, Plan, Steps},
+    plan::{FileSet, Files, Plan, Steps},
     target::{Kind, Target},
     units::{KIB, MIB},
 };
@@ -62,9 +62,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             order.shuffle(&mut random);
             for set in order {
                 let seed = ask.seed.wrapping_add(u64::from(repetition));
-                let seconds = seconds(set);
-                steps.add(&[at], Files { set, work: FileWork::Write { seed, predict }, seconds });
-                steps.add(&[at], Files { set, work: FileWork::Read, seconds });
+                for files in Files::both(set, seed, predict, seconds(set)) {
+                    steps.add(&[at], files);
+                }
             }
         }
     }

@@ -62,6 +62,11 @@ impl FileSet {
 }
 
 impl Files {
+    /// A set is written, then read.
+    pub fn both(set: FileSet, seed: u64, predict: Option<FileSet>, seconds: f64) -> [Self; 2] {
+        [FileWork::Write { seed, predict }, FileWork::Read].map(|work| Self { set, work, seconds })
+    }
+
     /// The filesystem is synced after so many bytes, so that the last sync ends soon after the time limit.
     pub const SYNC: u64 = 64 * MIB;
 
