@@ -22,8 +22,7 @@ use drivebench_lab::{Machine, Options, Scenario};
 /// The time limit of commands.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// A machine whose times are compared with its ledger is alone, for hosts with two cores. Others run beside each other. A mostly
-/// idle machine needs no turn.
+/// A machine whose times are compared with its ledger is alone, for hosts with two cores. Others run beside each other.
 static TURN: RwLock<()> = RwLock::new(());
 
 fn turn() -> RwLockWriteGuard<'static, ()> {
