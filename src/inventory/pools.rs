@@ -156,6 +156,7 @@ pub fn in_array(device: &str, member: &str, root: &Sysroot) -> MemberState {
 
 /// What the kernel does in the background with the array whose files are in `md`.
 pub fn work(root: &Sysroot, md: &str) -> Option<Work> {
+    let waiting = |action| Work { action, done: None, rate: None, left: None };
     let word = |file: &str| root.word(&format!("{md}/{file}"));
     let action = match word("sync_action")?.as_str() {
         "resync" => Action::Resync,
@@ -163,9 +164,10 @@ pub fn work(root: &Sysroot, md: &str) -> Option<Work> {
         "check" => Action::Check,
         "repair" => Action::Repair,
         "reshape" => Action::Reshape,
+        "frozen" => return Some(waiting(Action::Frozen)),
         // Where it is to begin; `none` if copies and parity are equal.
         _ if root.number::<u64>(&format!("{md}/resync_start")).is_some() => {
-            return Some(Work { action: Action::Pending, done: None, rate: None, left: None });
+            return Some(waiting(Action::Pending));
         }
         _ => return None,
     };

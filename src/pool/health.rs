@@ -9,7 +9,6 @@ use super::Build;
 use crate::{
     inventory::{Inventory, Mount, work},
     sysroot::Sysroot,
-    units::Layout,
 };
 
 /// The device of a pool.
@@ -110,9 +109,7 @@ impl Build {
             (_, Some("broken")) => State::Broken,
             _ if !self.layout.is_redundant() && degraded > 0 => State::Broken,
             // Whether a raid10 of which two are missing is broken depends on which: then its array_state has it.
-            _ if matches!(self.layout, Layout::Raid5 | Layout::Raid6)
-                && degraded > self.layout.survives(members.len()) as u64 =>
-            {
+            _ if self.layout.has_parity() && degraded > self.layout.survives(members.len()) as u64 => {
                 State::Broken
             }
             (_, Some("suspended")) => State::Suspended,
@@ -175,6 +172,7 @@ fn digits(uuid: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Layout;
     use crate::{
         inventory::{Drive, Layer, Partition},
         pool::{Request, tests::request},
@@ -218,7 +216,7 @@ mod tests {
     const UUID: &str = "053f7e0e-069f-b954-415c-8744bbe3e33b";
 
     #[test]
-    fn a_resync_that_waits_for_a_write_is_shown() {
+    fn a_pending_resync_is_shown() {
         // As a guest with Linux 6.1 had them: a raid1 that was stopped during its first resync, and assembled again; then the
         // same after that.
         let files = |resync_start: &str| {
@@ -231,7 +229,7 @@ mod tests {
             }
             work(&Sysroot::archive(archive), "/sys/block/md127/md").map(|work| work.progress())
         };
-        assert_eq!(files("8960").as_deref(), Some("resync after the first write"));
+        assert_eq!(files("8960").as_deref(), Some("resync pending"));
         assert_eq!(files("none"), None);
     }
 

@@ -123,6 +123,11 @@ pub fn check(path: &str) -> Change<State> {
     Change::new(MDADM, &["--action=check"], path).within(LIMIT)
 }
 
+/// Lets the kernel go on with what it does with the array at `path`, if that was frozen.
+pub fn go_on(path: &str) -> Change<State> {
+    Change::new(MDADM, &["--action=idle"], path).within(LIMIT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

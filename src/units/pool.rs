@@ -55,7 +55,7 @@ pub enum PoolState {
 pub enum Action {
     /// After creation or a crash: makes copies and parity equal.
     Resync,
-    /// After a crash: it will do so after the first write.
+    /// A resync that has not begun: most often, the kernel waits for the first write since the array was assembled.
     Pending,
     /// Fills a new member.
     Recover,
@@ -63,12 +63,14 @@ pub enum Action {
     Check,
     Repair,
     Reshape,
+    /// Nothing until it is let go on: mdadm holds an array like this while it adds a drive, also if it is killed meanwhile.
+    Frozen,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     pub action: Action,
-    /// The share that is done; none if it waits for another array.
+    /// The share that is done; none if it has not begun.
     pub done: Option<f64>,
     /// Bytes per second of each member.
     pub rate: Option<f64>,
@@ -97,11 +99,12 @@ impl Action {
     pub fn words(self) -> &'static str {
         match self {
             Self::Resync => "resync",
-            Self::Pending => "resync after the first write",
+            Self::Pending => "resync pending",
             Self::Recover => "filling a drive",
             Self::Check => "check",
             Self::Repair => "repair",
             Self::Reshape => "reshape",
+            Self::Frozen => "frozen",
         }
     }
 }
@@ -111,7 +114,7 @@ impl Work {
     pub fn progress(&self) -> String {
         let action = self.action.words();
         match (self.action, self.done) {
-            (Action::Pending, _) => action.to_owned(),
+            (Action::Pending | Action::Frozen, _) => action.to_owned(),
             (_, None) => format!("{action} begins"),
             (_, Some(done)) => format!("{action} {}", percent(done)),
         }

@@ -11,7 +11,7 @@ use crate::{
     run::{self, Commands},
     sysroot::Sysroot,
     tools::System,
-    units::size,
+    units::{Action, size},
 };
 
 pub(super) fn scrub(name: &str, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
@@ -23,7 +23,11 @@ pub(super) fn scrub(name: &str, store: &Path, output: &Output) -> anyhow::Result
     let inventory = bay::here(output);
     let before = built.build.health(&Sysroot::live(), &inventory);
     if let Some(busy) = &before.work {
-        return Err(Usage(format!("{name}: {}. Wait for its end", work(busy))).into());
+        let then = match busy.action {
+            Action::Frozen => format!("See drivebench pool status {name}"),
+            _ => "Wait for its end".to_owned(),
+        };
+        return Err(Usage(format!("{name}: {}. {then}", work(busy))).into());
     }
     if before.missing > 0 {
         return Err(Usage(format!(

@@ -9,7 +9,7 @@ use crate::{
     inventory::{Drive, Inventory},
     pool::{
         Member,
-        health::{Health, MemberState, State, Work},
+        health::{Action, Health, MemberState, State, Work},
     },
     run::{Built, Replacement, pools},
     sysroot::Sysroot,
@@ -155,7 +155,12 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
             }
         }));
     }
-    states.extend(health.work.as_ref().map(work));
+    states.extend(health.work.as_ref().map(|now| match (now.action, &health.device) {
+        (Action::Frozen, Some(device)) => {
+            format!("{}; to let it go on: {}", work(now), mdadm::go_on(&device.path()))
+        }
+        _ => work(now),
+    }));
     states.extend(health.mismatches.map(|n| format!("{} differed at the last check", size(n * 512))));
     if let Some(device) = &health.device {
         let mounts = device.mounts(inventory);

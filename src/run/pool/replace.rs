@@ -94,10 +94,7 @@ pub fn fill(
         _ => {}
     }
     // An array that lacks a member begins by itself.
-    let copied = old.as_ref().filter(|old| places.state(old) == MemberState::InSync);
-    if let (Some(old), MemberState::Spare) = (copied, places.state(new)) {
-        commands.alter(&mdadm::replace(&array, old, new), log)?;
-    }
+    let mut copied = old.as_ref().filter(|old| places.state(old) == MemberState::InSync);
     loop {
         match (places.state(new), old.as_deref().map(|old| places.state(old))) {
             // Until the copy is complete, both are in it.
@@ -112,6 +109,17 @@ pub fn fill(
         let health = places.after.health(&root, &Inventory::read(&root));
         if matches!(health.state, State::Broken | State::Stopped | State::Inactive) {
             return Err(stopped(&built.build.name));
+        }
+        let is_spare = places.state(new) == MemberState::Spare;
+        match (health.work.as_ref().map(|work| work.action), copied) {
+            // A mdadm that was killed while it added the drive left it like this.
+            (Some(Action::Frozen), _) if is_spare => commands.alter(&mdadm::go_on(&array), log)?,
+            // The kernel takes no replacement while it does something else with the array.
+            (None | Some(Action::Pending), Some(old)) if is_spare => {
+                commands.alter(&mdadm::replace(&array, old, new), log)?;
+                copied = None;
+            }
+            _ => {}
         }
         progress(&health);
         thread::sleep(PROGRESS);
