@@ -195,7 +195,8 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),
         Campaign::Predictions => {
             let scenarios =
-                ["pi-zero", "two-sticks", "hub-limited", "unlike-sticks", "five-sticks"].map(named);
+                ["pi-zero", "two-sticks", "hub-limited", "unlike-sticks", "five-sticks", "mixed-drives"]
+                    .map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
             soak::predictions(&Options::default(), &scenarios, times, seed)
         }

@@ -24,5 +24,6 @@ pub use size::{
     size, thousands,
 };
 pub use visible::{clean, clean_json, hides};
+pub(crate) use window::is_zero;
 pub use window::{SlowOp, Window, ZonePoint};
 pub use words::{capital, distinct, listed, shell_word, shortened};

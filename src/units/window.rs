@@ -44,7 +44,7 @@ pub struct Window {
     pub slow: Vec<SlowOp>,
 }
 
-fn is_zero(n: &u64) -> bool {
+pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 

@@ -227,6 +227,11 @@ pub fn faults(machine: &mut Machine, layout: &str, drives: &[usize], spare: usiz
     let device = path(machine, failed)?;
     sh(machine, &format!("mdadm --quiet /dev/md/pool --fail {device}1"))?;
     agree(machine, "pool")?;
+    // As a mdadm leaves it that is killed while it adds a drive.
+    sh(machine, "echo frozen >/sys/block/$(basename $(readlink -f /dev/md/pool))/md/sync_action")?;
+    let text = status(machine)?;
+    let is_shown = commands(&text).iter().any(|(purpose, _)| *purpose == "to let it go on: ");
+    require(machine, is_shown, "a frozen array is not shown", text)?;
     // The failed one is still plugged in.
     let replaced = serial(machine, failed);
     done(machine, &format!("replace {replaced} {} {other}", serial(machine, spare)))?;
@@ -286,6 +291,7 @@ pub fn commands(status: &str) -> Vec<(&'static str, String)> {
         "to start it: ",
         "to add the others: ",
         "to start it without the others: ",
+        "to let it go on: ",
         "to go on: ",
     ] {
         for (at, _) in status.match_indices(purpose) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Summary, rounds};
 use crate::{
     Machine, MachineError, Options, Scenario,
-    pools::{named, prepare, require},
+    pools::{named, prepare, require, serial},
 };
 
 /// Drives and buses have this share of their speed: at full speed the emulated processor limits, and no model knows it.
@@ -34,9 +34,10 @@ fn one(options: &Options, scenario: Scenario, lines: &mut Vec<String>) -> Result
     let machine = Machine::start(&scenario, options)?;
     prepare(&machine)?;
     let all: Vec<usize> = (0..scenario.drives.len()).collect();
-    let (bays, erase) = named(&machine, &all);
+    let (_, erase) = named(&machine, &all);
+    let drives = all.iter().map(|i| serial(&machine, *i)).collect::<Vec<_>>().join(" ");
     let run = format!(
-        "drivebench run layouts --quick --size 192MiB --runtime 5s --runs 3 {bays} {erase} --format json 2>/work/said || \
+        "drivebench run layouts --quick --size 192MiB --runtime 5s --runs 3 {drives} {erase} --format json 2>/work/said || \
          {{ tail -n 5 /work/said >&2; false; }}"
     );
     let output = machine.run(&["sh", "-c", &run], LIMIT)?;

@@ -20,8 +20,8 @@ enum Stage {
 /// A member with the requests that were sent to it.
 #[derive(Debug, Clone)]
 struct Member {
-    /// Their bytes, the one in work first.
-    queue: VecDeque<u64>,
+    /// Their bytes and where they end, the one in work first.
+    queue: VecDeque<(u64, u64)>,
     stage: Stage,
     /// Seconds that are left of its stage.
     left: f64,
@@ -33,20 +33,23 @@ struct Flow<'a> {
     members: Vec<Member>,
     /// Members that need a processor, in order.
     waiting: VecDeque<usize>,
+    /// Where the last completed request of each member ended.
+    ends: &'a mut [u64],
 }
 
 /// Seconds until all parts are done. They are sent one after the other, in requests; a full queue stops the sender. A drive
 /// has one request at a time. Drives work at the same time, all slower where what they share is not enough; a processor
 /// works for one drive at a time.
-pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
+pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64]) -> f64 {
     let mut requests = requests(pool, phase);
     let idle = Member { queue: VecDeque::new(), stage: Stage::Submit, left: 0.0 };
     let members = vec![idle; pool.members.len()];
-    let mut flow = Flow { pool, transfer: phase.transfer, members, waiting: VecDeque::new() };
-    let (mut seconds, mut next) = (pool.parity.seconds(pool.layout, phase.combined), requests.next());
+    let mut flow = Flow { pool, transfer: phase.transfer, members, waiting: VecDeque::new(), ends };
+    let mut seconds = pool.parity.seconds(pool.layout, phase.combined);
+    let mut next = requests.next().map(|part| flow.choose(part));
     loop {
         while next.is_some_and(|part| flow.send(part)) {
-            next = requests.next();
+            next = requests.next().map(|part| flow.choose(part));
         }
         let Some(step) = flow.advance() else { return seconds };
         seconds += step;
@@ -54,7 +57,7 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
 }
 
 /// Seconds that processors work for a phase.
-pub(super) fn processor_seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
+pub(super) fn processor_seconds(pool: &Planned<'_>, phase: &Phase, _: &mut [u64]) -> f64 {
     let of = |part: Part| pool.processor_alone(phase.transfer, part.at, part.bytes);
     requests(pool, phase).map(of).sum::<f64>() + pool.parity.seconds(pool.layout, phase.combined)
 }
@@ -62,20 +65,35 @@ pub(super) fn processor_seconds(pool: &Planned<'_>, phase: &Phase) -> f64 {
 fn requests<'a>(pool: &'a Planned<'_>, phase: &'a Phase) -> impl Iterator<Item = Part> + use<'a> {
     phase.parts.iter().flat_map(|part| {
         let most = pool.members[part.at].queue.request;
-        (0..part.bytes.div_ceil(most))
-            .map(move |nth| Part { bytes: most.min(part.bytes - nth * most), ..*part })
+        (0..part.bytes.div_ceil(most)).map(move |nth| {
+            let or = part.or.map(|(at, from)| (at, from + nth * most));
+            Part { from: part.from + nth * most, or, bytes: most.min(part.bytes - nth * most), ..*part }
+        })
     })
 }
 
 impl Flow<'_> {
-    /// Whether the queue of its member had room for it.
-    fn send(&mut self, part: Part) -> bool {
+    /// The copy that md's raid10 takes, before it knows whether there is room in the queue: the first that has nothing to do;
+    /// else of drives that don't rotate the one with fewer requests, of others the one that read nearest.
+    fn choose(&self, part: Part) -> Part {
+        let Some((at, from)) = part.or else { return part };
         let queued = |at: usize| self.members[at].queue.len();
-        let at = part.or.filter(|or| queued(*or) < queued(part.at)).unwrap_or(part.at);
-        if queued(at) >= self.pool.members[at].queue.depth[self.transfer as usize] {
+        let rotates = |at: usize| self.pool.members[at].rotates;
+        let far = |at: usize, from: u64| if queued(at) == 0 { 0 } else { self.ends[at].abs_diff(from) };
+        let takes_other = match (rotates(part.at), rotates(at)) {
+            (true, true) => far(at, from) < far(part.at, part.from),
+            (false, false) => queued(at) < queued(part.at),
+            (first_rotates, _) => first_rotates,
+        };
+        if takes_other { Part { at, from, ..part } } else { part }
+    }
+
+    /// Whether the queue of its member had room for it.
+    fn send(&mut self, Part { at, from, bytes, .. }: Part) -> bool {
+        if self.members[at].queue.len() >= self.pool.members[at].queue.depth[self.transfer as usize] {
             return false;
         }
-        self.members[at].queue.push_back(part.bytes);
+        self.members[at].queue.push_back((bytes, from + bytes));
         if self.members[at].queue.len() == 1 {
             self.enter(at, Stage::Submit);
         }
@@ -115,7 +133,7 @@ impl Flow<'_> {
             Stage::Submit => self.enter(at, Stage::Drive),
             Stage::Drive => self.enter(at, Stage::Complete),
             Stage::Complete => {
-                self.members[at].queue.pop_front();
+                self.ends[at] = self.members[at].queue.pop_front().map_or(0, |(_, end)| end);
                 if !self.members[at].queue.is_empty() {
                     self.enter(at, Stage::Submit);
                 }
@@ -125,7 +143,7 @@ impl Flow<'_> {
 
     /// Seconds that its first request takes a member alone, and what of it a processor does.
     fn costs(&self, at: usize) -> (f64, f64) {
-        let bytes = self.members[at].queue[0];
+        let (bytes, _) = self.members[at].queue[0];
         let alone = self.pool.cost(self.transfer, at).seconds(bytes);
         (alone, self.pool.processor_alone(self.transfer, at, bytes))
     }
@@ -141,7 +159,7 @@ impl Flow<'_> {
     fn slower(&self, at: usize) -> f64 {
         let asked = |(at, member): (usize, &Member)| {
             let (alone, processor) = self.costs(at);
-            Some(member.queue[0] as f64 / (alone - processor)).filter(|asked| asked.is_finite())
+            Some(member.queue[0].0 as f64 / (alone - processor)).filter(|asked| asked.is_finite())
         };
         let shared = self.pool.shared_by(self.transfer, at).map(|shared| {
             let those = self.on_drive().filter(|(at, _)| shared.members.contains(at));

@@ -32,6 +32,8 @@ pub struct Speeds {
     pub read: Cost,
     pub write: Cost,
     pub queue: Queue,
+    /// Whether the kernel takes it for a rotating disk, as it does most USB sticks.
+    pub rotates: bool,
     /// What reads and writes take of a processor, one after the other.
     pub processor: [Cost; 2],
 }
@@ -66,8 +68,13 @@ pub struct Planned<'a> {
     pub parity: Parity,
 }
 
-/// Operations that are followed at most.
+/// Operations that are followed at most, from each start.
 const MOST: u64 = 20_000;
+/// Where in a chunk a file begins is not known: the mean of so many places.
+const STARTS: u64 = 8;
+
+/// What is added up over the phases of operations, with the ends of the last reads.
+type Of = fn(&Planned<'_>, &Phase, &mut [u64]) -> f64;
 
 impl Cost {
     pub const NOTHING: Self = Self { fixed: 0.0, rate: f64::INFINITY };
@@ -114,47 +121,49 @@ impl Queue {
 impl Planned<'_> {
     /// Bytes per second of operations of `block` bytes, one at a time: sequential ones, or anywhere.
     pub fn speed(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
-        1.0 / self.per_byte(transfer, pattern, block, flow::seconds)
+        1.0 / self.anywhere(transfer, pattern, block, flow::seconds)
     }
 
     /// Seconds that processors work for each byte of such operations. Of what md itself does, only parity is in it.
     pub fn processor(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
-        self.per_byte(transfer, pattern, block, flow::processor_seconds)
+        self.anywhere(transfer, pattern, block, flow::processor_seconds)
     }
 
-    fn per_byte(
-        &self,
-        transfer: Transfer,
-        pattern: Pattern,
-        block: u64,
-        of: fn(&Planned<'_>, &Phase) -> f64,
-    ) -> f64 {
+    /// For each byte, in a file that may be anywhere.
+    fn anywhere(&self, transfer: Transfer, pattern: Pattern, block: u64, of: Of) -> f64 {
         if self.layout == Layout::Linear {
-            // Where a file is, is not known: the mean of the drives.
-            let each = self.singles().map(|one| one.per_byte(transfer, pattern, block, of));
+            // On any of the drives, too.
+            let each = self.singles().map(|one| one.anywhere(transfer, pattern, block, of));
             return each.sum::<f64>() / self.members.len() as f64;
         }
+        let starts = if self.layout.is_striped() { STARTS } else { 1 };
+        // Filesystems begin files on pages.
+        let at = |n: u64| (self.chunk * n / STARTS) & !(phases::ROW - 1);
+        let each = (0..starts).map(|n| self.per_byte(transfer, pattern, block, at(n), of));
+        each.sum::<f64>() / starts as f64
+    }
+
+    /// For each byte, in a file that begins `start` bytes after the pool's beginning.
+    fn per_byte(&self, transfer: Transfer, pattern: Pattern, block: u64, start: u64, of: Of) -> f64 {
         // After so many operations the pattern of members and parity repeats.
         let cycle = match self.layout.is_striped() {
             true => least_common_multiple(block, self.chunk * self.rotation()) / block,
             false => 1,
         };
         let all = cycle.min(MOST);
-        let mut cache = RowCache::default();
+        let (mut cache, mut ends) = (RowCache::default(), vec![0; self.members.len()]);
         let mut pass = |first: u64| -> f64 {
             let one = |n: u64| {
                 if pattern == Pattern::Random {
                     cache = RowCache::default();
                 }
-                let phases = self.phases(transfer, n * block, block, &mut cache);
-                phases.iter().map(|phase| of(self, phase)).sum::<f64>()
+                let phases = self.phases(transfer, start + n * block, block, &mut cache);
+                phases.iter().map(|phase| of(self, phase, &mut ends)).sum::<f64>()
             };
             (first..first + all).map(one).sum()
         };
-        if self.layout.has_parity() {
-            // This pass fills the cache.
-            pass(0);
-        }
+        // What md knows from operations before.
+        pass(0);
         pass(cycle) / (all * block) as f64
     }
 

@@ -14,23 +14,32 @@ pub(super) struct Phase {
     pub combined: u64,
 }
 
-/// Bytes for one member, or for whichever of two has fewer requests.
+/// Bytes for one member, or for the one of two that md takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     pub at: usize,
-    pub or: Option<usize>,
+    /// Where on it they begin, if there is another.
+    pub from: u64,
+    /// The other, and where they begin there.
+    pub or: Option<(usize, u64)>,
     pub bytes: u64,
 }
 
 impl Phase {
     /// All bytes go to one member.
     pub(super) fn of_one(transfer: Transfer, at: usize, bytes: u64) -> Self {
-        Self { transfer, parts: vec![Part { at, or: None, bytes }], combined: 0 }
+        Self { transfer, parts: vec![Part::new(at, bytes)], combined: 0 }
+    }
+}
+
+impl Part {
+    fn new(at: usize, bytes: u64) -> Self {
+        Self { at, from: 0, or: None, bytes }
     }
 }
 
 /// md handles parity in rows of a page.
-const ROW: u64 = 4 * KIB;
+pub(super) const ROW: u64 = 4 * KIB;
 /// Rows that md keeps in memory: its `stripe_cache_size`.
 const ROWS: usize = 256;
 /// The rows whose content md still has, with a bit for each member.
@@ -76,25 +85,26 @@ impl Planned<'_> {
                 return self.parity_writes(offset, bytes, cache);
             }
             (Layout::Raid10, Transfer::Read) => {
-                let each = |(chunk, bytes)| {
-                    let copies = self.holders(chunk);
-                    Part { at: copies[0], or: copies.get(1).copied(), bytes }
+                let n = self.members.len() as u64;
+                let each = |(chunk, within, bytes)| {
+                    let place = |copy: u64| ((copy % n) as usize, copy / n * self.chunk + within);
+                    let [(at, from), other] = [place(2 * chunk), place(2 * chunk + 1)];
+                    Part { at, from, or: Some(other), bytes }
                 };
                 self.sent(offset, bytes).into_iter().map(each).collect()
             }
             _ => {
-                let each = |(chunk, bytes)| {
-                    self.holders(chunk).into_iter().map(move |at| Part { at, or: None, bytes })
-                };
+                let each =
+                    |(chunk, _, bytes)| self.holders(chunk).into_iter().map(move |at| Part::new(at, bytes));
                 self.sent(offset, bytes).into_iter().flat_map(each).collect()
             }
         };
         vec![Phase { transfer, parts, combined: 0 }]
     }
 
-    /// Chunks and bytes in the order in which md sends them. It takes an operation apart by the largest request that all
+    /// Chunks, where in them, and bytes in the order in which md sends them. It takes an operation apart by the largest request that all
     /// members accept, and such a piece by chunks; raid0 sends what is in the second chunk first, raid10 after all else.
-    fn sent(&self, offset: u64, bytes: u64) -> Vec<(u64, u64)> {
+    fn sent(&self, offset: u64, bytes: u64) -> Vec<(u64, u64, u64)> {
         let most = self.members.iter().map(|member| member.queue.request).min().unwrap_or(u64::MAX);
         let most = if self.layout == Layout::Raid0 { most.min(self.chunk) } else { most };
         let (end, mut at, mut sent, mut last) = (offset + bytes, offset, Vec::new(), Vec::new());
@@ -109,7 +119,7 @@ impl Planned<'_> {
             sent.extend(parts);
             at += length;
         }
-        sent.into_iter().chain(last).map(|(chunk, _, length)| (chunk, length)).collect()
+        sent.into_iter().chain(last).collect()
     }
 
     /// The parts of a range in chunks: the number of the chunk, where in it, and how long.
@@ -198,7 +208,7 @@ impl Planned<'_> {
                 cache.learn((stripe, row), targets | sources);
             }
             let whole = whole.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0).rev();
-            parts.extend(whole.map(|(at, bytes)| Part { at, or: None, bytes }));
+            parts.extend(whole.map(|(at, bytes)| Part::new(at, bytes)));
         }
         parts.extend(self.in_turn(&written));
         let read = Phase { transfer: Transfer::Read, parts: self.in_turn(&read), combined: 0 };
@@ -213,7 +223,7 @@ impl Planned<'_> {
         while left.iter().any(|left| *left > 0) {
             for (at, left) in left.iter_mut().enumerate().filter(|(_, left)| **left > 0) {
                 let part = self.members[at].queue.request.min(*left);
-                parts.push(Part { at, or: None, bytes: part });
+                parts.push(Part::new(at, part));
                 *left -= part;
             }
         }

@@ -5,7 +5,7 @@ use crate::units::KIB;
 
 fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
     let (read, write) = (Cost { fixed, rate: read }, Cost { fixed, rate: write });
-    Speeds { read, write, queue: Queue::ENDLESS, processor: [Cost::NOTHING; 2] }
+    Speeds { read, write, queue: Queue::ENDLESS, rotates: false, processor: [Cost::NOTHING; 2] }
 }
 
 fn planned(layout: Layout, members: &[Speeds]) -> Planned<'_> {
@@ -16,8 +16,9 @@ fn shared(members: &[usize], transfer: Transfer, rate: f64) -> Shared {
     Shared { members: members.to_vec(), transfer, rate }
 }
 
+/// In a file that begins with a chunk.
 fn sequential(pool: Planned<'_>, transfer: Transfer, block: u64) -> f64 {
-    pool.speed(transfer, Pattern::Sequential, block)
+    1.0 / pool.per_byte(transfer, Pattern::Sequential, block, 0, flow::seconds)
 }
 
 fn close(a: f64, b: f64) {
@@ -49,7 +50,7 @@ fn what_is_spread_adds_up_and_what_is_copied_does_not() {
     let unlike = [stick(1e-3, 20e6, 5e6), stick(0.1e-3, 40e6, 5e6)];
     let first = 4.0 * KIB as f64 / (1e-3 + 4.0 * KIB as f64 / 20e6);
     close(planned(Layout::Raid1, &unlike).speed(Transfer::Read, Pattern::Random, 4 * KIB), first);
-    close(speed(Layout::Linear, Transfer::Write, MIB), 5e6);
+    close(planned(Layout::Linear, &four).speed(Transfer::Write, Pattern::Sequential, MIB), 5e6);
     // A whole stripe needs no reads.
     let three = 3 * 512 * KIB;
     close(speed(Layout::Raid5, Transfer::Write, three), 15e6);
@@ -95,17 +96,22 @@ fn a_shared_bus_is_paid_by_every_copy() {
 fn a_hub_limits_its_own_drives_only() {
     let four = [stick(0.0, 20e6, 20e6); 4];
     let hub = [shared(&[0, 1], Transfer::Read, 20e6)];
-    let read = |layout, pattern, block| {
-        Planned { shared: &hub, ..planned(layout, &four) }.speed(Transfer::Read, pattern, block)
-    };
+    let pool = |layout| Planned { shared: &hub, ..planned(layout, &four) };
+    let read = |layout, block| sequential(pool(layout), Transfer::Read, block);
     // The first two chunks at half the speed, the next two at the full one.
-    close(
-        read(Layout::Raid0, Pattern::Sequential, MIB),
-        2.0 * MIB as f64 / (MIB as f64 * (1.0 / 20e6 + 1.0 / 40e6)),
-    );
+    close(read(Layout::Raid0, MIB), 2.0 * MIB as f64 / (MIB as f64 * (1.0 / 20e6 + 1.0 / 40e6)));
     // One chunk from each drive: the other hub's are done first.
-    close(read(Layout::Raid0, Pattern::Sequential, 2 * MIB), 40e6);
-    close(read(Layout::Raid0, Pattern::Random, 4 * KIB), 20e6);
+    close(read(Layout::Raid0, 2 * MIB), 40e6);
+    close(pool(Layout::Raid0).speed(Transfer::Read, Pattern::Random, 4 * KIB), 20e6);
+}
+
+#[test]
+fn a_file_may_begin_anywhere_in_a_chunk() {
+    let four = [stick(0.0, 20e6, 5e6); 4];
+    let pool = planned(Layout::Raid0, &four);
+    // The larger part counts: all of it, 7, 6, 5, 4, 5, 6 and 7 of 8 parts.
+    close(pool.speed(Transfer::Read, Pattern::Sequential, 512 * KIB), 20e6 / (48.0 / 64.0));
+    close(pool.speed(Transfer::Read, Pattern::Sequential, 4 * KIB), 20e6);
 }
 
 /// As usb-storage does it: a 1 MiB operation becomes nine requests of 120 KiB, and the drive has two of them.
@@ -123,8 +129,8 @@ fn a_full_queue_keeps_the_next_drive_waiting() {
     close(speed(512 * KIB, &deep), 40e6);
 }
 
-/// The lab's ledger shows it for raid10 of four sticks, which mq-deadline allows one write each: the second pair begins with the
-/// last request of the first, and what a request of 120 KiB has beyond its chunk comes last.
+/// With one write at a time, the second pair begins with the last request of the first, and what a request of 120 KiB has beyond
+/// its chunk comes last. The lab's ledger shows this order for raid10 of four sticks, though their mq-deadline allows two writes.
 #[test]
 fn writes_to_pairs_begin_one_after_the_other() {
     let queue = Queue::of(Some(120 * KIB), Some(2), Some(1));
@@ -139,6 +145,22 @@ fn writes_to_pairs_begin_one_after_the_other() {
     // The last 32 KiB of the first pair overlap with the second pair.
     let seconds = (480.0 + 512.0) * 1024.0 / 20e6;
     close(sequential(pool, Transfer::Write, MIB), MIB as f64 / seconds);
+}
+
+/// As raid10's `read_balance` of Linux 6.1 has it: pieces of 120 KiB, of which the first finds one copy without work, the second
+/// the other, and the rest either the shorter queue, or the drive that read nearest.
+#[test]
+fn which_copy_is_read_depends_on_whether_drives_rotate() {
+    let queue = Queue { request: 120 * KIB, depth: [usize::MAX; 2] };
+    let read = |rotates: [bool; 2]| {
+        let [a, b] = rotates.map(|rotates| Speeds { queue, rotates, ..stick(0.0, 20e6, 20e6) });
+        let seconds = MIB as f64 / sequential(planned(Layout::Raid10, &[a, b, a, b]), Transfer::Read, MIB);
+        (seconds * 20e6 / 1024.0).round()
+    };
+    // The first chunk as 120, 120, 120, 120 and 32, the second as 120, 120, 120, 64 and 88.
+    assert_eq!(read([false, false]), 328.0, "120, 120 and 88 of the second, the other 184");
+    assert_eq!(read([true, true]), 392.0, "all but the second piece");
+    assert_eq!(read([true, false]), 512.0, "never the one that rotates");
 }
 
 /// The lab's ledger shows it for raid6 of four: 512 KiB to the last drive, and the next one begins when two or three requests are done.
@@ -186,7 +208,11 @@ fn parity_is_computed_before_it_is_written() {
         let of = |pool: Planned<'_>| {
             let bytes = block as f64;
             let seconds = bytes / sequential(pool, Transfer::Write, block);
-            [seconds, pool.processor(Transfer::Write, Pattern::Sequential, block) * bytes]
+            [
+                seconds,
+                pool.per_byte(Transfer::Write, Pattern::Sequential, block, 0, flow::processor_seconds)
+                    * bytes,
+            ]
         };
         let [a, b] = [of(Planned { parity, ..without }), of(without)];
         assert!((a[0] - b[0] - (a[1] - b[1])).abs() < 1e-9, "{a:?} {b:?}");

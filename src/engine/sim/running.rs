@@ -27,6 +27,9 @@ pub(super) struct Running<'a> {
     windows: Windows,
 }
 
+/// What direct operations begin with, bytes.
+const SECTOR: u64 = 512;
+
 impl<'a> Running<'a> {
     pub fn new(job: &'a Job, targets: usize, start_ns: u64) -> Result<Self, EngineError> {
         let load = &job.load;
@@ -35,8 +38,8 @@ impl<'a> Running<'a> {
         if job.target >= targets {
             return refuse(format!("there is no target {}", job.target));
         }
-        if load.caching == Caching::Direct && job.extent.offset % load.block != 0 {
-            return refuse(format!("offset {} is no multiple of the block size", job.extent.offset));
+        if load.caching == Caching::Direct && job.extent.offset % SECTOR != 0 {
+            return refuse(format!("offset {} is no multiple of {SECTOR}", job.extent.offset));
         }
         let blocks = job.extent.length / load.block;
         if blocks == 0 && job.bytes > 0 {

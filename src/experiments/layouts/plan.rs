@@ -7,7 +7,7 @@ use super::{
     options,
 };
 use crate::{
-    plan::{BuildPool, FILL, FileWork, Files, Measure, Plan, Predict, RemovePool, Rule, Steps, Suite},
+    plan::{BuildPool, FILL, Files, Measure, Plan, Predict, RemovePool, Rule, Steps, Suite},
     target::{Kind, Target},
     units::{Caching, Direction, KIB, Layout, Load, MIB, Pattern},
 };
@@ -171,8 +171,17 @@ fn loads(steps: &mut Steps, ask: &Request, on: &[usize], repetition: u32, at_onc
         let rule = Rule::Fixed { bytes: MOST, seconds };
         let measure = Measure::new(&label, load(ask, *direction, *pattern, *block), rule, most);
         // Only what is filled: writing elsewhere would change the filesystem's map, too.
-        steps.add(on, Measure { repetition, only_written: true, ..measure });
+        steps.add(on, Measure { repetition, only_written: true, from: from(ask, repetition), ..measure });
     }
+}
+
+/// Where in the file a repetition begins: each at another place of a chunk, because that decides how many drives an operation
+/// reaches, and the filesystem decides where in a chunk a file begins.
+fn from(ask: &Request, repetition: u32) -> u64 {
+    const PAGE: u64 = 4 * KIB;
+    let chunk = ask.values.get(&options::CHUNK).min(ask.values.get(&options::SIZE) / 8);
+    let part = chunk / u64::from(ask.values.get(&options::RUNS));
+    u64::from(repetition - 1) * part / PAGE * PAGE
 }
 
 /// What is measured besides the loads of the posts, on one target at a time.
@@ -182,12 +191,12 @@ fn further(steps: &mut Steps, ask: &Request, at: usize, repetition: u32, suite: 
         let rule = Rule::Fixed { bytes: MOST, seconds: Some(runtime) };
         let load = Load { seed: ask.seed, ..l.load.clone() };
         let measure = Measure::new(&l.name(), load, rule, ask.values.get(&options::SIZE) / 4);
-        steps.add(&[at], Measure { repetition, only_written: true, ..measure });
+        steps.add(&[at], Measure { repetition, only_written: true, from: from(ask, repetition), ..measure });
     }
     for set in &suite.files {
-        let write = FileWork::Write { seed: ask.seed.wrapping_add(u64::from(repetition)), predict: None };
-        for work in [write, FileWork::Read] {
-            steps.add(&[at], Files { set: *set, work, seconds: runtime * FILL_LOADS });
+        let seed = ask.seed.wrapping_add(u64::from(repetition));
+        for files in Files::both(*set, seed, None, runtime * FILL_LOADS) {
+            steps.add(&[at], files);
         }
     }
 }

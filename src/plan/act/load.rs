@@ -34,7 +34,9 @@ pub struct Measure {
     pub repetition: u32,
     pub load: Load,
     pub rule: Rule,
-    /// The end of the range that it may use, bytes from the target's start.
+    /// Where the range that it may use begins and ends, bytes from the target's start.
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
+    pub from: u64,
     pub reach: u64,
     /// Read only what earlier steps wrote: unwritten areas read without touching the medium.
     pub only_written: bool,
@@ -107,6 +109,7 @@ impl Measure {
             repetition: 1,
             load,
             rule,
+            from: 0,
             reach,
             only_written: false,
             cold: false,
@@ -150,8 +153,10 @@ impl Measure {
                 let offset = readable.next_multiple_of(self.load.block);
                 Extent { offset, length: self.reach.saturating_sub(offset).min(readable) }
             }
-            _ if self.only_written => Extent { offset: 0, length: readable.min(self.reach) },
-            _ => Extent { offset: 0, length: self.reach },
+            _ => {
+                let end = if self.only_written { readable.min(self.reach) } else { self.reach };
+                Extent { offset: self.from.min(end), length: end.saturating_sub(self.from) }
+            }
         }
     }
 

@@ -128,8 +128,9 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         let of = |at: &usize| {
             let cost = |transfer| self.cost(*at, transfer, pattern, end);
             let processor = both.map(|transfer| self.processor(*at, transfer, pattern));
-            let queue = self.queue(*at);
-            Some(Speeds { read: cost(Transfer::Read)?, write: cost(Transfer::Write)?, queue, processor })
+            let (read, write) = (cost(Transfer::Read)?, cost(Transfer::Write)?);
+            let rotates = self.drive(*at).is_some_and(|drive| drive.rotational);
+            Some(Speeds { read, write, queue: self.queue(*at), rotates, processor })
         };
         let is = |at: &&usize, drive: &String| self.drive(**at).is_some_and(|d| d.identity() == *drive);
         let find = |drive: &String| self.members.iter().find(|at| is(at, drive)).copied();
