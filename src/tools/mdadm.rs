@@ -1,7 +1,5 @@
 //! mdadm: arrays of the kernel's md driver.
 
-use std::time::Duration;
-
 use super::{Change, Content, Query, State, Tool};
 use crate::units::{KIB, Layout};
 
@@ -10,9 +8,6 @@ const MDADM: Tool = Tool {
     package: "mdadm",
     without: "without it, only linear pools can be built and arrays can't be changed",
 };
-
-/// Drives may have to wake up first.
-const LIMIT: Duration = Duration::from_secs(120);
 
 /// An array to be made. What mdadm would choose by its version or configuration is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,58 +69,58 @@ pub fn create<'a>(array: &Array<'a>, members: impl IntoIterator<Item = (&'a str,
         args.extend((write_mostly && !some.is_empty()).then(|| "--write-mostly".to_owned()));
         args.extend(some);
     }
-    Change::of(Query::new(MDADM, args), members.iter().map(|(path, _)| *path)).within(LIMIT)
+    Change::of(Query::new(MDADM, args), members.iter().map(|(path, _)| *path))
 }
 
 /// Assembles the array with this UUID from its members; `degraded`: although some are missing.
 pub fn assemble(path: &str, uuid: &str, degraded: bool) -> Change<State> {
     let args = ["--assemble", path, "--uuid", uuid].into_iter().chain(degraded.then_some("--run"));
-    Change::of(Query::new(MDADM, args), [path]).within(LIMIT)
+    Change::of(Query::new(MDADM, args), [path])
 }
 
 /// Gives the member at `path` to its array, which starts when it is complete.
 pub fn incremental(path: &str) -> Change<State> {
-    Change::new(MDADM, &["--incremental"], path).within(LIMIT)
+    Change::new(MDADM, &["--incremental"], path)
 }
 
 /// Starts the array at `path`, although members are missing.
 pub fn run(path: &str) -> Change<State> {
-    Change::new(MDADM, &["--run"], path).within(LIMIT)
+    Change::new(MDADM, &["--run"], path)
 }
 
 /// Stops the array at `path`; its members keep its data.
 pub fn stop(path: &str) -> Change<State> {
-    Change::new(MDADM, &["--stop"], path).within(LIMIT)
+    Change::new(MDADM, &["--stop"], path)
 }
 
 /// Makes the device at `new` a member of the array at `path`: it is filled if one is missing, or else a spare.
 pub fn add(path: &str, new: &str) -> Change<Content> {
-    Change::of(Query::new(MDADM, [path, "--add", new]), [new]).within(LIMIT)
+    Change::of(Query::new(MDADM, [path, "--add", new]), [new])
 }
 
 /// Copies the member at `old` to the spare at `new`, which then takes its place.
 pub fn replace(path: &str, old: &str, new: &str) -> Change<State> {
-    Change::of(Query::new(MDADM, [path, "--replace", old, "--with", new]), [path]).within(LIMIT)
+    Change::of(Query::new(MDADM, [path, "--replace", old, "--with", new]), [path])
 }
 
 /// Removes a failed member from the array at `path`.
 pub fn remove(path: &str, member: &str) -> Change<State> {
-    Change::of(Query::new(MDADM, [path, "--remove", member]), [path]).within(LIMIT)
+    Change::of(Query::new(MDADM, [path, "--remove", member]), [path])
 }
 
 /// Lets the kernel write to the array at `path`: one that was just assembled waits for the first write, and is not filled before.
 pub fn read_write(path: &str) -> Change<State> {
-    Change::new(MDADM, &["--readwrite"], path).within(LIMIT)
+    Change::new(MDADM, &["--readwrite"], path)
 }
 
 /// Starts to compare the copies or the parity of the array at `path`.
 pub fn check(path: &str) -> Change<State> {
-    Change::new(MDADM, &["--action=check"], path).within(LIMIT)
+    Change::new(MDADM, &["--action=check"], path)
 }
 
 /// Lets the kernel go on with what it does with the array at `path`, if that was frozen.
 pub fn go_on(path: &str) -> Change<State> {
-    Change::new(MDADM, &["--action=idle"], path).within(LIMIT)
+    Change::new(MDADM, &["--action=idle"], path)
 }
 
 #[cfg(test)]

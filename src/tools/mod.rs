@@ -87,10 +87,11 @@ impl<Altered> Change<Altered> {
         Self::of(Query::new(tool, args.iter().chain([&device])), [device])
     }
 
-    /// A command that changes these devices and no others.
+    /// A command that changes these devices and no others, with a time limit of two minutes: a drive may have to wake up, or
+    /// write first what it was given before.
     fn of<'a>(query: Query, devices: impl IntoIterator<Item = &'a str>) -> Self {
         let devices = devices.into_iter().map(str::to_owned).collect();
-        Self { query, devices, altered: PhantomData }
+        Self { query: query.within(Duration::from_secs(120)), devices, altered: PhantomData }
     }
 
     fn within(self, limit: Duration) -> Self {

@@ -1,6 +1,11 @@
 //! mount and umount.
 
+use std::time::Duration;
+
 use super::{Change, State, Tool};
+
+/// Mounting may repair a journal or read a large disk's bitmaps; unmounting writes what is in memory, to slow sticks too.
+const LIMIT: Duration = Duration::from_secs(3600);
 
 const WITHOUT: &str = "without it, nothing can be mounted";
 const MOUNT: Tool = Tool { name: "mount", package: "mount", without: WITHOUT };
@@ -8,12 +13,12 @@ const UMOUNT: Tool = Tool { name: "umount", package: "mount", without: WITHOUT }
 
 /// Mounts the filesystem on the device at `path` on a directory.
 pub fn mount(path: &str, filesystem: &str, dir: &str) -> Change<State> {
-    Change::of(super::Query::new(MOUNT, ["-t", filesystem, path, dir]), [path])
+    Change::of(super::Query::new(MOUNT, ["-t", filesystem, path, dir]), [path]).within(LIMIT)
 }
 
 /// Unmounts what is mounted from the device at `path` on a directory.
 pub fn unmount(path: &str, dir: &str) -> Change<State> {
-    Change::of(super::Query::new(UMOUNT, [dir]), [path])
+    Change::of(super::Query::new(UMOUNT, [dir]), [path]).within(LIMIT)
 }
 
 #[cfg(test)]
