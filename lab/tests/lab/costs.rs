@@ -54,7 +54,8 @@ fn smallfiles_predicts_the_time_of_a_copy() {
         .collect();
     seconds.sort_by(f64::total_cmp);
     println!("predicted {predicted:.2} s, copied in {seconds:?} s");
-    assert!((predicted / seconds[2] - 1.0).abs() < 0.1, "predicted {predicted} s, copied in {seconds:?} s");
+    // A busy host only adds to copies: the second fastest has least of that.
+    assert!((predicted / seconds[1] - 1.0).abs() < 0.1, "predicted {predicted} s, copied in {seconds:?} s");
 }
 
 #[test]
