@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{MIB, percent};
+use crate::units::{MIB, PredictedLoad, percent};
 
 /// Runs on one drive have a standard deviation of up to 2 %, which a single run does not show: twice that.
 pub(super) const FLOOR: f64 = 0.04;
@@ -112,6 +112,12 @@ impl Estimate {
     /// An unbounded value: the interval is from 0 to infinity, and `how` says why.
     pub(crate) fn unbounded(value: f64, how: &str) -> Self {
         Self::new(value, [0.0, f64::INFINITY], how, false)
+    }
+
+    /// The speed of a load that a model predicts.
+    pub(crate) fn predicted(load: &PredictedLoad) -> Self {
+        let ends = [load.low, load.high.unwrap_or(f64::INFINITY)];
+        Self::new(load.speed, ends, "a model, from what its drives do", false)
     }
 }
 

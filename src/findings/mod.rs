@@ -96,7 +96,7 @@ impl Spent {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Origin {
     /// When it was measured, as RFC 3339; empty where unknown.
@@ -113,7 +113,7 @@ pub struct Origin {
     pub carriers: Vec<Carrier>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carrier {
     /// The target as the person wrote it.

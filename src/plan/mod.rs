@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use act::{
     Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Predict,
-    PredictedLoad, Prediction, RemovePool, Rule, ScratchFile, Standby, zone_bytes,
+    Prediction, RemovePool, Rule, ScratchFile, Standby, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

@@ -172,11 +172,11 @@ fn digits(uuid: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Layout;
     use crate::{
         inventory::{Drive, Layer, Partition},
         pool::{Request, tests::request},
         sysroot::Archive,
+        units::Layout,
     };
 
     fn drive(letter: char) -> Drive {

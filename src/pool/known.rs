@@ -1,7 +1,7 @@
 //! Pools that drivebench built, marked in the inventory: the kernel knows neither that, nor which drives are missing.
 
 use super::{
-    Build,
+    Build, Member,
     health::{MemberState, State},
 };
 use crate::{
@@ -23,12 +23,16 @@ impl Build {
         let serial = |identity: &str| identity.split('+').next().unwrap_or(identity).to_owned();
         let absent =
             members().filter(|(_, state)| is_away(state)).map(|(m, _)| serial(&m.identity)).collect();
+        // The labels of sticks say their bays.
+        let is_there = |member: &Member| inventory.drives.iter().any(|drive| drive.label() == member.label);
+        let as_built = self.members.iter().all(is_there);
         let own = |pool: Pool| Pool {
             name: Some(self.name.clone()),
             layout: Some(self.layout.name().to_owned()),
             members: self.members.len() as u64,
             ours: true,
             absent,
+            predicted: if as_built { self.predicted.clone() } else { Vec::new() },
             ..pool
         };
         if let Some(device) = &health.device {
@@ -38,7 +42,7 @@ impl Build {
             }
             return;
         }
-        let path = |(at, member): (usize, &super::Member)| {
+        let path = |(at, member): (usize, &Member)| {
             let drive = inventory.drives.iter().find(|drive| drive.identity() == member.identity)?;
             Some(self.member_path(at, &drive.name))
         };
@@ -74,7 +78,7 @@ mod tests {
     use crate::{
         inventory::{Drive, fixtures::pools::mounted_array},
         pool::Request,
-        units::{KIB, Layout},
+        units::{KIB, Layout, PredictedLoad},
     };
 
     fn build(inventory: &Inventory, names: [&str; 3]) -> Build {
@@ -92,7 +96,28 @@ mod tests {
             ..super::super::tests::request(Layout::Raid5)
         };
         let blank = Inventory { drives: inventory.drives.clone(), ..Inventory::default() };
-        request.plan(&blank, &drives.each_ref()).expect("fits")
+        let predicted =
+            PredictedLoad { label: "write 1M".to_owned(), speed: 4e6, low: 3e6, high: None, processor: None };
+        Build { predicted: vec![predicted], ..request.plan(&blank, &drives.each_ref()).expect("fits") }
+    }
+
+    #[test]
+    fn predictions_are_of_the_drives_in_their_bays() {
+        let tree = mounted_array("active", "raid5", 3, "abc");
+        let predicted = |changed: fn(&mut Drive)| {
+            let mut inventory = tree.inventory();
+            let mut build = build(&inventory, ["sda", "sdb", "sdc"]);
+            let mine = |at: usize| {
+                inventory.drives.iter().find(|drive| drive.identity() == build.members[at].identity)
+            };
+            let labels: Vec<String> = (0..3).map(|at| mine(at).expect("a drive").label()).collect();
+            build.members.iter_mut().zip(labels).for_each(|(member, label)| member.label = label);
+            changed(inventory.drives.iter_mut().find(|drive| drive.name == "sda").expect("a stick"));
+            build.mark(&tree.sysroot(), &mut inventory);
+            inventory.layers[0].pool.take().expect("a pool").predicted.len()
+        };
+        assert_eq!(predicted(|_| {}), 1);
+        assert_eq!(predicted(|drive| drive.bay = Some("9.9".to_owned())), 0);
     }
 
     #[test]
@@ -106,6 +131,8 @@ mod tests {
         let pool = inventory.layers[0].pool.as_ref().expect("a pool");
         assert_eq!((pool.ours, pool.name.as_deref(), pool.missing), (true, Some("archive"), 1));
         assert_eq!(pool.absent, ["4C530002"]);
+        // A drive is gone, so this is not what the predictions are of.
+        assert!(pool.predicted.is_empty());
         let found = inventory.findings();
         assert!(found[0].advice.contains("drivebench pool replace 4C530002 NEW"), "{}", found[0].advice);
     }

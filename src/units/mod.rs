@@ -18,7 +18,7 @@ pub use layout::{Layout, Parity};
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern, short_load_name};
 pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};
 pub use percentile::Percentile;
-pub use pool::{Action, MemberState, Pool, PoolState, Work};
+pub use pool::{Action, MemberState, Pool, PoolState, PredictedLoad, Work};
 pub use size::{
     KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, signed_percent,
     size, thousands,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Layout, count, percent};
 
 /// Several drives joined to one, by whatever program.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pool {
     /// The name that people gave it: of the mapping, of the array, the label.
@@ -31,6 +31,24 @@ pub struct Pool {
     pub ours: bool,
     /// Serials of its drives that are not plugged in or not in use, where drivebench built it.
     pub absent: Vec<String>,
+    /// What was predicted before drivebench built it, while its drives are the same and in the same bays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predicted: Vec<PredictedLoad>,
+}
+
+/// Bytes per second of a load, and from where to where by the intervals of the drives. How far the model itself is off is not
+/// in them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PredictedLoad {
+    pub label: String,
+    pub speed: f64,
+    pub low: f64,
+    /// None without an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Seconds that processors work for each byte, as far as it follows from what they do for the drives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -159,9 +159,11 @@ fn refused_for_their_use(machine: &Machine) {
         (luks, "it holds crypto_LUKS on sda"),
         (bcachefs, "add --erase 4C530001010222107401 if that may be lost"),
     ] {
-        out(machine, &format!("{written} of={first} status=none && udevadm settle"));
+        // udev notices by itself what was written, but settling doesn't wait for that.
+        let read = format!("udevadm trigger --settle {first}");
+        out(machine, &format!("{written} of={first} status=none && {read}"));
         refused(&format!("create --layout raid1 {bays} {other}"), why);
-        out(machine, &format!("dd if=/dev/zero of={first} bs=8192 count=1 status=none && udevadm settle"));
+        out(machine, &format!("dd if=/dev/zero of={first} bs=8192 count=1 status=none && {read}"));
     }
     for (uuid, name, why) in [
         ("own", "joined", "it is part of the mapping joined (dmsetup remove joined)"),

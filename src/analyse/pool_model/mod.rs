@@ -162,8 +162,10 @@ impl Planned<'_> {
             };
             (first..first + all).map(one).sum()
         };
-        // What md knows from operations before.
-        pass(0);
+        if self.layout.has_parity() || self.layout == Layout::Raid10 {
+            // What md has in memory, and where drives read last.
+            pass(0);
+        }
         pass(cycle) / (all * block) as f64
     }
 

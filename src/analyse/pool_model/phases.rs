@@ -85,10 +85,8 @@ impl Planned<'_> {
                 return self.parity_writes(offset, bytes, cache);
             }
             (Layout::Raid10, Transfer::Read) => {
-                let n = self.members.len() as u64;
                 let each = |(chunk, within, bytes)| {
-                    let place = |copy: u64| ((copy % n) as usize, copy / n * self.chunk + within);
-                    let [(at, from), other] = [place(2 * chunk), place(2 * chunk + 1)];
+                    let [(at, from), other] = self.copies(chunk).map(|(at, from)| (at, from + within));
                     Part { at, from, or: Some(other), bytes }
                 };
                 self.sent(offset, bytes).into_iter().map(each).collect()
@@ -136,12 +134,18 @@ impl Planned<'_> {
         pieces
     }
 
+    /// The members with the two copies of a chunk in raid10, and where it begins on them: md's near layout, its default.
+    fn copies(&self, chunk: u64) -> [(usize, u64); 2] {
+        let n = self.members.len() as u64;
+        [2 * chunk, 2 * chunk + 1].map(|copy| ((copy % n) as usize, copy / n * self.chunk))
+    }
+
     /// The members that have a chunk of data.
     fn holders(&self, chunk: u64) -> Vec<usize> {
         let n = self.members.len() as u64;
         match self.layout {
             Layout::Raid1 => (0..n as usize).collect(),
-            Layout::Raid10 => vec![(2 * chunk % n) as usize, ((2 * chunk + 1) % n) as usize],
+            Layout::Raid10 => self.copies(chunk).map(|(at, _)| at).to_vec(),
             Layout::Raid5 | Layout::Raid6 => {
                 let data = self.layout.data_members(n as usize) as u64;
                 vec![self.data_member(chunk / data, chunk % data)]

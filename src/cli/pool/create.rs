@@ -4,7 +4,11 @@ use std::{fs, io, path::Path, process::ExitCode};
 
 use anyhow::{Context, anyhow};
 
-use super::{Create, ask, bay, describe, drive, forecast, in_no_pool, removal, say, sharing};
+use super::{
+    Create, ask, bay, describe, drive,
+    forecast::{Forecast, UNKNOWN},
+    in_no_pool, removal, say, sharing,
+};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::Claims,
@@ -38,7 +42,7 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         uuids: [run::uuid()?, run::uuid()?],
     };
     in_no_pool(&drives, store)?;
-    let build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
+    let mut build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
     // An array or mapping of others.
     if run::exists(&build.path()) {
         return Err(Usage(format!("there is {} already: choose another --name", build.path())).into());
@@ -58,9 +62,12 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     };
     let evidence = sharing::evidence(results, &drives);
     let measured = |group: &[&Drive]| sharing::measured(&evidence, &inventory, group);
+    let forecast = Forecast::of(&inventory, &drives, &build, &evidence);
     let plan = plan(&build, &drives)
         + &sharing::sentences(&inventory, &drives, build.layout, measured)
-        + &forecast::sentence(&inventory, &drives, &build, &evidence);
+        + &forecast.as_ref().map_or(UNKNOWN.to_owned(), Forecast::sentence);
+    // Into the log, before anything is changed.
+    build.predicted = forecast.map(|forecast| forecast.loads).unwrap_or_default();
     if args.plan {
         let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
         let commands = build.steps().into_iter().map(|step| format!("  {}\n", build.change(step, &paths)));

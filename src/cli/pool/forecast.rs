@@ -11,7 +11,9 @@ use crate::{
     },
     inventory::{Drive, Inventory},
     pool::Build,
-    units::{Caching, Direction, KIB, MIB, Parity, Pattern, listed, rate},
+    units::{
+        Caching, Direction, KIB, MIB, Parity, Pattern, PoolState, PredictedLoad, duration, listed, rate,
+    },
 };
 
 /// Drives that move at least this share at once of what they do alone share nothing that matters.
@@ -19,43 +21,87 @@ const FREE: f64 = 0.9;
 /// An interval whose low end is below this share of the value says little.
 const SURE: f64 = 0.5;
 
-/// A line with the speeds that follow from measurements, newest first, or with what is missing.
-pub(super) fn sentence(inventory: &Inventory, drives: &[&Drive], build: &Build, all: &[Evidence]) -> String {
-    let known = Known { inventory, drives, all };
-    let bounds: Option<[Forecast; 3]> = (|| {
-        let [low, value, high] = [|e: &Estimate| e.low, |e: &Estimate| e.value, |e: &Estimate| e.high]
-            .map(|end| known.forecast(build, end));
-        Some([low?, value?, high?])
-    })();
-    let Some([low, value, high]) = bounds else {
-        return "Its speeds can't be predicted: at least one drive was not measured in this bay, one operation at a time, \
-                with sequential blocks of 1 MiB and random ones of 4 KiB (drivebench run baseline DIR).\n"
-            .to_owned();
-    };
-    let said = |at: usize| {
-        let (low, high) = (low.speeds[at], high.speeds[at]);
-        Estimate { low, high, ..Estimate::unbounded(value.speeds[at], "a model") }.text(rate)
-    };
-    let from: BTreeSet<&str> = value.from.iter().map(String::as_str).collect();
-    let together = if value.at_once { "" } else { ", as if the drives shared nothing" };
-    let from = listed(&from.into_iter().map(str::to_owned).collect::<Vec<_>>());
-    format!(
-        "Predicted, one operation at a time: sequential 1 MiB, writes {}, reads {}; random 4 KiB, writes {}, reads {}. \
-         From {from}{together}. The error of the model comes on top (drivebench pool predictions).\n",
-        said(0),
-        said(1),
-        said(2),
-        said(3)
-    )
-}
+/// The loads whose speeds are predicted, one operation at a time.
+const LOADS: [(&str, Transfer, Pattern, u64); 4] = [
+    ("write 1M", Transfer::Write, Pattern::Sequential, MIB),
+    ("read 1M", Transfer::Read, Pattern::Sequential, MIB),
+    ("randwrite 4k", Transfer::Write, Pattern::Random, 4 * KIB),
+    ("randread 4k", Transfer::Read, Pattern::Random, 4 * KIB),
+];
 
-/// Writes and reads in large blocks, then in small ones at random.
-struct Forecast {
-    speeds: [f64; 4],
+/// What follows if nothing is known of a drive.
+pub(super) const UNKNOWN: &str = "Its speeds can't be predicted: at least one drive was not measured in this bay, one operation at a time, with sequential \
+     blocks of 1 MiB and random ones of 4 KiB (drivebench run baseline DIR).\n";
+
+/// How fast a pool will be.
+#[derive(Debug)]
+pub(super) struct Forecast {
+    pub loads: Vec<PredictedLoad>,
+    /// Until its members agree, or a drive of it is replaced; none where nothing is copied.
+    fill_seconds: Option<f64>,
     /// The runs that it follows from.
-    from: Vec<String>,
+    from: BTreeSet<String>,
     /// Measurements say whether the drives share something.
     at_once: bool,
+}
+
+impl Forecast {
+    /// From measurements, the newest first; none if one is missing.
+    pub fn of(inventory: &Inventory, drives: &[&Drive], build: &Build, all: &[Evidence]) -> Option<Self> {
+        let known = Known { inventory, drives, all };
+        let mut from = BTreeSet::new();
+        let (pool, at_once) = known.pool(|e| e.value, &mut from)?;
+        let (low, _) = known.pool(|e| e.low, &mut from)?;
+        let (high, _) = known.pool(|e| e.high, &mut from)?;
+        let load = |(label, transfer, pattern, block): (&str, Transfer, Pattern, u64)| {
+            let speed = |pool: &Members| pool.planned(build).speed(transfer, pattern, block);
+            let high = Some(speed(&high)).filter(|speed| speed.is_finite());
+            PredictedLoad {
+                label: label.to_owned(),
+                speed: speed(&pool),
+                low: speed(&low),
+                high,
+                processor: None,
+            }
+        };
+        let loads = LOADS.map(load).into();
+        let fill_seconds = build.size.and_then(|bytes| pool.planned(build).fill_seconds(bytes));
+        Some(Self { loads, fill_seconds, from, at_once })
+    }
+
+    /// A line for people.
+    pub fn sentence(&self) -> String {
+        let [write, read, randwrite, randread] =
+            [0, 1, 2, 3].map(|at| Estimate::predicted(&self.loads[at]).text(rate));
+        let together = if self.at_once { "" } else { ", as if the drives shared nothing" };
+        let from = listed(&self.from.iter().cloned().collect::<Vec<_>>());
+        let fill =
+            self.fill_seconds.map(|seconds| format!(" Filling a new drive takes {}.", duration(seconds)));
+        format!(
+            "Predicted, one operation at a time: sequential 1 MiB, writes {write}, reads {read}; random 4 KiB, writes {randwrite}, \
+             reads {randread}.{} From {from}{together}. The error of the model comes on top (drivebench pool predictions).\n",
+            fill.unwrap_or_default()
+        )
+    }
+}
+
+/// The members of a pool, and what they share.
+struct Members {
+    members: Vec<Speeds>,
+    shared: Vec<Shared>,
+}
+
+impl Members {
+    fn planned(&self, build: &Build) -> Planned<'_> {
+        Planned {
+            layout: build.layout,
+            chunk: build.chunk,
+            members: &self.members,
+            shared: &self.shared,
+            cores: 1,
+            parity: Parity::default(),
+        }
+    }
 }
 
 struct Known<'a> {
@@ -65,11 +111,11 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    fn forecast(&self, build: &Build, end: fn(&Estimate) -> f64) -> Option<Forecast> {
-        let mut from = Vec::new();
+    /// The members at one end of the intervals, and whether measurements say what they share.
+    fn pool(&self, end: fn(&Estimate) -> f64, from: &mut BTreeSet<String>) -> Option<(Members, bool)> {
         let mut speed = |drive: &Drive, transfer, pattern, block| {
             let found = self.alone(drive, transfer, pattern, block)?;
-            from.push(found.run.clone());
+            from.insert(found.run.clone());
             // An interval over few runs may reach below zero.
             let speed = found.speed()?;
             Some(end(speed).max(speed.value * 0.01))
@@ -103,26 +149,11 @@ impl Known<'_> {
             let limits = |sum: &Estimate| sum.high < alone(transfer);
             at_once &= sum.is_some_and(|(_, sum)| limits(sum) || sum.low >= FREE * alone(transfer));
             if let Some((run, sum)) = sum.filter(|(_, sum)| limits(sum)) {
-                from.push(run.to_owned());
+                from.insert(run.to_owned());
                 shared.push(Shared { members: (0..members.len()).collect(), transfer, rate: end(sum) });
             }
         }
-        let pool = Planned {
-            layout: build.layout,
-            chunk: build.chunk,
-            members: &members,
-            shared: &shared,
-            cores: 1,
-            parity: Parity::default(),
-        };
-        let [write, read] = both;
-        let speeds = [
-            pool.speed(write, Pattern::Sequential, MIB),
-            pool.speed(read, Pattern::Sequential, MIB),
-            pool.speed(write, Pattern::Random, 4 * KIB),
-            pool.speed(read, Pattern::Random, 4 * KIB),
-        ];
-        Some(Forecast { speeds, from, at_once })
+        Some((Members { members, shared }, at_once))
     }
 
     /// The newest measurement of one operation at a time on this drive alone, a sure one before others.
@@ -146,6 +177,17 @@ impl Known<'_> {
         let (found, sum) = all.find(|(found, _)| is_load(found, transfer, Pattern::Sequential, MIB))?;
         Some((&found.run, sum))
     }
+}
+
+/// The prediction of what was measured on a pool, if there is one.
+pub(super) fn predicted(found: &Evidence) -> Option<&PredictedLoad> {
+    let pool = found.pool.as_ref()?;
+    // Filling and comparing take their share, and a drive less is another layout.
+    let as_predicted = pool.state == PoolState::Active && pool.degraded == 0 && pool.action.is_none();
+    let only_pool = !found.at_once && !found.indirect && found.layers.len() == 1;
+    let is = |load: &(&str, Transfer, Pattern, u64)| is_load(found, load.1, load.2, load.3);
+    let (label, ..) = LOADS.iter().find(|load| as_predicted && only_pool && is(load))?;
+    pool.predicted.iter().find(|load| load.label == *label)
 }
 
 fn direction(transfer: Transfer) -> Direction {
@@ -183,7 +225,7 @@ mod tests {
         let find = |name: &str| pi.drives.iter().find(|drive| drive.name == name).expect("a drive");
         let drives = STICKS.map(find);
         let build = request(Layout::Raid0).plan(pi, &drives).expect("a pool");
-        sentence(pi, &drives, &build, all)
+        Forecast::of(pi, &drives, &build, all).map_or(UNKNOWN.to_owned(), |forecast| forecast.sentence())
     }
 
     /// Writes 10 MB/s, reads 20 MB/s; a tenth of that at random.

@@ -2,13 +2,15 @@
 
 use std::{collections::BTreeMap, process::ExitCode};
 
+use super::forecast;
 use crate::{
+    advise::Evidence,
     cli::{output::Output, stored},
     experiments::LAYOUTS,
     findings::{Column, Findings, Metric, Quantity, Scope, Table},
-    record::Store,
+    record::{Store, Summary},
     report,
-    units::{count, percent, signed_percent},
+    units::{PredictedLoad, count, percent, signed_percent},
 };
 
 /// Errors of predictions: what was predicted, as a share of what was measured, less one.
@@ -45,9 +47,16 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
     let mut by_layout: BTreeMap<String, Errors> = BTreeMap::new();
     let mut all = Errors::default();
     let mut with = 0;
-    for run in runs.iter().filter(|run| run.experiment == LAYOUTS.name && run.copy_of.is_none()) {
+    // Of a pool that was measured more than once, the newest counts.
+    let mut measured = Vec::new();
+    let predicted = |run: &&Summary| {
+        let of_pool = run.pool.as_ref().is_some_and(|pool| !pool.predicted.is_empty());
+        run.copy_of.is_none() && (run.experiment == LAYOUTS.name || of_pool)
+    };
+    for run in runs.iter().rev().filter(predicted) {
         let findings = stored::findings(store, &run.run)?;
-        let errors = errors(&findings);
+        let mut errors = errors(&findings);
+        errors.extend(Evidence::of(&findings).iter().filter_map(|found| on_pool(found, &mut measured)));
         with += u64::from(!errors.is_empty());
         for (layout, load, error) in errors {
             by_layout.entry(layout).or_default().push(error, &load);
@@ -70,9 +79,8 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
     ]);
     let table = report::table(&Table { title: String::new(), columns, rows }, output.style);
     let runs = count(with, "run");
-    output.result(&format!(
-        "{table}\nFrom {runs} of layouts. Each prediction was saved before its pool was built.\n"
-    ))?;
+    output
+        .result(&format!("{table}\nFrom {runs}. Each prediction was saved before its pool was built.\n"))?;
     Ok(if unreadable.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -89,10 +97,32 @@ fn errors(findings: &Findings) -> Vec<(String, String, f64)> {
     speeds().filter(|m| m.scope == Scope::Predicted).filter_map(of).collect()
 }
 
+/// The error of what was predicted of a pool and measured on it, unless that pool and load is among the `measured` already.
+fn on_pool(
+    found: &Evidence,
+    measured: &mut Vec<(Option<String>, PredictedLoad)>,
+) -> Option<(String, String, f64)> {
+    let predicted = forecast::predicted(found)?;
+    let speed = found.speed()?;
+    let pool = found.pool.as_ref()?;
+    let one = (pool.name.clone(), predicted.clone());
+    if measured.contains(&one) {
+        return None;
+    }
+    measured.push(one);
+    Some((pool.layout.clone()?, predicted.label.clone(), predicted.speed / speed.value - 1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{analyse::Estimate, findings::LoadKey};
+    use crate::{
+        advise::testing::{alone, load, within},
+        analyse::Estimate,
+        findings::LoadKey,
+        inventory::fixtures,
+        units::{Action, Pool},
+    };
 
     #[test]
     fn a_prediction_is_compared_with_what_was_measured_of_the_same_load() {
@@ -113,5 +143,47 @@ mod tests {
         let mut all = Errors::default();
         found.iter().for_each(|(_, load, error)| all.push(*error, load));
         assert_eq!(all.row("all"), ["all", "2", "15 %", "50 %", "-25 % write 1M"]);
+    }
+
+    #[test]
+    fn a_prediction_of_a_pool_is_compared_with_its_newest_measurement() {
+        let predicted = |speed| PredictedLoad {
+            label: "write 1M".to_owned(),
+            speed,
+            low: speed,
+            high: None,
+            processor: None,
+        };
+        let pool = |speed| Pool {
+            name: Some("data".to_owned()),
+            layout: Some("raid0".to_owned()),
+            predicted: vec![predicted(speed)],
+            ..Pool::default()
+        };
+        let pi = fixtures::pi_zero().inventory();
+        let found = |pool: Pool| Evidence {
+            pool: Some(pool),
+            layers: vec!["md0".to_owned()],
+            ..alone(&pi, "r1", "sda", load(false, 1 << 20, 1), within(10.0, 0.1), None)
+        };
+        let mut measured = Vec::new();
+        let mut error = |found: &Evidence| {
+            on_pool(found, &mut measured).map(|(layout, load, e)| (layout + " " + &load, e))
+        };
+        let newest = error(&found(pool(11e6))).expect("one");
+        assert!(newest.0 == "raid0 write 1M" && (newest.1 - 0.1).abs() < 1e-9, "{newest:?}");
+        assert_eq!(error(&found(pool(11e6))), None);
+        // Another pool of that name.
+        assert!(error(&found(pool(9e6))).is_some());
+        // Not what was predicted.
+        assert_eq!(error(&found(Pool { degraded: 1, ..pool(8e6) })), None);
+        assert_eq!(error(&found(Pool { action: Some(Action::Recover), ..pool(8e6) })), None);
+        assert_eq!(error(&Evidence { at_once: true, ..found(pool(8e6)) }), None);
+        assert_eq!(
+            error(&Evidence { layers: vec!["dm-1".to_owned(), "md0".to_owned()], ..found(pool(8e6)) }),
+            None
+        );
+        assert_eq!(error(&Evidence { load: Some(load(true, 1 << 20, 1)), ..found(pool(8e6)) }), None);
+        assert_eq!(error(&Evidence { load: Some(load(false, 1 << 20, 4)), ..found(pool(8e6)) }), None);
     }
 }

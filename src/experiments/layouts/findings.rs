@@ -12,9 +12,12 @@ use crate::{
     findings::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table, short,
     },
-    plan::{Act, Plan, PredictedLoad, Prediction},
+    plan::{Act, Plan, Prediction},
     record::{ProcessorUse, Run},
-    units::{capital, count, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands},
+    units::{
+        PredictedLoad, capital, count, decimal_bytes, duration, listed, percent, rate, signed_percent,
+        thousands,
+    },
 };
 
 /// One load on all targets.
@@ -61,7 +64,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
                 |e: &Estimate| Metric::new(&target.given, Quantity::Throughput, e.clone()).of(&c.load);
             let scope = if at < drives { Scope::Alone } else { Scope::Whole };
             findings.estimates.extend(c.measured[at].as_ref().map(|e| metric(e).at(scope)));
-            let predicted = c.predicted[at].as_ref().map(estimate);
+            let predicted = c.predicted[at].as_ref().map(Estimate::predicted);
             findings.estimates.extend(predicted.map(|e| metric(&e).at(Scope::Predicted)));
         }
     }
@@ -102,11 +105,6 @@ fn compare(label: &str, groups: &[Group<'_>], predictions: &[Prediction], target
         measured: (0..targets).map(|at| repeat::middle(&of(at)?.speeds())).collect(),
         predicted: (0..targets).map(predicted).collect(),
     }
-}
-
-fn estimate(p: &PredictedLoad) -> Estimate {
-    let high = p.high.unwrap_or(f64::INFINITY);
-    Estimate { low: p.low, high, ..Estimate::unbounded(p.speed, "a model, from what its drives do") }
 }
 
 fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidate> {
@@ -308,8 +306,11 @@ fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> 
 fn figure(c: &Compared, plan: &Plan) -> Figure {
     let names = plan.targets.iter().map(|target| short(&target.given));
     let measured = c.measured.iter().enumerate().filter_map(|(x, e)| Some(Point::of(x as f64, e.as_ref()?)));
-    let predicted =
-        c.predicted.iter().enumerate().filter_map(|(x, p)| Some(Point::of(x as f64, &estimate(p.as_ref()?))));
+    let predicted = c
+        .predicted
+        .iter()
+        .enumerate()
+        .filter_map(|(x, p)| Some(Point::of(x as f64, &Estimate::predicted(p.as_ref()?))));
     let said = plan
         .targets
         .iter()

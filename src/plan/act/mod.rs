@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
-pub use pool::{BuildPool, Predict, PredictedLoad, Prediction, RemovePool};
+pub use pool::{BuildPool, Predict, Prediction, RemovePool};
 
 use super::{Cost, StepId};
 use crate::units::duration;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Layout;
+use crate::units::{Layout, PredictedLoad};
 
 /// Erases drives and builds a pool of them, mounted at the path of the step's target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,19 +46,4 @@ pub struct Prediction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_seconds: Option<f64>,
     pub loads: Vec<PredictedLoad>,
-}
-
-/// Bytes per second of a load, and from where to where by the intervals of the drives. How far the model itself is off is not
-/// in them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PredictedLoad {
-    pub label: String,
-    pub speed: f64,
-    pub low: f64,
-    /// None without an interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-    /// Seconds that processors work for each byte, as far as it follows from what they do for the drives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processor: Option<f64>,
 }

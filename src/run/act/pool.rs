@@ -9,9 +9,9 @@ use crate::{
         repeat,
     },
     inventory::Drive,
-    plan::{BuildPool, Measure, Predict, PredictedLoad, Prediction, Step},
+    plan::{BuildPool, Measure, Predict, Prediction, Step},
     record::ActResult,
-    units::{Direction, Layout, Load, MIB, Parity, Pattern},
+    units::{Direction, Layout, Load, MIB, Parity, Pattern, PredictedLoad},
 };
 
 pub(super) fn build(

@@ -267,6 +267,8 @@ fn read(path: &Path) -> io::Result<Built> {
             (Line::Replaced, Some(built)) => {
                 if let Some(Replacement { at, member }) = built.replacing.take() {
                     built.build.members[at] = member;
+                    // That was of other drives.
+                    built.build.predicted.clear();
                 }
             }
             (Line::Removing, Some(built)) => built.removing = true,

@@ -96,7 +96,8 @@ pub fn fill(
     // An array that lacks a member begins by itself.
     let mut copied = old.as_ref().filter(|old| places.state(old) == MemberState::InSync);
     loop {
-        match (places.state(new), old.as_deref().map(|old| places.state(old))) {
+        let now = places.state(new);
+        match (now, old.as_deref().map(|old| places.state(old))) {
             // Until the copy is complete, both are in it.
             (MemberState::InSync, None | Some(MemberState::Failed | MemberState::Unused)) => break,
             (MemberState::InSync, _) if *old == Some(new.clone()) => break,
@@ -110,7 +111,7 @@ pub fn fill(
         if matches!(health.state, State::Broken | State::Stopped | State::Inactive) {
             return Err(stopped(&built.build.name));
         }
-        let is_spare = places.state(new) == MemberState::Spare;
+        let is_spare = now == MemberState::Spare;
         match (health.work.as_ref().map(|work| work.action), copied) {
             // A mdadm that was killed while it added the drive left it like this.
             (Some(Action::Frozen), _) if is_spare => commands.alter(&mdadm::go_on(&array), log)?,
