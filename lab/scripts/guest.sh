@@ -41,3 +41,17 @@ slim() {
     done
     echo "$version"
 }
+
+# kernel FROM TO: the kernel uncompressed, where it is compressed by xz. An emulated processor takes a third of the boot for that.
+kernel() {
+    local setup at length
+    setup=$(od -An -tu1 -j 497 -N 1 "$1")
+    at=$(($(od -An -tu4 -j 584 -N 4 "$1") + (setup + 1) * 512))
+    length=$(od -An -tu4 -j 588 -N 4 "$1")
+    if [ "$(od -An -tx1 -j "$at" -N 6 "$1")" = " fd 37 7a 58 5a 00" ]; then
+        # Its size follows in the last four bytes.
+        head -c "$((at + length))" "$1" | tail -c "$((length))" | xz -dc --single-stream >"$2"
+    else
+        cp "$1" "$2"
+    fi
+}
