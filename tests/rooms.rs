@@ -110,6 +110,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "record/store.rs",
             "run/journal.rs",
             "run/pool/log.rs",
+            // Settings of an array, in sysfs.
+            "run/pool/replace.rs",
             "run/local.rs",
             "run/lock.rs",
             "run/scratch.rs",
@@ -134,7 +136,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
     (
         "changes the length of files",
         &["set_len", "ftruncate", "fallocate"],
-        &["engine/fio/mod.rs", "engine/target.rs", "record/store.rs", "run/scratch.rs"],
+        &["engine/fio/mod.rs", "engine/target.rs", "record/store.rs", "run/pool/log.rs", "run/scratch.rs"],
     ),
     (
         "removes files",

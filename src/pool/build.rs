@@ -111,8 +111,20 @@ pub enum PoolError {
     Taken(String),
     #[error("only raid1 can have members that reads avoid")]
     WriteMostly,
+    #[error("the drive of --write-mostly is none of the pool's")]
+    NoMember,
+    #[error(
+        "{0} has no serial of its own, and nothing on it would say which part of a linear pool it has: use raid0"
+    )]
+    Unnamed(String),
     #[error("{0} has blocks of {1} bytes and {2} has blocks of {3}: in one line they would be misaligned")]
     Blocks(String, u32, String, u32),
+}
+
+/// Whether this can be the name of a pool.
+pub fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    name.len() <= 24 && name.chars().all(fits) && name.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 impl Request {
@@ -164,8 +176,7 @@ impl Request {
 
     fn check(&self, inventory: &Inventory, drives: &[&Drive]) -> Result<(), PoolError> {
         let Self { name, layout, chunk, filesystem, .. } = self;
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-        if name.len() > 24 || !name.chars().all(fits) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        if !is_name(name) {
             return Err(PoolError::Name(name.clone()));
         }
         let same =
@@ -186,10 +197,18 @@ impl Request {
         if *layout != Layout::Raid1 && !self.write_mostly.is_empty() {
             return Err(PoolError::WriteMostly);
         }
+        let is_member = |mostly: &String| drives.iter().any(|drive| drive.identity() == *mostly);
+        if !self.write_mostly.iter().all(is_member) {
+            return Err(PoolError::NoMember);
+        }
         for (at, drive) in drives.iter().enumerate() {
             if let Some(other) = drives[..at].iter().find(|other| inventory.are_one(other, drive)) {
                 return Err(PoolError::One(other.label(), drive.label()));
             }
+        }
+        let unnamed = drives.iter().find(|drive| drive.unique_id().is_none());
+        if let (Layout::Linear, Some(drive)) = (layout, unnamed) {
+            return Err(PoolError::Unnamed(drive.label()));
         }
         let odd = drives.iter().find(|drive| drive.logical_block != drives[0].logical_block);
         if let (Layout::Linear, Some(odd)) = (layout, odd) {

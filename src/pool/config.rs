@@ -1,5 +1,7 @@
 //! Lines in the system's configuration that bring a pool back after a reboot, and files without them, to the byte.
 
+use std::path::Path;
+
 use super::Build;
 use crate::{tools::dmsetup::Segment, units::Layout};
 
@@ -14,6 +16,20 @@ pub const FSTAB: &str = "/etc/fstab";
 pub const MDADM_CONF: &str = "/etc/mdadm/mdadm.conf";
 /// Where other distributions have it.
 pub const MDADM_CONF_ELSEWHERE: &str = "/etc/mdadm.conf";
+
+/// The directory of systemd's units.
+const UNITS: &str = "/etc/systemd/system";
+
+/// The unit of a pool.
+fn unit(name: &str) -> String {
+    format!("drivebench-pool-{name}.service")
+}
+
+/// Whether this is one of the files that have lines of a pool.
+pub fn has_lines(file: &Path, name: &str) -> bool {
+    let unit = Path::new(UNITS).join(unit(name));
+    [FSTAB, MDADM_CONF, MDADM_CONF_ELSEWHERE].map(Path::new).contains(&file) || file == unit
+}
 
 /// A file with lines of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +70,7 @@ impl Build {
             _ => return None,
         };
         let lines = lines.lines().map(str::to_owned).collect();
-        Some(Lines { file: format!("/etc/systemd/system/{}", self.unit()), lines })
+        Some(Lines { file: format!("{UNITS}/{}", self.unit()), lines })
     }
 
     /// The unit that starts an array although members are missing. mdadm's own units do so only for arrays whose first members
@@ -107,7 +123,7 @@ ExecStop=/sbin/dmsetup remove --retry {name}"
     }
 
     fn unit(&self) -> String {
-        format!("drivebench-pool-{}.service", self.name)
+        unit(&self.name)
     }
 }
 
@@ -171,18 +187,19 @@ impl Lines {
     }
 }
 
-/// The text of a file without the lines of a pool; none if it has none.
-pub fn without(name: &str, text: &str) -> Option<String> {
+/// The text of a file without the lines of a pool; none if it has none. The error is what is missing after them.
+pub fn without(name: &str, text: &str) -> Result<Option<String>, String> {
     let [begin, joined, end] = marks(name);
     let (from, mark, gap) = match (text.find(&begin), text.find(&joined)) {
         (Some(at), _) => (at, begin.len(), 0),
         (None, Some(at)) => (at, joined.len(), usize::from(text[..at].ends_with('\n'))),
-        (None, None) => return None,
+        (None, None) => return Ok(None),
     };
-    let to = from + mark + text[from + mark..].find(&end)? + end.len();
+    let length = text[from + mark..].find(&end).ok_or_else(|| end.trim_end().to_owned())?;
+    let to = from + mark + length + end.len();
     // Where lines follow by now, the one before needs its end.
     let gap = if text[to..].is_empty() { gap } else { 0 };
-    Some(format!("{}{}", &text[..from - gap], &text[to..]))
+    Ok(Some(format!("{}{}", &text[..from - gap], &text[to..])))
 }
 
 #[cfg(test)]
@@ -216,9 +233,26 @@ mod tests {
     fn lines_added_later_by_others_stay() {
         let lines = Lines { file: FSTAB.to_owned(), lines: vec!["ours".to_owned()] };
         let text = lines.add("data", "a\nb").expect("adds") + "c\n";
-        assert_eq!(without("data", &text).expect("removes"), "a\nb\nc\n");
+        assert_eq!(without("data", &text), Ok(Some("a\nb\nc\n".to_owned())));
+        let cut = text.replace("# drivebench pool data: end\n", "");
+        assert_eq!(without("data", &cut), Err("# drivebench pool data: end".to_owned()));
         assert_eq!(lines.add("data", &text), None, "not twice");
-        assert_eq!(without("other", &text), None);
+        assert_eq!(without("other", &text), Ok(None));
+    }
+
+    #[test]
+    fn only_files_of_the_system_have_lines() {
+        let unit = "/etc/systemd/system/drivebench-pool-data.service";
+        assert!(
+            [FSTAB, MDADM_CONF, MDADM_CONF_ELSEWHERE, unit].iter().all(|f| has_lines(Path::new(f), "data"))
+        );
+        let others = [
+            "/etc/shadow",
+            "/tmp/fstab",
+            "/etc/systemd/system/drivebench-pool-x.service",
+            "/etc/../etc/fstab",
+        ];
+        assert!(!others.iter().any(|file| has_lines(Path::new(file), "data")));
     }
 
     proptest! {
@@ -228,7 +262,9 @@ mod tests {
             let lines = Lines { file: FSTAB.to_owned(), lines: vec!["ours".to_owned(), "too".to_owned()] };
             let with = names.iter().fold(text.clone(), |text, name| lines.add(name, &text).expect("adds"));
             // The last that came goes first.
-            let without = names.iter().rev().fold(with, |text, name| without(name, &text).expect("removes"));
+            let without = names.iter().rev().fold(with, |text, name| {
+                without(name, &text).expect("is whole").expect("removes")
+            });
             prop_assert_eq!(without, text);
         }
     }

@@ -7,7 +7,7 @@ pub use crate::{
 
 use super::Build;
 use crate::{
-    inventory::{Inventory, Mount, work},
+    inventory::{Drive, Inventory, Mount, work},
     sysroot::Sysroot,
 };
 
@@ -80,7 +80,7 @@ impl Build {
             let block = inventory.blocks().find(|block| block.name() == name);
             let drives = inventory.stack_of(block).drives;
             !drives.is_empty()
-                && drives.iter().all(|drive| self.members.iter().any(|m| m.identity == drive.identity()))
+                && drives.iter().all(|drive| self.members.iter().any(|member| member.resembles(drive)))
         };
         members.peek().is_some() && members.all(ours)
     }
@@ -90,7 +90,8 @@ impl Build {
         let md = device.as_ref().map(|device| format!("/sys/block/{}/md", device.name));
         let number = |file: &str| root.number::<u64>(&format!("{}/{file}", md.as_deref()?));
         let word = |file: &str| root.word(&format!("{}/{file}", md.as_deref()?));
-        let members = (0..self.members.len()).map(|at| self.member(at, device.as_ref(), root, inventory));
+        let drives = self.drives(inventory).into_iter().enumerate();
+        let members = drives.map(|(at, drive)| self.member(at, drive, device.as_ref(), root));
         let array_state = word("array_state");
         let inactive = matches!(array_state.as_deref(), Some("clear" | "inactive"));
         // All that an array has before its start look like spares.
@@ -108,6 +109,7 @@ impl Build {
             _ if inactive => State::Inactive,
             (_, Some("broken")) => State::Broken,
             _ if !self.layout.is_redundant() && degraded > 0 => State::Broken,
+            _ if !members.contains(&MemberState::InSync) => State::Broken,
             // Whether a raid10 of which two are missing is broken depends on which: then its array_state has it.
             _ if self.layout.has_parity() && degraded > self.layout.survives(members.len()) as u64 => {
                 State::Broken
@@ -139,14 +141,11 @@ impl Build {
     fn member(
         &self,
         at: usize,
+        drive: Option<&Drive>,
         device: Option<&Device>,
         root: &Sysroot,
-        inventory: &Inventory,
     ) -> MemberState {
-        let Some(drive) = inventory.drives.iter().find(|drive| drive.identity() == self.members[at].identity)
-        else {
-            return MemberState::Absent;
-        };
+        let Some(drive) = drive else { return MemberState::Absent };
         let Some(device) = device else { return MemberState::Unused };
         let path = self.member_path(at, &drive.name);
         match self.layout {
@@ -165,7 +164,7 @@ impl Build {
 }
 
 /// The digits of a UUID: programs separate them differently.
-fn digits(uuid: &str) -> String {
+pub(super) fn digits(uuid: &str) -> String {
     uuid.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
 }
 
@@ -173,7 +172,7 @@ fn digits(uuid: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        inventory::{Drive, Layer, Partition},
+        inventory::{Layer, Partition, Signature},
         pool::{Request, tests::request},
         sysroot::Archive,
         units::Layout,
@@ -181,7 +180,8 @@ mod tests {
 
     fn drive(letter: char) -> Drive {
         let name = format!("sd{letter}");
-        let part = Partition { name: format!("{name}1"), ..Partition::default() };
+        let content = Signature { uuid: Some(UUID.to_owned()), ..Signature::default() };
+        let part = Partition { name: format!("{name}1"), content, ..Partition::default() };
         Drive {
             serial: Some(format!("serial-{letter}")),
             sectors: 400_000,
@@ -285,7 +285,8 @@ mod tests {
     #[test]
     fn a_raid0_that_lost_a_drive_is_broken() {
         let uuid = "0ed45a47-bc56-1a3f-f976-6cbe0da102d6";
-        let (root, inventory) = machine("raid0gone", "a");
+        let (root, mut inventory) = machine("raid0gone", "a");
+        inventory.drives[0].partitions[0].content.uuid = Some(uuid.to_owned());
         let health = build(Layout::Raid0, uuid, "ad").health(&root, &inventory);
         assert_eq!((health.state, health.missing), (State::Broken, 1));
         assert_eq!(health.members, [MemberState::InSync, MemberState::Absent]);

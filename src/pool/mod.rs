@@ -5,8 +5,9 @@ pub mod config;
 mod geometry;
 pub mod health;
 mod known;
+mod members;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use build::{Build, Member, PoolError, Request, Step};
+pub use build::{Build, Member, PoolError, Request, Step, is_name};
 pub use geometry::Part;

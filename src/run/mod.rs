@@ -35,8 +35,8 @@ pub use measure::Progress;
 pub use modelled::Modelled;
 pub use output_note::OutputNote;
 pub use pool::{
-    BuildError, Built, Commands, PoolLog, Replacement, can_build, complete, erase, exists, fill, join, pools,
-    ready, remove, replace, scrub, stop, uuid,
+    BuildError, Built, Commands, PoolLog, Replacement, can_build, can_keep, complete, erase, exists, fill,
+    give_up, join, pools, ready, remove, replace, scrub, stop, uuid,
 };
 pub use world::World;
 

@@ -93,9 +93,10 @@ pub fn stop(path: &str) -> Change<State> {
     Change::new(MDADM, &["--stop"], path)
 }
 
-/// Makes the device at `new` a member of the array at `path`: it is filled if one is missing, or else a spare.
-pub fn add(path: &str, new: &str) -> Change<Content> {
-    Change::of(Query::new(MDADM, [path, "--add", new]), [new])
+/// Makes the device at `new` a member of the array at `path`: it is filled if one is missing, or else a spare. Reads may avoid it.
+pub fn add(path: &str, new: &str, write_mostly: bool) -> Change<Content> {
+    let mostly = write_mostly.then_some("--write-mostly");
+    Change::of(Query::new(MDADM, [path, "--add"].into_iter().chain(mostly).chain([new])), [new])
 }
 
 /// Copies the member at `old` to the spare at `new`, which then takes its place.
@@ -149,7 +150,8 @@ mod tests {
             incremental("/dev/sde1").to_string(),
             run(array).to_string(),
             stop(array).to_string(),
-            add(array, "/dev/sde1").to_string(),
+            add(array, "/dev/sde1", false).to_string(),
+            add(array, "/dev/sde1", true).to_string(),
             replace(array, "/dev/sda1", "/dev/sde1").to_string(),
             remove(array, "/dev/sda1").to_string(),
             check(array).to_string(),

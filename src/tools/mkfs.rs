@@ -58,12 +58,13 @@ impl Filesystem {
         }
     }
 
-    /// Makes it on the device at `path`. ext4 is initialised completely, because its background initialisation disturbs measurements.
+    /// Makes it on the device at `path`, without discarding what is there: a forced TRIM has destroyed sticks. ext4 is
+    /// initialised completely, because its background initialisation disturbs measurements.
     pub fn make(self, path: &str, label: &str, uuid: &str, stripe: Option<Stripe>) -> Change<Content> {
         let mut args: Vec<String> = Vec::new();
         let tool = match self {
             Self::Ext4 => {
-                let mut extended = "lazy_itable_init=0,lazy_journal_init=0".to_owned();
+                let mut extended = "nodiscard,lazy_itable_init=0,lazy_journal_init=0".to_owned();
                 if let Some(Stripe { chunk, data_members }) = stripe {
                     let blocks = chunk / 4096;
                     extended += &format!(",stride={blocks},stripe_width={}", blocks * data_members);
@@ -75,13 +76,13 @@ impl Filesystem {
                 if let Some(Stripe { chunk, data_members }) = stripe {
                     args.extend(["-d".to_owned(), format!("su={chunk},sw={data_members}")]);
                 }
-                args.extend(["-f", "-m"].map(str::to_owned));
+                args.extend(["-f", "-K", "-m"].map(str::to_owned));
                 args.push(format!("uuid={uuid}"));
                 XFS
             }
             // btrfs takes no stripe geometry of the device below.
             Self::Btrfs => {
-                args.extend(["-f", "-U", uuid].map(str::to_owned));
+                args.extend(["-f", "-K", "-U", uuid].map(str::to_owned));
                 BTRFS
             }
         };

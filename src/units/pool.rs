@@ -31,7 +31,7 @@ pub struct Pool {
     pub ours: bool,
     /// Serials of its drives that are not plugged in or not in use, where drivebench built it.
     pub absent: Vec<String>,
-    /// What was predicted before drivebench built it, while its drives are the same and in the same bays.
+    /// What was predicted before drivebench built it, while its drives are the same and, those on USB, in the same bays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predicted: Vec<PredictedLoad>,
 }

@@ -36,7 +36,7 @@ pub(in crate::cli) fn consent_to(
     if drives.is_empty() {
         return Ok(Vec::new());
     }
-    in_no_pool(&drives, store)?;
+    in_no_pool(&drives, inventory, store)?;
     say(output, &format!("This erases:\n{}", describe(&drives)));
     let typed = ask(&drives, &erase, output)?;
     let erase = [erase, typed].concat();

@@ -41,7 +41,7 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         write_mostly: mostly.collect::<anyhow::Result<_>>()?,
         uuids: [run::uuid()?, run::uuid()?],
     };
-    in_no_pool(&drives, store)?;
+    in_no_pool(&drives, &inventory, store)?;
     let mut build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
     // An array or mapping of others.
     if run::exists(&build.path()) {
@@ -60,6 +60,10 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         Some(dir) if args.keep => lines(&build, dir, &drives)?,
         _ => Vec::new(),
     };
+    for lines in &keep {
+        run::can_keep(&build.name, lines)
+            .map_err(|e| Usage(format!("{} can't be changed: {e}", lines.file)))?;
+    }
     let evidence = sharing::evidence(results, &drives);
     let measured = |group: &[&Drive]| sharing::measured(&evidence, &inventory, group);
     let forecast = Forecast::of(&inventory, &drives, &build, &evidence);
@@ -97,7 +101,11 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         .and_then(|()| run::complete(&build, &paths, dir, &keep, &claims, &mut log, &mut commands));
     let remove = removal(&build.name, &drives);
     built.map_err(|e| anyhow!("{e}. The pool is incomplete; to remove it: {remove}"))?;
-    output.result(&format!("{} is built: {}.\n", build.path(), result(&build)))?;
+    let once = match build.layout.is_redundant() {
+        true => format!(" once its drives agree: drivebench pool status {}", build.name),
+        false => String::new(),
+    };
+    output.result(&format!("{} is built: {}{once}.\n", build.path(), result(&build)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -132,7 +140,12 @@ fn lines(build: &Build, dir: &Path, drives: &[&Drive]) -> anyhow::Result<Vec<Lin
 /// A name of the drive that doesn't depend on the order in which drives appear.
 fn link(drive: &Drive) -> Result<String, Usage> {
     const BY_ID: &str = "/dev/disk/by-id";
-    let plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || ":_.+=-".contains(c));
+    // Not a name that comes from what the drive holds now, and is gone with it.
+    const OF_CONTENT: [&str; 3] = ["lvm-", "md-", "dm-"];
+    let plain = |name: &str| {
+        name.chars().all(|c| c.is_ascii_alphanumeric() || ":_.+=-".contains(c))
+            && !OF_CONTENT.iter().any(|prefix| name.starts_with(prefix))
+    };
     let is = |path: &String| Path::new(path).canonicalize().is_ok_and(|to| to == Path::new(&drive.node()));
     let names = Sysroot::live().list(BY_ID).into_iter().filter(|name| plain(name));
     let found = names.map(|name| format!("{BY_ID}/{name}")).find(is);

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use super::{bay, describe, open, removal, say};
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::{Claims, consent},
+    danger::{Claims, consent, holds},
     inventory::Drive,
     run::{self, Commands},
     tools::System,
@@ -24,14 +24,14 @@ pub(super) fn destroy(
     let (mut log, built) = open(store, name)?;
     let inventory = bay::here(output);
     let (mut drives, mut absent): (Vec<(usize, &Drive)>, Vec<String>) = (Vec::new(), Vec::new());
-    for (at, member) in built.touched() {
-        let mut found = inventory.drives.iter().filter(|drive| drive.identity() == member.identity);
-        match (found.next(), found.next()) {
-            (Some(drive), None) => drives.push((at, drive)),
-            (None, _) => absent.push(member.label.clone()),
-            (Some(_), Some(_)) => {
-                let why = format!("several drives are {}: unplug all but the one of {name}", member.identity);
-                return Err(Usage(why).into());
+    let touched = built.touched();
+    for ((at, member), drive) in touched.iter().zip(built.find(&touched, &inventory)) {
+        match (drive, inventory.drives.iter().find(|drive| member.resembles(drive))) {
+            (Some(drive), _) => drives.push((*at, drive)),
+            (None, None) => absent.push(member.label.clone()),
+            (None, Some(other)) => {
+                let holds = holds(other).join(", ");
+                absent.push(format!("{} ({} holds something else: {holds})", member.label, other.node()));
             }
         }
     }

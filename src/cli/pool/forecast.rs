@@ -12,7 +12,8 @@ use crate::{
     inventory::{Drive, Inventory},
     pool::Build,
     units::{
-        Caching, Direction, KIB, MIB, Parity, Pattern, PoolState, PredictedLoad, duration, listed, rate,
+        Caching, Direction, KIB, Layout, MIB, Parity, Pattern, PoolState, PredictedLoad, duration, listed,
+        rate,
     },
 };
 
@@ -48,21 +49,32 @@ pub(super) struct Forecast {
 impl Forecast {
     /// From measurements, the newest first; none if one is missing.
     pub fn of(inventory: &Inventory, drives: &[&Drive], build: &Build, all: &[Evidence]) -> Option<Self> {
-        let known = Known { inventory, drives, all };
+        // raid1 reads from its first member, and mdadm puts those that reads avoid last.
+        let mut order: Vec<(&Drive, bool)> =
+            drives.iter().zip(&build.members).map(|(drive, member)| (*drive, member.write_mostly)).collect();
+        order.sort_by_key(|(_, write_mostly)| *write_mostly);
+        let order: Vec<&Drive> = order.into_iter().map(|(drive, _)| drive).collect();
+        let known = Known { inventory, drives: &order, all };
         let mut from = BTreeSet::new();
         let (pool, at_once) = known.pool(|e| e.value, &mut from)?;
         let (low, _) = known.pool(|e| e.low, &mut from)?;
         let (high, _) = known.pool(|e| e.high, &mut from)?;
         let load = |(label, transfer, pattern, block): (&str, Transfer, Pattern, u64)| {
             let speed = |pool: &Members| pool.planned(build).speed(transfer, pattern, block);
-            let high = Some(speed(&high)).filter(|speed| speed.is_finite());
-            PredictedLoad {
-                label: label.to_owned(),
-                speed: speed(&pool),
-                low: speed(&low),
-                high,
-                processor: None,
-            }
+            let each = |pool: &Members| -> Vec<f64> {
+                pool.planned(build).singles().map(|one| one.speed(transfer, pattern, block)).collect()
+            };
+            let [speed, low, high] = match build.layout {
+                // A file is on one of the drives, the first one most often.
+                Layout::Linear => [
+                    each(&pool)[0],
+                    each(&low).into_iter().fold(f64::INFINITY, f64::min),
+                    each(&high).into_iter().fold(0.0, f64::max),
+                ],
+                _ => [speed(&pool), speed(&low), speed(&high)],
+            };
+            let high = Some(high).filter(|speed| speed.is_finite());
+            PredictedLoad { label: label.to_owned(), speed, low, high, processor: None }
         };
         let loads = LOADS.map(load).into();
         let fill_seconds = build.size.and_then(|bytes| pool.planned(build).fill_seconds(bytes));
@@ -185,8 +197,10 @@ pub(super) fn predicted(found: &Evidence) -> Option<&PredictedLoad> {
     // Filling and comparing take their share, and a drive less is another layout.
     let as_predicted = pool.state == PoolState::Active && pool.degraded == 0 && pool.action.is_none();
     let only_pool = !found.at_once && !found.indirect && found.layers.len() == 1;
-    let is = |load: &(&str, Transfer, Pattern, u64)| is_load(found, load.1, load.2, load.3);
-    let (label, ..) = LOADS.iter().find(|load| as_predicted && only_pool && is(load))?;
+    if !(as_predicted && only_pool) {
+        return None;
+    }
+    let (label, ..) = LOADS.iter().find(|load| is_load(found, load.1, load.2, load.3))?;
     pool.predicted.iter().find(|load| load.label == *label)
 }
 
@@ -215,8 +229,7 @@ mod tests {
         advise::testing::{alone, at_once, load, within},
         findings::LoadKey,
         inventory::fixtures,
-        pool::tests::request,
-        units::Layout,
+        pool::{Request, tests::request},
     };
 
     const STICKS: [&str; 2] = ["sda", "sdb"];
@@ -264,6 +277,34 @@ mod tests {
             all.iter().cloned().map(|found| Evidence { bays: vec![String::new()], ..found }).collect();
         assert!(said(&pi, &moved).starts_with("Its speeds can't be predicted"));
         assert!(said(&pi, &all[1..]).starts_with("Its speeds can't be predicted"));
+    }
+
+    #[test]
+    fn a_file_on_linear_is_on_one_drive_and_reads_of_raid1_avoid_what_is_said_to_be_slow() {
+        let pi = fixtures::pi_zero().inventory();
+        let mut all = each(&pi);
+        // The second stick reads and writes at half the speed.
+        all[4..].iter_mut().for_each(|found| {
+            let estimate = &mut found.numbers[0].estimate;
+            for speed in [&mut estimate.value, &mut estimate.low, &mut estimate.high] {
+                *speed /= 2.0;
+            }
+        });
+        let find = |name: &str| pi.drives.iter().find(|drive| drive.name == name).expect("a drive");
+        let speeds = |names: [&str; 2], request: Request| {
+            let drives = names.map(find);
+            let build = request.plan(&pi, &drives).expect("a pool");
+            let read = &Forecast::of(&pi, &drives, &build, &all).expect("all were measured").loads[1];
+            [read.low, read.speed, read.high.expect("an end")].map(|speed| (speed / 1e6).round())
+        };
+        assert_eq!(speeds(STICKS, request(Layout::Linear)), [9.0, 20.0, 22.0]);
+        assert_eq!(speeds(["sdb", "sda"], request(Layout::Linear)), [9.0, 10.0, 22.0]);
+        let raid1 = |mostly: &[&str]| Request {
+            write_mostly: mostly.iter().map(|name| find(name).identity()).collect(),
+            ..request(Layout::Raid1)
+        };
+        assert_eq!(speeds(["sdb", "sda"], raid1(&[]))[1], 10.0);
+        assert_eq!(speeds(["sdb", "sda"], raid1(&["sdb"]))[1], 20.0);
     }
 
     #[test]

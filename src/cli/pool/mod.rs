@@ -71,10 +71,16 @@ fn open(store: &Path, name: &str) -> anyhow::Result<(PoolLog, Built)> {
 }
 
 /// Refuses a drive of another pool: without its table, nothing on the drive shows that it is one.
-fn in_no_pool(drives: &[&Drive], store: &Path) -> Result<(), Usage> {
-    let (pools, _) = pools(store);
+fn in_no_pool(drives: &[&Drive], inventory: &Inventory, store: &Path) -> Result<(), Usage> {
+    let (pools, damaged) = pools(store);
+    if let Some((path, why)) = damaged.first() {
+        let path = path.display();
+        return Err(Usage(format!(
+            "{path} can't be read: {why}. So it is not known which drives are of this pool"
+        )));
+    }
     let of = |drive: &&Drive| {
-        let pool = pools.iter().find(|pool| pool.has(&drive.identity()))?;
+        let pool = pools.iter().find(|pool| pool.has(drive, inventory))?;
         let (label, name) = (drive.label(), &pool.build.name);
         Some(format!("{label} is a drive of the pool {name}: drivebench pool destroy {name}"))
     };

@@ -10,7 +10,7 @@ use crate::{
     danger::{Claims, consent},
     inventory::{Drive, Inventory},
     pool::{
-        Build, Member,
+        Member,
         health::{Health, MemberState, State},
     },
     run::{self, Built, Commands, Replacement},
@@ -23,8 +23,16 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
     let inventory = bay::here(output);
     let new = drive(&args.new, &inventory)?;
     let (name, at) = member(&args.old, &inventory, store)?;
-    let (mut log, built) = open(store, &name)?;
+    let (mut log, mut built) = open(store, &name)?;
+    let says = &mut |command: &str| output.marked("  ", command);
+    let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
     let health = built.build.health(&Sysroot::live(), &inventory);
+    if let Some((lost, drive)) = lost(&built, &health, new, &inventory) {
+        let drive = drive.map(Drive::node);
+        run::give_up(&built, drive.as_deref(), &mut log, &mut commands)?;
+        say(output, &format!("{} was to be a drive of {name}: given up, it keeps what is on it", lost.label));
+        built.replacing = None;
+    }
     let replacement = Replacement {
         at,
         member: Member {
@@ -43,8 +51,8 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
         None
     } else {
         possible(&built, begun, &health, at, new, &inventory).map_err(Usage)?;
-        if !begun && built.build.members[at].identity != new.identity() {
-            in_no_pool(&[new], store)?;
+        if !begun && !is_member(&built, at, new, &inventory) {
+            in_no_pool(&[new], &inventory, store)?;
         }
         run::ready(&built.build, None, &System::default())?;
         say(output, &format!("This erases:\n{}", describe(&[new])));
@@ -52,19 +60,17 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
         erase.extend(ask(&[new], &erase, output)?);
         Some(Claims::take(Claims::lock(&[new])?, &erase)?)
     };
-    let says = &mut |command: &str| output.marked("  ", command);
-    let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
     let (new_path, shows) = (new.node(), &mut progress(output));
     let begun = match claims {
         // The claim ends before the drive is filled.
         Some(claims) => run::replace(&built, &replacement, &new_path, &claims, &mut log, &mut commands),
         None => Ok(()),
     };
-    begun.and_then(|()| run::fill(&built, &replacement, &new_path, &mut log, &mut commands, shows)).map_err(
-        |e| anyhow!("{e}. To go on, run the same command again; state: drivebench pool status {name}"),
-    )?;
+    begun
+        .and_then(|()| run::fill(&built, &replacement, &new_path, &mut log, &mut commands, shows))
+        .map_err(|e| anyhow!("{e}. The state, and how to go on: drivebench pool status {name}"))?;
     let old = &built.build.members[at];
-    let rest = if old.identity == new.identity() {
+    let rest = if is_member(&built, at, new, &inventory) {
         String::new()
     } else if erase_old(&built, at, &args.erase, &mut commands)? {
         format!("; {} is erased", old.label)
@@ -78,20 +84,19 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
 /// The pool and the number of the member that was named, which may not be plugged in.
 fn member(given: &str, inventory: &Inventory, store: &Path) -> anyhow::Result<(String, usize)> {
     let here = drive(given, inventory);
-    let identity = here.as_ref().ok().map(|drive| drive.identity());
-    let is = |member: &Member| match &identity {
-        Some(identity) => member.identity == *identity,
+    let (pools, _) = run::pools(store);
+    let at = |pool: &Built| match &here {
+        Ok(drive) => {
+            let drives = pool.build.drives(inventory);
+            drives.iter().position(|found| found.is_some_and(|found| found.name == drive.name))
+        }
         // Serial and size.
-        None => {
+        Err(_) => pool.build.members.iter().position(|member| {
             member.identity == given
                 || member.identity.rsplit_once('+').is_some_and(|(serial, _)| serial == given)
-        }
+        }),
     };
-    let (pools, _) = run::pools(store);
-    let mut found = pools.iter().flat_map(|pool| {
-        let at = pool.build.members.iter().position(is);
-        at.map(|at| (pool.build.name.clone(), at))
-    });
+    let mut found = pools.iter().flat_map(|pool| at(pool).map(|at| (pool.build.name.clone(), at)));
     match (found.next(), found.next(), here) {
         (Some(one), None, _) => Ok(one),
         (Some(_), Some(_), _) => Err(Usage(format!("{given} is in several pools: name its serial")).into()),
@@ -104,14 +109,33 @@ fn member(given: &str, inventory: &Inventory, store: &Path) -> anyhow::Result<(S
     }
 }
 
+/// Whether the drive is the member with this number.
+fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
+    built.build.drives(inventory)[at].is_some_and(|found| found.name == drive.name)
+}
+
+/// The replacement that an earlier call began and that can't be completed: its drive failed, or it isn't used yet, or isn't
+/// here, and another one is named now.
+fn lost<'a>(
+    built: &Built,
+    health: &Health,
+    named: &Drive,
+    inventory: &'a Inventory,
+) -> Option<(Member, Option<&'a Drive>)> {
+    let begun = built.replacing.as_ref()?;
+    let drive = built.find(&[(begun.at, &begun.member)], inventory)[0];
+    let is_lost = match begun.state(built, drive, health.device.as_ref(), &Sysroot::live()) {
+        MemberState::Failed => true,
+        MemberState::Absent | MemberState::Unused => drive.is_none_or(|drive| drive.name != named.name),
+        _ => false,
+    };
+    is_lost.then(|| (begun.member.clone(), drive))
+}
+
 /// Whether an earlier call has added the new drive already.
 fn added(built: &Built, replacement: &Replacement, new: &Drive, health: &Health) -> bool {
-    let mut after: Build = built.build.clone();
-    after.members[replacement.at] = replacement.member.clone();
-    let part = after.member_path(replacement.at, &new.name);
-    let device = health.device.as_ref();
-    let state = device.map(|device| crate::pool::health::in_array(&device.name, &part, &Sysroot::live()));
-    state.is_some_and(|state| !matches!(state, MemberState::Unused | MemberState::Failed))
+    let state = replacement.state(built, Some(new), health.device.as_ref(), &Sysroot::live());
+    !matches!(state, MemberState::Unused | MemberState::Failed)
 }
 
 /// Why the drive can't take the place of the member.
@@ -143,12 +167,12 @@ fn possible(
     if works && health.missing > 0 {
         return Err(format!("{name} lacks a drive: replace that one before {}", old.label));
     }
-    if new.identity() == old.identity && health.members[at] != MemberState::Unused {
+    let is_old = is_member(built, at, new, inventory);
+    if is_old && health.members[at] != MemberState::Unused {
         return Err(format!("{label} is in {name} already"));
     }
-    let others = build.members.iter().enumerate().filter(|(other, _)| *other != at);
-    for (_, other) in others {
-        let drive = inventory.drives.iter().find(|drive| drive.identity() == other.identity);
+    let others = build.members.iter().zip(build.drives(inventory)).enumerate();
+    for (_, (other, drive)) in others.filter(|(other, _)| *other != at) {
         if drive.is_some_and(|drive| drive.name == new.name || inventory.are_one(drive, new)) {
             return Err(format!(
                 "{label} and {} are one piece of hardware: it would fail as a whole",
@@ -177,7 +201,7 @@ fn erase_old(
     commands: &mut Commands<'_>,
 ) -> anyhow::Result<bool> {
     let inventory = Inventory::read(&Sysroot::live());
-    let old = inventory.drives.iter().find(|drive| drive.identity() == built.build.members[at].identity);
+    let old = built.build.drives(&inventory)[at];
     let Some(old) = old.filter(|old| erase.contains(&consent(old))) else { return Ok(false) };
     let claims: Claims = Claims::take(Claims::lock(&[old])?, erase)?;
     run::erase(built, at, &old.node(), &claims, commands)?;

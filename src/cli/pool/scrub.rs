@@ -37,15 +37,15 @@ pub(super) fn scrub(name: &str, store: &Path, output: &Output) -> anyhow::Result
     }
     let says = &mut |command: &str| output.marked("  ", command);
     let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
-    let after = run::scrub(&built, &inventory, &mut log, &mut commands, &mut progress(output))?;
-    match after.mismatches {
-        None => {
+    match run::scrub(&built, &inventory, &mut log, &mut commands, &mut progress(output))? {
+        0 => {
             output.result(&format!("{name}: all copies and parity agree.\n"))?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(sectors) => {
+        sectors => {
+            // md counts pieces of up to 64 KiB.
             let differ = size(sectors * 512);
-            output.result(&format!("{name}: {differ} differ between its drives. Which is right is not known: compare with a backup.\n"))?;
+            output.result(&format!("{name}: at most {differ} differ between its drives. Which is right is not known: compare with a backup.\n"))?;
             Ok(ExitCode::FAILURE)
         }
     }

@@ -50,8 +50,9 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
     let holds = decimal_bytes(build.capacity * 512);
     let mut text =
         format!("{}: {}, {holds}, {}\n", build.name, build.layout, state(pool, &health, inventory));
-    for (at, (member, state)) in build.members.iter().zip(&health.members).enumerate() {
-        let drive = inventory.drives.iter().find(|drive| drive.identity() == member.identity);
+    let members: Vec<(usize, &Member)> = build.members.iter().enumerate().collect();
+    let drives = pool.find(&members, inventory);
+    for (((at, member), state), drive) in members.into_iter().zip(&health.members).zip(drives) {
         // Where the drive is now, not where it was.
         let label = drive.map_or_else(|| member.label.clone(), |drive| drive.label());
         let path =
@@ -60,20 +61,35 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
     }
     if let Some(new) = &pool.replacing {
         let old = &build.members[new.at].label;
-        let command = going_on(pool, new, inventory);
-        let command = command.map(|command| format!("; to go on: {command}")).unwrap_or_default();
-        text += &format!("  {}: replaces {old}, not completed{command}\n", new.member.label);
+        let how = match pool.busy {
+            true => "in progress".to_owned(),
+            false => format!("not completed; {}", going_on(pool, new, &health, inventory)),
+        };
+        text += &format!("  {}: replaces {old}, {how}\n", new.member.label);
     }
     text
 }
 
-/// The command that completes a replacement, if its drive is plugged in.
-fn going_on(pool: &Built, new: &Replacement, inventory: &Inventory) -> Option<String> {
-    let find = |member: &Member| inventory.drives.iter().find(|drive| drive.identity() == member.identity);
-    let old = &pool.build.members[new.at];
-    let old = find(old).map_or_else(|| serial(&old.identity).to_owned(), consent);
-    let (old, new) = (shell_word(&old), shell_word(&consent(find(&new.member)?)));
-    Some(format!("drivebench pool replace {old} {new} --erase {new}"))
+/// The command that completes a replacement, or names another drive if this one failed or is not plugged in.
+fn going_on(pool: &Built, new: &Replacement, health: &Health, inventory: &Inventory) -> String {
+    let both = [(new.at, &pool.build.members[new.at]), (new.at, &new.member)];
+    let [old, drive] = pool.find(&both, inventory)[..] else { return String::new() };
+    let old = old.map_or_else(|| serial(&both[0].1.identity).to_owned(), consent);
+    let old = shell_word(&old);
+    let state = new.state(pool, drive, health.device.as_ref(), &Sysroot::live());
+    match drive {
+        Some(drive) if state != MemberState::Failed => {
+            let new = shell_word(&consent(drive));
+            format!("to go on: drivebench pool replace {old} {new} --erase {new}")
+        }
+        _ => format!(
+            "it {}; to use another drive: drivebench pool replace {old} NEW",
+            match drive {
+                Some(_) => "failed",
+                None => "is not plugged in",
+            }
+        ),
+    }
 }
 
 /// The serial in an identity.
@@ -83,19 +99,18 @@ fn serial(identity: &str) -> &str {
 
 /// The command that removes what was built, with the drives that were reached and are plugged in.
 fn to_remove(pool: &Built, inventory: &Inventory) -> String {
-    let touched = pool.touched();
-    let reached = |drive: &&Drive| touched.iter().any(|(_, member)| member.identity == drive.identity());
-    let drives: Vec<&Drive> = inventory.drives.iter().filter(reached).collect();
+    let drives: Vec<&Drive> = pool.find(&pool.touched(), inventory).into_iter().flatten().collect();
     format!("to remove it: {}", removal(&pool.build.name, &drives))
 }
 
 /// The commands that give its array the members that are plugged in, but that it doesn't have.
 fn to_add(pool: &Built, health: &Health, inventory: &Inventory) -> String {
-    let unused = pool.build.members.iter().zip(&health.members).enumerate();
+    let drives = pool.build.drives(inventory);
+    let unused = drives.iter().zip(&health.members).enumerate();
     let unused = unused.filter(|(_, (_, state))| **state == MemberState::Unused);
-    let add = |(at, (member, _)): (usize, (&Member, &MemberState))| {
-        let drive = inventory.drives.iter().find(|drive| drive.identity() == member.identity)?;
-        Some(mdadm::incremental(&pool.build.member_path(at, &drive.node())).to_string())
+    let add = |(at, (drive, _)): (usize, (&Option<&Drive>, &MemberState))| {
+        let path = pool.build.member_path(at, &drive.as_ref()?.node());
+        Some(mdadm::incremental(&path).to_string())
     };
     unused.filter_map(add).collect::<Vec<_>>().join(" && ")
 }
@@ -103,11 +118,16 @@ fn to_add(pool: &Built, health: &Health, inventory: &Inventory) -> String {
 /// In words, with what to do.
 fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     let build = &pool.build;
+    let (done, all) = (pool.done.len(), build.steps().len());
+    match pool.busy {
+        true if pool.removing => return "being removed".to_owned(),
+        true if !pool.finished => return format!("being built, {done} of {all} steps"),
+        _ => {}
+    }
     if pool.removing {
         return format!("removed in part; {}", to_remove(pool, inventory));
     }
     if !pool.finished {
-        let (done, all) = (pool.done.len(), build.steps().len());
         return format!("built in part, {done} of {all} steps; {}", to_remove(pool, inventory));
     }
     let mut states = vec![match health.state {
@@ -129,10 +149,8 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         },
         State::Broken => "broken: too many drives are missing".to_owned(),
         State::Stopped => {
-            let find =
-                |member: &Member| inventory.drives.iter().find(|drive| drive.identity() == member.identity);
-            let paths: Vec<Option<String>> =
-                build.members.iter().map(|member| find(member).map(|drive| drive.node())).collect();
+            let drives = build.drives(inventory).into_iter();
+            let paths: Vec<Option<String>> = drives.map(|drive| Some(drive?.node())).collect();
             match build.start(&paths) {
                 Some(command) => format!("not active; to start it: {command}"),
                 None => "not active: too many drives are missing".to_owned(),
@@ -161,7 +179,7 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         }
         _ => work(now),
     }));
-    states.extend(health.mismatches.map(|n| format!("{} differed at the last check", size(n * 512))));
+    states.extend(health.mismatches.map(|n| format!("at most {} differed at the last check", size(n * 512))));
     if let Some(device) = &health.device {
         let mounts = device.mounts(inventory);
         let mounts: Vec<&str> = mounts.iter().map(|mount| mount.path.as_str()).collect();

@@ -15,8 +15,8 @@ use crate::{
     plan::{Act, Plan, Prediction},
     record::{ProcessorUse, Run},
     units::{
-        PredictedLoad, capital, count, decimal_bytes, duration, listed, percent, rate, signed_percent,
-        thousands,
+        Layout, PredictedLoad, capital, count, decimal_bytes, duration, listed, percent, rate,
+        signed_percent, thousands,
     },
 };
 
@@ -288,9 +288,11 @@ fn at_once(groups: &[Group<'_>], plan: &Plan, drives: usize) -> Option<Table> {
     (!labels.is_empty()).then(|| Table { title: String::new(), columns, rows })
 }
 
-/// How good the predictions were.
+/// How good the predictions were. That of linear is what was measured of its first drive.
 fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> {
-    let errors = compared.iter().flat_map(|c| (drives..plan.targets.len()).map(move |at| (c, at)));
+    let is_linear = |at: &usize| plan.build(*at).is_some_and(|build| build.layout == Layout::Linear);
+    let layouts: Vec<usize> = (drives..plan.targets.len()).filter(|at| !is_linear(at)).collect();
+    let errors = compared.iter().flat_map(|c| layouts.iter().map(move |at| (c, *at)));
     let errors: Vec<(f64, &Compared, usize)> =
         errors.filter_map(|(c, at)| Some((c.error(at)?, c, at))).collect();
     let (worst, c, at) = errors.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))?;
@@ -298,7 +300,7 @@ fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> 
     let of = count(errors.len() as u64, "speed");
     let (mean, worst) = (percent(mean), signed_percent(*worst));
     Some(format!(
-        "Predictions, saved before anything was built: off by {mean} on average over {of}; the worst is {} of {}, {worst}.",
+        "Predictions, saved before the first layout was built: off by {mean} on average over {of}, linear left out; the worst is {} of {}, {worst}.",
         c.label, plan.targets[*at].given
     ))
 }

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::Access;
+
 use crate::{
     pool::config::{self, Lines},
     record::AtomicFile,
@@ -23,17 +25,34 @@ fn copy_of(file: &Path, name: &str) -> PathBuf {
 pub(super) fn add(name: &str, lines: &Lines) -> io::Result<()> {
     let path = Path::new(&lines.file);
     let text = read(path)?;
-    let Some(with) = lines.add(name, text.as_deref().unwrap_or_default()) else { return Ok(()) };
+    let with = lines.add(name, text.as_deref().unwrap_or_default()).ok_or_else(|| taken(name))?;
     if let Some(text) = &text {
         write(&copy_of(path, name), text, mode(path)?)?;
     }
     write(path, &with, mode(path).unwrap_or(0o644))
 }
 
+/// Whether the lines of a pool can be added, as far as that is known before.
+pub fn can_keep(name: &str, lines: &Lines) -> io::Result<()> {
+    let path = Path::new(&lines.file);
+    let text = read(path)?;
+    lines.add(name, text.as_deref().unwrap_or_default()).ok_or_else(|| taken(name))?;
+    let dir = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = dir.parent().unwrap_or(Path::new("/"));
+    Ok(rustix::fs::access(dir, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+fn taken(name: &str) -> io::Error {
+    io::Error::other(format!("it has lines of a pool {name} already"))
+}
+
 /// Removes the lines of a pool, and the copy.
 pub(super) fn remove(name: &str, file: &Path) -> io::Result<()> {
     let copy = copy_of(file, name);
-    match read(file)?.and_then(|text| config::without(name, &text)) {
+    let text = read(file)?.unwrap_or_default();
+    let missing =
+        |mark| io::Error::other(format!("the line '{mark}' is missing: remove those of the pool by hand"));
+    match config::without(name, &text).map_err(missing)? {
         // It was made for these lines.
         Some(without) if without.is_empty() && !copy.exists() => fs::remove_file(file)?,
         Some(without) => write(file, &without, mode(file)?)?,
@@ -86,6 +105,21 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), before);
             assert!(before.is_none() || mode(&path).expect("a mode") == 0o640);
         }
+        // Not twice, nor where it could not be removed again.
+        let lines = Lines {
+            file: dir.path().join("fstab1").to_str().expect("UTF-8").to_owned(),
+            lines: vec!["ours".to_owned()],
+        };
+        can_keep("data", &lines).expect("it can be written");
+        add("data", &lines).expect("adds");
+        assert!(can_keep("data", &lines).is_err() && add("data", &lines).is_err());
+        fs::write(&lines.file, "# drivebench pool data: begin\nours\n").expect("writes");
+        remove("data", Path::new(&lines.file)).expect_err("its end is missing");
+        assert!(copy_of(Path::new(&lines.file), "data").exists());
+        fs::write(&lines.file, "").expect("writes");
+        remove("data", Path::new(&lines.file)).expect("removes the copy");
+        fs::write(&lines.file, [0xff]).expect("writes");
+        can_keep("data", &lines).expect_err("it is no text");
         // Killed after the copy, before the lines.
         let path = dir.path().join("fstab0");
         fs::copy(&path, copy_of(&path, "data")).expect("copies");

@@ -2,18 +2,31 @@
 //! memory of a pool that was built halfway.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags, flock},
+    io::Errno,
+    process::geteuid,
+};
 use serde::{Deserialize, Serialize};
 
 use super::super::journal::host;
 use crate::{
-    pool::{Build, Member, Step},
-    record::{AtomicFile, Host, PRIVATE, lock, make_dir, open_regular},
+    inventory::{Drive, Inventory},
+    pool::{
+        Build, Member, Step,
+        config::has_lines,
+        health::{Device, MemberState, in_array},
+        is_name,
+    },
+    record::{AtomicFile, Host, PRIVATE, lock, make_dir},
     sysroot::Sysroot,
     tools::{Right, State},
 };
@@ -26,6 +39,7 @@ const LONGEST: u64 = 4 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "line")]
 enum Line {
+    /// Host and date are for people who read it.
     Planned {
         build: Box<Build>,
         host: Host,
@@ -52,6 +66,8 @@ enum Line {
     },
     /// It is the member now.
     Replaced,
+    /// It failed or is gone, and is not to be the member any more.
+    GivenUp,
     Finished,
     /// It is about to be removed.
     Removing,
@@ -66,12 +82,27 @@ pub struct Replacement {
     pub member: Member,
 }
 
+impl Replacement {
+    /// What the array, if there is one, makes of the drive.
+    pub fn state(
+        &self,
+        built: &Built,
+        drive: Option<&Drive>,
+        array: Option<&Device>,
+        root: &Sysroot,
+    ) -> MemberState {
+        let Some(drive) = drive else { return MemberState::Absent };
+        let mut after = built.build.clone();
+        after.members[self.at] = self.member.clone();
+        let part = after.member_path(self.at, &drive.name);
+        array.map_or(MemberState::Unused, |array| in_array(&array.name, &part, root))
+    }
+}
+
 /// How far a pool was built or removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
     pub build: Build,
-    pub host: Host,
-    pub date: String,
     pub begun: Vec<Step>,
     pub done: Vec<Step>,
     pub mount: Option<PathBuf>,
@@ -80,8 +111,12 @@ pub struct Built {
     pub finished: bool,
     /// A replacement that was begun and not completed.
     pub replacing: Option<Replacement>,
+    /// The drive of that replacement was changed.
+    pub reached: bool,
     pub removing: bool,
     pub removed: bool,
+    /// A process changes it now.
+    pub busy: bool,
 }
 
 impl Built {
@@ -89,13 +124,29 @@ impl Built {
     pub fn touched(&self) -> Vec<(usize, &Member)> {
         let changed = |at: &usize| self.begun.iter().any(|step| step.member() == Some(*at));
         let members = (0..self.build.members.len()).filter(changed).map(|at| (at, &self.build.members[at]));
-        members.chain(self.replacing.iter().map(|new| (new.at, &new.member))).collect()
+        members
+            .chain(self.replacing.iter().filter(|_| self.reached).map(|new| (new.at, &new.member)))
+            .collect()
+    }
+
+    /// The drives of these members that are here; also of the one that replaces another.
+    pub fn find<'a>(&self, members: &[(usize, &Member)], inventory: &'a Inventory) -> Vec<Option<&'a Drive>> {
+        // Until it is finished, they may hold what they held before.
+        let replaces = |member: &Member| self.replacing.iter().any(|new| new.member == *member);
+        let begun = members.iter().map(|(_, member)| (*member, !self.finished || replaces(member)));
+        self.build.drives_of(&begun.collect::<Vec<_>>(), inventory)
     }
 
     /// Whether the drive is one of the pool.
-    pub fn has(&self, identity: &str) -> bool {
-        let new = self.replacing.iter().map(|new| &new.member);
-        self.build.members.iter().chain(new).any(|member| member.identity == identity)
+    pub fn has(&self, drive: &Drive, inventory: &Inventory) -> bool {
+        let new = self.replacing.iter().map(|new| (new.at, &new.member));
+        let all: Vec<(usize, &Member)> = self.build.members.iter().enumerate().chain(new).collect();
+        self.find(&all, inventory).iter().flatten().any(|found| found.name == drive.name)
+    }
+
+    /// A file that it says has lines of the pool, though none of a pool are there. Root doesn't act on such a word.
+    pub fn foreign_file(&self) -> Option<&Path> {
+        self.configured.iter().map(PathBuf::as_path).find(|file| !has_lines(file, &self.build.name))
     }
 }
 
@@ -140,10 +191,14 @@ impl PoolLog {
             return Err(io::ErrorKind::NotFound.into());
         }
         let path = path(store, name);
-        open_regular(&path)?;
-        let file = OpenOptions::new().append(true).open(&path)?;
-        lock(&file)?;
-        let built = read(&path)?;
+        let file = open_own(&path, OFlags::RDWR | OFlags::APPEND)?;
+        patiently_locked(&file)?;
+        let (built, complete) = read(&file, &path)?;
+        // A line that was cut off, after which nothing was changed: what is appended must not become part of it.
+        if complete < file.metadata()?.len() {
+            file.set_len(complete)?;
+            file.sync_data()?;
+        }
         Ok((Self { path, file, devices: vec![built.build.path()] }, built))
     }
 
@@ -185,6 +240,10 @@ impl PoolLog {
         self.append(&Line::Replaced)
     }
 
+    pub(super) fn given_up(&mut self) -> io::Result<()> {
+        self.append(&Line::GivenUp)
+    }
+
     pub(super) fn removing(&mut self) -> io::Result<()> {
         self.append(&Line::Removing)
     }
@@ -202,13 +261,41 @@ fn line(line: &Line) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
+/// Opens a log that this user, root or the owner of its directory wrote: root must not act on the word of others.
+fn open_own(path: &Path, access: OFlags) -> io::Result<File> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let (about, above) = (file.metadata()?, path.parent().unwrap_or(path).metadata()?);
+    if !about.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if ![0, above.uid(), geteuid().as_raw()].contains(&about.uid()) {
+        return Err(io::Error::other("it belongs to another user than its directory"));
+    }
+    Ok(file)
+}
+
+/// Locks a log. One that only looks has it locked for a moment.
+fn patiently_locked(file: &File) -> io::Result<()> {
+    let busy =
+        |locked: &io::Result<()>| locked.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock);
+    for _ in 0..10 {
+        let locked = lock(file);
+        if !busy(&locked) {
+            return locked;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    lock(file)
+}
+
 /// Removes the log of a pool that is gone, which a killed process left.
 fn sweep(path: &Path) -> io::Result<()> {
-    let file = match File::open(path) {
+    let file = match open_own(path, OFlags::RDONLY) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
     };
-    let gone = lock(&file).is_ok() && matches!(read(path), Ok(built) if built.removed);
+    let gone = lock(&file).is_ok() && matches!(read(&file, path), Ok((built, _)) if built.removed);
     // Locked, it can't have become another one since.
     if gone && file.metadata()?.ino() == path.metadata()?.ino() { fs::remove_file(path) } else { Ok(()) }
 }
@@ -221,48 +308,60 @@ pub fn pools(store: &Path) -> (Vec<Built>, Vec<(PathBuf, io::Error)>) {
     paths.sort();
     let (mut pools, mut damaged) = (Vec::new(), Vec::new());
     for path in paths {
-        match read(&path) {
-            Ok(built) if built.removed => {}
-            Ok(built) => pools.push(built),
+        let look = |file: File| {
+            let busy = flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
+            Ok((read(&file, &path)?.0, busy))
+        };
+        match open_own(&path, OFlags::RDONLY).and_then(look) {
+            Ok((built, _)) if built.removed => {}
+            Ok((built, busy)) => pools.push(Built { busy, ..built }),
             Err(e) => damaged.push((path, e)),
         }
     }
     (pools, damaged)
 }
 
-fn read(path: &Path) -> io::Result<Built> {
+/// Reads a log from its beginning; also the length of its complete lines.
+fn read(file: &File, path: &Path) -> io::Result<(Built, u64)> {
+    if file.metadata()?.len() > LONGEST {
+        return Err(io::Error::other("it is longer than any log of a pool"));
+    }
     let mut built: Option<Built> = None;
-    let mut lines = BufReader::new(open_regular(path)?.take(LONGEST));
-    let mut line = Vec::new();
+    let mut lines = BufReader::new(file.take(LONGEST));
+    let (mut line, mut complete) = (Vec::new(), 0);
     loop {
         line.clear();
         // An incomplete last line was not followed by a change.
         if lines.read_until(b'\n', &mut line)? == 0 || line.last() != Some(&b'\n') {
             break;
         }
+        complete += line.len() as u64;
         match (serde_json::from_slice(&line)?, &mut built) {
-            (Line::Planned { build, host, date }, none @ None) => {
+            (Line::Planned { build, .. }, none @ None) => {
                 *none = Some(Built {
                     build: *build,
-                    host,
-                    date,
                     begun: Vec::new(),
                     done: Vec::new(),
                     mount: None,
                     configured: Vec::new(),
                     finished: false,
                     replacing: None,
+                    reached: false,
                     removing: false,
                     removed: false,
+                    busy: false,
                 });
             }
-            (Line::Will { step }, Some(built)) => built.begun.push(step),
+            (Line::Will { step }, Some(built)) => {
+                built.begun.push(step);
+                built.reached |= built.replacing.is_some();
+            }
             (Line::Done { step }, Some(built)) => built.done.push(step),
             (Line::Mount { dir }, Some(built)) => built.mount = Some(dir),
             (Line::Configure { file }, Some(built)) => built.configured.push(file),
             (Line::Finished, Some(built)) => built.finished = true,
             (Line::Replacing { replacement }, Some(built)) if replacement.at < built.build.members.len() => {
-                built.replacing = Some(*replacement);
+                (built.replacing, built.reached) = (Some(*replacement), false);
             }
             (Line::Replaced, Some(built)) => {
                 if let Some(Replacement { at, member }) = built.replacing.take() {
@@ -271,10 +370,16 @@ fn read(path: &Path) -> io::Result<Built> {
                     built.build.predicted.clear();
                 }
             }
+            (Line::GivenUp, Some(built)) => built.replacing = None,
             (Line::Removing, Some(built)) => built.removing = true,
             (Line::Removed, Some(built)) => built.removed = true,
             _ => return Err(io::Error::other("its lines are not in order")),
         }
     }
-    built.ok_or_else(|| io::Error::other("it ends before the plan of the pool"))
+    let built = built.ok_or_else(|| io::Error::other("it ends before the plan of the pool"))?;
+    let name = &built.build.name;
+    if !is_name(name) || path.file_stem().is_none_or(|stem| stem != name.as_str()) {
+        return Err(io::Error::other("it is of a pool with another name"));
+    }
+    Ok((built, complete))
 }

@@ -14,8 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use keep::can_keep;
 pub use log::{Built, PoolLog, Replacement, pools};
-pub use replace::{fill, replace, scrub};
+pub use replace::{fill, give_up, replace, scrub};
 pub use temporary::{PoolForRun, begin_for_run, can_build, remove_for_run};
 
 use crate::{
@@ -214,6 +215,10 @@ pub fn remove(
     mut log: PoolLog,
     commands: &mut Commands<'_>,
 ) -> Result<(), BuildError> {
+    if let Some(file) = built.foreign_file() {
+        let source = io::Error::other("the log of the pool names it, but no lines of pools are there");
+        return Err(BuildError::Config { file: file.to_owned(), source });
+    }
     log.removing()?;
     for file in &built.configured {
         (commands.says)(&format!("removing the lines of the pool from {}", file.display()));

@@ -1,6 +1,6 @@
 //! Replaces a member of a pool, and compares copies and parity.
 
-use std::{thread, time::Duration};
+use std::{fs, thread, time::Duration};
 
 use super::{BuildError, Built, Commands, PoolLog, Replacement, found, perform};
 use crate::{
@@ -39,7 +39,7 @@ impl Places {
         let at = replacement.at;
         let mut after = built.build.clone();
         after.members[at] = replacement.member.clone();
-        let old = inventory.drives.iter().find(|drive| drive.identity() == built.build.members[at].identity);
+        let old = built.build.drives(&inventory)[at];
         let old = old.map(|drive| built.build.member_path(at, &drive.node()));
         Ok(Self { device, new: after.member_path(at, drive), old, after })
     }
@@ -69,7 +69,24 @@ pub fn replace(
             commands.settle(claims)?;
         }
     }
-    commands.erase(&mdadm::add(&array, &places.new), claims)
+    commands.erase(&mdadm::add(&array, &places.new, replacement.member.write_mostly), claims)
+}
+
+/// Gives up a replacement whose drive failed or is gone, so that another drive can be named.
+pub fn give_up(
+    built: &Built,
+    drive: Option<&str>,
+    log: &mut PoolLog,
+    commands: &mut Commands<'_>,
+) -> Result<(), BuildError> {
+    let Some(replacement) = &built.replacing else { return Ok(()) };
+    if let Some(drive) = drive {
+        let places = Places::of(built, replacement, drive, log)?;
+        if places.state(&places.new) == MemberState::Failed {
+            commands.alter(&mdadm::remove(&places.device.path(), &places.new), log)?;
+        }
+    }
+    Ok(log.given_up()?)
 }
 
 /// Lets the array fill the new drive in place of the member, and waits for it. If this process ends before, the array goes on.
@@ -102,7 +119,9 @@ pub fn fill(
             (MemberState::InSync, None | Some(MemberState::Failed | MemberState::Unused)) => break,
             (MemberState::InSync, _) if *old == Some(new.clone()) => break,
             (MemberState::Failed | MemberState::Unused, _) => {
-                return Err(BuildError::Array(format!("{new} failed while it was filled")));
+                return Err(BuildError::Array(format!(
+                    "{new} failed while it was filled: name another drive"
+                )));
             }
             _ => {}
         }
@@ -137,23 +156,61 @@ fn stopped(name: &str) -> BuildError {
     BuildError::Array(format!("{name} is not active: drivebench pool status {name}"))
 }
 
-/// Compares the copies or the parity of a pool, and returns its health afterwards.
+/// Compares the copies or the parity of a pool, and returns the sectors that differ, at most. The error if the comparison was
+/// not of the whole pool: it says nothing.
 pub fn scrub(
     built: &Built,
     inventory: &Inventory,
     log: &mut PoolLog,
     commands: &mut Commands<'_>,
     progress: &mut dyn FnMut(&Health),
-) -> Result<Health, BuildError> {
-    let root = Sysroot::live();
-    let device: Device = found(built, inventory, log).ok_or_else(|| stopped(&built.build.name))?;
+) -> Result<u64, BuildError> {
+    let (root, build) = (Sysroot::live(), &built.build);
+    let device: Device = found(built, inventory, log).ok_or_else(|| stopped(&build.name))?;
+    let md = format!("/sys/block/{}/md", device.name);
+    // The kernel would go on where an earlier comparison was interrupted, and count from there.
+    for (file, all) in [("sync_min", "0"), ("sync_max", "max")] {
+        let path = format!("{md}/{file}");
+        if root.word(&path).is_some_and(|now| now != all) {
+            (commands.says)(&format!("echo {all} >{path}"));
+            fs::write(&path, all)?;
+        }
+    }
+    let drives = build.drives(inventory).into_iter().enumerate();
+    let parts: Vec<String> =
+        drives.filter_map(|(at, drive)| Some(build.member_path(at, &drive?.name))).collect();
+    let before: Vec<u64> = parts.iter().map(|part| sectors_read(&root, part)).collect();
     commands.alter(&mdadm::check(&device.path()), log)?;
-    loop {
-        let health = built.build.health(&root, &Inventory::read(&root));
+    let health = loop {
+        let health = build.health(&root, &Inventory::read(&root));
         match health.work {
             Some(work) if work.action == Action::Check => progress(&health),
-            _ => return Ok(health),
+            _ => break health,
         }
         thread::sleep(PROGRESS);
-    }
+    };
+    // Where one was interrupted is known only after its first sixteenth: before, too little was read. In KiB.
+    let half = root.number::<u64>(&format!("{md}/component_size")).unwrap_or(u64::MAX);
+    let read = |(part, before): (&String, &u64)| sectors_read(&root, part).saturating_sub(*before) >= half;
+    let is_whole = health.device.as_ref() == Some(&device)
+        && matches!(health.state, State::Active | State::ReadOnly)
+        && health.degraded == 0
+        && health.work.is_none()
+        && root.word(&format!("{md}/last_sync_action")).is_some_and(|last| last == "check")
+        && root.number(&format!("{md}/sync_min")) == Some(0)
+        && parts.len() == build.members.len()
+        && parts.iter().zip(&before).all(read);
+    let differ = root.number(&format!("{md}/mismatch_cnt")).filter(|_| is_whole);
+    differ.ok_or_else(|| {
+        let name = &build.name;
+        BuildError::Array(format!(
+            "the comparison of {name} was interrupted, so it says nothing: drivebench pool status {name}"
+        ))
+    })
+}
+
+/// Sectors that were read from a disk or a partition since it appeared.
+fn sectors_read(root: &Sysroot, name: &str) -> u64 {
+    let stat = root.long_text(&format!("/sys/class/block/{name}/stat")).unwrap_or_default();
+    stat.split_whitespace().nth(2).and_then(|sectors| sectors.parse().ok()).unwrap_or(0)
 }

@@ -132,9 +132,10 @@ pub fn remove_for_run(name: &str, erase: &[String], store: &Path) -> Result<Vec<
     let mut lines = Vec::new();
     let says = &mut |command: &str| lines.push(command.to_owned());
     let mut commands = Commands { runner: &System::default(), says, exists: &exists };
-    let touched = built.touched().into_iter();
-    let drives = touched
-        .map(|(at, member)| Ok((at, find(&inventory, &member.identity)?)))
+    let touched = built.touched();
+    let found = touched.iter().zip(built.find(&touched, &inventory));
+    let drives = found
+        .map(|((at, member), drive)| Ok((*at, drive.ok_or_else(|| away(&member.identity))?)))
         .collect::<Result<Vec<_>, BuildError>>()?;
     let all: Vec<&Drive> = drives.iter().map(|(_, drive)| *drive).collect();
     let locked = Claims::lock(&all)?;
@@ -146,7 +147,9 @@ pub fn remove_for_run(name: &str, erase: &[String], store: &Path) -> Result<Vec<
 }
 
 fn find<'i>(inventory: &'i Inventory, identity: &str) -> Result<&'i Drive, BuildError> {
-    inventory
-        .drive(identity)
-        .ok_or_else(|| BuildError::Drives(format!("the drive {identity} is not here any more")))
+    inventory.drive(identity).ok_or_else(|| away(identity))
+}
+
+fn away(identity: &str) -> BuildError {
+    BuildError::Drives(format!("the drive {identity} is not here any more"))
 }

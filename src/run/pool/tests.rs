@@ -6,7 +6,7 @@ use super::{BuildError, Built, Commands, PoolLog, Replacement, complete, join, p
 use crate::{
     danger::Claimed,
     inventory::{Drive, Inventory},
-    pool::{Build, Request, tests::request},
+    pool::{Build, Request, Step, tests::request},
     tools::{Content, Output, Query, Right, Runner, ToolError, ToolResult},
     units::{KIB, Layout, PredictedLoad},
 };
@@ -209,6 +209,10 @@ fn a_log_that_is_cut_off_anywhere_knows_all_that_was_begun() {
         let lines = text[..end].split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n"));
         let said = lines.filter(|line| String::from_utf8_lossy(line).contains("\"will\"")).count();
         assert_eq!(begun, said, "{end}");
+        // What is appended later does not become part of the line that was cut off.
+        let (mut log, _) = patiently(|| PoolLog::open(store.path(), "data"));
+        log.finished().expect("writes");
+        assert!(one(store.path()).finished, "{end}");
     }
     let again = || PoolLog::begin(store.path(), &plan, String::new());
     assert_eq!(again().expect_err("there is one").kind(), std::io::ErrorKind::AlreadyExists);
@@ -219,6 +223,35 @@ fn a_log_that_is_cut_off_anywhere_knows_all_that_was_begun() {
         std::thread::yield_now();
     }
     assert_eq!(one(store.path()).build, plan);
+}
+
+#[test]
+fn a_log_that_is_not_what_its_name_says_is_refused() {
+    let store = tempfile::tempdir().expect("a directory");
+    let plan = plan(Layout::Raid1);
+    begin(&plan, &Disks::new(), store.path()).expect("is built");
+    let path = store.path().join("pools/data.jsonl");
+    let text = std::fs::read_to_string(&path).expect("reads");
+    let refused = |text: &str| {
+        std::fs::write(&path, text).expect("writes");
+        (pools(store.path()).1.len(), PoolLog::open(store.path(), "data").is_err())
+    };
+    let name = format!("\"name\":\"{}\"", plan.name);
+    assert!(text.contains(&name));
+    for other in ["other", "x/../../etc", "../data"] {
+        assert_eq!(refused(&text.replace(&name, &format!("\"name\":\"{other}\""))), (1, true), "{other}");
+    }
+    assert_eq!(refused(&text), (0, false));
+    // A link to it.
+    let away = store.path().join("away");
+    std::fs::rename(&path, &away).expect("moves");
+    std::os::unix::fs::symlink(&away, &path).expect("links");
+    assert!(PoolLog::open(store.path(), "data").is_err());
+    // Root removes lines only where there may be some.
+    std::fs::remove_file(&path).expect("removes");
+    std::fs::write(&path, text + "{\"line\":\"configure\",\"file\":\"/etc/shadow\"}\n").expect("writes");
+    assert_eq!(one(store.path()).foreign_file(), Some(Path::new("/etc/shadow")));
+    clean(&Disks::new(), store.path()).expect_err("it names a file of others");
 }
 
 #[test]
@@ -236,12 +269,24 @@ fn a_replacement_is_known_until_it_is_complete_and_is_the_member_afterwards() {
         let members = built.touched();
         members.into_iter().map(|(at, member)| (at, member.identity.clone())).collect::<Vec<_>>()
     };
+    // A drive that was not reached keeps what it holds.
+    assert_eq!(touched(&begun).len(), 4);
+    log.will(Step::Wipe(1)).expect("writes");
+    let begun = one(store.path());
     // Both are to be removed with the pool: the old one is still in it.
     assert_eq!(touched(&begun).len(), 5);
-    assert!(begun.has("another") && touched(&begun).contains(&(1, "another".to_owned())));
+    assert!(touched(&begun).contains(&(1, "another".to_owned())));
     log.replaced().expect("writes");
     let after = one(store.path());
     assert_eq!(after.build.members[1].identity, "another");
     assert!(after.build.predicted.is_empty());
-    assert!(after.replacing.is_none() && touched(&after).len() == 4 && !after.has(&plan.members[1].identity));
+    assert!(after.replacing.is_none() && touched(&after).len() == 4);
+    // The next one fails, and is given up.
+    let mut member = built.build.members[2].clone();
+    member.identity = "a third".to_owned();
+    log.replacing(&Replacement { at: 2, member }).expect("writes");
+    log.will(Step::Wipe(2)).expect("writes");
+    log.given_up().expect("writes");
+    let after = one(store.path());
+    assert!(after.replacing.is_none() && !touched(&after).iter().any(|(_, identity)| identity == "a third"));
 }
