@@ -231,9 +231,11 @@ impl World for Local<'_> {
             patiently(move || folder.remove()).map_err(left)?;
         }
         let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
-        let path = scratch.place();
-        let left = |source| RunError::Leftover { path, command: "rm", source };
-        patiently(move || scratch.remove()).map_err(left)
+        let path = scratch.path().is_some().then(|| scratch.place());
+        let removed = patiently(move || scratch.remove());
+        // A file without a name is gone with its process, however long the drive takes.
+        let Some(path) = path else { return Ok(()) };
+        removed.map_err(|source| RunError::Leftover { path, command: "rm", source })
     }
 }
 
