@@ -230,8 +230,9 @@ pub fn faults(machine: &mut Machine, layout: &str, drives: &[usize], spare: usiz
     // As a mdadm leaves it that is killed while it adds a drive.
     sh(machine, "echo frozen >/sys/block/$(basename $(readlink -f /dev/md/pool))/md/sync_action")?;
     let text = status(machine)?;
-    let is_shown = commands(&text).iter().any(|(purpose, _)| *purpose == "to let it go on: ");
-    require(machine, is_shown, "a frozen array is not shown", text)?;
+    let shown = commands(&text).into_iter().find(|(purpose, _)| *purpose == "to let it go on: ");
+    require(machine, shown.is_some(), "a frozen array is not shown", text)?;
+    sh(machine, &shown.unwrap_or_default().1)?;
     // The failed one is still plugged in.
     let replaced = serial(machine, failed);
     done(machine, &format!("replace {replaced} {} {other}", serial(machine, spare)))?;

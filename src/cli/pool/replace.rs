@@ -4,7 +4,10 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::anyhow;
 
-use super::{Replace, ask, bay, describe, drive, in_no_pool, open, say, status::progress, status::work};
+use super::{
+    Replace, ask, bay, describe, drive, in_no_pool, open, say,
+    status::{idle, progress},
+};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::{Claims, consent},
@@ -156,9 +159,7 @@ fn possible(
     if !built.finished || built.removing || !matches!(health.state, State::Active | State::ReadOnly) {
         return Err(format!("{name} is not active: drivebench pool status {name}"));
     }
-    if let Some(busy) = &health.work {
-        return Err(format!("{name}: {}. Wait for its end", work(busy)));
-    }
+    idle(name, health)?;
     if let Some(other) = built.replacing.as_ref().filter(|_| !begun) {
         let (other, of) = (&other.member.label, &build.members[other.at].label);
         return Err(format!("{other} already replaces {of}: complete that first"));

@@ -4,14 +4,14 @@ use std::{path::Path, process::ExitCode};
 
 use super::{
     bay, open,
-    status::{progress, work},
+    status::{idle, progress},
 };
 use crate::{
     cli::{errors::Usage, output::Output},
     run::{self, Commands},
     sysroot::Sysroot,
     tools::System,
-    units::{Action, size},
+    units::size,
 };
 
 pub(super) fn scrub(name: &str, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
@@ -22,13 +22,7 @@ pub(super) fn scrub(name: &str, store: &Path, output: &Output) -> anyhow::Result
     }
     let inventory = bay::here(output);
     let before = built.build.health(&Sysroot::live(), &inventory);
-    if let Some(busy) = &before.work {
-        let then = match busy.action {
-            Action::Frozen => format!("See drivebench pool status {name}"),
-            _ => "Wait for its end".to_owned(),
-        };
-        return Err(Usage(format!("{name}: {}. {then}", work(busy))).into());
-    }
+    idle(name, &before).map_err(Usage)?;
     if before.missing > 0 {
         return Err(Usage(format!(
             "{name} lacks members, so there is nothing to compare: drivebench pool status {name}"

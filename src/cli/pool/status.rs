@@ -202,11 +202,21 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
 }
 
 /// What the kernel does with an array, how far it is, its rate and the time left.
-pub(super) fn work(work: &Work) -> String {
+fn work(work: &Work) -> String {
     let mut words = vec![work.progress()];
     words.extend(work.rate.map(rate));
     words.extend(work.left.map(|left| format!("{} left", duration(left))));
     words.join(", ")
+}
+
+/// Why nothing else can be done with the array now.
+pub(super) fn idle(name: &str, health: &Health) -> Result<(), String> {
+    let Some(busy) = &health.work else { return Ok(()) };
+    let then = match busy.action {
+        Action::Frozen => format!("See drivebench pool status {name}"),
+        _ => "Wait for its end".to_owned(),
+    };
+    Err(format!("{name}: {}. {then}", work(busy)))
 }
 
 /// A line at the beginning and after each tenth.
