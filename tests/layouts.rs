@@ -174,6 +174,11 @@ fn layouts_that_can_not_be_planned_say_why() {
     directories.targets = vec![modelled::target("a", 1 << 30, false), modelled::target("b", 1 << 30, false)];
     let why = LAYOUTS.plan(&directories).expect_err("refused").to_string();
     assert!(why.contains("name whole drives"), "{why}");
+    let mut small = asked(2, &[("size", "100GiB")]);
+    small.targets[1].drives[0].sectors = 62_000_000_000 / 512;
+    small.targets[0].drives[0].sectors = 240_000_000_000 / 512;
+    let why = LAYOUTS.plan(&small).expect_err("refused").to_string();
+    assert!(why.contains("holds 62.0 GB, less than --size 100 GiB"), "{why}");
     // With three drives raid6 is left out.
     let three = LAYOUTS.plan(&asked(3, &[])).expect("plans");
     assert_eq!(three.targets.len(), 3 + 5);

@@ -122,6 +122,11 @@ pub enum PlanError {
     NoTarget,
     #[error("{experiment} compares drives: name {least} targets or more")]
     TooFew { experiment: &'static str, least: usize },
+    #[error(
+        "{target} holds {}, less than --size {}: add --size with at most what the smallest drive holds",
+        decimal_bytes(*.holds), size(*.asked)
+    )]
+    Small { target: String, holds: u64, asked: u64 },
     #[error("{a} and {b} are on one drive ({drive}): name drives in different bays")]
     SameDrive { a: String, b: String, drive: String },
     #[error(

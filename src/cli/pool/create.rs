@@ -21,7 +21,7 @@ use crate::{
     run::{self, Commands, PoolLog},
     sysroot::Sysroot,
     tools::System,
-    units::{Layout, count, decimal_bytes},
+    units::{Layout, count, decimal_bytes, shell_word},
 };
 
 pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -53,6 +53,10 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
             Ok(true) if dir.is_absolute() => {}
             Ok(true) => return Err(Usage(format!("{} is not an absolute path", dir.display())).into()),
             Ok(false) => return Err(Usage(format!("{} is not empty", dir.display())).into()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let make = format!("mkdir -p {}", shell_word(dir));
+                return Err(Usage(format!("{} does not exist. To make it: {make}", dir.display())).into());
+            }
             Err(e) => return Err(Usage(format!("{}: {e}", dir.display())).into()),
         }
     }
@@ -173,7 +177,7 @@ fn result(build: &Build) -> String {
         0 => "if one drive fails, the pool is lost".to_owned(),
         n => format!("survives the failure of any {}", count(n as u64, "drive")),
     };
-    let holds = decimal_bytes(build.capacity * 512);
+    let holds = decimal_bytes(build.capacity.saturating_mul(512));
     format!(
         "{} {} of {}, {holds} for {}; {survives}",
         build.layout,

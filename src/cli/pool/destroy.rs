@@ -53,9 +53,11 @@ pub(super) fn destroy(
     }
     let says = &mut |command: &str| output.marked("  ", command);
     let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
+    run::ready(&built.build, None, &System::default())?;
     // Before the array stops: udev would assemble it again.
     let locked = Claims::lock(&all)?;
-    run::stop(&built, &inventory, &mut log, &mut commands)
+    let names: Vec<&str> = all.iter().map(|drive| drive.name.as_str()).collect();
+    run::stop(&built, &names, &inventory, &mut log, &mut commands)
         .map_err(|e| anyhow!("{e}. {name} could not be stopped; its drives were not changed"))?;
     let claims = Claims::take(locked, erase)
         .map_err(|e| anyhow!("{e}. {name} is stopped; its drives were not changed"))?;

@@ -47,7 +47,7 @@ pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyho
 fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
     let build = &pool.build;
     let health = build.health(root, inventory);
-    let holds = decimal_bytes(build.capacity * 512);
+    let holds = decimal_bytes(build.capacity.saturating_mul(512));
     let mut text =
         format!("{}: {}, {holds}, {}\n", build.name, build.layout, state(pool, &health, inventory));
     let members: Vec<(usize, &Member)> = build.members.iter().enumerate().collect();

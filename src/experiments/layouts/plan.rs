@@ -35,6 +35,12 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     }
     ask.targets.iter().try_for_each(is_whole_drive)?;
     let (most, chunk) = (ask.values.get(&options::SIZE), ask.values.get(&options::CHUNK));
+    // A quarter of it is written as one file: no drive may be too small for that.
+    let small = ask.targets.iter().find(|target| target.drives[0].sectors.saturating_mul(512) < most);
+    if let Some(target) = small {
+        let holds = target.drives[0].sectors.saturating_mul(512);
+        return Err(PlanError::Small { target: target.given.clone(), holds, asked: most });
+    }
     let identities: Vec<String> = ask.targets.iter().map(|target| target.drives[0].identity()).collect();
     let name = name(&identities);
     let dir = PathBuf::from("/run/drivebench").join(&name);

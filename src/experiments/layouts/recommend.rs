@@ -25,7 +25,12 @@ impl Candidate {
 
 /// Sentences for what is wanted, or for all that could be, among layouts that survive so many failures.
 pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -> Vec<String> {
-    let fit: Vec<&Candidate> = all.iter().filter(|one| one.survives() >= survive).collect();
+    let measured: Vec<&Candidate> =
+        all.iter().filter(|one| one.read.is_some() || one.write.is_some()).collect();
+    if measured.is_empty() {
+        return Vec::new();
+    }
+    let fit: Vec<&Candidate> = measured.into_iter().filter(|one| one.survives() >= survive).collect();
     if fit.is_empty() {
         let drives = count(survive as u64, "drive");
         return vec![format!("None of these layouts survives the failure of any {drives}.")];
@@ -118,5 +123,15 @@ mod tests {
         let lines = [(None, 0), (None, 1), (Some("safety"), 0), (Some("speed"), 2), (Some("capacity"), 3)];
         let text = lines.map(|(want, survive)| recommend(&all, want, survive).join("\n"));
         insta::assert_snapshot!(text.join("\n\n"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_recommended() {
+        let stopped = Candidate { read: None, ..candidate(Layout::Raid6, 120, (1e6, 1e6, 1e6)) };
+        assert_eq!(recommend(&[stopped], None, 0), Vec::<String>::new());
+        let stopped = Candidate { read: None, ..candidate(Layout::Raid6, 120, (1e6, 1e6, 1e6)) };
+        let all = [stopped, candidate(Layout::Raid0, 240, (20e6, 22e6, 24e6))];
+        let lines = recommend(&all, Some("safety"), 0);
+        assert!(!lines.is_empty() && !lines.concat().contains("raid6"), "{lines:?}");
     }
 }

@@ -1,13 +1,13 @@
 //! Lines in the system's configuration: added and removed atomically, with a copy of the file as it was.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::Access;
+use rustix::fs::{Access, FlockOperation, flock};
 
 use crate::{
     pool::config::{self, Lines},
@@ -21,8 +21,16 @@ fn copy_of(file: &Path, name: &str) -> PathBuf {
     copy.into()
 }
 
+/// Held while a file is read and replaced: the lines of a drivebench that does so at the same time would be lost.
+fn turn() -> io::Result<File> {
+    let etc = File::open("/etc")?;
+    flock(&etc, FlockOperation::LockExclusive)?;
+    Ok(etc)
+}
+
 /// Adds the lines of a pool to a file; a file that does not exist is made.
 pub(super) fn add(name: &str, lines: &Lines) -> io::Result<()> {
+    let _turn = turn()?;
     let path = Path::new(&lines.file);
     let text = read(path)?;
     let with = lines.add(name, text.as_deref().unwrap_or_default()).ok_or_else(|| taken(name))?;
@@ -48,6 +56,7 @@ fn taken(name: &str) -> io::Error {
 
 /// Removes the lines of a pool, and the copy.
 pub(super) fn remove(name: &str, file: &Path) -> io::Result<()> {
+    let _turn = turn()?;
     let copy = copy_of(file, name);
     let text = read(file)?.unwrap_or_default();
     let missing =

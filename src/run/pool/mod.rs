@@ -21,7 +21,7 @@ pub use temporary::{PoolForRun, begin_for_run, can_build, remove_for_run};
 
 use crate::{
     danger::{Claimed, Refusal},
-    inventory::Inventory,
+    inventory::{Inventory, Mount, parse_mountinfo},
     pool::{Build, Step, config::Lines, health::Device},
     sysroot::Sysroot,
     tools::{Change, Content, Output, Runner, State, System, ToolError, mount},
@@ -185,18 +185,50 @@ fn perform(
     Ok(log.done(step)?)
 }
 
-/// Unmounts and stops a pool, so that its drives can be claimed.
+/// Unmounts and stops a pool of the drives with these names, so that they can be claimed.
 pub fn stop(
     built: &Built,
+    drives: &[&str],
     inventory: &Inventory,
     log: &mut PoolLog,
     commands: &mut Commands<'_>,
 ) -> Result<(), BuildError> {
     let Some(device) = found(built, inventory, log) else { return Ok(()) };
-    for mount in device.mounts(inventory).into_iter().rev() {
+    let dir = Path::new("/sys/block").join(&device.name).join("slaves");
+    // A log that was tampered with could name any array.
+    if let Some(other) = others(&dir, drives) {
+        let why = format!("{} is on {other}, too, which was not named", device.path());
+        return Err(BuildError::Array(why));
+    }
+    let mounts = device.mounts(inventory);
+    let text = fs::read_to_string("/proc/self/mountinfo")?;
+    for mount in &mounts {
+        if let Some(over) = covering(&text, &mount.path).filter(|over| over.device != mount.device) {
+            let (path, over) = (&mount.path, &over.source);
+            return Err(BuildError::Array(format!(
+                "{over} is mounted over it on {path}: unmount that first"
+            )));
+        }
+    }
+    for mount in mounts.into_iter().rev() {
         commands.alter(&mount::unmount(&device.path(), &mount.path), log)?;
     }
     commands.alter(&built.build.stop(&device.path()), log)
+}
+
+/// The mount that is seen at a path, of those in the text of a mountinfo file.
+fn covering(mountinfo: &str, path: &str) -> Option<Mount> {
+    parse_mountinfo(mountinfo).into_iter().rfind(|mount| mount.path == path)
+}
+
+/// The first block device in a directory of slaves that is no disk of these names and no partition of one.
+fn others(slaves: &Path, drives: &[&str]) -> Option<String> {
+    let entries = fs::read_dir(slaves).into_iter().flatten().flatten();
+    // The link of one that is gone leads nowhere.
+    let mut paths = entries.filter_map(|entry| entry.path().canonicalize().ok());
+    let ours = |path: &Path| path.iter().rev().take(2).any(|name| drives.iter().any(|drive| name == *drive));
+    let other = paths.find(|path| !ours(path))?;
+    Some(other.file_name()?.to_string_lossy().into_owned())
 }
 
 /// The device of the pool, which its log may change.

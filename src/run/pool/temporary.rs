@@ -139,7 +139,8 @@ pub fn remove_for_run(name: &str, erase: &[String], store: &Path) -> Result<Vec<
         .collect::<Result<Vec<_>, BuildError>>()?;
     let all: Vec<&Drive> = drives.iter().map(|(_, drive)| *drive).collect();
     let locked = Claims::lock(&all)?;
-    stop(&built, &inventory, &mut log, &mut commands)?;
+    let names: Vec<&str> = all.iter().map(|drive| drive.name.as_str()).collect();
+    stop(&built, &names, &inventory, &mut log, &mut commands)?;
     let claims = Claims::take(locked, erase)?;
     let paths: Vec<(usize, String)> = drives.iter().map(|(at, drive)| (*at, drive.node())).collect();
     remove(&built, &paths, &claims, log, &mut commands)?;

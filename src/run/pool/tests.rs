@@ -290,3 +290,40 @@ fn a_replacement_is_known_until_it_is_complete_and_is_the_member_afterwards() {
     let after = one(store.path());
     assert!(after.replacing.is_none() && !touched(&after).iter().any(|(_, identity)| identity == "a third"));
 }
+
+#[test]
+fn what_is_mounted_over_a_pool_is_found() {
+    let line = |id: u32, number: &str, path: &str, source: &str| {
+        format!("{id} 1 {number} / {path} rw - ext4 {source} rw\n")
+    };
+    let text = [
+        line(30, "9:127", "/srv/data", "/dev/md127"),
+        line(31, "0:40", "/srv/data", "/dev/other"),
+        line(32, "9:127", "/srv/else", "/dev/md127"),
+    ]
+    .concat();
+    let over = |path: &str| super::covering(&text, path).map(|mount| mount.source);
+    assert_eq!(over("/srv/data").as_deref(), Some("/dev/other"));
+    assert_eq!(over("/srv/else").as_deref(), Some("/dev/md127"));
+    assert_eq!(over("/srv"), None);
+}
+
+#[test]
+fn an_array_over_a_drive_that_was_not_named_is_no_pool() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let slaves = dir.path().join("slaves");
+    std::fs::create_dir(&slaves).expect("a directory");
+    let add = |device: &str| {
+        let to = dir.path().join(device);
+        std::fs::create_dir_all(&to).expect("a directory");
+        let name = to.file_name().expect("a name");
+        std::os::unix::fs::symlink(&to, slaves.join(name)).expect("links");
+    };
+    add("sda/sda1");
+    add("sdb");
+    assert_eq!(super::others(&slaves, &["sda", "sdb"]), None);
+    // sdaa is not sda.
+    assert_eq!(super::others(&slaves, &["sdb"]).as_deref(), Some("sda1"));
+    add("sdaa/sdaa1");
+    assert_eq!(super::others(&slaves, &["sda", "sdb"]).as_deref(), Some("sdaa1"));
+}
