@@ -96,6 +96,8 @@ enum Campaign {
     Pools,
     /// Join the four drives of the post with `dmsetup`'s linear, and compare the table and its seams with them
     Joined,
+    /// Run `drivebench run pull` on four drives, a layout each round: each drive is pulled while files are used
+    Pulled,
     /// Run `drivebench run layouts` on one scenario after the other, and compare its predictions with what it measures
     Predictions,
     /// Build a pool of each layout that is kept, reboot, reboot without one of its drives, mend and destroy it
@@ -191,6 +193,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
             soak::power_cuts(&mut Machine::start(&scenario, &Options::default())?, times, seed)
         }
         Campaign::Pools => soak::pools(&Options::default(), &named("pools")?, times, seed),
+        Campaign::Pulled => soak::pulled(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),
         Campaign::Predictions => {

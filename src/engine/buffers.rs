@@ -21,7 +21,8 @@ pub(super) const ALIGN: usize = 4096;
 const PERIOD: usize = 61 * ALIGN;
 
 /// Zeroed memory that begins on a page.
-pub(super) struct Aligned {
+#[derive(Debug)]
+pub struct Aligned {
     start: NonNull<u8>,
     layout: Layout,
 }
@@ -32,7 +33,7 @@ unsafe impl Send for Aligned {}
 unsafe impl Sync for Aligned {}
 
 impl Aligned {
-    pub(super) fn new(len: usize) -> Self {
+    pub fn new(len: usize) -> Self {
         let layout =
             Layout::from_size_align(len.max(1), ALIGN).expect("buffers are bounded by Load::MAX_BUFFERS");
         // SAFETY: the layout isn't empty.

@@ -18,6 +18,7 @@ mod windows;
 mod workers;
 mod write_back;
 
+pub use buffers::Aligned;
 pub use cancel::{Cancel, Clock};
 pub use fio::{Fio, command_line as fio_command_line};
 pub use psync::Psync;

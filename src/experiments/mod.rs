@@ -7,6 +7,7 @@ mod options;
 mod request;
 mod shared_options;
 mod target_checks;
+mod whole_drives;
 
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
@@ -81,6 +82,7 @@ experiments! {
     spinup::SPINUP,
     smallfiles::SMALLFILES,
     layouts::LAYOUTS,
+    pull::PULL,
     #[cfg(test)] revisit::REVISIT,
 }
 

@@ -127,6 +127,8 @@ pub enum PlanError {
         decimal_bytes(*.holds), size(*.asked)
     )]
     Small { target: String, holds: u64, asked: u64 },
+    #[error("there is no drive {number} of {drives}")]
+    NoMember { number: usize, drives: usize },
     #[error("{a} and {b} are on one drive ({drive}): name drives in different bays")]
     SameDrive { a: String, b: String, drive: String },
     #[error(

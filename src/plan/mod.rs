@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileWork, Files, Measure, MoveDrives, Pause, Predict,
-    Prediction, RemovePool, Rule, ScratchFile, Standby, zone_bytes,
+    Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
+    MoveDrives, Pause, Predict, Prediction, Pull, PullBy, RemovePool, Rule, ScratchFile, Standby,
+    TREE_DIRECTORIES, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

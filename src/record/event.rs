@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Imported;
+use super::{Imported, Pulled};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
@@ -153,6 +153,9 @@ pub struct ActResult {
     /// How fast the kernel computes parity, which is part of them.
     #[serde(skip_serializing_if = "is_default")]
     pub parity: Parity,
+    /// What became of a pool whose drive was taken away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pulled: Option<Box<Pulled>>,
     /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,

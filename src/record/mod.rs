@@ -5,6 +5,7 @@ mod event;
 mod imported;
 mod owner;
 mod progress;
+mod pulled;
 mod reader;
 mod run;
 mod schema1;
@@ -17,6 +18,7 @@ pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult,
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, hand_over, home, lock, make_dir};
 pub use progress::{Done, ProcessorUse, Refill};
+pub use pulled::{Back, FilesFound, LedgerFound, Moment, Operation, Operations, Probe, Pulled, What};
 pub use reader::{ReadError, Reader, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError};

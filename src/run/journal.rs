@@ -46,6 +46,10 @@ pub(super) enum Undo {
         path: PathBuf,
         files: Vec<String>,
     },
+    /// A drive was taken away; writing to this file in sysfs brings it back.
+    Unplugged {
+        back: PathBuf,
+    },
     /// A drive was sent to standby. The next access wakes it, so there is nothing to do.
     Standby {
         device: String,
@@ -198,7 +202,7 @@ impl Undo {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File { path } | Self::Directory { path } | Self::Output { path, .. } => Some(path),
-            Self::Standby { .. } => None,
+            Self::Unplugged { .. } | Self::Standby { .. } => None,
         }
     }
 }

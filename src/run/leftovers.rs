@@ -15,6 +15,7 @@ use super::{
     journal::{Abandoned, FileId, Left, Undo, host},
     output_note,
     place::Away,
+    pull::Switch,
     scratch_dir, scratch_name,
 };
 use crate::{
@@ -34,6 +35,13 @@ pub struct Leftover {
     pub ended: &'static str,
     /// Why it is still there and what removes it; none if it was removed.
     pub kept: Option<Kept>,
+}
+
+impl Leftover {
+    /// A drive that was taken away, not a file.
+    pub fn is_drive(&self) -> bool {
+        self.path.starts_with("/sys")
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +115,15 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
             Undo::File { path } => scratch_name::is_of(&journal.run, path, scratch_name::FILE),
             Undo::Directory { path } => scratch_name::is_of(&journal.run, path, scratch_name::DIRECTORY),
             Undo::Output { .. } => process.is_some(),
+            // After a reboot all drives are there. What root did is undone on root's word only.
+            Undo::Unplugged { back } => {
+                if let Some(switch) = Switch::of_journal(back)
+                    .filter(|_| journal.owner == 0 && journal.host.boot_id == here.boot_id)
+                {
+                    kept.extend(bring_back(&switch, ended, &or_else));
+                }
+                false
+            }
             // The next access wakes the drive.
             Undo::Standby { .. } => false,
         };
@@ -133,6 +150,22 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     kept
 }
 
+/// Lets the kernel have a drive again that was taken away.
+fn bring_back(switch: &Switch, ended: &'static str, or_else: &str) -> Option<Leftover> {
+    // Its port may be empty by now.
+    if !switch.file.exists() {
+        return None;
+    }
+    let set = {
+        let switch = switch.clone();
+        patiently(move || switch.set()?.recv().map_err(io::Error::other)?)
+    };
+    let kept = set
+        .err()
+        .map(|e| Kept { why: format!("a drive is still taken away: {e}"), remedy: or_else.to_owned() });
+    Some(Leftover { path: switch.file.clone(), ended, kept })
+}
+
 /// What became of something that a journal names.
 struct Removal {
     path: PathBuf,
@@ -146,7 +179,7 @@ fn whole(undo: &Undo, path: &Path, done: io::Result<()>) -> Removal {
     let (path, command) = match undo {
         Undo::Output { .. } => (path.parent().unwrap_or(path), None),
         Undo::Directory { .. } => (path, Some("rm -r")),
-        Undo::File { .. } | Undo::Standby { .. } => (path, Some("rm")),
+        Undo::File { .. } | Undo::Standby { .. } | Undo::Unplugged { .. } => (path, Some("rm")),
     };
     Removal { path: path.to_owned(), command, done }
 }
@@ -171,7 +204,7 @@ fn remove(left: &Left, process: Option<u32>, owner: u32) -> io::Result<Vec<Remov
             };
             Ok(each.map(removal).collect())
         }
-        Undo::Standby { .. } => Ok(Vec::new()),
+        Undo::Standby { .. } | Undo::Unplugged { .. } => Ok(Vec::new()),
     }
 }
 

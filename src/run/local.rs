@@ -16,14 +16,15 @@ use super::{
     journal::Journal,
     leftovers::patiently,
     pool::{PoolForRun, begin_for_run, remove_for_run},
+    pull::{self, Away, Site},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
 };
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, Files},
-    record::ActResult,
+    plan::{BuildPool, FileTree, Files, Pull},
+    record::{ActResult, Back, Pulled},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg},
@@ -52,6 +53,8 @@ pub struct Local<'a> {
     folders: Vec<Option<Folder>>,
     /// The names of the pools that were built, by target.
     pools: Vec<Option<String>>,
+    /// Drives that were taken away, by target.
+    away: Vec<Option<Away>>,
     store: PathBuf,
     /// The drives that may be erased: their serials.
     erase: Vec<String>,
@@ -68,8 +71,21 @@ impl<'a> Local<'a> {
             open: targets.iter().map(|_| None).collect(),
             folders: targets.iter().map(|_| None).collect(),
             pools: targets.iter().map(|_| None).collect(),
+            away: targets.iter().map(|_| None).collect(),
             store: store.to_owned(),
             erase: Vec::new(),
+        }
+    }
+
+    /// The pool that was built for a target.
+    fn site<'s>(&'s self, at: usize, target: &'s Target) -> Site<'s> {
+        Site {
+            pool: self.pools[at].as_deref().unwrap_or_default(),
+            dir: &target.path,
+            store: &self.store,
+            erase: &self.erase,
+            journal: &self.journal,
+            runner: &self.tools,
         }
     }
 
@@ -219,7 +235,32 @@ impl World for Local<'_> {
         Ok(begun.build(&target.path, cancel)?)
     }
 
+    fn fill_tree(
+        &mut self,
+        _: usize,
+        target: &Target,
+        tree: &FileTree,
+        cancel: &Cancel,
+    ) -> Result<u64, RunError> {
+        let (dir, tree, until) = (target.path.clone(), *tree, cancel.clone());
+        let cannot = |source| RunError::Folder { dir: target.path.clone(), source };
+        in_time(cancel, move || pull::fill(&dir, &tree, &until), cannot)
+    }
+
+    fn pull(&mut self, at: usize, target: &Target, act: &Pull, cancel: &Cancel) -> Result<Pulled, RunError> {
+        let (pulled, away) = pull::pull(&self.site(at, target), act, cancel)?;
+        self.away[at] = Some(away);
+        Ok(pulled)
+    }
+
+    fn put_back(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<Back, RunError> {
+        let Some(mut away) = self.away[at].take() else { return Ok(Back::default()) };
+        Ok(pull::put_back(&self.site(at, target), &mut away, cancel)?)
+    }
+
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError> {
+        // Its drive comes back first.
+        drop(self.away[at].take());
         let Some(name) = self.pools[at].take() else { return Ok(Vec::new()) };
         Ok(remove_for_run(&name, &self.erase, &self.store)?)
     }

@@ -13,6 +13,7 @@ mod modelled;
 mod output_note;
 mod place;
 mod pool;
+mod pull;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;

@@ -1,6 +1,7 @@
 //! Executes plans on modelled drives in virtual time.
 
 use std::{
+    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
     rc::Rc,
@@ -20,12 +21,12 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{BuildPool, FileWork, Files, Plan},
-    record::{ActResult, Done, Event, How, Log},
+    plan::{BuildPool, FileTree, FileWork, Files, Plan, Pull},
+    record::{ActResult, Back, Done, Event, FilesFound, How, LedgerFound, Log, Operations, Pulled},
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
     tools::{Output, Query, Runner, ToolError, ToolResult},
-    units::{Caching, Direction, Extent, Load, MIB, Parity, Pattern},
+    units::{Caching, Direction, Extent, KIB, Layout, Load, MIB, Parity, Pattern, PoolState},
 };
 
 /// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
@@ -34,6 +35,9 @@ pub struct Modelled {
     journal: Journal,
     bench: Bench,
     boards: Option<Rc<Boards>>,
+    /// The layouts of pools, and the drive that is away, by target.
+    pools: BTreeMap<usize, Layout>,
+    away: Option<(usize, Pull)>,
 }
 
 /// Returns the board for an arrangement, from its number and the moves.
@@ -79,7 +83,14 @@ impl Modelled {
         };
         let bench = Bench { state: Arc::new(Mutex::new(state)), now_ns: Arc::default() };
         let sysroot = Sysroot::archive(Archive::default());
-        Ok(Self { sysroot, journal: Journal::modelled(), bench, boards: None })
+        Ok(Self {
+            sysroot,
+            journal: Journal::modelled(),
+            bench,
+            boards: None,
+            pools: BTreeMap::new(),
+            away: None,
+        })
     }
 
     /// Simulates people who move drives as requested; `boards` returns the board for each arrangement.
@@ -206,12 +217,38 @@ impl World for Modelled {
     /// The model of a pool's target is that of the pool.
     fn build_pool(
         &mut self,
-        _: usize,
+        at: usize,
         target: &Target,
-        _: &BuildPool,
+        build: &BuildPool,
         _: &Cancel,
     ) -> Result<PoolForRun, RunError> {
+        self.pools.insert(at, build.layout);
         Ok(PoolForRun { target: target.clone(), commands: Vec::new(), filled_seconds: None })
+    }
+
+    fn fill_tree(&mut self, _: usize, _: &Target, tree: &FileTree, _: &Cancel) -> Result<u64, RunError> {
+        Ok(tree.sizes().sum())
+    }
+
+    /// What the layout promises: with copies or parity all is kept, without all files are lost.
+    fn pull(&mut self, at: usize, _: &Target, act: &Pull, _: &Cancel) -> Result<Pulled, RunError> {
+        self.away = Some((at, act.clone()));
+        Ok(modelled_pull(&self.pools[&at], act, true))
+    }
+
+    fn put_back(&mut self, at: usize, _: &Target, _: &Cancel) -> Result<Back, RunError> {
+        let Some((_, act)) = self.away.take().filter(|(of, _)| *of == at) else { return Ok(Back::default()) };
+        let Pulled { files, ledger, .. } = modelled_pull(&self.pools[&at], &act, false);
+        let mismatches = self.pools[&at].is_redundant().then_some(0);
+        Ok(Back {
+            name: "sdz".to_owned(),
+            appeared: 1.0,
+            healed: Some(3.0),
+            files,
+            ledger,
+            mismatches,
+            ..Back::default()
+        })
     }
 
     fn remove_pool(&mut self, _: usize) -> Result<Vec<String>, RunError> {
@@ -221,6 +258,35 @@ impl World for Modelled {
     fn close(&mut self, _: usize) -> Result<(), RunError> {
         Ok(())
     }
+}
+
+/// A pool while one of its drives is away, or after it came back.
+fn modelled_pull(layout: &Layout, act: &Pull, is_away: bool) -> Pulled {
+    let all = act.tree.files();
+    let lost = if layout.is_redundant() || !is_away { 0 } else { all };
+    let bytes = 100 * 16 * KIB;
+    let state = if lost == 0 { PoolState::Active } else { PoolState::Broken };
+    let files = FilesFound {
+        whole: all - lost,
+        failed: lost,
+        lost_bytes: if lost == 0 { 0 } else { act.tree.sizes().sum() },
+        error: (lost > 0).then(|| "Input/output error (os error 5)".to_owned()),
+        ..FilesFound::default()
+    };
+    let gone = if lost == 0 { 0 } else { bytes };
+    let ledger = LedgerFound {
+        acknowledged: 100,
+        acknowledged_bytes: bytes,
+        kept_bytes: bytes - gone,
+        lost_bytes: gone,
+        unreadable_bytes: gone,
+        ..LedgerFound::default()
+    };
+    let operations =
+        Operations { seconds: act.seconds, reads: 50, writes: 50, longest: 0.25, ..Operations::default() };
+    let (before, away) = (operations.clone(), operations);
+    let name = "sda".to_owned();
+    Pulled { name, before, away, files, ledger, state, missing: u64::from(is_away), ..Pulled::default() }
 }
 
 /// The sim's drives are the plan's targets; an engine is opened over those of one step.

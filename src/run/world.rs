@@ -6,8 +6,8 @@ use super::{RunError, journal::Journal, pool::PoolForRun};
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, Files},
-    record::ActResult,
+    plan::{BuildPool, FileTree, Files, Pull},
+    record::{ActResult, Back, Pulled},
     sysroot::Sysroot,
     target::{NotFound, Target},
     tools::Runner,
@@ -87,6 +87,21 @@ pub trait World {
         build: &BuildPool,
         cancel: &Cancel,
     ) -> Result<PoolForRun, RunError>;
+
+    /// Fills a pool with the files of a tree; returns the bytes.
+    fn fill_tree(
+        &mut self,
+        at: usize,
+        target: &Target,
+        tree: &FileTree,
+        cancel: &Cancel,
+    ) -> Result<u64, RunError>;
+
+    /// Takes a drive of a pool away while files are used, and finds out what is left.
+    fn pull(&mut self, at: usize, target: &Target, act: &Pull, cancel: &Cancel) -> Result<Pulled, RunError>;
+
+    /// Brings the drive back that was taken from the pool, and finds out what is there.
+    fn put_back(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<Back, RunError>;
 
     /// Removes the pool that was built for the target, if any; returns the commands that were run.
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError>;

@@ -99,6 +99,12 @@ pub fn add(path: &str, new: &str, write_mostly: bool) -> Change<Content> {
     Change::of(Query::new(MDADM, [path, "--add"].into_iter().chain(mostly).chain([new])), [new])
 }
 
+/// Takes a former member at `back` into the array at `path` again: with a write-intent bitmap, only what was written meanwhile is
+/// copied. mdadm refuses where that is not possible.
+pub fn re_add(path: &str, back: &str) -> Change<Content> {
+    Change::of(Query::new(MDADM, [path, "--re-add", back]), [back])
+}
+
 /// Copies the member at `old` to the spare at `new`, which then takes its place.
 pub fn replace(path: &str, old: &str, new: &str) -> Change<State> {
     Change::of(Query::new(MDADM, [path, "--replace", old, "--with", new]), [path])
@@ -152,6 +158,7 @@ mod tests {
             stop(array).to_string(),
             add(array, "/dev/sde1", false).to_string(),
             add(array, "/dev/sde1", true).to_string(),
+            re_add(array, "/dev/sde1").to_string(),
             replace(array, "/dev/sda1", "/dev/sde1").to_string(),
             remove(array, "/dev/sda1").to_string(),
             check(array).to_string(),

@@ -5,6 +5,7 @@ use std::{ffi::OsString, fmt, marker::PhantomData, time::Duration};
 pub mod blockdev;
 pub mod dmesg;
 pub mod dmsetup;
+pub mod filefrag;
 pub mod fio;
 pub mod hdparm;
 pub mod lsblk;

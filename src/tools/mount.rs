@@ -21,6 +21,11 @@ pub fn unmount(path: &str, dir: &str) -> Change<State> {
     Change::of(super::Query::new(UMOUNT, [dir]), [path]).within(LIMIT)
 }
 
+/// The same at once, although it is in use or hangs: the kernel completes it when nobody uses it any more.
+pub fn unmount_lazily(path: &str, dir: &str) -> Change<State> {
+    Change::of(super::Query::new(UMOUNT, ["--lazy", dir]), [path])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +34,6 @@ mod tests {
     fn command_lines() {
         assert_eq!(mount("/dev/md/p", "ext4", "/mnt/p").to_string(), "mount -t ext4 /dev/md/p /mnt/p");
         assert_eq!(unmount("/dev/md/p", "/mnt/a b").to_string(), "umount '/mnt/a b'");
+        assert_eq!(unmount_lazily("/dev/md/p", "/mnt/p").to_string(), "umount --lazy /mnt/p");
     }
 }

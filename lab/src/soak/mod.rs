@@ -3,6 +3,7 @@
 mod baselines;
 mod pools;
 mod predictions;
+mod pulled;
 mod reboots;
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
@@ -15,6 +16,7 @@ use serde_json::Value;
 pub use baselines::baselines;
 pub use pools::{joined, layouts, pools};
 pub use predictions::predictions;
+pub use pulled::pulled;
 pub use reboots::{Pool, reboot, reboots};
 
 use crate::{

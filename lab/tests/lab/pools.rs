@@ -42,6 +42,56 @@ fn pools_are_built_used_repaired_and_removed_without_a_trace() {
     a_kill_after_any_command_leaves_what_destroy_removes(&machine);
     a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(&mut machine);
     layouts_are_predicted_built_measured_and_removed(&machine);
+    a_drive_is_pulled_while_files_are_used(&machine);
+    a_drive_that_a_killed_run_took_away_is_brought_back(&machine);
+}
+
+/// raid1 keeps all, linear loses files until all its drives are there again.
+fn a_drive_is_pulled_while_files_are_used(machine: &Machine) {
+    let (bays, erase) = named(machine, &[0, 1]);
+    let run = format!(
+        "drivebench run pull --layouts raid1,linear --members 1 --size 96MiB --runtime 2s {bays} {erase} --format json 2>/dev/null"
+    );
+    let findings: serde_json::Value = serde_json::from_str(&out(machine, &run)).expect("findings");
+    let verdicts: Vec<&str> =
+        findings["verdicts"].as_array().expect("verdicts").iter().filter_map(|v| v.as_str()).collect();
+    let [raid1, linear] = verdicts[..] else { panic!("{findings}") };
+    assert!(raid1.starts_with("raid1 survived 1 pull of one drive"), "{raid1}");
+    assert!(linear.contains("files could not be read"), "{linear}");
+    assert!(linear.contains("in 1 of 1, no file and none of synced writes"), "{linear}");
+    let tables = findings["tables"].as_array().expect("tables");
+    let cell = |at: usize, column: &str| {
+        let columns = tables[at]["columns"].as_array().expect("columns");
+        let column = columns.iter().position(|c| c["name"] == column).expect("a column");
+        tables[at]["rows"][0][column].as_str().expect("a cell").to_owned()
+    };
+    // raid1: away, what worked, back; then linear.
+    assert_eq!((cell(0, "wrong"), cell(0, "synced writes")), ("0".to_owned(), "all".to_owned()));
+    assert!(cell(0, "writes failed").starts_with("0 of "), "{tables:?}");
+    assert_eq!((cell(2, "taken back"), cell(2, "differ")), ("re-added".to_owned(), "0".to_owned()));
+    assert_ne!((cell(3, "files on it"), cell(3, "writes failed")), ("0".to_owned(), "0".to_owned()));
+    assert_eq!(cell(4, "ls"), "works");
+    ok(clean(machine, &[0, 1], "pull"));
+}
+
+/// Killed while the drive is away: the next cleanup brings it back, and the pool can be removed by the command that is shown.
+fn a_drive_that_a_killed_run_took_away_is_brought_back(machine: &Machine) {
+    let (bays, erase) = named(machine, &[0, 1]);
+    let first = path(machine, 0);
+    let killed = format!(
+        "drivebench run pull --layouts raid1 --members 1 --size 96MiB --runtime 5s {bays} {erase} >/work/said 2>&1 & \
+         while [ -e {first} ]; do sleep 0.05; done; kill -9 $!; wait $!; true"
+    );
+    out(machine, &killed);
+    let cleaned = out(machine, "drivebench cleanup");
+    assert!(cleaned.contains("Brought back the drive at /sys/"), "{cleaned}");
+    path(machine, 0);
+    out(machine, "udevadm settle");
+    let text = ok(pools::status(machine));
+    let pool = text.split(':').next().expect("a pool").to_owned();
+    assert!(pool.starts_with("pull-"), "{text}");
+    done(machine, &format!("destroy {pool} {erase}"));
+    ok(clean(machine, &[0, 1], "a run that was killed"));
 }
 
 fn layouts_are_predicted_built_measured_and_removed(machine: &Machine) {

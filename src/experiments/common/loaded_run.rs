@@ -6,7 +6,7 @@ use super::Series;
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, On, Origin, Spent},
     inventory::Drive,
-    plan::{FileWork, Plan},
+    plan::{Act, FileWork, Plan},
     record::{Event, Run},
     target::{Kind, Target},
     units::{Ended, EngineInfo, RunStatus},
@@ -110,6 +110,19 @@ fn spent<T>(run: &Run<T>, plan: &Plan) -> Spent {
         spent.seconds += act.seconds;
         let of = if files.work == FileWork::Read { &mut spent.read } else { &mut spent.written };
         *of = of.saturating_add(act.bytes);
+    }
+    // Files that are used while a drive is taken away.
+    let used = plan.steps.iter().filter(|step| matches!(step.act, Act::FillTree(_) | Act::Pull(_)));
+    for act in used.flat_map(|step| step.targets().filter_map(|at| run.acts.get(&(step.id, at)))) {
+        spent.seconds += act.seconds;
+        spent.written = spent.written.saturating_add(act.bytes);
+        let pulled = act.pulled.iter().flat_map(|pulled| {
+            [Some(&pulled.before), Some(&pulled.away), pulled.back.as_ref().map(|back| &back.during)]
+        });
+        for operations in pulled.flatten() {
+            spent.read = spent.read.saturating_add(operations.read_bytes);
+            spent.written = spent.written.saturating_add(operations.written_bytes);
+        }
     }
     spent
 }

@@ -3,17 +3,16 @@
 use super::super::{
     Declared, Opt,
     options::parsed,
-    shared_options::{self as shared, ENGINE, ERASE, SEED, bytes, seconds},
+    shared_options::{self as shared, ENGINE, ERASE, SEED, seconds},
+    whole_drives,
 };
-use crate::units::{KIB, Layout, MIB};
+use crate::units::Layout;
 
-pub const LAYOUTS: Opt<Vec<Layout>> =
-    Opt::new("layouts", "LIST", layouts, "Such as raid1,raid5 [default: all that fit]");
+pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
 
-pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "How much of each drive is used").default("2GiB");
+pub const SIZE: Opt<u64> = whole_drives::SIZE.default("2GiB");
 
-pub const CHUNK: Opt<u64> =
-    Opt::new("chunk", "SIZE", chunk, "Bytes on one drive before the next").default("512k");
+pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 
 pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", seconds, "Time of each load").default("5s");
 
@@ -31,30 +30,3 @@ pub const SURVIVE: Opt<u32> = Opt::new("survive", "N", parsed, "Drives that may 
 
 pub const OPTIONS: &[&dyn Declared] =
     &[&LAYOUTS, &ERASE, &SIZE, &CHUNK, &RUNTIME, &RUNS, &QUICK, &SUITE, &WANT, &SURVIVE, &SEED, &ENGINE];
-
-fn layouts(text: &str) -> Result<Vec<Layout>, String> {
-    let known = Layout::ALL.map(Layout::name).join(", ");
-    let mut layouts = Vec::new();
-    for name in text.split(',') {
-        let layout = Layout::of_name(name).ok_or(format!("there are {known}"))?;
-        if layouts.contains(&layout) {
-            return Err(format!("'{name}' is named twice"));
-        }
-        layouts.push(layout);
-    }
-    Ok(layouts)
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    match bytes(text)? / MIB * MIB {
-        size if size >= 96 * MIB => Ok(size),
-        _ => Err("96 MiB or more".to_owned()),
-    }
-}
-
-fn chunk(text: &str) -> Result<u64, String> {
-    match bytes(text)? {
-        chunk if chunk.is_power_of_two() && (4 * KIB..=64 * MIB).contains(&chunk) => Ok(chunk),
-        _ => Err("a power of two from 4 KiB to 64 MiB".to_owned()),
-    }
-}

@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
-    super::{PlanError, Request, target_checks::aligned},
+    super::{
+        PlanError, Request,
+        target_checks::aligned,
+        whole_drives::{check, layouts_of, name},
+    },
     options,
 };
 use crate::{
@@ -30,19 +34,11 @@ const MOST: u64 = 1024 * MIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let drives = ask.targets.len();
-    if drives < 2 {
-        return Err(PlanError::TooFew { experiment: "layouts", least: 2 });
-    }
-    ask.targets.iter().try_for_each(is_whole_drive)?;
     let (most, chunk) = (ask.values.get(&options::SIZE), ask.values.get(&options::CHUNK));
     // A quarter of it is written as one file: no drive may be too small for that.
-    let small = ask.targets.iter().find(|target| target.drives[0].sectors.saturating_mul(512) < most);
-    if let Some(target) = small {
-        let holds = target.drives[0].sectors.saturating_mul(512);
-        return Err(PlanError::Small { target: target.given.clone(), holds, asked: most });
-    }
+    check("layouts", &ask.targets, most)?;
     let identities: Vec<String> = ask.targets.iter().map(|target| target.drives[0].identity()).collect();
-    let name = name(&identities);
+    let name = name("layouts", &identities);
     let dir = PathBuf::from("/run/drivebench").join(&name);
     let pool = |given: &str, path: &str, on: &[&Target]| Target {
         given: given.to_owned(),
@@ -53,7 +49,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         ..Target::default()
     };
     let all: Vec<&Target> = ask.targets.iter().collect();
-    let layouts = layouts(ask, drives)?;
+    let layouts = layouts_of(ask.values.typed(&options::LAYOUTS), drives)?;
     let suite = suite(ask, &all)?;
     let singles = (1..).zip(&all).map(|(nth, target)| pool(&target.given, &nth.to_string(), &[target]));
     let mut targets: Vec<Target> = singles.collect();
@@ -100,41 +96,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         steps.add(&[at], RemovePool { name: build(at).name });
     }
     Ok(Plan { limit: None, targets, ..ask.planned(steps) })
-}
-
-fn is_whole_drive(target: &Target) -> Result<(), PlanError> {
-    let whole = |drive: &crate::inventory::Drive| target.path.to_str() == Some(&drive.node());
-    match &target.drives[..] {
-        [drive] if target.kind == Kind::BlockDevice && whole(drive) => Ok(()),
-        _ => {
-            let why = "layouts erases drives: name whole drives, by bay, serial or path".to_owned();
-            Err(PlanError::Unsuitable { path: target.path.clone(), why })
-        }
-    }
-}
-
-/// Those that were asked for, or all that so many drives are enough for.
-fn layouts(ask: &Request, drives: usize) -> Result<Vec<Layout>, PlanError> {
-    let fits = |layout: &Layout| layout.least() <= drives;
-    let Some(asked) = ask.values.typed(&options::LAYOUTS) else {
-        return Ok(Layout::ALL.into_iter().filter(fits).collect());
-    };
-    match asked.iter().find(|layout| !fits(layout)) {
-        Some(layout) => Err(PlanError::TooFew { experiment: layout.name(), least: layout.least() }),
-        None => Ok(asked),
-    }
-}
-
-/// A name for the pools of these drives, which no other run may use at the same time.
-fn name(identities: &[String]) -> String {
-    let mut sorted = identities.to_vec();
-    sorted.sort();
-    // FNV-1a.
-    let hash = sorted
-        .iter()
-        .flat_map(|identity| identity.bytes().chain([0]))
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    format!("layouts-{:04x}", hash >> 16 ^ hash & 0xffff)
 }
 
 /// Builds a pool, and fills a file on it.

@@ -3,15 +3,17 @@
 mod files;
 mod load;
 mod pool;
+mod pull;
 
 use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, Predict, Prediction, RemovePool};
+pub use pull::{FileTree, FillTree, Pull, PullBy, TREE_DIRECTORIES};
 
 use super::{Cost, StepId};
-use crate::units::duration;
+use crate::units::{count, decimal_bytes, duration};
 
 /// Makes a file for the loads that follow. It is removed when the plan ends or when the target's next one is created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,6 +64,8 @@ pub enum Act {
     BuildPool(BuildPool),
     RemovePool(RemovePool),
     Predict(Predict),
+    FillTree(FillTree),
+    Pull(Pull),
 }
 
 /// What an act changes.
@@ -102,6 +106,8 @@ impl Act {
             Self::BuildPool(_) => "build".to_owned(),
             Self::RemovePool(_) => "remove".to_owned(),
             Self::Predict(_) => "predict".to_owned(),
+            Self::FillTree(_) => "files".to_owned(),
+            Self::Pull(_) => "pull".to_owned(),
         }
     }
 
@@ -112,6 +118,9 @@ impl Act {
             // Filling takes as long as the drives need.
             Self::BuildPool(build) => Cost { written: build.most, seconds: None, ..Cost::default() },
             Self::RemovePool(_) => Cost { seconds: None, ..Cost::default() },
+            Self::FillTree(fill) => Cost { written: fill.tree.bytes, seconds: None, ..Cost::default() },
+            // Copying back what is missing takes as long as the drives need.
+            Self::Pull(pull) => Cost { written: pull.most, seconds: None, ..Cost::default() },
             Self::Load(m) => m.cost(),
             Self::Files(files) => files.cost(),
             Self::Pause(pause) => Cost::of_seconds(pause.seconds),
@@ -141,7 +150,8 @@ impl Act {
     pub fn changes(&self) -> Changes {
         match self {
             Self::Load(m) if !m.load.writes() => Changes::Nothing,
-            Self::ScratchFile(_) | Self::Load(_) | Self::Files(_) => Changes::OwnFiles,
+            Self::ScratchFile(_) | Self::Load(_) | Self::Files(_) | Self::FillTree(_) => Changes::OwnFiles,
+            Self::Pull(_) => Changes::DriveState("a drive is taken away and brought back"),
             Self::Pause(_) | Self::Predict(_) => Changes::Nothing,
             Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
             Self::RemovePool(_) => Changes::DriveState("the pool is removed"),
@@ -163,6 +173,16 @@ impl Act {
             }
             Self::BuildPool(build) => Some(build.layout.to_string()),
             Self::Files(files) => Some(files.describe().to_owned()),
+            Self::FillTree(fill) => {
+                let (files, bytes) = (count(fill.tree.files(), "file"), decimal_bytes(fill.tree.bytes));
+                Some(format!("{files} of many sizes, {bytes}"))
+            }
+            Self::Pull(pull) => {
+                let (seconds, drive, how) = (duration(pull.seconds), pull.member + 1, pull.by.words());
+                Some(format!(
+                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}); then it comes back"
+                ))
+            }
             Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),
             Self::Standby(standby) => {
                 let patience = duration(standby.patience);
@@ -207,5 +227,7 @@ acts!(
     MoveDrives(MoveDrives),
     BuildPool(BuildPool),
     RemovePool(RemovePool),
-    Predict(Predict)
+    Predict(Predict),
+    FillTree(FillTree),
+    Pull(Pull)
 );

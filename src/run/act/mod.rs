@@ -3,6 +3,7 @@
 mod load;
 mod move_drives;
 mod pool;
+mod pull;
 mod scratch_file;
 mod standby;
 
@@ -31,6 +32,8 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         Act::BuildPool(act) => pool::build(run, step, act),
         Act::RemovePool(_) => pool::remove(run, step),
         Act::Predict(act) => pool::predict(run, step, act),
+        Act::FillTree(act) => pull::fill(run, step, act),
+        Act::Pull(act) => pull::pull(run, step, act),
     }
 }
 

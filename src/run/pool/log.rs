@@ -203,7 +203,7 @@ impl PoolLog {
     }
 
     /// The layer is this pool, by whatever name the kernel assembled it.
-    pub(super) fn found(&mut self, path: &str) {
+    pub(in crate::run) fn found(&mut self, path: &str) {
         self.devices.push(path.to_owned());
     }
 

@@ -65,13 +65,17 @@ pub struct Commands<'a> {
 
 impl Commands<'_> {
     /// Changes what is stored on drives.
-    fn erase(&mut self, change: &Change<Content>, claims: &impl Claimed) -> Result<(), BuildError> {
+    pub(in crate::run) fn erase(
+        &mut self,
+        change: &Change<Content>,
+        claims: &impl Claimed,
+    ) -> Result<(), BuildError> {
         (self.says)(&change.to_string());
         succeeded(change, change.run(claims, self.runner)?)
     }
 
     /// Changes the state of the pool.
-    fn alter(&mut self, change: &Change<State>, log: &PoolLog) -> Result<(), BuildError> {
+    pub(in crate::run) fn alter(&mut self, change: &Change<State>, log: &PoolLog) -> Result<(), BuildError> {
         (self.says)(&change.to_string());
         succeeded(change, change.run(log, self.runner)?)
     }
@@ -81,7 +85,7 @@ impl Commands<'_> {
     }
 
     /// Waits for a device node.
-    fn appears(&self, path: &str) -> Result<(), BuildError> {
+    pub(in crate::run) fn appears(&self, path: &str) -> Result<(), BuildError> {
         let until = Instant::now() + APPEARS;
         while !(self.exists)(path) {
             if Instant::now() > until {

@@ -1,0 +1,24 @@
+//! pull: what survives when a drive is pulled?
+
+mod findings;
+mod options;
+mod plan;
+mod verdicts;
+
+use super::{Experiment, common};
+
+/// Each layout is built, filled, and loses each of its drives in turn while files are used.
+pub static PULL: Experiment = Experiment {
+    name: "pull",
+    question: "what survives when a drive is pulled?",
+    options: options::OPTIONS,
+    examples: &[
+        "pull --plan bay:1.1 bay:1.2   the steps, and what is erased",
+        "pull --erase SERIAL --erase SERIAL bay:1.1 bay:1.2",
+        "pull --layouts raid5 --members 2 bay:1.1 bay:1.2 bay:1.3",
+    ],
+    is_evidence: false,
+    default_target: None,
+    plan: plan::plan,
+    findings: |record| common::findings(common::read(record), findings::results),
+};

@@ -1,0 +1,42 @@
+//! Options of pull.
+
+use super::super::{
+    Declared, Opt,
+    options::parsed,
+    shared_options::{ERASE, SEED, seconds},
+    whole_drives,
+};
+use crate::{plan::PullBy, units::Layout};
+
+pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
+
+pub const MEMBERS: Opt<Vec<usize>> =
+    Opt::new("members", "LIST", members, "Such as 1,3 [default: each drive in turn]");
+
+pub const SIZE: Opt<u64> = whole_drives::SIZE.default("256MiB");
+
+pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
+
+pub const TIME: Opt<f64> =
+    Opt::new("runtime", "TIME", seconds, "Of use before a pull, and after it").default("10s");
+
+pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "De-authorise it (usb) or delete it (scsi)")
+    .choices(&["usb", "scsi"])
+    .default("usb");
+
+pub const REPEAT: Opt<u32> = Opt::new("runs", "N", parsed, "Pulls of each drive").default("1");
+
+pub const OPTIONS: &[&dyn Declared] =
+    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &REPEAT, &SEED];
+
+fn by(text: &str) -> Result<PullBy, String> {
+    PullBy::ALL.into_iter().find(|by| by.name() == text).ok_or_else(|| "there are usb, scsi".to_owned())
+}
+
+fn members(text: &str) -> Result<Vec<usize>, String> {
+    let number = |word: &str| match word.trim().parse::<usize>() {
+        Ok(number) if number > 0 => Ok(number - 1),
+        _ => Err(format!("'{word}' is no number of a drive, counted from 1")),
+    };
+    text.split(',').map(number).collect()
+}

@@ -1,0 +1,88 @@
+//! What experiments share that erase whole drives and build pools of them.
+
+use super::{Opt, PlanError, shared_options::bytes};
+use crate::{
+    target::{Kind, Target},
+    units::{KIB, Layout, MIB},
+};
+
+pub const LAYOUTS: Opt<Vec<Layout>> =
+    Opt::new("layouts", "LIST", layouts, "Such as raid1,raid5 [default: all that fit]");
+
+pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "How much of each drive is used");
+
+pub const CHUNK: Opt<u64> =
+    Opt::new("chunk", "SIZE", chunk, "Bytes on one drive before the next").default("512k");
+
+fn layouts(text: &str) -> Result<Vec<Layout>, String> {
+    let known = Layout::ALL.map(Layout::name).join(", ");
+    let mut layouts = Vec::new();
+    for name in text.split(',') {
+        let layout = Layout::of_name(name).ok_or(format!("there are {known}"))?;
+        if layouts.contains(&layout) {
+            return Err(format!("'{name}' is named twice"));
+        }
+        layouts.push(layout);
+    }
+    Ok(layouts)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    match bytes(text)? / MIB * MIB {
+        size if size >= 96 * MIB => Ok(size),
+        _ => Err("96 MiB or more".to_owned()),
+    }
+}
+
+fn chunk(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        chunk if chunk.is_power_of_two() && (4 * KIB..=64 * MIB).contains(&chunk) => Ok(chunk),
+        _ => Err("a power of two from 4 KiB to 64 MiB".to_owned()),
+    }
+}
+
+/// Refuses fewer than two targets, targets that are no whole drives, and drives that hold less than `size`.
+pub fn check(experiment: &'static str, targets: &[Target], size: u64) -> Result<(), PlanError> {
+    if targets.len() < 2 {
+        return Err(PlanError::TooFew { experiment, least: 2 });
+    }
+    for target in targets {
+        let drive = match &target.drives[..] {
+            [drive] if target.kind == Kind::BlockDevice && target.path.to_str() == Some(&drive.node()) => {
+                drive
+            }
+            _ => {
+                let why = format!("{experiment} erases drives: name whole drives, by bay, serial or path");
+                return Err(PlanError::Unsuitable { path: target.path.clone(), why });
+            }
+        };
+        if drive.bytes() < size {
+            return Err(PlanError::Small { target: target.given.clone(), holds: drive.bytes(), asked: size });
+        }
+    }
+    Ok(())
+}
+
+/// The layouts that were asked for, or all that so many drives are enough for.
+pub fn layouts_of(asked: Option<Vec<Layout>>, drives: usize) -> Result<Vec<Layout>, PlanError> {
+    let fits = |layout: &Layout| layout.least() <= drives;
+    let Some(asked) = asked else {
+        return Ok(Layout::ALL.into_iter().filter(fits).collect());
+    };
+    match asked.iter().find(|layout| !fits(layout)) {
+        Some(layout) => Err(PlanError::TooFew { experiment: layout.name(), least: layout.least() }),
+        None => Ok(asked),
+    }
+}
+
+/// A name for the pools of these drives, which no other run may use at the same time.
+pub fn name(experiment: &str, identities: &[String]) -> String {
+    let mut sorted = identities.to_vec();
+    sorted.sort();
+    // FNV-1a.
+    let hash = sorted
+        .iter()
+        .flat_map(|identity| identity.bytes().chain([0]))
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("{experiment}-{:04x}", hash >> 16 ^ hash & 0xffff)
+}

@@ -1,0 +1,103 @@
+//! Fill a pool with files whose content is known, and take one of its drives away while they are used.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{KIB, MIB};
+
+/// Files of many sizes, each with a content that follows from the seed, its number and the place in it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FileTree {
+    /// All files together, bytes; a little more if the last file ends later.
+    pub bytes: u64,
+    pub seed: u64,
+}
+
+/// Fills the pool of the step's target with a tree of files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FillTree {
+    pub tree: FileTree,
+}
+
+/// Takes one drive of the pool of the step's target away while files are read and written, checks what is left, brings the
+/// drive back and checks again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pull {
+    /// The number of the member, from 0, and the identity of its drive.
+    pub member: u32,
+    pub drive: String,
+    pub by: PullBy,
+    pub tree: FileTree,
+    /// How long files are used before the drive is taken away, and again while it is away, s.
+    pub seconds: f64,
+    /// The most that is written meanwhile, bytes.
+    pub most: u64,
+}
+
+/// How a drive is taken away without hands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PullBy {
+    /// Its USB device is de-authorised: the closest to unplugging one drive.
+    Usb,
+    /// Its SCSI device is deleted.
+    Scsi,
+}
+
+impl PullBy {
+    pub const ALL: [Self; 2] = [Self::Usb, Self::Scsi];
+
+    /// As it is written in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Usb => "usb",
+            Self::Scsi => "scsi",
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Usb => "its USB device is de-authorised, no hand pulls it",
+            Self::Scsi => "its SCSI device is deleted, no hand pulls it",
+        }
+    }
+}
+
+/// Sizes of files in turn, none a multiple of all block sizes.
+const SIZES: [u64; 7] = [1000, 4 * KIB, 20 * KIB + 1, 64 * KIB, 256 * KIB + 7, MIB, 4 * MIB];
+/// Directories that the files are spread over.
+pub const TREE_DIRECTORIES: usize = 8;
+/// No file has more than this share of all bytes.
+const LARGEST: u64 = 16;
+
+impl FileTree {
+    /// The size of each file, bytes.
+    pub fn sizes(&self) -> impl Iterator<Item = u64> {
+        let (all, most) = (self.bytes, (self.bytes / LARGEST).max(SIZES[0]));
+        let mut sum = 0_u64;
+        SIZES.into_iter().cycle().map(move |size| size.min(most)).take_while(move |size| {
+            let begun = sum < all;
+            sum = sum.saturating_add(*size);
+            begun
+        })
+    }
+
+    pub fn files(&self) -> u64 {
+        self.sizes().count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_tree_have_its_bytes() {
+        for bytes in [1, 1000, 100 * KIB, 3 * MIB, 300 * MIB] {
+            let tree = FileTree { bytes, seed: 1 };
+            let sum: u64 = tree.sizes().sum();
+            assert!(sum >= bytes && sum - bytes < 4 * MIB, "{bytes}: {sum}");
+            assert!(tree.sizes().all(|size| size <= (bytes / LARGEST).max(1000)));
+        }
+        assert_eq!(FileTree { bytes: 0, seed: 1 }.files(), 0);
+    }
+}

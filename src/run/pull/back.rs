@@ -1,0 +1,221 @@
+//! Brings a drive back to its pool, and checks all files again.
+
+use std::{
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    Away, HANG, POLL, Site, THIRDS, cool, known,
+    load::{Load, sum},
+    look,
+};
+use crate::{
+    danger::Claims,
+    engine::Cancel,
+    inventory::{Drive, Inventory},
+    pool::health::{Action, Health, MemberState, State},
+    record::{Back, Operations},
+    run::pool::{BuildError, Built, Commands, PoolLog, exists, scrub},
+    sysroot::Sysroot,
+    tools::{Change, State as Kernel, mdadm, mount, udevadm},
+};
+
+/// How long a drive may take to appear, and a pool to take it back without a command.
+const APPEARS: Duration = Duration::from_secs(120);
+const BY_ITSELF: Duration = Duration::from_secs(3);
+/// The time between two looks at an array that is filled.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// Brings the drive back; after that the pool is whole again, or the result says why not.
+pub fn put_back(site: &Site<'_>, away: &mut Away, cancel: &Cancel) -> Result<Back, BuildError> {
+    let zero = Instant::now();
+    let member = away.act.member as usize;
+    away.restore()
+        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.act.drive)))?;
+    let drive = appeared(&away.act.drive)?;
+    let mut back =
+        Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
+    // Without udev, nothing handles the drive.
+    let _ = site.runner.ask(&udevadm::settle());
+    let (mut log, built) = known(site)?;
+    let is_back =
+        |health: &Health| matches!(health.members[member], MemberState::InSync | MemberState::Filling);
+    let until = Instant::now() + BY_ITSELF;
+    while !back.by_itself && Instant::now() < until && built.build.layout.is_redundant() {
+        back.by_itself = is_back(&health(&built));
+        thread::sleep(PROGRESS);
+    }
+    let (mut says, begun) = (Vec::new(), if back.by_itself { zero } else { Instant::now() });
+    let healed = if built.build.layout.is_redundant() {
+        again(site, away, &built, &mut log, &mut back, &mut says, cancel)
+    } else {
+        restart(site, &built, &mut log, &mut says)
+    };
+    back.commands = says;
+    match healed {
+        Ok(()) => back.healed = Some(begun.elapsed().as_secs_f64()),
+        Err(e) => back.refused.push(e.to_string()),
+    }
+    cool(site.dir);
+    (back.files, back.ledger) = look(site.dir, away);
+    let now = health(&built);
+    back.state = now.state;
+    if back.healed.is_some() && built.build.layout.is_redundant() {
+        let inventory = Inventory::read(&Sysroot::live());
+        let mut says = |_: &str| ();
+        let mut commands = Commands { runner: site.runner, says: &mut says, exists: &exists };
+        match scrub(&built, &inventory, &mut log, &mut commands, &mut |_| ()) {
+            Ok(differ) => back.mismatches = Some(differ),
+            Err(e) => back.refused.push(e.to_string()),
+        }
+    }
+    Ok(back)
+}
+
+fn health(built: &Built) -> Health {
+    let root = Sysroot::live();
+    built.build.health(&root, &Inventory::read(&root))
+}
+
+/// Waits until the kernel has the drive, and udev its partitions.
+fn appeared(identity: &str) -> Result<Drive, BuildError> {
+    let until = Instant::now() + APPEARS;
+    loop {
+        if let Some(drive) = Inventory::read(&Sysroot::live()).drive(identity) {
+            return Ok(drive.clone());
+        }
+        if Instant::now() > until {
+            return Err(BuildError::Drives(format!("the drive {identity} did not come back")));
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// Gives the drive to its array again, and waits until it is filled while files are used.
+fn again(
+    site: &Site<'_>,
+    away: &Away,
+    built: &Built,
+    log: &mut PoolLog,
+    back: &mut Back,
+    says: &mut Vec<String>,
+    cancel: &Cancel,
+) -> Result<(), BuildError> {
+    let member = away.act.member as usize;
+    let inventory = Inventory::read(&Sysroot::live());
+    let drive =
+        inventory.drive(&away.act.drive).ok_or_else(|| BuildError::Drives("it is gone again".to_owned()))?;
+    let device = built.build.device(&Sysroot::live(), &inventory);
+    let device = device.ok_or_else(|| BuildError::Array(format!("{} is not active", built.build.name)))?;
+    let array = device.path();
+    log.found(&array);
+    let written_before = sectors_written(&drive.name);
+    let load = Load::start(site.dir, away.act.tree, &away.ledger, away.act.most / THIRDS).ok();
+    let from = Instant::now();
+    let part = built.build.member_path(member, &drive.node());
+    let mut say = |command: &str| says.push(command.to_owned());
+    let mut commands = Commands { runner: site.runner, says: &mut say, exists: &exists };
+    let mut added = Ok(());
+    if !back.by_itself {
+        // An array may still list the drive under its former name.
+        added = Claims::lock(&[drive])
+            .and_then(|locked| Claims::take(locked, site.erase))
+            .map_err(BuildError::from)
+            .and_then(|claims| {
+                let readded = commands.erase(&mdadm::re_add(&array, &part), &claims);
+                if let Err(e) = readded {
+                    back.refused.push(e.to_string());
+                    return commands.erase(&mdadm::add(&array, &part, false), &claims);
+                }
+                Ok(())
+            });
+    }
+    let filled = added.and_then(|()| filled(built, member, cancel));
+    let to = Instant::now();
+    if let Some(load) = load {
+        let (ops, hanging) = load.end(HANG);
+        back.during = sum(&ops, &hanging, from, to);
+    } else {
+        back.during = Operations::default();
+    }
+    let size = built.build.size.unwrap_or(0).max(1);
+    let written =
+        sectors_written(&drive.name).zip(written_before).map(|(now, before)| now.saturating_sub(before));
+    back.copied = written.map(|sectors| sectors as f64 * 512.0 / size as f64);
+    filled
+}
+
+/// Waits until the array has all its data on all drives.
+fn filled(built: &Built, member: usize, cancel: &Cancel) -> Result<(), BuildError> {
+    loop {
+        let health = health(built);
+        let busy = health.work.as_ref().is_some_and(|work| work.action != Action::Frozen);
+        match (health.members[member], health.state) {
+            (MemberState::InSync, State::Active | State::ReadOnly) if !busy && health.degraded == 0 => {
+                return Ok(());
+            }
+            (_, State::Broken | State::Stopped | State::Inactive) => {
+                return Err(BuildError::Array("the array stopped while the drive was filled".to_owned()));
+            }
+            (MemberState::Failed | MemberState::Unused | MemberState::Absent, _) => {
+                return Err(BuildError::Array("the drive was lost again while it was filled".to_owned()));
+            }
+            _ if cancel.is_set() => {
+                return Err(BuildError::Array("interrupted while the drive was filled".to_owned()));
+            }
+            _ => {}
+        }
+        thread::sleep(PROGRESS);
+    }
+}
+
+/// Stops a pool without copies and starts it again with all its drives, since it takes none back.
+fn restart(
+    site: &Site<'_>,
+    built: &Built,
+    log: &mut PoolLog,
+    says: &mut Vec<String>,
+) -> Result<(), BuildError> {
+    let build = &built.build;
+    let mut say = |command: &str| says.push(command.to_owned());
+    let mut commands = Commands { runner: site.runner, says: &mut say, exists: &exists };
+    // What udev made of the drive that came back may be an array of its own.
+    for _ in 0..3 {
+        let inventory = Inventory::read(&Sysroot::live());
+        let Some(device) = build.device(&Sysroot::live(), &inventory) else { break };
+        log.found(&device.path());
+        for mounted in device.mounts(&inventory).into_iter().rev() {
+            let plain: Change<Kernel> = mount::unmount(&device.path(), &mounted.path);
+            if commands.alter(&plain, log).is_err() {
+                commands.alter(&mount::unmount_lazily(&device.path(), &mounted.path), log)?;
+            }
+        }
+        commands.alter(&build.stop(&device.path()), log)?;
+        let _ = site.runner.ask(&udevadm::settle());
+    }
+    let inventory = Inventory::read(&Sysroot::live());
+    let drives: Vec<&Drive> = build
+        .drives(&inventory)
+        .into_iter()
+        .collect::<Option<_>>()
+        .ok_or_else(|| BuildError::Drives("not all of its drives are here".to_owned()))?;
+    if build.layout.is_mapped() {
+        let claims = Claims::take(Claims::lock(&drives)?, site.erase)?;
+        let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
+        commands.erase(&build.change(crate::pool::Step::Join, &paths), &claims)?;
+    } else {
+        commands.alter(&mdadm::assemble(&build.path(), &build.uuids[0], false), log)?;
+    }
+    commands.appears(&build.path())?;
+    let _ = site.runner.ask(&udevadm::settle());
+    commands.alter(&mount::mount(&build.path(), build.filesystem.name(), &site.dir.to_string_lossy()), log)
+}
+
+/// Sectors that were written to a disk since it appeared.
+fn sectors_written(name: &str) -> Option<u64> {
+    let stat = fs::read_to_string(Path::new("/sys/block").join(name).join("stat")).ok()?;
+    stat.split_whitespace().nth(6)?.parse().ok()
+}
