@@ -5,7 +5,7 @@ mod modelled;
 
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Model},
+    engine::sim::{Board, Model, Zone},
     experiments::{PULL, Request},
     findings::Findings,
     plan::{Act, Changes, Plan},
@@ -21,7 +21,9 @@ fn asked(drives: usize, values: &[(&str, &str)]) -> Request {
 }
 
 fn events(plan: &Plan) -> Vec<Event> {
-    let drives = vec![Model { capacity: 62_000_000_000, ..Model::default() }; plan.targets.len()];
+    let speed = || vec![Zone { from: 0, rate: 20e6 }];
+    let model = Model { capacity: 62_000_000_000, read: speed(), write: speed(), ..Model::default() };
+    let drives = vec![model; plan.targets.len()];
     carry_out(plan, &Board { drives, buses: Vec::new(), seed: 1 }).expect("runs")
 }
 
@@ -92,7 +94,7 @@ fn what_was_found_before_the_drive_came_back_is_kept() {
     let first = all.iter().position(is_pull).expect("saved before it is back");
     assert_eq!(all.iter().filter(|event| is_pull(event)).count(), 2);
     let half = findings(all[..=first].to_vec());
-    assert!(half.verdicts[0].contains("0 of 1 drives came back"), "{}", half.verdicts[0]);
+    assert!(half.verdicts[0].contains("0 of 1 drive came back"), "{}", half.verdicts[0]);
 }
 
 #[test]

@@ -112,6 +112,10 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pool/log.rs",
             // Settings of an array, in sysfs.
             "run/pool/replace.rs",
+            // Files on pools that the run built.
+            "run/pull/files.rs",
+            // Switches of drives, in sysfs.
+            "run/pull/unplug.rs",
             "run/local.rs",
             "run/lock.rs",
             "run/scratch.rs",
@@ -131,7 +135,13 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "hard_link",
             "linkat",
         ],
-        &["record/atomic_file.rs", "record/owner.rs", "run/lock.rs", "run/scratch_dir.rs"],
+        &[
+            "record/atomic_file.rs",
+            "record/owner.rs",
+            "run/lock.rs",
+            "run/pull/files.rs",
+            "run/scratch_dir.rs",
+        ],
     ),
     (
         "changes the length of files",

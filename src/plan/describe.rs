@@ -24,11 +24,16 @@ impl Plan {
         let repetitions = self.repetitions();
         let mut lines = Vec::new();
         let mut before: Vec<String> = Vec::new();
+        // What single drives are erased for says it for their pools, too.
+        let says = self.builds().any(|(_, build)| build.drives.len() == 1);
         for (at, target) in self.targets.iter().enumerate() {
             let pool = self.build(at).filter(|build| build.drives.len() > 1);
             lines.push(match pool {
                 Some(build) => {
-                    format!("{} of these {}", build.layout, count(build.drives.len() as u64, "drive"))
+                    let drives = count(build.drives.len() as u64, "drive");
+                    let name = clean(&target.given).into_owned();
+                    let more = name.strip_prefix(build.layout.name()).unwrap_or_default();
+                    format!("{} of these {drives}{more}", build.layout)
                 }
                 None => clean(&target.describe()).into_owned(),
             });
@@ -38,7 +43,12 @@ impl Plan {
             lines.extend(built.into_iter().filter_map(|s| self.line(s, at, &repetitions)));
             let loads = distinct(loads.into_iter().filter_map(|s| self.line(s, at, &repetitions)));
             // Those of pools repeat those of their drives.
-            match pool.is_some() && !loads.is_empty() && loads.iter().all(|line| before.contains(line)) {
+            let pulled = self.steps.iter().any(|s| s.is_on(at) && matches!(s.act, Act::Pull(_)));
+            match pool.is_some()
+                && !pulled
+                && !loads.is_empty()
+                && loads.iter().all(|line| before.contains(line))
+            {
                 true => lines.push("  the same loads".to_owned()),
                 false => lines.extend(loads.clone()),
             }
@@ -58,7 +68,7 @@ impl Plan {
             }));
             lines.extend(self.cut(at).map(|cut| format!("  {}", cut.describe())));
             lines.extend(self.no_pause(at).map(|left_out| format!("  {}", left_out.describe())));
-            if pool.is_none() {
+            if pool.is_none() || !says {
                 lines.push(format!("  changes: {}", self.changes(at)));
             }
         }

@@ -22,7 +22,10 @@ use crate::{
     },
     inventory::{Drive, Inventory},
     plan::{BuildPool, FileTree, FileWork, Files, Plan, Pull},
-    record::{ActResult, Back, Done, Event, FilesFound, How, LedgerFound, Log, Operations, Pulled},
+    record::{
+        ActResult, Back, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe, Pulled,
+        What,
+    },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
     tools::{Output, Query, Runner, ToolError, ToolResult},
@@ -240,10 +243,15 @@ impl World for Modelled {
         let Some((_, act)) = self.away.take().filter(|(of, _)| *of == at) else { return Ok(Back::default()) };
         let Pulled { files, ledger, .. } = modelled_pull(&self.pools[&at], &act, false);
         let mismatches = self.pools[&at].is_redundant().then_some(0);
+        let command =
+            if mismatches.is_some() { "mdadm /dev/md127 --re-add /dev/sdz1" } else { "mount /dev/md127" };
+        let commands = vec![command.to_owned()];
+        let name = "sdz".to_owned();
         Ok(Back {
-            name: "sdz".to_owned(),
+            name,
             appeared: 1.0,
             healed: Some(3.0),
+            commands,
             files,
             ledger,
             mismatches,
@@ -285,8 +293,25 @@ fn modelled_pull(layout: &Layout, act: &Pull, is_away: bool) -> Pulled {
     let operations =
         Operations { seconds: act.seconds, reads: 50, writes: 50, longest: 0.25, ..Operations::default() };
     let (before, away) = (operations.clone(), operations);
-    let name = "sda".to_owned();
-    Pulled { name, before, away, files, ledger, state, missing: u64::from(is_away), ..Pulled::default() }
+    let probe = |what: &str, cold: bool| {
+        let error = (lost > 0 && what == "fsync").then(|| "Input/output error (os error 5)".to_owned());
+        Probe { what: what.to_owned(), cold, error, seconds: 0.01 }
+    };
+    let probes = [false, true].into_iter().flat_map(|cold| ["ls", "fsync"].map(|what| probe(what, cold)));
+    let noticed = Moment { at: 0.1, what: What::DriveGone };
+    let then = Moment { at: 0.3, what: if lost > 0 { What::FirstError } else { What::WriteWorks } };
+    Pulled {
+        name: "sda".to_owned(),
+        before,
+        away,
+        moments: vec![noticed, then],
+        probes: probes.collect(),
+        files,
+        ledger,
+        state,
+        missing: u64::from(is_away),
+        ..Pulled::default()
+    }
 }
 
 /// The sim's drives are the plan's targets; an engine is opened over those of one step.

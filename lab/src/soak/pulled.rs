@@ -55,7 +55,7 @@ fn one(
         }
     }
     let kept = match layout {
-        "linear" | "raid0" => verdict.contains("in 4 of 4, no file and none of synced writes"),
+        "linear" | "raid0" => verdict.contains("in 4 of 4, no file and no synced writes"),
         _ => verdict.starts_with(&format!("{layout} survived 4 pulls of one drive")),
     };
     require(&machine, kept, "the verdict", verdict)?;

@@ -2,28 +2,18 @@
 
 use super::{
     super::common::Series,
+    cases::{Case, cases},
     verdicts::{errno, verdict},
 };
 use crate::{
     findings::{At, Axis, Column, Curve, Figure, Findings, Mark, Point, Style, Table, Unit, short},
-    plan::{Act, Plan, Pull},
+    plan::Plan,
     record::{Back, FilesFound, LedgerFound, Probe, Pulled, Run, What},
     units::{Layout, count, decimal_bytes, distinct, duration, listed, percent},
 };
 
 /// Lines of the kernel that a report shows.
 const KERNEL_LINES: usize = 12;
-
-/// One pull.
-pub(super) struct Case<'a> {
-    pub layout: Layout,
-    /// How many drives the layout has.
-    pub drives: usize,
-    /// The drive that was pulled, as it was named.
-    pub drive: &'a str,
-    pub act: &'a Pull,
-    pub pulled: &'a Pulled,
-}
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let cases = cases(run, plan);
@@ -53,19 +43,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         format!("{}: {}.", case.drive, all.join(", "))
     }));
     findings.details.sentences.extend(settings);
-    findings.conditions.extend(distinct(cases.iter().map(|case| case.act.by.words().to_owned())));
-}
-
-fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
-    let case = |step: &'a crate::plan::Step| {
-        let Act::Pull(act) = &step.act else { return None };
-        let at = step.targets().next()?;
-        let (pulled, build) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, plan.build(at)?);
-        let given = &plan.targets[at].given;
-        let drive = given.split_once(" without ").map_or(given.as_str(), |(_, drive)| drive);
-        Some(Case { layout: build.layout, drives: build.drives.len(), drive, act, pulled })
-    };
-    plan.steps.iter().filter_map(case).collect()
+    let how = cases.iter().map(|case| format!("drives pulled by software: {}", case.act.by.words()));
+    findings.conditions.extend(distinct(how));
 }
 
 fn whole(files: &FilesFound) -> String {
@@ -100,8 +79,8 @@ fn away(layout: Layout, cases: &[&Case<'_>]) -> Table {
         ("whole", true),
         ("wrong", true),
         ("synced writes", true),
-        ("longest wait", true),
-        ("writes failed", true),
+        ("wait", true),
+        ("failed writes", true),
     ];
     Table {
         title: format!("{layout}, one drive away"),
@@ -155,7 +134,12 @@ fn back(cases: &[&Case<'_>]) -> Table {
         row.resize(columns.len(), "-".to_owned());
         row
     };
-    Table { title: String::new(), columns: Column::all(columns), rows: cases.iter().map(row).collect() }
+    let mut columns = Column::all(columns);
+    columns
+        .iter_mut()
+        .filter(|c| matches!(c.name.as_str(), "as" | "written to it"))
+        .for_each(|c| c.optional = true);
+    Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
 }
 
 fn taken_back(case: &Case<'_>, back: &Back) -> &'static str {

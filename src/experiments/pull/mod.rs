@@ -1,5 +1,6 @@
 //! pull: what survives when a drive is pulled?
 
+mod cases;
 mod findings;
 mod options;
 mod plan;

@@ -180,7 +180,7 @@ impl Act {
             Self::Pull(pull) => {
                 let (seconds, drive, how) = (duration(pull.seconds), pull.member + 1, pull.by.words());
                 Some(format!(
-                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}); then it comes back"
+                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), then back"
                 ))
             }
             Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),

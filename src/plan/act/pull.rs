@@ -56,8 +56,8 @@ impl PullBy {
 
     pub fn words(self) -> &'static str {
         match self {
-            Self::Usb => "its USB device is de-authorised, no hand pulls it",
-            Self::Scsi => "its SCSI device is deleted, no hand pulls it",
+            Self::Usb => "USB device de-authorised",
+            Self::Scsi => "SCSI device deleted",
         }
     }
 }

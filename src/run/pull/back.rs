@@ -8,9 +8,8 @@ use std::{
 };
 
 use super::{
-    Away, HANG, POLL, Site, THIRDS, cool, known,
     load::{Load, sum},
-    look,
+    site::{Away, HANG, POLL, Site, THIRDS, cool, known, look},
 };
 use crate::{
     danger::Claims,

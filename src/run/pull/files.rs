@@ -49,7 +49,7 @@ pub fn fill(dir: &Path, tree: &FileTree, cancel: &Cancel) -> io::Result<u64> {
     let mut bytes = 0;
     let mut buffer = vec![0; READ];
     for (number, size) in (0..).zip(tree.sizes()) {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(path(dir, number))?;
+        let mut file = create(&path(dir, number))?;
         let mut at = 0;
         while at < size {
             if cancel.is_set() {
@@ -68,7 +68,7 @@ pub fn fill(dir: &Path, tree: &FileTree, cancel: &Cancel) -> io::Result<u64> {
 
 /// Makes the area of the ledger: each block is a write that was acknowledged.
 pub fn make_area(dir: &Path, ledger: &mut Ledger) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(ledger_path(dir, AREA))?;
+    let mut file = create(&ledger_path(dir, AREA))?;
     let mut block = vec![0; BLOCK as usize];
     for number in 1..=AREA_BLOCKS {
         let offset = (number - 1) * BLOCK;
@@ -79,6 +79,36 @@ pub fn make_area(dir: &Path, ledger: &mut Ledger) -> io::Result<()> {
     }
     file.sync_all()?;
     File::open(dir)?.sync_all()
+}
+
+/// Makes a file; the error if there is one.
+pub fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// Opens the area to write to it.
+pub fn open_area(dir: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(ledger_path(dir, AREA))
+}
+
+/// As `touch`.
+pub fn touch(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(false).open(path).map(drop)
+}
+
+pub fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).open(path)
+}
+
+/// As `ls`.
+pub fn list(dir: &Path) -> io::Result<()> {
+    fs::read_dir(dir)?.try_for_each(|entry| entry.map(drop))
+}
+
+/// Syncs a filesystem and empties the page cache. What can't be written to the drives is lost by now.
+pub fn drop_caches(dir: &Path) -> io::Result<()> {
+    let _lost = File::open(dir).and_then(|dir| Ok(syncfs(dir)?));
+    fs::write("/proc/sys/vm/drop_caches", "3")
 }
 
 /// Opens a file to read it past the page cache.

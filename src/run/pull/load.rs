@@ -1,7 +1,7 @@
 //! Files of a pool are read and written, each operation is checked and timed.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
     content::PIECE,
-    files::{AREA_BLOCKS, READ, ledger_path, open, path, read, source},
+    files::{AREA_BLOCKS, READ, create, ledger_path, open, open_area, path, read, source},
     ledger::{AREA, Answer, BLOCK, Ledger, Write},
 };
 use crate::{
@@ -85,7 +85,7 @@ impl Load {
             since: Mutex::default(),
             ledger: Arc::clone(ledger),
         });
-        let area = OpenOptions::new().write(true).open(ledger_path(dir, AREA))?;
+        let area = open_area(dir)?;
         let [reader, writer] = [Arc::clone(&shared), Arc::clone(&shared)];
         let threads = vec![
             thread::Builder::new().spawn(move || reader.read())?,
@@ -212,8 +212,7 @@ impl Shared {
             area.write_all_at(bytes, write.offset)?;
             return area.sync_data();
         }
-        let path = ledger_path(&self.dir, write.file);
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = create(&ledger_path(&self.dir, write.file))?;
         file.write_all_at(bytes, 0)?;
         file.sync_all()?;
         File::open(&self.dir)?.sync_all()

@@ -1,0 +1,29 @@
+//! What a record has of each pull.
+
+use super::super::common::Series;
+use crate::{
+    plan::{Act, Plan, Pull, Step},
+    record::{Pulled, Run},
+    units::Layout,
+};
+
+/// One pull.
+pub(super) struct Case<'a> {
+    pub layout: Layout,
+    /// The drive that was pulled, as it was named.
+    pub drive: &'a str,
+    pub act: &'a Pull,
+    pub pulled: &'a Pulled,
+}
+
+pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
+    let case = |step: &'a Step| {
+        let Act::Pull(act) = &step.act else { return None };
+        let at = step.targets().next()?;
+        let (pulled, build) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, plan.build(at)?);
+        let given = &plan.targets[at].given;
+        let drive = given.split_once(" without ").map_or(given.as_str(), |(_, drive)| drive);
+        Some(Case { layout: build.layout, drive, act, pulled })
+    };
+    plan.steps.iter().filter_map(case).collect()
+}

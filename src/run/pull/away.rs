@@ -1,0 +1,161 @@
+//! Takes a drive of a pool away while files are used, and finds out what is left.
+
+use std::{
+    fs, io,
+    path::Path,
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    files::{make_area, path},
+    ledger::Ledger,
+    load::{Load, sample, sum},
+    probes::probes,
+    site::{Away, HANG, POLL, Site, THIRDS, cool, known, look},
+    unplug::Unplug,
+    watch::{self, Watch},
+};
+use crate::{
+    engine::Cancel,
+    inventory::{Drive, Inventory},
+    plan::Pull,
+    record::Pulled,
+    run::{
+        journal::Undo,
+        pool::{BuildError, Built},
+    },
+    sysroot::Sysroot,
+    tools::filefrag,
+};
+
+/// Operations in a record, for a picture.
+const SAMPLE: usize = 400;
+
+/// Uses files, takes the drive away, uses them again, and checks what is left.
+pub fn pull(site: &Site<'_>, act: &Pull, cancel: &Cancel) -> Result<(Pulled, Away), BuildError> {
+    let inventory = Inventory::read(&Sysroot::live());
+    let (_, built) = known(site)?;
+    let drive = inventory
+        .drive(&act.drive)
+        .ok_or_else(|| BuildError::Drives(format!("the drive {} is not here any more", act.drive)))?;
+    let unplug = Unplug::of(drive, act.by).map_err(|e| BuildError::Drives(e.to_string()))?;
+    carries_nothing_else(&inventory, drive, &unplug)?;
+    let on_drive = placement(site, act, &built);
+    let mut ledger = Ledger { seed: act.tree.seed, writes: Vec::new() };
+    make_area(site.dir, &mut ledger).map_err(files_failed)?;
+    let ledger = Arc::new(Mutex::new(ledger));
+    let root = Sysroot::live();
+    let mut pulled =
+        Pulled { name: drive.name.clone(), settings: settings(drive, &built, &root), ..Pulled::default() };
+
+    let begun = Instant::now();
+    let load = Load::start(site.dir, act.tree, &ledger, act.most / THIRDS).map_err(files_failed)?;
+    let seconds = Duration::from_secs_f64(act.seconds);
+    while begun.elapsed() < seconds && !cancel.is_set() {
+        thread::sleep(POLL);
+    }
+    if cancel.is_set() {
+        drop(load.end(HANG));
+        return Err(BuildError::Array("interrupted before the drive was taken away".to_owned()));
+    }
+    let undo = Undo::Unplugged { back: unplug.back.file.clone() };
+    let entry = site.journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?;
+    let away = Away { act: act.clone(), unplug, entry: Some(entry), ledger: Arc::clone(&ledger), on_drive };
+    let mut watch = Watch::new(&built.build, &inventory, act.member as usize, &drive.name);
+    let log_from = watch::kernel_now();
+    load.allow(act.most / THIRDS);
+    let zero = Instant::now();
+    let answer = away.unplug.away.set().map_err(files_failed)?;
+    while zero.elapsed() < seconds && !cancel.is_set() {
+        watch.look(zero);
+        thread::sleep(POLL);
+    }
+    let end = Instant::now();
+    let (ops, hanging) = load.end(HANG);
+    if let Ok(Err(e)) = answer.recv_timeout(HANG) {
+        return Err(BuildError::Array(format!("{} was not taken away: {e}", drive.label())));
+    }
+    watch.look(zero);
+    (pulled.before, pulled.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
+    pulled.moments = watch.moments(&ops, zero);
+    pulled.sample = sample(&ops, zero, SAMPLE);
+    pulled.probes = probes(site.dir, false);
+    cool(site.dir);
+    pulled.probes.extend(probes(site.dir, true));
+    (pulled.files, pulled.ledger) = look(site.dir, &away);
+    pulled.kernel = watch::messages(site.runner, log_from, &drive.name);
+    let health = built.build.health(&root, &Inventory::read(&root));
+    (pulled.state, pulled.missing) = (health.state, health.missing);
+    Ok((pulled, away))
+}
+
+fn files_failed(e: io::Error) -> BuildError {
+    BuildError::Array(format!("files can't be used on the pool: {e}"))
+}
+
+/// Refuses a drive whose USB device carries something else, which would go with it.
+fn carries_nothing_else(inventory: &Inventory, drive: &Drive, unplug: &Unplug) -> Result<(), BuildError> {
+    let device = unplug.away.file.parent().unwrap_or(Path::new("/")).to_owned();
+    let below = |class: &str, name: &str| {
+        let path = Path::new("/sys/class").join(class).join(name).canonicalize();
+        path.is_ok_and(|path| path.starts_with(&device))
+    };
+    let other = inventory.drives.iter().find(|other| other.name != drive.name && below("block", &other.name));
+    if let Some(other) = other {
+        return Err(BuildError::Drives(format!("{} would go with {}", other.label(), drive.label())));
+    }
+    let networks = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    let name = networks
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .find(|name| below("net", name));
+    match name {
+        Some(name) => {
+            Err(BuildError::Drives(format!("the network port {name} would go with {}", drive.label())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Which files of the tree have a part on the drive; none where that is not known.
+fn placement(site: &Site<'_>, act: &Pull, built: &Built) -> Option<Vec<bool>> {
+    const AT_ONCE: usize = 64;
+    built.build.members_of(0, 1)?;
+    let paths: Vec<String> =
+        (0..act.tree.files()).map(|number| path(site.dir, number).to_string_lossy().into_owned()).collect();
+    let mut on = Vec::new();
+    for some in paths.chunks(AT_ONCE) {
+        let said = site.runner.ask(&filefrag::parts(some)).ok().filter(|said| said.code == Some(0))?;
+        let found = filefrag::read(&said.stdout);
+        let is_on = |(from, length): &(u64, u64)| {
+            built.build.members_of(*from, *length).is_some_and(|on| on.contains(&(act.member as usize)))
+        };
+        on.extend(found.iter().map(|(_, parts)| parts.iter().any(is_on)));
+    }
+    (on.len() == paths.len()).then_some(on)
+}
+
+/// What decides how long I/O waits for a drive.
+fn settings(drive: &Drive, built: &Built, root: &Sysroot) -> Vec<(String, String)> {
+    let device = format!("/sys/block/{}/device", drive.name);
+    let word = |name: &str, file: String| Some((name.to_owned(), root.word(&file)?));
+    let driver = Path::new("/sys/block").join(&drive.name).canonicalize().ok().and_then(|path| {
+        let bound = path.ancestors().filter_map(|dir| fs::read_link(dir.join("driver")).ok());
+        let mut names = bound.filter_map(|link| Some(link.file_name()?.to_string_lossy().into_owned()));
+        names.find(|name| matches!(name.as_str(), "uas" | "usb-storage" | "ahci" | "nvme"))
+    });
+    let mut all: Vec<(String, String)> = [
+        driver.map(|driver| ("driver".to_owned(), driver)),
+        word("SCSI timeout", format!("{device}/timeout")).map(|(name, value)| (name, format!("{value} s"))),
+        word("kernel", "/proc/sys/kernel/osrelease".to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if built.build.layout.is_redundant() {
+        let bitmap = if built.build.bitmap { "internal" } else { "none" };
+        all.push(("bitmap".to_owned(), bitmap.to_owned()));
+    }
+    all
+}

@@ -1,0 +1,48 @@
+//! What still works on a pool, each tried once.
+
+use std::{
+    io::{self, Write as _},
+    path::Path,
+    time::Instant,
+};
+
+use super::{
+    files::{append, list, touch},
+    site::{HANG, within},
+};
+use crate::{record::Probe, units::duration};
+
+/// `ls`, `touch`, a write, `fsync`; `cold` after the page cache was emptied.
+pub fn probes(dir: &Path, cold: bool) -> Vec<Probe> {
+    let touched = dir.join(if cold { "touched-cold" } else { "touched" });
+    let [list_in, to_touch, to_write, to_sync] = [dir.to_owned(), touched.clone(), touched.clone(), touched];
+    let one = |what: &str, work: Box<dyn FnOnce() -> io::Result<()> + Send>| {
+        let since = Instant::now();
+        let error = match within(HANG, work) {
+            Some(Ok(())) => None,
+            Some(Err(e)) => Some(e.to_string()),
+            None => Some(format!("hangs for more than {}", duration(HANG.as_secs_f64()))),
+        };
+        Probe { what: what.to_owned(), cold, error, seconds: since.elapsed().as_secs_f64() }
+    };
+    vec![
+        one("ls", Box::new(move || list(&list_in))),
+        one("touch", Box::new(move || touch(&to_touch))),
+        one("write", Box::new(move || append(&to_write)?.write_all(&[7; 4096]))),
+        one("fsync", Box::new(move || append(&to_sync)?.sync_all())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_healthy_directory_all_works_and_on_none_nothing() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let errors = |dir: &Path| probes(dir, true).into_iter().map(|probe| probe.error).collect::<Vec<_>>();
+        assert_eq!(errors(dir.path()), vec![None; 4]);
+        assert_eq!(std::fs::read(dir.path().join("touched-cold")).expect("reads").len(), 4096);
+        assert!(errors(&dir.path().join("gone")).iter().all(|error| error.is_some()));
+    }
+}

@@ -1,0 +1,125 @@
+//! A pool whose drive is away, and what is looked for on it.
+
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
+    time::Duration,
+};
+
+use super::{
+    files::{Checking, READ, check, drop_caches, place},
+    ledger::Ledger,
+    unplug::Unplug,
+};
+use crate::{
+    engine::Aligned,
+    plan::{FileTree, Pull},
+    record::{FilesFound, LedgerFound},
+    run::{
+        journal::{Entry, Journal},
+        pool::{BuildError, Built, PoolLog},
+    },
+    tools::Runner,
+};
+
+/// How long operations may take to end: SCSI tries a command that gets no answer for half a minute, resets, and tries again.
+pub const HANG: Duration = Duration::from_secs(120);
+pub const POLL: Duration = Duration::from_millis(5);
+/// Of what may be written: before, while the drive is away, and until it is back.
+pub const THIRDS: u64 = 3;
+
+/// A pool that a run built, and where it may be changed from.
+pub struct Site<'a> {
+    /// Its name, and where it is mounted.
+    pub pool: &'a str,
+    pub dir: &'a Path,
+    pub store: &'a Path,
+    pub erase: &'a [String],
+    pub journal: &'a Journal,
+    pub runner: &'a dyn Runner,
+}
+
+/// A pool without one of its drives.
+#[derive(Debug)]
+pub struct Away {
+    pub act: Pull,
+    pub unplug: Unplug,
+    /// Struck out once the drive is back.
+    pub entry: Option<Entry>,
+    pub ledger: Arc<Mutex<Ledger>>,
+    /// Files with a part on the drive, where that is known.
+    pub on_drive: Option<Vec<bool>>,
+}
+
+impl Away {
+    /// Lets the kernel have the drive again; what it does with it is not waited for.
+    pub fn restore(&mut self) -> io::Result<()> {
+        if let Some(entry) = self.entry.take() {
+            let answer = self.unplug.back.set()?;
+            match answer.recv_timeout(HANG) {
+                Ok(answer) => answer?,
+                Err(_) => return Err(io::Error::other("the kernel does not answer")),
+            }
+            entry.done()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        // Errors can't be reported from drop: the entry stays in the journal, and the next run brings the drive back.
+        let _ = self.restore();
+    }
+}
+
+/// The pool and its drive, by the log of the pool.
+pub fn known(site: &Site<'_>) -> Result<(PoolLog, Built), BuildError> {
+    Ok(PoolLog::open(site.store, site.pool)?)
+}
+
+/// Does what may hang on a thread of its own; none if it takes too long.
+pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (done, result) = mpsc::channel();
+    thread::Builder::new().spawn(move || done.send(work())).ok()?;
+    result.recv_timeout(limit).ok()
+}
+
+/// Reads the tree and the places of the ledger past the page cache.
+pub fn look(dir: &Path, away: &Away) -> (FilesFound, LedgerFound) {
+    let files = tree_found(dir, &away.act.tree, away.on_drive.clone());
+    let (dir, ledger) = (dir.to_owned(), Arc::clone(&away.ledger));
+    let found = within(HANG * 4, move || {
+        let mut buffer = Aligned::new(READ);
+        let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ledger.compare(|file, offset, length| place(&dir, file, offset, length, &mut buffer))
+    });
+    let hung = || LedgerFound { examples: vec!["reading hung".to_owned()], ..LedgerFound::default() };
+    (files, found.unwrap_or_else(hung))
+}
+
+/// The files of the tree; those after one whose reading hangs are not read.
+fn tree_found(dir: &Path, tree: &FileTree, on_drive: Option<Vec<bool>>) -> FilesFound {
+    let checking = Arc::new(Checking::new());
+    let (all, on) = (tree.files(), on_drive.as_ref().map(|on| on.iter().filter(|on| **on).count() as u64));
+    let thread = thread::Builder::new().spawn({
+        let (checking, dir, tree) = (Arc::clone(&checking), dir.to_owned(), *tree);
+        move || check(&dir, &tree, on_drive.as_deref(), &checking)
+    });
+    if let Ok(thread) = thread {
+        let hangs = || checking.since.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > HANG;
+        while !thread.is_finished() && !hangs() {
+            thread::sleep(POLL);
+        }
+    }
+    let found = checking.found();
+    FilesFound { on_drive: on, unread: all.saturating_sub(found.all()), ..found }
+}
+
+/// Empties the page cache, so that what is read next comes from drives. What can't be written to them is lost by now.
+pub fn cool(dir: &Path) {
+    let dir = dir.to_owned();
+    let _ = within(HANG, move || drop_caches(&dir));
+}
