@@ -10,8 +10,8 @@ use crate::{
 /// One pull.
 pub(super) struct Case<'a> {
     pub layout: Layout,
-    /// The drive that was pulled, as it was named.
-    pub drive: &'a str,
+    /// The drive that was pulled: its bay, or its name.
+    pub drive: String,
     pub act: &'a Pull,
     pub pulled: &'a Pulled,
 }
@@ -21,8 +21,8 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
         let Act::Pull(act) = &step.act else { return None };
         let at = step.targets().next()?;
         let (pulled, build) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, plan.build(at)?);
-        let given = &plan.targets[at].given;
-        let drive = given.split_once(" without ").map_or(given.as_str(), |(_, drive)| drive);
+        let drive = plan.targets[at].drives.get(act.member as usize)?;
+        let drive = drive.bay.as_ref().map_or_else(|| drive.name.clone(), |bay| format!("bay {bay}"));
         Some(Case { layout: build.layout, drive, act, pulled })
     };
     plan.steps.iter().filter_map(case).collect()

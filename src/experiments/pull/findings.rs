@@ -64,7 +64,7 @@ fn away(layout: Layout, cases: &[&Case<'_>]) -> Table {
     let row = |case: &&Case<'_>| {
         let Pulled { files, ledger, away, .. } = case.pulled;
         vec![
-            short(case.drive),
+            short(&case.drive),
             files.on_drive.map_or("-".to_owned(), |on| on.to_string()),
             whole(files),
             files.wrong.to_string(),
@@ -98,7 +98,7 @@ fn probes(cases: &[&Case<'_>]) -> Table {
         let of =
             |name: &String| case.pulled.probes.iter().find(|probe| probe.cold == cold && probe.what == *name);
         let cell = |probe: &Probe| probe.error.as_deref().map_or("works".to_owned(), errno);
-        let head = if cold { format!("{}, cold", short(case.drive)) } else { short(case.drive) };
+        let head = if cold { format!("{}, cold", short(&case.drive)) } else { short(&case.drive) };
         let cells = names.iter().map(|name| of(name).map_or("-".to_owned(), cell));
         [head].into_iter().chain(cells).collect::<Vec<_>>()
     };
@@ -119,7 +119,7 @@ fn back(cases: &[&Case<'_>]) -> Table {
         ("differ", true),
     ];
     let row = |case: &&Case<'_>| {
-        let mut row = vec![short(case.drive)];
+        let mut row = vec![short(&case.drive)];
         if let Some(back) = &case.pulled.back {
             row.extend([
                 back.name.clone(),
@@ -159,7 +159,7 @@ fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
         case.pulled
             .moments
             .iter()
-            .map(|moment| vec![short(case.drive), duration(moment.at), moment.what.words().to_owned()])
+            .map(|moment| vec![short(&case.drive), duration(moment.at), moment.what.words().to_owned()])
     });
     Table {
         title: format!("{layout}: after the pull"),

@@ -41,7 +41,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             let path =
                 if run == 1 { format!("{layout}-{number}") } else { format!("{layout}-{number}-{run}") };
             targets.push(Target {
-                given: format!("{layout} without {}", ask.targets[member].given),
+                given: format!("{layout}, {} pulled", ask.targets[member].given),
                 kind: Kind::Directory,
                 path: dir.join(&path),
                 drives: ask.targets.iter().flat_map(|target| target.drives.clone()).collect(),

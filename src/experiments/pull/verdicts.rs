@@ -55,7 +55,7 @@ fn broken(case: &Case<'_>) -> Vec<String> {
 fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (bool, String) {
     let bad: Vec<String> = cases
         .iter()
-        .map(|case| (case.drive, broken(case)))
+        .map(|case| (&case.drive, broken(case)))
         .filter(|(_, broken)| !broken.is_empty())
         .map(|(drive, broken)| format!("{drive}: {}", listed(&broken)))
         .collect();
