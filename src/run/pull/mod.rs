@@ -96,7 +96,7 @@ impl Drop for Away {
 
 /// The pool and its drive, by the log of the pool.
 fn known(site: &Site<'_>) -> Result<(PoolLog, Built), BuildError> {
-    Ok(PoolLog::open(site.store, site.pool)?)
+    PoolLog::open(site.store, site.pool).map_err(BuildError::NoLog)
 }
 
 /// Uses files, takes the drive away, uses them again, and checks what is left.
