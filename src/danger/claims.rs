@@ -8,7 +8,11 @@ use std::{
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::{Claim, Locked, Refusal, refusal::device, still};
+use super::{
+    Claim, Locked, Refusal, Why,
+    refusal::{device, holds, holds_no_more},
+    still,
+};
 use crate::{
     inventory::Drive,
     tools::{Content, Right, Runner, ToolError, udevadm},
@@ -22,6 +26,14 @@ impl Claims {
     /// Locks drives, so that udev doesn't use what is found on them while they are changed.
     pub fn lock(drives: &[&Drive]) -> Result<Vec<Locked>, Refusal> {
         drives.iter().map(|drive| Locked::new(&drive.identity())).collect()
+    }
+
+    /// Locks and claims these drives, or none; see [`Claim::take`]. They were shown as they are here: one that holds something
+    /// else by now is refused.
+    pub fn of(shown: &[&Drive], erase: &[String]) -> Result<Self, Refusal> {
+        let claims = Self::take(Self::lock(shown)?, erase)?;
+        claims.0.iter().zip(shown).try_for_each(|(claim, shown)| as_shown(shown, claim.drive()))?;
+        Ok(claims)
     }
 
     /// Claims all of these drives, or none; see [`Claim::take`].
@@ -58,6 +70,14 @@ impl Claims {
             below.extend(self.below(&slave, depth - 1)?);
         }
         Ok(below)
+    }
+}
+
+/// Refuses a drive that holds something else than when it was shown.
+pub(super) fn as_shown(shown: &Drive, now: &Drive) -> Result<(), Refusal> {
+    match holds_no_more(shown, now) {
+        true => Ok(()),
+        false => Err(Refusal::new(now, Why::Changed(holds(now).join(", ")))),
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::{
 };
 
 pub use claims::{Claimed, Claims};
-pub use refusal::{Refusal, Why, consent, holds};
+pub use refusal::{Refusal, Why, consent, erase_option, holds};
 
 use crate::{
     inventory::{Block, Drive, Inventory},

@@ -10,9 +10,9 @@ use std::{
 use rustix::fs::{major, minor};
 
 use crate::{
-    inventory::{self, Block, Drive, Inventory, Layer, Mount},
+    inventory::{self, Block, Drive, Inventory, Layer, Mount, Partition, Signature},
     sysroot::Sysroot,
-    units::shell_word,
+    units::{clean, shell_word},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -39,14 +39,16 @@ pub enum Why {
     Mounted(Vec<String>),
     #[error("it is part of {}", .0.join(", "))]
     Held(Vec<String>),
-    #[error("it holds {}: add --erase {consent} if that may be lost", holds.join(", "))]
+    #[error("it holds {}: add {} if that may be lost", holds.join(", "), erase_option(consent))]
     Holds {
         holds: Vec<String>,
         /// The argument of `--erase` that allows it.
         consent: String,
     },
-    #[error("what it holds is not known: add --erase {0} if that may be lost")]
+    #[error("what it holds is not known: add {} if that may be lost", erase_option(.0))]
     Unknown(String),
+    #[error("it holds {0} now, which is not what was shown: nothing was changed, try again")]
+    Changed(String),
     #[error(
         "{0} can't be read completely, so what uses the drive is not known: run it as root, outside of a container"
     )]
@@ -124,7 +126,7 @@ fn describe(layer: &Layer) -> String {
     let name = layer.alias.as_ref().unwrap_or(&layer.name);
     match layer.kind.as_str() {
         "crypt" => format!("the encrypted {name} (cryptsetup close {name})"),
-        "lvm" => format!("the logical volume {name} (dmsetup remove {name})"),
+        "lvm" => format!("the logical volume {name} (vgchange -an {})", shell_word(&group(name))),
         "dm" | "multipath" => format!("the mapping {name} (dmsetup remove {name})"),
         "partition" => format!("the partition {name}"),
         "loop" => format!("the loop device {name} (losetup --detach /dev/{name})"),
@@ -142,7 +144,8 @@ pub fn holds(drive: &Drive) -> Vec<String> {
         .filter_map(|(name, content)| {
             let filesystem = content.filesystem.as_ref()?;
             let label = content.label.as_ref().map(|label| format!(" '{label}'")).unwrap_or_default();
-            Some(format!("{filesystem}{label} on {name}"))
+            // Who wrote the label decides neither where a line ends nor what the terminal does.
+            Some(clean(&format!("{filesystem}{label} on {name}")).into_owned())
         })
         .collect();
     if holds.is_empty() && !drive.partitions.is_empty() {
@@ -151,10 +154,45 @@ pub fn holds(drive: &Drive) -> Vec<String> {
     holds
 }
 
-/// The argument of `--erase` for a drive: its serial, or its identity if another drive has the same serial.
+/// The argument of `--erase` for a drive: its serial, or its identity if other drives have the same serial, or may have it,
+/// because it is a placeholder.
 pub fn consent(drive: &Drive) -> String {
-    let serial = drive.serial.clone().filter(|_| !drive.shared_serial);
-    serial.unwrap_or_else(|| drive.identity())
+    drive.unique_serial().cloned().unwrap_or_else(|| drive.identity())
+}
+
+/// The option that allows to erase a drive, as it is typed in a shell.
+pub fn erase_option(consent: &str) -> String {
+    // A word of its own that begins with a hyphen would be another option.
+    let joint = if consent.starts_with('-') { '=' } else { ' ' };
+    format!("--erase{joint}{}", shell_word(consent))
+}
+
+/// Whether a drive holds nothing that was not there when it was shown. Its name may have changed, and what is gone is no loss:
+/// udev may have told late that it was removed.
+pub(super) fn holds_no_more(shown: &Drive, now: &Drive) -> bool {
+    let was = |now: &Signature, shown: &Signature| now.filesystem.is_none() || now == shown;
+    let was_there = |now: &Partition| {
+        let same = |shown: &&Partition| (shown.start, shown.sectors) == (now.start, now.sectors);
+        shown.partitions.iter().find(same).is_some_and(|shown| was(&now.content, &shown.content))
+    };
+    was(&now.content, &shown.content) && now.partitions.iter().all(was_there)
+}
+
+/// The volume group of a logical volume, from the name of its mapping: one hyphen separates them, two are one of a name.
+fn group(mapping: &str) -> String {
+    let letters: Vec<char> = mapping.chars().collect();
+    let mut at = 0;
+    let mut group = String::new();
+    while let Some(&letter) = letters.get(at) {
+        match (letter, letters.get(at + 1)) {
+            ('-', Some('-')) => at += 1,
+            ('-', _) => break,
+            _ => {}
+        }
+        group.push(letter);
+        at += 1;
+    }
+    group
 }
 
 /// The number of a block device.

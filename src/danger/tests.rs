@@ -68,7 +68,7 @@ fn drives_of_arrays_and_mappings_are_refused() {
     };
     let mut unread = pc.clone();
     unread.layers.clear();
-    let kinds = [("raid1", None), ("crypt", Some("vault")), ("lvm", Some("vg-home")), ("btrfs", None)];
+    let kinds = [("raid1", None), ("crypt", Some("vault")), ("lvm", Some("vg--a-home")), ("btrfs", None)];
     let mut lines: Vec<String> = kinds.map(|(kind, alias)| built(kind, alias)).into();
     lines.push(claim_result(&unread, "sda", &["WD-WCC7K1234567"]));
     insta::assert_snapshot!(lines.join("\n"));
@@ -167,6 +167,73 @@ fn what_a_drive_holds_is_lost_only_with_consent_for_that_drive() {
         ]
         .join("\n")
     );
+}
+
+#[test]
+fn a_placeholder_serial_is_no_consent() {
+    let drive = |serial: &str| Drive {
+        name: "sda".to_owned(),
+        bay: Some("1.2".to_owned()),
+        serial: Some(serial.to_owned()),
+        sectors: 1 << 20,
+        ..Drive::default()
+    };
+    for placeholder in ["000000000000", "123456789ABCDEF"] {
+        let identity = drive(placeholder).identity();
+        assert_eq!(consent(&drive(placeholder)), identity);
+        let machine = machine(&drive(placeholder));
+        assert!(claim_result(&machine, "sda", &[placeholder]).contains(&format!("add --erase {identity}")));
+        assert_eq!(claim_result(&machine, "sda", &[&identity]), "may be erased");
+    }
+    assert_eq!(consent(&drive("4C530001")), "4C530001");
+}
+
+#[test]
+fn the_option_that_is_shown_can_be_typed() {
+    let options = ["4C530001", "a b", "-x", "-a b", "it's"].map(erase_option);
+    assert_eq!(
+        options,
+        ["--erase 4C530001", "--erase 'a b'", "--erase=-x", "--erase='-a b'", r"--erase 'it'\''s'"]
+    );
+    let why = |holds: &[&str]| {
+        let mut drive = Drive { name: "sda".to_owned(), serial: Some("-a b".to_owned()), ..Drive::default() };
+        drive.content.filesystem = holds.first().map(|&holds| holds.to_owned());
+        claim_result(&machine(&drive), "sda", &[])
+    };
+    assert!(why(&["ext4"]).ends_with("it holds ext4 on sda: add --erase='-a b' if that may be lost"));
+    assert!(why(&[]).ends_with("what it holds is not known: add --erase='-a b' if that may be lost"));
+}
+
+#[test]
+fn a_label_does_not_begin_a_line() {
+    let mut drive = Drive { model: Some("M\u{1b}[2J".to_owned()), ..Drive::default() };
+    drive.content.filesystem = Some("vfat".to_owned());
+    drive.content.label = Some("A\n  /dev/sdb: no known content\u{202e}".to_owned());
+    assert_eq!(holds(&drive), ["vfat 'A?  /dev/sdb: no known content?' on "]);
+    assert!(!drive.label().contains(crate::units::hides), "{:?}", drive.label());
+}
+
+#[test]
+fn a_drive_that_holds_something_else_than_was_shown_is_refused() {
+    let shown = complete(&fixtures::mini_pc()).drives.into_iter().find(|d| d.name == "sdb").expect("sdb");
+    let mut now = shown.clone();
+    now.name = "sdx".to_owned();
+    claims::as_shown(&shown, &now).expect("it has another name only");
+    now.partitions.clear();
+    claims::as_shown(&shown, &now).expect("it was wiped");
+    let blank = claims::as_shown(&now, &shown).expect_err("it has a partition now").why.to_string();
+    assert!(blank.starts_with("it holds ext4 on sdb1 now"), "{blank}");
+    let refused = |change: fn(&mut Drive)| {
+        let mut now = shown.clone();
+        change(&mut now);
+        claims::as_shown(&shown, &now).expect_err("refused").why.to_string()
+    };
+    let again = "now, which is not what was shown: nothing was changed, try again";
+    let other = refused(|now| now.partitions[0].content.filesystem = Some("btrfs".to_owned()));
+    assert_eq!(other, format!("it holds btrfs on sdb1 {again}"));
+    let formatted_again = refused(|now| now.partitions[0].content.uuid = Some("another".to_owned()));
+    assert_eq!(formatted_again, format!("it holds ext4 on sdb1 {again}"));
+    refused(|now| now.partitions[0].start += 8);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::{
         Sysroot,
         serial_number::{is_placeholder, is_serial},
     },
-    units::hides,
+    units::{clean, hides},
 };
 
 /// Sets vendor, model, serial and WWN of the drive at `dir`. `usb` is the directory of its USB device, if any.
@@ -79,7 +79,8 @@ impl Drive {
             (_, Some(bay)) if self.serial.is_none() && self.model.is_some() => label += &format!(" at {bay}"),
             _ => {}
         }
-        label
+        // It becomes part of a line.
+        clean(&label).into_owned()
     }
 
     /// Key of the drive in records: serial, world-wide name or CID, and size. If the serial is missing, a placeholder or
@@ -97,10 +98,13 @@ impl Drive {
 
     /// A serial or CID that no other drive has, so that the drive is recognised in any bay.
     pub fn unique_id(&self) -> Option<&String> {
-        let unique_serial =
-            self.serial.as_ref().filter(|serial| !self.shared_serial && !is_placeholder(serial));
         let cid = self.wwid.as_ref().filter(|_| self.bus.as_deref() == Some("mmc"));
-        cid.or(unique_serial)
+        cid.or(self.unique_serial())
+    }
+
+    /// A serial that no other drive has, and that is no placeholder.
+    pub fn unique_serial(&self) -> Option<&String> {
+        self.serial.as_ref().filter(|serial| !self.shared_serial && !is_placeholder(serial))
     }
 
     /// Model and serial, without the bay: `Cruzer Blade 4C530001`.
@@ -117,6 +121,18 @@ impl Drive {
             (_, None) => self.name.clone(),
         }
     }
+}
+
+/// An identity without the bay, which it has while the serial is not unique.
+pub fn without_bay(identity: &str) -> &str {
+    let size = identity.rfind('+').unwrap_or(0);
+    identity[size..].find('@').map_or(identity, |at| &identity[..size + at])
+}
+
+/// The serial, CID or world-wide name in an identity.
+pub fn name_in(identity: &str) -> &str {
+    let whole = without_bay(identity);
+    whole.rsplit_once('+').map_or(whole, |(name, _)| name)
 }
 
 impl Inventory {

@@ -163,43 +163,91 @@ fn escaped(path: &str) -> String {
         .collect()
 }
 
-/// The comments around the lines of a pool. The first says whether the text before had a newline at its end, so that
-/// removing the lines restores it.
-fn marks(name: &str) -> [String; 3] {
-    [
-        format!("# drivebench pool {name}: begin\n"),
-        format!("# drivebench pool {name}: begin, without newline before\n"),
-        format!("# drivebench pool {name}: end\n"),
-    ]
+const MARK: &str = "# drivebench pool ";
+
+/// What was before the lines of a pool. It is in the comment above them, so that removing them restores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Line,
+    /// Text without a newline at its end.
+    Unended,
+    /// There was no file.
+    NoFile,
 }
 
-impl Lines {
-    /// The text of the file with the lines at its end; none if it has lines of this pool already.
-    pub fn add(&self, name: &str, text: &str) -> Option<String> {
-        let [begin, joined, end] = marks(name);
-        if text.contains(&begin) || text.contains(&joined) {
-            return None;
-        }
-        let ends = text.is_empty() || text.ends_with('\n');
-        let (gap, begin) = if ends { ("", begin) } else { ("\n", joined) };
-        let lines: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
-        Some(format!("{text}{gap}{begin}{lines}{end}"))
+impl Before {
+    const ALL: [Self; 3] = [Self::Line, Self::Unended, Self::NoFile];
+
+    /// The comment above the lines.
+    fn begin(self, name: &str) -> String {
+        let what = match self {
+            Self::Line => "",
+            Self::Unended => ", without newline before",
+            Self::NoFile => ", in a new file",
+        };
+        format!("{MARK}{name}: begin{what}\n")
     }
 }
 
-/// The text of a file without the lines of a pool; none if it has none. The error is what is missing after them.
-pub fn without(name: &str, text: &str) -> Result<Option<String>, String> {
-    let [begin, joined, end] = marks(name);
-    let (from, mark, gap) = match (text.find(&begin), text.find(&joined)) {
-        (Some(at), _) => (at, begin.len(), 0),
-        (None, Some(at)) => (at, joined.len(), usize::from(text[..at].ends_with('\n'))),
-        (None, None) => return Ok(None),
-    };
-    let length = text[from + mark..].find(&end).ok_or_else(|| end.trim_end().to_owned())?;
-    let to = from + mark + length + end.len();
-    // Where lines follow by now, the one before needs its end.
-    let gap = if text[to..].is_empty() { gap } else { 0 };
-    Ok(Some(format!("{}{}", &text[..from - gap], &text[to..])))
+/// The comment below the lines.
+fn end(name: &str) -> String {
+    format!("{MARK}{name}: end\n")
+}
+
+impl Lines {
+    /// The text of the file, if there is one, with the lines at its end; none if it has lines of this pool already.
+    pub fn add(&self, name: &str, file: Option<&str>) -> Option<String> {
+        let text = file.unwrap_or_default();
+        if Before::ALL.iter().any(|before| text.contains(&before.begin(name))) {
+            return None;
+        }
+        let before = match file {
+            None => Before::NoFile,
+            Some(text) if text.is_empty() || text.ends_with('\n') => Before::Line,
+            Some(_) => Before::Unended,
+        };
+        let gap = if before == Before::Unended { "\n" } else { "" };
+        let lines: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
+        Some(format!("{text}{gap}{}{lines}{}", before.begin(name), end(name)))
+    }
+}
+
+/// A file without the lines of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Without {
+    /// It has none.
+    Same,
+    Text(String),
+    /// It was made for lines of pools, and no others are in it.
+    NoFile,
+}
+
+/// A file with this text without the lines of a pool. The error is what is missing after them.
+pub fn without(name: &str, text: &str) -> Result<Without, String> {
+    let at = |before: &Before| Some((*before, text.find(&before.begin(name))?));
+    let Some((before, from)) = Before::ALL.iter().find_map(at) else { return Ok(Without::Same) };
+    let (lines, end) = (from + before.begin(name).len(), end(name));
+    let length = text[lines..].find(&end).ok_or_else(|| end.trim_end().to_owned())?;
+    let rest = &text[lines + length + end.len()..];
+    let head = &text[..from];
+    Ok(match before {
+        Before::NoFile if head.is_empty() && rest.is_empty() => Without::NoFile,
+        // Where other lines follow by now, the one before needs its end.
+        Before::Unended if rest.is_empty() => {
+            Without::Text(head.strip_suffix('\n').unwrap_or(head).to_owned())
+        }
+        _ => Without::Text(format!("{head}{}", handed_on(before, rest))),
+    })
+}
+
+/// What follows the lines of a pool; lines of another pool now have before them what those had.
+fn handed_on(before: Before, rest: &str) -> String {
+    let (first, others) = rest.split_at(rest.find('\n').map_or(rest.len(), |at| at + 1));
+    let next = first.strip_prefix(MARK).and_then(|first| first.split(':').next());
+    match next.filter(|next| first == Before::Line.begin(next)) {
+        Some(next) => before.begin(next) + others,
+        None => rest.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -232,12 +280,18 @@ mod tests {
     #[test]
     fn lines_added_later_by_others_stay() {
         let lines = Lines { file: FSTAB.to_owned(), lines: vec!["ours".to_owned()] };
-        let text = lines.add("data", "a\nb").expect("adds") + "c\n";
-        assert_eq!(without("data", &text), Ok(Some("a\nb\nc\n".to_owned())));
+        let text = lines.add("data", Some("a\nb")).expect("adds") + "c\n";
+        assert_eq!(without("data", &text), Ok(Without::Text("a\nb\nc\n".to_owned())));
+        let new = lines.add("data", None).expect("adds") + "c\n";
+        assert_eq!(without("data", &new), Ok(Without::Text("c\n".to_owned())));
         let cut = text.replace("# drivebench pool data: end\n", "");
         assert_eq!(without("data", &cut), Err("# drivebench pool data: end".to_owned()));
-        assert_eq!(lines.add("data", &text), None, "not twice");
-        assert_eq!(without("other", &text), Ok(None));
+        assert_eq!(
+            [lines.add("data", Some(&text)), lines.add("data", Some(&new))],
+            [None, None],
+            "not twice"
+        );
+        assert_eq!(without("other", &text), Ok(Without::Same));
     }
 
     #[test]
@@ -257,15 +311,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_file_without_the_lines_is_as_before(text in "[a# \n]{0,40}", pools in 1usize..4) {
-            let names: Vec<String> = (0..pools).map(|n| format!("p{n}")).collect();
+        fn a_file_without_the_lines_is_as_before(
+            text in proptest::option::of("[a# \n]{0,40}"),
+            (pools, order) in (1usize..5).prop_flat_map(|n| (Just(n), Just((0..n).collect::<Vec<_>>()).prop_shuffle())),
+        ) {
             let lines = Lines { file: FSTAB.to_owned(), lines: vec!["ours".to_owned(), "too".to_owned()] };
-            let with = names.iter().fold(text.clone(), |text, name| lines.add(name, &text).expect("adds"));
-            // The last that came goes first.
-            let without = names.iter().rev().fold(with, |text, name| {
-                without(name, &text).expect("is whole").expect("removes")
-            });
-            prop_assert_eq!(without, text);
+            let mut file = text.clone();
+            for n in 0..pools {
+                file = lines.add(&format!("p{n}"), file.as_deref());
+                prop_assert!(file.is_some());
+            }
+            for n in order {
+                file = match without(&format!("p{n}"), &file.expect("it has lines")).expect("is whole") {
+                    Without::Same => panic!("p{n} had lines"),
+                    Without::Text(text) => Some(text),
+                    Without::NoFile => None,
+                };
+            }
+            prop_assert_eq!(file, text);
         }
     }
 }

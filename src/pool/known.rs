@@ -18,11 +18,8 @@ impl Build {
             State::Stopped => *state == MemberState::Absent,
             _ => matches!(state, MemberState::Absent | MemberState::Failed | MemberState::Unused),
         };
-        let members = || self.members.iter().zip(&health.members);
-        // An identity begins with the serial.
-        let serial = |identity: &str| identity.split('+').next().unwrap_or(identity).to_owned();
-        let absent =
-            members().filter(|(_, state)| is_away(state)).map(|(m, _)| serial(&m.identity)).collect();
+        let away = health.members.iter().enumerate().filter(|(_, state)| is_away(state));
+        let absent = away.map(|(at, _)| self.name_of(at).to_owned()).collect();
         // The labels of sticks say their bays.
         let is_there = |member: &Member| inventory.drives.iter().any(|drive| drive.label() == member.label);
         let as_built = self.members.iter().all(is_there);

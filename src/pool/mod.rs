@@ -11,3 +11,4 @@ pub(crate) mod tests;
 
 pub use build::{Build, Member, PoolError, Request, Step, is_name};
 pub use geometry::Part;
+pub use members::Holds;

@@ -261,8 +261,11 @@ impl World for Local<'_> {
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError> {
         // Its drive comes back first.
         drop(self.away[at].take());
-        let Some(name) = self.pools[at].take() else { return Ok(Vec::new()) };
-        Ok(remove_for_run(&name, &self.erase, &self.store)?)
+        let Some(name) = &self.pools[at] else { return Ok(Vec::new()) };
+        let commands = remove_for_run(name, &self.erase, &self.store)?;
+        // What failed is tried again.
+        self.pools[at] = None;
+        Ok(commands)
     }
 
     fn close(&mut self, at: usize) -> Result<(), RunError> {

@@ -8,7 +8,7 @@ use std::{
         unix::fs::{MetadataExt, PermissionsExt},
     },
     path::Path,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -21,6 +21,10 @@ use crate::{record::lock, sysroot::Sysroot};
 
 /// Directories in which every user may make one, in the order in which they are tried.
 const PLACES: [&str; 2] = ["/run/lock", "/tmp"];
+/// Only root can make files here, so no other user can hold a lock of these files.
+const OF_ROOT: &str = "/run";
+/// How long another drivebench may change the configuration of the system.
+const TURN: Duration = Duration::from_secs(10);
 /// How often a waiting run checks whether the drive is free.
 const POLL: Duration = Duration::from_millis(200);
 
@@ -81,6 +85,32 @@ impl Locks {
             match self.take(identity, label) {
                 Err(LockError::Busy { .. }) if !give_up() => std::thread::sleep(POLL),
                 other => return other,
+            }
+        }
+    }
+}
+
+impl Lock {
+    /// Held while files of the system's configuration are read and replaced; needs root.
+    pub(super) fn of_configuration() -> io::Result<Self> {
+        Self::in_turn(&Path::new(OF_ROOT).join("drivebench-configuration.lock"), TURN)
+    }
+
+    fn in_turn(path: &Path, limit: Duration) -> io::Result<Self> {
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(openat(CWD, path, flags, Mode::RUSR | Mode::WUSR)?);
+        let until = Instant::now() + limit;
+        loop {
+            match lock(&file) {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(_) if Instant::now() < until => std::thread::sleep(POLL),
+                Err(_) => {
+                    let process = holder(&file).map(|pid| format!(", process {pid},")).unwrap_or_default();
+                    let path = path.display();
+                    return Err(io::Error::other(format!(
+                        "another drivebench{process} has locked {path}: try again when it has ended"
+                    )));
+                }
             }
         }
     }
@@ -166,6 +196,26 @@ mod tests {
         assert!(other.wait("4C53/0001", "it", || true).is_err());
         drop(first);
         other.wait("4C53/0001", "it", || true).expect("free again");
+    }
+
+    #[test]
+    fn the_configuration_is_changed_by_one_at_a_time_and_no_one_waits_forever() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join("configuration.lock");
+        let first = Lock::in_turn(&path, Duration::ZERO).expect("free");
+        let mode = fs::metadata(&path).expect("is there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "no other user can open it");
+        let refused = Lock::in_turn(&path, Duration::ZERO).expect_err("taken").to_string();
+        let (me, path_shown) = (std::process::id(), path.display());
+        assert_eq!(
+            refused,
+            format!("another drivebench, process {me}, has locked {path_shown}: try again when it has ended")
+        );
+        drop(first);
+        Lock::in_turn(&path, Duration::from_secs(60)).expect("free again");
+        // A link of another user leads elsewhere.
+        symlink(&path, home.path().join("link")).expect("links");
+        Lock::in_turn(&home.path().join("link"), Duration::ZERO).expect_err("a link");
     }
 
     /// The socket of versions before filled its queue after 128 looks, and the next one hung.

@@ -36,8 +36,9 @@ pub use measure::Progress;
 pub use modelled::Modelled;
 pub use output_note::OutputNote;
 pub use pool::{
-    BuildError, Built, Commands, PoolLog, Replacement, can_build, can_keep, complete, erase, exists, fill,
-    give_up, join, pools, ready, remove, replace, scrub, stop, uuid,
+    BuildError, Built, Commands, Former, PoolLog, Replacement, can_build, can_keep, claim, complete, erase,
+    exists, fill, former, give_up, in_no_pool, join, pools, ready, removal, remove, replace, scrub, stop,
+    to_remove, uuid,
 };
 pub use world::World;
 

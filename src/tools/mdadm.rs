@@ -1,6 +1,6 @@
 //! mdadm: arrays of the kernel's md driver.
 
-use super::{Change, Content, Query, State, Tool};
+use super::{Change, Content, Output, Query, State, Tool};
 use crate::units::{KIB, Layout};
 
 const MDADM: Tool = Tool {
@@ -130,9 +130,94 @@ pub fn go_on(path: &str) -> Change<State> {
     Change::new(MDADM, &["--action=idle"], path)
 }
 
+/// What the superblock of a member says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Superblock {
+    /// Of the array, as md writes it.
+    pub uuid: String,
+    /// The changes of the array's state that the member took part in.
+    pub events: u64,
+    /// No member was missing when it was written last.
+    pub complete: bool,
+}
+
+/// Prints the superblock of the member at `path`.
+pub fn examine(path: &str) -> Query {
+    Query::new(MDADM, ["--examine", path])
+}
+
+/// The superblock that [`examine`] printed; none if there is none. The error is why that is not known.
+pub fn superblock(output: &Output) -> Result<Option<Superblock>, String> {
+    let field = |name: &str| field(&output.stdout, name);
+    let Some(uuid) = field("Array UUID") else {
+        let none = output.code == Some(0) || output.stderr.contains("No md superblock");
+        return if none { Ok(None) } else { Err(output.complaint()) };
+    };
+    let events = field("Events").and_then(|events| events.parse().ok());
+    let members = field("Array State").and_then(|state| state.split(' ').next());
+    let (Some(events), Some(members)) = (events, members) else {
+        return Err("mdadm --examine says nothing of its events and members".to_owned());
+    };
+    let complete = members.chars().all(|member| member == 'A');
+    Ok(Some(Superblock { uuid: uuid.to_owned(), events, complete }))
+}
+
+/// Prints what the array at `path` consists of.
+pub fn detail(path: &str) -> Query {
+    Query::new(MDADM, ["--detail", path])
+}
+
+/// The changes of an array's state, as [`detail`] printed them.
+pub fn events(output: &Output) -> Option<u64> {
+    field(&output.stdout, "Events")?.parse().ok()
+}
+
+/// The value of a line such as `         Events : 60`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut fields = text.lines().filter_map(|line| line.split_once(" : "));
+    fields.find(|(field, _)| field.trim() == name).map(|(_, value)| value.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn printed(code: i32, stdout: &str, stderr: &str) -> Output {
+        Output { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
+    }
+
+    /// As people published them, of several versions.
+    #[test]
+    fn superblocks_and_events_of_captured_arrays() {
+        let text = include_str!("fixtures/mdadm.txt");
+        let lines: Vec<String> = text
+            .split("== ")
+            .skip(1)
+            .map(|part| {
+                let (name, shown) = part.split_once('\n').expect("a name");
+                let shown = printed(0, shown, "");
+                format!("{name}: {:?}, {:?}", superblock(&shown), events(&shown))
+            })
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_partition_without_a_superblock_is_told_from_one_that_can_t_be_read() {
+        let none = printed(1, "", "mdadm: No md superblock detected on /dev/sdb1.\n");
+        assert_eq!(superblock(&none), Ok(None));
+        let table = printed(
+            0,
+            "/dev/sda:\n   MBR Magic : aa55\nPartition[0] :   4294967295 sectors at            1 (type ee)\n",
+            "",
+        );
+        assert_eq!(superblock(&table), Ok(None));
+        let denied = printed(1, "", "mdadm: cannot open /dev/sdb1: Permission denied\n");
+        assert_eq!(superblock(&denied), Err("mdadm: cannot open /dev/sdb1: Permission denied".to_owned()));
+        superblock(&printed(0, "     Array UUID : 1\n         Events : 2\n", ""))
+            .expect_err("it was cut off");
+        assert_eq!(events(&denied), None);
+    }
 
     #[test]
     fn command_lines() {
@@ -162,6 +247,8 @@ mod tests {
             replace(array, "/dev/sda1", "/dev/sde1").to_string(),
             remove(array, "/dev/sda1").to_string(),
             check(array).to_string(),
+            examine("/dev/sde1").to_string(),
+            detail(array).to_string(),
         ]);
         insta::assert_snapshot!(lines.join("\n"));
     }

@@ -258,7 +258,8 @@ pub fn faults(machine: &mut Machine, layout: &str, drives: &[usize], spare: usiz
     done(machine, &format!("replace {back} {back} --erase {back}"))?;
     agree(machine, "pool")?;
     sh(machine, &format!("udevadm settle; mount /dev/md/pool /mnt/pool && {same}"))?;
-    done(machine, &format!("destroy pool {erase} {other}"))?;
+    let now: Vec<usize> = drives.iter().copied().filter(|i| *i != failed).chain([spare]).collect();
+    done(machine, &format!("destroy pool {}", named(machine, &now).1))?;
     sh(machine, &format!("wipefs --quiet --all {device}1 {device}; udevadm settle"))?;
     clean(machine, &[drives, &[spare]].concat(), layout)
 }

@@ -386,8 +386,12 @@ fn works(machine: &Machine, moment: Moment, text: &str, file: Option<&str>) -> R
 /// Removes what is left, so that the next round begins with nothing.
 fn remove(machine: &Machine, moment: Moment) -> Result<(), MachineError> {
     let drives = [moment.drives(), &[SPARE]].concat();
-    let (_, erase) = named(machine, &drives);
-    if !status(machine)?.starts_with("No pools") {
+    let text = status(machine)?;
+    if !text.starts_with("No pools") {
+        // A serial of no drive of the pool is refused.
+        let of_pool: Vec<usize> =
+            drives.iter().copied().filter(|i| text.contains(serial(machine, *i))).collect();
+        let (_, erase) = named(machine, &of_pool);
         done(machine, &format!("destroy pool {erase}"))?;
     }
     let paths = drives.iter().map(|i| path(machine, *i)).collect::<Result<Vec<_>, _>>()?;

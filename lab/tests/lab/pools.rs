@@ -175,7 +175,11 @@ fn refused_for_their_use(machine: &Machine) {
     refused(&format!("create --layout raid1 {bays} {other}"), "add --erase 4C530001010222107401");
     refused(&format!("create --layout raid5 {bays} {erase}"), "raid5 needs 3 drives or more, 2 given");
     refused(&format!("create --layout raid0 bay:1.1 {first} {erase}"), "are one piece of hardware");
-    refused(&format!("create --layout raid0 bay:1.2 /dev/vda {erase}"), "the drive is write-protected");
+    let second = serial(machine, 1);
+    refused(
+        &format!("create --layout raid0 bay:1.2 /dev/vda --erase {second}"),
+        "the drive is write-protected",
+    );
 
     // A program that is not installed here.
     let before = contents(machine);
@@ -186,7 +190,7 @@ fn refused_for_their_use(machine: &Machine) {
     // A drive of a linear pool shows nothing of it, so the log is asked, also when the pool is not active.
     done(machine, &format!("create --layout linear {bays} {erase}"));
     let (more, consent) = named(machine, &[1, 2]);
-    let of_another = "is a drive of the pool pool: drivebench pool destroy pool";
+    let of_another = "is a drive of the pool pool: choose another drive, or remove the pool: drivebench pool destroy pool --erase";
     refused(&format!("create --layout raid1 --name b {more} {consent}"), of_another);
     out(machine, "dmsetup remove pool");
     let status = done(machine, "status");
@@ -217,7 +221,7 @@ fn refused_for_their_use(machine: &Machine) {
     }
     for (uuid, name, why) in [
         ("own", "joined", "it is part of the mapping joined (dmsetup remove joined)"),
-        ("LVM-1234", "vg-home", "it is part of the logical volume vg-home (dmsetup remove vg-home)"),
+        ("LVM-1234", "vg-home", "it is part of the logical volume vg-home (vgchange -an vg)"),
         ("CRYPT-LUKS2-1234-vault", "vault", "it is part of the encrypted vault (cryptsetup close vault)"),
     ] {
         out(machine, &format!("dmsetup create {name} --uuid {uuid} --table '0 4096 linear {first} 0'"));
@@ -404,6 +408,8 @@ fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(mac
 
     let (code, text) = pool(machine, &format!("destroy data {erase}"));
     assert!(code == 2 && text.contains(&format!("add --erase {other}")), "{text}");
-    done(machine, &format!("destroy data {erase} --erase {other}"));
+    // The first one is in no pool any more.
+    let (_, erase) = named(machine, &[1, 2, 3]);
+    done(machine, &format!("destroy data {erase}"));
     ok(clean(machine, &[0, 1, 2, 3], "replaced"));
 }

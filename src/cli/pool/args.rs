@@ -55,7 +55,8 @@ const REPLACE: &str = "\
 While OLD works, it is copied, and the pool stays protected. If OLD is missing
 or has failed, NEW is filled from the others. The pool can be used meanwhile.
 If this command is stopped, the copy goes on; the same command waits for it.
-A drive that was unplugged and is back takes its own place: OLD and NEW are it.";
+A drive that was unplugged and is back takes its own place: OLD and NEW are it.
+If it has newer data than the pool, it is refused.";
 
 #[derive(Debug, Group)]
 pub struct Replace {
@@ -115,7 +116,7 @@ pub struct Create {
     #[arg(long, requires = "mount")]
     pub keep: bool,
 
-    /// internal: resync only what changed while a drive was away. none: faster writes
+    /// internal: after a crash, and for a drive that was away, only what changed is copied. none: faster writes
     #[arg(long, default_value = "internal", hide_possible_values = true, value_parser = ["internal", "none"])]
     pub bitmap: String,
 

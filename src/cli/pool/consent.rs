@@ -5,10 +5,10 @@ use std::{
     path::Path,
 };
 
-use super::{describe, in_no_pool, say};
+use super::{claim, describe, in_no_pool, say};
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::{Claims, consent},
+    danger::{consent, erase_option},
     inventory::{Drive, Inventory},
     plan::Plan,
     run,
@@ -36,13 +36,33 @@ pub(in crate::cli) fn consent_to(
     if drives.is_empty() {
         return Ok(Vec::new());
     }
-    in_no_pool(&drives, inventory, store)?;
+    known(&erase, &drives, &[])?;
+    in_no_pool(&drives, inventory, store, None)?;
     say(output, &format!("This erases:\n{}", describe(&drives)));
     let typed = ask(&drives, &erase, output)?;
     let erase = [erase, typed].concat();
     // Each is claimed again when it is changed.
-    Claims::take(Claims::lock(&drives)?, &erase)?;
+    claim(&drives, &erase, store, None)?;
     Ok(erase)
+}
+
+/// Refuses a serial that is of none of these drives, and none of `others`: it may be mistyped.
+pub(super) fn known(erase: &[String], drives: &[&Drive], others: &[String]) -> Result<(), Usage> {
+    let own: Vec<String> = drives.iter().map(|drive| consent(drive)).collect();
+    let is_unknown = |serial: &&String| !own.contains(serial) && !others.contains(serial);
+    let Some(unknown) = erase.iter().find(is_unknown) else { return Ok(()) };
+    let is_shared = drives.iter().any(|drive| drive.serial.as_ref() == Some(unknown));
+    let alone = if is_shared { " to itself" } else { "" };
+    let left = own.iter().filter(|serial| !erase.contains(serial)).map(|serial| erase_option(serial));
+    let left: Vec<String> = left.collect();
+    let then = match left.is_empty() {
+        true => "leave it out".to_owned(),
+        false => format!("add {} instead if that may be lost", left.join(" ")),
+    };
+    let given = erase_option(unknown);
+    Err(Usage(format!(
+        "{given}: no drive of this command has that serial{alone}. Nothing was changed: {then}"
+    )))
 }
 
 /// The serials that are typed for drives that were not named with `--erase`, at a terminal.
@@ -75,6 +95,30 @@ fn typed(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_serial_of_no_drive_of_the_command_is_refused() {
+        let drive = |serial: &str, bay: &str| Drive {
+            serial: Some(serial.to_owned()),
+            bay: Some(bay.to_owned()),
+            ..Drive::default()
+        };
+        let drives = [drive("4C531", "1"), drive("4C532", "2"), drive("000000000000", "3")];
+        let all: Vec<&Drive> = drives.iter().collect();
+        let refused = |erase: &[&str]| {
+            let erase: Vec<String> = erase.iter().map(|&serial| serial.to_owned()).collect();
+            known(&erase, &all, &["absent".to_owned()]).err().map(|e| e.to_string()).unwrap_or_default()
+        };
+        assert_eq!(refused(&["4C531", "absent", "000000000000+0@3"]), "");
+        assert_eq!(
+            refused(&["4C531", "4C541", "000000000000+0@3"]),
+            "--erase 4C541: no drive of this command has that serial. Nothing was changed: add --erase 4C532 instead \
+             if that may be lost"
+        );
+        assert!(refused(&["000000000000"]).contains("has that serial to itself"));
+        let all = ["4C531", "4C532", "000000000000+0@3", "-x"];
+        assert!(refused(&all).starts_with("--erase=-x: ") && refused(&all).ends_with("leave it out"));
+    }
 
     #[test]
     fn a_mistyped_serial_is_no_consent() {

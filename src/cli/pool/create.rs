@@ -5,13 +5,12 @@ use std::{fs, io, path::Path, process::ExitCode};
 use anyhow::{Context, anyhow};
 
 use super::{
-    Create, ask, bay, describe, drive,
+    Create, ask, bay, claim, describe, drive,
     forecast::{Forecast, UNKNOWN},
-    in_no_pool, removal, say, sharing,
+    in_no_pool, known, say, sharing,
 };
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::Claims,
     inventory::Drive,
     pool::{
         Build, Request,
@@ -21,11 +20,12 @@ use crate::{
     run::{self, Commands, PoolLog},
     sysroot::Sysroot,
     tools::System,
-    units::{Layout, count, decimal_bytes, shell_word},
+    units::{Layout, count, decimal_bytes, hides, shell_word},
 };
 
 pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     let store = results.dir();
+    let dir = args.mount.as_deref().map(mount_dir).transpose()?;
     let inventory = bay::here(output);
     let drives =
         args.drives.iter().map(|given| drive(given, &inventory)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -41,26 +41,14 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         write_mostly: mostly.collect::<anyhow::Result<_>>()?,
         uuids: [run::uuid()?, run::uuid()?],
     };
-    in_no_pool(&drives, &inventory, store)?;
+    in_no_pool(&drives, &inventory, store, None)?;
     let mut build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
+    known(&args.erase, &drives, &[])?;
     // An array or mapping of others.
     if run::exists(&build.path()) {
         return Err(Usage(format!("there is {} already: choose another --name", build.path())).into());
     }
-    if let Some(dir) = &args.mount {
-        let empty = fs::read_dir(dir).map(|mut entries| entries.next().is_none());
-        match empty {
-            Ok(true) if dir.is_absolute() => {}
-            Ok(true) => return Err(Usage(format!("{} is not an absolute path", dir.display())).into()),
-            Ok(false) => return Err(Usage(format!("{} is not empty", dir.display())).into()),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                let make = format!("mkdir -p {}", shell_word(dir));
-                return Err(Usage(format!("{} does not exist. To make it: {make}", dir.display())).into());
-            }
-            Err(e) => return Err(Usage(format!("{}: {e}", dir.display())).into()),
-        }
-    }
-    let keep = match &args.mount {
+    let keep = match dir {
         Some(dir) if args.keep => lines(&build, dir, &drives)?,
         _ => Vec::new(),
     };
@@ -85,11 +73,12 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         output.result(&(plan + "Commands:\n" + &commands.chain(kept).collect::<String>()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    run::ready(&build, args.mount.as_deref(), &System::default())?;
+    let dir = dir.map(Path::new);
+    run::ready(&build, dir, &System::default())?;
     say(output, &plan);
     let mut erase = args.erase.clone();
     erase.extend(ask(&drives, &erase, output)?);
-    let claims = Claims::take(Claims::lock(&drives)?, &erase)?;
+    let claims = claim(&drives, &erase, store, None)?;
     let mut log = match PoolLog::begin(store, &build, run::now()) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             let name = &build.name;
@@ -100,10 +89,9 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     let paths: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
     let says = &mut |command: &str| output.marked("  ", command);
     let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
-    let dir = args.mount.as_deref();
     let built = run::join(&build, &paths, &claims, &mut log, &mut commands)
         .and_then(|()| run::complete(&build, &paths, dir, &keep, &claims, &mut log, &mut commands));
-    let remove = removal(&build.name, &drives);
+    let remove = run::removal(&build.name, &drives);
     built.map_err(|e| anyhow!("{e}. The pool is incomplete; to remove it: {remove}"))?;
     let once = match build.layout.is_redundant() {
         true => format!(" once its drives agree: drivebench pool status {}", build.name),
@@ -113,11 +101,29 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     Ok(ExitCode::SUCCESS)
 }
 
+/// The directory to mount on: empty, absolute, and written as it is into commands and files of the system.
+fn mount_dir(dir: &Path) -> Result<&str, Usage> {
+    let shown = shell_word(dir);
+    let Some(text) = dir.to_str().filter(|text| !text.contains(hides)) else {
+        return Err(Usage(format!(
+            "--mount {shown}: choose a directory whose name is UTF-8, without line ends and other control characters"
+        )));
+    };
+    match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
+        Ok(true) if dir.is_absolute() => Ok(text),
+        Ok(true) => Err(Usage(format!("{text} is not an absolute path"))),
+        Ok(false) => Err(Usage(format!("{text} is not empty"))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Err(Usage(format!("{text} does not exist. To make it: mkdir -p {shown}")))
+        }
+        Err(e) => Err(Usage(format!("{text}: {e}"))),
+    }
+}
+
 /// The lines that bring the pool back after a reboot.
-fn lines(build: &Build, dir: &Path, drives: &[&Drive]) -> anyhow::Result<Vec<Lines>> {
+fn lines(build: &Build, dir: &str, drives: &[&Drive]) -> anyhow::Result<Vec<Lines>> {
     let root = Sysroot::live();
-    let dir = dir.to_string_lossy();
-    if root.long_text(FSTAB).is_some_and(|text| mounts_on(&text, &dir)) {
+    if root.long_text(FSTAB).is_some_and(|text| mounts_on(&text, dir)) {
         return Err(Usage(format!(
             "{FSTAB} has a line for {dir} already: remove it, or choose another directory"
         ))
@@ -136,7 +142,7 @@ fn lines(build: &Build, dir: &Path, drives: &[&Drive]) -> anyhow::Result<Vec<Lin
     let debian = Path::new(MDADM_CONF).parent().is_some_and(Path::exists);
     let mdadm_conf = if debian { MDADM_CONF } else { MDADM_CONF_ELSEWHERE };
     let unit = build.systemd_unit(&links).filter(|_| systemd);
-    let fstab = build.fstab(&dir, unit.is_some());
+    let fstab = build.fstab(dir, unit.is_some());
     let lines = [unit, build.mdadm_conf(mdadm_conf), Some(fstab)];
     Ok(lines.into_iter().flatten().collect())
 }
@@ -194,4 +200,30 @@ fn unused(build: &Build, drives: &[&Drive]) -> u64 {
     }
     let least = drives.iter().map(|drive| drive.bytes()).min().unwrap_or(0);
     drives.iter().map(|drive| drive.bytes() - least).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    use super::*;
+
+    #[test]
+    fn a_directory_whose_name_can_t_be_written_down_is_refused() {
+        let home = tempfile::tempdir().expect("a directory");
+        let refused = |name: &[u8]| {
+            let dir = home.path().join(OsStr::from_bytes(name));
+            fs::create_dir(&dir).expect("creates");
+            mount_dir(&dir).err().map(|e| e.to_string()).unwrap_or_default()
+        };
+        for name in [&b"\xff"[..], b"a\nb", b"a\x1bb", "a\u{202e}b".as_bytes()] {
+            let why = refused(name);
+            assert!(why.contains("choose a directory whose name is UTF-8"), "{why}");
+            assert!(!why.contains(hides), "{why:?}");
+        }
+        assert_eq!(refused("ü \\".as_bytes()), "");
+        assert!(refused(b"a").is_empty() && mount_dir(home.path()).is_err(), "it is not empty");
+        let missing = mount_dir(&home.path().join("b c")).expect_err("missing").to_string();
+        assert!(missing.contains("To make it: mkdir -p '"), "{missing}");
+    }
 }

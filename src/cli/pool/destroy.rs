@@ -4,14 +4,14 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::anyhow;
 
-use super::{bay, describe, open, removal, say};
+use super::{bay, describe, known, namesake, open, say};
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::{Claims, consent, holds},
-    inventory::Drive,
+    danger::{Claims, consent, erase_option, holds},
+    inventory::{Drive, name_in},
     run::{self, Commands},
     tools::System,
-    units::{count, listed, shell_word},
+    units::{clean, count, listed},
 };
 
 pub(super) fn destroy(
@@ -25,13 +25,18 @@ pub(super) fn destroy(
     let inventory = bay::here(output);
     let (mut drives, mut absent): (Vec<(usize, &Drive)>, Vec<String>) = (Vec::new(), Vec::new());
     let touched = built.touched();
-    for ((at, member), drive) in touched.iter().zip(built.find(&touched, &inventory)) {
-        match (drive, inventory.drives.iter().find(|drive| member.resembles(drive))) {
+    let found = built.find(&touched, &inventory);
+    for ((at, member), drive) in touched.iter().zip(&found) {
+        let label = clean(&member.label);
+        match (drive, namesake(member, &found, &inventory)) {
             (Some(drive), _) => drives.push((*at, drive)),
-            (None, None) => absent.push(member.label.clone()),
+            (None, None) => absent.push(label.into_owned()),
             (None, Some(other)) => {
-                let holds = holds(other).join(", ");
-                absent.push(format!("{} ({} holds something else: {holds})", member.label, other.node()));
+                let (node, holds) = (other.node(), holds(other));
+                absent.push(match holds.is_empty() {
+                    true => format!("{label} ({node} holds nothing of {name})"),
+                    false => format!("{label} ({node} holds something else: {})", holds.join(", ")),
+                });
             }
         }
     }
@@ -43,11 +48,17 @@ pub(super) fn destroy(
         return Err(Usage(why).into());
     }
     let all: Vec<&Drive> = drives.iter().map(|(_, drive)| *drive).collect();
+    let replaced = built.replacing.iter().map(|new| &new.member);
+    let members = built.build.members.iter().chain(replaced).map(|member| &member.identity);
+    // Of drives that are not plugged in, too, or that were not reached.
+    let of_pool: Vec<String> =
+        members.flat_map(|identity| [identity.clone(), name_in(identity).to_owned()]).collect();
+    known(erase, &all, &of_pool)?;
     if !all.is_empty() {
         say(output, &format!("This erases:\n{}", describe(&all)));
     }
     let unnamed = all.iter().map(|drive| consent(drive)).filter(|serial| !erase.contains(serial));
-    let unnamed: Vec<String> = unnamed.map(|serial| format!("--erase {}", shell_word(&serial))).collect();
+    let unnamed: Vec<String> = unnamed.map(|serial| erase_option(&serial)).collect();
     if !unnamed.is_empty() {
         return Err(Usage(format!("nothing was changed: add {}", unnamed.join(" "))).into());
     }
@@ -63,7 +74,7 @@ pub(super) fn destroy(
         .map_err(|e| anyhow!("{e}. {name} is stopped; its drives were not changed"))?;
     let paths: Vec<(usize, String)> = drives.iter().map(|(at, drive)| (*at, drive.node())).collect();
     run::remove(&built, &paths, &claims, log, &mut commands)
-        .map_err(|e| anyhow!("{e}. {name} is removed in part; to go on: {}", removal(name, &all)))?;
+        .map_err(|e| anyhow!("{e}. {name} is removed in part; to go on: {}", run::removal(name, &all)))?;
     let keep = match absent.is_empty() {
         true => String::new(),
         false => format!(" Not plugged in, so not erased: {}.", listed(&absent)),

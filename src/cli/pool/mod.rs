@@ -20,17 +20,18 @@ use std::{
 use anyhow::Context;
 
 use args::{Create, Pool, PoolAction, Replace};
-use consent::ask;
 pub(super) use consent::consent_to;
+use consent::{ask, known};
 
 use super::{bay, errors::Usage, indented, output::Output, stored};
 use crate::{
-    danger,
+    danger::{Claims, erase_option},
     inventory::{Drive, Inventory},
-    run::{Built, PoolLog, pools},
+    pool::Member,
+    run::{self, BuildError, Built, PoolLog, pools},
     sysroot::Sysroot,
     target::{Kind, Target},
-    units::shell_word,
+    units::{clean, shell_word},
 };
 
 pub(super) fn pool(args: &Pool, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -70,21 +71,22 @@ fn open(store: &Path, name: &str) -> anyhow::Result<(PoolLog, Built)> {
     }
 }
 
-/// Refuses a drive of another pool: without its table, nothing on the drive shows that it is one.
-fn in_no_pool(drives: &[&Drive], inventory: &Inventory, store: &Path) -> Result<(), Usage> {
-    let (pools, damaged) = pools(store);
-    if let Some((path, why)) = damaged.first() {
-        let path = path.display();
-        return Err(Usage(format!(
-            "{path} can't be read: {why}. So it is not known which drives are of this pool"
-        )));
-    }
-    let of = |drive: &&Drive| {
-        let pool = pools.iter().find(|pool| pool.has(drive, inventory))?;
-        let (label, name) = (drive.label(), &pool.build.name);
-        Some(format!("{label} is a drive of the pool {name}: drivebench pool destroy {name}"))
-    };
-    drives.iter().find_map(of).map_or(Ok(()), |why| Err(Usage(why)))
+/// Refuses drives of pools other than `own`.
+fn in_no_pool(
+    drives: &[&Drive],
+    inventory: &Inventory,
+    store: &Path,
+    own: Option<&str>,
+) -> Result<(), Usage> {
+    run::in_no_pool(drives, inventory, store, own).map_err(|e| Usage(e.to_string()))
+}
+
+/// Claims drives as they were shown.
+fn claim(shown: &[&Drive], erase: &[String], store: &Path, own: Option<&str>) -> anyhow::Result<Claims> {
+    run::claim(shown, erase, store, own).map_err(|e| match e {
+        BuildError::Refused(refusal) => refusal.into(),
+        other => Usage(other.to_string()).into(),
+    })
 }
 
 /// The whole drive that was named.
@@ -103,10 +105,20 @@ fn drive<'a>(given: &str, inventory: &'a Inventory) -> anyhow::Result<&'a Drive>
     Ok(drive)
 }
 
-/// The command that removes a pool; the content of these drives is lost.
-fn removal(name: &str, drives: &[&Drive]) -> String {
-    let erase = drives.iter().map(|drive| format!(" --erase {}", shell_word(&danger::consent(drive))));
-    format!("drivebench pool destroy {}{}", shell_word(name), erase.collect::<String>())
+/// The command that replaces a drive of a pool by another one, which is erased if `erase` is given.
+fn replacement(old: &str, new: &str, erase: Option<&str>) -> String {
+    let erase = erase.map(|consent| format!(" {}", erase_option(consent))).unwrap_or_default();
+    let (old, new) = (shell_word(old), shell_word(new));
+    match [&old, &new].iter().any(|name| name.trim_start_matches('\'').starts_with('-')) {
+        true => format!("drivebench pool replace{erase} -- {old} {new}"),
+        false => format!("drivebench pool replace {old} {new}{erase}"),
+    }
+}
+
+/// The drive that has the identity of a member, though it is none of the pool's drives.
+fn namesake<'i>(member: &Member, drives: &[Option<&Drive>], inventory: &'i Inventory) -> Option<&'i Drive> {
+    let is_other = |drive: &&Drive| !drives.iter().flatten().any(|found| found.name == drive.name);
+    inventory.drives.iter().filter(is_other).find(|drive| drive.identity() == member.identity)
 }
 
 /// Lines to standard error, each wrapped below its own indentation.
@@ -120,7 +132,32 @@ fn describe(drives: &[&Drive]) -> String {
         let holds = crate::danger::holds(drive);
         let holds = if holds.is_empty() { "no known content".to_owned() } else { holds.join(", ") };
         let size = crate::units::decimal_bytes(drive.bytes());
-        format!("  {}, {}, {size}: {holds}\n", drive.label(), drive.node())
+        format!("  {}, {}, {size}: {holds}\n", drive.label(), clean(&drive.node()))
     };
     drives.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_replacement_can_be_typed() {
+        let command = |old, new| replacement(old, new, Some(new));
+        assert_eq!(command("A", "B"), "drivebench pool replace A B --erase B");
+        assert_eq!(command("A", "b c"), "drivebench pool replace A 'b c' --erase 'b c'");
+        assert_eq!(command("-A", "B"), "drivebench pool replace --erase B -- -A B");
+        assert_eq!(command("A", "-b c"), "drivebench pool replace --erase='-b c' -- A '-b c'");
+        assert_eq!(replacement("A", "NEW", None), "drivebench pool replace A NEW");
+    }
+
+    #[test]
+    fn the_label_of_a_filesystem_is_on_the_line_of_its_drive() {
+        let mut drive = Drive { name: "sda".to_owned(), ..Drive::default() };
+        drive.content.filesystem = Some("vfat".to_owned());
+        drive.content.label = Some("A\n  Cruzer Blade 4C53, /dev/sdb, 1 GB: no known content".to_owned());
+        drive.model = Some("B\nC".to_owned());
+        let shown = describe(&[&drive, &drive]);
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+    }
 }

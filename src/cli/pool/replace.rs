@@ -5,35 +5,38 @@ use std::{path::Path, process::ExitCode};
 use anyhow::anyhow;
 
 use super::{
-    Replace, ask, bay, describe, drive, in_no_pool, open, say,
+    Replace, ask, bay, claim, describe, drive, in_no_pool, known, open, say,
     status::{idle, progress},
 };
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::{Claims, consent},
-    inventory::{Drive, Inventory},
+    danger::{consent, erase_option},
+    inventory::{Drive, Inventory, name_in},
     pool::{
         Member,
-        health::{Health, MemberState, State},
+        health::{Device, Health, MemberState, State},
     },
-    run::{self, Built, Commands, Replacement},
+    run::{self, BuildError, Built, Commands, Former, Replacement},
     sysroot::Sysroot,
-    tools::System,
-    units::decimal_bytes,
+    tools::{System, mdadm},
+    units::{clean, decimal_bytes},
 };
 
 pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
     let inventory = bay::here(output);
     let new = drive(&args.new, &inventory)?;
-    let (name, at) = member(&args.old, &inventory, store)?;
-    let (mut log, mut built) = open(store, &name)?;
+    let (name, at) = member(&args.old, &inventory, &run::pools(store).0)?;
+    let (mut log, before) = open(store, &name)?;
+    let old = &before.build.members[at].identity;
+    let of_old = before.build.drives(&inventory)[at].map(consent);
+    let of_old: Vec<String> = of_old.into_iter().chain([old.clone(), name_in(old).to_owned()]).collect();
+    known(&args.erase, &[new], &of_old)?;
     let says = &mut |command: &str| output.marked("  ", command);
     let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
-    let health = built.build.health(&Sysroot::live(), &inventory);
-    if let Some((lost, drive)) = lost(&built, &health, new, &inventory) {
-        let drive = drive.map(Drive::node);
-        run::give_up(&built, drive.as_deref(), &mut log, &mut commands)?;
-        say(output, &format!("{} was to be a drive of {name}: given up, it keeps what is on it", lost.label));
+    let health = before.build.health(&Sysroot::live(), &inventory);
+    let lost = lost(&before, &health, new, &inventory);
+    let mut built = before.clone();
+    if lost.is_some() {
         built.replacing = None;
     }
     let replacement = Replacement {
@@ -54,60 +57,99 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
         None
     } else {
         possible(&built, begun, &health, at, new, &inventory).map_err(Usage)?;
-        if !begun && !is_member(&built, at, new, &inventory) {
-            in_no_pool(&[new], &inventory, store)?;
-        }
+        in_no_pool(&[new], &inventory, store, Some(&name))?;
         run::ready(&built.build, None, &System::default())?;
-        say(output, &format!("This erases:\n{}", describe(&[new])));
+        // What is wiped already has nothing to take back.
+        let is_back = is_member(&built, at, new, &inventory) && !(begun && built.reached);
+        let back = is_back && can_be_taken_back(&built, at, new, &health)?;
+        let erases = match back {
+            true => "If the array doesn't take it back as it is, this erases",
+            false => "This erases",
+        };
+        say(output, &format!("{erases}:\n{}", describe(&[new])));
         let mut erase = args.erase.clone();
         erase.extend(ask(&[new], &erase, output)?);
-        Some(Claims::take(Claims::lock(&[new])?, &erase)?)
+        let mut give_up = |lost: &(Member, Option<&Drive>)| {
+            let drive = lost.1.map(Drive::node);
+            run::give_up(&before, drive.as_deref(), &mut log, &mut commands)?;
+            let label = clean(&lost.0.label);
+            say(output, &format!("{label} was to be a drive of {name}: given up, it keeps what is on it"));
+            Ok::<(), BuildError>(())
+        };
+        let is_new = |lost: &&(Member, Option<&Drive>)| lost.1.is_some_and(|drive| drive.name == new.name);
+        // It failed and is named again. Until the array gives it up, it can't be claimed.
+        if let Some(again) = lost.as_ref().filter(is_new) {
+            if !erase.contains(&consent(new)) {
+                let add = erase_option(&consent(new));
+                return Err(Usage(format!("nothing was changed: add {add}")).into());
+            }
+            give_up(again)?;
+        }
+        let claims = claim(&[new], &erase, store, Some(&name))?;
+        if let Some(other) = lost.as_ref().filter(|lost| !is_new(lost)) {
+            give_up(other)?;
+        }
+        Some((claims, back))
     };
     let (new_path, shows) = (new.node(), &mut progress(output));
     let begun = match claims {
         // The claim ends before the drive is filled.
-        Some(claims) => run::replace(&built, &replacement, &new_path, &claims, &mut log, &mut commands),
+        Some((claims, back)) => {
+            run::replace(&built, &replacement, &new_path, back, &claims, &mut log, &mut commands)
+        }
         None => Ok(()),
     };
     begun
         .and_then(|()| run::fill(&built, &replacement, &new_path, &mut log, &mut commands, shows))
         .map_err(|e| anyhow!("{e}. The state, and how to go on: drivebench pool status {name}"))?;
-    let old = &built.build.members[at];
+    let old = clean(&built.build.members[at].label);
     let rest = if is_member(&built, at, new, &inventory) {
         String::new()
-    } else if erase_old(&built, at, &args.erase, &mut commands)? {
-        format!("; {} is erased", old.label)
+    } else if erase_old(&built, at, &args.erase, store, &mut commands)? {
+        format!("; {old} is erased")
     } else {
-        format!("; {} is in no pool now, and keeps what was on it", old.label)
+        format!("; {old} is in no pool now, and keeps what was on it")
     };
     output.result(&format!("{} is a drive of {name} now{rest}.\n", new.label()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The pool and the number of the member that was named, which may not be plugged in.
-fn member(given: &str, inventory: &Inventory, store: &Path) -> anyhow::Result<(String, usize)> {
+fn member(given: &str, inventory: &Inventory, pools: &[Built]) -> anyhow::Result<(String, usize)> {
     let here = drive(given, inventory);
-    let (pools, _) = run::pools(store);
-    let at = |pool: &Built| match &here {
-        Ok(drive) => {
-            let drives = pool.build.drives(inventory);
-            drives.iter().position(|found| found.is_some_and(|found| found.name == drive.name))
+    let all = |is: &dyn Fn(&Built, usize) -> bool| {
+        let mut found: Vec<(&Built, usize)> = Vec::new();
+        for pool in pools {
+            found.extend((0..pool.build.members.len()).filter(|at| is(pool, *at)).map(|at| (pool, at)));
         }
-        // Serial and size.
-        Err(_) => pool.build.members.iter().position(|member| {
-            member.identity == given
-                || member.identity.rsplit_once('+').is_some_and(|(serial, _)| serial == given)
-        }),
+        found
     };
-    let mut found = pools.iter().flat_map(|pool| at(pool).map(|at| (pool.build.name.clone(), at)));
-    match (found.next(), found.next(), here) {
-        (Some(one), None, _) => Ok(one),
-        (Some(_), Some(_), _) => Err(Usage(format!("{given} is in several pools: name its serial")).into()),
-        (None, _, Ok(drive)) => {
+    let identity = |pool: &Built, at: usize| pool.build.members[at].identity.clone();
+    let found = match &here {
+        Ok(drive) => {
+            let found = all(&|pool, at| is_member(pool, at, drive, inventory));
+            // It may have lost what it had of the pool.
+            let was = |pool: &Built, at: usize| {
+                pool.build.drives(inventory)[at].is_none() && identity(pool, at) == drive.identity()
+            };
+            if found.is_empty() { all(&was) } else { found }
+        }
+        Err(_) => {
+            let found = all(&|pool, at| identity(pool, at) == given);
+            if found.is_empty() { all(&|pool, at| name_in(&identity(pool, at)) == given) } else { found }
+        }
+    };
+    match (&found[..], here) {
+        ([(pool, at)], _) => Ok((pool.build.name.clone(), *at)),
+        ([], Ok(drive)) => {
             Err(Usage(format!("{} is in no pool: drivebench pool status", drive.label())).into())
         }
-        (None, _, Err(_)) => {
-            Err(Usage(format!("no pool has a drive {given}: drivebench pool status")).into())
+        ([], Err(_)) => Err(Usage(format!("no pool has a drive {given}: drivebench pool status")).into()),
+        (several, _) => {
+            let each =
+                several.iter().map(|(pool, at)| format!("{} of {}", identity(pool, *at), pool.build.name));
+            let each = each.collect::<Vec<_>>();
+            Err(Usage(format!("{given} may be {}: name one of these", each.join(" or "))).into())
         }
     }
 }
@@ -125,7 +167,8 @@ fn lost<'a>(
     named: &Drive,
     inventory: &'a Inventory,
 ) -> Option<(Member, Option<&'a Drive>)> {
-    let begun = built.replacing.as_ref()?;
+    // Of an array that is not active it is not known.
+    let begun = built.replacing.as_ref().filter(|_| health.state == State::Active)?;
     let drive = built.find(&[(begun.at, &begun.member)], inventory)[0];
     let is_lost = match begun.state(built, drive, health.device.as_ref(), &Sysroot::live()) {
         MemberState::Failed => true,
@@ -139,6 +182,24 @@ fn lost<'a>(
 fn added(built: &Built, replacement: &Replacement, new: &Drive, health: &Health) -> bool {
     let state = replacement.state(built, Some(new), health.device.as_ref(), &Sysroot::live());
     !matches!(state, MemberState::Unused | MemberState::Failed)
+}
+
+/// Whether a drive that was a member before may be taken back as it is. One with newer data than the pool is refused: that would
+/// be lost.
+fn can_be_taken_back(built: &Built, at: usize, drive: &Drive, health: &Health) -> anyhow::Result<bool> {
+    let Some(array) = health.device.as_ref().map(Device::path) else { return Ok(false) };
+    let (build, label) = (&built.build, drive.label());
+    let (name, part) = (&build.name, build.member_path(at, &drive.node()));
+    match run::former(build, &part, &array, &System::default())? {
+        Former::Nothing => Ok(false),
+        Former::Older { whole } => Ok(whole),
+        Former::Newer { drive, array: now } => Err(Usage(format!(
+            "{label} has newer data than {name}: its event count is {drive}, the pool's is {now}. It was used without the \
+             pool. Nothing was changed. Compare them before you decide: mdadm --examine {part}. To give up what only \
+             {label} has: wipefs --all {part}, then this command again"
+        ))
+        .into()),
+    }
 }
 
 /// Why the drive can't take the place of the member.
@@ -158,6 +219,12 @@ fn possible(
     }
     if !built.finished || built.removing || !matches!(health.state, State::Active | State::ReadOnly) {
         return Err(format!("{name} is not active: drivebench pool status {name}"));
+    }
+    if let (State::ReadOnly, Some(device)) = (health.state, &health.device) {
+        return Err(format!(
+            "{name} is read only. To let it be written: {}",
+            mdadm::read_write(&device.path())
+        ));
     }
     idle(name, health)?;
     if let Some(other) = built.replacing.as_ref().filter(|_| !begun) {
@@ -199,12 +266,125 @@ fn erase_old(
     built: &Built,
     at: usize,
     erase: &[String],
+    store: &Path,
     commands: &mut Commands<'_>,
 ) -> anyhow::Result<bool> {
     let inventory = Inventory::read(&Sysroot::live());
     let old = built.build.drives(&inventory)[at];
     let Some(old) = old.filter(|old| erase.contains(&consent(old))) else { return Ok(false) };
-    let claims: Claims = Claims::take(Claims::lock(&[old])?, erase)?;
+    let claims = claim(&[old], erase, store, Some(&built.build.name))?;
     run::erase(built, at, &old.node(), &claims, commands)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        pool::{
+            health::{Action, Work},
+            tests::request,
+        },
+        units::Layout,
+    };
+
+    fn stick(name: &str, bay: &str, serial: &str, shared: bool) -> Drive {
+        Drive {
+            name: name.to_owned(),
+            bay: Some(bay.to_owned()),
+            serial: Some(serial.to_owned()),
+            shared_serial: shared,
+            sectors: 400_000,
+            logical_block: 512,
+            ..Drive::default()
+        }
+    }
+
+    fn built(name: &str, drives: [&Drive; 2]) -> Built {
+        let request = crate::pool::Request { name: name.to_owned(), ..request(Layout::Raid1) };
+        Built {
+            build: request.plan(&Inventory::default(), &drives).expect("fits"),
+            begun: Vec::new(),
+            done: Vec::new(),
+            mount: None,
+            configured: Vec::new(),
+            finished: true,
+            replacing: None,
+            reached: false,
+            removing: false,
+            removed: false,
+            busy: false,
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_away_is_found_by_a_name_that_is_its_own() {
+        let pools = [
+            built("one", [&stick("sda", "1", "S", true), &stick("sdb", "2", "S", true)]),
+            built("two", [&stick("sdc", "3", "A+B", false), &stick("sdd", "4", "S", true)]),
+        ];
+        let none = Inventory::default();
+        let found = |given: &str| member(given, &none, &pools).map_err(|e| e.to_string());
+        assert_eq!(found("A+B"), Ok(("two".to_owned(), 0)));
+        assert_eq!(found("S+400000@2"), Ok(("one".to_owned(), 1)));
+        let which = "S may be S+400000@1 of one or S+400000@2 of one or S+400000@4 of two: name one of these";
+        assert_eq!(found("S"), Err(which.to_owned()));
+        assert_eq!(found("A"), Err("no pool has a drive A: drivebench pool status".to_owned()));
+        // The names that `pool status` shows.
+        for (pool, at) in pools.iter().flat_map(|pool| [(pool, 0), (pool, 1)]) {
+            assert_eq!(found(pool.build.name_of(at)), Ok((pool.build.name.clone(), at)));
+        }
+    }
+
+    #[test]
+    fn a_member_that_was_wiped_is_found_by_its_serial() {
+        let [a, b, c] = [("sda", "1", "A"), ("sdb", "2", "B"), ("sdc", "3", "C")]
+            .map(|(name, bay, serial)| stick(name, bay, serial, false));
+        let pools = [built("data", [&a, &b])];
+        let inventory = Inventory { drives: vec![a, c], ..Inventory::default() };
+        assert_eq!(member("A", &inventory, &pools).map_err(|e| e.to_string()), Ok(("data".to_owned(), 0)));
+        let other = member("C", &inventory, &pools).expect_err("of no pool").to_string();
+        assert!(other.ends_with("is in no pool: drivebench pool status"), "{other}");
+    }
+
+    #[test]
+    fn what_can_t_be_replaced_now_is_refused_and_nothing_is_given_up() {
+        let [a, b, new, other] = [("sda", "A"), ("sdb", "B"), ("sdc", "C"), ("sdd", "D")]
+            .map(|(name, serial)| stick(name, name, serial, false));
+        let mut pool = built("data", [&a, &b]);
+        let of = |drive: &Drive| Replacement {
+            at: 1,
+            member: Member { identity: drive.identity(), ..pool.build.members[1].clone() },
+        };
+        let begun = of(&other);
+        pool.replacing = Some(begun);
+        let health = |state, device: Option<Device>, action| Health {
+            device,
+            state,
+            degraded: 1,
+            missing: 1,
+            work: action,
+            mismatches: None,
+            members: vec![MemberState::InSync, MemberState::Absent],
+        };
+        let none = Inventory::default();
+        // Another one is named, and the one before is not plugged in.
+        let is_lost = |state| lost(&pool, &health(state, None, None), &new, &none).is_some();
+        assert_eq!([State::Active, State::Inactive, State::Stopped].map(is_lost), [true, false, false]);
+
+        pool.replacing = None;
+        let md = || Some(Device { name: "md127".to_owned(), number: (9, 127) });
+        let refused = |health: &Health| possible(&pool, false, health, 1, &new, &none);
+        assert_eq!(
+            refused(&health(State::ReadOnly, md(), None)),
+            Err("data is read only. To let it be written: mdadm --readwrite /dev/md127".to_owned())
+        );
+        let pending = Work { action: Action::Pending, done: None, rate: None, left: None };
+        let why = refused(&health(State::Active, md(), Some(pending))).expect_err("pending");
+        assert!(why.ends_with("begins with the first write, or with: mdadm --readwrite /dev/md127"), "{why}");
+        let resync = Work { action: Action::Resync, done: Some(0.5), rate: None, left: None };
+        let why = refused(&health(State::Active, md(), Some(resync))).expect_err("busy");
+        assert!(why.ends_with("Wait for its end"), "{why}");
+        assert_eq!(refused(&health(State::Active, md(), None)), Ok(()));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use super::{bay, removal};
+use super::{bay, namesake, replacement};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::consent,
@@ -11,10 +11,10 @@ use crate::{
         Member,
         health::{Action, Health, MemberState, State, Work},
     },
-    run::{Built, Replacement, pools},
+    run::{Built, Former, Replacement, former, pools, to_remove},
     sysroot::Sysroot,
     tools::{Runner, System, mdadm, udevadm},
-    units::{count, decimal_bytes, duration, listed, rate, shell_word, size},
+    units::{clean, count, decimal_bytes, duration, listed, rate, shell_word, size},
 };
 
 pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
@@ -52,20 +52,31 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
         format!("{}: {}, {holds}, {}\n", build.name, build.layout, state(pool, &health, inventory));
     let members: Vec<(usize, &Member)> = build.members.iter().enumerate().collect();
     let drives = pool.find(&members, inventory);
-    for (((at, member), state), drive) in members.into_iter().zip(&health.members).zip(drives) {
+    for (((at, member), state), drive) in members.into_iter().zip(&health.members).zip(&drives) {
         // Where the drive is now, not where it was.
         let label = drive.map_or_else(|| member.label.clone(), |drive| drive.label());
-        let path =
-            drive.map(|drive| format!("{}, ", build.member_path(at, &drive.node()))).unwrap_or_default();
-        text += &format!("  {label}: {path}{}\n", state.words());
+        let what = match (drive, namesake(member, &drives, inventory)) {
+            (Some(drive), _) => {
+                // While a pool is built or removed, its part may not be there.
+                let part = build.member_path(at, &drive.node());
+                let is_there = inventory.blocks().any(|block| block.path() == part);
+                let state = if *state == MemberState::Absent { MemberState::Unused } else { *state };
+                format!("{}, {}", if is_there { part } else { drive.node() }, state.words())
+            }
+            (None, Some(other)) => {
+                format!("plugged in, but holds nothing of this pool: {}", other.node())
+            }
+            (None, None) => state.words().to_owned(),
+        };
+        text += &format!("  {}: {what}\n", clean(&label));
     }
     if let Some(new) = &pool.replacing {
-        let old = &build.members[new.at].label;
+        let old = clean(&build.members[new.at].label);
         let how = match pool.busy {
             true => "in progress".to_owned(),
             false => format!("not completed; {}", going_on(pool, new, &health, inventory)),
         };
-        text += &format!("  {}: replaces {old}, {how}\n", new.member.label);
+        text += &format!("  {}: replaces {old}, {how}\n", clean(&new.member.label));
     }
     text
 }
@@ -74,33 +85,40 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
 fn going_on(pool: &Built, new: &Replacement, health: &Health, inventory: &Inventory) -> String {
     let both = [(new.at, &pool.build.members[new.at]), (new.at, &new.member)];
     let [old, drive] = pool.find(&both, inventory)[..] else { return String::new() };
-    let old = old.map_or_else(|| serial(&both[0].1.identity).to_owned(), consent);
-    let old = shell_word(&old);
+    let old = old.map_or_else(|| pool.build.name_of(new.at).to_owned(), consent);
     let state = new.state(pool, drive, health.device.as_ref(), &Sysroot::live());
     match drive {
         Some(drive) if state != MemberState::Failed => {
-            let new = shell_word(&consent(drive));
-            format!("to go on: drivebench pool replace {old} {new} --erase {new}")
+            let new = consent(drive);
+            format!("to go on: {}", replacement(&old, &new, Some(&new)))
         }
         _ => format!(
-            "it {}; to use another drive: drivebench pool replace {old} NEW",
+            "it {}; to use another drive: {}",
             match drive {
                 Some(_) => "failed",
                 None => "is not plugged in",
-            }
+            },
+            replacement(&old, "NEW", None)
         ),
     }
 }
 
-/// The serial in an identity.
-fn serial(identity: &str) -> &str {
-    identity.split('+').next().unwrap_or(identity)
-}
-
-/// The command that removes what was built, with the drives that were reached and are plugged in.
-fn to_remove(pool: &Built, inventory: &Inventory) -> String {
-    let drives: Vec<&Drive> = pool.find(&pool.touched(), inventory).into_iter().flatten().collect();
-    format!("to remove it: {}", removal(&pool.build.name, &drives))
+/// What to do about the member with this number, which an active pool lacks.
+fn to_complete(pool: &Built, at: usize, health: &Health, inventory: &Inventory) -> String {
+    let (build, old) = (&pool.build, pool.build.name_of(at));
+    let fill = || format!("to fill another drive: {}", replacement(old, "NEW", None));
+    let (Some(device), Some(drive)) = (&health.device, build.drives(inventory)[at]) else { return fill() };
+    if health.members[at] != MemberState::Unused {
+        return fill();
+    }
+    let (part, back) = (build.member_path(at, &drive.node()), consent(drive));
+    // Who is not root can't read it; `replace` reads it again.
+    match former(build, &part, &device.path(), &System::default()) {
+        Ok(Former::Newer { .. }) => {
+            format!("{} has newer data than the pool and is not taken back; {}", drive.label(), fill())
+        }
+        _ => format!("to take it back: {}", replacement(&back, &back, None)),
+    }
 }
 
 /// The commands that give its array the members that are plugged in, but that it doesn't have.
@@ -125,10 +143,10 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         _ => {}
     }
     if pool.removing {
-        return format!("removed in part; {}", to_remove(pool, inventory));
+        return format!("removed in part; to remove it: {}", to_remove(pool, inventory));
     }
     if !pool.finished {
-        return format!("built in part, {done} of {all} steps; {}", to_remove(pool, inventory));
+        return format!("built in part, {done} of {all} steps; to remove it: {}", to_remove(pool, inventory));
     }
     let mut states = vec![match health.state {
         State::Active if health.degraded > 0 => "degraded".to_owned(),
@@ -160,18 +178,12 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     if health.missing > 0 && health.device.is_some() {
         states.push(format!("{} missing", count(health.missing, "drive")));
     }
-    let is_not = |(_, state): &(&Member, &MemberState)| {
+    let is_out = |state: &MemberState| {
         matches!(state, MemberState::Absent | MemberState::Failed | MemberState::Unused)
     };
     if health.state == State::Active && health.missing > 0 {
-        let out = build.members.iter().zip(&health.members).find(is_not);
-        states.extend(out.map(|(member, state)| {
-            let old = shell_word(serial(&member.identity));
-            match state {
-                MemberState::Unused => format!("to take it back: drivebench pool replace {old} {old}"),
-                _ => format!("to fill another drive: drivebench pool replace {old} NEW"),
-            }
-        }));
+        let out = health.members.iter().position(is_out);
+        states.extend(out.map(|at| to_complete(pool, at, health, inventory)));
     }
     states.extend(health.work.as_ref().map(|now| match (now.action, &health.device) {
         (Action::Frozen, Some(device)) => {
@@ -182,7 +194,7 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     states.extend(health.mismatches.map(|n| format!("at most {} differed at the last check", size(n * 512))));
     if let Some(device) = &health.device {
         let mounts = device.mounts(inventory);
-        let mounts: Vec<&str> = mounts.iter().map(|mount| mount.path.as_str()).collect();
+        let mounts: Vec<_> = mounts.iter().map(|mount| clean(&mount.path)).collect();
         let works = matches!(health.state, State::Active | State::ReadOnly);
         states.extend(match &pool.mount {
             _ if !mounts.is_empty() => Some(format!("mounted on {}", listed(&mounts))),
@@ -212,8 +224,11 @@ fn work(work: &Work) -> String {
 /// Why nothing else can be done with the array now.
 pub(super) fn idle(name: &str, health: &Health) -> Result<(), String> {
     let Some(busy) = &health.work else { return Ok(()) };
-    let then = match busy.action {
-        Action::Frozen => format!("See drivebench pool status {name}"),
+    let then = match (busy.action, &health.device) {
+        (Action::Frozen, _) => format!("See drivebench pool status {name}"),
+        (Action::Pending, Some(device)) => {
+            format!("It begins with the first write, or with: {}", mdadm::read_write(&device.path()))
+        }
         _ => "Wait for its end".to_owned(),
     };
     Err(format!("{name}: {}. {then}", work(busy)))

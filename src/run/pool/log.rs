@@ -21,7 +21,7 @@ use super::super::journal::host;
 use crate::{
     inventory::{Drive, Inventory},
     pool::{
-        Build, Member, Step,
+        Build, Holds, Member, Step,
         config::has_lines,
         health::{Device, MemberState, in_array},
         is_name,
@@ -99,6 +99,11 @@ impl Replacement {
     }
 }
 
+/// What is to be done next is not in the log, so it is not done.
+#[derive(Debug, thiserror::Error)]
+#[error("the log of the pool can't be written: {0}")]
+pub struct LogError(#[from] io::Error);
+
 /// How far a pool was built or removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
@@ -131,10 +136,15 @@ impl Built {
 
     /// The drives of these members that are here; also of the one that replaces another.
     pub fn find<'a>(&self, members: &[(usize, &Member)], inventory: &'a Inventory) -> Vec<Option<&'a Drive>> {
-        // Until it is finished, they may hold what they held before.
         let replaces = |member: &Member| self.replacing.iter().any(|new| new.member == *member);
-        let begun = members.iter().map(|(_, member)| (*member, !self.finished || replaces(member)));
-        self.build.drives_of(&begun.collect::<Vec<_>>(), inventory)
+        let holds = |member: &Member| match self.removing {
+            // Until it is finished, they may hold what they held before.
+            _ if !self.finished || replaces(member) => Holds::Anything,
+            true => Holds::PoolOrNothing,
+            false => Holds::Pool,
+        };
+        let members: Vec<_> = members.iter().map(|(_, member)| (*member, holds(member))).collect();
+        self.build.drives_of(&members, inventory)
     }
 
     /// Whether the drive is one of the pool.
@@ -207,51 +217,51 @@ impl PoolLog {
         self.devices.push(path.to_owned());
     }
 
-    fn append(&mut self, next: &Line) -> io::Result<()> {
+    fn append(&mut self, next: &Line) -> Result<(), LogError> {
         self.file.write_all(&line(next)?)?;
-        self.file.sync_data()
+        Ok(self.file.sync_data()?)
     }
 
-    pub(super) fn will(&mut self, step: Step) -> io::Result<()> {
+    pub(super) fn will(&mut self, step: Step) -> Result<(), LogError> {
         self.append(&Line::Will { step })
     }
 
-    pub(super) fn done(&mut self, step: Step) -> io::Result<()> {
+    pub(super) fn done(&mut self, step: Step) -> Result<(), LogError> {
         self.append(&Line::Done { step })
     }
 
-    pub(super) fn mount(&mut self, dir: &Path) -> io::Result<()> {
+    pub(super) fn mount(&mut self, dir: &Path) -> Result<(), LogError> {
         self.append(&Line::Mount { dir: dir.to_owned() })
     }
 
-    pub(super) fn configure(&mut self, file: &Path) -> io::Result<()> {
+    pub(super) fn configure(&mut self, file: &Path) -> Result<(), LogError> {
         self.append(&Line::Configure { file: file.to_owned() })
     }
 
-    pub(super) fn finished(&mut self) -> io::Result<()> {
+    pub(super) fn finished(&mut self) -> Result<(), LogError> {
         self.append(&Line::Finished)
     }
 
-    pub(super) fn replacing(&mut self, replacement: &Replacement) -> io::Result<()> {
+    pub(super) fn replacing(&mut self, replacement: &Replacement) -> Result<(), LogError> {
         self.append(&Line::Replacing { replacement: Box::new(replacement.clone()) })
     }
 
-    pub(super) fn replaced(&mut self) -> io::Result<()> {
+    pub(super) fn replaced(&mut self) -> Result<(), LogError> {
         self.append(&Line::Replaced)
     }
 
-    pub(super) fn given_up(&mut self) -> io::Result<()> {
+    pub(super) fn given_up(&mut self) -> Result<(), LogError> {
         self.append(&Line::GivenUp)
     }
 
-    pub(super) fn removing(&mut self) -> io::Result<()> {
+    pub(super) fn removing(&mut self) -> Result<(), LogError> {
         self.append(&Line::Removing)
     }
 
     /// The pool is gone, and its log with it.
-    pub(super) fn removed(mut self) -> io::Result<()> {
+    pub(super) fn removed(mut self) -> Result<(), LogError> {
         self.append(&Line::Removed)?;
-        fs::remove_file(&self.path)
+        Ok(fs::remove_file(&self.path)?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Builds, mends and removes pools.
 
+mod claim;
 mod keep;
 mod log;
 mod replace;
@@ -14,9 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use claim::{claim, in_no_pool, removal, to_remove};
 pub use keep::can_keep;
-pub use log::{Built, PoolLog, Replacement, pools};
-pub use replace::{fill, give_up, replace, scrub};
+pub use log::{Built, LogError, PoolLog, Replacement, pools};
+pub use replace::{Former, fill, former, give_up, replace, scrub};
 pub use temporary::{PoolForRun, begin_for_run, can_build, remove_for_run};
 
 use crate::{
@@ -42,8 +44,12 @@ pub enum BuildError {
     Absent(String),
     #[error("{} can't be changed: {source}", file.display())]
     Config { file: PathBuf, source: io::Error },
-    #[error("the log of the pool can't be written: {0}")]
-    Log(#[from] io::Error),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("the log of the pool can't be opened: {0}")]
+    NoLog(io::Error),
+    #[error("{}: {source}", file.display())]
+    File { file: PathBuf, source: io::Error },
     #[error("{0}")]
     Array(String),
     #[error("{0}")]
@@ -52,6 +58,14 @@ pub enum BuildError {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Tool(#[from] ToolError),
+}
+
+impl BuildError {
+    /// For `map_err`: what can't be done with this file or directory.
+    pub(in crate::run) fn file(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let file = file.into();
+        |source| Self::File { file, source }
+    }
 }
 
 /// Runs commands, one after the other.
@@ -105,8 +119,9 @@ fn succeeded<Altered>(change: &Change<Altered>, output: Output) -> Result<(), Bu
 }
 
 /// A new UUID.
-pub fn uuid() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/uuid")?.trim().to_owned())
+pub fn uuid() -> Result<String, BuildError> {
+    const RANDOM: &str = "/proc/sys/kernel/random/uuid";
+    Ok(fs::read_to_string(RANDOM).map_err(BuildError::file(RANDOM))?.trim().to_owned())
 }
 
 /// Whether a path exists on this machine.
@@ -205,7 +220,8 @@ pub fn stop(
         return Err(BuildError::Array(why));
     }
     let mounts = device.mounts(inventory);
-    let text = fs::read_to_string("/proc/self/mountinfo")?;
+    const MOUNTS: &str = "/proc/self/mountinfo";
+    let text = fs::read_to_string(MOUNTS).map_err(BuildError::file(MOUNTS))?;
     for mount in &mounts {
         if let Some(over) = covering(&text, &mount.path).filter(|over| over.device != mount.device) {
             let (path, over) = (&mount.path, &over.source);
@@ -264,17 +280,17 @@ pub fn remove(
     for (at, drive) in drives {
         erase(built, *at, drive, claims, commands)?;
     }
-    log.removed()?;
-    // Of a pool that a run built: its directory, and that of the run once it is empty.
+    // Of a pool that a run built: its directory, and that of the run once it is empty. While the log exists, this can be
+    // tried again.
     let below = |dir: &&PathBuf| {
         dir.starts_with(FOR_RUNS) && !dir.components().any(|part| part == Component::ParentDir)
     };
     if let Some(dir) = built.mount.as_ref().filter(below) {
-        fs::remove_dir(dir).or_else(gone)?;
+        fs::remove_dir(dir).or_else(gone).map_err(BuildError::file(dir))?;
         let above = dir.parent().filter(|above| *above != Path::new(FOR_RUNS));
         let _others_are_left = above.map(fs::remove_dir);
     }
-    Ok(())
+    Ok(log.removed()?)
 }
 
 fn gone(e: io::Error) -> io::Result<()> {

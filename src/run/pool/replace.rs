@@ -11,7 +11,7 @@ use crate::{
         health::{Action, Device, Health, MemberState, State, in_array},
     },
     sysroot::Sysroot,
-    tools::{mdadm, udevadm},
+    tools::{Runner, mdadm, udevadm},
 };
 
 /// The time between two looks at the progress of an array.
@@ -49,11 +49,47 @@ impl Places {
     }
 }
 
-/// Prepares the drive at `drive` and adds it to the array.
+/// What a drive that was a member of an array has of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Former {
+    Nothing,
+    /// It has no newer data. `whole`: as far as it knows no other member was ever missing, so that it was not used alone.
+    Older {
+        whole: bool,
+    },
+    /// The event count of the drive is higher than the array's: it was used without the others.
+    Newer {
+        drive: u64,
+        array: u64,
+    },
+}
+
+/// What the drive whose part is at `part` has of the pool, whose array is at `array`. The error if that can't be read.
+pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Result<Former, BuildError> {
+    let unknown = |why: String| {
+        let name = &build.name;
+        BuildError::Array(format!("whether {part} has newer data than {name} is not known: {why}"))
+    };
+    let found = mdadm::superblock(&runner.ask(&mdadm::examine(part))?).map_err(unknown)?;
+    let digits = |uuid: &str| uuid.chars().filter(char::is_ascii_hexdigit).collect::<String>();
+    let Some(found) = found.filter(|found| digits(&found.uuid) == digits(&build.uuids[0])) else {
+        return Ok(Former::Nothing);
+    };
+    let output = runner.ask(&mdadm::detail(array))?;
+    let now = mdadm::events(&output).ok_or_else(|| unknown(output.complaint()))?;
+    Ok(match found.events > now {
+        true => Former::Newer { drive: found.events, array: now },
+        false => Former::Older { whole: found.complete },
+    })
+}
+
+/// Prepares the drive at `drive` and adds it to the array. `back`: it was a member before and has no newer data, so the array may
+/// take it as it is.
 pub fn replace(
     built: &Built,
     replacement: &Replacement,
     drive: &str,
+    back: bool,
     claims: &impl Claimed,
     log: &mut PoolLog,
     commands: &mut Commands<'_>,
@@ -61,6 +97,13 @@ pub fn replace(
     let places = Places::of(built, replacement, drive, log)?;
     let (after, array) = (&places.after, places.device.path());
     log.replacing(replacement)?;
+    if back {
+        match commands.erase(&mdadm::re_add(&array, &places.new), claims) {
+            // Nothing says what changed since, so all of it is copied.
+            Err(BuildError::Failed { .. }) => {}
+            taken => return taken,
+        }
+    }
     let mut drives = vec![String::new(); after.members.len()];
     drive.clone_into(&mut drives[replacement.at]);
     for step in after.preparation(replacement.at) {
@@ -173,7 +216,7 @@ pub fn scrub(
         let path = format!("{md}/{file}");
         if root.word(&path).is_some_and(|now| now != all) {
             (commands.says)(&format!("echo {all} >{path}"));
-            fs::write(&path, all)?;
+            fs::write(&path, all).map_err(BuildError::file(&path))?;
         }
     }
     let drives = build.drives(inventory).into_iter().enumerate();

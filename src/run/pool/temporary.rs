@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{BuildError, Commands, PoolLog, complete, exists, join, ready, remove, stop, uuid};
+use super::{
+    BuildError, Commands, PoolLog, claim::of_no_other, complete, exists, join, ready, remove, stop, uuid,
+};
 use crate::{
     danger::Claims,
     engine::Cancel,
@@ -52,8 +54,10 @@ pub fn begin_for_run(
 ) -> Result<Begun, BuildError> {
     let inventory = Inventory::read(&Sysroot::live());
     let (planned, drives) = can_build(act, dir, &inventory)?;
-    let claims = Claims::take(Claims::lock(&drives)?, erase)?;
-    let log = PoolLog::begin(store, &planned, date)?;
+    // Since the consent at the beginning of the run, they may have become drives of another pool. What they hold was changed
+    // by the run itself.
+    let claims = of_no_other(Claims::take(Claims::lock(&drives)?, erase)?, store, None)?;
+    let log = PoolLog::begin(store, &planned, date).map_err(BuildError::NoLog)?;
     Ok(Begun { planned, claims, log })
 }
 
@@ -61,7 +65,7 @@ impl Begun {
     /// Erases the drives and builds the pool, mounted in the directory.
     pub fn build(self, dir: &Path, cancel: &Cancel) -> Result<PoolForRun, BuildError> {
         let Self { planned, claims, mut log } = self;
-        make_dir(dir)?;
+        make_dir(dir).map_err(BuildError::file(dir))?;
         let paths: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
         let mut lines = Vec::new();
         let says = &mut |command: &str| lines.push(command.to_owned());
@@ -126,7 +130,7 @@ fn filled(planned: &Build, cancel: &Cancel) -> Result<f64, BuildError> {
 pub fn remove_for_run(name: &str, erase: &[String], store: &Path) -> Result<Vec<String>, BuildError> {
     let (mut log, built) = match PoolLog::open(store, name) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        opened => opened?,
+        opened => opened.map_err(BuildError::NoLog)?,
     };
     let inventory = Inventory::read(&Sysroot::live());
     let mut lines = Vec::new();

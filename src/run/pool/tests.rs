@@ -2,12 +2,15 @@
 
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Mutex};
 
-use super::{BuildError, Built, Commands, PoolLog, Replacement, complete, join, pools, remove};
+use super::{
+    BuildError, Built, Commands, Former, PoolLog, Replacement, complete, former, in_no_pool, join, pools,
+    remove,
+};
 use crate::{
     danger::Claimed,
     inventory::{Drive, Inventory},
     pool::{Build, Request, Step, tests::request},
-    tools::{Content, Output, Query, Right, Runner, ToolError, ToolResult},
+    tools::{Content, Output, Query, Replay, Right, Runner, ToolError, ToolResult},
     units::{KIB, Layout, PredictedLoad},
 };
 
@@ -326,4 +329,69 @@ fn an_array_over_a_drive_that_was_not_named_is_no_pool() {
     assert_eq!(super::others(&slaves, &["sdb"]).as_deref(), Some("sda1"));
     add("sdaa/sdaa1");
     assert_eq!(super::others(&slaves, &["sda", "sdb"]).as_deref(), Some("sdaa1"));
+}
+
+/// As another drivebench builds it while this one waits for a serial to be typed.
+#[test]
+fn a_drive_that_became_part_of_a_pool_meanwhile_is_refused() {
+    let store = tempfile::tempdir().expect("a directory");
+    let plan = plan(Layout::Linear);
+    let drive = |path: &&str| Drive {
+        name: path.trim_start_matches("/dev/").to_owned(),
+        serial: Some(format!("serial-{path}")),
+        sectors: 400_000,
+        logical_block: 512,
+        ..Drive::default()
+    };
+    let mut drives: Vec<Drive> = DRIVES.iter().map(drive).collect();
+    drives.push(Drive { name: "sde".to_owned(), serial: Some("free".to_owned()), ..drives[0].clone() });
+    let inventory = Inventory { drives, ..Inventory::default() };
+    let refused = |at: usize, own: Option<&str>| {
+        let result = in_no_pool(&[&inventory.drives[at]], &inventory, store.path(), own);
+        result.err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert_eq!(refused(1, None), "", "before");
+    begin(&plan, &Disks::new(), store.path()).expect("is built");
+    // It is not active, and nothing on the drives shows it.
+    let erase: String = DRIVES.iter().map(|path| format!(" --erase serial-{path}")).collect();
+    let of_pool = format!(
+        "drive sdb serial-/dev/sdb is a drive of the pool data: choose another drive, or remove the pool: \
+         drivebench pool destroy data{erase}"
+    );
+    assert_eq!(refused(1, None), of_pool);
+    assert_eq!(refused(1, Some("another")), of_pool);
+    assert_eq!(refused(1, Some("data")), "", "it is for this pool");
+    assert_eq!(refused(4, None), "");
+    std::fs::write(store.path().join("pools/broken.jsonl"), "{").expect("writes");
+    assert!(refused(4, None).contains("it is not known which drives are of this pool"));
+}
+
+#[test]
+fn a_drive_that_comes_back_with_newer_data_is_told_from_one_that_missed_some() {
+    let plan = plan(Layout::Raid1);
+    let said = |stdout: String| Output { code: Some(0), stdout, ..Output::default() };
+    let compared = |uuid: &str, events: u64, state: &str, array: &str| {
+        let of_drive = format!(
+            "     Array UUID : {uuid}\n         Events : {events}\n   Array State : {state} ('A' == active)\n"
+        );
+        let tools = Replay::default()
+            .answer("mdadm --examine /dev/sdb1", said(of_drive))
+            .answer("mdadm --detail /dev/md127", said(format!("            Events : {array}\n")));
+        former(&plan, "/dev/sdb1", "/dev/md127", &tools).map_err(|e| e.to_string())
+    };
+    let own = plan.uuids[0].as_str();
+    assert_eq!(compared(own, 60, "AA", "60"), Ok(Former::Older { whole: true }));
+    assert_eq!(compared(own, 61, "AA", "60"), Ok(Former::Newer { drive: 61, array: 60 }));
+    // It was used without the other one, and has events of its own.
+    assert_eq!(compared(own, 40, ".A", "60"), Ok(Former::Older { whole: false }));
+    assert_eq!(compared("153f7e0e:069fb954:415c8744:bbe3e33b", 99, "AA", "60"), Ok(Former::Nothing));
+    let unknown = compared(own, 60, "AA", "").expect_err("the array's are not known");
+    assert!(unknown.starts_with("whether /dev/sdb1 has newer data than data is not known"), "{unknown}");
+    let none = Output {
+        code: Some(1),
+        stderr: "mdadm: No md superblock detected on /dev/sdb1.\n".to_owned(),
+        ..Output::default()
+    };
+    let tools = Replay::default().answer("mdadm --examine", none);
+    assert!(matches!(former(&plan, "/dev/sdb1", "/dev/md127", &tools), Ok(Former::Nothing)));
 }

@@ -77,7 +77,7 @@ impl Drop for Away {
 
 /// The pool and its drive, by the log of the pool.
 pub fn known(site: &Site<'_>) -> Result<(PoolLog, Built), BuildError> {
-    Ok(PoolLog::open(site.store, site.pool)?)
+    PoolLog::open(site.store, site.pool).map_err(BuildError::NoLog)
 }
 
 /// Does what may hang on a thread of its own; none if it takes too long.

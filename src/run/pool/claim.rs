@@ -1,0 +1,67 @@
+//! The right to erase drives: by consent, and because they are of no other pool.
+
+use std::path::Path;
+
+use super::{BuildError, pools};
+use crate::{
+    danger::{Claims, consent, erase_option},
+    inventory::{Drive, Inventory},
+    run::Built,
+    sysroot::Sysroot,
+    units::shell_word,
+};
+
+/// Claims drives as they were shown, to erase them; `own` is the pool that they are for, if it is in the store already.
+pub fn claim(
+    shown: &[&Drive],
+    erase: &[String],
+    store: &Path,
+    own: Option<&str>,
+) -> Result<Claims, BuildError> {
+    of_no_other(Claims::of(shown, erase)?, store, own)
+}
+
+/// Gives claims up again if one is of a drive of a pool other than `own`. Another drivebench may have built it since the drives
+/// were looked at. The log of a pool is written while its drives are claimed: one that is begun later can't have these.
+pub(super) fn of_no_other(claims: Claims, store: &Path, own: Option<&str>) -> Result<Claims, BuildError> {
+    let drives: Vec<&Drive> = claims.0.iter().map(|claim| claim.drive()).collect();
+    in_no_pool(&drives, &Inventory::read(&Sysroot::live()), store, own)?;
+    Ok(claims)
+}
+
+/// Refuses a drive of a pool other than `own`: without its table, nothing on the drive shows that it is one.
+pub fn in_no_pool(
+    drives: &[&Drive],
+    inventory: &Inventory,
+    store: &Path,
+    own: Option<&str>,
+) -> Result<(), BuildError> {
+    let (pools, damaged) = pools(store);
+    if let Some((path, why)) = damaged.first() {
+        let path = path.display();
+        return Err(BuildError::Drives(format!(
+            "{path} can't be read: {why}. So it is not known which drives are of this pool"
+        )));
+    }
+    let others = || pools.iter().filter(|pool| own != Some(pool.build.name.as_str()));
+    let of = |drive: &&Drive| {
+        let pool = others().find(|pool| pool.has(drive, inventory))?;
+        let (label, name, remove) = (drive.label(), &pool.build.name, to_remove(pool, inventory));
+        Some(format!(
+            "{label} is a drive of the pool {name}: choose another drive, or remove the pool: {remove}"
+        ))
+    };
+    drives.iter().find_map(of).map_or(Ok(()), |why| Err(BuildError::Drives(why)))
+}
+
+/// The command that removes a pool, with the drives of it that were changed and are plugged in.
+pub fn to_remove(pool: &Built, inventory: &Inventory) -> String {
+    let drives: Vec<&Drive> = pool.find(&pool.touched(), inventory).into_iter().flatten().collect();
+    removal(&pool.build.name, &drives)
+}
+
+/// The command that removes a pool; the content of these drives is lost.
+pub fn removal(name: &str, drives: &[&Drive]) -> String {
+    let erase = drives.iter().map(|drive| format!(" {}", erase_option(&consent(drive))));
+    format!("drivebench pool destroy {}{}", shell_word(name), erase.collect::<String>())
+}
