@@ -37,8 +37,8 @@ pub use modelled::Modelled;
 pub use output_note::OutputNote;
 pub use pool::{
     BuildError, Built, Commands, Former, PoolLog, Replacement, can_build, can_keep, claim, complete, erase,
-    exists, fill, former, give_up, in_no_pool, join, pools, ready, removal, remove, replace, scrub, stop,
-    to_remove, uuid,
+    exists, fill, former, give_up, in_no_pool, is_left, join, pools, ready, removal, remove, replace, scrub,
+    stop, to_remove, uuid,
 };
 pub use world::World;
 

@@ -24,7 +24,18 @@ pub(in crate::cli) fn consent_to(
     output: &Output,
 ) -> anyhow::Result<Vec<String>> {
     let mut drives: Vec<&Drive> = Vec::new();
+    let (pools, _) = run::pools(store);
+    let is_left = |name: &str| pools.iter().any(|pool| run::is_left(pool, name));
+    let left = plan.builds().any(|(_, build)| is_left(&build.name));
     for (at, build) in plan.builds() {
+        // What a killed run left of this plan is removed first, when it is built again.
+        if left {
+            let named = build.drives.iter().filter_map(|identity| inventory.drive(identity));
+            drives.extend(
+                named.filter(|drive| drives.iter().all(|other| other.name != drive.name)).collect::<Vec<_>>(),
+            );
+            continue;
+        }
         let (_, of) =
             run::can_build(build, &plan.targets[at].path, inventory).map_err(|e| Usage(e.to_string()))?;
         for drive in of {
@@ -37,10 +48,15 @@ pub(in crate::cli) fn consent_to(
         return Ok(Vec::new());
     }
     known(&erase, &drives, &[])?;
-    in_no_pool(&drives, inventory, store, None)?;
+    if !left {
+        in_no_pool(&drives, inventory, store, None)?;
+    }
     say(output, &format!("This erases:\n{}", describe(&drives)));
     let typed = ask(&drives, &erase, output)?;
     let erase = [erase, typed].concat();
+    if left {
+        return Ok(erase);
+    }
     // Each is claimed again when it is changed.
     claim(&drives, &erase, store, None)?;
     Ok(erase)

@@ -181,7 +181,7 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     let is_out = |state: &MemberState| {
         matches!(state, MemberState::Absent | MemberState::Failed | MemberState::Unused)
     };
-    if health.state == State::Active && health.missing > 0 {
+    if health.state == State::Active && health.missing > 0 && !pool.is_of_run() {
         let out = health.members.iter().position(is_out);
         states.extend(out.map(|at| to_complete(pool, at, health, inventory)));
     }
@@ -192,6 +192,10 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         _ => work(now),
     }));
     states.extend(health.mismatches.map(|n| format!("at most {} differed at the last check", size(n * 512))));
+    if pool.is_of_run() {
+        let remove = to_remove(pool, inventory);
+        states.push(format!("built for a run; if that has ended, this removes it: {remove}"));
+    }
     if let Some(device) = &health.device {
         let mounts = device.mounts(inventory);
         let mounts: Vec<_> = mounts.iter().map(|mount| clean(&mount.path)).collect();

@@ -17,7 +17,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::super::journal::host;
+use super::{super::journal::host, FOR_RUNS};
 use crate::{
     inventory::{Drive, Inventory},
     pool::{
@@ -145,6 +145,11 @@ impl Built {
         };
         let members: Vec<_> = members.iter().map(|(_, member)| (*member, holds(member))).collect();
         self.build.drives_of(&members, inventory)
+    }
+
+    /// A run built it to measure it.
+    pub fn is_of_run(&self) -> bool {
+        self.mount.as_ref().is_some_and(|dir| dir.starts_with(FOR_RUNS))
     }
 
     /// Whether the drive is one of the pool.

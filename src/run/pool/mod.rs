@@ -19,7 +19,7 @@ pub use claim::{claim, in_no_pool, removal, to_remove};
 pub use keep::can_keep;
 pub use log::{Built, LogError, PoolLog, Replacement, pools};
 pub use replace::{Former, fill, former, give_up, replace, scrub};
-pub use temporary::{PoolForRun, begin_for_run, can_build, remove_for_run};
+pub use temporary::{PoolForRun, begin_for_run, can_build, is_left, remove_for_run};
 
 use crate::{
     danger::{Claimed, Refusal},

@@ -8,7 +8,8 @@ use std::{
 };
 
 use super::{
-    BuildError, Commands, PoolLog, claim::of_no_other, complete, exists, join, ready, remove, stop, uuid,
+    BuildError, Built, Commands, PoolLog, claim::of_no_other, complete, exists, join, pools, ready, remove,
+    stop, uuid,
 };
 use crate::{
     danger::Claims,
@@ -52,6 +53,9 @@ pub fn begin_for_run(
     store: &Path,
     date: String,
 ) -> Result<Begun, BuildError> {
+    if pools(store).0.iter().any(|pool| is_left(pool, &act.name)) {
+        remove_for_run(&act.name, erase, store)?;
+    }
     let inventory = Inventory::read(&Sysroot::live());
     let (planned, drives) = can_build(act, dir, &inventory)?;
     // Since the consent at the beginning of the run, they may have become drives of another pool. What they hold was changed
@@ -59,6 +63,11 @@ pub fn begin_for_run(
     let claims = of_no_other(Claims::take(Claims::lock(&drives)?, erase)?, store, None)?;
     let log = PoolLog::begin(store, &planned, date).map_err(BuildError::NoLog)?;
     Ok(Begun { planned, claims, log })
+}
+
+/// Whether the pool is one of a run that was killed, which this run, of the same drives, goes on with.
+pub fn is_left(pool: &Built, name: &str) -> bool {
+    pool.build.name == name && !pool.busy && (pool.is_of_run() || !pool.finished && pool.mount.is_none())
 }
 
 impl Begun {
