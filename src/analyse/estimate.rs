@@ -116,7 +116,8 @@ impl Estimate {
 
     /// The speed of a load that a model predicts.
     pub(crate) fn predicted(load: &PredictedLoad) -> Self {
-        let ends = [load.low, load.high.unwrap_or(f64::INFINITY)];
+        // Those of older records may be on one side of the value.
+        let ends = [load.low.min(load.speed), load.high.map_or(f64::INFINITY, |high| high.max(load.speed))];
         Self::new(load.speed, ends, "a model, from what its drives do", false)
     }
 }

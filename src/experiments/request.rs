@@ -7,7 +7,7 @@ use crate::{
     analyse::Rules,
     plan::{Plan, Steps, Suite, SuiteError, TimeLimit},
     target::Target,
-    units::{Caching, Direction, Load, LoadError, MIB, Pattern, decimal_bytes, size},
+    units::{Caching, Direction, Layout, Load, LoadError, MIB, Pattern, count, decimal_bytes, listed, size},
 };
 
 #[derive(Debug, Clone)]
@@ -122,6 +122,10 @@ pub enum PlanError {
     NoTarget,
     #[error("{experiment} compares drives: name {least} targets or more")]
     TooFew { experiment: &'static str, least: usize },
+    #[error("{layout} needs {least} drives or more, {given} given")]
+    TooFewDrives { layout: Layout, least: usize, given: usize },
+    #[error("--survive {survive}: {} of {}; the most is {most}", survives(layouts), count(*drives as u64, "drive"))]
+    Survive { survive: u32, layouts: Vec<Layout>, drives: usize, most: usize },
     #[error(
         "{target} holds {}, less than --size {}: add --size with at most what the smallest drive holds",
         decimal_bytes(*.holds), size(*.asked)
@@ -201,6 +205,16 @@ impl PlanError {
                 Self::NoSpace { path, free, needed, reserve, most: 0 }
             }
             other => other,
+        }
+    }
+}
+
+/// `none of raid0 and raid5 survives that`.
+fn survives(layouts: &[Layout]) -> String {
+    match layouts {
+        [layout] => format!("{layout} does not survive that"),
+        all => {
+            format!("none of {} survives that", listed(&all.iter().map(|one| one.name()).collect::<Vec<_>>()))
         }
     }
 }

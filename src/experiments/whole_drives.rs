@@ -3,7 +3,7 @@
 use super::{Opt, PlanError, shared_options::bytes};
 use crate::{
     target::{Kind, Target},
-    units::{KIB, Layout, MIB},
+    units::{KIB, Layout, MIB, shell_word},
 };
 
 pub const LAYOUTS: Opt<Vec<Layout>> =
@@ -52,7 +52,14 @@ pub fn check(experiment: &'static str, targets: &[Target], size: u64) -> Result<
                 drive
             }
             _ => {
-                let why = format!("{experiment} erases drives: name whole drives, by bay, serial or path");
+                let why = match &target.mount {
+                    Some(mount) if target.kind == Kind::Directory => format!(
+                        "{experiment} erases whole drives, and this one is mounted: unmount it with `sudo umount {}`, then \
+                         name it by bay, serial or path",
+                        shell_word(&mount.path)
+                    ),
+                    _ => format!("{experiment} erases drives: name whole drives, by bay, serial or path"),
+                };
                 return Err(PlanError::Unsuitable { path: target.path.clone(), why });
             }
         };
@@ -70,8 +77,19 @@ pub fn layouts_of(asked: Option<Vec<Layout>>, drives: usize) -> Result<Vec<Layou
         return Ok(Layout::ALL.into_iter().filter(fits).collect());
     };
     match asked.iter().find(|layout| !fits(layout)) {
-        Some(layout) => Err(PlanError::TooFew { experiment: layout.name(), least: layout.least() }),
+        Some(layout) => {
+            Err(PlanError::TooFewDrives { layout: *layout, least: layout.least(), given: drives })
+        }
         None => Ok(asked),
+    }
+}
+
+/// Refuses layouts of which none survives that so many drives fail.
+pub fn check_survival(layouts: &[Layout], drives: usize, survive: u32) -> Result<(), PlanError> {
+    let most = layouts.iter().map(|layout| layout.survives(drives)).max().unwrap_or(0);
+    match most < survive as usize {
+        true => Err(PlanError::Survive { survive, layouts: layouts.to_vec(), drives, most }),
+        false => Ok(()),
     }
 }
 

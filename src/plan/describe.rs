@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Act, Changes, MoveDrives, Plan, Repetitions, Step};
 use crate::{
     target::Kind,
-    units::{clean, count, decimal_bytes, distinct, duration},
+    units::{clean, count, decimal_bytes, distinct, duration, rate},
 };
 
 impl Plan {
@@ -75,8 +75,34 @@ impl Plan {
         if self.targets.len() > 1 && self.arrangements().next().is_none() {
             lines.extend(self.seconds().map(|seconds| format!("all targets: at most {}", duration(seconds))));
         }
+        lines.extend(self.with_layouts());
         lines.extend(self.moves());
         lines.join("\n") + "\n"
+    }
+
+    /// How long a plan takes that compares layouts: what has an end of its own, and what is filled.
+    fn with_layouts(&self) -> Vec<String> {
+        /// An example, so that people can put their own drive's speed in its place; bytes per second.
+        const EXAMPLE: f64 = 10e6;
+        let filled: Vec<f64> = self
+            .builds()
+            .filter(|(_, build)| build.layout.is_redundant())
+            .map(|(_, build)| build.most as f64 / EXAMPLE)
+            .collect();
+        if self.predict().is_none() {
+            return Vec::new();
+        }
+        let known: f64 = self.steps.iter().filter_map(|step| self.most(step)).sum();
+        let mut line = format!("all targets: about {} for the loads and files", duration(known));
+        if !filled.is_empty() {
+            line += &format!(
+                "; filling {} takes {} more where a drive writes {}",
+                count(filled.len() as u64, "layout"),
+                duration(filled.iter().sum()),
+                rate(EXAMPLE)
+            );
+        }
+        vec![line]
     }
 
     /// Bytes written at most to a drive that pools are built of, too. A write to a pool is at most one to each of its drives.

@@ -34,10 +34,23 @@ pub struct ProcessorUse {
 }
 
 impl ProcessorUse {
-    pub fn of<'a>(did: &Processors, outcomes: impl IntoIterator<Item = &'a Outcome>) -> Self {
-        let bytes = outcomes.into_iter().map(|o| o.bytes_read.saturating_add(o.bytes_written));
-        let bytes = bytes.fold(0, u64::saturating_add).max(1);
-        Self { per_byte: did.busy_seconds() / bytes as f64, cores: did.cores.len() }
+    /// None if a load did not end as planned or moved nothing: the processors worked for more than its bytes.
+    pub fn of<'a>(did: &Processors, outcomes: impl IntoIterator<Item = &'a Outcome>) -> Option<Self> {
+        let mut bytes = 0_u64;
+        for outcome in outcomes {
+            outcome.speed()?;
+            bytes = bytes.saturating_add(outcome.bytes_read).saturating_add(outcome.bytes_written);
+        }
+        (bytes > 0).then(|| Self { per_byte: did.busy_seconds() / bytes as f64, cores: did.cores.len() })
+    }
+}
+
+impl<T> super::run::Step<T> {
+    /// What its loads on so many targets took of the processors; none if one was suspended, left out or moved nothing.
+    pub fn processor_use(&self, targets: usize) -> Option<ProcessorUse> {
+        let all = self.loads.len() == targets && self.loads.values().all(|load| load.suspended_ns == 0);
+        let outcomes: Option<Vec<&Outcome>> = self.loads.values().map(|load| load.outcome.as_ref()).collect();
+        ProcessorUse::of(self.processors.as_ref()?, outcomes.filter(|_| all)?)
     }
 }
 
@@ -70,10 +83,9 @@ fn speeds(run: &Run<()>) -> BTreeMap<(StepId, usize), f64> {
     loads.filter_map(|(at, load)| Some((at, load.outcome.as_ref()?.speed()?))).collect()
 }
 
-fn processors(run: &Run<()>) -> BTreeMap<StepId, ProcessorUse> {
+fn processors(run: &Run<()>, plan: &Plan) -> BTreeMap<StepId, ProcessorUse> {
     let used = |(id, step): (&StepId, &super::run::Step<()>)| {
-        let outcomes = step.loads.values().filter_map(|load| load.outcome.as_ref());
-        Some((*id, ProcessorUse::of(step.processors.as_ref()?, outcomes)))
+        Some((*id, step.processor_use(plan.step(*id)?.on.len())?))
     };
     run.steps.iter().filter_map(used).collect()
 }
@@ -89,7 +101,7 @@ impl Done {
         let mut done = Self {
             steps: run.acted.clone(),
             speeds: speeds(run),
-            processors: processors(run),
+            processors: processors(run, plan),
             ..Self::default()
         };
         done.steps.extend(plan.measures().filter_map(|(step, m)| {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::Direction;
+
 /// A layout, by the kernel's name of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,6 +98,15 @@ impl Layout {
             Self::Raid5 => members.saturating_sub(1),
             Self::Raid6 => members.saturating_sub(2),
             Self::Raid10 => members / 2,
+        }
+    }
+
+    /// A model predicts it from one of its drives: the first file of linear is on one, and raid1 reads one at a time.
+    pub const fn is_of_one_drive(self, direction: Direction) -> bool {
+        match self {
+            Self::Single | Self::Linear => true,
+            Self::Raid1 => matches!(direction, Direction::Read),
+            Self::Raid0 | Self::Raid5 | Self::Raid6 | Self::Raid10 => false,
         }
     }
 

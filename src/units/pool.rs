@@ -51,6 +51,16 @@ pub struct PredictedLoad {
     pub processor: Option<f64>,
 }
 
+impl PredictedLoad {
+    /// From the model with the value and with both ends: the ends may follow from other fits than the value, and enclose it
+    /// in any case. What processors do is not known.
+    pub fn of(label: &str, speed: f64, ends: [f64; 2]) -> Self {
+        let [low, high] = [ends[0].min(ends[1]).min(speed), ends[0].max(ends[1]).max(speed)];
+        let high = high.is_finite().then_some(high);
+        Self { label: label.to_owned(), speed, low, high, processor: None }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PoolState {

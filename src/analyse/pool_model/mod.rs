@@ -1,21 +1,15 @@
 //! How fast a pool will be, from what its drives do alone and at once: each operation is followed to the members, phase by
 //! phase, as md carries it out. Nothing here is fitted to pools.
 
+mod cost;
+mod fill;
 mod flow;
 mod phases;
 
+pub use cost::{Cost, End};
 use phases::{Phase, RowCache};
 
-use crate::units::{Layout, MIB, Parity, Pattern};
-
-/// How long a drive takes for requests of one direction, one at a time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cost {
-    /// Of each request, s.
-    pub fixed: f64,
-    /// Bytes per second beyond that.
-    pub rate: f64,
-}
+use crate::units::{Layout, Parity, Pattern};
 
 /// What the kernel sends to a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,28 +69,6 @@ const STARTS: u64 = 8;
 
 /// What is added up over the phases of operations, with the ends of the last reads.
 type Of = fn(&Planned<'_>, &Phase, &mut [u64]) -> f64;
-
-impl Cost {
-    pub const NOTHING: Self = Self { fixed: 0.0, rate: f64::INFINITY };
-
-    /// From the speeds (bytes per second) with two sizes of blocks. Where the larger block is no faster per byte, the
-    /// difference is noise, and requests cost nothing beyond their bytes.
-    pub fn through(queue: Queue, small: (u64, f64), large: (u64, f64)) -> Self {
-        let [(n, x, s), (m, y, t)] = [small, large]
-            .map(|(bytes, speed)| (queue.requests(bytes) as f64, bytes as f64, bytes as f64 / speed));
-        let fixed = (s * y - t * x) / (n * y - m * x);
-        let rate = x / (s - n * fixed);
-        if rate.is_finite() && rate > 0.0 && fixed >= 0.0 {
-            Self { fixed, rate }
-        } else {
-            Self { fixed: 0.0, rate: large.1 }
-        }
-    }
-
-    fn seconds(&self, bytes: u64) -> f64 {
-        self.fixed + bytes as f64 / self.rate
-    }
-}
 
 impl Queue {
     /// Nothing is divided, and nothing waits.
@@ -167,30 +139,6 @@ impl Planned<'_> {
             pass(0);
         }
         pass(cycle) / (all * block) as f64
-    }
-
-    /// Seconds until the first sync, or a rebuild, has gone through `bytes` of each member: reads of some members and writes of others
-    /// go on at the same time.
-    pub fn fill_seconds(&self, bytes: u64) -> Option<f64> {
-        const SYNC_BLOCK: u64 = MIB;
-        let speed = |transfer: Transfer, at: usize| SYNC_BLOCK as f64 / self.alone(transfer, at, SYNC_BLOCK);
-        let slowest = |transfer, members: std::ops::Range<usize>| {
-            members.map(|at| speed(transfer, at)).fold(f64::INFINITY, f64::min)
-        };
-        let n = self.members.len();
-        let rate = match self.layout {
-            Layout::Single | Layout::Linear | Layout::Raid0 => return None,
-            // The first one is copied to the others; pairs are.
-            Layout::Raid1 => speed(Transfer::Read, 0).min(slowest(Transfer::Write, 1..n)),
-            Layout::Raid10 => slowest(Transfer::Read, 0..n).min(slowest(Transfer::Write, 0..n)),
-            // md writes the last member, from the others.
-            Layout::Raid5 => slowest(Transfer::Read, 0..n - 1).min(speed(Transfer::Write, n - 1)),
-            // It reads all, and writes parity where it differs.
-            Layout::Raid6 => slowest(Transfer::Read, 0..n).min(slowest(Transfer::Write, 0..n)),
-        };
-        let limits = self.shared.iter().map(|shared| shared.rate / shared.members.len() as f64);
-        let rate = limits.fold(rate, f64::min);
-        Some(bytes as f64 / rate)
     }
 
     /// Each member alone, which shares nothing.

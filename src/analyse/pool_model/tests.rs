@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::units::KIB;
+use crate::units::{KIB, MIB};
 
 fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
     let (read, write) = (Cost { fixed, rate: read }, Cost { fixed, rate: write });
@@ -23,17 +23,6 @@ fn sequential(pool: Planned<'_>, transfer: Transfer, block: u64) -> f64 {
 
 fn close(a: f64, b: f64) {
     assert!((a / b - 1.0).abs() < 1e-9, "{a} is not {b}");
-}
-
-#[test]
-fn two_sizes_of_blocks_give_a_fixed_time_and_a_rate() {
-    let truth = Cost { fixed: 0.4e-3, rate: 20e6 };
-    let speed = |bytes: u64| (bytes, bytes as f64 / truth.seconds(bytes));
-    let found = Cost::through(Queue::ENDLESS, speed(4 * KIB), speed(MIB));
-    close(found.fixed, truth.fixed);
-    close(found.rate, truth.rate);
-    let slower = Cost::through(Queue::ENDLESS, (4 * KIB, 9e6), (MIB, 8e6));
-    assert_eq!(slower, Cost { fixed: 0.0, rate: 8e6 }, "a larger block that is slower");
 }
 
 #[test]
@@ -225,10 +214,49 @@ fn parity_is_computed_before_it_is_written() {
 }
 
 #[test]
-fn a_rebuild_is_as_fast_as_its_slowest_part() {
+fn a_first_sync_is_as_fast_as_its_slowest_part() {
     let members = [stick(0.0, 20e6, 5e6), stick(0.0, 10e6, 5e6), stick(0.0, 20e6, 8e6)];
-    let fill = |layout| planned(layout, &members).fill_seconds(80_000_000);
+    let fill = |layout| planned(layout, &members).first_sync_seconds(80_000_000);
     assert_eq!([Layout::Raid0, Layout::Raid5, Layout::Raid1].map(fill), [None, Some(10.0), Some(16.0)]);
+}
+
+#[test]
+fn what_one_member_reads_and_writes_in_a_first_sync_takes_turns() {
+    let four = [stick(0.0, 20e6, 5e6); 4];
+    let seconds = |layout, members| planned(layout, members).first_sync_seconds(20_000_000).expect("copies");
+    // The second drive of each pair reads for 1 s and writes for 4 s; of raid6, each writes half of what it has.
+    close(seconds(Layout::Raid10, &four), 5.0);
+    close(seconds(Layout::Raid10, &four[..3]), 3.0);
+    close(seconds(Layout::Raid6, &four), 3.0);
+    close(seconds(Layout::Raid6, &[four[0]; 8]), 2.0);
+}
+
+#[test]
+fn a_new_drive_is_filled_from_those_that_have_its_data() {
+    let mut members = [stick(0.0, 20e6, 10e6); 4];
+    members[2].read.rate = 4e6;
+    let seconds = |layout| planned(layout, &members).rebuild_seconds(20_000_000);
+    // The fourth one from the third, the slow one; of raid1 never from it.
+    let all = [Layout::Raid0, Layout::Raid1, Layout::Raid10, Layout::Raid5, Layout::Raid6];
+    assert_eq!(all.map(seconds), [None, Some(2.0), Some(5.0), Some(5.0), Some(5.0)]);
+}
+
+#[test]
+fn in_a_first_sync_a_bus_is_used_by_readers_and_by_writers() {
+    let four = [stick(0.0, 20e6, 20e6); 4];
+    let seconds = |layout, bus: &[Shared]| {
+        Planned { shared: bus, ..planned(layout, &four) }.first_sync_seconds(20_000_000).expect("copies")
+    };
+    let [reads, writes] =
+        [Transfer::Read, Transfer::Write].map(|transfer| shared(&[0, 1, 2, 3], transfer, 10e6));
+    // Three are read, one is written.
+    close(seconds(Layout::Raid5, &[reads.clone()]), 6.0);
+    close(seconds(Layout::Raid5, &[writes.clone()]), 2.0);
+    close(seconds(Layout::Raid5, &[reads.clone(), writes.clone()]), 8.0);
+    close(seconds(Layout::Raid1, &[reads.clone(), writes.clone()]), 8.0);
+    close(seconds(Layout::Raid10, &[reads, writes]), 12.0);
+    // A hub of which nothing is written.
+    close(seconds(Layout::Raid5, &[shared(&[0, 1], Transfer::Write, 1e6)]), 1.0);
 }
 
 proptest! {
@@ -248,6 +276,9 @@ proptest! {
                     let free = pool.speed(transfer, pattern, KIB << block);
                     let sum: f64 = (0..members.len()).map(|at| pool.cost(transfer, at).rate).sum();
                     prop_assert!(free.is_finite() && free > 0.0 && free <= sum * 1.000001, "{layout} {transfer:?}: {free}");
+                    // Nor than they do alone with such operations.
+                    let alone: f64 = pool.singles().map(|one| one.speed(transfer, pattern, KIB << block)).sum();
+                    prop_assert!(free <= alone * 1.000001, "{layout} {transfer:?}: {free} of {alone}");
                     let limited = Planned { shared: &bus, ..pool }.speed(transfer, pattern, KIB << block);
                     prop_assert!(limited <= free * 1.000001, "{layout}: {limited}");
                     // Parity may read what it has; a drive alone shares nothing.

@@ -7,7 +7,7 @@ use crate::{
     advise::Evidence,
     analyse::{
         Estimate,
-        pool_model::{Cost, Planned, Queue, Shared, Speeds, Transfer},
+        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Transfer},
     },
     inventory::{Drive, Inventory},
     pool::Build,
@@ -38,8 +38,10 @@ pub(super) const UNKNOWN: &str = "Its speeds can't be predicted: at least one dr
 #[derive(Debug)]
 pub(super) struct Forecast {
     pub loads: Vec<PredictedLoad>,
-    /// Until its members agree, or a drive of it is replaced; none where nothing is copied.
-    fill_seconds: Option<f64>,
+    /// Until its members agree; none where nothing is copied.
+    first_sync_seconds: Option<f64>,
+    /// Until a drive that takes the place of another has its data.
+    rebuild_seconds: Option<f64>,
     /// The runs that it follows from.
     from: BTreeSet<String>,
     /// Measurements say whether the drives share something.
@@ -56,10 +58,17 @@ impl Forecast {
         let order: Vec<&Drive> = order.into_iter().map(|(drive, _)| drive).collect();
         let known = Known { inventory, drives: &order, all };
         let mut from = BTreeSet::new();
-        let (pool, at_once) = known.pool(|e| e.value, &mut from)?;
-        let (low, _) = known.pool(|e| e.low, &mut from)?;
-        let (high, _) = known.pool(|e| e.high, &mut from)?;
+        let mut at_once = true;
+        let mut at = |pattern, end| {
+            let (members, known) = known.pool(pattern, end, &mut from)?;
+            at_once &= known;
+            Some(members)
+        };
+        let mut ends =
+            |pattern| Some([at(pattern, End::Low)?, at(pattern, End::Value)?, at(pattern, End::High)?]);
+        let (sequential, random) = (ends(Pattern::Sequential)?, ends(Pattern::Random)?);
         let load = |(label, transfer, pattern, block): (&str, Transfer, Pattern, u64)| {
+            let [low, pool, high] = if pattern == Pattern::Random { &random } else { &sequential };
             let speed = |pool: &Members| pool.planned(build).speed(transfer, pattern, block);
             let each = |pool: &Members| -> Vec<f64> {
                 pool.planned(build).singles().map(|one| one.speed(transfer, pattern, block)).collect()
@@ -67,18 +76,19 @@ impl Forecast {
             let [speed, low, high] = match build.layout {
                 // A file is on one of the drives, the first one most often.
                 Layout::Linear => [
-                    each(&pool)[0],
-                    each(&low).into_iter().fold(f64::INFINITY, f64::min),
-                    each(&high).into_iter().fold(0.0, f64::max),
+                    each(pool)[0],
+                    each(low).into_iter().fold(f64::INFINITY, f64::min),
+                    each(high).into_iter().fold(0.0, f64::max),
                 ],
-                _ => [speed(&pool), speed(&low), speed(&high)],
+                _ => [speed(pool), speed(low), speed(high)],
             };
-            let high = Some(high).filter(|speed| speed.is_finite());
-            PredictedLoad { label: label.to_owned(), speed, low, high, processor: None }
+            PredictedLoad::of(label, speed, [low, high])
         };
         let loads = LOADS.map(load).into();
-        let fill_seconds = build.size.and_then(|bytes| pool.planned(build).fill_seconds(bytes));
-        Some(Self { loads, fill_seconds, from, at_once })
+        let pool = sequential[1].planned(build);
+        let first_sync_seconds = build.size.and_then(|bytes| pool.first_sync_seconds(bytes));
+        let rebuild_seconds = build.size.and_then(|bytes| pool.rebuild_seconds(bytes));
+        Some(Self { loads, first_sync_seconds, rebuild_seconds, from, at_once })
     }
 
     /// A line for people.
@@ -87,8 +97,10 @@ impl Forecast {
             [0, 1, 2, 3].map(|at| Estimate::predicted(&self.loads[at]).text(rate));
         let together = if self.at_once { "" } else { ", as if the drives shared nothing" };
         let from = listed(&self.from.iter().cloned().collect::<Vec<_>>());
-        let fill =
-            self.fill_seconds.map(|seconds| format!(" Filling a new drive takes {}.", duration(seconds)));
+        let fill = self.first_sync_seconds.zip(self.rebuild_seconds).map(|(first, rebuild)| {
+            let (first, rebuild) = (duration(first), duration(rebuild));
+            format!(" The first sync takes {first}, filling a new drive {rebuild}.")
+        });
         format!(
             "Predicted, one operation at a time: sequential 1 MiB, writes {write}, reads {read}; random 4 KiB, writes {randwrite}, \
              reads {randread}.{} From {from}{together}. The error of the model comes on top (drivebench pool predictions).\n",
@@ -124,13 +136,11 @@ struct Known<'a> {
 
 impl Known<'_> {
     /// The members at one end of the intervals, and whether measurements say what they share.
-    fn pool(&self, end: fn(&Estimate) -> f64, from: &mut BTreeSet<String>) -> Option<(Members, bool)> {
+    fn pool(&self, pattern: Pattern, end: End, from: &mut BTreeSet<String>) -> Option<(Members, bool)> {
         let mut speed = |drive: &Drive, transfer, pattern, block| {
             let found = self.alone(drive, transfer, pattern, block)?;
             from.insert(found.run.clone());
-            // An interval over few runs may reach below zero.
-            let speed = found.speed()?;
-            Some(end(speed).max(speed.value * 0.01))
+            found.speed()
         };
         let mut members = Vec::new();
         for drive in self.drives {
@@ -138,7 +148,9 @@ impl Known<'_> {
             let mut cost = |transfer| {
                 let small = speed(drive, transfer, Pattern::Random, 4 * KIB)?;
                 let large = speed(drive, transfer, Pattern::Sequential, MIB)?;
-                Some(Cost::through(queue, (4 * KIB, small), (MIB, large)))
+                // All that is predicted is as large as one of the two.
+                let block = if pattern == Pattern::Random { 4 * KIB } else { MIB };
+                Cost::of(queue, (pattern, block), (4 * KIB, small), (MIB, large), end)
             };
             let (read, write) = (cost(Transfer::Read)?, cost(Transfer::Write)?);
             members.push(Speeds {
@@ -162,7 +174,7 @@ impl Known<'_> {
             at_once &= sum.is_some_and(|(_, sum)| limits(sum) || sum.low >= FREE * alone(transfer));
             if let Some((run, sum)) = sum.filter(|(_, sum)| limits(sum)) {
                 from.insert(run.to_owned());
-                shared.push(Shared { members: (0..members.len()).collect(), transfer, rate: end(sum) });
+                shared.push(Shared { members: (0..members.len()).collect(), transfer, rate: end.of(sum) });
             }
         }
         Some((Members { members, shared }, at_once))

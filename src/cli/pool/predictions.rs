@@ -10,7 +10,7 @@ use crate::{
     findings::{Column, Findings, Metric, Quantity, Scope, Table},
     record::{Store, Summary},
     report,
-    units::{Layout, PredictedLoad, count, percent, signed_percent},
+    units::{Direction, Layout, PredictedLoad, count, percent, signed_percent},
 };
 
 /// Errors of predictions: what was predicted, as a share of what was measured, less one.
@@ -58,12 +58,12 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
         let mut errors = errors(&findings);
         errors.extend(Evidence::of(&findings).iter().filter_map(|found| on_pool(found, &mut measured)));
         with += u64::from(!errors.is_empty());
-        for (layout, load, error) in errors {
-            // What is predicted of linear was measured of its first drive.
-            if layout != Layout::Linear.name() {
-                all.push(error, &load);
+        for one in errors {
+            // What is predicted from one drive was measured of that drive.
+            if !one.of_one_drive {
+                all.push(one.error, &one.load);
             }
-            by_layout.entry(layout).or_default().push(error, &load);
+            by_layout.entry(one.layout).or_default().push(one.error, &one.load);
         }
     }
     if by_layout.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
     }
     let mut rows: Vec<Vec<String>> = by_layout.iter().map(|(layout, errors)| errors.row(layout)).collect();
     if !all.all.is_empty() {
-        rows.push(all.row("all but linear"));
+        rows.push(all.row("of several drives"));
     }
     let columns = Column::all([
         ("layout", false),
@@ -85,28 +85,46 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
     let table = report::table(&Table { title: String::new(), columns, rows }, output.style);
     let runs = count(with, "run");
     output
-        .result(&format!("{table}\nFrom {runs}. Each prediction was saved before its pool was built.\n"))?;
+        .result(&format!("{table}\nFrom {runs}. Each prediction was saved before its pool was built. What is predicted of linear and of reads of raid1 \
+         is the speed of one drive: the last row leaves it out.\n"
+    ))?;
     Ok(if unreadable.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The layout, the load and the error of each prediction whose load was measured.
-fn errors(findings: &Findings) -> Vec<(String, String, f64)> {
+/// What was predicted of a load on a pool, as a share of what was measured, less one.
+#[derive(Debug, PartialEq)]
+struct Compared {
+    layout: String,
+    load: String,
+    error: f64,
+    /// The prediction is the speed of one drive.
+    of_one_drive: bool,
+}
+
+impl Compared {
+    fn of(layout: String, load: String, direction: Option<Direction>, error: f64) -> Self {
+        let known = Layout::of_name(&layout).zip(direction);
+        let of_one_drive = known.is_some_and(|(layout, direction)| layout.is_of_one_drive(direction));
+        Self { layout, load, error, of_one_drive }
+    }
+}
+
+/// Each prediction whose load was measured.
+fn errors(findings: &Findings) -> Vec<Compared> {
     let speeds = || findings.estimates.iter().filter(|m| m.quantity == Quantity::Throughput);
     let of = |predicted: &Metric| {
         let same =
             |m: &&Metric| m.scope == Scope::Whole && m.target == predicted.target && m.load == predicted.load;
         let measured = speeds().find(same)?;
-        let load = predicted.load.as_ref().map(|load| load.name.clone()).unwrap_or_default();
-        Some((predicted.target.clone(), load, predicted.estimate.value / measured.estimate.value - 1.0))
+        let load = predicted.load.clone().unwrap_or_default();
+        let error = predicted.estimate.value / measured.estimate.value - 1.0;
+        Some(Compared::of(predicted.target.clone(), load.name, load.direction, error))
     };
     speeds().filter(|m| m.scope == Scope::Predicted).filter_map(of).collect()
 }
 
-/// The error of what was predicted of a pool and measured on it, unless that pool and load is among the `measured` already.
-fn on_pool(
-    found: &Evidence,
-    measured: &mut Vec<(Option<String>, PredictedLoad)>,
-) -> Option<(String, String, f64)> {
+/// What was predicted of a pool and measured on it, unless that pool and load is among the `measured` already.
+fn on_pool(found: &Evidence, measured: &mut Vec<(Option<String>, PredictedLoad)>) -> Option<Compared> {
     let predicted = forecast::predicted(found)?;
     let speed = found.speed()?;
     let pool = found.pool.as_ref()?;
@@ -115,7 +133,9 @@ fn on_pool(
         return None;
     }
     measured.push(one);
-    Some((pool.layout.clone()?, predicted.label.clone(), predicted.speed / speed.value - 1.0))
+    let direction = found.load.as_ref().and_then(|load| load.direction);
+    let error = predicted.speed / speed.value - 1.0;
+    Some(Compared::of(pool.layout.clone()?, predicted.label.clone(), direction, error))
 }
 
 #[cfg(test)]
@@ -146,8 +166,19 @@ mod tests {
         let found = errors(&Findings { estimates, ..Findings::default() });
         assert_eq!(found.len(), 2);
         let mut all = Errors::default();
-        found.iter().for_each(|(_, load, error)| all.push(*error, load));
+        found.iter().for_each(|one| all.push(one.error, &one.load));
         assert_eq!(all.row("all"), ["all", "2", "15 %", "50 %", "-25 % write 1M"]);
+    }
+
+    #[test]
+    fn what_is_predicted_from_one_drive_is_known() {
+        let of = |layout: Layout, direction| {
+            Compared::of(layout.name().to_owned(), String::new(), Some(direction), 0.1).of_one_drive
+        };
+        let both = |layout| [of(layout, Direction::Read), of(layout, Direction::Write)];
+        assert_eq!(both(Layout::Linear), [true, true]);
+        assert_eq!(both(Layout::Raid1), [true, false]);
+        assert_eq!([both(Layout::Raid0), both(Layout::Raid10)], [[false; 2]; 2]);
     }
 
     #[test]
@@ -173,7 +204,7 @@ mod tests {
         };
         let mut measured = Vec::new();
         let mut error = |found: &Evidence| {
-            on_pool(found, &mut measured).map(|(layout, load, e)| (layout + " " + &load, e))
+            on_pool(found, &mut measured).map(|one| (one.layout + " " + &one.load, one.error))
         };
         let newest = error(&found(pool(11e6))).expect("one");
         assert!(newest.0 == "raid0 write 1M" && (newest.1 - 0.1).abs() < 1e-9, "{newest:?}");

@@ -4,30 +4,19 @@ use std::collections::BTreeMap;
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
+    accuracy::{not_predicted, quality},
+    compared::Compared,
     plan::labels_at_once,
     recommend::{Candidate, recommend},
 };
 use crate::{
     analyse::{Estimate, repeat},
-    findings::{
-        Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table, short,
-    },
+    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
     plan::{Act, Plan, Prediction},
-    record::{ProcessorUse, Run},
-    units::{
-        Layout, PredictedLoad, capital, count, decimal_bytes, duration, listed, percent, rate,
-        signed_percent, thousands,
-    },
+    record::Run,
+    target::Target,
+    units::{capital, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands},
 };
-
-/// One load on all targets.
-struct Compared {
-    label: String,
-    load: LoadKey,
-    /// By the position of the target.
-    measured: Vec<Option<Estimate>>,
-    predicted: Vec<Option<PredictedLoad>>,
-}
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let predictions = predictions(run, plan);
@@ -38,6 +27,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
     let drives = plan.builds().filter(|(_, build)| build.drives.len() == 1).count();
+    let names = names(plan, drives);
     let compared: Vec<Compared> = labels
         .iter()
         .filter(|label| groups.iter().any(|g| g.measure.label == **label && g.at >= drives))
@@ -45,15 +35,20 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .collect();
     let candidates = candidates(plan, drives, &compared);
     findings.tables.extend(about(&candidates, &predictions, &filled, drives));
-    findings.tables.extend(compared.iter().map(|c| table(c, plan, drives)));
-    findings.tables.extend(files_table(&files, plan));
-    findings.tables.extend(at_once(&groups, plan, drives));
-    findings.tables.extend(processor(&compared, &processors, plan, drives));
-    findings.figures = compared.iter().map(|c| figure(c, plan)).collect();
+    findings.tables.extend(compared.iter().map(|c| table(c, &names, drives)));
+    findings.tables.extend(files_table(&files, &names));
+    findings.tables.extend(at_once(&groups, &names[..drives]));
+    findings.tables.extend(processor(&compared, &processors, &names, drives));
+    findings.figures = compared.iter().map(|c| figure(c, &names)).collect();
     if let Some((_, predict)) = plan.predict() {
         findings.verdicts = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
     }
+    if !compared.is_empty() {
+        findings.details.sentences.push(LEGEND.to_owned());
+    }
     findings.details.sentences.extend(parity(run, plan));
+    findings.details.sentences.extend(took(run));
+    findings.verdicts.extend(not_predicted(&predictions, plan, &names));
     findings.verdicts.extend(quality(&compared, plan, drives));
     for (target, sets) in plan.targets.iter().zip(&files) {
         findings.estimates.extend(file_metrics(&target.given, sets));
@@ -68,6 +63,43 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             findings.estimates.extend(predicted.map(|e| metric(&e).at(Scope::Predicted)));
         }
     }
+}
+
+/// What the columns say.
+const LEGEND: &str = "'of the sum' is the share of what the drives do alone, added up; 'of the best' that of the fastest layout.";
+
+/// Names of the targets in tables: a drive that was found by its serial is named by its bay, as that is shorter.
+fn names(plan: &Plan, drives: usize) -> Vec<String> {
+    let by_serial = |target: &Target| {
+        let serial = target.drives.first()?.serial.as_ref()?;
+        target.given.to_ascii_lowercase().contains(&serial.to_ascii_lowercase()).then_some(())
+    };
+    let bay = |at: usize| {
+        let target = &plan.targets[at];
+        by_serial(target)?;
+        let drive = target.drives.first()?;
+        Some(format!("bay {}", drive.bay_name.as_ref().or(drive.bay.as_ref())?))
+    };
+    let bays: Vec<Option<String>> = (0..drives).map(bay).collect();
+    // Ports of different controllers may have one name.
+    let is_one = |name: &String| bays.iter().flatten().filter(|other| *other == name).count() == 1;
+    let name = |(at, target): (usize, &Target)| {
+        bays.get(at).cloned().flatten().filter(is_one).unwrap_or_else(|| target.given.clone())
+    };
+    plan.targets.iter().enumerate().map(name).collect()
+}
+
+/// How long all of the run took.
+fn took(run: &Run<Series>) -> Option<String> {
+    let at = |text: &str| humantime::parse_rfc3339(text).ok();
+    let (start, end) = (at(&run.start.as_ref()?.at)?, at(&run.end.as_ref()?.at)?);
+    let seconds = end.duration_since(start).ok()?.as_secs_f64();
+    (seconds >= 1.0).then(|| {
+        format!(
+            "From its start to its end the run took {}, building and filling included.",
+            duration(seconds)
+        )
+    })
 }
 
 fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
@@ -102,6 +134,7 @@ fn compare(label: &str, groups: &[Group<'_>], predictions: &[Prediction], target
     Compared {
         label: label.to_owned(),
         load: load.unwrap_or_default(),
+        runs: (0..targets).filter_map(|at| Some(of(at)?.speeds().len())).max().unwrap_or(0),
         measured: (0..targets).map(|at| repeat::middle(&of(at)?.speeds())).collect(),
         predicted: (0..targets).map(predicted).collect(),
     }
@@ -134,10 +167,10 @@ fn about(
 ) -> Option<Table> {
     let columns = Column::all([
         ("layout", false),
-        ("whole drives hold", true),
-        ("may fail", true),
+        ("capacity", true),
+        ("failures survived", true),
         ("filled in", true),
-        ("predicted", true),
+        ("predicted fill", true),
     ]);
     let rows = candidates.iter().zip(drives..).map(|(one, at)| {
         let predicted = predictions.iter().find(|p| p.pool as usize == at).and_then(|p| p.fill_seconds);
@@ -155,7 +188,7 @@ fn about(
 }
 
 /// Each drive alone, and each layout: measured, predicted, and as a share of what the drives do alone.
-fn table(c: &Compared, plan: &Plan, drives: usize) -> Table {
+fn table(c: &Compared, names: &[String], drives: usize) -> Table {
     let mut columns = Column::all([
         (&c.label, false),
         ("measured", false),
@@ -168,37 +201,27 @@ fn table(c: &Compared, plan: &Plan, drives: usize) -> Table {
     columns[1].mark(&known.clone().filter(|(at, _)| *at >= drives).collect::<Vec<_>>());
     let sum: Option<f64> = c.measured[..drives].iter().map(|e| e.as_ref().map(|e| e.value)).sum();
     let best = c.measured[drives..].iter().flatten().map(|e| e.value).reduce(f64::max);
-    let row = |(at, target): (usize, &crate::target::Target)| {
+    let row = |(at, name): (usize, &String)| {
         let measured = c.measured[at].as_ref();
         let error = c.error(at).map_or("-".to_owned(), signed_percent);
         let share =
             |of: Option<f64>| measured.zip(of).map_or("-".to_owned(), |(e, of)| percent(e.value / of));
         vec![
-            short(&target.given),
+            short(name),
             measured.map_or("-".to_owned(), |e| e.text(rate)),
             c.predicted[at].as_ref().map_or("-".to_owned(), |p| rate(p.speed)),
             error,
             share(sum),
-            share(best),
+            // The best is a layout, which a drive alone may exceed.
+            if at < drives { String::new() } else { share(best) },
         ]
     };
-    let mut rows: Vec<Vec<String>> = plan.targets.iter().enumerate().map(row).collect();
+    let mut rows: Vec<Vec<String>> = names.iter().enumerate().map(row).collect();
     if !c.is_predicted() {
         columns.drain(2..4);
         rows.iter_mut().for_each(|row| drop(row.drain(2..4)));
     }
     Table { title: String::new(), columns, rows }
-}
-
-impl Compared {
-    fn is_predicted(&self) -> bool {
-        self.predicted.iter().any(Option::is_some)
-    }
-
-    /// By how much the prediction is above what was measured, as a share of that.
-    fn error(&self, at: usize) -> Option<f64> {
-        Some(self.predicted[at].as_ref()?.speed / self.measured[at].as_ref()?.value - 1.0)
-    }
 }
 
 /// Seconds of all processors for each byte of a load on one target, by its label.
@@ -208,16 +231,14 @@ fn processors(run: &Run<Series>, plan: &Plan) -> PerByte {
     let mut used = PerByte::new();
     for (step, measure) in plan.measures() {
         let (&[target], Some(did)) = (&step.on[..], run.steps.get(&step.id)) else { continue };
-        let Some(processors) = &did.processors else { continue };
-        let outcomes = did.loads.values().filter_map(|load| load.outcome.as_ref());
-        let per_byte = ProcessorUse::of(processors, outcomes).per_byte;
-        used.entry((measure.label.clone(), target as usize)).or_default().push(per_byte);
+        let Some(did) = did.processor_use(1) else { continue };
+        used.entry((measure.label.clone(), target as usize)).or_default().push(did.per_byte);
     }
     used
 }
 
 /// How fast each set of files is written and read.
-fn files_table(files: &[FileSets], plan: &Plan) -> Vec<Table> {
+fn files_table(files: &[FileSets], names: &[String]) -> Vec<Table> {
     let mut sets: Vec<_> = files.iter().flatten().flatten().map(|measured| measured.set).collect();
     sets.sort();
     sets.dedup();
@@ -227,34 +248,30 @@ fn files_table(files: &[FileSets], plan: &Plan) -> Vec<Table> {
             let speed = of.and_then(MeasuredFiles::files_per_second);
             speed.map_or("-".to_owned(), |e| e.text(|per_second| format!("{}/s", thousands(per_second))))
         };
-        let row = |(target, [read, written]): (&crate::target::Target, &FileSets)| {
-            vec![short(&target.given), cell(written), cell(read)]
-        };
+        let row =
+            |(name, [read, written]): (&String, &FileSets)| vec![short(name), cell(written), cell(read)];
         Table {
             title: String::new(),
             columns: Column::all([(set.describe().as_str(), false), ("written", false), ("read", false)]),
-            rows: plan.targets.iter().zip(files).map(row).collect(),
+            rows: names.iter().zip(files).map(row).collect(),
         }
     };
     sets.into_iter().map(table).collect()
 }
 
 /// How long processors worked on each layout, and what was predicted of that.
-fn processor(all: &[Compared], used: &PerByte, plan: &Plan, drives: usize) -> Option<Table> {
+fn processor(all: &[Compared], used: &PerByte, names: &[String], drives: usize) -> Option<Table> {
     let compared: Vec<&Compared> = all.iter().filter(|c| c.is_predicted()).collect();
     let used = |label: &str, at: usize| {
         repeat::middle(used.get(&(label.to_owned(), at))?).map(|middle| middle.value)
     };
     let row = |head: String, of: &dyn Fn(&Compared) -> Option<f64>| {
-        let cell = |c: &&Compared| of(c).map_or("-".to_owned(), |per_byte| duration(per_byte * 1e9));
+        let cell = |c: &&Compared| of(c).map_or("-".to_owned(), |per_byte| seconds(per_byte * 1e9));
         [head].into_iter().chain(compared.iter().map(cell)).collect::<Vec<_>>()
     };
-    let rows = (drives..plan.targets.len()).flat_map(|at| {
+    let rows = (drives..names.len()).flat_map(|at| {
         let predicted = |c: &Compared| c.predicted[at].as_ref()?.processor;
-        [
-            row(short(&plan.targets[at].given), &|c| used(&c.label, at)),
-            row("predicted".to_owned(), &predicted),
-        ]
+        [row(short(&names[at]), &|c| used(&c.label, at)), row("predicted".to_owned(), &predicted)]
     });
     let rows: Vec<Vec<String>> = rows.collect();
     let mut columns = Column::all([("", false)]);
@@ -263,8 +280,15 @@ fn processor(all: &[Compared], used: &PerByte, plan: &Plan, drives: usize) -> Op
     known.then(|| Table { title: "Processor time for each GB".to_owned(), columns, rows })
 }
 
+/// As seconds, however many.
+fn seconds(seconds: f64) -> String {
+    // From a minute on, a duration has colons.
+    if seconds < 59.5 { duration(seconds) } else { format!("{} s", thousands(seconds)) }
+}
+
 /// What the drives do at once.
-fn at_once(groups: &[Group<'_>], plan: &Plan, drives: usize) -> Option<Table> {
+fn at_once(groups: &[Group<'_>], names: &[String]) -> Option<Table> {
+    let drives = names.len();
     let all: Vec<String> = labels_at_once().collect();
     let mut labels = common::labels(groups);
     labels.retain(|label| all.iter().any(|one| one == label));
@@ -277,7 +301,7 @@ fn at_once(groups: &[Group<'_>], plan: &Plan, drives: usize) -> Option<Table> {
     };
     let row = |at: usize| {
         let cells = labels.iter().map(|label| speed(label, at).map_or("-".to_owned(), |e| e.text(rate)));
-        [short(&plan.targets[at].given)].into_iter().chain(cells).collect::<Vec<_>>()
+        [short(&names[at])].into_iter().chain(cells).collect::<Vec<_>>()
     };
     let mut rows: Vec<Vec<String>> = (0..drives).map(row).collect();
     let sums = labels.iter().map(|label| {
@@ -288,44 +312,40 @@ fn at_once(groups: &[Group<'_>], plan: &Plan, drives: usize) -> Option<Table> {
     (!labels.is_empty()).then(|| Table { title: String::new(), columns, rows })
 }
 
-/// How good the predictions were. That of linear is what was measured of its first drive.
-fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> {
-    let is_linear = |at: &usize| plan.build(*at).is_some_and(|build| build.layout == Layout::Linear);
-    let layouts: Vec<usize> = (drives..plan.targets.len()).filter(|at| !is_linear(at)).collect();
-    let errors = compared.iter().flat_map(|c| layouts.iter().map(move |at| (c, *at)));
-    let errors: Vec<(f64, &Compared, usize)> =
-        errors.filter_map(|(c, at)| Some((c.error(at)?, c, at))).collect();
-    let (worst, c, at) = errors.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))?;
-    let mean = errors.iter().map(|(error, ..)| error.abs()).sum::<f64>() / errors.len() as f64;
-    let of = count(errors.len() as u64, "speed");
-    let (mean, worst) = (percent(mean), signed_percent(*worst));
-    Some(format!(
-        "Predictions, saved before the first layout was built: off by {mean} on average over {of}, linear left out; the worst is {} of {}, {worst}.",
-        c.label, plan.targets[*at].given
-    ))
+/// An end of an interval beyond so many times its value is drawn as open: it would leave no room for what was measured.
+const FAR: f64 = 3.0;
+
+fn point(x: usize, e: &Estimate) -> Point {
+    let far = e.high > FAR * e.value;
+    Point::of(x as f64, &Estimate { high: if far { f64::INFINITY } else { e.high }, ..e.clone() })
 }
 
-fn figure(c: &Compared, plan: &Plan) -> Figure {
-    let names = plan.targets.iter().map(|target| short(&target.given));
-    let measured = c.measured.iter().enumerate().filter_map(|(x, e)| Some(Point::of(x as f64, e.as_ref()?)));
-    let predicted = c
-        .predicted
-        .iter()
-        .enumerate()
-        .filter_map(|(x, p)| Some(Point::of(x as f64, &Estimate::predicted(p.as_ref()?))));
-    let said = plan
-        .targets
+fn figure(c: &Compared, names: &[String]) -> Figure {
+    let measured = c.measured.iter().enumerate().filter_map(|(x, e)| Some(point(x, e.as_ref()?)));
+    let predicted =
+        c.predicted.iter().enumerate().filter_map(|(x, p)| Some(point(x, &Estimate::predicted(p.as_ref()?))));
+    let said = names
         .iter()
         .zip(&c.measured)
-        .filter_map(|(target, e)| Some(format!("{} {}", target.given, rate(e.as_ref()?.value))));
+        .filter_map(|(name, e)| Some(format!("{name} {}", rate(e.as_ref()?.value))));
+    let measured: Vec<Point> = measured.collect();
+    let predicted: Vec<Point> = predicted.collect();
+    let is_open = |p: &Point| p.interval.is_some_and(|(_, high)| high.is_infinite());
+    let mut n = match c.runs {
+        0 | 1 => "one run, which has no interval".to_owned(),
+        runs => format!("medians of {runs} repetitions, 95 % intervals"),
+    };
+    if measured.iter().chain(&predicted).any(is_open) {
+        n += "; an arrow: the upper end is unknown or far";
+    }
     Figure {
         title: format!("{} of each drive and each layout", capital(&c.label)),
         text: format!("Measured: {}.", said.collect::<Vec<_>>().join(", ")),
         load: c.load.describe(),
-        n: "medians of repetitions, 95 % intervals".to_owned(),
-        x: Axis::named("", names),
+        n,
+        x: Axis::named("", names.iter().map(|name| short(name))),
         y: Axis::speed(),
-        curves: [("measured", measured.collect::<Vec<_>>()), ("predicted", predicted.collect())]
+        curves: [("measured", measured), ("predicted", predicted)]
             .into_iter()
             .filter(|(_, points)| !points.is_empty())
             .map(|(name, points)| Curve::new(name, Style::Dots, points))

@@ -1,5 +1,7 @@
 //! layouts: which layout of these drives is best?
 
+mod accuracy;
+mod compared;
 mod findings;
 mod options;
 mod plan;

@@ -6,7 +6,7 @@ use super::{
     super::{
         PlanError, Request,
         target_checks::aligned,
-        whole_drives::{check, layouts_of, name},
+        whole_drives::{check, check_survival, layouts_of, name},
     },
     options,
 };
@@ -50,6 +50,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     };
     let all: Vec<&Target> = ask.targets.iter().collect();
     let layouts = layouts_of(ask.values.typed(&options::LAYOUTS), drives)?;
+    check_survival(&layouts, drives, ask.values.get(&options::SURVIVE))?;
     let suite = suite(ask, &all)?;
     let singles = (1..).zip(&all).map(|(nth, target)| pool(&target.given, &nth.to_string(), &[target]));
     let mut targets: Vec<Target> = singles.collect();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
-pub use pool::{BuildPool, Predict, Prediction, RemovePool};
+pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RemovePool};
 pub use pull::{FileTree, FillTree, Pull, PullBy, TREE_DIRECTORIES};
 
 use super::{Cost, StepId};

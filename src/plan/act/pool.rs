@@ -42,8 +42,20 @@ pub struct Predict {
 pub struct Prediction {
     /// Its position in the plan's targets.
     pub pool: u32,
-    /// Seconds until its members agree, or a drive of it is replaced; none where nothing is copied.
+    /// Seconds until its members agree; none where nothing is copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_seconds: Option<f64>,
     pub loads: Vec<PredictedLoad>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not: Vec<NotPredicted>,
+}
+
+/// A load that is not predicted of a pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotPredicted {
+    pub label: String,
+    /// The position in the plan's targets of the drive that it does not follow from.
+    pub drive: u32,
+    /// It was measured, but its speeds with small and large blocks contradict each other.
+    pub is_measured: bool,
 }

@@ -139,9 +139,14 @@ fn loads(
         }
     }
     ctx.log.sync()?;
-    if let Some(Begun { processors, since, .. }) = begun {
+    if let Some(Begun { processors, since, suspended, .. }) = begun {
         let did = processors.end(ctx.world.sysroot(), ctx.world.seconds() - since);
-        run.processors.insert(step.id, ProcessorUse::of(&did, &totals));
+        if suspended {
+            // As in the record: a load of a fixed amount counts as a whole or not at all.
+            run.speeds.retain(|(id, _), _| *id != step.id);
+        } else {
+            run.processors.extend(ProcessorUse::of(&did, &totals).map(|used| (step.id, used)));
+        }
         ctx.emit(Event::Processors { step: step.id, did })?;
     }
     let failures = on.iter().zip(&totals).filter_map(|(&target, o)| Some((target, failure(m, o)?)));
@@ -154,6 +159,8 @@ struct Begun {
     since: f64,
     /// Not modelled: fio could repeat it.
     real: bool,
+    /// drivebench did not run during one of its windows.
+    suspended: bool,
 }
 
 /// Runs it once and records its windows; the first time also the step.
@@ -184,6 +191,7 @@ fn record(
         processors: ProcessorWatch::begin(ctx.world.sysroot()),
         since: ctx.world.seconds(),
         real,
+        suspended: false,
     });
     let outcomes = measure(engine, m, sites, cancel, &mut |seen| {
         let event = match seen {
@@ -200,6 +208,7 @@ fn record(
                 return Flow::Continue;
             }
             Seen::Window { target, zone, window } => {
+                begun.suspended |= window.suspended_ns > 0;
                 Event::Window { step, target: target as u32, zone, window: window.clone() }
             }
             // That of a whole load is recorded after its last pass.

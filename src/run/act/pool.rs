@@ -5,11 +5,11 @@ use crate::{
     analyse::{
         Estimate,
         ceiling_fit::{self, fit_ceilings},
-        pool_model::{Cost, Planned, Queue, Shared, Speeds, Transfer},
+        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Transfer},
         repeat,
     },
     inventory::Drive,
-    plan::{BuildPool, Measure, Predict, Prediction, Step},
+    plan::{BuildPool, Measure, NotPredicted, Predict, Prediction, Step},
     record::ActResult,
     units::{Direction, Layout, Load, MIB, Parity, Pattern, PredictedLoad},
 };
@@ -65,14 +65,6 @@ pub(super) fn predict(
     Ok(Troubles::new())
 }
 
-/// Which end of the intervals counts.
-#[derive(Debug, Clone, Copy)]
-enum End {
-    Low,
-    Value,
-    High,
-}
-
 /// What is known of the drives.
 struct Known<'r, 'a, 'c> {
     run: &'r Execution<'a, 'c>,
@@ -89,22 +81,49 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
                 loads.push(m);
             }
         }
-        let predicted = loads.iter().filter_map(|m| {
-            let speed = |end| self.speed(build, &m.load, end);
-            let (low, value, high) = (speed(End::Low)?, speed(End::Value)?, speed(End::High)?);
-            let high = high.is_finite().then_some(high);
-            let transfer = transfer(&m.load)?;
-            let used = |pool: Planned<'_>| pool.processor(transfer, m.load.pattern, m.load.block);
-            let processor = self.planned(build, m.load.pattern, End::Value, used).filter(|used| *used > 0.0);
-            Some(PredictedLoad { label: m.label.clone(), speed: value, low, high, processor })
-        });
-        let fill = |pool: Planned<'_>| pool.fill_seconds(build.most);
-        let fill_seconds = self.planned(build, Pattern::Sequential, End::Value, fill);
-        Some(Prediction { pool, fill_seconds: fill_seconds.flatten(), loads: predicted.collect() })
+        let (mut predicted, mut not) = (Vec::new(), Vec::new());
+        for m in loads {
+            let Some(transfer) = transfer(&m.load).filter(|_| is_plain(&m.load)) else { continue };
+            let of = |end| self.speed(build, (transfer, &m.load), end);
+            let all = || {
+                let [low, speed, high] = [of(End::Low)?, of(End::Value)?, of(End::High)?];
+                let used = |pool: Planned<'_>| pool.processor(transfer, m.load.pattern, m.load.block);
+                let asked = Asked::load(build, (transfer, &m.load), End::Value);
+                let processor = self.planned(build, asked, used).filter(|used| *used > 0.0);
+                Some(PredictedLoad { processor, ..PredictedLoad::of(&m.label, speed, [low, high]) })
+            };
+            match all() {
+                Some(load) => predicted.push(load),
+                None => not.extend(self.why_not(build, m)),
+            }
+        }
+        // What is filled is smaller by what the partition table and mdadm keep, a few MiB: the difference is small.
+        let fill = |pool: Planned<'_>| pool.first_sync_seconds(build.most);
+        let fill_seconds = self.planned(build, Asked::fill(build), fill);
+        Some(Prediction { pool, fill_seconds: fill_seconds.flatten(), loads: predicted, not })
     }
 
-    fn speed(&self, build: &BuildPool, load: &Load, end: End) -> Option<f64> {
-        let transfer = transfer(load)?;
+    /// The first drive without a measurement from which a load would follow, or whose measurements contradict each other.
+    fn why_not(&self, build: &BuildPool, m: &Measure) -> Option<NotPredicted> {
+        let transfer = transfer(&m.load)?;
+        let asked = Asked::load(build, (transfer, &m.load), End::Value);
+        let on = self.on(build)?;
+        let lacks = |at: &&usize| {
+            let needed = asked.needed(**at == on[0]);
+            needed.iter().any(|transfer| self.cost(**at, *transfer, &asked).is_none())
+        };
+        let drive = on.iter().find(lacks).copied()?;
+        let is_measured = asked.needed(drive == on[0]).iter().all(|transfer| {
+            let both = self.blocks(drive, *transfer, asked.pattern);
+            both.is_some_and(|both| {
+                both.iter()
+                    .all(|(pattern, block)| self.estimate(&[drive], *transfer, *pattern, *block).is_some())
+            })
+        });
+        Some(NotPredicted { label: m.label.clone(), drive: drive as u32, is_measured })
+    }
+
+    fn speed(&self, build: &BuildPool, (transfer, load): (Transfer, &Load), end: End) -> Option<f64> {
         let speed = |pool: Planned<'_>| {
             // Any drive of a small linear pool may have the file: from the slowest to the fastest.
             let each = pool.singles().map(|one| one.speed(transfer, load.pattern, load.block));
@@ -114,36 +133,36 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
                 _ => pool.speed(transfer, load.pattern, load.block),
             }
         };
-        self.planned(build, load.pattern, end, speed).filter(|_| is_plain(load))
+        self.planned(build, Asked::load(build, (transfer, load), end), speed)
     }
 
-    fn planned<T>(
-        &self,
-        build: &BuildPool,
-        pattern: Pattern,
-        end: End,
-        with: impl Fn(Planned<'_>) -> T,
-    ) -> Option<T> {
+    /// The targets of the drives alone, in the order of the pool's members.
+    fn on(&self, build: &BuildPool) -> Option<Vec<usize>> {
+        let is = |at: &&usize, drive: &String| self.drive(**at).is_some_and(|d| d.identity() == *drive);
+        let find = |drive: &String| self.members.iter().find(|at| is(at, drive)).copied();
+        build.drives.iter().map(find).collect()
+    }
+
+    fn planned<T>(&self, build: &BuildPool, asked: Asked, with: impl Fn(Planned<'_>) -> T) -> Option<T> {
         let both = [Transfer::Read, Transfer::Write];
+        let on = self.on(build)?;
         let of = |at: &usize| {
-            let cost = |transfer| self.cost(*at, transfer, pattern, end);
-            let processor = both.map(|transfer| self.processor(*at, transfer, pattern));
+            let cost = |transfer: Transfer| match asked.needed(*at == on[0]).contains(&transfer) {
+                true => self.cost(*at, transfer, &asked),
+                false => Some(Cost::NOTHING),
+            };
+            let processor = both.map(|transfer| self.processor(*at, transfer, asked.pattern));
             let (read, write) = (cost(Transfer::Read)?, cost(Transfer::Write)?);
             let rotates = self.drive(*at).is_some_and(|drive| drive.rotational);
             Some(Speeds { read, write, queue: self.queue(*at), rotates, processor })
         };
-        let is = |at: &&usize, drive: &String| self.drive(**at).is_some_and(|d| d.identity() == *drive);
-        let find = |drive: &String| self.members.iter().find(|at| is(at, drive)).copied();
-        let on: Vec<usize> = build.drives.iter().map(find).collect::<Option<_>>()?;
         let members: Vec<Speeds> = on.iter().map(of).collect::<Option<_>>()?;
         let cores = self.run.processors.values().map(|used| used.cores).max().unwrap_or(1).max(1);
         let shared: Vec<Shared> =
-            both.into_iter().flat_map(|transfer| self.shared(&on, transfer, end)).collect();
+            both.into_iter().flat_map(|transfer| self.shared(&on, transfer, asked.end)).collect();
         let (layout, chunk) = (build.layout, build.chunk);
         let pool = Planned { layout, chunk, members: &members, shared: &shared, cores, parity: self.parity };
-        let first = on.first().and_then(|at| self.drive(*at)).map_or(0, Drive::bytes).min(build.most);
-        // The file has a quarter of what is used of a drive.
-        if layout == Layout::Linear && first >= BEFORE_FILE + build.most / 4 {
+        if layout == Layout::Linear && asked.one_drive {
             return pool.singles().next().map(with);
         }
         Some(with(pool))
@@ -160,39 +179,33 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
     }
 
     /// What a request costs a drive.
-    fn cost(&self, at: usize, transfer: Transfer, pattern: Pattern, end: End) -> Option<Cost> {
-        let speed = |pattern, block| Some(end.of(&self.estimate(&[at], transfer, pattern, block)?));
-        self.through(at, transfer, pattern, speed)
+    fn cost(&self, at: usize, transfer: Transfer, asked: &Asked) -> Option<Cost> {
+        let blocks = self.blocks(at, transfer, asked.pattern)?;
+        let of = |(pattern, block)| self.estimate(&[at], transfer, pattern, block);
+        let (small, large) = (of(blocks[0])?, of(blocks[1])?);
+        let [small, large] = [(blocks[0].1, &small), (blocks[1].1, &large)];
+        Cost::of(self.queue(at), (asked.pattern, asked.block), small, large, asked.end)
     }
 
     /// What it takes of a processor; nothing where that was not recorded.
     fn processor(&self, at: usize, transfer: Transfer, pattern: Pattern) -> Cost {
-        let speed = |pattern, block| {
+        let Some(blocks) = self.blocks(at, transfer, pattern) else { return Cost::NOTHING };
+        let speed = |(pattern, block)| {
             let steps = self.measured_on(&[at]).filter(|(_, m)| is(m, transfer, pattern, block));
             let used = steps.filter_map(|(step, _)| Some(self.run.processors.get(&step.id)?.per_byte));
-            Some(1.0 / repeat::middle(&used.collect::<Vec<f64>>())?.value)
+            Some((block, 1.0 / repeat::middle(&used.collect::<Vec<f64>>())?.value))
         };
-        self.through(at, transfer, pattern, speed).unwrap_or(Cost::NOTHING)
+        let (Some(small), Some(large)) = (speed(blocks[0]), speed(blocks[1])) else { return Cost::NOTHING };
+        Cost::through(self.queue(at), small, large).unwrap_or(Cost::of_bytes(large.1))
     }
 
-    /// From bytes per second with the smallest blocks of the pattern, and with the largest sequential ones.
-    fn through(
-        &self,
-        at: usize,
-        transfer: Transfer,
-        pattern: Pattern,
-        speed: impl Fn(Pattern, u64) -> Option<f64>,
-    ) -> Option<Cost> {
+    /// The smallest blocks of the pattern, and the largest sequential ones: what a request costs follows from both.
+    fn blocks(&self, at: usize, transfer: Transfer, pattern: Pattern) -> Option<[(Pattern, u64); 2]> {
         let blocks = |wanted: Pattern| {
             let all = self.measured_on(&[at]);
             all.filter(move |(_, m)| is(m, transfer, wanted, m.load.block)).map(|(_, m)| m.load.block)
         };
-        let (small, large) = (blocks(pattern).min()?, blocks(Pattern::Sequential).max()?);
-        Some(Cost::through(
-            self.queue(at),
-            (small, speed(pattern, small)?),
-            (large, speed(Pattern::Sequential, large)?),
-        ))
+        Some([(pattern, blocks(pattern).min()?), (Pattern::Sequential, blocks(Pattern::Sequential).max()?)])
     }
 
     /// What these drives, or those behind one of their hubs, move at once, where that is less than they do alone.
@@ -256,13 +269,42 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
 /// An empty ext4 has no more before its first file (Linux 6.1 and 6.18).
 const BEFORE_FILE: u64 = 128 * MIB;
 
-impl End {
-    fn of(self, e: &Estimate) -> f64 {
-        match self {
-            // Student's interval over few runs may reach below zero.
-            Self::Low => e.low.max(e.value * 0.01),
-            Self::Value => e.value,
-            Self::High => e.high,
+/// What is to be predicted of a pool.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    pattern: Pattern,
+    block: u64,
+    end: End,
+    /// What its drives do for it.
+    transfers: [bool; 2],
+    /// All of it is on the first drive.
+    one_drive: bool,
+}
+
+impl Asked {
+    fn load(build: &BuildPool, (transfer, load): (Transfer, &Load), end: End) -> Self {
+        let is_write = transfer == Transfer::Write;
+        let transfers = [!is_write || build.layout.has_parity(), is_write];
+        // The file has a quarter of what is used of a drive.
+        let is_on_first = build.layout != Layout::Linear || build.most - build.most / 4 >= BEFORE_FILE;
+        let one_drive = build.layout.is_of_one_drive(load.direction) && is_on_first;
+        Self { pattern: load.pattern, block: load.block, end, transfers, one_drive }
+    }
+
+    /// What makes the drives agree.
+    fn fill(build: &BuildPool) -> Self {
+        let transfers = [build.layout.is_redundant(); 2];
+        Self { pattern: Pattern::Sequential, block: MIB, end: End::Value, transfers, one_drive: false }
+    }
+
+    /// What must be known of a drive.
+    fn needed(&self, is_first: bool) -> &'static [Transfer] {
+        match self.transfers {
+            _ if self.one_drive && !is_first => &[],
+            [true, true] => &[Transfer::Read, Transfer::Write],
+            [true, false] => &[Transfer::Read],
+            [false, true] => &[Transfer::Write],
+            [false, false] => &[],
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Pools that a run builds for its loads, and removes.
 
 use std::{
+    cell::Cell,
     io,
     path::Path,
     thread,
@@ -77,11 +78,16 @@ impl Begun {
         make_dir(dir).map_err(BuildError::file(dir))?;
         let paths: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
         let mut lines = Vec::new();
-        let says = &mut |command: &str| lines.push(command.to_owned());
+        // The kernel begins to fill in the last of these commands, the one that joins the drives.
+        let since = Cell::new(Instant::now());
+        let says = &mut |command: &str| {
+            since.set(Instant::now());
+            lines.push(command.to_owned());
+        };
         let mut commands = Commands { runner: &System::default(), says, exists: &exists };
         join(&planned, &paths, &claims, &mut log, &mut commands)?;
         let filled_seconds = match planned.layout.is_redundant() {
-            true => Some(filled(&planned, cancel)?),
+            true => Some(filled(&planned, since.get(), cancel)?),
             false => None,
         };
         complete(&planned, &paths, Some(dir), &[], &claims, &mut log, &mut commands)?;
@@ -115,9 +121,8 @@ pub fn can_build<'i>(
     Ok((planned, drives))
 }
 
-/// Waits until the drives of a new array agree; returns how long that took, s.
-fn filled(planned: &Build, cancel: &Cancel) -> Result<f64, BuildError> {
-    let since = Instant::now();
+/// Waits until the drives of a new array agree; returns how long that took since then, s.
+fn filled(planned: &Build, since: Instant, cancel: &Cancel) -> Result<f64, BuildError> {
     let root = Sysroot::live();
     loop {
         let health = planned.health(&root, &Inventory::read(&root));

@@ -1,0 +1,79 @@
+//! How long the kernel takes to make the members of a pool agree, and to fill a new one.
+
+use super::{Planned, Transfer};
+use crate::units::{Layout, MIB};
+
+/// What is read of a member, and what is written to it, as shares of its bytes.
+type Shares = Vec<[f64; 2]>;
+
+impl Planned<'_> {
+    /// Seconds until the first sync has gone through `bytes` of each member; none where nothing is copied.
+    pub fn first_sync_seconds(&self, bytes: u64) -> Option<f64> {
+        let n = self.members.len();
+        let shares = |of: &dyn Fn(usize) -> [f64; 2]| (0..n).map(of).collect::<Shares>();
+        let shares = match self.layout {
+            Layout::Single | Layout::Linear | Layout::Raid0 => return None,
+            // The first one is copied to the others.
+            Layout::Raid1 => shares(&|at| if at == 0 { [1.0, 0.0] } else { [0.0, 1.0] }),
+            // md writes the last member, from the others.
+            Layout::Raid5 => shares(&|at| if at == n - 1 { [0.0, 1.0] } else { [1.0, 0.0] }),
+            // It reads both copies, compares them, and writes the second one where they differ, as what was on the drives
+            // before does. Of an odd number of members each has as many first copies as second ones.
+            Layout::Raid10 if n % 2 == 0 => shares(&|at| [1.0, (at % 2) as f64]),
+            Layout::Raid10 => shares(&|_| [1.0, 0.5]),
+            // It reads all, and writes parity where it differs: of two members in each stripe, in turn.
+            Layout::Raid6 => shares(&|_| [1.0, 2.0 / n as f64]),
+        };
+        Some(bytes as f64 * self.seconds_of(&shares))
+    }
+
+    /// The same of a drive that takes the place of another, of whichever takes longest.
+    pub fn rebuild_seconds(&self, bytes: u64) -> Option<f64> {
+        if !self.layout.is_redundant() {
+            return None;
+        }
+        let n = self.members.len();
+        let replaced = |new: usize| {
+            let read = |at: usize| match self.layout {
+                Layout::Raid1 => f64::from(at == usize::from(new == 0)),
+                Layout::Raid10 if n % 2 == 0 => f64::from(at == new ^ 1),
+                // Half of it is on either side.
+                Layout::Raid10 => {
+                    if at == (new + 1) % n || (at + 1) % n == new {
+                        0.5
+                    } else {
+                        0.0
+                    }
+                }
+                _ => 1.0,
+            };
+            let share = |at: usize| if at == new { [0.0, 1.0] } else { [read(at), 0.0] };
+            self.seconds_of(&(0..n).map(share).collect())
+        };
+        Some(bytes as f64 * (0..n).map(replaced).fold(0.0, f64::max))
+    }
+
+    /// Seconds for each byte of a member: members work at the same time, and what one reads and writes takes turns.
+    fn seconds_of(&self, shares: &Shares) -> f64 {
+        const SYNC_BLOCK: u64 = MIB;
+        let each = |transfer: Transfer, at: usize, share: f64| match share {
+            0.0 => 0.0,
+            share => share * self.alone(transfer, at, SYNC_BLOCK) / SYNC_BLOCK as f64,
+        };
+        let both = [Transfer::Read, Transfer::Write];
+        let member = |(at, [read, write]): (usize, &[f64; 2])| {
+            each(Transfer::Read, at, *read) + each(Transfer::Write, at, *write)
+        };
+        // What moves in either direction takes turns on a bus, too: USB2 and others move one way at a time.
+        let bus = |members: &[usize]| -> f64 {
+            let one = |(way, transfer): (usize, Transfer)| {
+                let moved: f64 = members.iter().map(|at| shares[*at][way]).sum();
+                let rates = self.shared.iter().filter(|s| s.transfer == transfer && s.members == members);
+                rates.map(|shared| moved / shared.rate).fold(0.0, f64::max)
+            };
+            both.into_iter().enumerate().map(one).sum()
+        };
+        let members = shares.iter().enumerate().map(member);
+        members.chain(self.shared.iter().map(|shared| bus(&shared.members))).fold(0.0, f64::max)
+    }
+}

@@ -1,0 +1,56 @@
+//! What was predicted of layouts beside what was measured: how far off it was, and what was not predicted.
+
+use std::collections::BTreeMap;
+
+use super::compared::Compared;
+use crate::{
+    plan::{Plan, Prediction},
+    units::{Layout, count, listed, percent, signed_percent},
+};
+
+/// How good the predictions were. What is predicted from one drive is what was measured of it.
+pub(super) fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> {
+    let layout = |at: usize| plan.build(at).map_or(Layout::Single, |build| build.layout);
+    let is_of_one =
+        |c: &Compared, at: usize| c.load.direction.is_some_and(|way| layout(at).is_of_one_drive(way));
+    let all = compared.iter().flat_map(|c| (drives..plan.targets.len()).map(move |at| (c, at)));
+    let known = all.filter_map(|(c, at)| Some((c.error(at)?, c, at)));
+    let (one, errors): (Vec<_>, Vec<_>) = known.partition(|(_, c, at)| is_of_one(c, *at));
+    let left_out = match one.is_empty() {
+        true => "",
+        false => ", those left out that are the speed of one drive (linear, reads of raid1)",
+    };
+    let (worst, c, at) = errors.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))?;
+    let mean = errors.iter().map(|(error, ..)| error.abs()).sum::<f64>() / errors.len() as f64;
+    let of = count(errors.len() as u64, "speed");
+    let (mean, worst) = (percent(mean), signed_percent(*worst));
+    Some(format!(
+        "Predictions, saved before the first layout was built: off by {mean} on average over {of}{left_out}; the worst is {} of {}, {worst}.",
+        c.label, plan.targets[*at].given
+    ))
+}
+
+/// What is not predicted of which layouts, and of which drive it would have to follow.
+pub(super) fn not_predicted(predictions: &[Prediction], plan: &Plan, names: &[String]) -> Vec<String> {
+    // Layouts that lack the same share a sentence.
+    let mut layouts: BTreeMap<(u32, bool, Vec<&str>), Vec<&str>> = BTreeMap::new();
+    for prediction in predictions {
+        let Some(layout) = plan.targets.get(prediction.pool as usize) else { continue };
+        let mut lacks: BTreeMap<(u32, bool), Vec<&str>> = BTreeMap::new();
+        for not in &prediction.not {
+            lacks.entry((not.drive, not.is_measured)).or_default().push(&not.label);
+        }
+        for ((drive, is_measured), loads) in lacks {
+            layouts.entry((drive, is_measured, loads)).or_default().push(&layout.given);
+        }
+    }
+    let sentence = |((drive, is_measured, loads), layouts): ((u32, bool, Vec<&str>), Vec<&str>)| {
+        let drive = names.get(drive as usize)?;
+        let why = match is_measured {
+            false => format!("{drive} was not measured with all loads that they follow from"),
+            true => format!("the speeds of {drive} with small and with large blocks contradict each other"),
+        };
+        Some(format!("Not predicted: {} of {}: {why}.", listed(&loads), listed(&layouts)))
+    };
+    layouts.into_iter().filter_map(sentence).collect()
+}
