@@ -190,9 +190,8 @@ mod tests {
     #[test]
     fn superblocks_and_events_of_captured_arrays() {
         let text = include_str!("fixtures/mdadm.txt");
-        let lines: Vec<String> = text
-            .split("== ")
-            .skip(1)
+        let parts = text.strip_prefix("== ").expect("a name").split("\n== ");
+        let lines: Vec<String> = parts
             .map(|part| {
                 let (name, shown) = part.split_once('\n').expect("a name");
                 let shown = printed(0, shown, "");

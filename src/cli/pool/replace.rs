@@ -25,7 +25,8 @@ use crate::{
 pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
     let inventory = bay::here(output);
     let new = drive(&args.new, &inventory)?;
-    let (name, at) = member(&args.old, &inventory, &run::pools(store).0)?;
+    let named = drive(&args.old, &inventory).ok();
+    let (name, at) = member(&args.old, named, &inventory, &run::pools(store).0)?;
     let (mut log, before) = open(store, &name)?;
     let old = &before.build.members[at].identity;
     let of_old = before.build.drives(&inventory)[at].map(consent);
@@ -115,8 +116,12 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
 }
 
 /// The pool and the number of the member that was named, which may not be plugged in.
-fn member(given: &str, inventory: &Inventory, pools: &[Built]) -> anyhow::Result<(String, usize)> {
-    let here = drive(given, inventory);
+fn member(
+    given: &str,
+    here: Option<&Drive>,
+    inventory: &Inventory,
+    pools: &[Built],
+) -> Result<(String, usize), Usage> {
     let all = |is: &dyn Fn(&Built, usize) -> bool| {
         let mut found: Vec<(&Built, usize)> = Vec::new();
         for pool in pools {
@@ -125,8 +130,8 @@ fn member(given: &str, inventory: &Inventory, pools: &[Built]) -> anyhow::Result
         found
     };
     let identity = |pool: &Built, at: usize| pool.build.members[at].identity.clone();
-    let found = match &here {
-        Ok(drive) => {
+    let found = match here {
+        Some(drive) => {
             let found = all(&|pool, at| is_member(pool, at, drive, inventory));
             // It may have lost what it had of the pool.
             let was = |pool: &Built, at: usize| {
@@ -134,22 +139,20 @@ fn member(given: &str, inventory: &Inventory, pools: &[Built]) -> anyhow::Result
             };
             if found.is_empty() { all(&was) } else { found }
         }
-        Err(_) => {
+        None => {
             let found = all(&|pool, at| identity(pool, at) == given);
             if found.is_empty() { all(&|pool, at| name_in(&identity(pool, at)) == given) } else { found }
         }
     };
     match (&found[..], here) {
         ([(pool, at)], _) => Ok((pool.build.name.clone(), *at)),
-        ([], Ok(drive)) => {
-            Err(Usage(format!("{} is in no pool: drivebench pool status", drive.label())).into())
-        }
-        ([], Err(_)) => Err(Usage(format!("no pool has a drive {given}: drivebench pool status")).into()),
+        ([], Some(drive)) => Err(Usage(format!("{} is in no pool: drivebench pool status", drive.label()))),
+        ([], None) => Err(Usage(format!("no pool has a drive {given}: drivebench pool status"))),
         (several, _) => {
             let each =
                 several.iter().map(|(pool, at)| format!("{} of {}", identity(pool, *at), pool.build.name));
             let each = each.collect::<Vec<_>>();
-            Err(Usage(format!("{given} may be {}: name one of these", each.join(" or "))).into())
+            Err(Usage(format!("{given} may be {}: name one of these", each.join(" or "))))
         }
     }
 }
@@ -324,7 +327,7 @@ mod tests {
             built("two", [&stick("sdc", "3", "A+B", false), &stick("sdd", "4", "S", true)]),
         ];
         let none = Inventory::default();
-        let found = |given: &str| member(given, &none, &pools).map_err(|e| e.to_string());
+        let found = |given: &str| member(given, None, &none, &pools).map_err(|e| e.to_string());
         assert_eq!(found("A+B"), Ok(("two".to_owned(), 0)));
         assert_eq!(found("S+400000@2"), Ok(("one".to_owned(), 1)));
         let which = "S may be S+400000@1 of one or S+400000@2 of one or S+400000@4 of two: name one of these";
@@ -341,10 +344,10 @@ mod tests {
         let [a, b, c] = [("sda", "1", "A"), ("sdb", "2", "B"), ("sdc", "3", "C")]
             .map(|(name, bay, serial)| stick(name, bay, serial, false));
         let pools = [built("data", [&a, &b])];
-        let inventory = Inventory { drives: vec![a, c], ..Inventory::default() };
-        assert_eq!(member("A", &inventory, &pools).map_err(|e| e.to_string()), Ok(("data".to_owned(), 0)));
-        let other = member("C", &inventory, &pools).expect_err("of no pool").to_string();
-        assert!(other.ends_with("is in no pool: drivebench pool status"), "{other}");
+        let inventory = Inventory { drives: vec![a.clone(), c.clone()], ..Inventory::default() };
+        let found = |drive| member("bay:1", Some(drive), &inventory, &pools).map_err(|e| e.to_string());
+        assert_eq!(found(&a), Ok(("data".to_owned(), 0)));
+        assert_eq!(found(&c), Err("drive sdc C is in no pool: drivebench pool status".to_owned()));
     }
 
     #[test]

@@ -151,10 +151,11 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some("a\nb"));
         assert_eq!(fs::read_dir(dir.path()).expect("lists").count(), 2, "no copies stay");
     }
+
     #[test]
     fn pools_that_are_removed_in_the_order_in_which_they_were_made_leave_nothing() {
-        let dir = tempfile::tempdir().expect("a directory");
         for before in [Some("a\nb"), Some(""), None] {
+            let dir = tempfile::tempdir().expect("a directory");
             let path = dir.path().join("fstab");
             if let Some(text) = before {
                 fs::write(&path, text).expect("writes");
