@@ -250,8 +250,8 @@ fn in_a_first_sync_a_bus_is_used_by_readers_and_by_writers() {
     let [reads, writes] =
         [Transfer::Read, Transfer::Write].map(|transfer| shared(&[0, 1, 2, 3], transfer, 10e6));
     // Three are read, one is written.
-    close(seconds(Layout::Raid5, &[reads.clone()]), 6.0);
-    close(seconds(Layout::Raid5, &[writes.clone()]), 2.0);
+    close(seconds(Layout::Raid5, std::slice::from_ref(&reads)), 6.0);
+    close(seconds(Layout::Raid5, std::slice::from_ref(&writes)), 2.0);
     close(seconds(Layout::Raid5, &[reads.clone(), writes.clone()]), 8.0);
     close(seconds(Layout::Raid1, &[reads.clone(), writes.clone()]), 8.0);
     close(seconds(Layout::Raid10, &[reads, writes]), 12.0);
