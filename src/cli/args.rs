@@ -44,7 +44,8 @@ Examples:
   drivebench results                       earlier runs
   drivebench advise                        recommendations from all of it
 
-Nothing is erased: drivebench writes to a file of its own and removes it.";
+These erase nothing: drivebench writes to a file of its own and removes it.
+Only pool, run layouts and run pull erase drives, after consent to each.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
