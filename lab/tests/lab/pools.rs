@@ -91,7 +91,7 @@ fn a_drive_that_a_killed_run_took_away_is_brought_back(machine: &Machine) {
     let remove = "this removes it: drivebench pool destroy pull-";
     assert!(text.starts_with("pull-") && text.contains(remove), "{text}");
     // The same run goes on: it removes what is left, and builds it again.
-    let run = out(machine, "drivebench results list | awk '$1 ~ /^r/ && NR > 1 { print $1 }' | head -n 1");
+    let run = out(machine, "drivebench results list | awk '/cut off/ { print $1 }'");
     let resumed = format!("drivebench run pull --resume {} {erase} --format json 2>/dev/null", run.trim());
     let findings: serde_json::Value = serde_json::from_str(&out(machine, &resumed)).expect("findings");
     let verdict = findings["verdicts"][0].as_str().expect("a verdict");
