@@ -29,7 +29,7 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        BASELINE, BAYS, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, REGISTER, Request, SIZES,
+        BASELINE, BAYS, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, PULL, REGISTER, Request, SIZES,
         SMALLFILES, SPINUP, TOGETHER, Values,
     },
     plan::{Act, Plan, StepId},
@@ -293,9 +293,27 @@ fn layouts() {
     Case { experiment: &LAYOUTS, ask: asked, board }.check(6);
 }
 
+#[test]
+fn pull() {
+    let mut asked = ask((0..2).map(modelled::in_bay).collect(), Rules::quick(), 4096);
+    asked.values.set("layouts", "raid0,raid1");
+    // The targets are pools: two layouts, each without one of two drives.
+    Case { experiment: &PULL, ask: asked, board: board(vec![drive(20e6, 30e6); 4]) }.check(6);
+}
+
 /// Experiments that have a test of their own above, as they need drives of their own kind.
-const ABOVE: [&str; 9] =
-    ["baseline", "together", "bays", "sizes", "pagecache", "cliff", "spinup", "smallfiles", "layouts"];
+const ABOVE: [&str; 10] = [
+    "baseline",
+    "together",
+    "bays",
+    "sizes",
+    "pagecache",
+    "cliff",
+    "spinup",
+    "smallfiles",
+    "layouts",
+    "pull",
+];
 
 #[test]
 fn every_experiment_is_resumed_here() {
