@@ -10,6 +10,8 @@ use crate::{
 /// One pull.
 pub(super) struct Case<'a> {
     pub layout: Layout,
+    /// The pool that lost a drive, as the plan names it.
+    pub pool: &'a str,
     /// The drive that was pulled: its bay, or its name.
     pub drive: String,
     pub act: &'a Pull,
@@ -23,7 +25,8 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
         let (pulled, build) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, plan.build(at)?);
         let drive = plan.targets[at].drives.get(act.member as usize)?;
         let drive = drive.bay.as_ref().map_or_else(|| drive.name.clone(), |bay| format!("bay {bay}"));
-        Some(Case { layout: build.layout, drive, act, pulled })
+        let pool = plan.targets[at].given.as_str();
+        Some(Case { layout: build.layout, pool, drive, act, pulled })
     };
     plan.steps.iter().filter_map(case).collect()
 }

@@ -6,7 +6,11 @@ use super::{
     verdicts::{errno, verdict},
 };
 use crate::{
-    findings::{At, Axis, Column, Curve, Figure, Findings, Mark, Point, Style, Table, Unit, short},
+    analyse::Estimate,
+    findings::{
+        At, Axis, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Table, Unit,
+        short,
+    },
     plan::Plan,
     record::{Back, FilesFound, LedgerFound, Probe, Pulled, Run, What},
     units::{Layout, count, decimal_bytes, distinct, duration, listed, percent},
@@ -37,6 +41,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.details.sentences.extend(worst.and_then(|case| kernel(case)));
         findings.details.sentences.extend(cases.iter().filter_map(|case| examples(case)));
     }
+    // How long operations waited; one pull has no interval.
+    findings.estimates.extend(cases.iter().map(|case| {
+        let longest = Estimate::unbounded(case.pulled.away.longest, "one pull");
+        Metric::new(case.pool, Quantity::LongestOperation, longest).at(Scope::Whole)
+    }));
     let settings = distinct(cases.iter().map(|case| {
         let all: Vec<String> =
             case.pulled.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
