@@ -87,6 +87,30 @@ fn a_broken_promise_is_the_headline() {
 }
 
 #[test]
+fn wrong_data_of_a_layout_without_copies_is_the_headline() {
+    let plan = PULL.plan(&asked(3, &[("layouts", "raid5,raid0"), ("members", "1")])).expect("plans");
+    let found = findings(with(events(&plan), |pulled| {
+        if pulled.files.failed > 0 {
+            pulled.files.wrong = 2;
+        }
+    }));
+    let first = &found.verdicts[0];
+    assert!(first.starts_with("raid0 returned wrong data: 2 files silently wrong."), "{first}");
+}
+
+#[test]
+fn what_fails_while_a_drive_is_filled_breaks_the_promise() {
+    let plan = PULL.plan(&asked(3, &[("layouts", "raid5"), ("members", "1")])).expect("plans");
+    let found = findings(with(events(&plan), |pulled| {
+        if let Some(back) = &mut pulled.back {
+            back.during.failed_reads = 1;
+        }
+    }));
+    assert!(found.verdicts[0].contains("broke its promise in 1 of 1 pull"), "{}", found.verdicts[0]);
+    assert!(found.verdicts[0].contains("1 operation failed"), "{}", found.verdicts[0]);
+}
+
+#[test]
 fn what_was_found_before_the_drive_came_back_is_kept() {
     let plan = PULL.plan(&asked(3, &[("layouts", "raid5"), ("members", "1")])).expect("plans");
     let all = events(&plan);

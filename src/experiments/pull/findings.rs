@@ -3,7 +3,7 @@
 use super::{
     super::common::Series,
     cases::{Case, cases},
-    verdicts::{errno, verdict},
+    verdicts::{Rank, errno, verdict},
 };
 use crate::{
     analyse::Estimate,
@@ -25,10 +25,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     layouts.dedup();
     let of =
         |layout: Layout| cases.iter().filter(move |case| case.layout == layout).collect::<Vec<&Case<'_>>>();
-    let mut verdicts: Vec<(bool, String)> =
+    let mut verdicts: Vec<(Rank, String)> =
         layouts.iter().map(|layout| verdict(*layout, &of(*layout))).collect();
     // A broken promise is the headline.
-    verdicts.sort_by_key(|(kept, _)| *kept);
+    verdicts.sort_by_key(|(rank, _)| *rank);
     findings.verdicts = verdicts.into_iter().map(|(_, text)| text).collect();
     for layout in &layouts {
         let cases = of(*layout);

@@ -2,7 +2,7 @@
 
 use super::cases::Case;
 use crate::{
-    record::{Back, FilesFound, Pulled, What},
+    record::{Back, FilesFound, Operations, Probe, Pulled, What},
     units::{Layout, count, decimal_bytes, duration, listed},
 };
 
@@ -11,9 +11,17 @@ pub(super) fn errno(text: &str) -> String {
     text.split(" (os error").next().unwrap_or(text).to_owned()
 }
 
-/// Whether the layout kept its promise, and what happened.
-pub(super) fn verdict(layout: Layout, cases: &[&Case<'_>]) -> (bool, String) {
-    if layout.is_redundant() { redundant(layout, cases) } else { (true, without_copies(layout, cases)) }
+/// What is said first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    BrokenPromise,
+    WrongData,
+    AsPromised,
+}
+
+/// What happened to a layout, and how loud that is.
+pub(super) fn verdict(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
+    if layout.is_redundant() { redundant(layout, cases) } else { without_copies(layout, cases) }
 }
 
 /// What is not as the layout promises: nothing is lost, and reading and writing go on.
@@ -35,15 +43,19 @@ fn broken(case: &Case<'_>) -> Vec<String> {
     if let Some(Back { files, ledger, .. }) = back {
         look(files, ledger.lost_bytes, "after it came back");
     }
-    if away.wrong_reads > 0 {
-        broken.push(format!("{} returned wrong data", count(away.wrong_reads, "read")));
+    // From the pull until the drive is filled again.
+    let used = [Some(away), back.as_ref().map(|back| &back.during)];
+    let sum = |of: fn(&Operations) -> u64| used.into_iter().flatten().map(of).sum::<u64>();
+    let (wrong, refused) = (sum(|used| used.wrong_reads), sum(|used| used.failed_writes + used.failed_reads));
+    if wrong > 0 {
+        broken.push(format!("{} returned wrong data", count(wrong, "read")));
     }
-    let refused = away.failed_writes + away.failed_reads;
     if refused > 0 {
         broken.push(format!("{} failed", count(refused, "operation")));
     }
-    if away.hanging > 0 {
-        broken.push(format!("{} did not end within two minutes", count(away.hanging, "operation")));
+    let hanging = sum(|used| used.hanging);
+    if hanging > 0 {
+        broken.push(format!("{} did not end within two minutes", count(hanging, "operation")));
     }
     let differ = back.as_ref().and_then(|back| back.mismatches).unwrap_or(0);
     if differ > 0 {
@@ -52,7 +64,7 @@ fn broken(case: &Case<'_>) -> Vec<String> {
     broken
 }
 
-fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (bool, String) {
+fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
     let bad: Vec<String> = cases
         .iter()
         .map(|case| (&case.drive, broken(case)))
@@ -62,7 +74,7 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (bool, String) {
     let pulls = count(cases.len() as u64, "pull");
     if !bad.is_empty() {
         let text = format!("{layout} broke its promise in {} of {pulls}. {}.", bad.len(), bad.join("; "));
-        return (false, text);
+        return (Rank::BrokenPromise, text);
     }
     let files = cases.first().map_or(0, |case| case.pulled.files.whole);
     let kept: u64 = cases.iter().map(|case| case.pulled.ledger.kept_bytes).sum();
@@ -80,7 +92,7 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (bool, String) {
         duration(longest),
         healed(cases)
     );
-    (true, text)
+    (Rank::AsPromised, text)
 }
 
 /// How the drives came back.
@@ -101,7 +113,14 @@ fn healed(cases: &[&Case<'_>]) -> String {
     }
 }
 
-fn without_copies(layout: Layout, cases: &[&Case<'_>]) -> String {
+/// Without copies nothing is promised, but what can be read must be what was written.
+fn without_copies(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
+    let after = |case: &&Case<'_>| case.pulled.back.as_ref().map_or(0, |back| back.files.wrong);
+    let wrong = cases.iter().map(|case| case.pulled.files.wrong.max(after(case))).max().unwrap_or(0);
+    let loud = match wrong {
+        0 => String::new(),
+        wrong => format!("{layout} returned wrong data: {} silently wrong. ", count(wrong, "file")),
+    };
     let counts = cases.iter().map(|case| case.pulled.files.all() - case.pulled.files.whole);
     let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
     let range = if least == most { most.to_string() } else { format!("{least} to {most}") };
@@ -109,7 +128,7 @@ fn without_copies(layout: Layout, cases: &[&Case<'_>]) -> String {
     let n = cases.len();
     let works = |what: &str| {
         let ok = |case: &&&Case<'_>| {
-            let of = |probe: &&crate::record::Probe| probe.what == what && !probe.cold;
+            let of = |probe: &&Probe| probe.what == what && !probe.cold;
             case.pulled.probes.iter().find(of).is_some_and(|probe| probe.error.is_none())
         };
         cases.iter().filter(ok).count()
@@ -120,11 +139,12 @@ fn without_copies(layout: Layout, cases: &[&Case<'_>]) -> String {
     let bytes: u64 = backs.map(|back| back.ledger.lost_bytes).sum();
     let lost = if lost == 0 { "no file".to_owned() } else { count(lost, "file") };
     let bytes = if bytes == 0 { "no".to_owned() } else { format!("{} of", decimal_bytes(bytes)) };
-    format!(
-        "{layout} has no copies: with one drive away, {range} of {all} files were not whole. `ls` worked in {} of {n} pulls \
+    let text = format!(
+        "{loud}{layout} has no copies: with one drive away, {range} of {all} files were not whole. `ls` worked in {} of {n} pulls \
          all the same, fsync in {}. Plugged in again, a drive does not rejoin; after the pool was stopped and started \
          with all its drives, in {started} of {n}, {lost} and {bytes} synced writes were lost.",
         works("ls"),
         works("fsync")
-    )
+    );
+    (if wrong == 0 { Rank::AsPromised } else { Rank::WrongData }, text)
 }

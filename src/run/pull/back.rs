@@ -16,7 +16,7 @@ use crate::{
     engine::Cancel,
     inventory::{Drive, Inventory},
     pool::health::{Action, Health, MemberState, State},
-    record::{Back, Operations},
+    record::Back,
     run::pool::{BuildError, Built, Commands, PoolLog, exists, scrub},
     sysroot::Sysroot,
     tools::{Change, State as Kernel, mdadm, mount, udevadm},
@@ -137,8 +137,6 @@ fn again(
     if let Some(load) = load {
         let (ops, hanging) = load.end(HANG);
         back.during = sum(&ops, &hanging, from, to);
-    } else {
-        back.during = Operations::default();
     }
     let size = built.build.size.unwrap_or(0).max(1);
     let written =

@@ -96,7 +96,11 @@ pub fn look(dir: &Path, away: &Away) -> (FilesFound, LedgerFound) {
         let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
         ledger.compare(|file, offset, length| place(&dir, file, offset, length, &mut buffer))
     });
-    let hung = || LedgerFound { examples: vec!["reading hung".to_owned()], ..LedgerFound::default() };
+    // What can't be read to its end is not known to be there.
+    let hung = || {
+        let ledger = away.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ledger.compare(|_, _, _| Err("reading hung".to_owned()))
+    };
     (files, found.unwrap_or_else(hung))
 }
 
