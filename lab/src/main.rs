@@ -197,9 +197,17 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),
         Campaign::Predictions => {
-            let scenarios =
-                ["pi-zero", "two-sticks", "hub-limited", "unlike-sticks", "five-sticks", "mixed-drives"]
-                    .map(named);
+            let scenarios = [
+                "pi-zero",
+                "two-sticks",
+                "hub-limited",
+                "usb-disks",
+                "hub-and-sata",
+                "unlike-sticks",
+                "five-sticks",
+                "mixed-drives",
+            ]
+            .map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
             soak::predictions(&Options::default(), &scenarios, times, seed)
         }
