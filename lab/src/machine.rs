@@ -29,7 +29,7 @@ const READY: Duration = Duration::from_secs(30);
 const BOOT: Duration = Duration::from_secs(300);
 
 /// The default store of drivebench in a guest.
-const STORE: &str = "/root/.local/share/drivebench";
+pub(crate) const STORE: &str = "/root/.local/share/drivebench";
 
 /// The time limit for a short command in the guest.
 const ERRAND: Duration = Duration::from_secs(120);

@@ -126,6 +126,18 @@ impl Locked {
     }
 }
 
+/// Refuses a drive that can't be erased whoever consents, as far as that is known without opening it.
+pub fn erasable(inventory: &Inventory, drive: &Drive) -> Result<(), Refusal> {
+    let refused = |why| Refusal::new(drive, why);
+    let used =
+        || refusal::user(&Sysroot::live(), inventory, drive)?.map_or(Ok(()), |user| Err(Why::Opened(user)));
+    match refusal::check(inventory, drive, &[consent(drive)]).and_then(|()| patiently(used)) {
+        // Who is not root doesn't see all that uses it.
+        Err(Why::Unseen(_)) if !geteuid().is_root() => Ok(()),
+        checked => checked.map_err(refused),
+    }
+}
+
 fn is(file: &File, drive: &Drive) -> bool {
     file.metadata().is_ok_and(|data| refusal::device(&data) == Some(drive.device))
 }

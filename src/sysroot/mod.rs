@@ -44,6 +44,8 @@ pub struct Space {
     pub size: u64,
     /// Free for users, bytes.
     pub free: u64,
+    /// In use, bytes: less than the rest, because filesystems keep some free for root.
+    pub used: u64,
 }
 
 /// Reads below a root and never outside it: `..` and absolute links are taken from the root, as in a chroot.
@@ -164,7 +166,8 @@ impl Sysroot {
     pub fn space(&self, path: &str) -> Option<Space> {
         let stat = self.is_live().then(|| statvfs(path).ok())??;
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
-        Some(Space { size: bytes(stat.f_blocks), free: bytes(stat.f_bavail) })
+        let used = bytes(stat.f_blocks.saturating_sub(stat.f_bfree));
+        Some(Space { size: bytes(stat.f_blocks), free: bytes(stat.f_bavail), used })
     }
 
     /// Counts and records a read. A hostile capture could otherwise take forever.

@@ -72,9 +72,24 @@ pub fn create<'a>(array: &Array<'a>, members: impl IntoIterator<Item = (&'a str,
     Change::of(Query::new(MDADM, args), members.iter().map(|(path, _)| *path))
 }
 
-/// Assembles the array with this UUID from its members; `degraded`: although some are missing.
-pub fn assemble(path: &str, uuid: &str, degraded: bool) -> Change<State> {
-    let args = ["--assemble", path, "--uuid", uuid].into_iter().chain(degraded.then_some("--run"));
+/// Which members an array may be started without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Without {
+    None,
+    /// Those that are missing.
+    Missing,
+    /// Those, although it was not stopped properly, so that its parity may be wrong.
+    MissingAndUnclean,
+}
+
+/// Assembles the array with this UUID from its members.
+pub fn assemble(path: &str, uuid: &str, without: Without) -> Change<State> {
+    let options: &[&str] = match without {
+        Without::None => &[],
+        Without::Missing => &["--run"],
+        Without::MissingAndUnclean => &["--force", "--run"],
+    };
+    let args = ["--assemble", path, "--uuid", uuid].into_iter().chain(options.iter().copied());
     Change::of(Query::new(MDADM, args), [path])
 }
 
@@ -139,6 +154,8 @@ pub struct Superblock {
     pub events: u64,
     /// No member was missing when it was written last.
     pub complete: bool,
+    /// All that was written had reached the members.
+    pub clean: bool,
 }
 
 /// Prints the superblock of the member at `path`.
@@ -155,11 +172,12 @@ pub fn superblock(output: &Output) -> Result<Option<Superblock>, String> {
     };
     let events = field("Events").and_then(|events| events.parse().ok());
     let members = field("Array State").and_then(|state| state.split(' ').next());
-    let (Some(events), Some(members)) = (events, members) else {
-        return Err("mdadm --examine says nothing of its events and members".to_owned());
+    let (Some(events), Some(members), Some(state)) = (events, members, field("State")) else {
+        return Err("mdadm --examine says nothing of its state, events and members".to_owned());
     };
     let complete = members.chars().all(|member| member == 'A');
-    Ok(Some(Superblock { uuid: uuid.to_owned(), events, complete }))
+    let clean = state.split(' ').next() == Some("clean");
+    Ok(Some(Superblock { uuid: uuid.to_owned(), events, complete, clean }))
 }
 
 /// Prints what the array at `path` consists of.
@@ -186,7 +204,7 @@ mod tests {
         Output { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
     }
 
-    /// As people published them, of several versions.
+    /// As people published them, of several versions, and as the lab has them.
     #[test]
     fn superblocks_and_events_of_captured_arrays() {
         let text = include_str!("fixtures/mdadm.txt");
@@ -236,7 +254,8 @@ mod tests {
             .collect::<Vec<_>>();
         let array = "/dev/md/data";
         lines.extend([
-            assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", true).to_string(),
+            assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", Without::Missing).to_string(),
+            assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", Without::MissingAndUnclean).to_string(),
             incremental("/dev/sde1").to_string(),
             run(array).to_string(),
             stop(array).to_string(),

@@ -16,6 +16,7 @@ mod replay;
 pub mod sgdisk;
 pub mod smartctl;
 mod system;
+pub mod systemctl;
 pub mod udevadm;
 pub mod wipefs;
 

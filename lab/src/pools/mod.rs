@@ -6,7 +6,7 @@ use std::{fmt::Write as _, time::Duration};
 
 pub use agreement::agree;
 
-use crate::{Machine, MachineError, scenario::SECTOR};
+use crate::{Machine, MachineError, machine::STORE, scenario::SECTOR};
 
 /// All layouts.
 pub const LAYOUTS: [&str; 6] = ["linear", "raid0", "raid1", "raid5", "raid6", "raid10"];
@@ -281,6 +281,47 @@ pub fn lost(machine: &mut Machine, layout: &str, drives: &[usize]) -> Done {
     )?;
     machine.plug(drives[1], &bay)?;
     path(machine, drives[1])?;
+    done(machine, &format!("destroy pool {erase}"))?;
+    clean(machine, drives, layout)
+}
+
+/// The power fails while an array with parity is written that lacks a drive: md doesn't start it by itself, the command that `pool
+/// status` shows does, and what was synced is intact.
+pub fn unclean(machine: &mut Machine, layout: &str, drives: &[usize]) -> Done {
+    let (bays, erase) = named(machine, drives);
+    let pulled = drives[0];
+    let bay = machine.scenario().drives[pulled].bay.clone();
+    done(machine, &format!("create --layout {layout} --chunk 64k --mount /mnt/pool {bays} {erase}"))?;
+    sh(machine, "head -c 5000000 /dev/urandom >/mnt/pool/file; sync; mdadm --wait /dev/md/pool; true")?;
+    let sum = sh(machine, "sha256sum </mnt/pool/file")?;
+    machine.pull(pulled)?;
+    // md would note soon after the last write that all has reached the drives.
+    let delay = "/sys/block/$(basename $(readlink -f /dev/md/pool))/md/safe_mode_delay";
+    sh(machine, &format!("echo 0 >{delay}; head -c 3000000 /dev/urandom >/mnt/pool/more; sync"))?;
+    let log = sh(machine, &format!("cat {STORE}/pools/pool.jsonl"))?;
+    machine.cut_power()?;
+    prepare(machine)?;
+    sh(machine, &format!("mkdir -p {STORE}/pools; cat >{STORE}/pools/pool.jsonl <<'END'\n{log}END"))?;
+    let start = |machine: &Machine| -> Done<String> {
+        let text = status(machine)?;
+        let shown = commands(&text).into_iter().find(|(to, _)| *to == "to start it: ");
+        let why = text.contains("its writing was cut off while a drive was missing");
+        require(machine, why && shown.is_some(), "what its status says after the power cut", text)?;
+        Ok(shown.unwrap_or_default().1)
+    };
+    let tried = start(machine)?.replace(" --force", "");
+    let refused = machine.run(&["sh", "-c", &tried], LIMIT)?.code != 0;
+    require(machine, refused, &tried, "md started it")?;
+    // What is left of that is assembled in part.
+    sh(machine, &start(machine)?)?;
+    agree(machine, "pool")?;
+    let now = sh(machine, "mount /dev/md/pool /mnt/pool && sha256sum </mnt/pool/file")?;
+    require(machine, now == sum, "a file that was synced", now)?;
+    machine.plug(pulled, &bay)?;
+    path(machine, pulled)?;
+    let back = serial(machine, pulled);
+    done(machine, &format!("replace {back} {back} --erase {back}"))?;
+    agree(machine, "pool")?;
     done(machine, &format!("destroy pool {erase}"))?;
     clean(machine, drives, layout)
 }

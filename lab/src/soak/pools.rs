@@ -14,7 +14,7 @@ use crate::{
     Machine, MachineError, Options, Scenario,
     pools::{
         self, LAYOUTS, agree, clean, commands, done, faults, lost, named, path, prepare, require, round_trip,
-        serial, sh, status, whole,
+        serial, sh, status, unclean, whole,
     },
     scenario::Filesystem,
 };
@@ -201,8 +201,14 @@ impl<'a> Campaign<'a> {
             "linear" | "raid0" => lost(&mut machine, layout, &MEMBERS)?,
             _ => faults(&mut machine, layout, &MEMBERS, SPARE)?,
         }
-        self.machine = Some(machine);
-        Ok(())
+        match layout {
+            // A power cut takes the store with it.
+            "raid5" | "raid6" => unclean(&mut machine, layout, &MEMBERS),
+            _ => {
+                self.machine = Some(machine);
+                Ok(())
+            }
+        }
     }
 
     /// Interrupts an operation, and follows the commands that are shown. Returns what was found, in words.

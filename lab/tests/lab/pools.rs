@@ -44,6 +44,7 @@ fn pools_are_built_used_repaired_and_removed_without_a_trace() {
     layouts_are_predicted_built_measured_and_removed(&machine);
     a_drive_is_pulled_while_files_are_used(&machine);
     a_drive_that_a_killed_run_took_away_is_brought_back(&machine);
+    ok(pools::unclean(&mut machine, "raid5", &[0, 1, 2]));
 }
 
 /// raid1 keeps all, linear loses files until all its drives are there again.
@@ -175,6 +176,7 @@ fn refused_for_their_use(machine: &Machine) {
     let refused = |args: &str, why: &str| refused(machine, args, why);
     let (bays, erase) = named(machine, &[0, 1]);
     refused(&format!("create --layout raid1 {bays} {erase}"), "it is mounted: umount /mnt/old");
+    refused(&format!("create --layout raid1 {bays} --plan"), "it is mounted: umount /mnt/old");
     out(machine, "umount /mnt/old");
     let (_, other) = named(machine, &[1, 2]);
     refused(&format!("create --layout raid1 {bays} {other}"), "add --erase 4C530001010222107401");
@@ -235,6 +237,7 @@ fn refused_for_their_use(machine: &Machine) {
     }
     out(machine, &format!("sleep 900 <{first} >/dev/null 2>&1 & echo $! >/work/reader"));
     refused(&format!("create --layout raid1 {bays} {erase}"), "sleep (process ");
+    refused(&format!("create --layout raid1 {bays} --plan"), "sleep (process ");
     out(machine, "kill $(cat /work/reader)");
     let (a, b) = (path(machine, 2), path(machine, 3));
     out(

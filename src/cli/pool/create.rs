@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     cli::{errors::Usage, output::Output},
+    danger::erasable,
     inventory::Drive,
     pool::{
         Build, Request,
@@ -64,7 +65,14 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         + &forecast.as_ref().map_or(UNKNOWN.to_owned(), Forecast::sentence);
     // Into the log, before anything is changed.
     build.predicted = forecast.map(|forecast| forecast.loads).unwrap_or_default();
+    let dir = dir.map(Path::new);
     if args.plan {
+        for drive in &drives {
+            erasable(&inventory, drive)?;
+        }
+        if let Err(e) = run::ready(&build, dir, &System::default()) {
+            output.warn(&e.to_string());
+        }
         let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
         let commands = build.steps().into_iter().map(|step| format!("  {}\n", build.change(step, &paths)));
         let kept = keep
@@ -73,7 +81,6 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         output.result(&(plan + "Commands:\n" + &commands.chain(kept).collect::<String>()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let dir = dir.map(Path::new);
     run::ready(&build, dir, &System::default())?;
     say(output, &plan);
     let mut erase = args.erase.clone();

@@ -8,10 +8,11 @@ use super::{bay, describe, known, namesake, open, say};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::{Claims, consent, erase_option, holds},
-    inventory::{Drive, name_in},
-    run::{self, Commands},
+    inventory::{Drive, Inventory, name_in},
+    run::{self, Built, Commands},
+    sysroot::Sysroot,
     tools::System,
-    units::{clean, count, listed},
+    units::{clean, count, decimal_bytes, listed},
 };
 
 pub(super) fn destroy(
@@ -55,7 +56,7 @@ pub(super) fn destroy(
         members.flat_map(|identity| [identity.clone(), name_in(identity).to_owned()]).collect();
     known(erase, &all, &of_pool)?;
     if !all.is_empty() {
-        say(output, &format!("This erases:\n{}", describe(&all)));
+        say(output, &format!("This erases:\n{}{}", describe(&all), content(&built, &inventory)));
     }
     let unnamed = all.iter().map(|drive| consent(drive)).filter(|serial| !erase.contains(serial));
     let unnamed: Vec<String> = unnamed.map(|serial| erase_option(&serial)).collect();
@@ -81,4 +82,24 @@ pub(super) fn destroy(
     };
     output.result(&format!("{name} is removed; {} erased.{keep}\n", count(all.len() as u64, "drive")))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The filesystem of the pool, where it is mounted, and how much is in use.
+fn content(built: &Built, inventory: &Inventory) -> String {
+    let Built { build, finished, .. } = built;
+    if !finished {
+        return String::new();
+    }
+    let root = Sysroot::live();
+    let mounts = build.device(&root, inventory).map(|device| device.mounts(inventory)).unwrap_or_default();
+    let paths: Vec<_> = mounts.iter().map(|mount| clean(&mount.path)).collect();
+    let mounted = match paths.is_empty() {
+        true => ", not mounted".to_owned(),
+        false => format!(", mounted on {}", listed(&paths)),
+    };
+    let used = mounts.first().and_then(|mount| mount.space);
+    let used =
+        used.map(|space| format!(", {} of {} in use", decimal_bytes(space.used), decimal_bytes(space.size)));
+    let (filesystem, label) = (build.filesystem.name(), clean(&build.label));
+    format!("Lost is {filesystem} '{label}'{mounted}{}\n", used.unwrap_or_default())
 }

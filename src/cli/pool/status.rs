@@ -11,9 +11,13 @@ use crate::{
         Member,
         health::{Action, Health, MemberState, State, Work},
     },
-    run::{Built, Former, Replacement, former, pools, to_remove},
+    run::{self, Built, Former, Replacement, former, pools, to_remove},
     sysroot::Sysroot,
-    tools::{Runner, System, mdadm, udevadm},
+    tools::{
+        Runner, System,
+        mdadm::{self, Without},
+        udevadm,
+    },
     units::{clean, count, decimal_bytes, duration, listed, rate, shell_word, size},
 };
 
@@ -133,6 +137,33 @@ fn to_add(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     unused.filter_map(add).collect::<Vec<_>>().join(" && ")
 }
 
+/// What to do about a raid5 or raid6 that md doesn't start by itself.
+fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<String> {
+    let build = &pool.build;
+    let drives = build.drives(inventory).into_iter().enumerate();
+    let parts: Vec<String> =
+        drives.filter_map(|(at, drive)| Some(build.member_path(at, &drive?.node()))).collect();
+    if build.members.len() - parts.len() > build.layout.survives(build.members.len()) {
+        return None;
+    }
+    let newest = run::unclean(build, &parts, &System::default())?;
+    let force = mdadm::assemble(&build.path(), &build.uuids[0], Without::MissingAndUnclean);
+    let command = match &health.device {
+        Some(device) => format!("{} && {force}", mdadm::stop(&device.path())),
+        None => force.to_string(),
+    };
+    Some(match newest.complete {
+        true => format!(
+            "not active: its writing was cut off, and a drive is missing. Plug that in; without it, what was being written may be \
+             wrong in other files, too. If it is gone, to start it without the others: {command}"
+        ),
+        false => format!(
+            "not active: its writing was cut off while a drive was missing, so what was being written may be wrong, in other files, \
+             too. Check them once it is mounted; to start it: {command}"
+        ),
+    })
+}
+
 /// In words, with what to do.
 fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     let build = &pool.build;
@@ -148,7 +179,12 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     if !pool.finished {
         return format!("built in part, {done} of {all} steps; to remove it: {}", to_remove(pool, inventory));
     }
+    let unclean = match health.state {
+        State::Inactive | State::Stopped => unclean(pool, health, inventory),
+        _ => None,
+    };
     let mut states = vec![match health.state {
+        _ if unclean.is_some() => unclean.unwrap_or_default(),
         State::Active if health.degraded > 0 => "degraded".to_owned(),
         State::Active => "active".to_owned(),
         State::ReadOnly => "read only".to_owned(),

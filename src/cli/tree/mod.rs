@@ -6,7 +6,7 @@ mod layout;
 use crate::{
     inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Layer, Machine, NetworkPort, natural_order},
     report::{Style, wrapped},
-    units::{PoolState, count, decimal_bytes, shortened, size},
+    units::{MemberState, PoolState, count, decimal_bytes, shortened, size},
 };
 
 use layout::Page;
@@ -118,7 +118,9 @@ fn draw_members(page: &mut Page, inventory: &Inventory, layer: &Layer) {
     // An array that is not started has no use for its members yet.
     let started = pool.state != PoolState::Inactive;
     let states = layer.states.iter().copied().filter(|_| started).map(Some).chain(std::iter::repeat(None));
-    let members = layer.members.iter().zip(states);
+    // The kernel lists a member whose drive was pulled by a name that means nothing any more; its serial is among the absent.
+    let is_named = |state: Option<MemberState>| state == Some(MemberState::Absent) && !pool.absent.is_empty();
+    let members = layer.members.iter().zip(states).filter(|(_, state)| !is_named(*state));
     let present = members.map(|(member, state)| cells::member(inventory, member, state));
     let is_drawn = |serial: &String| {
         let drives = layer.members.iter().flat_map(|member| inventory.drives_of_block(member));
@@ -246,6 +248,10 @@ mod tests {
         (pool.ours, pool.name, pool.absent) = (true, Some("data".to_owned()), vec!["4C530002".to_owned()]);
         let mut back = ours.clone();
         back.layers[0].pool.as_mut().expect("a pool").absent = vec!["4C530001".to_owned()];
+        // Until somebody removes it, the kernel lists a member whose drive is gone.
+        let mut listed = ours.clone();
+        listed.layers[0].members.push("sdz1".to_owned());
+        listed.layers[0].states.push(MemberState::Absent);
         let drawn = [
             ("linear", linear().inventory()),
             ("raid0", mounted_array("raid0gone", "raid0", 2, "ad").inventory()),
@@ -253,6 +259,7 @@ mod tests {
             ("raid1, degraded", mounted_array("degraded", "raid1", 3, "acd").inventory()),
             ("raid5", mounted_array("idle", "raid5", 3, "abcd").inventory()),
             ("raid5, degraded, of drivebench", ours),
+            ("raid5, degraded, of drivebench, as the kernel lists it", listed),
             ("raid5, degraded, of drivebench, the drive is plugged in", back),
             ("raid5, filling", mounted_array("rebuild", "raid5", 3, "acd").inventory()),
             ("inactive", array("inactive", "", 0, "ad").inventory()),

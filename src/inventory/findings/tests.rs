@@ -100,7 +100,7 @@ fn a_full_filesystem_is_reported_once() {
     let mut inventory = fixtures::pi_zero().inventory();
     for mount in &mut inventory.mounts {
         let free = if mount.source == "/dev/sda1" { 1_000_000_000 } else { 20_000_000_000 };
-        mount.space = Some(Space { size: 62_000_000_000, free });
+        mount.space = Some(Space { size: 62_000_000_000, free, used: 62_000_000_000 - free });
     }
     let full = find(&inventory, "full").expect("a finding");
     assert_eq!(full.what, "/mnt/a is 98 % full: 1.00 GB free.");

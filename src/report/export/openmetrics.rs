@@ -82,7 +82,9 @@ impl<W: Write> Export for OpenMetrics<W> {
                 common.into_iter().chain(instead.map(|t| ("target", t))).chain([("virtual", is_virtual)]),
             ),
         };
-        let subject = (drive.map(str::to_owned), instead.map(str::to_owned), experiment.to_owned());
+        // As their labels are: what can't be told apart there is one.
+        let shown = |text: &str| clean(text).into_owned();
+        let subject = (drive.map(shown), instead.map(shown), shown(experiment));
         let latest = self.latest.entry(subject).or_insert_with(|| fresh(at.clone()));
         if latest.at > at {
             return Ok(());

@@ -97,6 +97,14 @@ prop_compose! {
     }
 }
 
+#[test]
+fn drives_whose_identities_look_the_same_are_one_series() {
+    let estimate = || vec![metric("a", "throughput", Quantity::Throughput, 1.0)];
+    let of = |run: &str, serial: &str| findings(run, "", vec![stick("a", serial)], estimate());
+    let text = metrics(&[of("one", "\0"), of("two", "\u{200b}")]);
+    assert_eq!(text.matches("bound=\"value\"").count(), 1, "{text}");
+}
+
 proptest! {
     #[test]
     fn every_format_reads_back_as_it_was(all in prop::collection::vec(any_findings(), 0..4)) {

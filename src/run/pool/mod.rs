@@ -18,15 +18,16 @@ use std::{
 pub use claim::{claim, in_no_pool, removal, to_remove};
 pub use keep::can_keep;
 pub use log::{Built, LogError, PoolLog, Replacement, pools};
-pub use replace::{Former, fill, former, give_up, replace, scrub};
+pub use replace::{Former, fill, former, give_up, replace, scrub, unclean};
 pub use temporary::{PoolForRun, begin_for_run, can_build, is_left, remove_for_run};
 
 use crate::{
     danger::{Claimed, Refusal},
     inventory::{Inventory, Mount, parse_mountinfo},
     pool::{Build, Step, config::Lines, health::Device},
+    record::make_dir,
     sysroot::Sysroot,
-    tools::{Change, Content, Output, Runner, State, System, ToolError, mount},
+    tools::{Change, Content, Output, Runner, State, System, ToolError, mount, systemctl},
 };
 
 /// How long a device may take to appear after the command that makes it: udev reads it first, while its drives are being filled,
@@ -92,6 +93,21 @@ impl Commands<'_> {
     pub(in crate::run) fn alter(&mut self, change: &Change<State>, log: &PoolLog) -> Result<(), BuildError> {
         (self.says)(&change.to_string());
         succeeded(change, change.run(log, self.runner)?)
+    }
+
+    /// Lets systemd read its configuration again, where it runs. It does so at the next boot in any case.
+    fn reload(&mut self) {
+        if !(self.exists)("/run/systemd/system") {
+            return;
+        }
+        let reload = systemctl::daemon_reload();
+        (self.says)(&reload.to_string());
+        let why = match self.runner.ask(&reload) {
+            Ok(output) if output.code == Some(0) => return,
+            Ok(output) => output.complaint(),
+            Err(e) => e.to_string(),
+        };
+        (self.says)(&format!("{reload} failed: {why}; the next boot does it"));
     }
 
     fn settle(&self, claims: &impl Claimed) -> Result<(), BuildError> {
@@ -174,6 +190,10 @@ pub fn complete(
     perform(build, Step::Format, drives, claims, log, commands)?;
     if let Some(dir) = dir {
         log.mount(dir)?;
+        // From here on its removal is in the log.
+        if dir.starts_with(FOR_RUNS) {
+            make_dir(dir).map_err(BuildError::file(dir))?;
+        }
         commands.alter(&mount::mount(&build.path(), build.filesystem.name(), &dir.to_string_lossy()), log)?;
     }
     for lines in keep {
@@ -181,6 +201,9 @@ pub fn complete(
         log.configure(Path::new(&lines.file))?;
         keep::add(&build.name, lines)
             .map_err(|source| BuildError::Config { file: lines.file.clone().into(), source })?;
+    }
+    if !keep.is_empty() {
+        commands.reload();
     }
     Ok(log.finished()?)
 }
@@ -276,6 +299,9 @@ pub fn remove(
         (commands.says)(&format!("removing the lines of the pool from {}", file.display()));
         keep::remove(&built.build.name, file)
             .map_err(|source| BuildError::Config { file: file.clone(), source })?;
+    }
+    if !built.configured.is_empty() {
+        commands.reload();
     }
     for (at, drive) in drives {
         erase(built, *at, drive, claims, commands)?;

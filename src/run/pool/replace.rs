@@ -71,7 +71,6 @@ pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Re
         BuildError::Array(format!("whether {part} has newer data than {name} is not known: {why}"))
     };
     let found = mdadm::superblock(&runner.ask(&mdadm::examine(part))?).map_err(unknown)?;
-    let digits = |uuid: &str| uuid.chars().filter(char::is_ascii_hexdigit).collect::<String>();
     let Some(found) = found.filter(|found| digits(&found.uuid) == digits(&build.uuids[0])) else {
         return Ok(Former::Nothing);
     };
@@ -81,6 +80,29 @@ pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Re
         true => Former::Newer { drive: found.events, array: now },
         false => Former::Older { whole: found.complete },
     })
+}
+
+/// The newest superblock of a raid5 or raid6 whose writing was cut off, and that now has less than all of its members, of which these
+/// parts are plugged in. What shares a stripe with what was being written can't be computed from wrong parity, so md starts it only if
+/// it is forced to. None also where the superblocks can't be read.
+pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<mdadm::Superblock> {
+    let read = |part: &String| mdadm::superblock(&runner.ask(&mdadm::examine(part)).ok()?).ok()?;
+    let found: Vec<_> = parts
+        .iter()
+        .filter_map(read)
+        .filter(|found| digits(&found.uuid) == digits(&build.uuids[0]))
+        .collect();
+    let newest = found.iter().max_by_key(|found| found.events)?;
+    // mdadm takes one that missed the last change for up to date.
+    let current = || found.iter().filter(|found| found.events + 1 >= newest.events);
+    let is_short = current().count() < build.members.len();
+    let is_unclean = build.layout.has_parity() && is_short && current().any(|found| !found.clean);
+    is_unclean.then(|| newest.clone())
+}
+
+/// The digits of a UUID: mdadm separates them differently.
+fn digits(uuid: &str) -> String {
+    uuid.chars().filter(char::is_ascii_hexdigit).collect()
 }
 
 /// Prepares the drive at `drive` and adds it to the array. `back`: it was a member before and has no newer data, so the array may

@@ -18,7 +18,6 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::BuildPool,
     pool::{Build, Request, health::State},
-    record::make_dir,
     sysroot::Sysroot,
     target::Target,
     tools::{System, mkfs::Filesystem},
@@ -75,7 +74,6 @@ impl Begun {
     /// Erases the drives and builds the pool, mounted in the directory.
     pub fn build(self, dir: &Path, cancel: &Cancel) -> Result<PoolForRun, BuildError> {
         let Self { planned, claims, mut log } = self;
-        make_dir(dir).map_err(BuildError::file(dir))?;
         let paths: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
         let mut lines = Vec::new();
         // The kernel begins to fill in the last of these commands, the one that joins the drives.

@@ -4,7 +4,7 @@ use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Mutex};
 
 use super::{
     BuildError, Built, Commands, Former, PoolLog, Replacement, complete, former, in_no_pool, join, pools,
-    remove,
+    remove, unclean,
 };
 use crate::{
     danger::Claimed,
@@ -372,7 +372,7 @@ fn a_drive_that_comes_back_with_newer_data_is_told_from_one_that_missed_some() {
     let said = |stdout: String| Output { code: Some(0), stdout, ..Output::default() };
     let compared = |uuid: &str, events: u64, state: &str, array: &str| {
         let of_drive = format!(
-            "     Array UUID : {uuid}\n         Events : {events}\n   Array State : {state} ('A' == active)\n"
+            "     Array UUID : {uuid}\n          State : clean\n         Events : {events}\n   Array State : {state} ('A' == active)\n"
         );
         let tools = Replay::default()
             .answer("mdadm --examine /dev/sdb1", said(of_drive))
@@ -394,4 +394,37 @@ fn a_drive_that_comes_back_with_newer_data_is_told_from_one_that_missed_some() {
     };
     let tools = Replay::default().answer("mdadm --examine", none);
     assert!(matches!(former(&plan, "/dev/sdb1", "/dev/md127", &tools), Ok(Former::Nothing)));
+}
+
+#[test]
+fn an_array_with_parity_that_was_cut_off_and_lacks_a_member_is_known() {
+    // Each member: state, events, which members it knows of.
+    let shown = |layout: Layout, members: &[(&str, u64, &str)]| {
+        let plan = plan(layout);
+        let mut tools = Replay::default();
+        for ((state, events, array), drive) in members.iter().zip(DRIVES) {
+            let uuid = &plan.uuids[0];
+            let stdout = format!(
+                "     Array UUID : {uuid}\n          State : {state}\n         Events : {events}\n   Array State : {array} ('A' == active)\n"
+            );
+            let command = format!("mdadm --examine {drive}1");
+            tools = tools.answer(&command, Output { code: Some(0), stdout, ..Output::default() });
+        }
+        let parts: Vec<String> = DRIVES[..members.len()].iter().map(|drive| format!("{drive}1")).collect();
+        unclean(&plan, &parts, &tools).map(|newest| newest.complete)
+    };
+    let members = plan(Layout::Raid5).members.len();
+    let whole = vec![("active", 30, "AAAA"); members];
+    let missing = &whole[1..];
+    assert_eq!(shown(Layout::Raid5, &whole), None, "md compares all of it");
+    assert_eq!(shown(Layout::Raid5, missing), Some(true), "the missing one would complete it");
+    assert_eq!(shown(Layout::Raid1, missing), None, "no parity");
+    let clean = vec![("clean", 30, "AAAA"); members - 1];
+    assert_eq!(shown(Layout::Raid5, &clean), None);
+    // The first one is plugged in again, but missed what was written without it.
+    let mut stale = vec![("active", 30, ".AAA"); members];
+    stale[0] = ("clean", 20, "AAAA");
+    assert_eq!(shown(Layout::Raid6, &stale), Some(false));
+    stale[0] = ("active", 29, "AAAA");
+    assert_eq!(shown(Layout::Raid6, &stale), None, "mdadm takes it");
 }

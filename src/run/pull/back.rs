@@ -19,7 +19,11 @@ use crate::{
     record::Back,
     run::pool::{BuildError, Built, Commands, PoolLog, exists, scrub},
     sysroot::Sysroot,
-    tools::{Change, State as Kernel, mdadm, mount, udevadm},
+    tools::{
+        Change, State as Kernel,
+        mdadm::{self, Without},
+        mount, udevadm,
+    },
 };
 
 /// How long a drive may take to appear, and a pool to take it back without a command.
@@ -204,7 +208,7 @@ fn restart(
         let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
         commands.erase(&build.change(crate::pool::Step::Join, &paths), &claims)?;
     } else {
-        commands.alter(&mdadm::assemble(&build.path(), &build.uuids[0], false), log)?;
+        commands.alter(&mdadm::assemble(&build.path(), &build.uuids[0], Without::None), log)?;
     }
     commands.appears(&build.path())?;
     let _ = site.runner.ask(&udevadm::settle());
