@@ -203,6 +203,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
                 "hub-limited",
                 "usb-disks",
                 "hub-and-sata",
+                "disks-and-ssd",
                 "unlike-sticks",
                 "five-sticks",
                 "mixed-drives",

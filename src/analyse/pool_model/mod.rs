@@ -38,6 +38,25 @@ pub enum Transfer {
     Write,
 }
 
+/// A drive that needs so long for a small read anywhere moves a head, s: flash needs a few milliseconds at most.
+const SEEK: f64 = 4e-3;
+
+/// Whether a drive moves a head, from the speed of its random reads, bytes per second.
+pub fn seeks(block: u64, speed: f64) -> bool {
+    block as f64 / speed > SEEK
+}
+
+/// Whether members don't simply go on in sequential operations of a pool, but between data and parity, copies or the bitmap. How
+/// far a head moves then, and how long that takes, is not in the model.
+pub fn jumps(layout: Layout, transfer: Transfer, pattern: Pattern) -> bool {
+    pattern == Pattern::Sequential
+        && match layout {
+            Layout::Single | Layout::Linear | Layout::Raid0 => false,
+            Layout::Raid1 => transfer == Transfer::Write,
+            Layout::Raid5 | Layout::Raid6 | Layout::Raid10 => true,
+        }
+}
+
 /// What some members move at once at most: a hub or a bus limits them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shared {

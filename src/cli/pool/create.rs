@@ -5,9 +5,9 @@ use std::{fs, io, path::Path, process::ExitCode};
 use anyhow::{Context, anyhow};
 
 use super::{
-    Create, ask, bay, claim, describe, drive,
+    Create, ask, claim, describe, drive,
     forecast::{Forecast, UNKNOWN},
-    in_no_pool, known, say, sharing,
+    in_no_pool, known, say, settled, sharing,
 };
 use crate::{
     cli::{errors::Usage, output::Output},
@@ -27,7 +27,7 @@ use crate::{
 pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     let store = results.dir();
     let dir = args.mount.as_deref().map(mount_dir).transpose()?;
-    let inventory = bay::here(output);
+    let inventory = settled(output);
     let drives =
         args.drives.iter().map(|given| drive(given, &inventory)).collect::<anyhow::Result<Vec<_>>>()?;
     let mostly = args.write_mostly.iter().map(|given| Ok(drive(given, &inventory)?.identity()));

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::anyhow;
 
-use super::{bay, describe, known, namesake, open, say};
+use super::{describe, known, namesake, open, say, settled};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::{Claims, consent, erase_option, holds},
@@ -23,7 +23,7 @@ pub(super) fn destroy(
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let (mut log, built) = open(store, name)?;
-    let inventory = bay::here(output);
+    let inventory = settled(output);
     let (mut drives, mut absent): (Vec<(usize, &Drive)>, Vec<String>) = (Vec::new(), Vec::new());
     let touched = built.touched();
     let found = built.find(&touched, &inventory);

@@ -7,7 +7,7 @@ use crate::{
     advise::Evidence,
     analyse::{
         Estimate,
-        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Transfer},
+        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Transfer, jumps, seeks},
     },
     inventory::{Drive, Inventory},
     pool::Build,
@@ -84,7 +84,10 @@ impl Forecast {
             };
             PredictedLoad::of(label, speed, [low, high])
         };
-        let loads = LOADS.map(load).into();
+        let is_known = |(_, transfer, pattern, _): &(&str, Transfer, Pattern, u64)| {
+            !(jumps(build.layout, *transfer, *pattern) && known.some_seeks())
+        };
+        let loads = LOADS.into_iter().filter(is_known).map(load).collect();
         let pool = sequential[1].planned(build);
         let first_sync_seconds = build.size.and_then(|bytes| pool.first_sync_seconds(bytes));
         let rebuild_seconds = build.size.and_then(|bytes| pool.rebuild_seconds(bytes));
@@ -93,8 +96,25 @@ impl Forecast {
 
     /// A line for people.
     pub fn sentence(&self) -> String {
-        let [write, read, randwrite, randread] =
-            [0, 1, 2, 3].map(|at| Estimate::predicted(&self.loads[at]).text(rate));
+        let speeds = |labels: [&str; 2]| {
+            let ways = labels.into_iter().zip(["writes", "reads"]);
+            let known = ways.filter_map(|(label, way)| {
+                let load = self.loads.iter().find(|load| load.label == label)?;
+                Some(format!("{way} {}", Estimate::predicted(load).text(rate)))
+            });
+            known.collect::<Vec<_>>().join(", ")
+        };
+        let sequential = match speeds([LOADS[0].0, LOADS[1].0]) {
+            known if known.is_empty() => String::new(),
+            known => format!("sequential 1 MiB, {known}; "),
+        };
+        let random = speeds([LOADS[2].0, LOADS[3].0]);
+        let seeks = match self.loads.len() < LOADS.len() {
+            true => {
+                " Other sequential speeds are not predicted: heads move between data, parity and copies, and how far is not known."
+            }
+            false => "",
+        };
         let together = if self.at_once { "" } else { ", as if the drives shared nothing" };
         let from = listed(&self.from.iter().cloned().collect::<Vec<_>>());
         let fill = self.first_sync_seconds.zip(self.rebuild_seconds).map(|(first, rebuild)| {
@@ -102,8 +122,8 @@ impl Forecast {
             format!(" The first sync takes {first}, filling a new drive {rebuild}.")
         });
         format!(
-            "Predicted, one operation at a time: sequential 1 MiB, writes {write}, reads {read}; random 4 KiB, writes {randwrite}, \
-             reads {randread}.{} From {from}{together}. The error of the model comes on top (drivebench pool predictions).\n",
+            "Predicted, one operation at a time: {sequential}random 4 KiB, {random}.{seeks}{} From {from}{together}. The error of \
+             the model comes on top (drivebench pool predictions).\n",
             fill.unwrap_or_default()
         )
     }
@@ -193,6 +213,15 @@ impl Known<'_> {
         let sure = |found: &&Evidence| found.speed().is_some_and(|e| e.low >= SURE * e.value);
         let all = || self.all.iter().filter(is);
         all().find(sure).or_else(|| all().next())
+    }
+
+    /// One of the drives moves a head.
+    fn some_seeks(&self) -> bool {
+        let speed = |drive: &&&Drive| {
+            let found = self.alone(drive, Transfer::Read, Pattern::Random, 4 * KIB)?;
+            found.speed().map(|e| e.value)
+        };
+        self.drives.iter().any(|drive| speed(&drive).is_some_and(|speed| seeks(4 * KIB, speed)))
     }
 
     /// What exactly these drives do at once, and the run that says so.
@@ -306,7 +335,8 @@ mod tests {
         let speeds = |names: [&str; 2], request: Request| {
             let drives = names.map(find);
             let build = request.plan(&pi, &drives).expect("a pool");
-            let read = &Forecast::of(&pi, &drives, &build, &all).expect("all were measured").loads[1];
+            let loads = Forecast::of(&pi, &drives, &build, &all).expect("all were measured").loads;
+            let read = loads.iter().find(|load| load.label == "read 1M").expect("is predicted");
             [read.low, read.speed, read.high.expect("an end")].map(|speed| (speed / 1e6).round())
         };
         assert_eq!(speeds(STICKS, request(Layout::Linear)), [9.0, 20.0, 22.0]);
@@ -362,5 +392,27 @@ mod tests {
             .collect();
         let text = said(&pi, &small);
         assert!(text.contains("writes 18.2 MB/s") && text.contains("shared nothing"), "{text}");
+    }
+
+    #[test]
+    fn sequential_speeds_of_disks_are_predicted_only_where_their_heads_simply_go_on() {
+        let pi = fixtures::pi_zero().inventory();
+        let mut all = each(&pi);
+        // 10 ms for 4 KiB anywhere.
+        for found in all.iter_mut().filter(|found| found.load.as_ref().is_some_and(|l| l.block == Some(4096)))
+        {
+            found.numbers[0].estimate = within(0.4e6, 0.1);
+        }
+        let drives = STICKS.map(|name| pi.drives.iter().find(|drive| drive.name == name).expect("a drive"));
+        let labels = |layout| {
+            let build = request(layout).plan(&pi, &drives).expect("a pool");
+            let forecast = Forecast::of(&pi, &drives, &build, &all).expect("all were measured");
+            let labels: Vec<String> = forecast.loads.iter().map(|load| load.label.clone()).collect();
+            (labels.join(", "), forecast.sentence().contains("heads move"))
+        };
+        let all = "write 1M, read 1M, randwrite 4k, randread 4k";
+        assert_eq!(labels(Layout::Raid0), (all.to_owned(), false));
+        assert_eq!(labels(Layout::Raid1), ("read 1M, randwrite 4k, randread 4k".to_owned(), true));
+        assert_eq!(labels(Layout::Raid10), ("randwrite 4k, randread 4k".to_owned(), true));
     }
 }

@@ -31,6 +31,7 @@ use crate::{
     run::{self, BuildError, Built, PoolLog, pools},
     sysroot::Sysroot,
     target::{Kind, Target},
+    tools::{Runner, System, udevadm},
     units::{clean, shell_word},
 };
 
@@ -56,6 +57,13 @@ pub(super) fn here(store: Option<&Path>, output: &Output) -> Inventory {
         pool.build.mark(&Sysroot::live(), &mut inventory);
     }
     inventory
+}
+
+/// The inventory for a command that erases, once udev knows what is on drives that were just plugged in.
+fn settled(output: &Output) -> Inventory {
+    // Without udev, nothing has to be waited for.
+    let _ = System::default().ask(&udevadm::settle());
+    bay::here(output)
 }
 
 /// Opens the log of a pool.

@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode};
 use anyhow::anyhow;
 
 use super::{
-    Replace, ask, bay, claim, describe, drive, in_no_pool, known, open, say,
+    Replace, ask, claim, describe, drive, in_no_pool, known, open, say, settled,
     status::{idle, progress},
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
-    let inventory = bay::here(output);
+    let inventory = settled(output);
     let new = drive(&args.new, &inventory)?;
     let named = drive(&args.old, &inventory).ok();
     let (name, at) = member(&args.old, named, &inventory, &run::pools(store).0)?;

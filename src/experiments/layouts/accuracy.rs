@@ -33,24 +33,32 @@ pub(super) fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Opti
 /// What is not predicted of which layouts, and of which drive it would have to follow.
 pub(super) fn not_predicted(predictions: &[Prediction], plan: &Plan, names: &[String]) -> Vec<String> {
     // Layouts that lack the same share a sentence.
-    let mut layouts: BTreeMap<(u32, bool, Vec<&str>), Vec<&str>> = BTreeMap::new();
+    let mut layouts: BTreeMap<(Cause, Vec<&str>), Vec<&str>> = BTreeMap::new();
     for prediction in predictions {
         let Some(layout) = plan.targets.get(prediction.pool as usize) else { continue };
-        let mut lacks: BTreeMap<(u32, bool), Vec<&str>> = BTreeMap::new();
+        let mut lacks: BTreeMap<Cause, Vec<&str>> = BTreeMap::new();
         for not in &prediction.not {
-            lacks.entry((not.drive, not.is_measured)).or_default().push(&not.label);
+            lacks.entry((not.drive, not.is_measured, not.seeks)).or_default().push(&not.label);
         }
-        for ((drive, is_measured), loads) in lacks {
-            layouts.entry((drive, is_measured, loads)).or_default().push(&layout.given);
+        for (cause, loads) in lacks {
+            layouts.entry((cause, loads)).or_default().push(&layout.given);
         }
     }
-    let sentence = |((drive, is_measured, loads), layouts): ((u32, bool, Vec<&str>), Vec<&str>)| {
+    let sentence = |(((drive, is_measured, seeks), loads), layouts): ((Cause, Vec<&str>), Vec<&str>)| {
         let drive = names.get(drive as usize)?;
-        let why = match is_measured {
-            false => format!("{drive} was not measured with all loads that they follow from"),
-            true => format!("the speeds of {drive} with small and with large blocks contradict each other"),
+        let why = match (is_measured, seeks) {
+            (_, true) => {
+                format!("the head of {drive} moves between data, parity and copies, and how far is not known")
+            }
+            (false, _) => format!("{drive} was not measured with all loads that they follow from"),
+            (true, _) => {
+                format!("the speeds of {drive} with small and with large blocks contradict each other")
+            }
         };
         Some(format!("Not predicted: {} of {}: {why}.", listed(&loads), listed(&layouts)))
     };
     layouts.into_iter().filter_map(sentence).collect()
 }
+
+/// The drive that a load does not follow from, whether it was measured, and whether it moves a head.
+type Cause = (u32, bool, bool);

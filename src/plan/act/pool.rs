@@ -58,4 +58,7 @@ pub struct NotPredicted {
     pub drive: u32,
     /// It was measured, but its speeds with small and large blocks contradict each other.
     pub is_measured: bool,
+    /// It moves a head, and the pool makes it go to and fro.
+    #[serde(default)]
+    pub seeks: bool,
 }

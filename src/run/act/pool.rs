@@ -5,7 +5,7 @@ use crate::{
     analyse::{
         Estimate,
         ceiling_fit::{self, fit_ceilings},
-        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Transfer},
+        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Transfer, jumps, seeks},
         repeat,
     },
     inventory::Drive,
@@ -92,15 +92,32 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
                 let processor = self.planned(build, asked, used).filter(|used| *used > 0.0);
                 Some(PredictedLoad { processor, ..PredictedLoad::of(&m.label, speed, [low, high]) })
             };
-            match all() {
-                Some(load) => predicted.push(load),
-                None => not.extend(self.why_not(build, m)),
+            match self.seeking(build, (transfer, &m.load)) {
+                Some(drive) => {
+                    let (label, drive) = (m.label.clone(), drive as u32);
+                    not.push(NotPredicted { label, drive, is_measured: true, seeks: true });
+                }
+                None => match all() {
+                    Some(load) => predicted.push(load),
+                    None => not.extend(self.why_not(build, m)),
+                },
             }
         }
         // What is filled is smaller by what the partition table and mdadm keep, a few MiB: the difference is small.
         let fill = |pool: Planned<'_>| pool.first_sync_seconds(build.most);
         let fill_seconds = self.planned(build, Asked::fill(build), fill);
         Some(Prediction { pool, fill_seconds: fill_seconds.flatten(), loads: predicted, not })
+    }
+
+    /// The first drive that moves a head where the pool makes it go to and fro.
+    fn seeking(&self, build: &BuildPool, (transfer, load): (Transfer, &Load)) -> Option<usize> {
+        let moves = |at: &usize| {
+            let [(pattern, block), _] = self.blocks(*at, Transfer::Read, Pattern::Random)?;
+            let speed = self.estimate(&[*at], Transfer::Read, pattern, block)?.value;
+            seeks(block, speed).then_some(*at)
+        };
+        let on = self.on(build).filter(|_| jumps(build.layout, transfer, load.pattern))?;
+        on.iter().find_map(moves)
     }
 
     /// The first drive without a measurement from which a load would follow, or whose measurements contradict each other.
@@ -120,7 +137,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
                     .all(|(pattern, block)| self.estimate(&[drive], *transfer, *pattern, *block).is_some())
             })
         });
-        Some(NotPredicted { label: m.label.clone(), drive: drive as u32, is_measured })
+        Some(NotPredicted { label: m.label.clone(), drive: drive as u32, is_measured, seeks: false })
     }
 
     fn speed(&self, build: &BuildPool, (transfer, load): (Transfer, &Load), end: End) -> Option<f64> {
