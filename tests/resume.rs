@@ -29,8 +29,8 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        BASELINE, BAYS, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, PULL, REGISTER, Request, SIZES,
-        SMALLFILES, SPINUP, TOGETHER, Values,
+        BASELINE, BAYS, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER, Request,
+        SIZES, SMALLFILES, SPINUP, TOGETHER, Values,
     },
     plan::{Act, Plan, StepId},
     record::{Done, End, Event, How, Log, Resume, Run},
@@ -301,8 +301,14 @@ fn pull() {
     Case { experiment: &PULL, ask: asked, board: board(vec![drive(20e6, 30e6); 4]) }.check(6);
 }
 
+#[test]
+fn power() {
+    let asked = ask(directories(1), rules(), MIB);
+    Case { experiment: &POWER, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(6);
+}
+
 /// Experiments that have a test of their own above, as they need drives of their own kind.
-const ABOVE: [&str; 10] = [
+const ABOVE: [&str; 11] = [
     "baseline",
     "together",
     "bays",
@@ -313,6 +319,7 @@ const ABOVE: [&str; 10] = [
     "smallfiles",
     "layouts",
     "pull",
+    "power",
 ];
 
 #[test]

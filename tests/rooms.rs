@@ -114,6 +114,9 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pool/replace.rs",
             // Files on pools that the run built.
             "run/pull/files.rs",
+            // The ledger of a run that waits for a power cut.
+            "run/pull/noted.rs",
+            "run/pull/power.rs",
             // Switches of drives, in sysfs.
             "run/pull/unplug.rs",
             "run/local.rs",
@@ -140,6 +143,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "record/owner.rs",
             "run/lock.rs",
             "run/pull/files.rs",
+            "run/pull/power.rs",
             "run/scratch_dir.rs",
         ],
     ),
@@ -160,6 +164,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pool/keep.rs",
             "run/pool/log.rs",
             "run/pool/mod.rs",
+            "run/pull/noted.rs",
+            "run/pull/power.rs",
             "run/scratch.rs",
             "run/scratch_dir.rs",
         ],

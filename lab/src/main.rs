@@ -98,6 +98,8 @@ enum Campaign {
     Joined,
     /// Run `drivebench run pull` on four drives, a layout each round: each drive is pulled while files are used
     Pulled,
+    /// Cut the power of a pool of a layout each round, five times, while `drivebench run power` writes, and check what it finds
+    LostPower,
     /// Run `drivebench run layouts` on one scenario after the other, and compare its predictions with what it measures
     Predictions,
     /// Build a pool of each layout that is kept, reboot, reboot without one of its drives, mend and destroy it
@@ -194,6 +196,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         }
         Campaign::Pools => soak::pools(&Options::default(), &named("pools")?, times, seed),
         Campaign::Pulled => soak::pulled(&Options::default(), &named("pools")?, times, seed),
+        Campaign::LostPower => soak::lost_power(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),
         Campaign::Predictions => {

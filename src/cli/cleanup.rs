@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use super::Output;
 use crate::{
     record::Store,
-    run::{Leftover, sweep},
+    run::{Leftover, sweep, waiting},
 };
 
 pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    let left = sweep(store.dir());
+    let left = [sweep(store.dir()), waiting(store.dir())].concat();
     let lines: String = left.iter().map(|one| describe(one) + "\n").collect();
     output.result(if left.is_empty() { "Nothing to clean up.\n" } else { &lines })?;
     Ok(if left.iter().all(|one| one.kept.is_none()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })

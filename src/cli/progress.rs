@@ -162,6 +162,13 @@ impl Watcher for Show<'_> {
         });
     }
 
+    fn asks(&mut self, text: &str) {
+        match self.how {
+            Way::Events => self.line(&json!({ "event": "asks", "text": text })),
+            _ => self.live.above(|| self.output.note(text)),
+        }
+    }
+
     fn progress(&mut self, p: &Progress<'_>) {
         if let Some(estimate) = &p.estimate {
             self.estimates.insert(p.target, estimate.clone());

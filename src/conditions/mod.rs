@@ -104,7 +104,8 @@ fn joined(values: &[String], none: &str) -> String {
     if values.is_empty() { none.to_owned() } else { values.join(", ") }
 }
 
-fn is_network(filesystem: &str) -> bool {
+/// Whether it is on another machine.
+pub(crate) fn is_network(filesystem: &str) -> bool {
     NETWORK.contains(&filesystem) || ["fuse.sshfs", "fuse.rclone", "fuse.glusterfs"].contains(&filesystem)
 }
 

@@ -83,6 +83,7 @@ experiments! {
     smallfiles::SMALLFILES,
     layouts::LAYOUTS,
     pull::PULL,
+    power::POWER,
     #[cfg(test)] revisit::REVISIT,
 }
 

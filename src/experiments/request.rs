@@ -122,6 +122,8 @@ pub enum PlanError {
     NoTarget,
     #[error("{experiment} compares drives: name {least} targets or more")]
     TooFew { experiment: &'static str, least: usize },
+    #[error("{experiment} takes {}", count(*most as u64, "target"))]
+    TooMany { experiment: &'static str, most: usize },
     #[error("{layout} needs {least} drives or more, {given} given")]
     TooFewDrives { layout: Layout, least: usize, given: usize },
     #[error("--survive {survive}: {} of {}; the most is {most}", survives(layouts), count(*drives as u64, "drive"))]

@@ -43,6 +43,8 @@ pub enum Quantity {
     /// The time of a disk to spin up from standby.
     WakeTime,
     ReadTime,
+    /// Bytes of acknowledged writes that are not there after a power cut.
+    LostBytes,
     /// How long files of one size take.
     FilesTime {
         direction: Direction,
@@ -223,7 +225,7 @@ impl Quantity {
             | Self::CostPerFile(_)
             | Self::SyncCost
             | Self::CostPerTransfer => Unit::Seconds,
-            Self::CacheSize | Self::Knee => Unit::Bytes,
+            Self::CacheSize | Self::Knee | Self::LostBytes => Unit::Bytes,
             Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
         }
     }

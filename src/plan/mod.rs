@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use act::{
     Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
-    MoveDrives, NotPredicted, Pause, Predict, Prediction, Pull, PullBy, RemovePool, Rule, ScratchFile,
-    Standby, TREE_DIRECTORIES, zone_bytes,
+    MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, RemovePool, Rule,
+    ScratchFile, Standby, TREE_DIRECTORIES, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Imported, Pulled};
+use super::{Cut, Imported, Pulled};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
@@ -156,6 +156,9 @@ pub struct ActResult {
     /// What became of a pool whose drive was taken away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pulled: Option<Box<Pulled>>,
+    /// What a power cut left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Box<Cut>>,
     /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,

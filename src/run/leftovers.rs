@@ -15,7 +15,7 @@ use super::{
     journal::{Abandoned, FileId, Left, Undo, host},
     output_note,
     place::Away,
-    pull::Switch,
+    pull::{Kept as Ledger, Switch, power_dir},
     scratch_dir, scratch_name,
 };
 use crate::{
@@ -70,6 +70,29 @@ pub fn sweep(store: &Path) -> Vec<Leftover> {
         Err(e) => unreadable(path, e),
     };
     paths.map_or_else(|e| unreadable(dir, e), |paths| paths.into_iter().flat_map(swept).collect())
+}
+
+/// What is kept on purpose: files of runs that wait for a power cut, or for the check after it.
+pub fn waiting(store: &Path) -> Vec<Leftover> {
+    let one = |(run, kept): (String, Ledger)| {
+        let ledger = shell_word(&kept.path);
+        let resume =
+            format!("drivebench run power --resume {} --store {}", shell_word(&run), shell_word(store));
+        // Anyone who can write to the store can edit the ledger: no other directory is named to be removed.
+        let own = kept.dir.is_absolute() && kept.dir.file_name() == Some(power_dir(&run).as_ref());
+        let (path, remedy) = match own {
+            true => {
+                (kept.dir.clone(), format!("to give it up: rm -r {} && rm {ledger}", shell_word(&kept.dir)))
+            }
+            false => {
+                (kept.path.clone(), format!("it names no directory of the run, so check it: rm {ledger}"))
+            }
+        };
+        let why = format!("it is what this checks: {resume}");
+        let ended = "a run that waits for the check after a power cut";
+        Leftover { path, ended, kept: Some(Kept { why, remedy }) }
+    };
+    Ledger::all(store).into_iter().map(one).collect()
 }
 
 /// What has the name of a scratch file or directory in `dir`, but is in no journal of the store and is not in use. A name

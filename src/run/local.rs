@@ -13,7 +13,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
     RunError, SILENT, World,
-    journal::Journal,
+    journal::{Journal, host},
     leftovers::patiently,
     pool::{PoolForRun, begin_for_run, remove_for_run},
     pull::{self, Away, Site},
@@ -23,8 +23,8 @@ use super::{
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, Pull},
-    record::{ActResult, Back, Pulled},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull},
+    record::{ActResult, Back, Cut, Pulled},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg},
@@ -56,6 +56,7 @@ pub struct Local<'a> {
     /// Drives that were taken away, by target.
     away: Vec<Option<Away>>,
     store: PathBuf,
+    run: String,
     /// The drives that may be erased: their serials.
     erase: Vec<String>,
 }
@@ -73,6 +74,7 @@ impl<'a> Local<'a> {
             pools: targets.iter().map(|_| None).collect(),
             away: targets.iter().map(|_| None).collect(),
             store: store.to_owned(),
+            run: run.to_owned(),
             erase: Vec::new(),
         }
     }
@@ -87,6 +89,12 @@ impl<'a> Local<'a> {
             journal: &self.journal,
             runner: &self.tools,
         }
+    }
+
+    /// Where a run that waits for a power cut writes.
+    fn place<'s>(&'s self, target: &'s Target) -> pull::Place<'s> {
+        let boot_id = host(self.sysroot).boot_id;
+        pull::Place { target: &target.path, store: &self.store, run: &self.run, boot_id }
     }
 
     /// With the consent to erase drives, by their serials.
@@ -256,6 +264,24 @@ impl World for Local<'_> {
     fn put_back(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<Back, RunError> {
         let Some(mut away) = self.away[at].take() else { return Ok(Back::default()) };
         Ok(pull::put_back(&self.site(at, target), &mut away, cancel)?)
+    }
+
+    fn power(
+        &mut self,
+        target: &Target,
+        act: &PowerCut,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<Cut, RunError> {
+        pull::is_elsewhere(&self.inventory(), target, &self.store)?;
+        self.place(target).cut(act, cancel, asks).map_err(|e| match e {
+            pull::PowerError::Interrupted => RunError::Interrupted,
+            e => e.into(),
+        })
+    }
+
+    fn power_checked(&mut self, target: &Target) -> Result<(), RunError> {
+        Ok(self.place(target).clear()?)
     }
 
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError> {

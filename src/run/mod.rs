@@ -29,7 +29,7 @@ use std::{
 pub use act::{Move, Wanted, movable};
 pub use execute::execute;
 pub use journal::{Journal, host};
-pub use leftovers::{Kept, Leftover, look_alikes, sweep};
+pub use leftovers::{Kept, Leftover, look_alikes, sweep, waiting};
 pub use local::{Local, now};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
@@ -83,6 +83,8 @@ pub enum RunError {
     Tool(#[from] ToolError),
     #[error("{0}")]
     Pool(#[from] BuildError),
+    #[error(transparent)]
+    Power(#[from] pull::PowerError),
     #[error(
         "sending {0} to standby and reading its power state needs root, even if you may read it: \
          run it with sudo"
@@ -110,6 +112,8 @@ pub trait Watcher {
     fn event(&mut self, _event: &Event) {}
     /// A step without loads that takes some time begins.
     fn begins(&mut self, _step: &Step) {}
+    /// A person has to do this now.
+    fn asks(&mut self, _text: &str) {}
     /// Drives must be moved before the plan continues; called again whenever the moves change.
     fn arrange(&mut self, _wanted: &Wanted) {}
     /// The progress of a load, after each window.

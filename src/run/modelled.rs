@@ -21,10 +21,10 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{BuildPool, FileTree, FileWork, Files, Plan, Pull},
+    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull},
     record::{
-        ActResult, Back, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe, Pulled,
-        What,
+        ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
+        Pulled, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
@@ -257,6 +257,29 @@ impl World for Modelled {
             mismatches,
             ..Back::default()
         })
+    }
+
+    /// All that was acknowledged is there.
+    fn power(
+        &mut self,
+        _: &Target,
+        act: &PowerCut,
+        _: &Cancel,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<Cut, RunError> {
+        let bytes = 100 * 16 * KIB;
+        let files = FilesFound { whole: act.tree.files(), ..FilesFound::default() };
+        let ledger = LedgerFound {
+            acknowledged: 100,
+            acknowledged_bytes: bytes,
+            kept_bytes: bytes,
+            ..LedgerFound::default()
+        };
+        Ok(Cut { files, ledger, seconds: 12.0, only_drive: false })
+    }
+
+    fn power_checked(&mut self, _: &Target) -> Result<(), RunError> {
+        Ok(())
     }
 
     fn remove_pool(&mut self, _: usize) -> Result<Vec<String>, RunError> {

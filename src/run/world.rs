@@ -6,8 +6,8 @@ use super::{RunError, journal::Journal, pool::PoolForRun};
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, Pull},
-    record::{ActResult, Back, Pulled},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull},
+    record::{ActResult, Back, Cut, Pulled},
     sysroot::Sysroot,
     target::{NotFound, Target},
     tools::Runner,
@@ -102,6 +102,18 @@ pub trait World {
 
     /// Brings the drive back that was taken from the pool, and finds out what is there.
     fn put_back(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<Back, RunError>;
+
+    /// Writes until the power is cut, or checks what a power cut left. `asks` receives what a person has to do.
+    fn power(
+        &mut self,
+        target: &Target,
+        act: &PowerCut,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<Cut, RunError>;
+
+    /// Removes what was checked after a power cut, once that is recorded.
+    fn power_checked(&mut self, target: &Target) -> Result<(), RunError>;
 
     /// Removes the pool that was built for the target, if any; returns the commands that were run.
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError>;

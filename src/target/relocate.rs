@@ -67,7 +67,12 @@ impl Target {
     }
 
     fn is_on_drives_of(&self, other: &Self) -> bool {
-        let drives = |target: &Self| target.drives.iter().map(Drive::identity).collect::<Vec<_>>();
+        // After a start the kernel may list those of a pool in another order.
+        let drives = |target: &Self| {
+            let mut drives: Vec<String> = target.drives.iter().map(Drive::identity).collect();
+            drives.sort();
+            drives
+        };
         let all = self.kind != Kind::BlockDevice || self.size == other.size;
         self.kind == other.kind && all && drives(self) == drives(other)
     }
@@ -174,6 +179,16 @@ mod tests {
         inventory.drives.retain(|d| !["sdx", "sdw"].contains(&d.name.as_str()));
         let error = was.current_path(&inventory).expect_err("gone").to_string();
         assert!(error.ends_with("is not connected"), "{error}");
+    }
+
+    #[test]
+    fn drives_of_a_pool_may_be_listed_in_another_order() {
+        let inventory = fixtures::pi_zero().inventory();
+        let drives =
+            |names: [&str; 2]| names.map(|name| target(&inventory, name, None).drives.remove(0)).to_vec();
+        let on = |names| Target { kind: Kind::Directory, drives: drives(names), ..Target::default() };
+        assert!(on(["sda", "sdb"]).is_on_drives_of(&on(["sdb", "sda"])));
+        assert!(!on(["sda", "sdb"]).is_on_drives_of(&on(["sda", "sdc"])));
     }
 
     #[test]

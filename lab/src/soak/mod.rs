@@ -2,6 +2,7 @@
 
 mod baselines;
 mod pools;
+mod power;
 mod predictions;
 mod pulled;
 mod reboots;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 pub use baselines::baselines;
 pub use pools::{joined, layouts, pools};
+pub use power::{cut_once, lost_power};
 pub use predictions::predictions;
 pub use pulled::pulled;
 pub use reboots::{Pool, reboot, reboots};

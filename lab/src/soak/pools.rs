@@ -87,7 +87,7 @@ impl Moment {
 }
 
 /// The sticks of the scenario, smaller and faster, with a spare one, a bystander, and one with the store.
-fn with_store(mut scenario: Scenario) -> Scenario {
+pub(super) fn with_store(mut scenario: Scenario) -> Scenario {
     let first = scenario.drives[0].clone();
     for at in scenario.drives.len()..7 {
         let mut drive = first.clone();
@@ -104,7 +104,7 @@ fn with_store(mut scenario: Scenario) -> Scenario {
 }
 
 /// The store and the system's configuration are on a drive, so that a power cut leaves them.
-fn settle(machine: &Machine) -> Result<(), MachineError> {
+pub(super) fn settle(machine: &Machine) -> Result<(), MachineError> {
     prepare(machine)?;
     let script = "[ -d /mnt/store/etc ] || { mkdir -p /etc/mdadm /etc/systemd/system /mnt/store/store; \
                   printf 'proc /proc proc defaults 0 0' >/etc/fstab; cp -a /etc /mnt/store/etc; sync; }; \

@@ -8,6 +8,8 @@ use std::{
 };
 
 use drivebench_lab::{Options, soak};
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{LIMIT, beside, scenario, start, turn};
 
@@ -64,6 +66,10 @@ fn power_cuts_lose_no_record_and_leave_no_files() {
     let mut machine = start(&scenario("two-sticks").faster(2.0));
     let summary = soak::power_cuts(&mut machine, 2, 1);
     assert!(summary.rounds == 2 && summary.failures.is_empty(), "{}", summary.describe("power cuts"));
+    // What was acknowledged before a power cut is there after it.
+    let store = "--store /mnt/b/store";
+    soak::cut_once(&mut machine, "/mnt/a", store, |_| Ok(()), &mut Xoshiro256PlusPlus::seed_from_u64(1))
+        .unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]

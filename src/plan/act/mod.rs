@@ -3,6 +3,7 @@
 mod files;
 mod load;
 mod pool;
+mod power;
 mod pull;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RemovePool};
+pub use power::PowerCut;
 pub use pull::{FileTree, FillTree, Pull, PullBy, TREE_DIRECTORIES};
 
 use super::{Cost, StepId};
@@ -66,6 +68,7 @@ pub enum Act {
     Predict(Predict),
     FillTree(FillTree),
     Pull(Pull),
+    PowerCut(PowerCut),
 }
 
 /// What an act changes.
@@ -108,6 +111,7 @@ impl Act {
             Self::Predict(_) => "predict".to_owned(),
             Self::FillTree(_) => "files".to_owned(),
             Self::Pull(_) => "pull".to_owned(),
+            Self::PowerCut(_) => "power cut".to_owned(),
         }
     }
 
@@ -121,6 +125,10 @@ impl Act {
             Self::FillTree(fill) => Cost { written: fill.tree.bytes, seconds: None, ..Cost::default() },
             // Copying back what is missing takes as long as the drives need.
             Self::Pull(pull) => Cost { written: pull.most, seconds: None, ..Cost::default() },
+            // Filling takes as long as the drive needs.
+            Self::PowerCut(cut) => {
+                Cost { written: cut.tree.bytes.saturating_add(cut.most), seconds: None, ..Cost::default() }
+            }
             Self::Load(m) => m.cost(),
             Self::Files(files) => files.cost(),
             Self::Pause(pause) => Cost::of_seconds(pause.seconds),
@@ -150,7 +158,9 @@ impl Act {
     pub fn changes(&self) -> Changes {
         match self {
             Self::Load(m) if !m.load.writes() => Changes::Nothing,
-            Self::ScratchFile(_) | Self::Load(_) | Self::Files(_) | Self::FillTree(_) => Changes::OwnFiles,
+            Self::ScratchFile(_) | Self::Load(_) | Self::Files(_) | Self::FillTree(_) | Self::PowerCut(_) => {
+                Changes::OwnFiles
+            }
             Self::Pull(_) => Changes::DriveState("a drive is taken away and brought back"),
             Self::Pause(_) | Self::Predict(_) => Changes::Nothing,
             Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
@@ -181,6 +191,13 @@ impl Act {
                 let (seconds, drive, how) = (duration(pull.seconds), pull.member + 1, pull.by.words());
                 Some(format!(
                     "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), then back"
+                ))
+            }
+            Self::PowerCut(cut) => {
+                let (files, bytes) = (count(cut.tree.files(), "file"), decimal_bytes(cut.tree.bytes));
+                let seconds = duration(cut.seconds);
+                Some(format!(
+                    "{files}, {bytes}; then synced writes until a person cuts the power, for at most {seconds}; after that, a check"
                 ))
             }
             Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),
@@ -229,5 +246,6 @@ acts!(
     RemovePool(RemovePool),
     Predict(Predict),
     FillTree(FillTree),
-    Pull(Pull)
+    Pull(Pull),
+    PowerCut(PowerCut)
 );

@@ -3,6 +3,7 @@
 mod load;
 mod move_drives;
 mod pool;
+mod power;
 mod pull;
 mod scratch_file;
 mod standby;
@@ -34,6 +35,7 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         Act::Predict(act) => pool::predict(run, step, act),
         Act::FillTree(act) => pull::fill(run, step, act),
         Act::Pull(act) => pull::pull(run, step, act),
+        Act::PowerCut(act) => power::cut(run, step, act),
     }
 }
 

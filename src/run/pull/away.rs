@@ -51,7 +51,7 @@ pub fn pull(site: &Site<'_>, act: &Pull, cancel: &Cancel) -> Result<(Pulled, Awa
         Pulled { name: drive.name.clone(), settings: settings(drive, &built, &root), ..Pulled::default() };
 
     let begun = Instant::now();
-    let load = Load::start(site.dir, act.tree, &ledger, act.most / THIRDS).map_err(files_failed)?;
+    let load = Load::start(site.dir, act.tree, &ledger, act.most / THIRDS, None).map_err(files_failed)?;
     let seconds = Duration::from_secs_f64(act.seconds);
     while begun.elapsed() < seconds && !cancel.is_set() {
         thread::sleep(POLL);

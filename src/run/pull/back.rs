@@ -116,7 +116,7 @@ fn again(
     let array = device.path();
     log.found(&array);
     let written_before = sectors_written(&drive.name);
-    let load = Load::start(site.dir, away.act.tree, &away.ledger, away.act.most / THIRDS).ok();
+    let load = Load::start(site.dir, away.act.tree, &away.ledger, away.act.most / THIRDS, None).ok();
     let from = Instant::now();
     let part = built.build.member_path(member, &drive.node());
     let mut say = |command: &str| says.push(command.to_owned());

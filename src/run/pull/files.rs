@@ -70,15 +70,25 @@ pub fn fill(dir: &Path, tree: &FileTree, cancel: &Cancel) -> io::Result<u64> {
 pub fn make_area(dir: &Path, ledger: &mut Ledger) -> io::Result<()> {
     let mut file = create(&ledger_path(dir, AREA))?;
     let mut block = vec![0; BLOCK as usize];
-    for number in 1..=AREA_BLOCKS {
-        let offset = (number - 1) * BLOCK;
-        let write = Write { file: AREA, offset, length: BLOCK, number, answer: Answer::Acknowledged };
-        ledger.source(&write).fill(offset, &mut block);
+    for write in area_writes() {
+        ledger.source(&write).fill(write.offset, &mut block);
         file.write_all(&block)?;
         ledger.writes.push(write);
     }
     file.sync_all()?;
     File::open(dir)?.sync_all()
+}
+
+/// The writes that made the area.
+pub fn area_writes() -> impl Iterator<Item = Write> {
+    let write = |number| Write {
+        file: AREA,
+        offset: (number - 1) * BLOCK,
+        length: BLOCK,
+        number,
+        answer: Answer::Acknowledged,
+    };
+    (1..=AREA_BLOCKS).map(write)
 }
 
 /// Makes a file; the error if there is one.

@@ -9,6 +9,8 @@ use crate::record::LedgerFound;
 pub const BLOCK: u64 = 16 << 10;
 /// Its number; files that are made anew have higher ones.
 pub const AREA: u64 = 1 << 32;
+/// The largest new file, bytes.
+pub const LARGEST: u64 = 64 << 10;
 /// What a drive writes as a whole, bytes.
 const SECTOR: usize = 512;
 /// So many losses are told in words.

@@ -19,7 +19,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{
     content::PIECE,
     files::{AREA_BLOCKS, READ, create, ledger_path, open, open_area, path, read, source},
-    ledger::{AREA, Answer, BLOCK, Ledger, Write},
+    ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write},
+    noted::Noted,
 };
 use crate::{
     engine::Aligned,
@@ -29,8 +30,6 @@ use crate::{
 
 /// Each so many writes, one makes a new file.
 const NEW: u64 = 4;
-/// The largest new file, bytes.
-const LARGEST: u64 = 64 << 10;
 /// After an error, or without bytes that may be written: the time until the next try.
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -71,11 +70,22 @@ struct Shared {
     /// Since when the operation of the reader and of the writer is under way.
     since: Mutex<[Option<Instant>; 2]>,
     ledger: Arc<Mutex<Ledger>>,
+    /// The ledger that outlives this process, where there is one, and why it could not be written.
+    noted: Option<Arc<Noted>>,
+    unnoted: Mutex<Option<io::Error>>,
+    /// Since when all writes fail.
+    failing: Mutex<Option<Instant>>,
 }
 
 impl Load {
     /// Starts to read files of the tree, and to write what the ledger notes: at most `budget` bytes until more is allowed.
-    pub fn start(dir: &Path, tree: FileTree, ledger: &Arc<Mutex<Ledger>>, budget: u64) -> io::Result<Self> {
+    pub fn start(
+        dir: &Path,
+        tree: FileTree,
+        ledger: &Arc<Mutex<Ledger>>,
+        budget: u64,
+        noted: Option<Arc<Noted>>,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             dir: dir.to_owned(),
             tree,
@@ -84,6 +94,9 @@ impl Load {
             ops: Mutex::default(),
             since: Mutex::default(),
             ledger: Arc::clone(ledger),
+            noted,
+            unnoted: Mutex::default(),
+            failing: Mutex::default(),
         });
         let area = open_area(dir)?;
         let [reader, writer] = [Arc::clone(&shared), Arc::clone(&shared)];
@@ -107,6 +120,22 @@ impl Load {
         }
         let hanging = self.shared.since.lock().unwrap_or_else(PoisonError::into_inner);
         (self.ops().clone(), hanging.iter().flatten().copied().collect())
+    }
+
+    /// Bytes that may still be written.
+    pub fn left(&self) -> u64 {
+        self.shared.budget.load(Ordering::Relaxed)
+    }
+
+    /// Why the ledger that outlives this process could not be written: then nothing more is written.
+    pub fn unnoted(&self) -> Option<io::Error> {
+        self.shared.unnoted.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// For how long all writes have failed.
+    pub fn failing(&self) -> Duration {
+        let since = self.shared.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map(|since| since.elapsed()).unwrap_or_default()
     }
 
     pub fn ops(&self) -> MutexGuard<'_, Vec<Op>> {
@@ -189,6 +218,9 @@ impl Shared {
                 ledger.writes.push(write);
                 write
             };
+            if let Some(Err(e)) = self.noted.as_ref().map(|noted| noted.will(&write)) {
+                return self.give_up(e);
+            }
             let mut bytes = vec![0; write.length as usize];
             let source = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).source(&write);
             source.fill(write.offset, &mut bytes);
@@ -196,14 +228,22 @@ impl Shared {
                 Ok(()) => Outcome::Done,
                 Err(_) => Outcome::Failed,
             });
+            let acknowledged = outcome == Outcome::Done;
+            let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+            *failing = if acknowledged { None } else { failing.or(Some(Instant::now())) };
+            drop(failing);
+            if let Some(Err(e)) = self.noted.as_ref().map(|noted| noted.answer(write.number, acknowledged)) {
+                return self.give_up(e);
+            }
             let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(noted) = ledger.writes.iter_mut().rev().find(|w| w.number == write.number) {
-                noted.answer = match outcome {
-                    Outcome::Done => Answer::Acknowledged,
-                    _ => Answer::Refused,
-                };
+                noted.answer = if acknowledged { Answer::Acknowledged } else { Answer::Refused };
             }
         }
+    }
+
+    fn give_up(&self, e: io::Error) {
+        *self.unnoted.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
     }
 
     /// Writes and syncs; a new file with its name.
@@ -289,7 +329,7 @@ mod tests {
         make_area(dir.path(), &mut ledger).expect("makes");
         let ledger = Arc::new(Mutex::new(ledger));
         let from = Instant::now();
-        let load = Load::start(dir.path(), tree, &ledger, 1 << 20).expect("starts");
+        let load = Load::start(dir.path(), tree, &ledger, 1 << 20, None).expect("starts");
         let both = |load: &Load| {
             let ops = load.ops();
             ops.iter().any(|op| op.write) && ops.iter().any(|op| !op.write)

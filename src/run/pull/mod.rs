@@ -1,4 +1,5 @@
-//! Takes a drive of a pool away while files are used, finds out what is left, and brings the drive back.
+//! Takes a drive of a pool away while files are used, finds out what is left, and brings the drive back; and checks what a power
+//! cut leaves.
 
 mod away;
 mod back;
@@ -6,6 +7,8 @@ mod content;
 mod files;
 mod ledger;
 mod load;
+mod noted;
+mod power;
 mod probes;
 mod site;
 mod unplug;
@@ -14,5 +17,7 @@ mod watch;
 pub use away::pull;
 pub use back::put_back;
 pub use files::fill;
+pub use noted::Kept;
+pub use power::{Place, PowerError, is_elsewhere, power_dir};
 pub use site::{Away, Site};
 pub use unplug::Switch;

@@ -89,18 +89,25 @@ pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Sen
 
 /// Reads the tree and the places of the ledger past the page cache.
 pub fn look(dir: &Path, away: &Away) -> (FilesFound, LedgerFound) {
-    let files = tree_found(dir, &away.act.tree, away.on_drive.clone());
-    let (dir, ledger) = (dir.to_owned(), Arc::clone(&away.ledger));
+    look_at(dir, &away.act.tree, away.on_drive.clone(), &away.ledger)
+}
+
+/// The same; `on_drive` has the files with a part on the drive in question, where that is known.
+pub fn look_at(
+    dir: &Path,
+    tree: &FileTree,
+    on_drive: Option<Vec<bool>>,
+    ledger: &Arc<Mutex<Ledger>>,
+) -> (FilesFound, LedgerFound) {
+    let files = tree_found(dir, tree, on_drive);
+    let copy = || ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (dir, all) = (dir.to_owned(), copy());
     let found = within(HANG * 4, move || {
         let mut buffer = Aligned::new(READ);
-        let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        ledger.compare(|file, offset, length| place(&dir, file, offset, length, &mut buffer))
+        all.compare(|file, offset, length| place(&dir, file, offset, length, &mut buffer))
     });
     // What can't be read to its end is not known to be there.
-    let hung = || {
-        let ledger = away.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        ledger.compare(|_, _, _| Err("reading hung".to_owned()))
-    };
+    let hung = || copy().compare(|_, _, _| Err("reading hung".to_owned()));
     (files, found.unwrap_or_else(hung))
 }
 

@@ -1,0 +1,97 @@
+//! Findings of power: what was acknowledged, and what of it is there.
+
+use super::super::common::Series;
+use crate::{
+    analyse::Estimate,
+    findings::{Column, Findings, Metric, Quantity, Table},
+    plan::{Act, Plan},
+    record::{Cut, Run},
+    units::{count, decimal_bytes, duration},
+};
+
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    for step in &plan.steps {
+        let (Act::PowerCut(_), Some(at)) = (&step.act, step.targets().next()) else { continue };
+        let cut = run.acts.get(&(step.id, at)).and_then(|act| act.cut.as_deref());
+        let Some(cut) = cut else { continue };
+        findings.verdicts.push(verdict(cut));
+        findings.tables.push(table(cut));
+        // One power cut says nothing of others.
+        let lost = Estimate::unbounded(cut.ledger.lost_bytes as f64, "one power cut");
+        findings.estimates.push(Metric::new(&plan.targets[at].given, Quantity::LostBytes, lost));
+        let lost = cut.ledger.examples.iter().map(|example| format!("Lost: {example}."));
+        findings.details.sentences.extend(lost);
+        findings.details.sentences.extend(cut.files.error.iter().map(|e| format!("The first error: {e}.")));
+    }
+}
+
+/// What is not as promised comes first. That nothing is lost is said of this power cut only.
+fn verdict(cut: &Cut) -> String {
+    let Cut { files, ledger, .. } = cut;
+    let what = if cut.only_drive { "The drive lost power" } else { "The power was cut" };
+    let mut broken = Vec::new();
+    if files.wrong > 0 {
+        broken.push(format!("{} silently wrong", count(files.wrong, "file")));
+    }
+    if files.failed + files.unread > 0 {
+        broken.push(format!("{} not readable", count(files.failed + files.unread, "file")));
+    }
+    if ledger.lost_bytes > 0 {
+        let (lost, all) =
+            (decimal_bytes(ledger.lost_bytes), decimal_bytes(ledger.lost_bytes + ledger.kept_bytes));
+        broken.push(format!("{lost} of {all} of acknowledged writes lost"));
+    }
+    let written =
+        format!("{} in {}", count(ledger.acknowledged, "acknowledged write"), duration(cut.seconds));
+    match broken.is_empty() {
+        false => format!(
+            "NOT KEPT: {}. {what} after {written}. The drive, or what is between it and the filesystem, said that data was stored \
+             that was not: don't trust it with data that a power cut may meet.",
+            broken.join(", ")
+        ),
+        true => format!(
+            "Nothing was lost. {what} after {written}; all {} and all {} of acknowledged writes are there. That is one power cut: \
+             a drive that loses data now and then may need many.",
+            count(files.whole, "file"),
+            decimal_bytes(ledger.kept_bytes)
+        ),
+    }
+}
+
+fn table(cut: &Cut) -> Table {
+    let Cut { files, ledger, .. } = cut;
+    let row = |what: &str, cells: [String; 4]| {
+        std::iter::once(what.to_owned()).chain(cells).collect::<Vec<String>>()
+    };
+    let bytes = |n: u64| decimal_bytes(n);
+    Table {
+        title: "After the power cut".to_owned(),
+        columns: Column::all([
+            ("what", false),
+            ("kept", true),
+            ("lost", true),
+            ("torn", true),
+            ("refused", true),
+        ]),
+        rows: vec![
+            row(
+                "files synced before",
+                [
+                    files.whole.to_string(),
+                    (files.all() - files.whole).to_string(),
+                    "-".to_owned(),
+                    "-".to_owned(),
+                ],
+            ),
+            row(
+                "acknowledged writes",
+                [
+                    bytes(ledger.kept_bytes),
+                    bytes(ledger.lost_bytes),
+                    bytes(ledger.torn_bytes),
+                    count(ledger.refused, "write"),
+                ],
+            ),
+        ],
+    }
+}

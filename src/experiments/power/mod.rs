@@ -1,0 +1,23 @@
+//! power: what survives a power cut?
+
+mod findings;
+mod options;
+mod plan;
+
+use super::{Experiment, common};
+
+/// Synced writes go on until a person cuts the power; what was acknowledged must be there when it is back.
+pub static POWER: Experiment = Experiment {
+    name: "power",
+    question: "what survives a power cut?",
+    options: options::OPTIONS,
+    examples: &[
+        "power /mnt/stick         writes, and asks you to cut the power",
+        "power --resume RUN       checks, once the power is back",
+        "power --plan /srv/data   what is written",
+    ],
+    is_evidence: false,
+    default_target: None,
+    plan: plan::plan,
+    findings: |record| common::findings(common::read(record), findings::results),
+};

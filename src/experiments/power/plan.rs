@@ -1,0 +1,23 @@
+//! The plan of power.
+
+use super::{
+    super::{PlanError, Request, target_checks::fits},
+    options,
+};
+use crate::{
+    plan::{FileTree, Plan, PowerCut, Steps},
+    target::Kind,
+};
+
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
+    let [target] = &ask.targets[..] else { return Err(PlanError::TooMany { experiment: "power", most: 1 }) };
+    if target.kind != Kind::Directory {
+        return Err(PlanError::NoDirectory { path: target.path.clone() });
+    }
+    let tree = FileTree { bytes: ask.values.get(&options::SIZE), seed: ask.seed };
+    let most = ask.effort.max_bytes;
+    fits(target, tree.bytes.saturating_add(most))?;
+    let mut steps = Steps::default();
+    steps.add(&[0], PowerCut { tree, seconds: ask.values.get(&options::WAIT), most });
+    Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
+}

@@ -1,0 +1,26 @@
+//! Writes until the power is cut, or checks what a power cut left.
+
+use super::{Execution, RunError, Troubles};
+use crate::{
+    plan::{PowerCut, Step},
+    record::ActResult,
+};
+
+pub(super) fn cut(run: &mut Execution<'_, '_>, step: &Step, act: &PowerCut) -> Result<Troubles, RunError> {
+    run.ctx.watcher.begins(step);
+    // With the plan in it, so that the run can be continued after the power cut.
+    run.ctx.log.sync()?;
+    for target in step.targets() {
+        let since = run.ctx.world.seconds();
+        let (on, cancel) = (run.plan.targets[target].clone(), run.cancel.clone());
+        let watcher = &mut *run.ctx.watcher;
+        let cut = run.ctx.world.power(&on, act, &cancel, &mut |text| watcher.asks(text))?;
+        let seconds = run.ctx.world.seconds() - since;
+        let result = ActResult { seconds, cut: Some(Box::new(cut)), ..ActResult::default() };
+        run.emit_act(step.id, Some(target), result)?;
+        // Before what it was found in is removed.
+        run.ctx.log.sync()?;
+        run.ctx.world.power_checked(&on)?;
+    }
+    Ok(Troubles::new())
+}

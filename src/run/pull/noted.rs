@@ -1,0 +1,260 @@
+//! A ledger of writes that outlives a power cut: in the store, on another drive than what is written.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead, BufReader, Read, Write as _},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    files::{AREA_BLOCKS, area_writes},
+    ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write},
+};
+use crate::record::{PRIVATE, hand_over, lock, make_dir};
+
+/// The directory of ledgers in the store.
+const LEDGERS: &str = "ledgers";
+/// The largest ledger that is read, bytes.
+const LONGEST: u64 = 1 << 30;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "line")]
+enum Line {
+    /// The files are about to be written to this directory.
+    Begun { boot_id: Option<String>, dir: PathBuf },
+    /// They, and the blocks that are written over and over, are synced.
+    Ready,
+    /// A write is about to begin.
+    Will { file: u64, offset: u64, length: u64, number: u64 },
+    /// It ended, so many seconds after the first one began.
+    Answer { number: u64, acknowledged: bool, at: f64 },
+    /// The drive is gone, and the machine goes on.
+    Gone,
+}
+
+/// A ledger that is written.
+#[derive(Debug)]
+pub struct Noted {
+    file: File,
+    path: PathBuf,
+    began: Instant,
+}
+
+/// A ledger as an earlier process left it.
+#[derive(Debug)]
+pub struct Kept {
+    pub path: PathBuf,
+    pub boot_id: Option<String>,
+    pub dir: PathBuf,
+    pub ready: bool,
+    pub gone: bool,
+    pub ledger: Ledger,
+    /// Until the last answer, s.
+    pub seconds: f64,
+    /// Locked, so that nobody else checks it.
+    _file: File,
+}
+
+fn path(store: &Path, run: &str) -> PathBuf {
+    store.join(LEDGERS).join(format!("{run}.jsonl"))
+}
+
+impl Noted {
+    /// The error is `AlreadyExists` if the run has one.
+    pub fn begin(store: &Path, run: &str, boot_id: Option<String>, dir: &Path) -> io::Result<Self> {
+        let path = path(store, run);
+        let above = path.parent().unwrap_or(store);
+        make_dir(above)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).mode(PRIVATE).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        let file = options.open(&path)?;
+        lock(&file)?;
+        let above = File::open(above)?;
+        hand_over(&file, &above)?;
+        let noted = Self { file, path, began: Instant::now() };
+        noted.append(&Line::Begun { boot_id, dir: dir.to_owned() })?;
+        noted.file.sync_all()?;
+        above.sync_all()?;
+        Ok(noted)
+    }
+
+    pub fn ready(&self) -> io::Result<()> {
+        self.append(&Line::Ready)?;
+        self.file.sync_data()
+    }
+
+    /// A write that is about to begin; with it, the answers so far are on the drive.
+    pub fn will(&self, write: &Write) -> io::Result<()> {
+        let Write { file, offset, length, number, .. } = *write;
+        self.append(&Line::Will { file, offset, length, number })?;
+        self.file.sync_data()
+    }
+
+    pub fn answer(&self, number: u64, acknowledged: bool) -> io::Result<()> {
+        self.append(&Line::Answer { number, acknowledged, at: self.began.elapsed().as_secs_f64() })
+    }
+
+    pub fn gone(&self) -> io::Result<()> {
+        self.append(&Line::Gone)?;
+        self.file.sync_data()
+    }
+
+    pub fn remove(&self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+
+    fn append(&self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_string(line).map_err(io::Error::other)?;
+        text.push('\n');
+        (&self.file).write_all(text.as_bytes())
+    }
+}
+
+impl Kept {
+    /// The ledger of a run, if it has one. The content of its writes follows from the seed.
+    pub fn read(store: &Path, run: &str, seed: u64) -> io::Result<Option<Self>> {
+        let path = path(store, run);
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+        let file = match options.open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        lock(&file)?;
+        let mut kept = Self {
+            path,
+            boot_id: None,
+            dir: PathBuf::new(),
+            ready: false,
+            gone: false,
+            ledger: Ledger { seed, writes: Vec::new() },
+            seconds: 0.0,
+            _file: file.try_clone()?,
+        };
+        let mut lines = BufReader::new(file.take(LONGEST)).split(b'\n').enumerate().peekable();
+        while let Some((at, line)) = lines.next() {
+            let damaged = |why: &str| io::Error::other(format!("line {}: {why}", at + 1));
+            match serde_json::from_slice(&line?) {
+                Ok(line) => kept.add(line).map_err(damaged)?,
+                // The power was cut while it was written.
+                Err(_) if lines.peek().is_none() => {}
+                Err(e) => return Err(damaged(&e.to_string())),
+            }
+        }
+        Ok(Some(kept))
+    }
+
+    /// All ledgers of a store that no process has open, with the names of their runs.
+    pub fn all(store: &Path) -> Vec<(String, Self)> {
+        let entries = fs::read_dir(store.join(LEDGERS)).into_iter().flatten().flatten();
+        let run = |entry: fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            let run = name.strip_suffix(".jsonl")?.to_owned();
+            let kept = Self::read(store, &run, 0).ok()??;
+            Some((run, kept))
+        };
+        entries.filter_map(run).collect()
+    }
+
+    pub fn remove(&self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+
+    /// Anyone who can write to the store can edit it.
+    fn add(&mut self, line: Line) -> Result<(), &'static str> {
+        let writes = &mut self.ledger.writes;
+        match line {
+            Line::Begun { boot_id, dir } => (self.boot_id, self.dir) = (boot_id, dir),
+            Line::Ready => {
+                writes.extend(area_writes());
+                self.ready = true;
+            }
+            Line::Will { file, offset, length, number } => {
+                let in_area =
+                    file == AREA && length == BLOCK && offset % BLOCK == 0 && offset / BLOCK < AREA_BLOCKS;
+                let is_new =
+                    file.checked_sub(AREA) == Some(number) && offset == 0 && (1..=LARGEST).contains(&length);
+                if !(in_area || is_new) {
+                    return Err("no such write is made");
+                }
+                if writes.last().is_none_or(|last| last.number + 1 != number) {
+                    return Err("a write is missing before it");
+                }
+                writes.push(Write { file, offset, length, number, answer: Answer::Open });
+            }
+            Line::Answer { number, acknowledged, at } => {
+                let last = writes.last_mut().filter(|last| last.number == number);
+                let last = last.ok_or("it answers no write")?;
+                last.answer = if acknowledged { Answer::Acknowledged } else { Answer::Refused };
+                self.seconds = self.seconds.max(at);
+            }
+            Line::Gone => self.gone = true,
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "20261125-0000-power";
+
+    fn write(number: u64) -> Write {
+        Write { file: AREA, offset: (number % 7) * BLOCK, length: BLOCK, number, answer: Answer::Open }
+    }
+
+    /// A ledger of three writes, of which the last has no answer.
+    fn begun(store: &Path) -> PathBuf {
+        let noted = Noted::begin(store, RUN, Some("boot".to_owned()), Path::new("/mnt/a")).expect("begins");
+        noted.ready().expect("is written");
+        for number in AREA_BLOCKS + 1..=AREA_BLOCKS + 3 {
+            noted.will(&write(number)).expect("is written");
+            if number < AREA_BLOCKS + 3 {
+                noted.answer(number, number == AREA_BLOCKS + 1).expect("is written");
+            }
+        }
+        Kept::read(store, RUN, 1).expect_err("its process has it");
+        Noted::begin(store, RUN, None, Path::new("/mnt/b")).expect_err("the run has one");
+        noted.path.clone()
+    }
+
+    #[test]
+    fn what_was_noted_before_the_cut_is_read_back() {
+        let store = tempfile::tempdir().expect("a directory");
+        let path = begun(store.path());
+        let read = || Kept::read(store.path(), RUN, 1);
+        let kept = read().expect("reads").expect("is there");
+        assert_eq!((kept.boot_id.as_deref(), kept.ready, kept.gone), (Some("boot"), true, false));
+        assert_eq!(kept.dir, Path::new("/mnt/a"));
+        let answers: Vec<Answer> =
+            kept.ledger.writes[AREA_BLOCKS as usize..].iter().map(|w| w.answer).collect();
+        assert_eq!(answers, [Answer::Acknowledged, Answer::Refused, Answer::Open]);
+        drop(kept);
+        assert_eq!(Kept::all(store.path()).len(), 1);
+
+        // Cut off anywhere, it has what came before, or says what is damaged.
+        let whole = fs::read(&path).expect("reads");
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).expect("writes");
+            let kept = read().expect("a line that was cut off is left out").expect("is there");
+            assert!(kept.ledger.writes.len() <= AREA_BLOCKS as usize + 3);
+        }
+        let text = String::from_utf8(whole).expect("text");
+        for (from, to) in [
+            ("\"length\":16384", "\"length\":99999999999"),
+            ("\"offset\":81920", "\"offset\":18446744073709551615"),
+            ("\"number\":257", "\"number\":1"),
+            ("{\"line\":\"ready\"}", "{\"line\":\"other\"}"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            fs::write(&path, text.replace(from, to)).expect("writes");
+            read().expect_err(to);
+        }
+    }
+}
