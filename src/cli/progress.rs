@@ -165,7 +165,7 @@ impl Watcher for Show<'_> {
     fn asks(&mut self, text: &str) {
         match self.how {
             Way::Events => self.line(&json!({ "event": "asks", "text": text })),
-            _ => self.live.above(|| self.output.note(text)),
+            _ => self.live.above(|| text.lines().for_each(|line| self.output.note(line))),
         }
     }
 

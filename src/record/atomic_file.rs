@@ -44,10 +44,10 @@ impl AtomicFile {
     }
 
     fn begin(dir: File, name: OsString, mode: u32) -> io::Result<Self> {
-        sweep_of(&dir, &name, &[]);
         let (file, temporary) = match without_name(&dir, mode) {
             Some(file) => (file, None),
             None => {
+                sweep_of(&dir, &name, &[]);
                 let (file, temporary) = free(&name, |temporary| {
                     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                     Ok(openat(&dir, temporary, flags, Mode::from_raw_mode(mode))?)

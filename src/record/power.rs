@@ -13,6 +13,14 @@ pub struct Cut {
     pub ledger: LedgerFound,
     /// From the first write to the last acknowledgement that the ledger has, s.
     pub seconds: f64,
-    /// The machine went on, and only the drive had no power.
+    /// The machine went on, and only the drive took no more writes.
     pub only_drive: bool,
+}
+
+impl Cut {
+    /// All that was acknowledged is there.
+    pub fn is_whole(&self) -> bool {
+        let Self { files, ledger, .. } = self;
+        files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
+    }
 }

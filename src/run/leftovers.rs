@@ -88,7 +88,10 @@ pub fn waiting(store: &Path) -> Vec<Leftover> {
                 (kept.path.clone(), format!("it names no directory of the run, so check it: rm {ledger}"))
             }
         };
-        let why = format!("it is what this checks: {resume}");
+        let why = format!(
+            "it is checked by {resume}; or it was, and has a loss: drivebench show {}",
+            shell_word(&run)
+        );
         let ended = "a run that waits for the check after a power cut";
         Leftover { path, ended, kept: Some(Kept { why, remedy }) }
     };

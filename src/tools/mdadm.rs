@@ -156,6 +156,8 @@ pub struct Superblock {
     pub complete: bool,
     /// All that was written had reached the members.
     pub clean: bool,
+    /// The member is being filled.
+    pub filling: bool,
 }
 
 /// Prints the superblock of the member at `path`.
@@ -177,7 +179,8 @@ pub fn superblock(output: &Output) -> Result<Option<Superblock>, String> {
     };
     let complete = members.chars().all(|member| member == 'A');
     let clean = state.split(' ').next() == Some("clean");
-    Ok(Some(Superblock { uuid: uuid.to_owned(), events, complete, clean }))
+    let filling = field("Recovery Offset").is_some();
+    Ok(Some(Superblock { uuid: uuid.to_owned(), events, complete, clean, filling }))
 }
 
 /// Prints what the array at `path` consists of.

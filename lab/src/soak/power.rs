@@ -78,7 +78,7 @@ pub fn cut_once(
     let findings: Value = serde_json::from_str(&text).map_err(|e| machine.wrong("findings", e))?;
     let verdict = findings["verdicts"][0].as_str().unwrap_or_default().to_owned();
     let left = sh(machine, &format!("ls {dir}; drivebench cleanup {store}"))?;
-    match verdict.starts_with("Nothing was lost. The power was cut after ")
+    match verdict.starts_with("Nothing was lost. The power was cut, or the machine started again, after ")
         && left.ends_with("Nothing to clean up.\n")
     {
         true => Ok(verdict),

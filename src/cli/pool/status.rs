@@ -11,7 +11,7 @@ use crate::{
         Member,
         health::{Action, Health, MemberState, State, Work},
     },
-    run::{self, Built, Former, Replacement, former, pools, to_remove},
+    run::{self, Built, Former, Replacement, Unclean, former, pools, to_remove},
     sysroot::Sysroot,
     tools::{
         Runner, System,
@@ -146,18 +146,21 @@ fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<Strin
     if build.members.len() - parts.len() > build.layout.survives(build.members.len()) {
         return None;
     }
-    let newest = run::unclean(build, &parts, &System::default())?;
+    let found = run::unclean(build, &parts, &System::default())?;
     let force = mdadm::assemble(&build.path(), &build.uuids[0], Without::MissingAndUnclean);
     let command = match &health.device {
         Some(device) => format!("{} && {force}", mdadm::stop(&device.path())),
         None => force.to_string(),
     };
-    Some(match newest.complete {
-        true => format!(
+    Some(match found {
+        Unclean::Stale => "not active: too many drives are missing, or missed what was written without them. Plug in the others; \
+                           with the outdated ones, its files would be damaged"
+            .to_owned(),
+        Unclean::Short { complete: true } => format!(
             "not active: its writing was cut off, and a drive is missing. Plug that in; without it, what was being written may be \
              wrong in other files, too. If it is gone, to start it without the others: {command}"
         ),
-        false => format!(
+        Unclean::Short { complete: false } => format!(
             "not active: its writing was cut off while a drive was missing, so what was being written may be wrong, in other files, \
              too. Check them once it is mounted; to start it: {command}"
         ),

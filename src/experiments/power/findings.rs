@@ -17,7 +17,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.verdicts.push(verdict(cut));
         findings.tables.push(table(cut));
         // One power cut says nothing of others.
-        let lost = Estimate::unbounded(cut.ledger.lost_bytes as f64, "one power cut");
+        let lost = Estimate::unbounded(
+            cut.ledger.lost_bytes.saturating_add(cut.files.lost_bytes) as f64,
+            "one power cut",
+        );
         findings.estimates.push(Metric::new(&plan.targets[at].given, Quantity::LostBytes, lost));
         let lost = cut.ledger.examples.iter().map(|example| format!("Lost: {example}."));
         findings.details.sentences.extend(lost);
@@ -28,7 +31,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 /// What is not as promised comes first. That nothing is lost is said of this power cut only.
 fn verdict(cut: &Cut) -> String {
     let Cut { files, ledger, .. } = cut;
-    let what = if cut.only_drive { "The drive lost power" } else { "The power was cut" };
+    let what = match cut.only_drive {
+        true => "The drive took no more writes",
+        false => "The power was cut, or the machine started again,",
+    };
     let mut broken = Vec::new();
     if files.wrong > 0 {
         broken.push(format!("{} silently wrong", count(files.wrong, "file")));
@@ -43,10 +49,10 @@ fn verdict(cut: &Cut) -> String {
     }
     let written =
         format!("{} in {}", count(ledger.acknowledged, "acknowledged write"), duration(cut.seconds));
-    match broken.is_empty() {
+    match cut.is_whole() {
         false => format!(
             "NOT KEPT: {}. {what} after {written}. The drive, or what is between it and the filesystem, said that data was stored \
-             that was not: don't trust it with data that a power cut may meet.",
+             that was not. Its files stay for another look (drivebench cleanup names them).",
             broken.join(", ")
         ),
         true => format!(

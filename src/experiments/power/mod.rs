@@ -12,9 +12,9 @@ pub static POWER: Experiment = Experiment {
     question: "what survives a power cut?",
     options: options::OPTIONS,
     examples: &[
-        "power /mnt/stick         writes, and asks you to cut the power",
-        "power --resume RUN       checks, once the power is back",
-        "power --plan /srv/data   what is written",
+        "power --plan --store /mnt/other /mnt/stick   what is written",
+        "power --store /mnt/other /mnt/stick          asks you to cut the power",
+        "power --resume RUN --store /mnt/other        checks, once it is back",
     ],
     is_evidence: false,
     default_target: None,

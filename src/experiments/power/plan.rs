@@ -14,9 +14,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if target.kind != Kind::Directory {
         return Err(PlanError::NoDirectory { path: target.path.clone() });
     }
+    // What is in memory is gone with the power, and says nothing of a drive.
+    if target.is_memory() || target.drives.is_empty() {
+        let why = "no drive is known below it: name a directory on a mounted drive or pool".to_owned();
+        return Err(PlanError::Unsuitable { path: target.path.clone(), why });
+    }
     let tree = FileTree { bytes: ask.values.get(&options::SIZE), seed: ask.seed };
     let most = ask.effort.max_bytes;
-    fits(target, tree.bytes.saturating_add(most))?;
+    fits(target, tree.bytes.saturating_add(most)).map_err(PlanError::without_limit)?;
     let mut steps = Steps::default();
     steps.add(&[0], PowerCut { tree, seconds: ask.values.get(&options::WAIT), most });
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })

@@ -82,10 +82,18 @@ pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Re
     })
 }
 
-/// The newest superblock of a raid5 or raid6 whose writing was cut off, and that now has less than all of its members, of which these
-/// parts are plugged in. What shares a stripe with what was being written can't be computed from wrong parity, so md starts it only if
-/// it is forced to. None also where the superblocks can't be read.
-pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<mdadm::Superblock> {
+/// What keeps md from starting a raid5 or raid6 by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unclean {
+    /// Its writing was cut off, and it has now less than all of its members: what shares a stripe with what was being written can't be
+    /// computed from wrong parity. `complete`: none was missing then.
+    Short { complete: bool },
+    /// Too few of those that are plugged in have the newest data: with the others, its files would be damaged.
+    Stale,
+}
+
+/// Whether md refuses to start the array, of whose members these parts are plugged in. None also where superblocks can't be read.
+pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<Unclean> {
     let read = |part: &String| mdadm::superblock(&runner.ask(&mdadm::examine(part)).ok()?).ok()?;
     let found: Vec<_> = parts
         .iter()
@@ -93,11 +101,14 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<m
         .filter(|found| digits(&found.uuid) == digits(&build.uuids[0]))
         .collect();
     let newest = found.iter().max_by_key(|found| found.events)?;
-    // mdadm takes one that missed the last change for up to date.
-    let current = || found.iter().filter(|found| found.events + 1 >= newest.events);
-    let is_short = current().count() < build.members.len();
-    let is_unclean = build.layout.has_parity() && is_short && current().any(|found| !found.clean);
-    is_unclean.then(|| newest.clone())
+    // mdadm takes one that missed the last change for up to date. One that is being filled has not all of its data.
+    let current = found.iter().filter(|found| found.events + 1 >= newest.events && !found.filling).count();
+    let members = build.members.len();
+    match build.layout.has_parity() {
+        true if current + build.layout.survives(members) < members => Some(Unclean::Stale),
+        true if current < members && !newest.clean => Some(Unclean::Short { complete: newest.complete }),
+        _ => None,
+    }
 }
 
 /// The digits of a UUID: mdadm separates them differently.

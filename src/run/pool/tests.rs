@@ -3,8 +3,8 @@
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Mutex};
 
 use super::{
-    BuildError, Built, Commands, Former, PoolLog, Replacement, complete, former, in_no_pool, join, pools,
-    remove, unclean,
+    BuildError, Built, Commands, Former, PoolLog, Replacement, Unclean, complete, former, in_no_pool, join,
+    pools, remove, unclean,
 };
 use crate::{
     danger::Claimed,
@@ -411,20 +411,31 @@ fn an_array_with_parity_that_was_cut_off_and_lacks_a_member_is_known() {
             tools = tools.answer(&command, Output { code: Some(0), stdout, ..Output::default() });
         }
         let parts: Vec<String> = DRIVES[..members.len()].iter().map(|drive| format!("{drive}1")).collect();
-        unclean(&plan, &parts, &tools).map(|newest| newest.complete)
+        unclean(&plan, &parts, &tools)
     };
     let members = plan(Layout::Raid5).members.len();
     let whole = vec![("active", 30, "AAAA"); members];
     let missing = &whole[1..];
     assert_eq!(shown(Layout::Raid5, &whole), None, "md compares all of it");
-    assert_eq!(shown(Layout::Raid5, missing), Some(true), "the missing one would complete it");
+    assert_eq!(
+        shown(Layout::Raid5, missing),
+        Some(Unclean::Short { complete: true }),
+        "the missing one would complete it"
+    );
     assert_eq!(shown(Layout::Raid1, missing), None, "no parity");
     let clean = vec![("clean", 30, "AAAA"); members - 1];
     assert_eq!(shown(Layout::Raid5, &clean), None);
     // The first one is plugged in again, but missed what was written without it.
     let mut stale = vec![("active", 30, ".AAA"); members];
     stale[0] = ("clean", 20, "AAAA");
-    assert_eq!(shown(Layout::Raid6, &stale), Some(false));
+    assert_eq!(shown(Layout::Raid6, &stale), Some(Unclean::Short { complete: false }));
     stale[0] = ("active", 29, "AAAA");
     assert_eq!(shown(Layout::Raid6, &stale), None, "mdadm takes it");
+    // One more is not plugged in, and the one that missed everything must not take its place.
+    stale[0] = ("clean", 20, "AAAA");
+    assert_eq!(shown(Layout::Raid5, &stale[..members - 1]), Some(Unclean::Stale));
+    assert_eq!(shown(Layout::Raid5, &stale), Some(Unclean::Short { complete: false }));
+    // It is being filled.
+    stale[0] = ("active\nRecovery Offset : 2048 sectors", 30, "AAAA");
+    assert_eq!(shown(Layout::Raid5, &stale), Some(Unclean::Short { complete: false }));
 }

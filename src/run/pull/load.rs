@@ -52,7 +52,7 @@ pub enum Outcome {
     Wrong,
 }
 
-/// A reader and a writer.
+/// A reader and a writer; only a writer if a power cut ends it.
 #[derive(Debug)]
 pub struct Load {
     shared: Arc<Shared>,
@@ -100,10 +100,11 @@ impl Load {
         });
         let area = open_area(dir)?;
         let [reader, writer] = [Arc::clone(&shared), Arc::clone(&shared)];
-        let threads = vec![
-            thread::Builder::new().spawn(move || reader.read())?,
-            thread::Builder::new().spawn(move || writer.write(&area))?,
-        ];
+        let mut threads = vec![thread::Builder::new().spawn(move || writer.write(&area))?];
+        // What a reader finds would go with the power.
+        if shared.noted.is_none() {
+            threads.push(thread::Builder::new().spawn(move || reader.read())?);
+        }
         Ok(Self { shared, threads })
     }
 
@@ -229,6 +230,9 @@ impl Shared {
                 Err(_) => Outcome::Failed,
             });
             let acknowledged = outcome == Outcome::Done;
+            if !acknowledged {
+                self.budget.fetch_add(write.length, Ordering::Relaxed);
+            }
             let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
             *failing = if acknowledged { None } else { failing.or(Some(Instant::now())) };
             drop(failing);

@@ -20,7 +20,7 @@ use crate::record::{PRIVATE, hand_over, lock, make_dir};
 /// The directory of ledgers in the store.
 const LEDGERS: &str = "ledgers";
 /// The largest ledger that is read, bytes.
-const LONGEST: u64 = 1 << 30;
+const LONGEST: u64 = 128 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "line")]
@@ -33,8 +33,10 @@ enum Line {
     Will { file: u64, offset: u64, length: u64, number: u64 },
     /// It ended, so many seconds after the first one began.
     Answer { number: u64, acknowledged: bool, at: f64 },
-    /// The drive is gone, and the machine goes on.
+    /// The drive takes no more writes, and the machine goes on.
     Gone,
+    /// The run ended without a power cut: its files are about to be removed.
+    Ended,
 }
 
 /// A ledger that is written.
@@ -53,6 +55,7 @@ pub struct Kept {
     pub dir: PathBuf,
     pub ready: bool,
     pub gone: bool,
+    pub ended: bool,
     pub ledger: Ledger,
     /// Until the last answer, s.
     pub seconds: f64,
@@ -104,6 +107,12 @@ impl Noted {
         self.file.sync_data()
     }
 
+    /// Before the files are removed: a power cut meanwhile says nothing.
+    pub fn ended(&self) -> io::Result<()> {
+        self.append(&Line::Ended)?;
+        self.file.sync_data()
+    }
+
     pub fn remove(&self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
@@ -132,6 +141,7 @@ impl Kept {
             dir: PathBuf::new(),
             ready: false,
             gone: false,
+            ended: false,
             ledger: Ledger { seed, writes: Vec::new() },
             seconds: 0.0,
             _file: file.try_clone()?,
@@ -169,7 +179,9 @@ impl Kept {
     fn add(&mut self, line: Line) -> Result<(), &'static str> {
         let writes = &mut self.ledger.writes;
         match line {
+            Line::Begun { .. } if self.boot_id.is_some() || self.ready => return Err("it begins twice"),
             Line::Begun { boot_id, dir } => (self.boot_id, self.dir) = (boot_id, dir),
+            Line::Ready if self.ready => return Err("it is ready twice"),
             Line::Ready => {
                 writes.extend(area_writes());
                 self.ready = true;
@@ -194,6 +206,7 @@ impl Kept {
                 self.seconds = self.seconds.max(at);
             }
             Line::Gone => self.gone = true,
+            Line::Ended => self.ended = true,
         }
         Ok(())
     }
@@ -251,6 +264,7 @@ mod tests {
             ("\"offset\":81920", "\"offset\":18446744073709551615"),
             ("\"number\":257", "\"number\":1"),
             ("{\"line\":\"ready\"}", "{\"line\":\"other\"}"),
+            ("{\"line\":\"ready\"}", "{\"line\":\"ready\"}\n{\"line\":\"ready\"}"),
         ] {
             assert!(text.contains(from), "{from}");
             fs::write(&path, text.replace(from, to)).expect("writes");

@@ -16,15 +16,15 @@ use std::{
 use rustix::{fs::OFlags, process::geteuid};
 
 use super::{
-    files::{fill, make_area},
-    ledger::{LARGEST, Ledger},
+    files::{READ, fill, ledger_path, make_area, open, read},
+    ledger::{AREA, BLOCK, LARGEST, Ledger},
     load::Load,
     noted::{Kept, Noted},
     site::{HANG, POLL, look_at},
 };
 use crate::{
     conditions::is_network,
-    engine::Cancel,
+    engine::{Aligned, Cancel},
     inventory::{Drive, Inventory},
     plan::PowerCut,
     record::Cut,
@@ -41,11 +41,11 @@ pub enum PowerError {
     Ledger { store: PathBuf, source: io::Error },
     #[error("files in {dir} can't be written or removed: {source}", dir = dir.display())]
     Files { dir: PathBuf, source: io::Error },
-    #[error("the power was not cut within {within}, so nothing is known; its files are removed")]
+    #[error("the power was not cut within {within}, so nothing is known; the test files are removed")]
     NotCut { within: String },
     #[error("it takes no more writes. If its power was cut: once it is back and mounted, --resume checks it")]
     Gone,
-    #[error("the ledger is kept in the store, {store}, and must be on another drive: {why}. Name another store with --store DIR", store = store.display())]
+    #[error("what is written is noted in the store, {store}, which must be on another drive: {why}. Name a directory on another drive with --store DIR", store = store.display())]
     Together { store: PathBuf, why: String },
     #[error("interrupted")]
     Interrupted,
@@ -88,25 +88,26 @@ impl Place<'_> {
     ) -> Result<Cut, PowerError> {
         let seed = act.tree.seed;
         if let Some(kept) = Kept::read(self.store, self.run, seed).map_err(|e| self.ledger(e))? {
-            if kept.ready && (kept.gone || kept.boot_id != self.boot_id) {
-                return self.check(act, kept);
+            if kept.ready && !kept.ended && (kept.gone || kept.boot_id != self.boot_id) {
+                return self.check(act, &kept);
             }
-            // It was killed, or the power was cut before anything could be learnt from that.
+            // It was killed, or the power was cut when nothing could be learnt from that.
             self.remove(|| kept.remove())?;
         }
         let noted = Noted::begin(self.store, self.run, self.boot_id.clone(), &self.own())
             .map_err(|e| self.ledger(e))?;
         let noted = Arc::new(noted);
-        match self.write(act, &noted, cancel, asks) {
-            PowerError::Gone => {
-                noted.gone().map_err(|e| self.ledger(e))?;
-                Err(PowerError::Gone)
-            }
-            ended => {
-                self.remove(|| noted.remove())?;
-                Err(ended)
-            }
+        // What has its name is not this run's.
+        if let Err(e) = fs::create_dir(self.own()) {
+            noted.remove().map_err(|e| self.ledger(e))?;
+            return Err(self.files(e));
         }
+        let ended = self.write(act, &noted, cancel, asks);
+        if !matches!(ended, PowerError::Gone) {
+            noted.ended().map_err(|e| self.ledger(e))?;
+            self.remove(|| noted.remove())?;
+        }
+        Err(ended)
     }
 
     /// Returns why it ended.
@@ -128,27 +129,33 @@ impl Place<'_> {
             return self.ledger(e);
         }
         let ledger = Arc::new(Mutex::new(ledger));
-        let noted = Some(Arc::clone(noted));
-        let load = match Load::start(&by_descriptor(&held), act.tree, &ledger, act.most, noted) {
+        let load = Load::start(&by_descriptor(&held), act.tree, &ledger, act.most, Some(Arc::clone(noted)));
+        let load = match load {
             Ok(load) => load,
             Err(e) => return self.files(e),
         };
-        let resume = format!("drivebench run power --resume {} --store {}", self.run, shell_word(self.store));
+        let store = self.store.canonicalize().unwrap_or_else(|_| self.store.to_owned());
         asks(&format!(
-            "Cut the power NOW, of the machine or only of the drive: pull the plug, don't shut down. Once it is back and the drive is \
-             mounted: {resume}"
+            "Cut the power NOW, of the machine or only of the drive: pull the plug, don't shut down. It can damage other files on \
+             them. Ctrl-C ends the test without harm. Write down this command; it checks once the power is back and the drive or pool is \
+             mounted:\n  drivebench run power --resume {} --store {}",
+            self.run,
+            shell_word(&store)
         ));
         let since = Instant::now();
         let why = loop {
             thread::sleep(POLL);
+            let failing = load.failing();
+            // Also one that is just about to be: its power may have been cut.
+            if failing > GONE || failing > Duration::ZERO && cancel.is_set() {
+                // Before operations that hang are waited for.
+                break noted.gone().map_or_else(|e| self.ledger(e), |()| PowerError::Gone);
+            }
             if cancel.is_set() {
                 break PowerError::Interrupted;
             }
             if let Some(e) = load.unnoted() {
                 break self.ledger(e);
-            }
-            if load.failing() > GONE {
-                break PowerError::Gone;
             }
             if since.elapsed().as_secs_f64() > act.seconds {
                 break PowerError::NotCut { within: duration(act.seconds) };
@@ -163,22 +170,29 @@ impl Place<'_> {
 
     /// The directory, held open, because who may write to the target may put another one in its place; and what is in it.
     fn prepare(&self, act: &PowerCut, cancel: &Cancel) -> io::Result<(File, Ledger)> {
-        fs::create_dir(self.own())?;
         let held = open_dir(&self.own())?;
         let dir = by_descriptor(&held);
         fill(&dir, &act.tree, cancel)?;
         let mut ledger = Ledger { seed: act.tree.seed, writes: Vec::new() };
         make_area(&dir, &mut ledger)?;
+        readable(&dir)?;
         Ok((held, ledger))
     }
 
-    fn check(&self, act: &PowerCut, kept: Kept) -> Result<Cut, PowerError> {
-        // A directory that is gone had files that were synced.
-        let held = open_dir(&self.own()).ok();
+    fn check(&self, act: &PowerCut, kept: &Kept) -> Result<Cut, PowerError> {
+        // A directory that is gone had files that were synced. Who may not read it knows nothing.
+        let held = match open_dir(&self.own()) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            held => Some(held.map_err(|e| self.files(e))?),
+        };
         let dir = held.as_ref().map_or_else(|| self.own(), by_descriptor);
+        match readable(&dir) {
+            Err(e) if is_no_loss(&e) => return Err(self.files(e)),
+            _ => {}
+        }
         let ledger = Arc::new(Mutex::new(kept.ledger.clone()));
         let (files, ledger) = look_at(&dir, &act.tree, None, &ledger);
-        Ok(Cut { files, ledger, seconds: kept.seconds, only_drive: kept.boot_id == self.boot_id })
+        Ok(Cut { files, ledger, seconds: kept.seconds, only_drive: kept.gone })
     }
 
     /// Removes the files, and then the ledger, which names them.
@@ -186,7 +200,9 @@ impl Place<'_> {
         let own = self.own();
         // Who may write to the target can put something else in its place.
         let removed = own.symlink_metadata().and_then(|about| {
-            match about.is_dir() && about.uid() == geteuid().as_raw() {
+            // Some filesystems, such as FAT, give all files one owner.
+            let owners = [geteuid().as_raw(), self.target.metadata()?.uid()];
+            match about.is_dir() && owners.contains(&about.uid()) {
                 true => fs::remove_dir_all(&own),
                 false => Err(io::Error::other("it is no directory of this user: check it")),
             }
@@ -198,7 +214,7 @@ impl Place<'_> {
         ledger().map_err(|e| self.ledger(e))
     }
 
-    /// Removes what a run leaves whose check is recorded.
+    /// Removes what a run leaves whose check is recorded, and found nothing to look at again.
     pub fn clear(&self) -> Result<(), PowerError> {
         match Kept::read(self.store, self.run, 0).map_err(|e| self.ledger(e))? {
             Some(kept) => self.remove(|| kept.remove()),
@@ -224,6 +240,20 @@ pub fn is_elsewhere(inventory: &Inventory, target: &Target, store: &Path) -> Res
     }
 }
 
+/// Reads a part of the area past the page cache.
+fn readable(dir: &Path) -> io::Result<()> {
+    let file = open(&ledger_path(dir, AREA))?;
+    read(&file, 0, BLOCK, &mut Aligned::new(READ)).map(drop)
+}
+
+/// Whether an error says that this process may not, or can't, read past the page cache: nothing is lost then.
+fn is_no_loss(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+    )
+}
+
 fn open_dir(path: &Path) -> io::Result<File> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
     OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)
@@ -241,8 +271,8 @@ mod tests {
     use crate::{
         plan::FileTree,
         run::pull::{
-            files::{AREA_BLOCKS, ledger_path},
-            ledger::{AREA, Answer, BLOCK, Write},
+            files::AREA_BLOCKS,
+            ledger::{Answer, Write},
         },
     };
 
@@ -284,6 +314,7 @@ mod tests {
         let before = place(&target, &store, "a");
         // As a power cut leaves it: two blocks were written again, one of them acknowledged.
         let noted = Noted::begin(store.path(), RUN, before.boot_id.clone(), &before.own()).expect("begins");
+        fs::create_dir(before.own()).expect("makes");
         let (held, ledger) = before.prepare(&act(1.0), &Cancel::default()).expect("writes");
         noted.ready().expect("is noted");
         let area = OpenOptions::new().write(true).open(ledger_path(&before.own(), AREA)).expect("opens");
@@ -315,7 +346,17 @@ mod tests {
         after.clear().expect("removes");
         assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
         assert!(Kept::read(store.path(), RUN, 3).expect("reads").is_none());
-        // All is gone.
         after.clear().expect("nothing is left to do");
+        // A directory of others, and a run that ended before the power did.
+        fs::create_dir(after.own()).expect("makes");
+        after.cut(&act(1.0), &Cancel::default(), &mut |_| ()).expect_err("it is not its own");
+        assert!(after.own().exists() && Kept::read(store.path(), RUN, 3).expect("reads").is_none());
+        fs::remove_dir(after.own()).expect("removes");
+        let noted = Noted::begin(store.path(), RUN, before.boot_id.clone(), &before.own()).expect("begins");
+        noted.ready().expect("is noted");
+        noted.ended().expect("is noted");
+        drop(noted);
+        let why = after.cut(&act(0.0), &Cancel::default(), &mut |_| ()).expect_err("it begins again");
+        assert!(matches!(why, PowerError::NotCut { .. }), "{why}");
     }
 }

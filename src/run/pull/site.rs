@@ -102,7 +102,7 @@ pub fn look_at(
     let files = tree_found(dir, tree, on_drive);
     let copy = || ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (dir, all) = (dir.to_owned(), copy());
-    let found = within(HANG * 4, move || {
+    let found = within(HANG * 30, move || {
         let mut buffer = Aligned::new(READ);
         all.compare(|file, offset, length| place(&dir, file, offset, length, &mut buffer))
     });
