@@ -36,9 +36,9 @@ pub use measure::Progress;
 pub use modelled::Modelled;
 pub use output_note::OutputNote;
 pub use pool::{
-    BuildError, Built, Commands, Former, PoolLog, Replacement, Unclean, can_build, can_keep, claim, complete,
-    erase, exists, fill, former, give_up, in_no_pool, is_left, join, pools, ready, removal, remove, replace,
-    scrub, stop, to_remove, unclean, uuid,
+    BuildError, Built, Commands, Former, PoolLog, Replacement, Unclean, can_build, can_keep, claim,
+    claim_begun, complete, erase, exists, fill, former, give_up, in_no_pool, is_left, join, pools, ready,
+    removal, remove, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
 pub use world::World;
 

@@ -312,8 +312,8 @@ pub fn unclean(machine: &mut Machine, layout: &str, drives: &[usize]) -> Done {
     let tried = start(machine)?.replace(" --force", "");
     let refused = machine.run(&["sh", "-c", &tried], LIMIT)?.code != 0;
     require(machine, refused, &tried, "md started it")?;
-    // What is left of that is assembled in part.
-    sh(machine, &start(machine)?)?;
+    // What is left of that is assembled in part. A raid6 is compared after the start.
+    sh(machine, &format!("{}; mdadm --wait /dev/md/pool 2>/dev/null; true", start(machine)?))?;
     agree(machine, "pool")?;
     let now = sh(machine, "mount /dev/md/pool /mnt/pool && sha256sum </mnt/pool/file")?;
     require(machine, now == sum, "a file that was synced", now)?;

@@ -91,10 +91,14 @@ fn in_no_pool(
 
 /// Claims drives as they were shown.
 fn claim(shown: &[&Drive], erase: &[String], store: &Path, own: Option<&str>) -> anyhow::Result<Claims> {
-    run::claim(shown, erase, store, own).map_err(|e| match e {
+    run::claim(shown, erase, store, own).map_err(not_claimed)
+}
+
+fn not_claimed(e: BuildError) -> anyhow::Error {
+    match e {
         BuildError::Refused(refusal) => refusal.into(),
         other => Usage(other.to_string()).into(),
-    })
+    }
 }
 
 /// The whole drive that was named.

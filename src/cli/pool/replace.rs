@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode};
 use anyhow::anyhow;
 
 use super::{
-    Replace, ask, claim, describe, drive, in_no_pool, known, open, say, settled,
+    Replace, ask, claim, describe, drive, in_no_pool, known, not_claimed, open, say, settled,
     status::{idle, progress},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     inventory::{Drive, Inventory, name_in},
     pool::{
         Member,
-        health::{Device, Health, MemberState, State},
+        health::{Action, Device, Health, MemberState, State},
     },
     run::{self, BuildError, Built, Commands, Former, Replacement},
     sysroot::Sysroot,
@@ -57,9 +57,14 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
     let claims = if is_added {
         None
     } else {
-        possible(&built, begun, &health, at, new, &inventory).map_err(Usage)?;
+        // A resync that waits for the first write is begun below, and waited for.
+        let work = health.work.clone().filter(|work| work.action != Action::Pending);
+        let calm = Health { work, ..health.clone() };
+        possible(&built, begun, &calm, at, new, &inventory).map_err(Usage)?;
         in_no_pool(&[new], &inventory, store, Some(&name))?;
         run::ready(&built.build, None, &System::default())?;
+        run::resync(&before, &mut log, &mut commands, &mut progress(output))
+            .map_err(|e| anyhow!("{e}. The state, and how to go on: drivebench pool status {name}"))?;
         // What is wiped already has nothing to take back.
         let is_back = is_member(&built, at, new, &inventory) && !(begun && built.reached);
         let back = is_back && can_be_taken_back(&built, at, new, &health)?;
@@ -86,7 +91,10 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
             }
             give_up(again)?;
         }
-        let claims = claim(&[new], &erase, store, Some(&name))?;
+        let claims = match begun {
+            true => run::claim_begun(&[new], &erase, store, &name).map_err(not_claimed)?,
+            false => claim(&[new], &erase, store, Some(&name))?,
+        };
         if let Some(other) = lost.as_ref().filter(|lost| !is_new(lost)) {
             give_up(other)?;
         }
@@ -284,10 +292,7 @@ fn erase_old(
 mod tests {
     use super::*;
     use crate::{
-        pool::{
-            health::{Action, Work},
-            tests::request,
-        },
+        pool::{health::Work, tests::request},
         units::Layout,
     };
 

@@ -21,6 +21,17 @@ pub fn claim(
     of_no_other(Claims::of(shown, erase)?, store, own)
 }
 
+/// The same for drives that an earlier call for this pool began to change: a program that it left running may still change what was
+/// shown.
+pub fn claim_begun(
+    drives: &[&Drive],
+    erase: &[String],
+    store: &Path,
+    own: &str,
+) -> Result<Claims, BuildError> {
+    of_no_other(Claims::take(Claims::lock(drives)?, erase)?, store, Some(own))
+}
+
 /// Gives claims up again if one is of a drive of a pool other than `own`. Another drivebench may have built it since the drives
 /// were looked at. The log of a pool is written while its drives are claimed: one that is begun later can't have these.
 pub(super) fn of_no_other(claims: Claims, store: &Path, own: Option<&str>) -> Result<Claims, BuildError> {

@@ -15,10 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use claim::{claim, in_no_pool, removal, to_remove};
+pub use claim::{claim, claim_begun, in_no_pool, removal, to_remove};
 pub use keep::can_keep;
 pub use log::{Built, LogError, PoolLog, Replacement, pools};
-pub use replace::{Former, Unclean, fill, former, give_up, replace, scrub, unclean};
+pub use replace::{Former, Unclean, fill, former, give_up, replace, resync, scrub, unclean};
 pub use temporary::{PoolForRun, begin_for_run, can_build, is_left, remove_for_run};
 
 use crate::{

@@ -8,7 +8,7 @@ use crate::{
     inventory::Inventory,
     pool::{
         Build, Step,
-        health::{Action, Device, Health, MemberState, State, in_array},
+        health::{Action, Device, Health, MemberState, State, Work, in_array},
     },
     sysroot::Sysroot,
     tools::{Runner, mdadm, udevadm},
@@ -114,6 +114,33 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<U
 /// The digits of a UUID: mdadm separates them differently.
 fn digits(uuid: &str) -> String {
     uuid.chars().filter(char::is_ascii_hexdigit).collect()
+}
+
+/// Lets an array that was just assembled begin the resync that it waits with until the first write, and waits for its end. Nothing else
+/// can be done with it before.
+pub fn resync(
+    built: &Built,
+    log: &mut PoolLog,
+    commands: &mut Commands<'_>,
+    progress: &mut dyn FnMut(&Health),
+) -> Result<(), BuildError> {
+    let root = Sysroot::live();
+    let now = || built.build.health(&root, &Inventory::read(&root));
+    let mut health = now();
+    let is_pending = health.work.as_ref().is_some_and(|work| work.action == Action::Pending);
+    if !is_pending || health.state != State::Active {
+        return Ok(());
+    }
+    let device: Device =
+        found(built, &Inventory::read(&root), log).ok_or_else(|| stopped(&built.build.name))?;
+    commands.alter(&mdadm::read_write(&device.path()), log)?;
+    let goes_on = |work: &Work| work.action != Action::Frozen;
+    while health.state == State::Active && health.work.as_ref().is_some_and(goes_on) {
+        progress(&health);
+        thread::sleep(PROGRESS);
+        health = now();
+    }
+    Ok(())
 }
 
 /// Prepares the drive at `drive` and adds it to the array. `back`: it was a member before and has no newer data, so the array may
