@@ -58,7 +58,7 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
         None
     } else {
         // A resync that waits for the first write is begun below, and waited for.
-        let work = health.work.clone().filter(|work| work.action != Action::Pending);
+        let work = health.work.filter(|work| work.action != Action::Pending);
         let calm = Health { work, ..health.clone() };
         possible(&built, begun, &calm, at, new, &inventory).map_err(Usage)?;
         in_no_pool(&[new], &inventory, store, Some(&name))?;

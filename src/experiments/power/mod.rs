@@ -12,9 +12,8 @@ pub static POWER: Experiment = Experiment {
     question: "what survives a power cut?",
     options: options::OPTIONS,
     examples: &[
-        "power --plan --store /mnt/other /mnt/stick   what is written",
-        "power --store /mnt/other /mnt/stick          asks you to cut the power",
-        "power --resume RUN --store /mnt/other        checks, once it is back",
+        "power --store /mnt/b /mnt/a        asks you to cut the power",
+        "power --resume RUN --store /mnt/b  checks after that",
     ],
     is_evidence: false,
     default_target: None,
