@@ -164,7 +164,7 @@ impl Build {
 }
 
 /// The digits of a UUID: programs separate them differently.
-pub(super) fn digits(uuid: &str) -> String {
+pub(crate) fn digits(uuid: &str) -> String {
     uuid.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
 }
 

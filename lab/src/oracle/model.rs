@@ -283,6 +283,6 @@ mod tests {
                 close("write", simulated(&board(&model), true, 0, SMALL, fill, 1 << 30), small(true));
             }
         }
-        assert_eq!(count, 15);
+        assert!(count > 0, "no scenario in {}", directory.display());
     }
 }

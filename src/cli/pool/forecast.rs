@@ -84,8 +84,9 @@ impl Forecast {
             };
             PredictedLoad::of(label, speed, [low, high])
         };
+        let seeks = known.some_seeks();
         let is_known = |(_, transfer, pattern, _): &(&str, Transfer, Pattern, u64)| {
-            !(jumps(build.layout, *transfer, *pattern) && known.some_seeks())
+            !(seeks && jumps(build.layout, *transfer, *pattern))
         };
         let loads = LOADS.into_iter().filter(is_known).map(load).collect();
         let pool = sequential[1].planned(build);

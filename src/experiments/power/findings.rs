@@ -69,7 +69,6 @@ fn table(cut: &Cut) -> Table {
     let row = |what: &str, cells: [String; 4]| {
         std::iter::once(what.to_owned()).chain(cells).collect::<Vec<String>>()
     };
-    let bytes = |n: u64| decimal_bytes(n);
     Table {
         title: "After the power cut".to_owned(),
         columns: Column::all([
@@ -92,9 +91,9 @@ fn table(cut: &Cut) -> Table {
             row(
                 "acknowledged writes",
                 [
-                    bytes(ledger.kept_bytes),
-                    bytes(ledger.lost_bytes),
-                    bytes(ledger.torn_bytes),
+                    decimal_bytes(ledger.kept_bytes),
+                    decimal_bytes(ledger.lost_bytes),
+                    decimal_bytes(ledger.torn_bytes),
                     count(ledger.refused, "write"),
                 ],
             ),

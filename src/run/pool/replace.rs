@@ -8,7 +8,7 @@ use crate::{
     inventory::Inventory,
     pool::{
         Build, Step,
-        health::{Action, Device, Health, MemberState, State, Work, in_array},
+        health::{Action, Device, Health, MemberState, State, Work, digits, in_array},
     },
     sysroot::Sysroot,
     tools::{Runner, mdadm, udevadm},
@@ -109,11 +109,6 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<U
         true if current < members && !newest.clean => Some(Unclean::Short { complete: newest.complete }),
         _ => None,
     }
-}
-
-/// The digits of a UUID: mdadm separates them differently.
-fn digits(uuid: &str) -> String {
-    uuid.chars().filter(char::is_ascii_hexdigit).collect()
 }
 
 /// Lets an array that was just assembled begin the resync that it waits with until the first write, and waits for its end. Nothing else

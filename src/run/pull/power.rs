@@ -32,6 +32,8 @@ use crate::{
     units::{decimal_bytes, duration, shell_word},
 };
 
+/// How long the places of a ledger may take to be read: a bad sector takes half a minute.
+const LONG: Duration = Duration::from_secs(3600);
 /// A drive that takes no write for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
 
@@ -191,7 +193,7 @@ impl Place<'_> {
             _ => {}
         }
         let ledger = Arc::new(Mutex::new(kept.ledger.clone()));
-        let (files, ledger) = look_at(&dir, &act.tree, None, &ledger);
+        let (files, ledger) = look_at(&dir, &act.tree, None, &ledger, LONG);
         Ok(Cut { files, ledger, seconds: kept.seconds, only_drive: kept.gone })
     }
 

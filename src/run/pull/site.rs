@@ -89,20 +89,22 @@ pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Sen
 
 /// Reads the tree and the places of the ledger past the page cache.
 pub fn look(dir: &Path, away: &Away) -> (FilesFound, LedgerFound) {
-    look_at(dir, &away.act.tree, away.on_drive.clone(), &away.ledger)
+    look_at(dir, &away.act.tree, away.on_drive.clone(), &away.ledger, HANG * 4)
 }
 
-/// The same; `on_drive` has the files with a part on the drive in question, where that is known.
+/// The same; `on_drive` has the files with a part on the drive in question, where that is known. Reading the ledger's places may take
+/// `limit`.
 pub fn look_at(
     dir: &Path,
     tree: &FileTree,
     on_drive: Option<Vec<bool>>,
     ledger: &Arc<Mutex<Ledger>>,
+    limit: Duration,
 ) -> (FilesFound, LedgerFound) {
     let files = tree_found(dir, tree, on_drive);
     let copy = || ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (dir, all) = (dir.to_owned(), copy());
-    let found = within(HANG * 30, move || {
+    let found = within(limit, move || {
         let mut buffer = Aligned::new(READ);
         all.compare(|file, offset, length| place(&dir, file, offset, length, &mut buffer))
     });
